@@ -69,7 +69,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	}
 	return pipeline.Config{
 		Warehouse: g.warehouseConfig(c), Fetch: fetchConfig(c), Streams: stream.AllWithEvents(), Chosen: streams,
-		TeamID: c.API.TeamID,
+		TeamID: c.API.TeamID, OtherNames: c.API.Fields,
 		Checks: checkSet, CheckTimeout: c.Checks.Timeout,
 		Privacy: privacy, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
 		Details: pipeline.Details(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,

@@ -14,6 +14,7 @@ import (
 	"placementsync/internal/nearest"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
+	"placementsync/internal/transform"
 )
 
 // refuseUnknownNames is a [config.Validation]. Streams, columns and checks in the configuration
@@ -40,6 +41,11 @@ func refuseUnknownNames(c config.Config, refuse func(path string, value any, mes
 	checks.RefuseFaults(checkSet.List(), ConfiguredRules(c.Checks), func(path string, value any, message string) {
 		refuse("checks.rules."+path, value, message)
 	})
+	for _, column := range slices.Sorted(maps.Keys(c.API.Fields)) {
+		if hint := suggestField(column, c.API.Fields); hint != "" {
+			refuse("api.fields."+column, nil, hint)
+		}
+	}
 	for path, columns := range map[string][]string{"privacy.drop": c.Privacy.Drop, "privacy.hash": c.Privacy.Hash} {
 		for i, name := range columns {
 			if hint := suggestColumn(name); hint != "" {
@@ -88,6 +94,29 @@ func matchesAny(name string, patterns []string) bool {
 		ok, err := path.Match(p, name)
 		return ok && err == nil
 	})
+}
+
+// suggestField returns advice if a line of api.fields cannot be used, else "".
+func suggestField(column string, fields map[string]string) string {
+	if hint := suggestColumn(column); hint != "" {
+		return "is not a column: " + hint
+	}
+	table, _, _ := strings.Cut(column, ".")
+	for other, field := range fields {
+		if other != column && field == fields[column] && strings.HasPrefix(other, table+".") {
+			return fmt.Sprintf("has the same field as %s: remove one of the two lines", other)
+		}
+	}
+	defs, _ := dictionary.Definitions()
+	defs = stream.WithOtherNames(defs, map[string]string{column: fields[column]})
+	for _, s := range stream.AllWithEvents() {
+		if slices.Contains(stream.FilledBy([]stream.Stream{s}, table), s.Name) {
+			if _, err := transform.Compile(s, defs); err != nil {
+				return fmt.Sprintf("cannot be used: %v: remove the line", err)
+			}
+		}
+	}
+	return ""
 }
 
 // suggestColumn returns "" for an existing column, and for a name without a dot, which package config reports.

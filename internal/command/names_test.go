@@ -67,3 +67,36 @@ F:3: verify.cron: "soon" is not a schedule *`},
 		})
 	}
 }
+
+func TestOtherNamesOfFields(t *testing.T) {
+	for lines, want := range map[string]string{
+		"    profiles.drive_link: shared_drive\n    articles.writer_first_name: writer.given\n    orders.drive_link_x: b": `F:7: api.fields.orders.drive_link_x: is not a column: run *`,
+		"    profiles.drive_link: shared_drive":      "",
+		"    profiles.drive_lnk: shared_drive":       `F:5: api.fields.profiles.drive_lnk: is not a column: did you mean profiles.drive_link?`,
+		"    profile.drive_link: shared_drive":       `F:5: api.fields.profile.drive_link: is not a column: did you mean profiles.drive_link?`,
+		"    drive_link: shared_drive":               `F:5: api.fields.drive_link: is not table.column: write a line such as profiles.drive_link: shared_drive`,
+		"    profiles.drive_link: a field":           `F:5: api.fields.profiles.drive_link: "a field" is not the name of a field: *`,
+		"    profiles.drive_link: website_url":       `F:5: api.fields.profiles.drive_link: cannot be used: *`,
+		"    outlet_channels.do_follow_links_raw: x": `F:5: api.fields.outlet_channels.do_follow_links_raw: cannot be used: *`,
+		"    orders.name: a\n    orders.email: a":    "F:5: api.fields.orders.name: has the same field as orders.email: *\nF:6: api.fields.orders.email: has the same field as orders.name: *",
+	} {
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		text := "api:\n  base_url: https://api.example.com\n  token: pc_x\n  fields:\n" + lines + "\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := (&command.Flags{Config: file}).LoadConfig(nil)
+		got := ""
+		if err != nil {
+			got = strings.ReplaceAll(err.Error(), file, "F")
+		}
+		gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want, "\n")
+		for i, wantLine := range wantLines {
+			prefix, isPattern := strings.CutSuffix(wantLine, "*")
+			if len(gotLines) != len(wantLines) || gotLines[i] != wantLine && !(isPattern && strings.HasPrefix(gotLines[i], prefix)) {
+				t.Errorf("%s\ngot  %s\nwant %s", lines, got, want)
+				break
+			}
+		}
+	}
+}

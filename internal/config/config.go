@@ -45,17 +45,19 @@ type API struct {
 	BaseURL       string `yaml:"base_url"`
 	AllowInsecure bool   `yaml:"allow_insecure"`
 	// Exactly one of Token and TokenFile is set; see [API.ReadToken].
-	Token             Secret        `yaml:"token"`
-	TokenFile         string        `yaml:"token_file"`
-	TeamID            string        `yaml:"team_id"`
-	UserAgent         string        `yaml:"user_agent"`
-	RequestsPerSecond float64       `yaml:"requests_per_second"`
-	Burst             int           `yaml:"burst"`
-	Concurrency       int           `yaml:"concurrency"`
-	PageSize          int           `yaml:"page_size"`
-	Timeout           time.Duration `yaml:"timeout"`
-	MaxBody           string        `yaml:"max_body"` // see [API.MaxBodyBytes]
-	Retry             Retry         `yaml:"retry"`
+	Token     Secret `yaml:"token"`
+	TokenFile string `yaml:"token_file"`
+	TeamID    string `yaml:"team_id"`
+	// Fields are names under which the service sends columns, by table.column.
+	Fields            map[string]string `yaml:"fields"`
+	UserAgent         string            `yaml:"user_agent"`
+	RequestsPerSecond float64           `yaml:"requests_per_second"`
+	Burst             int               `yaml:"burst"`
+	Concurrency       int               `yaml:"concurrency"`
+	PageSize          int               `yaml:"page_size"`
+	Timeout           time.Duration     `yaml:"timeout"`
+	MaxBody           string            `yaml:"max_body"` // see [API.MaxBodyBytes]
+	Retry             Retry             `yaml:"retry"`
 }
 
 // Retry is the retry policy (spec section 8). Before retry n, counted from 0, the client waits
@@ -199,6 +201,7 @@ const RawDiscard = "discard"
 func Default() Config {
 	return Config{
 		API: API{
+			Fields:            map[string]string{},
 			RequestsPerSecond: 10,
 			Burst:             10,
 			Concurrency:       8,

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"regexp"
@@ -123,6 +124,15 @@ func (v *validator) checkAPI(a API) {
 	}
 	v.checkPrintable("api.team_id", a.TeamID)
 	v.checkPrintable("api.user_agent", a.UserAgent)
+	for _, column := range slices.Sorted(maps.Keys(a.Fields)) {
+		item := "api.fields." + column
+		switch name := a.Fields[column]; {
+		case !columnPath.MatchString(column):
+			v.addProblem(item, "is not table.column: write a line such as profiles.drive_link: shared_drive")
+		case !fieldPath.MatchString(name):
+			v.refuse(item, name, "is not the name of a field: write one such as shared_drive, or links.drive for a field in an object")
+		}
+	}
 	checkBetween(v, "api.requests_per_second", a.RequestsPerSecond, 0, 1000)
 	checkBetween(v, "api.burst", a.Burst, 1, 1000)
 	checkBetween(v, "api.concurrency", a.Concurrency, 1, 256)
@@ -200,6 +210,9 @@ func (v *validator) checkWarehouse(w Warehouse) {
 	checkBetween(v, "warehouse.threads", w.Threads, 0, 1024)
 	v.checkOneOf("warehouse.published_mode", w.PublishedMode, "", "0600", "0640", "0644")
 }
+
+// fieldPath matches the names of a field and of the objects around it, joined by dots.
+var fieldPath = regexp.MustCompile(`^[^\s.]+(\.[^\s.]+)*$`)
 
 var columnPath = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`)
 

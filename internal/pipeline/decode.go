@@ -55,7 +55,8 @@ type decoder struct {
 }
 
 func (n *night) newSink(ctx context.Context, s stream.Stream) (*sink, error) {
-	binding, err := bindPrivately(s, n.wh.Schema.Definitions, n.cfg.Privacy)
+	defs := stream.WithOtherNames(n.wh.Schema.Definitions, n.cfg.OtherNames)
+	binding, err := bindPrivately(s, defs, n.cfg.Privacy)
 	if err != nil {
 		return nil, err
 	}

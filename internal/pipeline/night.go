@@ -48,6 +48,8 @@ type Config struct {
 	// BatchRows is the number of rows after which a decoder stages its rows. Defaults to 8,192.
 	BatchRows int
 	TeamID    string // of the partner; defaults to the team of the token
+	// OtherNames are names under which the service sends columns, by table.column, in addition to those in schema/.
+	OtherNames map[string]string
 	// Privacy names the private columns. Their values are removed or hashed before rows are staged.
 	Privacy transform.Privacy
 	// Limits are the limits for deletions. AllowMassDelete accepts a mass deletion if a second

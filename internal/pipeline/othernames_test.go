@@ -1,0 +1,57 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"placementsync/internal/checks"
+	"placementsync/internal/sim"
+)
+
+// TestUnknownFieldGetsColumn runs a night in which four columns arrive under names that nobody knows, and nights
+// that know the names: the values move from extra to the columns of every row, once, and no check holds the night.
+func TestUnknownFieldGetsColumn(t *testing.T) {
+	h := newHarness(t, sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 80, Campaigns: 60, Orders: 80, Files: 1, Folders: 1})
+	var err error
+	h.cfg.Checks, err = checks.Load("", nil, nil)
+	must(t, err)
+	h.cfg.CheckTimeout = time.Minute
+	h.service.SetFaults(sim.Fault{Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
+		for _, name := range []string{"drive_link", "guest_payment_customer_id", "brief_doc_url", "draft_doc_url"} {
+			body = bytes.ReplaceAll(body, []byte(`"`+name+`":null`), []byte(`"wire_`+name+`":"x"`))
+			body = bytes.ReplaceAll(body, []byte(`"`+name+`":`), []byte(`"wire_`+name+`":`))
+		}
+		return body
+	}})
+	tables := map[string]string{"profiles": "drive_link", "orders": "guest_payment_customer_id", "campaign_articles": "brief_doc_url", "articles": "brief_doc_url"}
+	h.requireComplete(h.night())
+	moved := map[string]string{}
+	for table, column := range tables {
+		h.requireLines("SELECT count("+column+") FROM "+table, "0")
+		moved[table] = h.singleLine("SELECT count(*) FROM " + table + " WHERE json_exists(extra, 'wire_" + column + "')")
+		if moved[table] == "0" {
+			t.Errorf("no row of %s has an unknown field", table)
+		}
+	}
+
+	h.cfg.OtherNames = map[string]string{}
+	for table, columns := range map[string][]string{
+		"profiles": {"drive_link"}, "orders": {"guest_payment_customer_id"},
+		"campaign_articles": {"brief_doc_url", "draft_doc_url"}, "articles": {"brief_doc_url", "draft_doc_url"},
+	} {
+		for _, column := range columns {
+			h.cfg.OtherNames[table+"."+column] = "wire_" + column
+		}
+	}
+	for range 2 {
+		res := h.requireComplete(h.unchangedNight())
+		for _, c := range res.Run.Checks {
+			t.Errorf("the check %s (%s) found %d rows", c.Name, c.Severity, c.Rows)
+		}
+		for table, column := range tables {
+			h.requireLines("SELECT count("+column+"), count(*) FILTER (extra::VARCHAR LIKE '%wire_%') FROM "+table, moved[table]+" 0")
+			h.requireLines("SELECT count(*) FROM past."+table, moved[table])
+		}
+	}
+}
