@@ -21,6 +21,8 @@ CREATE TABLE campaign_articles (
     order_item_outlet_name        VARCHAR,          -- field 17
     order_item_outlet_logo        VARCHAR,          -- field 18
     order_item_outlet_website_url VARCHAR,          -- field 19
+    expected_completion_date       TIMESTAMPTZ,     -- field 21
+    expected_completion_date_title VARCHAR,         -- field 22
     extra                         JSON              -- field 20
 );
 
@@ -44,4 +46,6 @@ COMMENT ON COLUMN campaign_articles.order_item_outlet_id IS 'Id of the outlet. S
 COMMENT ON COLUMN campaign_articles.order_item_outlet_name IS 'Name of the outlet. Spec 2.6 CampaignArticleRow.order_item.outlet.name.';
 COMMENT ON COLUMN campaign_articles.order_item_outlet_logo IS 'Address of the logo of the outlet. Spec 2.6 CampaignArticleRow.order_item.outlet.logo.';
 COMMENT ON COLUMN campaign_articles.order_item_outlet_website_url IS 'Website of the outlet. Spec 2.6 CampaignArticleRow.order_item.outlet.website_url.';
+COMMENT ON COLUMN campaign_articles.expected_completion_date IS 'When the article is expected to be done, UTC. Spec 2.6 CampaignArticleRow.expected_completion_date.';
+COMMENT ON COLUMN campaign_articles.expected_completion_date_title IS 'Title that the service gives to the expected date. Spec 2.6 CampaignArticleRow.expected_completion_date_title.';
 COMMENT ON COLUMN campaign_articles.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -7,7 +7,7 @@ WITH sources AS (
         writer_first_name, writer_last_name, valid_from
     FROM history.articles WHERE id = $id
     UNION ALL
-    SELECT 2, id, name, campaign_id, NULL, NULL, live_url, draft_doc_url, brief_doc_url, writer_first_name, writer_last_name, valid_from
+    SELECT 2, id, name, campaign_id, NULL, expected_completion_date, live_url, draft_doc_url, brief_doc_url, writer_first_name, writer_last_name, valid_from
     FROM history.campaign_articles WHERE id = $id
     UNION ALL
     SELECT 3, article_id, article_name, article_campaign_id, NULL, NULL, NULL, NULL, NULL, article_writer_first_name, article_writer_last_name, valid_from

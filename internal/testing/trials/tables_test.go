@@ -162,8 +162,8 @@ func campaignTables() []tableSpec {
 			table: "campaign_articles", key: "id", path: articles, ids: campaigns,
 			text: "id name live_url brief_doc_url draft_doc_url campaign_id=campaign_id|? order_item_id writer.id writer.first_name " +
 				"writer.last_name order_item.name order_item.outlet.id order_item.outlet.name order_item.outlet.logo " +
-				"order_item.outlet.website_url",
-			integer: "total_images", instant: timestamps,
+				"order_item.outlet.website_url expected_completion_date_title",
+			integer: "total_images", instant: timestamps + " expected_completion_date",
 		},
 		{
 			table: "article_statuses", key: "article_id position", path: articles, ids: campaigns, at: "status", bare: "name",

@@ -12,8 +12,8 @@ WITH article_facts AS (
             nullif(trim(BOTH ' ' FROM concat_ws(' ', c.writer_first_name, c.writer_last_name)), '')) AS writer_name,
         a.status_prefix,
         a.status_name,
-        a.expected_completion_date             AS expected_at,
-        a.expected_completion_date_title       AS expected_for,
+        coalesce(a.expected_completion_date, c.expected_completion_date) AS expected_at,
+        coalesce(a.expected_completion_date_title, c.expected_completion_date_title) AS expected_for,
         coalesce(a.live_url, c.live_url)           AS live_url,
         coalesce(a.brief_doc_url, c.brief_doc_url) AS brief_doc_url,
         coalesce(a.draft_doc_url, c.draft_doc_url) AS draft_doc_url
