@@ -90,7 +90,7 @@ func (a *Allowance) reserve() (*rate.Reservation, time.Duration, int) {
 	return reservation, reservation.DelayFrom(now), a.epoch
 }
 
-// throttle handles a 429: no request is sent for d. It also lowers the rate, except within gracePeriod.
+// throttle pauses all workers for d after a 429. It also lowers the rate, except within gracePeriod.
 // sent is the time at which the rejected request was sent.
 func (a *Allowance) throttle(d time.Duration, sent time.Time) {
 	a.mu.Lock()
@@ -112,6 +112,23 @@ func (a *Allowance) throttle(d time.Duration, sent time.Time) {
 	// after the pause.
 	a.bucket = rate.NewLimiter(limit, a.burst)
 	a.bucket.AllowN(a.pausedTill, a.burst-1)
+}
+
+// pause pauses all workers for d. Unlike throttle, it does not lower the rate.
+func (a *Allowance) pause(d time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if till := time.Now().Add(d); till.After(a.pausedTill) {
+		a.pausedTill = till
+		a.epoch++
+	}
+}
+
+// pauseLeft returns the remaining time of the current pause.
+func (a *Allowance) pauseLeft() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return max(0, time.Until(a.pausedTill))
 }
 
 func (a *Allowance) raiseRate(now time.Time) {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
+	"math"
 	"slices"
 	"sync"
 
@@ -27,8 +27,10 @@ type Details struct {
 	// Found counts the ids whose response was a record or a list, even if the list is not proven to be
 	// complete.
 	Found int
-	// Gone are the ids with a 404, sorted. A 404 is evidence that the record was deleted.
-	Gone         []string
+	// Gone are the ids with a 404 or 410, sorted. It is evidence that the record was deleted.
+	Gone []string
+	// Refused are the ids with a 403 although other ids were answered. They also count as failed.
+	Refused      []string
 	Failed       int   // number of ids that failed after all retries
 	FirstFailure error // error of the first failed id
 	// Unproven are the ids whose records may be incomplete: the request failed, the walk
@@ -39,27 +41,32 @@ type Details struct {
 	EmptyObjects []string
 }
 
+// scopeSample is the number of ids whose 403s show that the token lacks the scope of the endpoint. A 403 for fewer
+// ids can mean that these records are private.
+const scopeSample = 5
+
 // Details reads a stream for each id: an object with one request, a list with a walk. A 404
 // is a result, not an error. A failed id is reported, and reading continues.
-// Details ends with an error if several ids fail in a row, after a 401 or 403, if the landing
-// or the reader fails, and if ctx is cancelled. The result so far is returned with the error.
+// Details ends with an error if several ids fail in a row, if the first ids all get a 403, after a 401, if the
+// landing or the reader fails, and if ctx is cancelled. The result so far is returned with the error.
 func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq[string], read Reader) (Details, error) {
 	d := &detailCollector{c: c, stream: s, read: read}
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(c.cfg.Concurrency)
-	for id := range ids {
-		if inner.Err() != nil {
-			break
-		}
-		group.Go(func() error { return d.requestOne(inner, id) })
+	nextID, stop := iter.Pull(ids)
+	defer stop()
+	err := d.requestIDs(ctx, nextID, scopeSample)
+	if err == nil {
+		err = d.missingScopeErr()
 	}
-	err := group.Wait()
+	if err == nil {
+		err = d.requestIDs(ctx, nextID, math.MaxInt)
+	}
 	if err == nil && ctx.Err() != nil {
 		err = stoppedErr(ctx, s.Name)
 	}
 	r := d.result
 	r.TotalFirst, r.TotalLast = -1, -1
 	slices.Sort(r.Gone)
+	slices.Sort(r.Refused)
 	switch {
 	case err != nil:
 		r.setGrade(BestEffort, "reading stopped early")
@@ -97,6 +104,35 @@ type detailCollector struct {
 	failuresInARow int
 }
 
+// requestIDs requests at most n ids and waits for the results.
+func (d *detailCollector) requestIDs(ctx context.Context, nextID func() (string, bool), n int) error {
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(d.c.cfg.Concurrency)
+	for range n {
+		if inner.Err() != nil {
+			break
+		}
+		id, ok := nextID()
+		if !ok {
+			break
+		}
+		group.Go(func() error { return d.requestOne(inner, id) })
+	}
+	return group.Wait()
+}
+
+// missingScopeErr returns an error if all requested ids got a 403. The ids then do not count as requested.
+func (d *detailCollector) missingScopeErr() error {
+	first, ok := errors.AsType[*StatusError](d.result.FirstFailure)
+	if !ok || len(d.result.Refused) < d.result.RequestedIDs {
+		return nil
+	}
+	d.result = Details{}
+	ofStream := *first
+	ofStream.isPart = false
+	return &ofStream
+}
+
 // requestOne requests one id. It returns an error only if no further id should be requested.
 func (d *detailCollector) requestOne(ctx context.Context, id string) error {
 	evidence, err := d.c.Walk(ctx, d.stream, id, d.read)
@@ -110,7 +146,7 @@ func (d *detailCollector) requestOne(ctx context.Context, id string) error {
 	r.Repeated += evidence.Repeated
 	r.Distinct += evidence.Distinct
 	failed, _ := errors.AsType[*StatusError](err)
-	gone := failed != nil && failed.Code == http.StatusNotFound
+	gone := failed != nil && isGone(failed.Code)
 	if err != nil && !gone {
 		return d.addFailure(id, err)
 	}
@@ -140,8 +176,13 @@ func (d *detailCollector) addFailure(id string, err error) error {
 	if r.FirstFailure == nil {
 		r.FirstFailure = err
 	}
+	failed, isStatus := errors.AsType[*StatusError](err)
+	if isStatus && failed.Is(ErrScope) {
+		r.Refused = append(r.Refused, id)
+		return nil
+	}
 	// An id that was not even requested proves nothing about the endpoint.
-	if failed, ok := errors.AsType[*StatusError](err); ok && failed.Attempts == 0 {
+	if isStatus && failed.Attempts == 0 {
 		return nil
 	}
 	if d.failuresInARow++; d.failuresInARow >= maxFailuresInARow {

@@ -10,7 +10,7 @@ import (
 
 // Errors that callers match with errors.Is.
 var (
-	// ErrMalformed means that a body has the wrong format, such as HTML, truncated JSON or no
+	// ErrMalformed means that a body has the wrong format, such as HTML, truncated JSON or, for a record, no
 	// content. A Reader wraps it in its error. The client repeats the request.
 	ErrMalformed = errors.New("malformed body")
 	// ErrTooLarge means that a body exceeds Config.MaxBody.
@@ -23,8 +23,9 @@ var (
 	// ErrAuth matches a StatusError if the service rejected the token with 401 and reading the token
 	// again did not help, or if the token cannot be read. It ends the run.
 	ErrAuth = errors.New("authentication failed")
-	// ErrScope matches a StatusError with a 403: the token lacks the scope of the endpoint (spec 5). The
-	// stream is skipped, and the other streams are read.
+	// ErrScope matches a StatusError with a 403 of the service: the token lacks the scope of the endpoint
+	// (spec 5). A list is then skipped. A detail stream is skipped if its first ids get a 403; see
+	// [Client.Details].
 	ErrScope = errors.New("missing scope")
 	// ErrLanding means that the landing cannot be written or read. It ends the run, because
 	// responses must be stored before they are decoded.
@@ -39,8 +40,8 @@ var (
 // the retries that could help.
 type StatusError struct {
 	// Code is the HTTP status. 0 means that no complete response was received. 2xx means
-	// that the response could not be read. Err is the cause in both cases. 404 is evidence that a
-	// detail was deleted.
+	// that the response could not be read. Err is the cause in both cases. 404 and 410 are evidence that
+	// a detail was deleted.
 	Code   int
 	Stream string
 	// URL is the requested URL without secrets.
@@ -53,7 +54,12 @@ type StatusError struct {
 	Err error
 
 	retryAfter string // the header (spec 8)
+	rateReset  string // the header X-RateLimit-Reset or RateLimit-Reset of a 429
 	isPart     bool   // the request was for a record by its id, or for a later page of a list
+	// fromProxy means that a 403 does not come from the service, but from a proxy or firewall before it.
+	fromProxy bool
+	// hasUsedPatience means that the night has waited for the service as long as it may.
+	hasUsedPatience bool
 }
 
 // Error describes the request, the attempts, the response and what to do. It does not say that stored
@@ -77,6 +83,9 @@ func (e *StatusError) Error() string {
 	if e.Body != "" {
 		fmt.Fprintf(&b, ": %s", e.Body)
 	}
+	if e.hasUsedPatience {
+		b.WriteString("; run.patience is used up")
+	}
 	if advice := e.advice(); advice != "" {
 		fmt.Fprintf(&b, "; %s", advice)
 	}
@@ -89,11 +98,15 @@ func (e *StatusError) advice() string {
 		return "the token cannot be read: correct api.token_file or api.token, and allow this user to read the file"
 	case e.Code == http.StatusUnauthorized:
 		return "the service rejected the token, which was read a second time: put a valid token into api.token or its file"
+	case e.fromProxy:
+		return "the response does not come from the service, but from a proxy or firewall before it: ask its operator to admit this client"
+	case e.Code == http.StatusForbidden && e.isPart:
+		return "the service refuses this part of the stream to the token: ask the operator of the service"
 	case e.Code == http.StatusForbidden:
 		return "the token has no scope for this endpoint: ask the operator of the service for the scope, or add the stream to streams.exclude"
-	case e.Code == http.StatusNotFound && !e.isPart:
+	case isGone(e.Code) && !e.isPart:
 		return "the service has no such endpoint: check api.base_url in the configuration"
-	case e.Code == http.StatusNotFound:
+	case isGone(e.Code):
 		return "the service has no such record or endpoint"
 	case errors.Is(e.Err, ErrUnreachable):
 		return "the service cannot be reached: check the network, and api.base_url in the configuration"
@@ -109,7 +122,7 @@ func (e *StatusError) Is(target error) bool {
 	case ErrAuth:
 		return e.Code == http.StatusUnauthorized || errors.Is(e.Err, errTokenUnreadable)
 	case ErrScope:
-		return e.Code == http.StatusForbidden
+		return e.Code == http.StatusForbidden && !e.fromProxy
 	}
 	return false
 }
@@ -117,17 +130,28 @@ func (e *StatusError) Is(target error) bool {
 // Unwrap returns Err.
 func (e *StatusError) Unwrap() error { return e.Err }
 
-// isTransient reports whether a retry can help (spec 8).
+// isTransient reports whether a retry can help (spec 8). The statuses that the spec does not name are not answers of
+// the service: proxies and content networks send them in its place.
 func (e *StatusError) isTransient() bool {
 	switch e.Code {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
+	case http.StatusRequestTimeout, http.StatusTooEarly, 520, 521, 522, 523, 524, 525, 526, 527, 529, 530:
+		return true
+	case http.StatusForbidden:
+		return e.fromProxy
 	case 0:
 		return !errors.Is(e.Err, ErrTooLarge) && !errors.Is(e.Err, ErrNotLanded) && !errors.Is(e.Err, errTokenUnreadable)
 	}
 	return errors.Is(e.Err, ErrMalformed)
 }
+
+// isAnswer reports whether the service processed the request, although the response is an error.
+func (e *StatusError) isAnswer() bool { return e.Code != 0 && !e.isTransient() }
+
+// isGone reports whether the status is evidence that the record does not exist.
+func isGone(status int) bool { return status == http.StatusNotFound || status == http.StatusGone }
 
 // stoppedErr returns the error of a call whose context was cancelled. The cause may be the failure
 // of another call, which does not count as a failure of this call.
@@ -147,5 +171,5 @@ func ownErr(err error) (*StatusError, bool) {
 // requests would fail too, or it is not the error of a request.
 func endsStream(err error) bool {
 	failed, ok := ownErr(err)
-	return !ok || failed.Is(ErrAuth) || failed.Is(ErrScope)
+	return !ok || failed.Is(ErrAuth)
 }

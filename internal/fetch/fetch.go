@@ -45,6 +45,12 @@ type Config struct {
 	MaxPages int
 	Timeout  time.Duration // of one attempt, including its body; defaults to 30 s
 	Retry    Retry
+	// Patience is the time that the client waits in all while the service answers no request or limits the rate.
+	// 0 means that only the rule of Retry applies.
+	Patience time.Duration
+	// TokenCanChange means that an operator can replace the token while the client runs, so that a 401 is waited
+	// for within the patience.
+	TokenCanChange bool
 	// MaxBody limits a body, in bytes after decompression, up to 2 GiB. Defaults to 64 MB.
 	MaxBody int64
 	// Allowance is a rate shared with other clients. Nil means that RequestsPerSecond and

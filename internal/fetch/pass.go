@@ -96,6 +96,14 @@ func (p *pass) addPage(number int, facts stream.PageFacts, bodySum xxh3.Uint128)
 	p.pages[number-1] = pageState{facts, bodySum, repeats}
 }
 
+// factsBeyondEnd returns the facts of an empty page. The page states no total, so the total of page 1 stays. If the
+// list has fewer records than this total, the pass is not unchanged.
+func (p *pass) factsBeyondEnd() stream.PageFacts {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return stream.PageFacts{Paginated: p.pages[0].Paginated, Total: p.total, TotalPages: p.pages[0].TotalPages, Next: 0}
+}
+
 // plannedPages relies on the length of page 1, because the service may put fewer records on a page than
 // requested. A wrong total costs at most MaxPages requests.
 func (p *pass) plannedPages() int64 {

@@ -63,7 +63,7 @@ func TestErrorsContainNoPrivateValues(t *testing.T) {
 				t.Fatalf("status %d and body %q give no error", code, body)
 			}
 			want := fmt.Sprintf("answered %d", code)
-			if code != http.StatusNoContent && code != http.StatusNotModified && code != http.StatusNotFound {
+			if code != http.StatusNoContent && code != http.StatusNotModified && code != http.StatusNotFound && code != http.StatusGone {
 				want = fmt.Sprintf("its body (%d bytes, ", len(body))
 			}
 			checkPrivateError(t, err.Error(), want)

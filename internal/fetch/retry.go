@@ -34,14 +34,22 @@ func (r Retry) delayAfter(attempt int, retryAfter string) time.Duration {
 	return d + time.Duration(float64(d)*r.Jitter*rand.Float64())
 }
 
-// retryFailures retries a call. A 429 also slows all other calls.
+// retryFailures repeats a failed call by the rule of Retry or, if the service answers no request, after a wait of
+// all workers (see patience). A 429 also slows all other calls.
 func (s *sender) retryFailures(next layer) layer {
 	return func(ctx context.Context, q *call) error {
+		// ownFailures counts the failures between which the service answered other requests. Only they show that
+		// this call is the cause.
+		ownFailures := 0
+		var previousSent time.Time
 		for attempt := 0; ; attempt++ {
 			q.failedAttempts = attempt
 			err := next(ctx, q)
-			failed, ok := ownErr(err)
-			if !ok {
+			failed, isFailure := ownErr(err)
+			if err == nil || isFailure && failed.isAnswer() {
+				s.patience.noteAnswer(q.sent)
+			}
+			if !isFailure {
 				return err
 			}
 			if attempt > 0 {
@@ -50,12 +58,21 @@ func (s *sender) retryFailures(next layer) layer {
 			if !failed.isTransient() || s.cfg.FailUnreachable && errors.Is(failed.Err, ErrUnreachable) {
 				return err
 			}
+			if attempt == 0 || s.patience.hasAnswered(previousSent) {
+				ownFailures++
+			}
+			previousSent = q.sent
+			isWaiting := ownFailures <= s.cfg.Retry.MaxRetries && s.waitForService(ctx, q, failed, attempt)
 			delay := s.cfg.Retry.delayAfter(attempt, failed.retryAfter)
-			if failed.Code == http.StatusTooManyRequests {
+			if failed.Code == http.StatusTooManyRequests && !isWaiting {
 				s.cfg.Allowance.throttle(delay, q.sent)
 			}
-			if attempt == s.cfg.Retry.MaxRetries {
+			if !isWaiting && attempt >= s.cfg.Retry.MaxRetries {
+				failed.hasUsedPatience = s.cfg.Patience > 0 && s.patience.isExhausted()
 				return err
+			}
+			if isWaiting {
+				delay = 0 // limitRate waits until the pause of all workers ends
 			}
 			q.meter.increase(&q.meter.counts.Retries)
 			s.log.DebugContext(ctx, "request is repeated", "stream", q.Stream, "url", failed.URL,

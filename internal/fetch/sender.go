@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ type call struct {
 	sent           time.Time
 	took           time.Duration
 	failedAttempts int // so far
+	emptyAttempts  int // attempts whose response was a 200 without content
 	facts          stream.PageFacts
 }
 
@@ -36,6 +38,7 @@ type sender struct {
 	http         *http.Client
 	tokens       *tokens
 	decompressor *decompressor
+	patience     *patience
 	slots        chan *slot // the free slots, of Concurrency slots in total
 	process      layer      // the outermost layer
 	doubted      sync.Map   // the streams whose stored responses are ignored
@@ -44,6 +47,7 @@ type sender struct {
 func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *sender {
 	s := &sender{
 		cfg: cfg, base: base, log: log, landing: landing, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
+		patience:     newPatience(cfg.Patience, log),
 		slots:        make(chan *slot, cfg.Concurrency),
 		decompressor: newDecompressor(cfg.MaxBody),
 	}
@@ -51,7 +55,7 @@ func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *s
 		s.slots <- new(slot)
 	}
 	// The layers, outermost first: stored responses are not requested again; failures are
-	// retried; a rotated token is read; no more than Concurrency responses are in memory, and
+	// retried or waited for; a rotated token is read; no more than Concurrency responses are in memory, and
 	// each is stored before it is decoded; the rate limit applies directly before sending.
 	s.process = s.preferLanding(s.retryFailures(s.retryWithNewToken(s.landAndRead(s.limitRate(s.sendOnce)))))
 	return s
@@ -106,6 +110,9 @@ func (s *sender) landAndRead(next layer) layer {
 		}
 		defer s.releaseSlot(q)
 		err := next(ctx, q)
+		if err == nil {
+			s.believeEmptyBody(q)
+		}
 		if err == nil && s.landing != nil {
 			q.Response, err = s.landing.Append(q.Response, q.sent, q.took)
 		}
@@ -114,6 +121,22 @@ func (s *sender) landAndRead(next layer) layer {
 		}
 		return s.passToReader(ctx, q)
 	}
+}
+
+// believeEmptyBody turns a 200 without content into a 204 if all attempts had no content. A single empty body is
+// rather a failure of a proxy. A 204 needs no confirmation.
+func (s *sender) believeEmptyBody(q *call) {
+	if !isEmptyOK(q.Response) {
+		return
+	}
+	q.emptyAttempts++
+	if q.emptyAttempts > s.cfg.Retry.MaxRetries {
+		q.Status = http.StatusNoContent
+	}
+}
+
+func isEmptyOK(r Response) bool {
+	return r.Status == http.StatusOK && len(r.Body) == 0
 }
 
 // slot contains the buffers of one response in memory. New buffers for each response, also those of the
@@ -145,12 +168,15 @@ func (s *sender) releaseSlot(q *call) {
 }
 
 func (s *sender) passToReader(ctx context.Context, q *call) error {
-	if q.Status == http.StatusNotFound {
+	if isEvidence(q.Request, q.Status) {
 		return s.requestErr(q, q.Status, nil, nil)
 	}
 	// The landing of an earlier release may contain incomplete responses, such as a 206.
 	facts, err := stream.PageFacts{}, error(ErrMalformed)
-	if isCompleteStatus(q.Status) {
+	switch {
+	case isEmptyOK(q.Response):
+		err = fmt.Errorf("%w: the body is empty", ErrMalformed)
+	case isCompleteStatus(q.Status):
 		response := q.Response
 		response.Body = skipMark(response.Body)
 		facts, err = q.read(ctx, response)
@@ -196,7 +222,7 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 }
 
 // sendOnce sends a request and stores status and body in q. It succeeds if the response can
-// be stored: a 200 or 203 with its complete body, or a 404.
+// be stored: a 200 or 203 with its complete body, a 204, or evidence without its body.
 func (s *sender) sendOnce(ctx context.Context, q *call) error {
 	token, err := s.tokens.currentToken(ctx)
 	if err != nil {
@@ -256,24 +282,35 @@ func (s *sender) sendAndReceive(request *http.Request, q *call) error {
 }
 
 // isCompleteStatus reports whether the body of a response with the status is complete. 203 is a 200
-// that a proxy changed. 202 announces a later response, 206 means that the body is a part, and other
-// 2xx statuses are not meant for a GET.
+// that a proxy changed. 204 has no body: it is a list without records. 202 announces a later response, 206 means
+// that the body is a part, and other 2xx statuses are not meant for a GET.
 func isCompleteStatus(status int) bool {
-	return status == http.StatusOK || status == http.StatusNonAuthoritativeInfo
+	return status == http.StatusOK || status == http.StatusNonAuthoritativeInfo || status == http.StatusNoContent
 }
 
-// statusErr returns nil for a 404.
+// isEvidence reports whether an error status is a fact about the requested resource: it does not exist or, if it is a
+// later page of a list, the list ends before it. Such a response is stored without its body.
+func isEvidence(r Request, status int) bool {
+	isBeyondEnd := status == http.StatusBadRequest || status == http.StatusRequestedRangeNotSatisfiable
+	return isGone(status) || isBeyondEnd && r.Page > 1
+}
+
+// statusErr returns nil for evidence.
 func (s *sender) statusErr(q *call, response *http.Response) error {
 	q.Body = s.readErrorBody(q, response)
 	failed := s.requestErr(q, q.Status, q.Body, nil)
 	failed.retryAfter = response.Header.Get("Retry-After")
 	switch {
-	case q.Status == http.StatusNotFound:
-		// A 404 is stored as evidence, without its body.
+	case isEvidence(q.Request, q.Status):
 		q.Body = nil
 		return nil
+	case q.Status == http.StatusTooManyRequests:
+		failed.rateReset = cmp.Or(response.Header.Get("X-RateLimit-Reset"), response.Header.Get("RateLimit-Reset"))
+	case q.Status == http.StatusForbidden:
+		// The service responds to a missing scope with JSON, and names no time for another attempt.
+		failed.fromProxy = failed.retryAfter != "" || bodyType(q.Body) == "HTML or XML"
 	case q.Status <= 299:
-		failed.Err = fmt.Errorf("%w: only 200 and 203 are complete responses", ErrMalformed)
+		failed.Err = fmt.Errorf("%w: only 200, 203 and 204 are complete responses", ErrMalformed)
 	case q.Status <= 399:
 		to, err := response.Location()
 		switch {
@@ -323,27 +360,35 @@ func (s *sender) unsentErr(q *call, err error) *StatusError {
 	return unsent
 }
 
-// After a 401, a call is repeated once if the token has changed at its source.
+// retryWithNewToken repeats a call after a 401 if the token has changed at its source. While patience is left, it
+// waits for a changed token.
 func (s *sender) retryWithNewToken(next layer) layer {
 	return func(ctx context.Context, q *call) error {
-		token, err := s.tokens.currentToken(ctx)
-		if err != nil {
-			return s.unsentErr(q, err)
+		for isRepeated := false; ; isRepeated = true {
+			token, err := s.tokens.currentToken(ctx)
+			if err != nil {
+				return s.unsentErr(q, err)
+			}
+			err = next(ctx, q)
+			failed, ok := ownErr(err)
+			if !ok || !failed.Is(ErrAuth) || isRepeated && s.patience.isExhausted() {
+				return err
+			}
+			renewed, readErr := s.tokens.renewToken(ctx, token)
+			for !renewed && s.waitForToken(ctx, q) {
+				renewed, readErr = s.tokens.renewToken(ctx, token)
+			}
+			if ctx.Err() != nil {
+				return stoppedErr(ctx, q.Stream)
+			}
+			if readErr != nil {
+				failed.Err = s.tokens.scrubErr(readErr)
+			}
+			if !renewed {
+				return failed
+			}
+			s.log.InfoContext(ctx, "token changed at its source", "stream", q.Stream)
 		}
-		err = next(ctx, q)
-		failed, ok := ownErr(err)
-		if !ok || !failed.Is(ErrAuth) {
-			return err
-		}
-		renewed, readErr := s.tokens.renewToken(ctx, token)
-		if readErr != nil {
-			failed.Err = s.tokens.scrubErr(readErr)
-		}
-		if !renewed {
-			return failed
-		}
-		s.log.InfoContext(ctx, "token changed at its source", "stream", q.Stream)
-		return next(ctx, q)
 	}
 }
 

@@ -106,9 +106,14 @@ type envelope struct {
 type collector struct {
 	mu  sync.Mutex
 	ids map[string]uint64 // id to the Seq of its latest copy
+	// isEmptyList reports whether a body is a list without records. Nil means that no body is.
+	isEmptyList func(body []byte) bool
 }
 
 func (c *collector) read(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
+	if c.isEmptyList != nil && c.isEmptyList(r.Body) {
+		return stream.PageFacts{}, nil
+	}
 	e, paginated, err := parse(r.Body)
 	if err != nil {
 		return stream.PageFacts{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)

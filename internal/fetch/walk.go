@@ -120,6 +120,9 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 		r.Previous = p.knownFacts(number, bodySum)
 		return w.read(ctx, r)
 	})
+	if number > 1 && isBeyondEnd(err) {
+		facts, err = p.factsBeyondEnd(), nil
+	}
 	if err != nil {
 		return err
 	}
@@ -128,6 +131,13 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 	}
 	p.addPage(number, facts, bodySum)
 	return nil
+}
+
+// isBeyondEnd reports whether the error of a later page means that the list ends before it. Some services answer
+// such a page with an error instead of an empty list.
+func isBeyondEnd(err error) bool {
+	failed, ok := ownErr(err)
+	return ok && isEvidence(Request{Page: 2}, failed.Code)
 }
 
 // defaultPageSize is the page size of requests without a limit (spec 4.1). No service caps

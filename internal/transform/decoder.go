@@ -136,10 +136,13 @@ type envelopeMember struct {
 
 // readBody reads the whole body. If the envelope of the stream is Object or StatusCounts, the body must
 // have this form. For all other streams the shape of the body decides, even if the spec shows another
-// envelope (spec 4.1, 4.2).
+// envelope (spec 4.1, 4.2). For them an empty body is a list without records.
 func (a *bodyReader) readBody() error {
 	envelope, c := a.binding.stream.Envelope, a.in.peek()
+	isEmpty := len(a.in.buf) == 0
 	switch {
+	case isEmpty && envelope != stream.Object && envelope != stream.StatusCounts:
+		return nil
 	case envelope == stream.Object && c != '{':
 		return a.in.syntaxErr("expected an object")
 	case envelope == stream.Object:

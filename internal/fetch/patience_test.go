@@ -1,0 +1,494 @@
+package fetch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"placementsync/internal/fetch"
+)
+
+// patientConfig returns a configuration with the default retries and a patience of an hour.
+func patientConfig(h http.Handler) fetch.Config {
+	cfg := testConfig(h)
+	cfg.Retry = fetch.Retry{MaxRetries: 5, Jitter: 0.1}
+	cfg.RequestsPerSecond, cfg.Burst, cfg.Patience = 10, 10, time.Hour
+	return cfg
+}
+
+// outage is a service whose refuse function responds to a request or returns false.
+type outage struct {
+	refuse func(w http.ResponseWriter, r *http.Request) bool
+
+	mu   sync.Mutex
+	sent []time.Time
+}
+
+func (o *outage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	o.sent = append(o.sent, time.Now())
+	o.mu.Unlock()
+	<-time.After(20 * time.Millisecond) // the time is virtual (synctest)
+	if !o.refuse(w, r) {
+		io.WriteString(w, `{"id":"a"}`)
+	}
+}
+
+// refuseFor refuses all requests for a time, with a status and headers.
+func refuseFor(d time.Duration, status int, headers ...string) *outage {
+	started := time.Now()
+	return &outage{refuse: func(w http.ResponseWriter, _ *http.Request) bool {
+		if time.Since(started) >= d {
+			return false
+		}
+		for i := 0; i < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(status)
+		return true
+	}}
+}
+
+// TestOutagesAreWaitedFor reads the token info and 300 details of a service that is unavailable for a time.
+// All are read, with few requests, and the client does not wait much longer than the outage.
+func TestOutagesAreWaitedFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		outage      func() *outage
+		lasts       time.Duration
+		maxOverrun  time.Duration
+		maxRequests int // during the outage
+	}{
+		"429 with Retry-After 40 at the first request": {func() *outage { return refuseFor(40*time.Second, 429, "Retry-After", "40") }, 40 * time.Second, time.Second, 1},
+		"429 with X-RateLimit-Reset as seconds":        {func() *outage { return refuseFor(time.Minute, 429, "X-RateLimit-Reset", "60") }, time.Minute, time.Second, 1},
+		"429 with X-RateLimit-Reset as a time": {func() *outage {
+			return refuseFor(time.Minute, 429, "X-RateLimit-Reset", strconv.FormatInt(time.Now().Add(time.Minute).Unix(), 10))
+		}, time.Minute, time.Second, 1},
+		"429 with RateLimit-Reset": {func() *outage { return refuseFor(time.Minute, 429, "RateLimit-Reset", "60") }, time.Minute, time.Second, 1},
+		"429 without a time":       {func() *outage { return refuseFor(4*time.Minute, 429) }, 4 * time.Minute, 5 * time.Minute, 11},
+		"429 with Retry-After 0":   {func() *outage { return refuseFor(time.Minute, 429, "Retry-After", "0") }, time.Minute, 2 * time.Minute, 12},
+		"503 with Retry-After 600": {func() *outage { return refuseFor(10*time.Minute, 503, "Retry-After", "600") }, 10 * time.Minute, time.Second, 1},
+		"503 with a date": {func() *outage {
+			return refuseFor(10*time.Minute, 503, "Retry-After", time.Now().Add(10*time.Minute).UTC().Format(http.TimeFormat))
+		}, 10 * time.Minute, time.Second, 1},
+		"502 for half an hour": {func() *outage { return refuseFor(30*time.Minute, 502) }, 30 * time.Minute, 6 * time.Minute, 40},
+		"521 for half an hour": {func() *outage { return refuseFor(30*time.Minute, 521) }, 30 * time.Minute, 6 * time.Minute, 40},
+		"403 with HTML for ten minutes": {func() *outage {
+			return refuseFor(10*time.Minute, 403, "Content-Type", "text/html", "Retry-After", "600")
+		}, 10 * time.Minute, time.Second, 1},
+		"a Retry-After that is longer than the patience": {func() *outage { return refuseFor(time.Hour, 503, "Retry-After", "86400") }, time.Hour, time.Second, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				service := tc.outage()
+				start := time.Now()
+				c := newClient(t, patientConfig(service), nil)
+				if err := requestTokenInfo(t, c); err != nil {
+					t.Fatal(err)
+				}
+				if waited := time.Since(start); waited < tc.lasts || waited > tc.lasts+tc.maxOverrun {
+					t.Errorf("waited %v, want %v to %v", waited, tc.lasts, tc.lasts+tc.maxOverrun)
+				}
+				if n := countBetween(service.sent, start, start.Add(tc.lasts)); n > tc.maxRequests {
+					t.Errorf("sent %d requests during the outage, want at most %d", n, tc.maxRequests)
+				}
+				fetchIDs(t, c, 300)
+			})
+		})
+	}
+}
+
+// TestRefusedConnectionsAreWaitedFor refuses all connections for 20 minutes, at the first request and in the middle
+// of the details.
+func TestRefusedConnectionsAreWaitedFor(t *testing.T) {
+	for name, begins := range map[string]time.Duration{"at the start": 0, "in the middle": 10 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				requests := 0
+				var mu sync.Mutex
+				good := handlerTransport{&outage{refuse: func(http.ResponseWriter, *http.Request) bool { return false }}}
+				cfg := patientConfig(nil)
+				cfg.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+					if past := time.Since(start) - begins; past >= 0 && past < 20*time.Minute {
+						mu.Lock()
+						requests++
+						mu.Unlock()
+						return nil, syscall.ECONNREFUSED
+					}
+					return good.RoundTrip(r)
+				})
+				c := newClient(t, cfg, nil)
+				if err := requestTokenInfo(t, c); err != nil {
+					t.Fatal(err)
+				}
+				fetchIDs(t, c, 300)
+				if took := time.Since(start); took < 20*time.Minute || took > 27*time.Minute {
+					t.Errorf("took %v, want 20m to 27m", took)
+				}
+				// 8 workers repeat their request 5 times before they wait together.
+				if requests > 150 {
+					t.Errorf("sent %d requests during the outage, want at most 150", requests)
+				}
+			})
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestQuotaOfFiveMinutes limits the service to 60 requests in five minutes.
+func TestQuotaOfFiveMinutes(t *testing.T) {
+	const window, quota = 5 * time.Minute, 60
+	for _, header := range []string{"Retry-After", "X-RateLimit-Reset", ""} {
+		t.Run("with "+header, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				opened, used, refused := time.Now(), 0, 0
+				cfg := patientConfig(&outage{refuse: func(w http.ResponseWriter, _ *http.Request) bool {
+					mu.Lock()
+					defer mu.Unlock()
+					if time.Since(opened) >= window {
+						opened, used = time.Now(), 0
+					}
+					used++
+					if used <= quota {
+						return false
+					}
+					refused++
+					if header != "" {
+						w.Header().Set(header, strconv.Itoa(int(window.Seconds()-time.Since(opened).Seconds())+1))
+					}
+					w.WriteHeader(http.StatusTooManyRequests)
+					return true
+				}})
+				c := newClient(t, cfg, nil)
+				took := fetchIDs(t, c, 300)
+				t.Logf("took %v, %d requests got a 429", took, refused)
+				if took > 40*time.Minute || header != "" && refused > 50 {
+					t.Errorf("took %v with %d refused requests, want at most 40m and, with a header, 50", took, refused)
+				}
+			})
+		})
+	}
+}
+
+// TestPatienceIsLimited uses up the patience.
+func TestPatienceIsLimited(t *testing.T) {
+	for name, tc := range map[string]struct {
+		patience, min, max time.Duration
+		status             int
+		want               string
+	}{
+		"patience 0 fails at once":      {0, 7 * time.Second, 9 * time.Second, 503, "answered 503 Service Unavailable after 6 attempts"},
+		"patience 0 and 429":            {0, 7 * time.Second, 9 * time.Second, 429, "answered 429 Too Many Requests after 6 attempts"},
+		"a minute":                      {time.Minute, time.Minute, 80 * time.Second, 503, "; run.patience is used up"},
+		"an hour":                       {time.Hour, time.Hour, 62 * time.Minute, 502, "; run.patience is used up"},
+		"an hour and 429":               {time.Hour, time.Hour, 62 * time.Minute, 429, "; run.patience is used up"},
+		"501 is final":                  {time.Hour, 0, time.Second, 501, "answered 501 Not Implemented"},
+		"505 is final":                  {time.Hour, 0, time.Second, 505, "answered 505"},
+		"403 of the service is final":   {time.Hour, 0, time.Second, 403, "has no scope"},
+		"a rejected token at the start": {time.Hour, 0, time.Second, 401, "put a valid token"},
+		"another 4xx is final":          {time.Hour, 0, time.Second, 418, "answered 418"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg := patientConfig(refuseFor(24*time.Hour, tc.status))
+				cfg.Patience, cfg.TokenCanChange = tc.patience, true
+				start := time.Now()
+				checkError(t, requestTokenInfo(t, newClient(t, cfg, nil)), tc.want)
+				if took := time.Since(start); took < tc.min || took > tc.max {
+					t.Errorf("took %v, want %v to %v", took, tc.min, tc.max)
+				}
+			})
+		})
+	}
+}
+
+// TestSingleFailureIsNotWaitedFor makes one endpoint fail for good while the service answers the others. A failing
+// id is given up while others are read, and a failing list after the token info was read.
+func TestSingleFailureIsNotWaitedFor(t *testing.T) {
+	for _, status := range []int{500, 502, 503, 408, 524} {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newClient(t, patientConfig(&outage{refuse: func(w http.ResponseWriter, r *http.Request) bool {
+					if r.URL.Path != "/v1/outlets/id7" && r.URL.Path != "/v1/orders" {
+						return false
+					}
+					w.WriteHeader(status)
+					return true
+				}}), nil)
+				start := time.Now()
+				var got collector
+				d, err := c.Details(t.Context(), outletDetail, numberedIDs(300), got.read)
+				if err != nil || d.Failed != 1 || d.Found != 299 {
+					t.Errorf("got %+v and %v, want one failed id", d, err)
+				}
+				_, err = c.Walk(t.Context(), ordersStream, "", got.read)
+				checkError(t, err, "after 6 attempts")
+				if took := time.Since(start); took > time.Minute {
+					t.Errorf("took %v, want at most a minute", took)
+				}
+			})
+		})
+	}
+}
+
+// TestWaitIsReported reads the current wait in the middle of an outage and after it.
+func TestWaitIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, patientConfig(refuseFor(10*time.Minute, 503, "Retry-After", "600")), nil)
+		if w, ok := c.Waiting(); ok {
+			t.Errorf("before the first request the client waits: %+v", w)
+		}
+		start := time.Now()
+		done := make(chan error, 1)
+		go func() { done <- requestTokenInfo(t, c) }()
+		<-time.After(5 * time.Minute) // the time is virtual (synctest)
+		w, ok := c.Waiting()
+		if !ok || w.Reason != "the service answered 503 Service Unavailable" || w.Since.Sub(start) > time.Second || w.Until.Sub(start) < 10*time.Minute {
+			t.Errorf("the client reports the wait %+v (%v), want one for the 503, from the start for ten minutes", w, ok)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if w, ok := c.Waiting(); ok {
+			t.Errorf("after the outage the client waits: %+v", w)
+		}
+	})
+}
+
+// TestWaitEndsWithItsContext cancels a wait.
+func TestWaitEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := errors.New("stopped by the user")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(3*time.Minute, func() { cancel(stop) })
+		start := time.Now()
+		var got collector
+		_, err := newClient(t, patientConfig(refuseFor(time.Hour, 503)), nil).Walk(ctx, ordersStream, "", got.read)
+		if !errors.Is(err, stop) || time.Since(start) != 3*time.Minute {
+			t.Errorf("ended after %v with %v, want 3m and the cause", time.Since(start), err)
+		}
+	})
+}
+
+// TestNewTokenIsWaitedFor rejects the token in the middle of the details. It is replaced 20 minutes later.
+func TestNewTokenIsWaitedFor(t *testing.T) {
+	for name, canChange := range map[string]bool{"from a file": true, "from a variable": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				isRotated := func() bool { return time.Since(start) > 10*time.Second }
+				cfg := patientConfig(&outage{refuse: func(w http.ResponseWriter, r *http.Request) bool {
+					valid := "Bearer pc_oldtoken"
+					if isRotated() {
+						valid = "Bearer pc_newtoken"
+					}
+					if r.Header.Get("Authorization") == valid {
+						return false
+					}
+					w.WriteHeader(http.StatusUnauthorized)
+					return true
+				}})
+				cfg.TokenCanChange = canChange
+				cfg.Token = func(context.Context) (string, error) {
+					if time.Since(start) > 20*time.Minute {
+						return "pc_newtoken", nil
+					}
+					return "pc_oldtoken", nil
+				}
+				var got collector
+				d, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(300), got.read)
+				took := time.Since(start)
+				switch {
+				case canChange && (err != nil || d.Found != 300 || took > 22*time.Minute):
+					t.Errorf("found %d ids in %v: %v, want 300 in at most 22m", d.Found, took, err)
+				case !canChange && (!errors.Is(err, fetch.ErrAuth) || took > time.Minute):
+					t.Errorf("ended after %v with %v, want ErrAuth at once", took, err)
+				}
+			})
+		})
+	}
+}
+
+// TestRefusedIDs responds with 403 to some ids.
+func TestRefusedIDs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		refused func(n int) bool
+		n       int
+		skipped bool
+		want    string
+	}{
+		"one of twelve":         {func(n int) bool { return n == 2 }, 12, false, "[id2]"},
+		"the first four":        {func(n int) bool { return n < 4 }, 12, false, "[id0 id1 id2 id3]"},
+		"ten in a row":          {func(n int) bool { return n >= 20 && n < 30 }, 40, false, "[id20 id21 id22 id23 id24 id25 id26 id27 id28 id29]"},
+		"all of a hundred":      {func(int) bool { return true }, 100, true, "[]"},
+		"all of three":          {func(int) bool { return true }, 3, true, "[]"},
+		"the first five of six": {func(n int) bool { return n < 5 }, 6, true, "[]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var requests sync.Map
+			cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				requests.Store(r.URL.Path, true)
+				n, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/v1/outlets/id"))
+				if tc.refused(n) {
+					w.WriteHeader(http.StatusForbidden)
+					io.WriteString(w, `{"message":"outlet is private"}`)
+					return
+				}
+				io.WriteString(w, `{"id":"a"}`)
+			}))
+			var got collector
+			d, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(tc.n), got.read)
+			if isSkipped := errors.Is(err, fetch.ErrScope); isSkipped != tc.skipped || err != nil && !isSkipped {
+				t.Errorf("got the error %v, want ErrScope: %v", err, tc.skipped)
+			}
+			if refused := fmt.Sprint(d.Refused); refused != tc.want || d.Failed != len(d.Refused) || !tc.skipped && d.Found != tc.n-d.Failed {
+				t.Errorf("got %+v, want the refused ids %s", d, tc.want)
+			}
+			if tc.skipped {
+				checkError(t, err, "add the stream to streams.exclude")
+			}
+		})
+	}
+}
+
+// TestGoneRecords responds with 404 and 410.
+func TestGoneRecords(t *testing.T) {
+	dir := t.TempDir()
+	for _, when := range []string{"from the service", "from the landing"} {
+		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/v1/outlets/id1":
+				w.WriteHeader(http.StatusNotFound)
+			case "/v1/outlets/id2":
+				w.WriteHeader(http.StatusGone)
+			default:
+				io.WriteString(w, `{"id":"a"}`)
+			}
+		}))
+		cfg.Offline = when == "from the landing"
+		landing, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got collector
+		d, err := newClient(t, cfg, landing).Details(t.Context(), outletDetail, numberedIDs(7), got.read)
+		if err != nil || fmt.Sprint(d.Gone) != "[id1 id2]" || d.Failed != 0 || d.Found != 5 {
+			t.Errorf("%s: got %+v and %v, want id1 and id2 gone", when, d, err)
+		}
+		if err := landing.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestEmptyResponses responds to the list of each id without content. A 204 is an empty list at once, a 200 without
+// a body after all attempts. For a record neither is an answer.
+func TestEmptyResponses(t *testing.T) {
+	empty := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	readList := func(list []byte) bool { return len(list) == 0 }
+	for code, requests := range map[int]int64{204: 7, 200: 7 * 3} {
+		dir := t.TempDir()
+		for _, offline := range []bool{false, true} {
+			service := newScript(empty(code))
+			cfg := testConfig(service)
+			cfg.Offline = offline
+			landing, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := collector{isEmptyList: readList}
+			d, err := newClient(t, cfg, landing).Details(t.Context(), articleLists, numberedIDs(7), got.read)
+			if err != nil || d.Found != 7 || d.Grade != fetch.Exact || !offline && service.n.Load() != requests {
+				t.Errorf("%d, offline %v: got %+v and %v after %d requests, want 7 exact lists after %d", code, offline, d, err, service.n.Load(), requests)
+			}
+			if err := landing.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var record collector
+		_, err := newClient(t, testConfig(newScript(empty(code))), nil).Details(t.Context(), outletDetail, numberedIDs(7), record.read)
+		if !errors.Is(err, fetch.ErrMalformed) {
+			t.Errorf("%d for a record: got %v, want ErrMalformed", code, err)
+		}
+	}
+}
+
+// TestPagesBeyondTheEnd responds with an error to the pages after the last.
+func TestPagesBeyondTheEnd(t *testing.T) {
+	for _, code := range []int{400, 404, 410, 416} {
+		for name, service := range map[string]*listService{
+			"bare array":            {n: 25, shape: "array"},
+			"full last page":        {n: 30, shape: "array"},
+			"no next page":          {n: 30, noNext: true},
+			"a total that is wrong": {n: 25, totalError: 12},
+		} {
+			t.Run(fmt.Sprintf("%d, %s", code, name), func(t *testing.T) {
+				h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if page, _ := strconv.Atoi(r.URL.Query().Get("page")); (page-1)*10 >= service.n {
+						w.WriteHeader(code)
+						io.WriteString(w, `{"detail":"Invalid page."}`)
+						return
+					}
+					service.ServeHTTP(w, r)
+				})
+				dir := t.TempDir()
+				for _, offline := range []bool{false, true} {
+					cfg := testConfig(h)
+					cfg.Offline = offline
+					landing, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					var got collector
+					e, err := newClient(t, cfg, landing).Walk(t.Context(), ordersStream, "", got.read)
+					wantGrade := fetch.Exact
+					if service.totalError != 0 {
+						wantGrade = fetch.BestEffort
+					}
+					if err != nil || len(got.ids) != service.n || e.Grade != wantGrade {
+						t.Errorf("offline %v: got %d ids, %+v and %v, want %d ids and the grade %s", offline, len(got.ids), e, err, service.n, wantGrade)
+					}
+					if err := landing.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+	t.Run("a deletion during the walk starts another pass", func(t *testing.T) {
+		service := &listService{n: 51, dated: true}
+		var mu sync.Mutex
+		first := true
+		var got collector
+		e, err := newClient(t, testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			if page, _ := strconv.Atoi(r.URL.Query().Get("page")); (page-1)*10 >= service.n {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			service.ServeHTTP(w, r)
+			if first {
+				first, service.n = false, 50
+			}
+		})), nil).Walk(t.Context(), ordersStream, "", got.read)
+		if err != nil || e.Grade != fetch.Repaired || e.Passes < 2 || e.TotalLast != 50 {
+			t.Errorf("got %+v and %v, want repaired after several passes", e, err)
+		}
+	})
+}
