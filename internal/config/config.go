@@ -84,6 +84,7 @@ type Streams struct {
 type Run struct {
 	ResumeMaxAge    time.Duration `yaml:"resume_max_age"`
 	MaxDuration     time.Duration `yaml:"max_duration"`
+	Patience        time.Duration `yaml:"patience"`
 	MassDeleteShare float64       `yaml:"mass_delete_share"`
 	MassDeleteRows  int           `yaml:"mass_delete_rows"`
 }
@@ -214,7 +215,7 @@ func Default() Config {
 			Include: []string{}, Exclude: []string{},
 			Details: "changed", LiveDays: 45, Recheck: 7, MaxPasses: 4, MaxPages: 100_000,
 		},
-		Run:       Run{ResumeMaxAge: 6 * time.Hour, MaxDuration: 6 * time.Hour, MassDeleteShare: 0.2, MassDeleteRows: 50},
+		Run:       Run{ResumeMaxAge: 6 * time.Hour, MaxDuration: 6 * time.Hour, Patience: time.Hour, MassDeleteShare: 0.2, MassDeleteRows: 50},
 		Warehouse: Warehouse{Dir: "./warehouse", KeepVersions: 3, MemoryLimit: "512MB"},
 		Retention: Retention{RawDays: 7, Daily: 30, Weekly: 12, Monthly: 24},
 		Schedule:  Schedule{Cron: "0 2 * * *", Timezone: "UTC", CatchUp: true, Retries: []time.Duration{5 * time.Minute, 20 * time.Minute, time.Hour}},

@@ -80,6 +80,7 @@ func (v *validator) checkConfig(c Config) {
 	checkBetween(v, "streams.max_pages", c.Streams.MaxPages, 1, 10_000_000)
 	checkBetween(v, "run.resume_max_age", c.Run.ResumeMaxAge, 0, 7*24*time.Hour)
 	checkBetween(v, "run.max_duration", c.Run.MaxDuration, 0, 7*24*time.Hour)
+	checkBetween(v, "run.patience", c.Run.Patience, 0, 7*24*time.Hour)
 	checkBetween(v, "run.mass_delete_share", c.Run.MassDeleteShare, 0, 1)
 	checkAtLeast(v, "run.mass_delete_rows", c.Run.MassDeleteRows, 0)
 	v.checkWarehouse(c.Warehouse)

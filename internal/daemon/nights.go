@@ -43,6 +43,7 @@ type scheduler struct {
 	// followUpPending is set when a night was published while earlier follow-ups were running.
 	followUpRunning, followUpPending bool
 	inspectingSince                  time.Time
+	statusText                       string // the last status line that was sent to the service manager
 }
 
 // runJob runs a job in the background. The loop calls the function that the job returns.
@@ -91,13 +92,30 @@ func (s *scheduler) scheduleNext() {
 	s.showNextNight()
 }
 
-func (s *scheduler) showNextNight() {
-	next := s.nextSlot
-	if !s.failedRetryAt.IsZero() && s.failedRetryAt.Before(next) {
-		next = s.failedRetryAt
+func (s *scheduler) nextNight() time.Time {
+	if !s.failedRetryAt.IsZero() && s.failedRetryAt.Before(s.nextSlot) {
+		return s.failedRetryAt
 	}
+	return s.nextSlot
+}
+
+func (s *scheduler) showNextNight() {
+	next := s.nextNight()
 	s.d.state.update(func(st *state) { st.NextNight = next })
-	s.d.notifyManager("STATUS=next night at " + next.Format(time.RFC3339))
+	s.statusText = ""
+	s.notifyStatus()
+}
+
+// notifyStatus sends the status line of the service manager if it has changed.
+func (s *scheduler) notifyStatus() {
+	text := "next night at " + s.nextNight().Format(time.RFC3339)
+	if p, ok := s.d.cfg.Program.Progress(); ok && p.WaitingFor != "" {
+		text = p.DescribeWait()
+	}
+	if text != s.statusText {
+		s.statusText = text
+		s.d.notifyManager("STATUS=" + text)
+	}
 }
 
 func (s *scheduler) untilDue() time.Duration {
@@ -120,6 +138,7 @@ func (s *scheduler) startDueJobs(ctx context.Context) {
 	if s.d.cfg.Watchdog > 0 {
 		s.d.notifyManager("WATCHDOG=1")
 	}
+	s.notifyStatus()
 	s.startDueVerification(ctx, now)
 	s.startInspection(ctx)
 	switch {

@@ -243,6 +243,37 @@ func TestServiceManagerIsNotified(t *testing.T) {
 	})
 }
 
+// TestWaitOfANightIsShown makes a night wait for the service for half an hour.
+func TestWaitOfANightIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, nil)
+		began := time.Now().Add(time.Hour)
+		h.progress = func() (ledger.Progress, bool) {
+			if now := time.Now(); now.Before(began) || now.After(began.Add(30*time.Minute)) {
+				return ledger.Progress{}, false
+			}
+			return ledger.Progress{WaitingFor: "connection refused", WaitingSince: began, WaitingUntil: began.Add(30 * time.Minute)}, true
+		}
+		h.start()
+		defer h.shutDown()
+		h.wantMetrics(map[string]string{"waiting_seconds": "0"})
+		time.Sleep(70 * time.Minute)
+		h.wantMetrics(map[string]string{"waiting_seconds": "600"})
+		const wait = "waiting for the service until 01:30:00 UTC: connection refused"
+		if text := h.get("/").Body.String(); !strings.Contains(text, "The night is "+wait+".") {
+			t.Errorf("the status page does not contain %q", wait)
+		}
+		time.Sleep(30 * time.Minute)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		const next = "STATUS=next night at 2000-01-01T02:00:00Z"
+		want := []string{next, "STATUS=" + wait, next}
+		if got := slices.DeleteFunc(slices.Clone(h.notified), func(s string) bool { return !strings.HasPrefix(s, "STATUS=") }); !slices.Equal(got, want) {
+			t.Errorf("the status lines are %q, want %q", got, want)
+		}
+	})
+}
+
 func TestUnreadableLedgerIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)

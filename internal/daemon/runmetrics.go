@@ -211,5 +211,13 @@ func scheduleMetrics() []metric {
 			p, _ := s.d.cfg.Program.Progress()
 			emit(p.PerSecond)
 		}),
+		gauge("waiting_seconds", "Time for which the running night of this process has been waiting for the service, or 0.", nil, func(s scrape, emit emitter) {
+			p, _ := s.d.cfg.Program.Progress()
+			if p.WaitingFor == "" {
+				emit(0)
+			} else {
+				emit(s.d.cfg.Now().Sub(p.WaitingSince).Seconds())
+			}
+		}),
 	}
 }

@@ -19,6 +19,10 @@ type Progress struct {
 	// Left is the remaining time of the run at the rate PerSecond or, if PerSecond is 0, at the rate
 	// AllowedPerSecond. 0 means unknown.
 	Left time.Duration
+	// WaitingFor is the reason why the run waits for the service, since WaitingSince and until
+	// WaitingUntil, the time of the next attempt. It is empty if the service answers.
+	WaitingFor                 string
+	WaitingSince, WaitingUntil time.Time
 	// Streams are in the order in which they are read.
 	Streams []StreamProgress
 }
@@ -59,6 +63,14 @@ func (s StreamProgress) Share() int64 {
 		return -1
 	}
 	return min(100, 100*s.Done/s.Total)
+}
+
+// DescribeWait describes the wait for the service, or returns an empty string if the service answers.
+func (p Progress) DescribeWait() string {
+	if p.WaitingFor == "" {
+		return ""
+	}
+	return "waiting for the service until " + p.WaitingUntil.UTC().Format("15:04:05") + " UTC: " + p.WaitingFor
 }
 
 // StreamsRead counts the finished streams. The template of the status page calls it.

@@ -148,10 +148,25 @@ func (finished results) gradeDetails(r *streamResult, d fetch.Details) {
 		r.evidence.Grade = fetch.Skipped
 	}
 	if d.Failed > 0 {
-		r.failure = fmt.Errorf("read %s: %d of %s failed; rows of earlier nights are kept; first error: %w",
-			r.stream.Name, d.Failed, plural.Count(d.RequestedIDs, "id"), d.FirstFailure)
+		r.failure = fmt.Errorf("read %s: %d of %s failed%s; rows of earlier nights are kept; first error: %w",
+			r.stream.Name, d.Failed, plural.Count(d.RequestedIDs, "id"), describeRefused(d.Refused), d.FirstFailure)
 		r.evidence.Reason = r.failure.Error()
 	}
+}
+
+// maxNamedIDs limits the ids in a reason.
+const maxNamedIDs = 5
+
+// describeRefused names the ids that the service refused with a 403.
+func describeRefused(ids []string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("; 403 for %s", strings.Join(ids[:min(len(ids), maxNamedIDs)], ", "))
+	if more := len(ids) - maxNamedIDs; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // gradeCarried lowers the grade of a detail stream if ids are carried. An unchanged row of a list does not

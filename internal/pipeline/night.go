@@ -155,6 +155,9 @@ func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.M
 
 func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshotAt time.Time) (*runner, error) {
 	cfg.Fetch.Offline = !mode.usesNetwork()
+	if mode.isRefresh() {
+		cfg.Fetch.Patience = 0 // a waiting refresh would hold the lock; the next night reads the same records
+	}
 	takeLock := wh.LockExisting
 	if cfg.NewWarehouse {
 		takeLock = wh.Lock

@@ -50,6 +50,7 @@ type StreamPlan struct {
 // whether a run could write, it creates files and removes them. It makes no other changes.
 func PlanNight(ctx context.Context, cfg Config) (Plan, error) {
 	wh := warehouse.New(cfg.Warehouse)
+	cfg.Fetch.Patience = 0 // the user waits for the plan
 	client, err := fetch.New(cfg.Fetch, nil, cfg.Log)
 	if err != nil {
 		return Plan{}, err

@@ -45,6 +45,9 @@ func (t *ProgressTracker) Progress() (ledger.Progress, bool) {
 			s.PerSecond = perSecond(counts, time.Now())
 		}
 	}
+	if wait, ok := t.client.Waiting(); ok {
+		p.WaitingFor, p.WaitingSince, p.WaitingUntil = wait.Reason, wait.Since, wait.Until
+	}
 	estimateRemaining(&p, t.requestsBefore, perSecond(overall, time.Now()))
 	return p, true
 }

@@ -1,0 +1,183 @@
+package pipeline_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+)
+
+// outage refuses requests of a night. refuse returns false for a request that the service answers, and otherwise a
+// response, or nil for a refused connection. since is the time since the first request.
+type outage struct {
+	service http.Handler
+	refuse  func(since time.Duration) (*http.Response, bool)
+
+	mu      sync.Mutex
+	started time.Time
+}
+
+func (o *outage) RoundTrip(r *http.Request) (*http.Response, error) {
+	o.mu.Lock()
+	if o.started.IsZero() {
+		o.started = time.Now()
+	}
+	response, refused := o.refuse(time.Since(o.started))
+	o.mu.Unlock()
+	switch {
+	case !refused:
+		return inProcessTransport{o.service, 50 * time.Millisecond}.RoundTrip(r)
+	case response == nil:
+		return nil, syscall.ECONNREFUSED
+	}
+	return response, nil
+}
+
+func refusal(status int, retryAfter int) *http.Response {
+	w := httptest.NewRecorder()
+	w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
+	w.WriteHeader(status)
+	return w.Result()
+}
+
+// patientNight runs a night of all streams with the default retries, request rate and patience.
+func (h *harness) patientNight(refuse func(since time.Duration) (*http.Response, bool)) (res pipeline.Result, took time.Duration, err error) {
+	h.t.Helper()
+	h.at = h.at.Add(time.Hour)
+	f := &h.cfg.Fetch
+	f.BaseURL, f.RequestsPerSecond, f.Burst, f.Patience = "http://127.0.0.1/", 10, 10, time.Hour
+	f.Retry = fetch.Retry{MaxRetries: 5, Jitter: 0.1}
+	f.Transport = &outage{service: h.service, refuse: refuse}
+	synctest.Test(h.t, func(t *testing.T) {
+		start := time.Now()
+		res, err = pipeline.Run(t.Context(), h.cfg)
+		took = time.Since(start)
+	})
+	return res, took, err
+}
+
+// TestNightsOutlastABadHour runs a first night during outages that begin with its first request, and during a quota of
+// 60 requests in five minutes. All end complete.
+func TestNightsOutlastABadHour(t *testing.T) {
+	window, used := 0, 0
+	for name, tc := range map[string]struct {
+		streams  []string // nil means all
+		refuse   func(since time.Duration) (*http.Response, bool)
+		min, max time.Duration
+	}{
+		"429 with Retry-After 40": {orderStreamNames(), func(since time.Duration) (*http.Response, bool) {
+			return refusal(429, 40), since < 40*time.Second
+		}, 40 * time.Second, 2 * time.Minute},
+		"503 with Retry-After 600": {orderStreamNames(), func(since time.Duration) (*http.Response, bool) {
+			return refusal(503, 600), since < 10*time.Minute
+		}, 10 * time.Minute, 12 * time.Minute},
+		"refused connections for 20 minutes": {orderStreamNames(), func(since time.Duration) (*http.Response, bool) {
+			return nil, since < 20*time.Minute
+		}, 20 * time.Minute, 28 * time.Minute},
+		"60 requests in five minutes": {nil, func(since time.Duration) (*http.Response, bool) {
+			const length = 5 * time.Minute
+			if now := int(since / length); now != window {
+				window, used = now, 0
+			}
+			used++
+			return refusal(429, int((length-since%length).Seconds())+1), used > 60
+		}, 5 * time.Minute, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, smallWorld(), tc.streams...)
+			res, took, err := h.patientNight(tc.refuse)
+			h.requireComplete(res, err)
+			t.Logf("took %v with %d requests", took, res.Run.Requests)
+			if took < tc.min || took > tc.max {
+				t.Errorf("took %v, want %v to %v", took, tc.min, tc.max)
+			}
+		})
+	}
+}
+
+// TestNightWithoutPatienceFailsAtOnce sets the patience to 0.
+func TestNightWithoutPatienceFailsAtOnce(t *testing.T) {
+	h := newHarness(t, smallWorld(), "product_listings")
+	f := &h.cfg.Fetch
+	f.BaseURL, f.Retry = "http://127.0.0.1/", fetch.Retry{MaxRetries: 5}
+	f.Transport = &outage{service: h.service, refuse: func(time.Duration) (*http.Response, bool) { return refusal(503, 600), true }}
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		_, err := pipeline.Run(t.Context(), h.cfg)
+		if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "answered 503 Service Unavailable after 6 attempts") || took > time.Minute {
+			t.Errorf("ended after %v with %v, want the 503 after 6 attempts and less than a minute", took, err)
+		}
+	})
+}
+
+// TestProgressShowsAWait reads the progress during an outage.
+func TestProgressShowsAWait(t *testing.T) {
+	h := newHarness(t, smallWorld(), "product_listings")
+	h.cfg.Progress = &pipeline.ProgressTracker{}
+	shown := ""
+	res, _, err := h.patientNight(func(since time.Duration) (*http.Response, bool) {
+		if p, ok := h.cfg.Progress.Progress(); ok && since > 2*time.Minute && shown == "" {
+			shown = p.DescribeWait()
+		}
+		return refusal(502, 60), since < 5*time.Minute
+	})
+	h.requireComplete(res, err)
+	if !strings.HasPrefix(shown, "waiting for the service until ") || !strings.HasSuffix(shown, " UTC: the service answered 502 Bad Gateway") {
+		t.Errorf("the progress shows %q, want the 502 and a time", shown)
+	}
+}
+
+// TestRefreshDoesNotWait refreshes a record while the service is unavailable.
+func TestRefreshDoesNotWait(t *testing.T) {
+	h := newHarness(t, smallWorld(), "campaigns", "campaign_articles")
+	h.requireComplete(h.night())
+	f := &h.cfg.Fetch
+	f.Patience, f.Retry = time.Hour, fetch.Retry{MaxRetries: 1}
+	f.Transport = &outage{service: h.service, refuse: func(time.Duration) (*http.Response, bool) { return refusal(503, 600), true }}
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		_, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{Campaigns: []string{"any"}})
+		if took := time.Since(start); err == nil || took > time.Minute {
+			t.Errorf("ended after %v with %v, want an error in less than a minute", took, err)
+		}
+	})
+}
+
+// TestOneRefusedID responds with 403 to one outlet. The night stores the others, names the id and requests it again
+// on the next night.
+func TestOneRefusedID(t *testing.T) {
+	h := newHarness(t, smallWorld(), "outlet_listings", "outlets")
+	first := h.requireComplete(h.night())
+	outlets := h.singleLine("SELECT count(*) FROM outlets")
+	refused := h.singleLine("SELECT max(id) FROM outlets")
+	for range 2 {
+		h.service.SetFaults(sim.Fault{Path: "/outlets/" + refused, Kind: sim.FaultStatus, Status: http.StatusForbidden})
+		res := h.requirePartial(h.night())
+		s := h.requireStream(res.Run, "outlets", fetch.BestEffort, "1 of "+outlets+" ids failed; 403 for "+refused, true)
+		if s.Failed != 1 || s.Requests != streamOf(t, first.Run, "outlets").Requests {
+			t.Errorf("outlets: %+v, want one failed id, requested once", s)
+		}
+		h.requireLines("SELECT count(*) FROM outlets", outlets)
+	}
+	h.service.SetFaults()
+	h.requireComplete(h.night())
+}
+
+// TestEmptyListsWithoutContent answers the articles of all campaigns with 204.
+func TestEmptyListsWithoutContent(t *testing.T) {
+	h := newHarness(t, smallWorld(), "campaigns", "campaign_articles", "files")
+	h.service.SetFaults(statusFault("/campaigns/{id}/articles", http.StatusNoContent), statusFault("/files", http.StatusNoContent))
+	res := h.requireComplete(h.night())
+	h.requireStream(res.Run, "campaign_articles", fetch.Exact, "", false)
+	h.requireStream(res.Run, "files", fetch.Exact, "", false)
+	h.requireLines("SELECT count(*) FROM campaign_articles", "0")
+}
