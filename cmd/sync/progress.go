@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,7 +20,10 @@ import (
 	"placementsync/internal/plural"
 )
 
-const redrawInterval = 200 * time.Millisecond
+const (
+	redrawInterval = 200 * time.Millisecond
+	waitInterval   = time.Minute // between two log lines about a wait for the service
+)
 
 // progressInterval returns the time between two log lines about progress. Most nights are shorter
 // than 15 minutes, so their log has no such line.
@@ -37,14 +41,46 @@ func (g *globals) showsBars() bool { return g.stderrWidth > 0 && !g.Quiet && !g.
 func (g *globals) showProgress(tracker *pipeline.ProgressTracker) (log *slog.Logger, stop func()) {
 	if !g.showsBars() {
 		log = g.newLogger()
-		return log, callEvery(g.progressInterval(), func() { logProgress(log, tracker) })
+		stopProgress := callEvery(g.progressInterval(), func() { logProgress(log, tracker) })
+		stopWaits := logWaits(log, tracker)
+		return log, func() {
+			stopProgress()
+			stopWaits()
+		}
 	}
 	b := newBars(g.stderr, g.stderrWidth)
+	log = g.NewLoggerAt(slog.LevelWarn, b)
 	stopDrawing := callEvery(redrawInterval, func() { b.drawProgress(tracker) })
-	return g.NewLoggerAt(slog.LevelWarn, b), func() {
+	stopWaits := logWaits(log, tracker)
+	return log, func() {
 		stopDrawing()
+		stopWaits()
 		b.close()
 	}
+}
+
+// longWait is the duration of a wait from which on it is logged as a warning, so that --quiet shows it.
+const longWait = 10 * time.Minute
+
+// logWaits logs once a minute for what a night waits, until stop is called.
+func logWaits(log *slog.Logger, tracker *pipeline.ProgressTracker) (stop func()) {
+	return callEvery(waitInterval, func() {
+		if p, ok := tracker.Progress(); ok {
+			logWait(log, p)
+		}
+	})
+}
+
+// logWait logs nothing if the service answers.
+func logWait(log *slog.Logger, p ledger.Progress) {
+	if p.WaitingFor == "" {
+		return
+	}
+	level, waited := slog.LevelInfo, time.Since(p.WaitingSince)
+	if waited >= longWait {
+		level = slog.LevelWarn
+	}
+	log.Log(context.Background(), level, "still waiting for the service", "run", p.Run, "reason", p.WaitingFor, "until", p.WaitingUntil.Round(time.Second), "took", waited)
 }
 
 // callEvery calls f at an interval until stop is called. stop waits for a running call of f.
@@ -159,7 +195,11 @@ func (b *bars) streamName() string {
 }
 
 func (b *bars) streamFacts() string {
-	current, _ := currentStream(b.latestProgress())
+	p := b.latestProgress()
+	if wait := p.DescribeWait(); wait != "" {
+		return b.joinFacts(wait)
+	}
+	current, _ := currentStream(p)
 	if current.Name == "" {
 		return ""
 	}

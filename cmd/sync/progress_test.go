@@ -32,6 +32,10 @@ func TestProgressBars(t *testing.T) {
 			t.Errorf("the progress shows %q, want %q", got, want)
 		}
 	}
+	b.latest.Store(ledger.Progress{Phase: "checking the token", WaitingFor: "the service answered 503 Service Unavailable", WaitingUntil: time.Date(2026, 11, 20, 2, 10, 0, 0, time.UTC)})
+	if got, want := b.streamFacts(), "waiting for the service until 02:10:00 UTC: the service answered 503"; !strings.HasPrefix(got, want) {
+		t.Errorf("during a wait the progress shows %q, want %q", got, want)
+	}
 	b.latest.Store(ledger.Progress{Phase: "merging"})
 	if b.streamName() != "merging" || b.streamFacts() != "" {
 		t.Errorf("without a stream the progress shows %q %q, want only the phase", b.streamName(), b.streamFacts())
@@ -73,6 +77,28 @@ func TestProgressIsLogged(t *testing.T) {
 	for _, want := range []string{`"msg":"progress"`, `"stream":"orders"`, fmt.Sprintf(`"streams":%d`, len(stream.AllWithEvents())), `"phase":"reading orders"`, `"allowed_per_second":0`} {
 		if !strings.Contains(logged.String(), want) {
 			t.Errorf("the log does not contain %s: %s", want, logged)
+		}
+	}
+}
+
+// TestWaitsAreLogged logs a wait at its start and after ten minutes, with and without --quiet.
+func TestWaitsAreLogged(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		waited time.Duration
+		quiet  bool
+		want   string
+	}{
+		{time.Minute, false, `"level":"INFO","msg":"still waiting for the service"`},
+		{time.Minute, true, ""},
+		{11 * time.Minute, true, `"level":"WARN","msg":"still waiting for the service","run":"r","reason":"the service answered 503 Service Unavailable","until":"2026-11-20T02:10:00Z"`},
+	} {
+		logged := &output{more: make(chan struct{}, 1)}
+		flags := command.Flags{Quiet: c.quiet, LogFormat: "json"}
+		logWait(flags.NewLogger(logged), ledger.Progress{Run: "r", WaitingFor: "the service answered 503 Service Unavailable",
+			WaitingSince: time.Now().Add(-c.waited), WaitingUntil: time.Date(2026, 11, 20, 2, 10, 0, 0, time.UTC)})
+		if got := logged.String(); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("after %v, with quiet %v, the log is %q, want %q", c.waited, c.quiet, got, c.want)
 		}
 	}
 }

@@ -93,6 +93,7 @@ func runServe(ctx context.Context, g *globals) error {
 	}
 	defer listener.Close() // for errors before the daemon owns the listener
 	defer callEvery(g.progressInterval(), func() { logProgress(s.log, &s.tracker) })()
+	defer logWaits(s.log, &s.tracker)()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)

@@ -50,6 +50,8 @@ func fetchConfig(c config.Config) fetch.Config {
 		RequestsPerSecond: a.RequestsPerSecond, Burst: a.Burst, Concurrency: a.Concurrency,
 		PageSize: a.PageSize, MaxPasses: c.Streams.MaxPasses, MaxPages: c.Streams.MaxPages, Timeout: a.Timeout, MaxBody: a.MaxBodyBytes(),
 		Retry:            fetch.Retry(a.Retry),
+		Patience:         c.Run.Patience,
+		TokenCanChange:   a.TokenFile != "",
 		HasPrivateValues: len(c.Privacy.Drop)+len(c.Privacy.Hash) > 0,
 	}
 }
