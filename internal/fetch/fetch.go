@@ -171,7 +171,9 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Client{cfg: cfg, landing: landing, sender: newSender(cfg, base, landing, log), meters: map[string]*meter{}}, nil
+	c := &Client{cfg: cfg, landing: landing, sender: newSender(cfg, base, landing, log), meters: map[string]*meter{}}
+	c.sender.meterOf = c.meterOf
+	return c, nil
 }
 
 // Close closes idle connections. It does not end calls in progress.

@@ -30,7 +30,9 @@ const (
 	tokenInterval = 15 * time.Second
 	// noticedWait is the shortest wait that is logged. Shorter waits are ordinary limits of the request rate.
 	noticedWait = 10 * time.Second
+	// probePath and probeStream are those of the token info.
 	probePath   = "/auth/token"
+	probeStream = "token"
 )
 
 // Waiting describes a wait of all workers for the service.
@@ -171,7 +173,8 @@ func (s *sender) answersOthers(ctx context.Context, q *call) bool {
 	if isPaused || q.Path == probePath {
 		return false
 	}
-	probe := &call{Response: Response{Request: Request{Stream: q.Stream, Path: probePath}}, url: s.base.String() + probePath, meter: q.meter, slot: new(slot)}
+	probe := &call{Response: Response{Request: Request{Stream: probeStream, Path: probePath}}, url: s.base.String() + probePath,
+		meter: s.meterOf(probeStream), slot: new(slot)}
 	err := s.limitRate(s.sendOnce)(ctx, probe)
 	failed, isFailure := ownErr(err)
 	if err != nil && (!isFailure || failed.isTransient()) {

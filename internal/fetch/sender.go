@@ -39,6 +39,7 @@ type sender struct {
 	tokens       *tokens
 	decompressor *decompressor
 	patience     *patience
+	meterOf      func(stream string) *meter // see [Client]
 	slots        chan *slot // the free slots, of Concurrency slots in total
 	process      layer      // the outermost layer
 	doubted      sync.Map   // the streams whose stored responses are ignored
