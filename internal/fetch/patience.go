@@ -134,18 +134,15 @@ func (s *sender) waitForService(ctx context.Context, q *call, failed *StatusErro
 	if s.patience.isExhausted() {
 		return false
 	}
-	delay := Retry{Base: s.cfg.Retry.Base, Max: longestDelay, Jitter: s.cfg.Retry.Jitter}.delayAfter(attempt, "")
-	stated, isStated := failed.statedWait(time.Now())
-	isEarly := attempt < s.cfg.Retry.MaxRetries
+	delay, isStated := failed.statedWait(time.Now())
 	isLimited := failed.Code == http.StatusTooManyRequests
-	switch {
-	case isStated && isEarly:
-		delay = stated
-	case isStated:
-		delay = max(stated, delay) // the stated times were too short
-	case isLimited:
-	case isEarly:
+	isEarly := attempt < s.cfg.Retry.MaxRetries
+	if isEarly && !isStated && !isLimited {
 		return false
+	}
+	if !isEarly || !isStated { // after the last retry, the stated times have proved too short
+		growing := Retry{Base: s.cfg.Retry.Base, Max: longestDelay, Jitter: s.cfg.Retry.Jitter}
+		delay = max(delay, growing.delayAfter(attempt, ""))
 	}
 	s.patience.probing.Lock()
 	defer s.patience.probing.Unlock()

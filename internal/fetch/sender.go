@@ -40,9 +40,9 @@ type sender struct {
 	decompressor *decompressor
 	patience     *patience
 	meterOf      func(stream string) *meter // see [Client]
-	slots        chan *slot // the free slots, of Concurrency slots in total
-	process      layer      // the outermost layer
-	doubted      sync.Map   // the streams whose stored responses are ignored
+	slots        chan *slot                 // the free slots, of Concurrency slots in total
+	process      layer                      // the outermost layer
+	doubted      sync.Map                   // the streams whose stored responses are ignored
 }
 
 func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *sender {
