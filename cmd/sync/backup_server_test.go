@@ -103,7 +103,7 @@ func (d *bucketHarness) failBackups(t *testing.T, gateway *s3sim.Gateway) {
 	gateway.Fail = nil
 	readsBefore := gateway.Requests()[http.MethodGet]
 	err := d.night(t)
-	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") || strings.Contains(err.Error(), "another-secret") {
+	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "computes another signature") || strings.Contains(err.Error(), "another-secret") {
 		t.Errorf("the night with a wrong key ended with %d: %v; want the outcome partial, and the reason without the key", exitCodeOf(t, err), err)
 	}
 	if n := gateway.Requests()[http.MethodGet] - readsBefore; n > 2 {

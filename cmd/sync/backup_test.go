@@ -190,7 +190,7 @@ func (d *bucketHarness) testWrongKeys(t *testing.T) {
 	keyFile := filepath.Join(d.root, "access")
 	must(t, os.WriteFile(keyFile, []byte("AKIAOTHER"), 0o600))
 	err := d.night(t)
-	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not accept the keys") {
+	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not know the access key") {
 		t.Errorf("the night with wrong keys ended with %d: %v; want the outcome partial and the reason", exitCodeOf(t, err), err)
 	}
 	must(t, os.WriteFile(keyFile, []byte(s3sim.AccessKey), 0o600))
