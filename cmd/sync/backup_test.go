@@ -255,6 +255,7 @@ func (d *bucketHarness) testDamageBeforeBackup(t *testing.T) {
 
 func (d *bucketHarness) testNewWarehouse(t *testing.T) {
 	objectsBefore := d.store.Objects("store")
+	createWarehouse(t, d.dir())
 	err := d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "belongs to another warehouse, with run") {
 		t.Errorf("the night ended with %v, want the outcome partial and the run of the other warehouse", err)
