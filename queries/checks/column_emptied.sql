@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: A column lost its values
 -- grain: one row per column
--- about: A column that had values in at least half of the rows is now empty or nearly empty. Or all its values are now the same, and more than the allowed share of the earlier values differed from this value; of fewer than "min_rows" earlier values, all differed. Reason: the service may leave out a field or fill it with a constant. Flags (true or false) may all have the same value. Unknown fields (the column extra) may disappear, for example because a new version of the program reads them into a column. Only tables in which at least a tenth of the rows changed are compared. Not detected: a column that loses its values over several nights, and a column that loses only a part of its values (see nulls_rose).
+-- about: A column that had values in at least half of the rows is now empty or nearly empty. Or all its values are now the same, and more than the allowed share of the earlier values differed from this value; of fewer than "min_rows" earlier values, all differed, and at least "min_small" rows are of the previous snapshot. Reason: the service may leave out a field or fill it with a constant. Flags (true or false) may all have the same value. Unknown fields (the column extra) may disappear, for example because a new version of the program reads them into a column. Only tables in which at least a tenth of the rows changed are compared. Not detected: a column that loses its values over several nights, and a column that loses only a part of its values (see nulls_rose).
 -- each: table
 -- param: filled DECIMAL 0.05 -- a column with values in less than this share of the rows is nearly empty
 -- param: share DECIMAL 0.3 -- allowed share of earlier values that differ from the only present value
@@ -34,5 +34,6 @@ JOIN suspect_columns USING (column_name)
 WHERE content <> 'empty'
 GROUP BY column_name
 HAVING count_if('=' || value_before <> content) > count(*) * CAST($share AS DECIMAL(9, 3))
-   AND (count(*) >= $min_rows OR count_if('=' || value_before <> content) = count(*))
+   AND (count(*) >= $min_rows OR count_if('=' || value_before <> content) = count(*)
+        AND (SELECT count(*) FROM {table} SEMI JOIN before.{table} USING ({key})) >= $min_small)
 ORDER BY ALL
