@@ -68,7 +68,7 @@ TEST = env $(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) GORACE=atexit_sleep
 # gold links a test program with DuckDB in half the time of the default linker.
 LINKER := $(if $(shell command -v ld.gold),-extldflags=-fuse-ld=gold)
 # -trimpath lets all clones of the project share the build cache.
-TEST_FLAGS := -trimpath -vet=off -ldflags='-s -w $(LINKER)' -timeout 20m -tags $(TAGS)
+TEST_FLAGS := -trimpath -vet=off -ldflags='-s -w $(LINKER)' -timeout 40m -tags $(TAGS)
 ALL_PACKAGES = $(shell go list -tags $(TAGS) ./...)
 # These packages compile Iceberg, which takes minutes. Their tests are trials.
 SLOW_PACKAGES := cmd/lake internal/lake internal/testing/trials
