@@ -9,7 +9,7 @@ SELECT rowid, {record_key}, row_hash FROM {main}
 -- rows, and higher than that of any staged row.
 CREATE TABLE {maybe_changed} AS SELECT m.{key} AS id FROM {main} m JOIN {listed} l ON m.rowid = l.row_id WHERE NOT l.is_unchanged;
 CREATE TABLE {outdated} AS SELECT m.{key} AS id FROM {main} m JOIN {listed} l ON m.rowid = l.row_id WHERE l.is_unchanged;
-CREATE VIEW {unchanged} AS SELECT m.{key} AS id, m.rowid::UBIGINT + 9223372036854775808 AS seq
+CREATE TABLE {unchanged} AS SELECT m.{key} AS id, m.rowid::UBIGINT + 9223372036854775808 AS seq
 FROM {main} m ANTI JOIN {maybe_changed} c ON m.{key} = c.id
 
 -- name: add_stored_rows

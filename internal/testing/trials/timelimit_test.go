@@ -130,14 +130,14 @@ func (h *limitedHarness) requireLists(ref *reference) {
 	h.requireValues(ref, names...)
 }
 
-// largeWorld has so many settled details that TestTrialLargeCatalogIsCompleteAfterFiveNights reads
-// them over five nights.
+// largeWorld has so many settled details that TestTrialLargeCatalogIsCompleteAfterSomeNights reads
+// them over several nights.
 func largeWorld() sim.Options { return settledWorld(40) }
 
-// TestTrialLargeCatalogIsCompleteAfterFiveNights runs nights with a time limit. The data of the
-// service does not change. Each settled detail must be requested in only one of the nights, and each
-// live detail in every night.
-func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
+// TestTrialLargeCatalogIsCompleteAfterSomeNights runs nights with a time limit. The data of the service does not
+// change. Each night must read all lists and leave fewer ids unread than the night before, until all details
+// were read.
+func TestTrialLargeCatalogIsCompleteAfterSomeNights(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
 	h := newLimitedHarness(t, largeWorld())
@@ -145,42 +145,34 @@ func TestTrialLargeCatalogIsCompleteAfterFiveNights(t *testing.T) {
 	unlimited.publishedNight(0)
 	details, firstRequests := unlimited.requestedDetails(), unlimited.requestCount
 	unlimited.publishedNight(0)
-	liveDetails, liveRequests := unlimited.requestedDetails(), unlimited.requestCount
+	liveRequests := unlimited.requestCount
 	backlog := firstRequests - liveRequests
 	ref := newReference(t, h.service, h.cfg.Streams)
-	totalRequests := map[string]int{} // requests of all nights, by path and query
-	h.cfg.Recheck = 7                 // the nights before the last have no time for rechecks
-	for night := 1; night <= 5; night++ {
-		if night == 5 {
-			h.cfg.Recheck = 0 // no rechecks in the time that is left
+	requested := map[string]bool{} // by path and query
+	h.cfg.Recheck = 0
+	before := int64(len(details))
+	for night := 1; before > 0; night++ {
+		if night > 7 {
+			t.Fatalf("%d ids are unread after %d nights, want none", before, night-1)
 		}
 		res := h.publishedNight(timeForRequests(liveRequests + backlog/5 + 4))
-		t.Logf("night %d: %d requests in %v, %d of %d details are live", night, h.requestCount, h.duration, len(liveDetails), len(details))
-		h.requireLists(ref)
-		for path := range liveDetails {
-			if h.requestsByPath[path] == 0 {
-				t.Errorf("night %d did not request %s, which is live", night, path)
-			}
-		}
-		for path, n := range h.requestedDetails() {
-			totalRequests[path] += n
-		}
 		unread, _ := res.Run.Unread()
+		t.Logf("night %d: %d requests in %v, %d ids unread", night, h.requestCount, h.duration, unread)
+		h.requireLists(ref)
+		for path := range h.requestedDetails() {
+			requested[path] = true
+		}
 		if unreadInMeta := h.queryOne("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); unreadInMeta != strconv.FormatInt(unread, 10) {
 			t.Errorf("night %d: meta.streams has %s unread ids, want %d as in the ledger", night, unreadInMeta, unread)
 		}
-		if (unread == 0) != (night == 5) {
-			t.Fatalf("night %d left %d ids unread, want unread ids before night 5 and none in night 5", night, unread)
+		if unread >= before {
+			t.Errorf("night %d left %d ids unread, want fewer than %d", night, unread, before)
 		}
+		before = unread
 	}
 	h.requireValues(ref)
-	for path, n := range totalRequests {
-		if want := max(details[path], 5*liveDetails[path]); n != want {
-			t.Errorf("%s was requested %d times in five nights, want %d", path, n, want)
-		}
-	}
-	if len(totalRequests) != len(details) {
-		t.Errorf("%d different details were requested, want %d", len(totalRequests), len(details))
+	if len(requested) != len(details) {
+		t.Errorf("%d different details were requested, want %d", len(requested), len(details))
 	}
 }
 
