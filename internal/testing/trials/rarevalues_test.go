@@ -92,6 +92,9 @@ func enrichFields(v map[string]any) {
 			"file_url created_at updated_at deleted_at file_size", id, instant)
 		delete(v["questionnaire"].(map[string]any), "campaign_id") // the id of the campaign must be used instead
 	}
+	if v["order_item"] != nil { // the row of an article in a campaign
+		v["expected_completion_date"], v["expected_completion_date_title"] = instant, "Expected by the client"
+	}
 	if v["file_url"] != nil && v["name"] != nil {
 		for name, value := range filledObject(fileText+" size "+timestamps, id, instant) {
 			v[name] = value
