@@ -372,6 +372,9 @@ func cutInbox(t *testing.T, maxStates int) int {
 	p := &powerTrial{harness: m.harness, original: t.TempDir()}
 	p.record(t, func(cfg pipeline.Config) error {
 		w := warehouse.New(cfg.Warehouse)
+		if err := w.Folder.Create(nil); err != nil {
+			return err
+		}
 		inboxDir, err := w.Folder.MakeInbox()
 		if err != nil {
 			return err
