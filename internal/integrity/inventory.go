@@ -214,21 +214,36 @@ func (inv *inventory) hasVersion(run string) bool {
 
 // expectedDays returns the days that the series must have, each with its run: the days of the index,
 // and the days with any file. If a day is not in the index, its run is the newest run of the lineage on
-// this day, or empty if no such run has an intact manifest.
+// this day. Without such a run it is the newest run whose tables are all intact in the series, because a rebuild
+// reads the day from these files. The run is empty if no manifest of such a run is intact.
 func (inv *inventory) expectedDays() map[string]string {
 	days := maps.Clone(inv.days)
 	for _, day := range inv.w.Series.Days() {
 		if days[day] != "" {
 			continue
 		}
-		days[day] = ""
+		var ofLineage, whole string
 		for run := range inv.manifests {
-			if at, _ := inv.timeOf(run); inv.lineage[run] && warehouse.DayOf(at) == day && run > days[day] {
-				days[day] = run
+			m, _ := inv.manifest(run)
+			if warehouse.DayOf(m.SnapshotAt) != day {
+				continue
+			}
+			if inv.lineage[run] {
+				ofLineage = max(ofLineage, run)
+			} else if run > whole && inv.hasWholeDay(m) {
+				whole = run
 			}
 		}
+		days[day] = cmp.Or(ofLineage, whole)
 	}
 	return days
+}
+
+// hasWholeDay reports whether the files of the series are the intact files of the manifest of a run.
+func (inv *inventory) hasWholeDay(m warehouse.Manifest) bool {
+	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool {
+		return inv.compare(inv.w.Series.FilePath(t, m.SnapshotAt), t.FileSum) != ""
+	})
 }
 
 // runOf returns the run id in the name of a run's manifest or of a file of changes.

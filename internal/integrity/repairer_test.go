@@ -218,3 +218,27 @@ func TestACopyOfAMissingLedgerLineIsRemoved(t *testing.T) {
 		}
 	}
 }
+
+// TestADayGetsTheManifestOfItsFiles loses the manifests through which a day is known as a day of the newest version,
+// and the day in the index. A rebuild reads the day, so the repair must add it to the series again.
+func TestADayGetsTheManifestOfItsFiles(t *testing.T) {
+	w := open(t)
+	publishFull(t, w, firstNight, secondNight, thirdNight)
+	must(t, w.Series.WriteIndex(map[string]string{"2026-11-02": secondNight, "2026-11-03": thirdNight}))
+	damager{t, w}.remove(version1, manifest1, version2, manifest2, changes2+".json")
+	report, err := integrity.Check(t.Context(), w, true, nil)
+	must(t, err)
+	i := slices.IndexFunc(report.Damage, func(d integrity.Damage) bool { return d.File == manifest1 })
+	if i < 0 || report.Damage[i].Repair.Kind != integrity.RebuildSeries {
+		t.Fatalf("verify reports %+v, want %s with a repair of the series", report.Damage, manifest1)
+	}
+	_, err = integrity.RepairFromCopies(t.Context(), w)
+	must(t, err)
+	days, err := w.Series.Index()
+	if err != nil || days["2026-11-01"] != firstNight {
+		t.Errorf("the index contains %v (%v), want 2026-11-01 of run %s", days, err, firstNight)
+	}
+	if _, err := w.Series.ReadDayManifest("2026-11-01", firstNight); err != nil {
+		t.Errorf("the manifest of the day is not repaired: %v", err)
+	}
+}

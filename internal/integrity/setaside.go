@@ -47,8 +47,10 @@ func moveAside(w *warehouse.Warehouse, run, path string) error {
 	if _, err := os.Lstat(path); err != nil {
 		return nil
 	}
-	// The file is kept if the version that readers see is the version of run and contains the same file.
-	if latest, ok, err := w.Versions.Latest(); err == nil && ok && latest == run && durable.SameFile(path, filepath.Join(w.Folder.VersionPath(run), filepath.Base(path))) {
+	// The rebuild has written the files of its own day again. Its version can also contain an unchanged file of
+	// an earlier day, so the day decides.
+	fileInVersion := filepath.Join(w.Folder.VersionPath(run), filepath.Base(path))
+	if w.Series.IndexOrManifests()[warehouse.DayIn(filepath.Dir(path))] == run && durable.SameFile(path, fileInVersion) {
 		return nil
 	}
 	target := w.Folder.Path("damaged", run, w.Folder.Relative(path))

@@ -86,6 +86,13 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 	if got := contentOf(t, w); got[series3] == "" {
 		t.Error("a file of the published version was moved")
 	}
+	// An unchanged table of an earlier day has the same file. It is not a file from which the run built its version.
+	w = clone(t, original)
+	must(t, w.Folder.Disk().Copy(w.Folder.Path(series3), w.Folder.Path(series2)))
+	must(t, integrity.SetAside(w, thirdNight, []integrity.Damage{{Day: "2026-11-02", Unfinished: true}}))
+	if got := contentOf(t, w); got[series2] != "" || got[series3] == "" {
+		t.Errorf("files of the series after the move: 2026-11-02 %t, 2026-11-03 %t; want only 2026-11-03", got[series2] != "", got[series3] != "")
+	}
 }
 
 // TestAFailedMoveOfADamagedFileIsAnError moves damaged files aside on a failing disk.
