@@ -151,7 +151,7 @@ func (a mcpProgram) testRejections(t *testing.T) {
 	session = a.connect(t, []string{"mcp", "--config", configWithoutNight})
 	got, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "sql", Arguments: map[string]any{"sql": "SELECT 1"}})
 	must(t, err)
-	if text := got.Content[0].(*sdk.TextContent).Text; !got.IsError || !strings.Contains(text, "nothing is published yet") {
+	if text := got.Content[0].(*sdk.TextContent).Text; !got.IsError || !strings.Contains(text, "contains no warehouse") {
 		t.Errorf("without a night, the tool \"sql\" returned %s, want an error", text)
 	}
 	must(t, session.Close())

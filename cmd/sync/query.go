@@ -212,7 +212,7 @@ func checkPublished(wh *warehouse.Warehouse) error {
 	if published {
 		return wh.Versions.CheckFormat()
 	}
-	if err := wh.Folder.CheckRestored(); err != nil {
+	if err := wh.Folder.CheckExists(); err != nil {
 		return err
 	}
 	if lost := (*warehouse.LostError)(nil); errors.As(wh.CheckLink(), &lost) {
