@@ -124,6 +124,40 @@ func Test429PausesWorkersAndLowersRate(t *testing.T) {
 	})
 }
 
+// TestLaterRetryAfterDoesNotShortenThePause rejects two requests that are in flight together, the second with a
+// shorter Retry-After.
+func TestLaterRetryAfterDoesNotShortenThePause(t *testing.T) {
+	for _, patience := range []time.Duration{0, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			var requests atomic.Int64
+			var firstServed time.Duration
+			cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				n := requests.Add(1)
+				<-time.After(time.Duration(n) * 100 * time.Millisecond)
+				switch n {
+				case 1:
+					w.Header().Set("Retry-After", "3")
+					w.WriteHeader(http.StatusTooManyRequests)
+				case 2:
+					w.Header().Set("Retry-After", "1")
+					w.WriteHeader(http.StatusTooManyRequests)
+				case 3:
+					firstServed = time.Since(start)
+					fallthrough
+				default:
+					io.WriteString(w, `{"id":"a"}`)
+				}
+			}))
+			cfg.Concurrency, cfg.RequestsPerSecond, cfg.Patience, cfg.Retry = 2, 100, patience, fetch.Retry{MaxRetries: 5}
+			fetchIDs(t, newClient(t, cfg, nil), 4)
+			if firstServed < 3*time.Second {
+				t.Errorf("patience %v: a request was sent after %v, want none before the longer Retry-After of 3s", patience, firstServed)
+			}
+		})
+	}
+}
+
 func longestPause(times []time.Time) (longest time.Duration, end time.Time) {
 	for i, at := range times[1:] {
 		if d := at.Sub(times[i]); d > longest {
@@ -245,6 +279,22 @@ func TestDetails(t *testing.T) {
 		}
 		if d.Grade != fetch.BestEffort || !isError[*fetch.StatusError](d.FirstFailure) || !strings.Contains(d.FirstFailure.Error(), "id7") {
 			t.Errorf("got grade %q and the failure %v, want best_effort and a StatusError of id7", d.Grade, d.FirstFailure)
+		}
+	})
+	t.Run("failures between successes do not end the stream", func(t *testing.T) {
+		requests := 0
+		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if requests++; requests%2 == 0 {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			io.WriteString(w, `{"id":"a"}`)
+		}))
+		cfg.Concurrency = 1
+		var got collector
+		d, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(20), got.read)
+		if err != nil || d.Found != 10 || d.Failed != 10 {
+			t.Errorf("found %d ids, %d failed (%v), want 10 and 10", d.Found, d.Failed, err)
 		}
 	})
 	t.Run("ids that change the path fail without a request", func(t *testing.T) {

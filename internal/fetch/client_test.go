@@ -250,6 +250,20 @@ func TestRedirects(t *testing.T) {
 	t.Run("a redirect within the host is followed", func(t *testing.T) {
 		checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, newScript(redirectTo("/moved"), textBody(`{"id":"a"}`))), nil)), "")
 	})
+	t.Run("a redirect from https to http is not followed", func(t *testing.T) {
+		plainRequests := 0
+		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Scheme == "http" {
+				plainRequests++
+			}
+			http.Redirect(w, r, "http://service.test/v1/auth/token", http.StatusFound)
+		}))
+		cfg.BaseURL = "https://service.test/v1"
+		checkError(t, requestTokenInfo(t, newClient(t, cfg, nil)), `the redirect to "http://service.test" was not followed`)
+		if plainRequests > 0 {
+			t.Errorf("%d requests were sent over http with the token, want none", plainRequests)
+		}
+	})
 	t.Run("a redirect loop ends", func(t *testing.T) {
 		checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, redirectTo("/again")), nil)), "there were more than 5 redirects")
 	})

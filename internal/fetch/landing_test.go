@@ -475,6 +475,29 @@ func BenchmarkLanding(b *testing.B) {
 	}
 }
 
+// TestBodiesAreSyncedBeforeTheJournal records the order of the syncs. A line of the journal that survives a power cut
+// must have its body.
+func TestBodiesAreSyncedBeforeTheJournal(t *testing.T) {
+	var syncs []string
+	l, err := fetch.OpenLanding(t.TempDir(), fetch.LandingOptions{SyncBytes: 1, Step: func(name, _ string) error {
+		if file, ok := strings.CutPrefix(name, "before fsync "); ok {
+			syncs = append(syncs, file)
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	syncs = nil // of the new folder
+	landResponses(t, l, 1, 1)
+	if diff := cmp.Diff([]string{"of the bodies", "of the journal", "of the landing"}, syncs); diff != "" {
+		t.Errorf("order of the syncs (-want +got):\n%s", diff)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestFailedSyncIsPermanent(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	failed := false
