@@ -181,6 +181,7 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 		{Table: "orders", Path: "colour", Kind: "conflict"},
 		{Table: "orders", Path: "size", Kind: "unknown_field"},
 		{Table: "products", Path: "colour", Kind: "unknown_field"},
+		{Table: "orders", Path: "size", Kind: "conflict"}, // only on the second night
 	}
 	h := newFixture(t, "orders")
 	const driftQuery = "SELECT table_name, path, kind, first_run[7:8], last_run[7:8], count, sample, key FROM meta.drift ORDER BY ALL"
@@ -192,10 +193,10 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 		`orders status=lost unknown_enum 01 01 2 "lost" <nil>`, "products colour unknown_field 01 01 1  <nil>")
 
 	drifts[0].Sample, drifts[0].Key = `"blue"`, "z"
-	h.setFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 6}}, drifts)
+	h.setFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 6}, {DriftIndex: 6, Record: 6}}, drifts)
 	_, err = h.run(map[string]streamInput{"orders": {coverage: load.Whole}}, load.Limits{})
 	must(t, err)
-	h.requireRows(driftQuery, "orders colour conflict 01 01 1  <nil>", `orders colour unknown_field 01 02 3 "red" a`, "orders size unknown_field 01 01 1  <nil>",
+	h.requireRows(driftQuery, "orders colour conflict 01 01 1  <nil>", `orders colour unknown_field 01 02 3 "red" a`, "orders size conflict 02 02 1  <nil>", "orders size unknown_field 01 01 1  <nil>",
 		`orders status=lost unknown_enum 01 01 2 "lost" <nil>`, "orders unseen unknown_field 02 02 2  <nil>", "products colour unknown_field 01 01 1  <nil>")
 }
 

@@ -283,8 +283,8 @@ func TestFingerprintsContainLookedUpRows(t *testing.T) {
 	must(t, err)
 }
 
-// TestLiveDaysBoundaryIsLive changes a campaign, an order and a profile exactly LiveDays ago. Their details
-// must be live. A second campaign, order and profile changed a microsecond earlier. Their details must not be
+// TestLiveDaysBoundaryIsLive changes a campaign, an order that was paid long before, and a profile exactly LiveDays
+// ago, and pays an old order then. Their details must be live. A second campaign, order and profile changed a microsecond earlier. Their details must not be
 // live.
 func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	const days = 30
@@ -299,19 +299,22 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	profile := func(id, changed string) string {
 		return jsonRow(1, 1, "id", quote(id), "created_at", old, "updated_at", changed)
 	}
+	order := func(id, profile, changed, paid string) string {
+		return jsonRow(1, 1, "id", quote(id), "profile_id", quote(profile), "created_at", old, "updated_at", changed, "date_paid", paid)
+	}
 	h := newFixture(t, "campaigns", "campaign_status_counts", "profiles", "profile_orders", "orders")
 	h.planDetails = true
 	_, err := h.run(map[string]streamInput{
 		"campaigns":              {coverage: load.Whole, rows: rows{"campaigns": dated("boundary", "by campaign", boundary) + "," + dated("earlier", "none", earlier)}},
-		"orders":                 {coverage: load.Whole, rows: rows{"orders": dated("boundary", "by order", boundary) + "," + dated("earlier", "none", earlier)}},
-		"profiles":               {coverage: load.Whole, rows: rows{"profiles": profile("itself", boundary) + "," + profile("by campaign", old) + "," + profile("by order", old) + "," + profile("none", earlier)}},
+		"orders":                 {coverage: load.Whole, rows: rows{"orders": order("changed", "by order", boundary, old) + "," + order("paid", "by payment", old, boundary) + "," + order("earlier", "none", earlier, earlier)}},
+		"profiles":               {coverage: load.Whole, rows: rows{"profiles": profile("itself", boundary) + "," + profile("by campaign", old) + "," + profile("by order", old) + "," + profile("by payment", old) + "," + profile("none", earlier)}},
 		"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"boundary", "earlier"}}},
-		"profile_orders":         {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"by campaign", "by order", "itself", "none"}}},
+		"profile_orders":         {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"by campaign", "by order", "by payment", "itself", "none"}}},
 	}, load.Limits{})
 	must(t, err)
 	h.planDetails = false
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
-		for name, want := range map[string][]string{"campaign_status_counts": {"boundary"}, "profile_orders": {"by campaign", "by order", "itself"}} {
+		for name, want := range map[string][]string{"campaign_status_counts": {"boundary"}, "profile_orders": {"by campaign", "by order", "by payment", "itself"}} {
 			st, _ := stream.Find(h.streams, name)
 			_, err := s.Details.Plan(t.Context(), st, load.Rereading{LiveDays: days}, func(string) bool { return true })
 			must(t, err)
