@@ -165,3 +165,25 @@ func TestResumedRunCountsItsResponses(t *testing.T) {
 		t.Errorf("verify found %+v, want no damage", v.Damage)
 	}
 }
+
+// TestReplayKeepsAnotherUnfinishedRun replays a published night while the next night is unfinished. The unfinished
+// night must then be resumed, so that its requests are not repeated.
+func TestReplayKeepsAnotherUnfinishedRun(t *testing.T) {
+	h := newHarness(t, smallWorld(), orderStreamNames()...)
+	h.cfg.ResumeMaxAge = 3 * time.Hour
+	published := h.requireComplete(h.night())
+	hook := func(r *http.Request) {
+		if r.URL.Path == "/orders" {
+			h.service.SetFaults(sim.Fault{Kind: sim.FaultStatus, Status: http.StatusUnauthorized})
+		}
+	}
+	h.onRequest.Store(&hook)
+	unfinished, _ := h.failedNight()
+	h.onRequest.Store(nil)
+	h.service.SetFaults()
+	h.at = h.at.Add(time.Hour)
+	h.requireComplete(pipeline.Replay(t.Context(), h.cfg, published.Run.ID))
+	if resumed := h.requireComplete(h.unchangedNight()); resumed.Run.ID != unfinished.Run.ID {
+		t.Errorf("run %s was started, want %s resumed after the replay of %s", resumed.Run.ID, unfinished.Run.ID, published.Run.ID)
+	}
+}
