@@ -39,6 +39,16 @@ func TestRetentionKeepsTheLastDayOfEachPeriod(t *testing.T) {
 	}
 }
 
+// TestTheLastWeekOfAYearIsOneWeek keeps weekly days. The ISO week of 28 December 2026 to 3 January 2027 has days of
+// two years.
+func TestTheLastWeekOfAYearIsOneWeek(t *testing.T) {
+	days := []string{"2026-12-21", "2026-12-28", "2026-12-31", "2027-01-01", "2027-01-04"}
+	want := []string{"2026-12-21", "2027-01-01", "2027-01-04"}
+	if got := slices.Sorted(maps.Keys(warehouse.Retention{Weekly: 3}.KeptDays(days))); !slices.Equal(got, want) {
+		t.Errorf("kept %v of three weeks, want %v", got, want)
+	}
+}
+
 func TestPruneKeepsTheNewestRunAndDay(t *testing.T) {
 	w := open(t)
 	runs := []string{"20261001T020000Z", "20261002T020000Z", "20261020T020000Z"}

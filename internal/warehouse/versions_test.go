@@ -69,6 +69,17 @@ func TestAtLeastOneVersionIsKept(t *testing.T) {
 	}
 }
 
+// TestTheNewestVersionsAreKept publishes five versions. The newest three must stay, so that a rollback to the last
+// nights is possible.
+func TestTheNewestVersionsAreKept(t *testing.T) {
+	w := openKeeping(t, 3)
+	publishNights(t, w, "one", "two", "three", "four", "five")
+	want := []string{"20261103T020000Z", "20261104T020000Z", "20261105T020000Z"}
+	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, want) {
+		t.Errorf("versions are %v (%v), want %v", got, err, want)
+	}
+}
+
 // TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot publishes on a disk that fails to replace the link
 // "latest", and on a disk that fails to sync the link.
 func TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot(t *testing.T) {
