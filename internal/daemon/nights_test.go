@@ -173,13 +173,16 @@ func TestStopWaitsForNight(t *testing.T) {
 	t.Run("a night that is publishing", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHarness(t, func(context.Context) (ledger.Run, error) {
-				time.Sleep(10 * time.Minute)
+				time.Sleep(time.Hour)
 				return ledger.Run{Outcome: ledger.Complete}, nil
 			})
 			h.start()
 			time.Sleep(2*time.Hour + time.Minute)
 			h.stop()
-			synctest.Wait()
+			time.Sleep(30 * time.Minute) // longer than the limit for a scheduler that is stuck
+			if w := h.get("/healthz"); w.Code != 200 {
+				t.Errorf("while the daemon waits for the night, /healthz returned %d %q, want 200, so that no supervisor kills the night", w.Code, w.Body)
+			}
 			if w := h.get("/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "stopping") {
 				t.Errorf("while the daemon waits for the night, /readyz returned %d %q, want 503 and stopping", w.Code, w.Body)
 			}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -111,6 +112,25 @@ func TestFailingDiskKeepsEventsForNextNight(t *testing.T) {
 			t.Errorf("%s failed: landed ids (-want +got):\n%s", disk.failedStep(), diff)
 		}
 		d.stop()
+	}
+}
+
+// TestAcknowledgedEventsAreSynced records the steps before the first acknowledgement. The folder is synced too,
+// because a power cut could remove the name of the file.
+func TestAcknowledgedEventsAreSynced(t *testing.T) {
+	disk := &faultyDisk{armed: true}
+	d := newFixture(t, webhook.Config{Disk: durable.Disk{Step: disk.step}}).start()
+	if status := d.send(newDelivery("a")); status != http.StatusNoContent {
+		t.Fatalf("got status %d, want 204", status)
+	}
+	disk.mu.Lock()
+	steps := slices.DeleteFunc(slices.Clone(disk.steps), func(step string) bool { return !strings.HasPrefix(step, "before ") })
+	disk.mu.Unlock()
+	d.stop()
+	const segment = "20261120T020000.000000000Z.open"
+	want := []string{"before fsync inbox", "before write " + segment, "before fsync " + segment, "before write " + segment, "before fsync " + segment}
+	if diff := cmp.Diff(want, steps); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 }
 
