@@ -132,6 +132,14 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 		"the manifest of the first run": {restoreFirst, []string{secondRun + " 11-01 03:00 " + series1}, nil},
 		"no manifest of the second run": {func(d damager) { restoreFirst(d); d.remove(secondChanges + ".json") }, nil, []string{otherSize}},
 		"a file of neither run":         {func(d damager) { restoreFirst(d); d.flip(series1) }, nil, []string{otherSize}},
+		// The manifest of the day is lost, and the files are those of both runs.
+		"two complete runs": {func(d damager) {
+			second, err := d.w.Series.ReadDayManifest("2026-11-01", secondRun)
+			must(d.t, err)
+			d.editManifest("parquet/.meta/"+firstNight+".json", func(m *warehouse.Manifest) { m.Tables = second.Tables })
+			d.remove("versions", manifest1)
+			must(d.t, d.w.Series.WriteIndex(map[string]string{}))
+		}, []string{secondRun + " 11-01 03:00 " + series1}, nil},
 		"a copy of the file that the second run replaced": {func(d damager) {
 			restoreFirst(d)
 			d.remove(secondChanges + ".json")

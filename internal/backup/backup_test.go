@@ -1,0 +1,242 @@
+package backup
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/ledger"
+	"placementsync/internal/object"
+	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
+	"placementsync/internal/testing/s3sim"
+	"placementsync/internal/warehouse"
+)
+
+const table = "product_listing_tags"
+
+// fixture is a warehouse with one table, and its bucket. Each night and each backup is a day after the one before.
+type fixture struct {
+	t      *testing.T
+	at     time.Time
+	store  *s3sim.Server
+	config Config
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{t: t, at: time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC), store: s3sim.New("store")}
+	f.store.Now = func() time.Time { return f.at }
+	server := httptest.NewServer(f.store)
+	t.Cleanup(server.Close)
+	bucket, err := object.Open(t.Context(), object.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
+		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey}, "store", "a")
+	must(t, err)
+	f.config = Config{Warehouse: openWarehouse(t), Bucket: bucket, Program: "test", Now: func() time.Time { return f.at }, Log: slog.New(slog.DiscardHandler)}
+	return f
+}
+
+func openWarehouse(t *testing.T) *warehouse.Warehouse {
+	t.Helper()
+	others := slices.DeleteFunc(stream.Tables(stream.All()), func(definition stream.Table) bool { return definition.Name != table })
+	return warehouse.New(warehouse.Config{Dir: filepath.Join(t.TempDir(), "w"), KeepVersions: 3, Threads: 1, MemoryLimit: "256MB", Program: "test", Tables: others})
+}
+
+// night publishes a version with one more row.
+func (f *fixture) night() {
+	f.t.Helper()
+	f.at = f.at.AddDate(0, 0, 1)
+	w := f.config.Warehouse
+	lock, err := w.Lock("test", f.at) // creates the folders
+	must(f.t, err)
+	run := f.at.Format("20060102T150405Z")
+	d, err := w.Begin(f.t.Context(), run, f.at)
+	must(f.t, err)
+	must(f.t, d.Exec(f.t.Context(),
+		sqltext.SQL(fmt.Sprintf("INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
+			"SELECT 'p', count(*) + 1, %s, %s, 1 FROM main.product_listing_tags", sqltext.Literal(run), "TIMESTAMPTZ "+sqltext.Literal(d.At.Format(time.RFC3339Nano)))),
+		sqltext.SQL("COPY main.product_listing_tags TO "+sqltext.Literal(filepath.Join(d.Dir, table+".parquet"))+" (FORMAT parquet)")))
+	must(f.t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of "+run), 0o600))
+	d.RecordMetaBase(d.MetaBase())
+	m, err := d.Publish(f.t.Context(), []warehouse.ManifestTable{{Name: table, Grade: "exact", FileSum: checksum.FileSum{File: table + ".parquet"}}})
+	must(f.t, err)
+	must(f.t, w.Ledger.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
+	must(f.t, lock.Release())
+}
+
+func (f *fixture) backUp() Result {
+	f.t.Helper()
+	f.at = f.at.AddDate(0, 0, 1)
+	result, err := Run(f.t.Context(), f.config)
+	must(f.t, err)
+	return result
+}
+
+// manifests returns the names of the manifests in the bucket, oldest first.
+func (f *fixture) manifests() []string {
+	names := slices.Sorted(maps.Keys(f.store.Objects("store")))
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(name, "/manifests/") })
+}
+
+// contentOf returns the files of a backup in a warehouse, by name.
+func contentOf(t *testing.T, w *warehouse.Warehouse) map[string]string {
+	t.Helper()
+	files, err := w.Mirror.Files()
+	must(t, err)
+	content := map[string]string{}
+	for _, file := range files {
+		path, err := w.Mirror.Path(file.File)
+		must(t, err)
+		data, err := os.ReadFile(path)
+		must(t, err)
+		content[file.File] = string(data)
+	}
+	return content
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBackupsSendOnlyNewContent makes two backups of a night and one of the next night.
+func TestBackupsSendOnlyNewContent(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	first := f.backUp()
+	if first.Files == 0 || first.Sent == 0 || first.Sent > first.Files || len(first.LeftOut) > 0 {
+		t.Errorf("the first backup sent %d of %d files and left out %v, want all contents", first.Sent, first.Files, first.LeftOut)
+	}
+	if again := f.backUp(); again.Sent != 0 || again.Files != first.Files {
+		t.Errorf("a second backup sent %d of %d files, want none of %d", again.Sent, again.Files, first.Files)
+	}
+	f.night()
+	if next := f.backUp(); next.Sent == 0 || next.Sent >= next.Files {
+		t.Errorf("the backup of the next night sent %d of %d files, want only the new ones", next.Sent, next.Files)
+	}
+}
+
+// TestManifestsAreWrittenLastAndRemovedFirst records the uploads of a backup, and fails the second of its removals. A
+// manifest in the bucket must always describe a complete backup, also after a kill.
+func TestManifestsAreWrittenLastAndRemovedFirst(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	f.backUp()
+	f.night()
+	f.backUp()
+	f.night()
+	var uploads []string
+	removals := 0
+	f.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		switch r.Method {
+		case http.MethodPut:
+			uploads = append(uploads, filepath.Base(filepath.Dir(r.URL.Path)))
+		case http.MethodPost:
+			if removals++; removals == 2 {
+				s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+				return true
+			}
+		}
+		return false
+	}
+	f.backUp()
+	if diff := cmp.Diff([]string{"data", "manifests"}, slices.Compact(uploads)); diff != "" {
+		t.Errorf("uploads (-want +got):\n%s", diff)
+	}
+	if n := len(f.manifests()); removals != 2 || n != 2 {
+		t.Errorf("%d manifests are left after the first of %d removals, want 2 after the first of 2", n, removals)
+	}
+}
+
+// TestTheNewestTwoBackupsAreKept makes four backups, each with files of its own. The last two must be restorable. The
+// objects of the others must be gone.
+func TestTheNewestTwoBackupsAreKept(t *testing.T) {
+	f := newFixture(t)
+	var contents []map[string]string
+	removed := 0
+	for range 4 {
+		f.night()
+		removed += f.backUp().Removed
+		contents = append(contents, contentOf(t, f.config.Warehouse))
+	}
+	if removed == 0 {
+		t.Error("no object of an old backup was removed")
+	}
+	for back := range 2 {
+		c := f.config
+		c.Warehouse = openWarehouse(t)
+		restored, err := Restore(t.Context(), c)
+		if err != nil || len(restored.Damaged) > 0 {
+			t.Fatalf("backup %d from the end: %v, damaged files %v; want all files", back+1, err, restored.Damaged)
+		}
+		if diff := cmp.Diff(contents[len(contents)-1-back], contentOf(t, c.Warehouse)); diff != "" {
+			t.Errorf("files of backup %d from the end (-want +got):\n%s", back+1, diff)
+		}
+		manifests := f.manifests()
+		f.store.Change("store", func(objects map[string][]byte) {
+			delete(objects, manifests[len(manifests)-1]) // Restore then uses the manifest before
+		})
+	}
+}
+
+// TestAFailedBackupKeepsTheOneBefore fails the upload of the manifest of a second backup. The first backup must be restorable, and
+// the next attempt must send only what is missing.
+func TestAFailedBackupKeepsTheOneBefore(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	f.backUp()
+	first := contentOf(t, f.config.Warehouse)
+	f.night()
+	f.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		isManifest := r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/")
+		if isManifest {
+			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+		}
+		return isManifest
+	}
+	f.at = f.at.AddDate(0, 0, 1)
+	if _, err := Run(t.Context(), f.config); err == nil {
+		t.Fatal("the backup succeeded without its manifest")
+	}
+	c := f.config
+	c.Warehouse = openWarehouse(t)
+	_, err := Restore(t.Context(), c)
+	must(t, err)
+	if diff := cmp.Diff(first, contentOf(t, c.Warehouse)); diff != "" {
+		t.Errorf("files of the first backup (-want +got):\n%s", diff)
+	}
+	f.store.Fail = nil
+	if result := f.backUp(); result.Sent != 0 {
+		t.Errorf("the next attempt sent %d files, want only the manifest", result.Sent)
+	}
+}
+
+// TestRecentObjectsAreKept stores two objects that no manifest names, 23 and 25 hours before a backup. The newer one
+// may belong to a backup whose manifest is not written yet.
+func TestRecentObjectsAreKept(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	f.at = f.at.Add(-time.Hour) // backUp adds 24 hours
+	f.store.Change("store", func(objects map[string][]byte) { objects["a/data/old"] = []byte("x") })
+	f.at = f.at.Add(2 * time.Hour)
+	f.store.Change("store", func(objects map[string][]byte) { objects["a/data/recent"] = []byte("x") })
+	f.at = f.at.Add(-time.Hour)
+	f.backUp()
+	objects := f.store.Objects("store")
+	if objects["a/data/old"] != nil || objects["a/data/recent"] == nil {
+		t.Errorf("kept: the object of 25 hours %v, that of 23 hours %v; want only that of 23 hours", objects["a/data/old"] != nil, objects["a/data/recent"] != nil)
+	}
+}
