@@ -89,6 +89,22 @@ func TestNewVersionsAreOpened(t *testing.T) {
 	}
 }
 
+// TestReplacedCatalogsAreOpened replaces the catalog of a version while it is open, as a rebuild does, which keeps the
+// id of the run.
+func TestReplacedCatalogsAreOpened(t *testing.T) {
+	t.Parallel()
+	catalog := newCatalog(t)
+	s := newSiteOf(t, catalog)
+	listings := func() int { return len(s.csv(t, "/catalog.csv")) - 1 }
+	if n := listings(); n != 0 {
+		t.Fatalf("the first catalog has %d listings, want none", n)
+	}
+	must(t, os.Rename(newCatalog(t, "listings.sql"), catalog))
+	if listings() == 0 {
+		t.Error("the page shows the replaced catalog")
+	}
+}
+
 // TestEarlierSnapshotsAreReadFromTheNewestVersion requests the snapshot of a time before and after a second
 // version is published. The second response must show the snapshot of the second version.
 func TestEarlierSnapshotsAreReadFromTheNewestVersion(t *testing.T) {
