@@ -116,22 +116,30 @@ func requireExploreToken(next http.Handler, token string, listen net.Addr) http.
 
 func newExplorer(g *globals, cfg config.Config, wh exploreWarehouse) (*explore.Explorer, error) {
 	c := explore.Config{Warehouse: wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Timezone: cfg.Schedule.Timezone, Program: g.programLine("query"), Log: g.newLogger()}
-	if cfg.Serve.SQL && g.executable != "" {
-		const otherBytes = 2 << 30 // for Go, threads and the result file
-		c.Child = []string{g.executable, statementCommandName, "--memory", strconv.FormatInt(2*cfg.Warehouse.MemoryBytes()+otherBytes, 10)}
+	if cfg.Serve.SQL {
+		c.Child = g.statementProcess(cfg)
 	}
 	return explore.New(c)
 }
 
 const statementCommandName = "statement"
 
-// statementCommand returns a hidden command. The pages start it as a child process to run the SQL of a
-// user, see [query.Job].
+// statementProcess returns the command line of statementCommand, or nil if the path of this program is unknown.
+func (g *globals) statementProcess(cfg config.Config) []string {
+	if g.executable == "" {
+		return nil
+	}
+	const otherBytes = 2 << 30 // for Go, threads and the result file
+	return []string{g.executable, statementCommandName, "--memory", strconv.FormatInt(2*cfg.Warehouse.MemoryBytes()+otherBytes, 10)}
+}
+
+// statementCommand returns a hidden command. The pages and the tools of assistants start it as a child process
+// to run the SQL of a user, see [query.Job].
 func statementCommand(g *globals) *cobra.Command {
 	var memory uint64
 	cmd := &cobra.Command{
 		Use:    statementCommandName,
-		Short:  "Run one SQL statement from stdin for the pages of explore",
+		Short:  "Run one SQL statement from stdin for the pages of explore and for assistants",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -65,9 +65,6 @@ func exploreDemo(t *testing.T) demoSite {
 	site.url = "http://" + listener.Addr().String()
 	g := &globals{process: hostProcess(), Flags: command.Flags{Config: site.config, Quiet: true}}
 	g.stdout, g.stderr = io.Discard, t.Output()
-	program := filepath.Join(t.TempDir(), "placementsync") // under this name the test binary acts as the program
-	must(t, os.Symlink(g.executable, program))
-	g.executable = program
 	wh, cfg, err := g.openWarehouse()
 	must(t, err)
 	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: wh, queriesDir: func() string { return cfg.Queries.Dir }})

@@ -35,7 +35,8 @@ func runMCP(ctx context.Context, g *globals, queryTimeout time.Duration) error {
 	if queryTimeout < 0 {
 		return command.UsageErr("--timeout is %s: use 0 or more", queryTimeout)
 	}
-	if _, err := g.loadConfig("warehouse", "retention"); err != nil {
+	cfg, err := g.loadConfig("warehouse", "retention")
+	if err != nil {
 		return err
 	}
 	if err := durable.CheckTemp(); err != nil {
@@ -45,7 +46,7 @@ func runMCP(ctx context.Context, g *globals, queryTimeout time.Duration) error {
 	// for 25 seconds. A stopped query then has 5 seconds to end.
 	drain := cmp.Or(queryTimeout, 25*time.Second) + 5*time.Second
 	return mcp.Run(ctx, mcp.Config{
-		Warehouse: mcpWarehouse{g}, Timeout: queryTimeout, Drain: drain, Version: version, Now: g.Now, Log: g.NewLoggerAt(slog.LevelWarn, g.stderr),
+		Warehouse: mcpWarehouse{g}, Timeout: queryTimeout, Drain: drain, Child: g.statementProcess(cfg), Version: version, Now: g.Now, Log: g.NewLoggerAt(slog.LevelWarn, g.stderr),
 	}, io.NopCloser(g.stdin), nopCloseWriter{g.stdout})
 }
 

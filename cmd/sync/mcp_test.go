@@ -125,13 +125,13 @@ func guideCommandLines(t *testing.T) [][]string {
 // testRejections sends queries that the sandbox rejects, and an endless query. After these queries,
 // the program must still describe tables. Without a published night, a query must return an error.
 func (a mcpProgram) testRejections(t *testing.T) {
-	session := a.connect(t, []string{"mcp", "--timeout", "500ms", "--config", a.config})
+	session := a.connect(t, []string{"mcp", "--timeout", "1s", "--config", a.config})
 	for sql, want := range map[string]string{
 		"COPY orders TO '" + filepath.Join(t.TempDir(), "x") + "'": "the SQL is refused: it uses files",
 		"ATTACH '" + a.config + "'":                                "the SQL is refused: it uses files",
 		"FROM read_csv('" + a.config + "')":                        "the SQL is refused: it uses files",
 		"PRAGMA enable_profiling":                                  "refuse",
-		"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t": "stopped after 500ms",
+		"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t": "stopped after 1s",
 	} {
 		got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "sql", Arguments: map[string]any{"sql": sql}})
 		must(t, err)

@@ -19,8 +19,8 @@ type process struct {
 	// width and stderrWidth are the widths of the terminals on stdout and stderr. Zero means that
 	// the stream is not a terminal.
 	width, stderrWidth int
-	// executable is the path of this program. The pages of "explore" start it as a child process to run
-	// SQL that a user typed. If the path is empty, the pages accept no SQL.
+	// executable is the path of this program. "explore" and "mcp" start it as a child process to run SQL
+	// that a user or an assistant typed. If the path is empty, they accept no SQL.
 	executable string
 	// lakeTimeout is the time limit of the lake program. Zero means defaultLakeTimeout.
 	lakeTimeout time.Duration

@@ -88,23 +88,34 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	if err != nil {
 		return err
 	}
-	defer func() {
-		// Close would wait for a query that DuckDB cannot stop. The end of the process stops
-		// the query.
-		if len(db.Abandoned()) == 0 {
-			_ = db.Close()
-		}
-	}()
-	rows, err := o.output.writeGraded(ctx, g, db, q, values)
-	if err == nil && rows == 0 {
-		// A parameter value that does not occur in the data can be the reason for an empty result.
-		var unknown []string
-		unknown, err = db.DescribeUnknownValues(ctx, q, values)
-		for _, u := range unknown {
-			fmt.Fprintln(g.stderr, "placementsync:", query.EscapeLines(u))
+	ctx, cancel := db.WithTimeout(ctx)
+	defer cancel()
+	written := make(chan error, 1)
+	go func() { written <- errors.Join(o.writeResult(ctx, g, db, q, values), db.Close()) }()
+	select {
+	case err = <-written:
+	case <-ctx.Done():
+		const grace = 2 * time.Second // for an interrupted query to end
+		select {
+		case err = <-written:
+		case <-time.After(grace): // DuckDB cannot interrupt the query, and the end of this process ends it
+			return context.Cause(ctx)
 		}
 	}
 	return explainDamage(g, err)
+}
+
+func (o queryOptions) writeResult(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) error {
+	rows, err := o.output.writeGraded(ctx, g, db, q, values)
+	if err != nil || rows > 0 {
+		return err
+	}
+	// A parameter value that does not occur in the data can be the reason for an empty result.
+	unknown, err := db.DescribeUnknownValues(ctx, q, values)
+	for _, u := range unknown {
+		fmt.Fprintln(g.stderr, "placementsync:", query.EscapeLines(u))
+	}
+	return err
 }
 
 // explainDamage returns the damage with its repair if a damaged catalog can be the cause of err.

@@ -23,6 +23,9 @@ import (
 // TestMain makes this test binary the program. Scripts run it as a separate process with its
 // own exit code, signals and lock.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == statementCommandName { // started by the path of this binary, not by a name
+		main()
+	}
 	testscript.Main(tests{m}, map[string]func(){
 		"placementsync": main,
 		// The demo service as a separate process.

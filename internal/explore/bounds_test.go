@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,36 +26,6 @@ func newSiteWithQueries(t *testing.T, timeout time.Duration, queries map[string]
 	s.Server = httptest.NewServer(explorer.Handler())
 	t.Cleanup(func() { s.Close(); explorer.Close() })
 	return s, explorer
-}
-
-// TestTrialUninterruptibleQueriesAreLimited runs four queries that DuckDB cannot interrupt. Their pages must
-// respond when the time limit is reached. While the queries are running, all other requests must be rejected.
-// Requests must succeed again when the queries have ended.
-func TestTrialUninterruptibleQueriesAreLimited(t *testing.T) {
-	requireTrials(t)
-	s, explorer := newSiteWithQueries(t, 3*time.Second, map[string]string{
-		"runaway": "-- title: Runaway\nSELECT levenshtein(repeat('a', 30000), repeat('b', 30000)) AS n"})
-	s.get(t, "/snapshot", http.StatusOK)
-	var requests sync.WaitGroup
-	for range 4 {
-		requests.Go(func() {
-			began := time.Now()
-			res, _, err := s.fetch(t.Context(), "/questions/runaway")
-			if err != nil || res.StatusCode != http.StatusServiceUnavailable {
-				t.Errorf("uninterruptible query: got %v, %v, want status 503", res, err)
-			}
-			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("uninterruptible query: the response took %s, want at most 10 s", took)
-			}
-		})
-	}
-	requests.Wait()
-	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "too many queries are still running after their time limit (4)")
-	for explorer.Stuck() > 0 {
-		_, _, err := s.fetch(t.Context(), "/snapshot")
-		must(t, err)
-	}
-	s.get(t, "/snapshot", http.StatusOK)
 }
 
 // TestHeadDoesNotRunTheQuery checks that HEAD returns the headers of a download without running

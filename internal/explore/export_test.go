@@ -11,6 +11,3 @@ func (e *Explorer) FillStatementQueue() (release func()) {
 		}
 	}
 }
-
-// Stuck returns the number of ended requests whose query is still running.
-func (e *Explorer) Stuck() int { return int(e.pool.stuck.Load()) }

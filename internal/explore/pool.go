@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"placementsync/internal/ledger"
@@ -28,9 +27,6 @@ type pool struct {
 	// waiting for it can be cancelled.
 	turn chan struct{}
 	open []*openSnapshot
-	// stuck counts the ended requests whose query is still running, because DuckDB cannot interrupt it. Each
-	// of them uses a core and a session.
-	stuck atomic.Int32
 }
 
 type openSnapshot struct {
@@ -57,10 +53,6 @@ type standingCount struct {
 
 // borrow returns a snapshot and a session. The caller gives them back with release.
 func (p *pool) borrow(ctx context.Context, asOf string) (*openSnapshot, *query.DB, error) {
-	if n := p.stuck.Load(); n >= maxSessions {
-		return nil, nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("too many queries are still running after their time limit (%d)", n),
-			"Try again later. A restart of the program ends them."}
-	}
 	s, err := p.acquire(ctx, asOf)
 	if err != nil {
 		return nil, nil, err
@@ -170,25 +162,10 @@ func (s *openSnapshot) readFacts(ctx context.Context) error {
 	return nil
 }
 
-// release gives the snapshot and the session of a request back to the pool. If a query of the session is
-// still running, other requests get the session when the query has ended.
+// release gives the snapshot and the session of a request back to the pool.
 func (p *pool) release(s *openSnapshot, db *query.DB) {
-	running := db.Abandoned()
-	if len(running) == 0 {
-		s.idle <- db
-		p.giveBack(s)
-		return
-	}
-	p.stuck.Add(1)
-	p.cfg.Log.Warn("query of a page still running after its time limit", "run", s.Run)
-	go func() {
-		for _, ended := range running {
-			<-ended
-		}
-		p.stuck.Add(-1)
-		s.idle <- db
-		p.giveBack(s)
-	}()
+	s.idle <- db
+	p.giveBack(s)
 }
 
 func (p *pool) giveBack(s *openSnapshot) {

@@ -41,6 +41,7 @@ INSERT INTO main.product_listing_prices (product_listing_id, position, unit_amou
 func config(path string) mcp.Config {
 	return mcp.Config{
 		Warehouse: testWarehouse{path: path},
+		Child:     []string{os.Args[0], childArg},
 		Timeout:   30 * time.Second, Drain: 35 * time.Second, Version: "v1.2.3", Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError + 1})),
 		Now: func() time.Time { return time.Date(2026, time.November, 2, 8, 15, 0, 0, time.UTC) },
 	}

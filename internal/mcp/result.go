@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -70,7 +71,7 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 		}
 		res.Snapshot.Run, res.Snapshot.At = snapshot.Run, snapshot.At.UTC().Format(time.RFC3339Nano)
 		res.Snapshot.AgeHours = math.Round(s.cfg.Now().Sub(snapshot.At).Hours()*10) / 10
-		r, err := db.Ask(ctx, q.Limit(limit+1), values, limit)
+		r, err := s.run(ctx, db, q, values, limit)
 		if err != nil {
 			return err
 		}
@@ -94,40 +95,47 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 	return res, err
 }
 
-// open waits for s.turn, opens the snapshot that args select, and calls use with it. If DuckDB cannot
-// interrupt a query, open returns at the time limit. The turn is released when the query ends.
-func (s *server) open(ctx context.Context, args queryArguments, use func(*query.DB) error) error {
-	waitCtx := ctx
-	if s.cfg.Timeout > 0 {
-		const grace = 5 * time.Second // for a stopped query to end
-		var stop context.CancelFunc
-		waitCtx, stop = context.WithTimeoutCause(ctx, s.cfg.Timeout+grace, errors.New("another query is still running, and DuckDB may not be able to interrupt it: try again later, or have this server restarted"))
-		defer stop()
+// run runs a built-in query in this process. SQL of the assistant or of the user runs in a child process, which
+// is killed if DuckDB cannot interrupt it at the time limit.
+func (s *server) run(ctx context.Context, db *query.DB, q query.Query, values map[string]string, limit int) (query.Result, error) {
+	if !q.IsUserDefined() {
+		return db.Ask(ctx, q.Limit(limit+1), values, limit)
 	}
+	if s.cfg.Timeout > 0 {
+		const grace = 2 * time.Second // for the start of the process and the end of an interrupted query
+		late, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout+grace, &query.TimeoutError{After: s.cfg.Timeout})
+		defer cancel()
+		ctx = late
+	}
+	if s.cfg.Child == nil {
+		return query.Result{}, errors.New("SQL cannot run: the path of this program is unknown")
+	}
+	job := db.NewJob(q, values, limit)
+	job.DiskLimit = spillBytes
+	r, err := job.Run(ctx, s.cfg.Child, io.Discard)
+	if crash, ok := errors.AsType[*query.CrashError](err); ok {
+		s.cfg.Log.Warn("process of a query ended without a result", "state", crash.State, "error", crash.Output)
+	}
+	if mistake, ok := errors.AsType[*query.StatementError](err); ok && mistake.Line > 0 {
+		err = fmt.Errorf("line %d, column %d: %w", mistake.Line, mistake.Column, err)
+	}
+	return r, err
+}
+
+// open waits for s.turn, opens the snapshot that args select, and calls use with it.
+func (s *server) open(ctx context.Context, args queryArguments, use func(*query.DB) error) error {
 	select {
 	case s.turn <- struct{}{}:
-	case <-waitCtx.Done():
-		return context.Cause(waitCtx)
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	opts := query.Options{AsOf: args.AsOf, Timeout: s.cfg.Timeout, SpillLimit: spillLimit}
+	opts := query.Options{AsOf: args.AsOf, Timeout: s.cfg.Timeout, SpillLimit: fmt.Sprint(spillBytes) + "B"}
 	db, err := s.cfg.Open(ctx, opts, args.Held)
 	if err != nil {
-		<-s.turn
 		return err
 	}
-	err = use(db)
-	closed := make(chan error, 1)
-	go func() {
-		closed <- db.Close()
-		<-s.turn
-	}()
-	if ctx.Err() == nil && !errors.As(err, new(*query.TimeoutError)) {
-		err = errors.Join(err, <-closed)
-	}
-	if refused, ok := errors.AsType[*query.RefusedError](err); ok {
-		return errors.New(refused.Plain()) // without hints to flags of the command line
-	}
-	if err != nil {
+	if err := errors.Join(use(db), db.Close()); err != nil {
 		return s.cfg.Explain(err)
 	}
 	return nil

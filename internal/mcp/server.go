@@ -26,7 +26,9 @@ type Config struct {
 	// Timeout limits the time of each query. Zero means no limit.
 	Timeout time.Duration
 	// Drain limits the time of running calls after the end of the input.
-	Drain   time.Duration
+	Drain time.Duration
+	// Child is the command of the process that runs SQL of assistants and of the user, see [query.Job].
+	Child   []string
 	Version string
 	Now     func() time.Time
 	Log     *slog.Logger

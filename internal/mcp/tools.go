@@ -23,7 +23,7 @@ const (
 	defaultRows    = 100
 	maxAllowedRows = 1000
 	maxBytes       = 50_000
-	spillLimit     = "2GB" // of temporary files
+	spillBytes     = 2_000_000_000 // of temporary files
 )
 
 type tool struct {

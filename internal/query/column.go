@@ -14,6 +14,8 @@ type Column struct {
 	Type string `json:"type"`
 	// Numeric columns are aligned to the right.
 	Numeric bool `json:"-"`
+	// Form is the form of the values in JSON, see AppendJSON.
+	Form jsonForm `json:"-"`
 
 	codec codec
 }
@@ -22,7 +24,7 @@ func columnsOf(schema *arrow.Schema) []Column {
 	columns := make([]Column, schema.NumFields())
 	for i, f := range schema.Fields() {
 		c := codecOf(f)
-		columns[i] = Column{Name: f.Name, Type: c.name, Numeric: c.numeric, codec: c}
+		columns[i] = Column{Name: f.Name, Type: c.name, Numeric: c.numeric, Form: c.form, codec: c}
 	}
 	return columns
 }
@@ -32,7 +34,7 @@ func (c Column) AppendJSON(dst []byte, v Value) []byte {
 	if v.Null {
 		return append(dst, "null"...)
 	}
-	return c.codec.form.append(dst, []byte(v.Text))
+	return c.Form.append(dst, []byte(v.Text))
 }
 
 func (c Column) valueAt(a arrow.Array, row int) Value {

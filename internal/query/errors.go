@@ -92,6 +92,9 @@ func asRefusal(err error) error {
 // IsUnreadable reports whether an error indicates a damaged file rather than a mistake in the
 // query.
 func IsUnreadable(err error) bool {
+	if e, ok := errors.AsType[*StatementError](err); ok {
+		return e.Unreadable
+	}
 	return hasType(err, duckdb.ErrorTypeIO, duckdb.ErrorTypeInternal,
 		duckdb.ErrorTypeFatal, duckdb.ErrorTypeSerialization, duckdb.ErrorTypeInvalid)
 }

@@ -31,8 +31,8 @@ import (
 type Job struct {
 	Catalog, AsOf string // see [Open]
 	// SQL is a single statement that only reads. A header may declare parameters, see [ParseText].
-	// The job uses their defaults.
-	SQL string
+	SQL    string
+	Values map[string]string // of the parameters; the others have their defaults
 	// Format is CSV, Excel or Parquet. If it is empty, Run returns the result and writes no file.
 	Format  Format
 	MaxRows int // of a returned result
@@ -43,6 +43,18 @@ type Job struct {
 	MemoryLimit string
 	Threads     int
 	Timeout     time.Duration
+	Timezone    string
+}
+
+// NewJob returns a job that runs a query of the user on the snapshot of db, with the options of db. The job
+// returns at most maxRows rows.
+func (db *DB) NewJob(q Query, values map[string]string, maxRows int) Job {
+	j := Job{Catalog: db.file, SQL: q.SQL, Values: values, MaxRows: maxRows,
+		MemoryLimit: db.opts.MemoryLimit, Threads: db.opts.Threads, Timeout: db.opts.Timeout, Timezone: db.opts.Timezone}
+	if db.asOf != nil {
+		j.AsOf = db.asOf.Run
+	}
+	return j
 }
 
 // StatementError explains to the author of a statement why it has no result.
@@ -50,6 +62,8 @@ type StatementError struct {
 	Problem string
 	// Line and Column are the position in the SQL, counted from 1. Zero means unknown.
 	Line, Column int
+	// Unreadable is true if a damaged file may be the cause, see [IsUnreadable].
+	Unreadable bool
 }
 
 func (e *StatementError) Error() string { return e.Problem }
@@ -61,7 +75,7 @@ type CrashError struct {
 }
 
 func (e *CrashError) Error() string {
-	return fmt.Sprintf("the process that ran the statement ended without a result (%s): it used too much memory, or DuckDB crashed; other pages and nights are not affected", e.State)
+	return fmt.Sprintf("the process that ran the statement ended without a result (%s): it used too much memory, or DuckDB crashed; other queries and nights are not affected", e.State)
 }
 
 type jobResult struct {
@@ -180,7 +194,7 @@ func (j Job) runInChild(ctx context.Context) (got jobResult, err error) {
 		return got, err
 	}
 	q.File = "" // the user has not saved it
-	o := Options{MemoryLimit: j.MemoryLimit, Threads: j.Threads, Timeout: j.Timeout, AsOf: j.AsOf}
+	o := Options{MemoryLimit: j.MemoryLimit, Threads: j.Threads, Timeout: j.Timeout, AsOf: j.AsOf, Timezone: j.Timezone}
 	if j.DiskLimit > 0 {
 		o.SpillLimit = fmt.Sprint(j.DiskLimit) + "B"
 	}
@@ -188,17 +202,12 @@ func (j Job) runInChild(ctx context.Context) (got jobResult, err error) {
 	if err != nil {
 		return got, err
 	}
-	defer func() {
-		// Close would wait for a query that DuckDB cannot interrupt. Such a query ends with the process.
-		if len(db.Abandoned()) == 0 {
-			err = errors.Join(err, db.Close())
-		}
-	}()
+	defer func() { err = errors.Join(err, db.Close()) }()
 	if j.Format != "" {
-		got.Total, err = db.Save(ctx, q, nil, Output{Format: j.Format, Defuse: true}, jobFile)
+		got.Total, err = db.Save(ctx, q, j.Values, Output{Format: j.Format, Defuse: true}, jobFile)
 		return got, err
 	}
-	got.Result, err = db.Ask(ctx, q.Limit(j.MaxRows+1), nil, j.MaxRows)
+	got.Result, err = db.Ask(ctx, q.Limit(j.MaxRows+1), j.Values, j.MaxRows)
 	return got, err
 }
 
@@ -217,7 +226,7 @@ func newStatementError(text string, err error) *StatementError {
 	if _, cause, ok := strings.Cut(problem, "run query: "); ok {
 		problem = cause
 	}
-	e := &StatementError{Problem: problem}
+	e := &StatementError{Problem: problem, Unreadable: IsUnreadable(err)}
 	if suggestion, _, ok := strings.Cut(details, "\nLINE "); ok { // DuckDB may suggest other names
 		e.Problem = strings.TrimSpace(problem + " " + strings.TrimSpace(suggestion))
 	}

@@ -99,16 +99,8 @@ func TestErrorsOfStatementsHavePositions(t *testing.T) {
 func TestJobsAreLimited(t *testing.T) {
 	path := createNightsCatalog(t)
 	const endless = "SELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"
-	// The second statement is a function call, which DuckDB cannot interrupt.
-	for _, text := range []string{endless, "SELECT list_sum(range(10000000)) + list_sum(list_sort(range(30000000)))"} {
-		startedAt := time.Now()
-		_, _, err := runJob(t, query.Job{Catalog: path, SQL: text, Timeout: 200 * time.Millisecond})
-		if err == nil || !strings.Contains(err.Error(), "stopped after 200ms") && !strings.Contains(err.Error(), "Out of Memory") {
-			t.Errorf("%s: got %v, want the time or memory limit", text, err)
-		}
-		if took := time.Since(startedAt); took > 30*time.Second {
-			t.Errorf("%s took %s, want at most 30 s", text, took)
-		}
+	if _, _, err := runJob(t, query.Job{Catalog: path, SQL: endless, Timeout: 200 * time.Millisecond}); err == nil || !strings.Contains(err.Error(), "stopped after 200ms") {
+		t.Errorf("an endless statement: got %v, want the time limit", err)
 	}
 	if _, _, err := runJob(t, query.Job{Catalog: path, SQL: "SELECT repeat('x', 40000000) FROM range(3)"}); err == nil || !strings.Contains(err.Error(), "more than 64 MB") {
 		t.Errorf("a result of 120 MB: got %v, want an error with the limit", err)
@@ -119,7 +111,9 @@ func TestJobsAreLimited(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("the browser is gone"))
 	defer cancel()
-	if _, err := (query.Job{Catalog: path, SQL: endless}).Run(ctx, []string{self, childArg}, nil); err == nil || err.Error() != "the browser is gone" {
+	// DuckDB cannot interrupt this function call.
+	const uninterruptible = "SELECT levenshtein(repeat('ab', 200000), repeat('ba', 200000))"
+	if _, err := (query.Job{Catalog: path, SQL: uninterruptible}).Run(ctx, []string{self, childArg}, nil); err == nil || err.Error() != "the browser is gone" {
 		t.Errorf("a cancelled job: got %v, want the cause", err)
 	}
 	var crash *query.CrashError

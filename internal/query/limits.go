@@ -26,42 +26,11 @@ func (db *DB) WithTimeout(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(ctx, db.opts.Timeout, &TimeoutError{db.opts.Timeout})
 }
 
-// stopGrace is the time that DuckDB may take to stop after the end of the context. During this time, the
-// driver interrupts the query every half second.
-const stopGrace = 2 * time.Second
-
-// runOn calls work with a context that ends at Options.Timeout. If work is still running stopGrace later, runOn
-// no longer waits for it, see Abandoned.
+// runOn calls work with a context that ends at Options.Timeout.
 func (db *DB) runOn(ctx context.Context, conn *sql.Conn, work func(context.Context, *duckdb.Conn) error) error {
 	ctx, cancel := db.WithTimeout(ctx)
 	defer cancel()
-	run := func() error {
-		return conn.Raw(func(raw any) error { return work(ctx, raw.(*duckdb.Conn)) })
-	}
-	if db.opts.Timeout <= 0 {
-		return run()
-	}
-	ended := make(chan struct{})
-	var panicked any
-	var err error
-	go func() {
-		defer close(ended)
-		defer func() { panicked = recover() }()
-		err = run()
-	}()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-		select {
-		case <-ended:
-		case <-time.After(stopGrace):
-			db.abandoned = append(db.abandoned, ended)
-			return context.Cause(ctx)
-		}
-	}
-	if panicked != nil {
-		panic(panicked) // in the goroutine of the caller, which may recover
-	}
+	err := conn.Raw(func(raw any) error { return work(ctx, raw.(*duckdb.Conn)) })
 	var late *TimeoutError
 	if err != nil && errors.As(context.Cause(ctx), &late) {
 		return late

@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -32,8 +31,7 @@ type Options struct {
 	Threads     int
 	// Timeout is the time limit of a query. 0 means no limit. A query that reaches the limit fails
 	// with a *TimeoutError. DuckDB cannot be interrupted within one call of a function, such as
-	// list_sum(range(1e9)). Run then returns two seconds after the limit, but Close waits until the call
-	// ends.
+	// list_sum(range(1e9)). Run then returns when the call ends.
 	Timeout time.Duration
 	// SpillLimit limits the size of the temporary folder, in DuckDB's syntax.
 	SpillLimit string
@@ -56,11 +54,11 @@ type DB struct {
 	opts                       Options
 	spill                      *durable.Scratch
 	asOf                       *Snapshot
+	file                       string // the catalog, without symbolic links
 	stored                     string // the database of the file, if catalogDB has only views of it
 	sessions                   []*DB
-	hasBefore, isBeforeDerived bool              // see Before
-	abandoned                  []<-chan struct{} // queries that may still be running, see Abandoned
-	planner                    *sql.Conn         // plans queries without the optimizer; nil if no catalog is attached
+	hasBefore, isBeforeDerived bool      // see Before
+	planner                    *sql.Conn // plans queries without the optimizer; nil if no catalog is attached
 }
 
 // AsOf returns the snapshot that Options.AsOf chose, or nil.
@@ -74,8 +72,12 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open catalog %q: %w", path, err)
 	}
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+	file, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("open catalog %q: %w: the first run creates it", path, os.ErrNotExist)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open catalog %q: %w", path, err)
 	}
 	db, err := startInstance(ctx, opts)
 	if errors.As(err, new(*durable.TempError)) {
@@ -84,7 +86,8 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open catalog %q: %w", path, err)
 	}
-	if err := db.attachAndLockConfig(ctx, path); err != nil {
+	db.file = file
+	if err := db.attachAndLockConfig(ctx, file); err != nil {
 		if _, ok := errors.AsType[*UsageError](err); !ok {
 			err = fmt.Errorf("open catalog %q: %w", path, err)
 		}
@@ -220,8 +223,7 @@ func (db *DB) execAll(ctx context.Context, statements ...string) error {
 // Run runs a query, writes its rows to w and returns their number. SQL of the user must be a single
 // statement. With Options.Unsafe, several statements are allowed, and Run writes the result of the
 // last one. Run returns a *UsageError for wrong parameters, a *RefusedError for a statement that does
-// more than read, and otherwise an error of DuckDB or of w. After a *TimeoutError, the query may still
-// write to w, see Abandoned.
+// more than read, and otherwise an error of DuckDB or of w.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
 	var rows int64
 	_, isCollector := w.(*collector) // it keeps few rows; a temporary table would take longer than the query
@@ -230,7 +232,7 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 		return err
 	})
 	if err != nil {
-		return 0, err // an abandoned query may still set the variable rows
+		return 0, err
 	}
 	return rows, nil
 }
@@ -261,9 +263,6 @@ func (db *DB) readResult(ctx context.Context, q Query, values map[string]string,
 			return q.wrapErr(asRefusal(err))
 		}
 		defer reader.Release()
-		if err := ctx.Err(); err != nil {
-			return err // the caller may have stopped waiting
-		}
 		if err := use(reader); err != nil {
 			return err
 		}
@@ -275,21 +274,6 @@ func (db *DB) readResult(ctx context.Context, q Query, values map[string]string,
 		}
 		return nil
 	})
-}
-
-// Abandoned returns a channel for each query that DuckDB could not interrupt at its time limit and
-// that is still running. The channel is closed when the query ends. Until then, Close and the next
-// query wait.
-func (db *DB) Abandoned() []<-chan struct{} {
-	db.abandoned = slices.DeleteFunc(db.abandoned, func(ended <-chan struct{}) bool {
-		select {
-		case <-ended:
-			return true
-		default:
-			return false
-		}
-	})
-	return db.abandoned
 }
 
 // admitQuery prepares the statement and the arguments of a query. It returns a *RefusedError for a

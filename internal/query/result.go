@@ -68,7 +68,7 @@ func (db *DB) Collect(ctx context.Context, q Query, values map[string]string, li
 	c := collector{limit: limit}
 	total, err := db.Run(ctx, q, values, &c)
 	if err != nil {
-		return Result{}, err // an abandoned query may still write to the collector
+		return Result{}, err
 	}
 	c.Total = total
 	return c.Result, nil

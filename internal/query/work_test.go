@@ -63,8 +63,15 @@ func TestWorkExplainsMistakes(t *testing.T) {
 		}
 	}
 	_, err := workHere(t, query.Job{Catalog: filepath.Join(t.TempDir(), "nosuch"), SQL: "SELECT 1"})
-	if e, ok := errors.AsType[*query.StatementError](err); !ok || !strings.HasSuffix(e.Problem, "the first run creates it") {
+	if e, ok := errors.AsType[*query.StatementError](err); !ok || !strings.HasSuffix(e.Problem, "the first run creates it") || query.IsUnreadable(err) {
 		t.Errorf("no catalog: got %v, want that the first run creates it", err)
+	}
+	damaged := filepath.Join(t.TempDir(), "damaged")
+	if err := os.WriteFile(damaged, []byte("no database"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := workHere(t, query.Job{Catalog: damaged, SQL: "SELECT 1"}); !query.IsUnreadable(err) {
+		t.Errorf("a damaged catalog: got %v, want an error of an unreadable file", err)
 	}
 }
 
@@ -79,6 +86,8 @@ func TestWorkWritesResultsAndFiles(t *testing.T) {
 		{query.Job{SQL: "SELECT id FROM product_listings ORDER BY id", MaxRows: 3}, 3, []string{"a", "c", "d"}},
 		{query.Job{SQL: "-- param: n BIGINT 9 -- rows\nFROM range($n)", MaxRows: 1}, 2, []string{"0"}}, // the total ends at MaxRows + 1
 		{query.Job{SQL: "SELECT count(*) FROM product_listings", MaxRows: 2, AsOf: "2026-11-02"}, 1, []string{"4"}},
+		{query.Job{SQL: "-- param: n BIGINT 9 -- rows\nFROM range($n)", Values: map[string]string{"n": "1"}, MaxRows: 2}, 1, []string{"0"}},
+		{query.Job{SQL: "-- param: z TIMEZONE schedule.timezone -- zone\nSELECT $z", Timezone: "Europe/Berlin", MaxRows: 1}, 1, []string{"Europe/Berlin"}},
 		{query.Job{SQL: "SELECT current_setting('max_temp_directory_size')", MaxRows: 2}, 1, nil},
 	} {
 		c.job.Catalog = path
