@@ -163,7 +163,7 @@ func bounds() []bound {
 		{"api.retry.max_retries", "the repetitions of a request after status 429, 500, 502, 503 or 504, a network error or an unreadable response; after other errors a request is not repeated"},
 		{"api.retry.max", "the delay before a repetition, without the random addition of `api.retry.jitter`, and the pause of all requests after status 429, even if Retry-After is longer"},
 		{"api.requests_per_second", "the rate of requests; after status 429 the rate drops by at most 30 % per second and recovers by 10 % of the full rate per second"},
-		{"api.max_body", "the size of a decompressed body; bodies larger than 8 MiB are decoded one at a time"},
+		{"api.max_body", "the size of a decompressed body; at most `api.concurrency` bodies are in memory at a time"},
 		{"streams.max_passes", "the number of passes over a list that changes while it is read"},
 		{"streams.max_pages", "the number of pages of one list; if the service returns the total of a list, the limit is at most twice the expected number plus 16"},
 		{"run.resume_max_age", "the age up to which an unpublished run can be resumed"},
