@@ -18,8 +18,6 @@ const (
 	runsVar     = "PLACEMENTSYNC_BENCH_RUNS"
 	// againstVar is the path of a second program, which is measured in turn with bin/placementsync.
 	againstVar = "PLACEMENTSYNC_BENCH_AGAINST"
-	// dirVar is the folder for warehouses. It defaults to the system's temporary folder.
-	dirVar = "PLACEMENTSYNC_BENCH_DIR"
 )
 
 // program is a measured program. The name is the title of its column.
@@ -123,7 +121,7 @@ func readNumber(t *testing.T, name string, fallback int) int {
 // they should not remain until the end of a test.
 func scratch(t *testing.T) (dir string, remove func()) {
 	t.Helper()
-	dir, err := os.MkdirTemp(os.Getenv(dirVar), "placementsync-bench-")
+	dir, err := os.MkdirTemp("", "placementsync-bench-")
 	must(t, err)
 	remove = func() { must(t, os.RemoveAll(dir)) }
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
