@@ -125,7 +125,8 @@ vuln: ## look for known vulnerabilities in what is called (asks the Go vulnerabi
 
 .PHONY: docs
 docs: ## write the generated pages under docs/ again
-	go test -tags $(TAGS) ./internal/testing/houserules -run TestDocs -update
+	go test -tags $(TAGS) ./internal/testing/houserules -run TestDocsLicenses -update
+	go test -tags $(TAGS) ./cmd/sync -run '^TestDocs$$' -update
 	go test -tags $(TAGS) ./internal/daemon -run TestMetricsPage -update
 
 # The newest release of the changelog.

@@ -17,7 +17,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-var updateSamples = flag.Bool("update", false, "write the samples of the documents instead of comparing them")
+var update = flag.Bool("update", false, "write generated pages and the samples of the documents instead of comparing them")
 
 // pricesInCents multiplies prices by 100, as if the service sent them in cents.
 func pricesInCents(_ string, object map[string]any) {
@@ -85,7 +85,7 @@ func TestTrialSamples(t *testing.T) {
 						got = runSample(t, dir, args)
 					}
 					if !matchesSample(maskLines(t, dir, shown), maskLines(t, dir, got)) {
-						if !*updateSamples {
+						if !*update {
 							t.Errorf("%s:%d: %s\nshows:\n%s\nprints:\n%s\ncorrect the sample, or update all samples with\n  go test -tags duckdb_arrow ./cmd/sync -run TestTrialSamples -update",
 								document, lineIndex+2, command, strings.Join(shown, "\n"), strings.Join(got, "\n"))
 						}
@@ -95,7 +95,7 @@ func TestTrialSamples(t *testing.T) {
 					lineIndex = end - 1
 				}
 			}
-			if *updateSamples {
+			if *update {
 				must(t, os.WriteFile(document, []byte(strings.Join(newLines, "\n")), 0o644))
 			}
 		})
