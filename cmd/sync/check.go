@@ -27,6 +27,9 @@ func checkCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check configuration, token, scopes, disk, lock and warehouse, and show the plan of a night",
+		Long: "check reads the token info from the service, and shows the plan of a night.\n\n" +
+			command.Meanings{Complete: "a night can start", Failed: "a night would fail",
+				Partial: "the token lost the right to read a stream, so nights would be partial", Locked: "another run holds the lock"}.Table(),
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runCheck(cmd.Context(), g, offline) },
 	}
@@ -195,6 +198,14 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 		fmt.Fprintf(w, "mass delete    run %s was not published: %s; the next run does not resume it; "+
 			"if the service really deleted these rows, run placementsync run --allow-mass-delete\n", p.StoppedRun.ID, ledger.DescribeLosses(p.StoppedRun.Losses))
 	}
+	isLosing := false
+	for _, s := range p.Streams {
+		if s.IsLost {
+			isLosing = true
+			fmt.Fprintf(w, "warning        %s cannot be read: %s; an earlier night read this stream, so nights are partial: "+
+				"restore the right, or add the stream to streams.exclude\n", s.Name, s.SkipReason)
+		}
+	}
 	t := textTable{columns: []column{{name: "stream"}, {name: "plan"}, {name: "requests last time", isNumber: true}, {name: "at the configured rate", isNumber: true}}}
 	for _, s := range p.Streams {
 		action, requests := "run", "not read yet"
@@ -222,6 +233,8 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 		return fmt.Errorf("%s of free disk space is too little for a night: free some space, or run placementsync prune", plural.FormatBytes(p.FreeBytes))
 	case len(p.Damage) > 0:
 		return fmt.Errorf("the warehouse has %s: run placementsync verify --read-data, which prints the repair", plural.Count(len(p.Damage), "damaged file"))
+	case isLosing:
+		return command.EndWith(ledger.Partial, nil)
 	}
 	return nil
 }

@@ -164,14 +164,18 @@ func (f *finisher) finishStream(ctx context.Context, result unfinishedResult) er
 	n, began := f.reader.night, time.Now()
 	var err error
 	if result.sink == nil {
-		err = f.carryRows(ctx, &result.streamResult)
-		if err == nil && n.mode.keepsGrade(result.stream) {
+		if err = f.carryRows(ctx, &result.streamResult); err != nil {
+			return err
+		}
+		if n.mode.keepsGrade(result.stream) {
 			// In a refresh, the stream also keeps its last grade and reason.
 			var last ledger.Stream
 			var known bool
 			if last, known, err = n.draft.LastGrade(ctx, result.stream.Name); known {
 				result.evidence.Grade, result.evidence.Reason, result.since = fetch.Grade(last.Grade), last.Reason, last.AgeSince
 			}
+		} else {
+			result.failLostRight()
 		}
 	} else {
 		err = result.err
@@ -229,10 +233,14 @@ func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) e
 		return err
 	case errors.Is(err, fetch.ErrScope):
 		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "403: "+err.Error()
-		// If the type of the token or the scope of the stream is not documented, a 403 is an expected response.
-		if r.stream.Scopes != nil && slices.Contains([]string{"full_access", "custom", "read_only"}, f.reader.token.Type) {
+		isDocumented := r.stream.Scopes != nil && slices.Contains([]string{"full_access", "custom", "read_only"}, f.reader.token.Type)
+		carryErr := f.carryRows(ctx, r)
+		// If the type of the token or the scope of the stream is not documented, a 403 is expected, unless an earlier
+		// night read the stream.
+		if isDocumented || r.evidence.Grade == fetch.CarriedForward {
 			r.failure = err
 		}
+		return carryErr
 	default:
 		r.evidence.Grade, r.evidence.Reason, r.failure = fetch.Skipped, err.Error(), err
 	}

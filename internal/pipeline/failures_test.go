@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,15 +63,19 @@ func TestFailedList(t *testing.T) {
 	h.requireIDs("orders", "/orders")
 }
 
-// TestForbiddenStreams answers requests with 403. A 403 is an error only if the scopes of the stream are
-// documented.
+// TestForbiddenStreams answers requests with 403. A 403 is an error if the scopes of the stream are documented, or if
+// an earlier night read the stream.
 func TestForbiddenStreams(t *testing.T) {
 	h := newHarness(t, smallWorld(), "product_listings", "campaigns", "campaign_articles", "articles")
+	h.service.SetFaults(statusFault("/articles/{id}", 403))
+	res := h.requireComplete(h.night())
+	h.requireStream(res.Run, "articles", fetch.Skipped, "403", false)
+	h.service.SetFaults()
 	h.requireComplete(h.night())
 	articles := h.singleLine("SELECT count(*) FROM articles")
 	h.service.SetFaults(statusFault("/articles/{id}", 403))
-	res := h.requireComplete(h.night())
-	h.requireStream(res.Run, "articles", fetch.CarriedForward, "403", false)
+	res = h.requirePartial(h.night())
+	h.requireStream(res.Run, "articles", fetch.CarriedForward, "403", true)
 	h.requireLines("SELECT count(*) FROM articles", articles)
 	h.service.SetFaults(statusFault("/products/listings", 403))
 	res = h.requirePartial(h.night())
@@ -105,6 +110,48 @@ func TestLimitedToken(t *testing.T) {
 	if !errors.Is(err, pipeline.ErrNoData) || err.Error() != want {
 		t.Errorf("got the error\n%s\nwant\n%s", err, want)
 	}
+}
+
+// TestLostScopes takes scopes from the token after the first night. Each later night is partial until the configuration
+// excludes the streams. A stream that no night could read does not make a night partial.
+func TestLostScopes(t *testing.T) {
+	h := newHarness(t, smallWorld(), append(orderStreamNames(), "files")...)
+	setScopes := func(scopes string) {
+		h.service.SetFaults(rewriteFault("/auth/token", `{"token_type":"custom","team_id":"t","scopes":[`+scopes+`]}`))
+	}
+	requireLost := func(want ...string) {
+		t.Helper()
+		plan, err := pipeline.PlanNight(t.Context(), h.cfg)
+		must(t, err)
+		lost := []string{}
+		for _, s := range plan.Streams {
+			if s.IsLost {
+				lost = append(lost, s.Name)
+			}
+		}
+		if !slices.Equal(lost, want) {
+			t.Errorf("the plan names %v as lost, want %v", lost, want)
+		}
+	}
+	setScopes(`"products.read","orders.lists","orders.read"`)
+	requireLost()
+	h.requireComplete(h.night())
+	orders := h.singleLine("SELECT count(*) FROM orders")
+
+	setScopes(`"products.read"`)
+	for range 2 {
+		requireLost("orders", "order_details")
+		res := h.requirePartial(h.night())
+		const advice = "; an earlier night read this stream: restore the right, or add the stream to streams.exclude"
+		h.requireStream(res.Run, "orders", fetch.CarriedForward, "missing scope orders.lists"+advice, true)
+		h.requireStream(res.Run, "order_details", fetch.CarriedForward, "missing scope orders.read"+advice, true)
+		h.requireStream(res.Run, "files", fetch.Skipped, "missing scope files.lists", false)
+		h.requireLines("SELECT count(*) FROM orders", orders)
+	}
+	h.cfg.Chosen = []string{"product_listings", "files"}
+	requireLost()
+	res := h.requireComplete(h.night())
+	h.requireStream(res.Run, "orders", fetch.CarriedForward, ledger.ReasonNotChosen, false)
 }
 
 // TestTokenErrors answers a detail with 401. Then it answers GET /auth/token with 500, with a body without

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,6 +98,17 @@ func (finished results) tableGrade(table string) (grade fetch.Grade, note string
 		}
 	}
 	return grade, note
+}
+
+// failLostRight sets the failure of a stream that an earlier night read and that this night may not read, for example
+// because the token lost a scope. The night is partial until the configuration excludes the stream.
+func (r *streamResult) failLostRight() {
+	unread := ledger.Stream{Grade: string(r.evidence.Grade), Reason: r.evidence.Reason}
+	if r.failure != nil || r.evidence.Grade != fetch.CarriedForward || unread.IsExcluded() {
+		return
+	}
+	r.evidence.Reason += "; an earlier night read this stream: restore the right, or add the stream to streams.exclude"
+	r.failure = errors.New(r.evidence.Reason)
 }
 
 // setRowAges is called after the merge.

@@ -41,6 +41,9 @@ type Plan struct {
 type StreamPlan struct {
 	Name       string
 	SkipReason string // empty means that the stream would be read
+	// IsLost means that an earlier night read the stream, that the next night may not read it, and that the
+	// configuration does not exclude it. The next night would be partial.
+	IsLost bool
 	// LastRequests is the number of requests in the last run that read the stream, including those whose
 	// response had landed in an earlier attempt. It is -1 if no run has read the stream.
 	LastRequests int64
@@ -101,6 +104,8 @@ func PlanNight(ctx context.Context, cfg Config) (Plan, error) {
 			continue // events need no requests
 		}
 		planned := StreamPlan{Name: s.Name, SkipReason: cfg.skipReason(p.Token, s), LastRequests: lastRequests(runs, s.Name)}
+		planned.IsLost = planned.SkipReason != "" && hasRows(p.LastNight, s.Name) &&
+			!(ledger.Stream{Reason: planned.SkipReason}).IsExcluded()
 		if planned.SkipReason == "" {
 			p.Requests += max(0, planned.LastRequests)
 			if planned.LastRequests < 0 {
@@ -127,6 +132,13 @@ func lastPublishedNight(runs []ledger.Run) ledger.Run {
 		}
 	}
 	return ledger.Run{}
+}
+
+// hasRows reports whether the snapshot of a night contains the result of a stream, of this night or of an earlier one.
+func hasRows(night ledger.Run, stream string) bool {
+	return slices.ContainsFunc(night.Streams, func(s ledger.Stream) bool {
+		return s.Stream == stream && ledger.StandingOf(s.Grade) != ledger.NotRead
+	})
 }
 
 // lastRequests returns -1 if the stream was never read.

@@ -61,8 +61,8 @@ func (b *builder) findFailedChecks() (notices []Notice, goodNews string, err err
 }
 
 // findUnprovenStreams returns notices with the streams whose rows may be missing or old. A night is
-// partial if a stream failed. A missing scope, or a list that changed too much to be proven, does not make
-// a night partial. findUnprovenStreams stores unused streams in b.unused.
+// partial if a stream failed, or if an earlier night read a stream that this night may not read. A list that changed
+// too much to be proven does not make a night partial. findUnprovenStreams stores unused streams in b.unused.
 func (b *builder) findUnprovenStreams() (notices []Notice, goodNews string, err error) {
 	q := QuerySpec{Query: "stream_grades"}
 	result, ok, err := b.ask(b.ctx, q)
@@ -82,7 +82,7 @@ func (b *builder) findUnprovenStreams() (notices []Notice, goodNews string, err 
 		case s.IsUnused():
 			b.unused = append(b.unused, s.Problem())
 		case standing == ledger.Proven:
-		case standing == ledger.Carried && b.snapshots.outcome == string(ledger.Partial), failedIDs > 0:
+		case standing == ledger.Carried && !s.IsExcluded() && b.snapshots.outcome == string(ledger.Partial), failedIDs > 0:
 			partial.Lines = append(partial.Lines, line)
 		case !isShownStream(s.Stream):
 		case standing == ledger.NotRead:

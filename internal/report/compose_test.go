@@ -57,6 +57,8 @@ func TestAttentionListsUnprovenStreams(t *testing.T) {
 		"stream that was never read":           {"articles|skipped|missing scope||0", "complete", []Notice{{Title: neverRead, Lines: []string{"articles was not read: missing scope"}}}},
 		"streams without numbers on the page":  {"article_status_events|skipped|no delivery||0\narticle_comment_events|best_effort|deliveries||0", "complete", []Notice{}},
 		"failed ids":                           {"files|best_effort|3 of 9 ids failed||3", "partial", []Notice{{Title: partial, Lines: []string{"files is not proven: 3 of 9 ids failed"}, Alarm: true}}},
+		"partial night and an excluded stream": {"orders|carried_forward|" + ledger.ReasonNotChosen + "|2026-11-07T02:00:00Z|0", "partial",
+			[]Notice{{Title: partial, Alarm: true}, {Title: unproven, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: " + ledger.ReasonNotChosen}}}},
 		"partial night and a stream that was never read": {"orders|carried_forward|answered 500|2026-11-07T02:00:00Z|0\narticles|skipped|missing scope||0", "partial",
 			[]Notice{{Title: partial, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: answered 500"}, Alarm: true}, {Title: neverRead, Lines: []string{"articles was not read: missing scope"}}}},
 	} {

@@ -77,13 +77,13 @@ func TestForbiddenStreamIsSkippedOrCarried(t *testing.T) {
 		res := h.goodNight()
 		h.requireStream(res.Run, "articles", fetch.Skipped, "403")
 	})
-	t.Run("in a later night, a stream without a documented scope keeps its rows", func(t *testing.T) {
+	t.Run("in a later night, a stream without a documented scope keeps its rows and makes the night partial", func(t *testing.T) {
 		t.Parallel()
 		h := newHarness(t, smallWorld(), "campaigns", "campaign_articles", "articles")
 		h.goodNight()
 		before := h.rowCounts()
 		h.service.SetFaults(forbid("/articles/{id}"))
-		res := h.goodNight()
+		res := h.partialNight()
 		h.requireStream(res.Run, "articles", fetch.CarriedForward, "403")
 		if after := h.rowCounts(); after["articles"] != before["articles"] || before["articles"] == "0" {
 			t.Errorf("articles has %s rows, want %s as in the night before, and at least 1", after["articles"], before["articles"])

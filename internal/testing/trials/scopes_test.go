@@ -129,7 +129,7 @@ func TestTokenOfAnUnknownTypeTriesAllStreams(t *testing.T) {
 }
 
 // TestTrialLostScopesKeepRows removes scopes from a token between two nights. Tables of streams that
-// the token can no longer read must keep their rows. The other tables must be updated.
+// the token can no longer read must keep their rows, and make the night partial. The other tables must be updated.
 func TestTrialLostScopesKeepRows(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -145,7 +145,7 @@ func TestTrialLostScopesKeepRows(t *testing.T) {
 	h.service.SetFaults(sim.Fault{Path: "/auth/token", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte {
 		return []byte(canonical(map[string]any{"token_type": "custom", "scopes": remaining, "team_id": h.service.TeamID()}))
 	}})
-	res := h.goodNight()
+	res := h.partialNight()
 	isLost := map[string]bool{} // by table; a table of details that complete a list is not lost
 	for _, s := range h.cfg.Streams {
 		if len(missingScopes(s, remaining)) == 0 {
@@ -174,6 +174,9 @@ func TestTrialLostScopesKeepRows(t *testing.T) {
 func (h *harness) requireCarried(earlier, run ledger.Run, name string) {
 	h.t.Helper()
 	h.requireStream(run, name, fetch.CarriedForward, "missing scope ")
+	if !streamOf(h.t, run, name).Incomplete {
+		h.t.Errorf("%s does not make the night partial", name)
+	}
 	if since := streamOf(h.t, run, name).AgeSince; !since.Equal(earlier.SnapshotAt) {
 		h.t.Errorf("the rows of %s date from %v, want %v", name, since, earlier.SnapshotAt)
 	}
