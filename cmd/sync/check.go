@@ -27,7 +27,7 @@ func checkCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check configuration, token, scopes, disk, lock and warehouse, and show the plan of a night",
-		Long: "check reads the token info from the service, and shows the plan of a night.\n\n" +
+		Long: "Check configuration, token, scopes, disk, lock and warehouse, and show the plan of a night.\n\n" +
 			command.Meanings{Complete: "a night can start", Failed: "a night would fail",
 				Partial: "the token lost the right to read a stream, so nights would be partial", Locked: "another run holds the lock"}.Table(),
 		Args:  cobra.NoArgs,

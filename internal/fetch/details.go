@@ -139,6 +139,9 @@ func (d *detailCollector) requestOne(ctx context.Context, id string) error {
 	if err != nil && endsStream(err) {
 		return err
 	}
+	if err == nil {
+		err = evidence.Failure
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := &d.result

@@ -153,6 +153,11 @@ func (e *StatusError) isAnswer() bool { return e.Code != 0 && !e.isTransient() }
 // isGone reports whether the status is evidence that the record does not exist.
 func isGone(status int) bool { return status == http.StatusNotFound || status == http.StatusGone }
 
+// isBeyondEndStatus reports whether services answer a page after the end of a list with the status.
+func isBeyondEndStatus(status int) bool {
+	return isGone(status) || status == http.StatusBadRequest || status == http.StatusRequestedRangeNotSatisfiable
+}
+
 // stoppedErr returns the error of a call whose context was cancelled. The cause may be the failure
 // of another call, which does not count as a failure of this call.
 func stoppedErr(ctx context.Context, stream string) error {

@@ -49,6 +49,10 @@ type Evidence struct {
 	Repeated              int  // number of ids that occurred on different pages of one pass
 	Rejected              int  // number of rejected records of the last pass
 	EmptyObject           bool // see stream.PageFacts
+	// Failure names the pages of a list that could not be read. It is nil if the walk ended with an error, or if the
+	// list is proven nevertheless.
+	Failure     error
+	FailedPages int // number of pages that Failure names
 }
 
 func (e *Evidence) setGrade(g Grade, format string, args ...any) {

@@ -205,3 +205,8 @@ func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFa
 func (c *Client) Refetch(stream string) {
 	c.sender.doubted.Store(stream, true)
 }
+
+func (c *Client) isDoubted(stream string) bool {
+	_, isDoubted := c.sender.doubted.Load(stream)
+	return isDoubted
+}

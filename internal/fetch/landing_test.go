@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -349,7 +350,7 @@ func TestResumedRunRequestsOnlyMissingResponses(t *testing.T) {
 	}
 	broken := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if page := r.URL.Query().Get("page"); page == "7" || page == "8" {
-			w.WriteHeader(http.StatusNotImplemented)
+			w.WriteHeader(http.StatusUnauthorized) // ends the walk
 			return
 		}
 		s.ServeHTTP(w, r)
@@ -367,6 +368,40 @@ func TestResumedRunRequestsOnlyMissingResponses(t *testing.T) {
 	again, ids, err := walk(newScript(statusWithToken(500)))
 	if diff := cmp.Diff(e, again); err != nil || diff != "" || len(ids) != 95 {
 		t.Errorf("a walk from the landing alone: error %v, %d ids, want 95; evidence (-want +got):\n%s", err, len(ids), diff)
+	}
+}
+
+// TestResumedPassesStayInOrder resumes a walk after page 2 failed in two passes. Page 2 of the first pass is not
+// requested again, because its response would be later than the second pass.
+func TestResumedPassesStayInOrder(t *testing.T) {
+	service := &listService{n: 35}
+	dir := t.TempDir()
+	for _, tc := range []struct {
+		fails    bool
+		grade    fetch.Grade
+		requests []string
+	}{
+		{true, fetch.BestEffort, []string{"1", "3", "4", "5", "1", "3", "4", "5"}},
+		{false, fetch.Repaired, []string{"2", "1", "2", "3", "4"}},
+	} {
+		var requests []string
+		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			page := r.URL.Query().Get("page")
+			if tc.fails && page == "2" {
+				w.WriteHeader(http.StatusNotImplemented)
+				return
+			}
+			requests = append(requests, page)
+			service.ServeHTTP(w, r)
+		}))
+		cfg.Concurrency = 1
+		l := openLanding(t, dir, fetch.LandingOptions{})
+		var got collector
+		e, err := newClient(t, cfg, l).Walk(t.Context(), ordersStream, "", got.read)
+		closeLanding(t, l)
+		if err != nil || e.Grade != tc.grade || !slices.Equal(requests, tc.requests) {
+			t.Errorf("got %+v and %v with the pages %q, want %s with %q", e, err, requests, tc.grade, tc.requests)
+		}
 	}
 }
 

@@ -1,8 +1,11 @@
 package fetch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"placementsync/internal/plural"
@@ -37,6 +40,9 @@ type pass struct {
 	changeSeen       bool  // total_records changed
 	endSeen          bool  // a page of this wave is empty or repeats an earlier page
 	atPageBound      bool  // the pass was stopped at pageBound
+	failedPages      []int // pages that could not be read
+	failuresInARow   int
+	firstFailure     error // of a page
 }
 
 type pageState struct {
@@ -44,7 +50,8 @@ type pageState struct {
 	bodySum xxh3.Uint128
 	// repeats means that an earlier page had the same ids: the service ignores the page
 	// number, or returns the last page for all later numbers.
-	repeats bool
+	repeats  bool
+	isFailed bool // the page could not be read
 }
 
 // knownFacts returns the facts of the page in the previous pass if its body was the same, or nil. A page with
@@ -76,6 +83,7 @@ func (p *pass) addPage(number int, facts stream.PageFacts, bodySum xxh3.Uint128)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.failuresInARow = 0
 	if number == 1 {
 		p.total = facts.Total
 		p.firstIDs = slices.Sorted(slices.Values(facts.IDs))
@@ -93,7 +101,39 @@ func (p *pass) addPage(number int, facts stream.PageFacts, bodySum xxh3.Uint128)
 		p.recordsWithoutID += facts.Records - facts.Copies - len(facts.IDs)
 	}
 	p.endSeen = p.endSeen || repeats || facts.Records == 0
-	p.pages[number-1] = pageState{facts, bodySum, repeats}
+	p.pages[number-1] = pageState{PageFacts: facts, bodySum: bodySum, repeats: repeats}
+}
+
+// addFailedPage records a page that could not be read. It returns an error if no further page should be requested.
+func (p *pass) addFailedPage(number int, err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pages[number-1].isFailed = true
+	p.failedPages = append(p.failedPages, number)
+	p.firstFailure = cmp.Or(p.firstFailure, err)
+	p.failuresInARow++
+	if p.failuresInARow >= maxFailuresInARow {
+		return fmt.Errorf("stopped after %d failed pages in a row, the last one: %w", p.failuresInARow, err)
+	}
+	return nil
+}
+
+// failure names the pages that could not be read. It returns nil if there are none.
+func (p *pass) failure() error {
+	if len(p.failedPages) == 0 {
+		return nil
+	}
+	const maxNamed = 5
+	slices.Sort(p.failedPages)
+	var names []string
+	for _, number := range p.failedPages[:min(len(p.failedPages), maxNamed)] {
+		names = append(names, strconv.Itoa(number))
+	}
+	text := plural.Noun(len(p.failedPages), "page") + " " + strings.Join(names, ", ")
+	if more := len(p.failedPages) - maxNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Errorf("%s could not be read; the other pages are used; first error: %w", text, p.firstFailure)
 }
 
 // factsBeyondEnd returns the facts of an empty page. The page states no total, so the total of page 1 stays. If the
@@ -159,6 +199,8 @@ func (p *pass) reachedEnd() bool {
 	switch {
 	case p.isOneShortPage():
 		return true
+	case last.isFailed:
+		return p.total >= 0 && int64(len(p.pages)) >= p.plannedPages()
 	case last.repeats:
 		// If the service has one record per page, a single insert repeats a page, so two
 		// repetitions are required. No service caps a larger requested size at one record.
@@ -214,7 +256,7 @@ func (p *pass) finishIDs() {
 
 // isUnchanged reports whether the whole list was read without a sign of a change.
 func (p *pass) isUnchanged() bool {
-	if p.changeSeen || p.atPageBound || p.repeatedIDs > 0 {
+	if p.changeSeen || p.atPageBound || p.repeatedIDs > 0 || len(p.failedPages) > 0 {
 		return false
 	}
 	return p.total < 0 || int64(p.countRecords()) == p.total

@@ -139,6 +139,8 @@ func (w *walk) evaluatePass(previous, p *pass) bool {
 		w.gradeProven(p.rejectedRecords, "at one moment, the number of existing ids was equal to total_records")
 	case p.total < 0 && sameIDs && previous.isUnchanged() && p.isUnchanged():
 		w.gradeProven(p.rejectedRecords, "the service states no totals; two consecutive passes read the same ids")
+	case sameIDs && len(p.failedPages) > 0:
+		w.gradeUnproven(p)
 	case sameIDs && previous.total == p.total && !previous.changeSeen && !p.changeSeen:
 		e.setGrade(BestEffort, "two passes were identical but do not prove completeness: %s", p.whyUnproven())
 	default:
@@ -179,5 +181,15 @@ func (w *walk) gradeProven(rejected int, reason string) {
 }
 
 func (w *walk) gradeUnproven(p *pass) {
+	if err := p.failure(); err != nil {
+		w.gradeFailed(p, err)
+		return
+	}
 	w.evidence.setGrade(BestEffort, "not proven in %s (streams.max_passes): %s", plural.Count(w.c.cfg.MaxPasses, "pass"), p.whyUnproven())
+}
+
+// gradeFailed grades a list after a pass in which pages could not be read.
+func (w *walk) gradeFailed(p *pass, err error) {
+	w.evidence.Failure, w.evidence.FailedPages = err, max(len(p.failedPages), 1)
+	w.evidence.setGrade(BestEffort, "%v", err)
 }

@@ -292,8 +292,7 @@ func isCompleteStatus(status int) bool {
 // isEvidence reports whether an error status is a fact about the requested resource: it does not exist or, if it is a
 // later page of a list, the list ends before it. Such a response is stored without its body.
 func isEvidence(r Request, status int) bool {
-	isBeyondEnd := status == http.StatusBadRequest || status == http.StatusRequestedRangeNotSatisfiable
-	return isGone(status) || isBeyondEnd && r.Page > 1
+	return isGone(status) || r.Page > 1 && isBeyondEndStatus(status)
 }
 
 // statusErr returns nil for evidence.

@@ -23,6 +23,7 @@ type movingList struct {
 	changeEvery int
 	unordered   bool
 	noTotals    bool
+	failing     bool // one in twelve requests for a later page fails
 
 	mu       sync.Mutex
 	rng      *rand.Rand
@@ -92,6 +93,10 @@ func (l *movingList) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.remove()
 	}
 	l.states[l.idSum()] = true
+	if l.failing && page > 1 && l.rng.IntN(12) == 0 {
+		w.WriteHeader(http.StatusNotImplemented)
+		return
+	}
 	from := min((page-1)*limit, len(l.records))
 	records := l.records[from:min(from+limit, len(l.records))]
 	if l.noTotals {
@@ -178,11 +183,13 @@ func TestTortureMovingListsAreNeverGradedTooHigh(t *testing.T) {
 // walkMovingLists walks lists with one insert and one delete per interval. An interval is counted in
 // requests. For each interval and kind of list, walkMovingLists walks one list per seed.
 func walkMovingLists(t *testing.T, seeds uint64, intervals ...int) {
-	lists := map[string]struct{ unordered, noTotals bool }{
-		"newest first":            {},
-		"unordered":               {unordered: true},
-		"newest first, no totals": {noTotals: true},
-		"unordered, no totals":    {unordered: true, noTotals: true},
+	lists := map[string]struct{ unordered, noTotals, failing bool }{
+		"newest first":                {},
+		"unordered":                   {unordered: true},
+		"newest first, no totals":     {noTotals: true},
+		"unordered, no totals":        {unordered: true, noTotals: true},
+		"newest first, failing pages": {failing: true},
+		"unordered, failing pages":    {unordered: true, failing: true},
 	}
 	for name, list := range lists {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +199,7 @@ func walkMovingLists(t *testing.T, seeds uint64, intervals ...int) {
 				for seed := range seeds {
 					sizes := rand.New(rand.NewPCG(seed, 1))
 					l := newMovingList(seed, interval, 1+sizes.IntN(150), list.unordered)
-					l.noTotals = list.noTotals
+					l.noTotals, l.failing = list.noTotals, list.failing
 					grade := checkWalk(t, l, 1+sizes.IntN(20))
 					grades[grade]++
 					allGrades[grade]++

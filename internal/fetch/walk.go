@@ -3,6 +3,8 @@ package fetch
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -80,40 +82,73 @@ func (w *walk) pageRequest(pass, page int) Request {
 }
 
 // readList reads passes until one completes the proof. Page 1 of a pass also confirms the
-// previous pass.
+// previous pass. A failure after the first pass only ends the proof.
 func (w *walk) readList(ctx context.Context) error {
 	var previous *pass
 	for number := 1; ; number++ {
 		p := &pass{number: number, cfg: w.c.cfg, minPageSize: min(w.c.cfg.PageSize, w.c.sizes.shortest()),
 			pages: make([]pageState, 1), keySums: map[uint64]bool{}, previous: previous}
-		if err := w.readPage(ctx, p, 1); err != nil {
+		hasEnded, err := w.readPass(ctx, previous, p)
+		if err != nil && previous != nil && !endsStream(err) {
+			w.gradeFailed(p, fmt.Errorf("the pages were read, but not a second time: %w", err))
+			return nil
+		}
+		if err != nil || hasEnded {
 			return err
-		}
-		if w.evaluateFirstPage(previous, p) {
-			return nil
-		}
-		if number > w.c.cfg.MaxPasses {
-			w.gradeUnproven(previous)
-			return nil
-		}
-		for !p.hasEnded() {
-			if err := w.readPages(ctx, p, p.nextWave()); err != nil {
-				return err
-			}
-		}
-		p.finishIDs()
-		if w.evaluatePass(previous, p) {
-			return nil
-		}
-		if number == w.c.cfg.MaxPasses && !p.isConfirmable() {
-			w.gradeUnproven(p)
-			return nil
 		}
 		previous = p
 	}
 }
 
+// readPass returns true if the list is proven, or if no further pass can prove more.
+func (w *walk) readPass(ctx context.Context, previous, p *pass) (bool, error) {
+	if err := w.readPage(ctx, p, 1); err != nil {
+		return false, err
+	}
+	if w.evaluateFirstPage(previous, p) {
+		return true, nil
+	}
+	if p.number > w.c.cfg.MaxPasses {
+		w.gradeUnproven(previous)
+		return true, nil
+	}
+	for !p.hasEnded() {
+		if err := w.readPages(ctx, p, p.nextWave()); err != nil {
+			return false, err
+		}
+	}
+	p.finishIDs()
+	if w.evaluatePass(previous, p) {
+		return true, nil
+	}
+	if p.number == w.c.cfg.MaxPasses && !p.isConfirmable() {
+		w.gradeUnproven(p)
+		return true, nil
+	}
+	return false, nil
+}
+
+// errFailedBefore is the failure of a page in an earlier attempt at the run.
+var errFailedBefore = errors.New("the page could not be read before the run was resumed")
+
+// failedBefore reports whether the page could not be read in an earlier attempt at the run, which then began the next
+// pass. The page is not requested again: its response would be later than that pass, but the proof needs the passes
+// in order.
+func (w *walk) failedBefore(pass, page int) bool {
+	if w.c.landing == nil || w.c.isDoubted(w.stream.Name) {
+		return false
+	}
+	if _, found := w.c.landing.find(w.pageRequest(pass, page)); found {
+		return false
+	}
+	_, nextFound := w.c.landing.find(w.pageRequest(pass+1, 1))
+	return nextFound
+}
+
 func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
+	if number > 1 && w.failedBefore(p.number, number) {
+		return p.addFailedPage(number, errFailedBefore)
+	}
 	var bodySum xxh3.Uint128
 	facts, err := w.c.Get(ctx, w.pageRequest(p.number, number), func(ctx context.Context, r Response) (stream.PageFacts, error) {
 		bodySum = xxh3.Hash128(r.Body)
@@ -122,6 +157,9 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 	})
 	if number > 1 && isBeyondEnd(err) {
 		facts, err = p.factsBeyondEnd(), nil
+	}
+	if err != nil && number > 1 && !endsStream(err) {
+		return p.addFailedPage(number, err)
 	}
 	if err != nil {
 		return err
@@ -137,7 +175,7 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 // such a page with an error instead of an empty list.
 func isBeyondEnd(err error) bool {
 	failed, ok := ownErr(err)
-	return ok && isEvidence(Request{Page: 2}, failed.Code)
+	return ok && isBeyondEndStatus(failed.Code)
 }
 
 // defaultPageSize is the page size of requests without a limit (spec 4.1). No service caps

@@ -1,7 +1,11 @@
 package fetch_test
 
 import (
+	"fmt"
+	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,6 +101,74 @@ func TestWalkEndsAtMaxPages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFailedPages answers some pages of a list of 65 records with 500.
+func TestFailedPages(t *testing.T) {
+	always := func(int) bool { return true }
+	for name, tc := range map[string]struct {
+		service *listService
+		pages   []int               // that fail
+		isDown  func(pass int) bool // whether they fail in a pass
+		grade   fetch.Grade         // empty if the walk fails
+		lost    int                 // number of records that are not read
+		reason  string
+	}{
+		"one page":                    {&listService{n: 65}, []int{3}, always, fetch.BestEffort, 10, "page 3 could not be read; the other pages are used; first error: "},
+		"two pages, newest first":     {&listService{n: 65, dated: true}, []int{2, 5}, always, fetch.BestEffort, 20, "pages 2, 5 could not"},
+		"the last page":               {&listService{n: 65}, []int{7}, always, fetch.BestEffort, 5, "page 7 could not"},
+		"the last page and all later": {&listService{n: 65}, []int{7, 8, 9, 10, 11, 12}, always, fetch.BestEffort, 5, "page 7 could not"},
+		"one page without totals":     {&listService{n: 65, shape: "array"}, []int{3}, always, fetch.BestEffort, 10, "page 3 could not"},
+		"the first pass":              {&listService{n: 65, dated: true}, []int{3}, func(pass int) bool { return pass == 1 }, fetch.Repaired, 0, "newest first"},
+		"the second pass":             {&listService{n: 65}, []int{3}, func(pass int) bool { return pass == 2 }, fetch.Repaired, 0, "number of existing ids"},
+		"the confirmation":            {&listService{n: 65}, []int{1}, func(pass int) bool { return pass > 1 }, fetch.BestEffort, 0, "the pages were read, but not a second time: "},
+		"page 1":                      {&listService{n: 65}, []int{1}, always, "", 65, ""},
+		"five pages in a row":         {&listService{n: 65}, []int{2, 3, 4, 5, 6}, always, "", 55, "stopped after 5 failed pages in a row"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pass, attempts := 0, 0
+			cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+				if page == 1 && attempts == 0 {
+					pass++
+				}
+				if slices.Contains(tc.pages, page) && tc.isDown(pass) {
+					attempts = (attempts + 1) % 3
+					w.WriteHeader(http.StatusInternalServerError)
+					return
+				}
+				tc.service.ServeHTTP(w, r)
+			}))
+			cfg.Concurrency = 1
+			var got collector
+			e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
+			if e.Grade != tc.grade || (err != nil) != (tc.grade == "") || len(got.ids) != 65-tc.lost {
+				t.Errorf("got %d ids, %+v and %v, want %d ids and the grade %q", len(got.ids), e, err, 65-tc.lost, tc.grade)
+			}
+			reason := e.Reason
+			if err != nil {
+				reason = err.Error()
+			}
+			if !strings.Contains(reason, tc.reason) || (e.Failure != nil) != (tc.grade == fetch.BestEffort) || e.Failure != nil && e.Failure.Error() != reason {
+				t.Errorf("the reason is %q and the failure %v, want %q", reason, e.Failure, tc.reason)
+			}
+		})
+	}
+	t.Run("a list of an id", func(t *testing.T) {
+		service := &listService{n: 35}
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("page") == "3" && strings.Contains(r.URL.Path, "/2/") {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			service.ServeHTTP(w, r)
+		})
+		var got collector
+		d, err := newClient(t, testConfig(h), nil).Details(t.Context(), articleLists, slices.Values([]string{"1", "2", "3"}), got.read)
+		if err != nil || d.Failed != 1 || !slices.Equal(d.Unproven, []string{"2"}) || !strings.Contains(fmt.Sprint(d.FirstFailure), "page 3 could not be read") {
+			t.Errorf("got %+v and %v, want the failed id 2", d, err)
+		}
+	})
 }
 
 func TestWalkSendsFixedQueryAndParameter(t *testing.T) {

@@ -117,6 +117,7 @@ func (r *reader) readStream(ctx context.Context, result *unfinishedResult) (err 
 	default:
 		result.evidence, result.err = r.client.Walk(ctx, s, r.listParam(s), result.sink.readBody)
 		result.distinct = int64(result.evidence.Distinct)
+		result.failure, result.missed = result.evidence.Failure, int64(result.evidence.FailedPages)
 		result.coverage = load.Whole
 		if result.evidence.Grade == fetch.BestEffort {
 			result.coverage = load.Unproven

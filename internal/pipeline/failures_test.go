@@ -112,6 +112,37 @@ func TestLimitedToken(t *testing.T) {
 	}
 }
 
+// TestOneFailingPage answers page 2 of a list with 500. The rows of the other pages are used on the first night, and
+// the rows of the failing page are kept on a later night.
+func TestOneFailingPage(t *testing.T) {
+	world := smallWorld()
+	isFailing := true
+	world.FaultFunc = func(r *http.Request) *sim.Fault {
+		if isFailing && r.URL.Path == "/products/listings" && r.URL.Query().Get("page") == "2" {
+			return &sim.Fault{Kind: sim.FaultStatus}
+		}
+		return nil
+	}
+	h := newHarness(t, world, "product_listings")
+	for _, tc := range []struct {
+		isFailing bool
+		rows      string
+	}{{true, "7"}, {false, "9"}, {true, "9"}} {
+		isFailing = tc.isFailing
+		res, _, err := h.limitedNight(0)
+		if isFailing {
+			h.requirePartial(res, err)
+			s := h.requireStream(res.Run, "product_listings", fetch.BestEffort, "page 2 could not be read; the other pages are used; first error: ", true)
+			if s.Failed != 1 {
+				t.Errorf("the ledger counts %d failed pages, want 1", s.Failed)
+			}
+		} else {
+			h.requireComplete(res, err)
+		}
+		h.requireLines("SELECT count(*) FROM product_listings", tc.rows)
+	}
+}
+
 // TestLostScopes takes scopes from the token after the first night. Each later night is partial until the configuration
 // excludes the streams. A stream that no night could read does not make a night partial.
 func TestLostScopes(t *testing.T) {

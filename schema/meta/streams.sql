@@ -38,6 +38,6 @@ COMMENT ON COLUMN streams.rows_old IS 'Part of rows: the number of rows that thi
 COMMENT ON COLUMN streams.fetched IS 'Single records fetched in this run.';
 COMMENT ON COLUMN streams.carried IS 'Ids that this run did not need to request; their rows are from an earlier run.';
 COMMENT ON COLUMN streams.rechecked IS 'Single records that were fetched again without a known change, because they were not read for streams.recheck nights.';
-COMMENT ON COLUMN streams.failed IS 'Single records that could not be fetched; their rows are from the previous snapshot.';
+COMMENT ON COLUMN streams.failed IS 'Single records, or pages of a list, that could not be fetched; their rows are from the previous snapshot.';
 COMMENT ON COLUMN streams.unread IS 'Ids that this run had no time to read (run.max_duration); their rows are from the previous snapshot, and the next nights read them.';
 COMMENT ON COLUMN streams.age_since IS 'When the oldest of the rows in rows_old was read, UTC; NULL if rows_old is 0.';
