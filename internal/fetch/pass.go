@@ -98,7 +98,7 @@ func (p *pass) addPage(number int, facts stream.PageFacts, bodySum xxh3.Uint128)
 		p.records += facts.Records
 		p.copies += facts.Copies
 		p.rejectedRecords += facts.RejectedRecords
-		p.recordsWithoutID += facts.Records - facts.Copies - len(facts.IDs)
+		p.recordsWithoutID += facts.RecordsWithoutID()
 	}
 	p.endSeen = p.endSeen || repeats || facts.Records == 0
 	p.pages[number-1] = pageState{PageFacts: facts, bodySum: bodySum, repeats: repeats}

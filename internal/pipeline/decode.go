@@ -45,6 +45,8 @@ type sink struct {
 	records  atomic.Int64  // the number of decoded records
 	rejects  atomic.Int64  // invalid values and records
 	mu       sync.Mutex    // guards the fields below
+	// read and rejected count the records of all passes, and those among them that were rejected as a whole.
+	read, rejected int
 	// stagingErr joins the errors of rows that could not be staged.
 	stagingErr error
 }
@@ -83,6 +85,7 @@ func (k *sink) skipUnchanged(ctx context.Context) error {
 // readBody is the fetch.Reader of the stream. A malformed body gives no rows, and is requested again.
 func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 	if r.Previous != nil {
+		k.countRecords(*r.Previous)
 		k.night.cfg.Progress.countResponse(r, *r.Previous)
 		return *r.Previous, nil
 	}
@@ -91,9 +94,28 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 		return stream.PageFacts{}, fmt.Errorf("%w: %w", fetch.ErrMalformed, err)
 	}
 	if err == nil {
+		k.countRecords(facts)
 		k.night.cfg.Progress.countResponse(r, facts)
 	}
 	return facts, err
+}
+
+func (k *sink) countRecords(facts stream.PageFacts) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.read += facts.Records
+	k.rejected += facts.RecordsWithoutID()
+}
+
+// rejectionErr returns an error if more than half of the records were rejected. The stream was then not read, although
+// the service answered.
+func (k *sink) rejectionErr() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stream.IsEvents() || k.rejected*2 <= k.read {
+		return nil
+	}
+	return fmt.Errorf("%d %% of the records were rejected (meta.rejects); rows of earlier nights are kept", 100*k.rejected/k.read)
 }
 
 // decodeBody decodes a body. If a decoder has many rows, or no space for the rows of the body, decodeBody

@@ -185,6 +185,9 @@ func (f *finisher) finishStream(ctx context.Context, result unfinishedResult) er
 		}
 		// Passes over a list overlap, so records with ids are counted by distinct ids.
 		result.rows, result.rejects = cmp.Or(result.distinct, result.sink.records.Load()), result.sink.rejects.Load()
+		if rejectionErr := result.sink.rejectionErr(); err == nil && result.failure == nil && rejectionErr != nil {
+			result.failure, result.evidence.Reason = rejectionErr, rejectionErr.Error()+"; "+result.evidence.Reason
+		}
 		if err != nil {
 			err = f.judgeError(ctx, &result.streamResult, err)
 		} else if n.mode.isRefresh() && result.coverage == load.ByID {

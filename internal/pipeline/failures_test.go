@@ -112,6 +112,28 @@ func TestLimitedToken(t *testing.T) {
 	}
 }
 
+// TestMostRecordsRejected answers with records that cannot be stored. More than half of them make the night partial.
+func TestMostRecordsRejected(t *testing.T) {
+	h := newHarness(t, smallWorld(), "outlet_listings", "outlets", "files")
+	for files, isPartial := range map[string]bool{`[{"id":"a"},{"name":"b"}]`: false, `[{"id":"a"},{"name":"b"},{"name":"c"}]`: true} {
+		h.service.SetFaults(rewriteFault("/files", files))
+		res, err := h.night()
+		if isPartial {
+			h.requirePartial(res, err)
+			h.requireStream(res.Run, "files", fetch.BestEffort, "66 % of the records were rejected (meta.rejects); rows of earlier nights are kept; 2 records rejected", true)
+		} else {
+			h.requireComplete(res, err)
+			h.requireStream(res.Run, "files", fetch.BestEffort, "1 record rejected", false)
+		}
+		h.requireLines("SELECT id FROM files", "a")
+	}
+	outlets := h.lines("SELECT id FROM outlets ORDER BY id")
+	h.service.SetFaults(rewriteFault("/outlets/", `{"id":"another"}`))
+	res := h.requirePartial(h.night())
+	h.requireStream(res.Run, "outlets", fetch.BestEffort, "100 % of the records were rejected", true)
+	h.requireLines("SELECT id FROM outlets ORDER BY id", outlets...)
+}
+
 // TestOneFailingPage answers page 2 of a list with 500. The rows of the other pages are used on the first night, and
 // the rows of the failing page are kept on a later night.
 func TestOneFailingPage(t *testing.T) {

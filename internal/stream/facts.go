@@ -32,6 +32,9 @@ type PageFacts struct {
 	Falls         int       // number of records with an earlier created_at than the previous record
 }
 
+// RecordsWithoutID counts the records that were rejected as a whole.
+func (p PageFacts) RecordsWithoutID() int { return p.Records - p.Copies - len(p.IDs) }
+
 // KeySum returns a hash of the keys and of the number of records. It does not depend on the order
 // of the keys.
 func (p PageFacts) KeySum() uint64 {
