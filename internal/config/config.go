@@ -50,6 +50,7 @@ type API struct {
 	TeamID    string `yaml:"team_id"`
 	// Fields are names under which the service sends columns, by table.column.
 	Fields            map[string]string `yaml:"fields"`
+	PriceUnit         string            `yaml:"price_unit"` // "major" | [MinorUnit]
 	UserAgent         string            `yaml:"user_agent"`
 	RequestsPerSecond float64           `yaml:"requests_per_second"`
 	Burst             int               `yaml:"burst"`
@@ -197,12 +198,16 @@ const HashKeyVar = "PLACEMENTSYNC_HASH_KEY"
 // is published.
 const RawDiscard = "discard"
 
+// MinorUnit is the value of api.price_unit for prices in the smallest unit of their currency.
+const MinorUnit = "minor"
+
 // Default returns the configuration of an empty file. It is not valid: the two keys
 // without a default, api.base_url and the token, are missing.
 func Default() Config {
 	return Config{
 		API: API{
 			Fields:            map[string]string{},
+			PriceUnit:         "major",
 			RequestsPerSecond: 10,
 			Burst:             10,
 			Concurrency:       8,

@@ -137,6 +137,7 @@ func TestFullFileIsDecoded(t *testing.T) {
 		API: config.API{
 			BaseURL: "http://api.example.com:8443/v1", AllowInsecure: true,
 			TokenFile: "testdata/good/secrets/token", TeamID: "0123", Fields: map[string]string{"profiles.drive_link": "links.shared"},
+			PriceUnit:         "minor",
 			UserAgent:         "nightly/1.0 (+https://example.com)",
 			RequestsPerSecond: 2.5, Burst: 4, Concurrency: 16, PageSize: 50, Timeout: 90 * time.Second, MaxBody: "8 MiB",
 			Retry: config.Retry{Base: time.Second, Max: 8 * time.Second},

@@ -106,7 +106,7 @@ func (v *validator) checkConfig(c Config) {
 	v.checkNotifyURL("notify.failure_url", c.Notify.FailureURL)
 	v.checkNotifyURL("notify.heartbeat_url", c.Notify.HeartbeatURL)
 	v.checkWatches(c.Watch, v.checkChannels(c.Notify.Channels))
-	v.checkPrivacy(c.Privacy)
+	v.checkPrivacy(c.Privacy, c.API.PriceUnit)
 	v.checkLake(c.Lake)
 	v.checkS3(c.S3)
 	v.checkBucket("backup", c.Backup)
@@ -134,6 +134,7 @@ func (v *validator) checkAPI(a API) {
 			v.refuse(item, name, "is not the name of a field: write one such as shared_drive, or links.drive for a field in an object")
 		}
 	}
+	v.checkOneOf("api.price_unit", a.PriceUnit, "major", MinorUnit)
 	checkBetween(v, "api.requests_per_second", a.RequestsPerSecond, 0, 1000)
 	checkBetween(v, "api.burst", a.Burst, 1, 1000)
 	checkBetween(v, "api.concurrency", a.Concurrency, 1, 256)
@@ -217,9 +218,14 @@ var fieldPath = regexp.MustCompile(`^[^\s.]+(\.[^\s.]+)*$`)
 
 var columnPath = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`)
 
-func (v *validator) checkPrivacy(p Privacy) {
+func (v *validator) checkPrivacy(p Privacy, priceUnit string) {
 	v.checkColumns("privacy.hash", p.Hash)
 	v.checkColumns("privacy.drop", p.Drop)
+	for i, name := range p.Drop {
+		if priceUnit == MinorUnit && strings.HasSuffix(name, "_prices.currency") {
+			v.refuse(fmt.Sprintf("privacy.drop[%d]", i), name, "is needed to divide prices with api.price_unit: minor: remove it, or write it into privacy.hash")
+		}
+	}
 	for i, name := range p.Hash {
 		if slices.Contains(p.Drop, name) {
 			item := fmt.Sprintf("privacy.hash[%d]", i)

@@ -62,6 +62,9 @@ func (n *night) newSink(ctx context.Context, s stream.Stream) (*sink, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n.cfg.MinorUnits {
+		binding.ReadMinorUnits()
+	}
 	k := &sink{night: n, stream: s, free: make(chan *decoder, runtime.GOMAXPROCS(0))}
 	for range cap(k.free) {
 		d := &decoder{Decoder: binding.NewDecoder()}

@@ -50,6 +50,8 @@ type Config struct {
 	TeamID    string // of the partner; defaults to the team of the token
 	// OtherNames are names under which the service sends columns, by table.column, in addition to those in schema/.
 	OtherNames map[string]string
+	// MinorUnits means that the service sends prices in the smallest unit of their currency.
+	MinorUnits bool
 	// Privacy names the private columns. Their values are removed or hashed before rows are staged.
 	Privacy transform.Privacy
 	// Limits are the limits for deletions. AllowMassDelete accepts a mass deletion if a second

@@ -46,6 +46,8 @@ type layout struct {
 	consts     []constant
 	// Indexes of columns, or -1. value is for rows sent as scalars, prefix and statusID are for status counts.
 	position, value, param, prefix, statusID, extra, created int
+	// minorPrice is the column with a price in the smallest unit of its currency, or -1. See ReadMinorUnits.
+	minorPrice, priceCurrency int
 	link                                                     bool
 	// private means that the JSON of a row, with the rows within it, may contain private values.
 	private bool
@@ -65,6 +67,7 @@ type columnLayout struct {
 	// with ids of details, except columns of the key.
 	isID, isDetailID bool
 	isCurrency       bool
+	isMinorPrice     bool
 	noText           bool   // JSON that is a list or an object, also within a text
 	freeForm         bool   // accepts objects
 	dropped          bool   // always NULL

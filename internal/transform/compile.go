@@ -47,7 +47,7 @@ func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, erro
 
 func (b *Binding) compileTable(t stream.Table, d stream.Definition) error {
 	l := &layout{name: t.Name, recordPath: t.At, enclosing: -1, link: t.Link, nodes: map[string]*node{},
-		position: -1, param: -1, prefix: -1, statusID: -1}
+		position: -1, param: -1, prefix: -1, statusID: -1, minorPrice: -1, priceCurrency: -1}
 	if err := l.addColumns(t, d); err != nil {
 		return err
 	}

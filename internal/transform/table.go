@@ -73,9 +73,10 @@ func (t *table) isFilled(col int) bool {
 	return t.hasValue(col) && (t.cols[col].kind != text || len(t.cols[col].bytes(t.rows)) > 0)
 }
 
-// endRow completes the current row: it hides private values, sets columns without a value
+// endRow completes the current row: it divides a price in minor units, hides private values, sets columns without a value
 // to NULL and appends the system columns. It returns ErrFull if the texts of a column exceed maxText.
 func (t *table) endRow(seq uint64, w *jsonWriter) error {
+	t.divideMinorPrice()
 	var sum uint64
 	dataCols := len(t.cols) - 2
 	for i := range dataCols {

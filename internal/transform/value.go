@@ -112,6 +112,9 @@ func (v *valueReader) setTyped(t *table, c *column, name string, raw []byte, f f
 		if n, rounded, ok = parseAmount(inner); !ok {
 			return "expected an amount of at most 12 digits before the point"
 		}
+		if c.isMinorPrice && (rounded || n%millionths != 0) {
+			return "expected a whole number of the smallest unit of the currency, because of api.price_unit: minor"
+		}
 	default:
 		n, converted, ok = parseInteger(inner)
 		if !ok || c.kind == integer32 && n != int64(int32(n)) {

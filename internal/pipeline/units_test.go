@@ -1,0 +1,62 @@
+package pipeline_test
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/checks"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+)
+
+// TestPricesInMinorUnits runs a night that reads prices in cents as units, which a check reports, and nights
+// that know the unit: checks hold the first one, because the factor of all prices is the same.
+func TestPricesInMinorUnits(t *testing.T) {
+	world := smallWorld()
+	world.Orders = 40
+	h := newHarness(t, world)
+	all, err := checks.Load("", nil, nil)
+	must(t, err)
+	h.cfg.Checks, err = all.Choose([]string{"prices_in_minor_units", "prices_scaled"})
+	must(t, err)
+	h.cfg.CheckTimeout = time.Minute
+	price := regexp.MustCompile(`("unit_amount":"?)([0-9.]+)`)
+	h.service.SetFaults(sim.Fault{Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
+		return price.ReplaceAllFunc(body, func(field []byte) []byte {
+			part := price.FindSubmatch(field)
+			units, err := strconv.ParseFloat(string(part[2]), 64)
+			must(t, err)
+			return fmt.Appendf(part[1], "%.0f", math.Round(100*units))
+		})
+	}})
+	res := h.requireComplete(h.night())
+	warned := false
+	for _, c := range res.Run.Checks {
+		warned = warned || c.Name == "prices_in_minor_units" && strings.Contains(string(c.Sample), `"api.price_unit: minor"`)
+	}
+	if !warned {
+		t.Errorf("the night has the findings %+v, want prices_in_minor_units with the key", res.Run.Checks)
+	}
+	const scaled = "SELECT sum(unit_amount * %d) FROM %s_prices"
+	inCents := map[string]string{}
+	for _, table := range []string{"product_listing", "outlet_listing", "product"} {
+		inCents[table] = h.singleLine(fmt.Sprintf(scaled, 1, table))
+	}
+
+	h.cfg.MinorUnits = true
+	_, err = h.unchangedNight()
+	hold := errorOf[*pipeline.HoldError](t, err)
+	if !strings.Contains(hold.Error(), "prices_scaled") || !strings.Contains(hold.Error(), "factor 0.01,") {
+		t.Errorf("the night was held because of\n%v\nwant prices_scaled with the factor 0.01", hold)
+	}
+	h.cfg.Checks = checks.Set{}
+	h.requireComplete(h.unchangedNight())
+	for table, want := range inCents {
+		h.requireLines(fmt.Sprintf(scaled, 100, table), want)
+	}
+}
