@@ -77,7 +77,7 @@ figures AS (
     UNION ALL
     SELECT 8, 'Articles in progress', NULL, count(*), 'campaign_articles', NULL, NULL FROM open_articles
     UNION ALL
-    SELECT 9, 'Articles overdue', NULL, count(*), 'articles', NULL, NULL FROM open_articles, clock WHERE expected_at < now
+    SELECT 9, 'Articles overdue', NULL, count(*), 'campaign_articles', NULL, NULL FROM open_articles, clock WHERE expected_at < now
     UNION ALL
     SELECT 10, 'Articles published, 7 days', NULL, count(*), 'article_statuses', NULL, NULL
     FROM publications, clock WHERE published_at > now - INTERVAL 168 HOURS AND published_at <= now

@@ -91,7 +91,7 @@ func TestRetries(t *testing.T) {
 		{"a persistent 206 is reported", []http.HandlerFunc{respondWith(206, `{"id":"a"}`)}, 3, "answered 206 Partial Content after 3 attempts"},
 		{"400 is final", []http.HandlerFunc{statusWithToken(400), good}, 1, "answered 400 Bad Request"},
 		{"401 is final", []http.HandlerFunc{statusWithToken(401), good}, 1, "put a valid token into api.token or its file"},
-		{"403 is final", []http.HandlerFunc{statusWithToken(403), good}, 1, "has no scope for this endpoint"},
+		{"403 is final", []http.HandlerFunc{statusWithToken(403), good}, 1, "refuses this endpoint"},
 		{"404 is final", []http.HandlerFunc{statusWithToken(404), good}, 1, "the service has no such endpoint: check api.base_url"},
 		{"501 is final", []http.HandlerFunc{statusWithToken(501), good}, 1, "answered 501 Not Implemented"},
 		{"505 is final", []http.HandlerFunc{statusWithToken(505), good}, 1, "answered 505"},

@@ -24,7 +24,7 @@ var (
 	// again did not help, or if the token cannot be read. It ends the run.
 	ErrAuth = errors.New("authentication failed")
 	// ErrScope matches a StatusError with a 403 of the service: the token lacks the scope of the endpoint
-	// (spec 5). A list is then skipped. A detail stream is skipped if its first ids get a 403; see
+	// (spec 5), or the service refuses the endpoint to tokens of its type. A list is then skipped. A detail stream is skipped if its first ids get a 403; see
 	// [Client.Details].
 	ErrScope = errors.New("missing scope")
 	// ErrLanding means that the landing cannot be written or read. It ends the run, because
@@ -103,7 +103,7 @@ func (e *StatusError) advice() string {
 	case e.Code == http.StatusForbidden && e.isPart:
 		return "the service refuses this part of the stream to the token: ask the operator of the service"
 	case e.Code == http.StatusForbidden:
-		return "the token has no scope for this endpoint: ask the operator of the service for the scope, or add the stream to streams.exclude"
+		return "the service refuses this endpoint to the token: ask the operator of the service for access, or add the stream to streams.exclude"
 	case isGone(e.Code) && !e.isPart:
 		return "the service has no such endpoint: check api.base_url in the configuration"
 	case isGone(e.Code):

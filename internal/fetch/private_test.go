@@ -89,6 +89,27 @@ func TestErrorsContainNoPrivateValues(t *testing.T) {
 	}
 }
 
+// TestRefusalsShowTheirMessage reads 403s, whose messages explain the refusal, and another status.
+func TestRefusalsShowTheirMessage(t *testing.T) {
+	const message = "Only internal tools may read articles"
+	for body, want := range map[string]string{
+		`{"name":"ForbiddenError","message":"` + message + `","issues":[]}`: message,
+		`{"error":{"status":403,"message":"` + message + `"}}`:              message,
+		`{"message":"` + message + `","error":"Forbidden"}`:                 message,
+		`{"message":7}`: "its body (13 bytes, JSON)",
+		`<b>no</b>`:     "its body (9 bytes, HTML or XML)",
+	} {
+		for _, code := range []int{http.StatusForbidden, http.StatusBadRequest} {
+			cfg := testConfig(respondWith(code, body))
+			cfg.HasPrivateValues, cfg.Retry.MaxRetries = true, 0
+			_, err := newClient(t, cfg, nil).Get(t.Context(), fetch.Request{Stream: "orders", Path: "/orders"}, malformedBody)
+			if code == http.StatusForbidden && !strings.Contains(err.Error(), want) || code != http.StatusForbidden && strings.Contains(err.Error(), message) {
+				t.Errorf("%d with %s: the error is %q, want the message %q only for a 403", code, body, err, want)
+			}
+		}
+	}
+}
+
 // TestBrokenResponsesShowNoPrivateValues sends bytes that are no HTTP response. The errors of net/http
 // quote such bytes.
 func TestBrokenResponsesShowNoPrivateValues(t *testing.T) {

@@ -3,6 +3,7 @@ package fetch
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -351,7 +352,26 @@ func (s *sender) describeBody(code int, body []byte) string {
 	if len(body) == 0 {
 		return ""
 	}
+	if said := s.refusal(code, body); said != "" {
+		return fmt.Sprintf("the service says %q", said)
+	}
 	return fmt.Sprintf("its body (%d bytes, %s) may contain private values and is not shown", len(body), bodyType(body))
+}
+
+// refusal returns the message in the body of a 403, or "". The message explains the refusal, so it contains no part of a
+// record.
+func (s *sender) refusal(code int, body []byte) string {
+	var answer struct {
+		Message string `json:"message"`
+		Error   struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if code != http.StatusForbidden {
+		return ""
+	}
+	_ = json.Unmarshal(body, &answer) // other JSON has no message
+	return s.tokens.excerpt([]byte(cmp.Or(answer.Message, answer.Error.Message)))
 }
 
 func (s *sender) unsentErr(q *call, err error) *StatusError {

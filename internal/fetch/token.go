@@ -155,6 +155,15 @@ func (t *tokens) bodyExcerpt(code int, body []byte) string {
 	if isJSON && (code == 0 || isCompleteStatus(code)) {
 		return ""
 	}
+	text := t.excerpt(body)
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("body begins %q", text)
+}
+
+// excerpt returns the beginning of a text without secrets and control characters.
+func (t *tokens) excerpt(body []byte) string {
 	var b strings.Builder
 	// Four times the length is scrubbed first, so that a token across the end of the
 	// excerpt is found.
@@ -170,10 +179,7 @@ func (t *tokens) bodyExcerpt(code int, body []byte) string {
 	if len(text) > maxExcerpt {
 		text = strings.ToValidUTF8(text[:maxExcerpt], "") + "..."
 	}
-	if text == "" {
-		return ""
-	}
-	return fmt.Sprintf("body begins %q", text)
+	return text
 }
 
 // bodyType describes the content of a body without quoting it.

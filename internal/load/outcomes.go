@@ -69,7 +69,7 @@ func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func
 		return KeptIDs{}, err
 	}
 	var listed []sqlText
-	for _, ref := range st.IDColumns {
+	for _, ref := range usedIDColumns(st, wasRead) {
 		for _, name := range stream.FilledBy(p.streams, ref.Table) {
 			if name == st.Name || !ref.ShowsRecord() {
 				continue

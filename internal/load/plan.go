@@ -40,7 +40,7 @@ type Plan struct {
 // stored values of the columns st.IDColumns, and the ids with rows in main. With the rule
 // stream.ByRow, an id that no list contains any longer counts as changed. It is requested, so that a 404
 // proves the deletion. With this rule, all details are requested if a list that shows their changes was
-// not read tonight. wasRead reports whether a list was read.
+// not read tonight. wasRead reports whether a stream was read.
 func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRead func(string) bool) (Plan, error) {
 	nights, err := p.earlierNights(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRe
 	requestsAll := r.All || st.Rule == stream.EveryNight || slices.ContainsFunc(p.changeLists(st), isUnread)
 	args := values{"plan": planTable(st.Name), "stream": st.Name, "all": requestsAll, "by_row": st.Rule == stream.ByRow,
 		"nights": r.RecheckNights, "tonight": 0, "overdue_since": sqlText("NULL"), "live_ids": p.liveIDs(st.LiveWith, r.LiveDays),
-		"candidate_ids": p.candidateIDs(st), "fingerprints": p.fingerprints(st), "last_events": lastEvents}
+		"candidate_ids": p.candidateIDs(st, wasRead), "fingerprints": p.fingerprints(st), "last_events": lastEvents}
 	if r.RecheckNights > 0 {
 		args["tonight"] = len(nights) % r.RecheckNights
 	}
@@ -68,8 +68,9 @@ func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRe
 // PlanOnly plans to request only the given ids, and to carry all other ids. The given ids need not be
 // known.
 func (p *Details) PlanOnly(ctx context.Context, st stream.Stream, ids []string) (Plan, error) {
+	wasRead := func(string) bool { return false } // includes all columns
 	return p.storePlan(ctx, st, planSQL.Render("create_refresh_plan",
-		values{"plan": planTable(st.Name), "targets": ids, "candidate_ids": p.candidateIDs(st), "stream": st.Name}))
+		values{"plan": planTable(st.Name), "targets": ids, "candidate_ids": p.candidateIDs(st, wasRead), "stream": st.Name}))
 }
 
 func (p *Details) storePlan(ctx context.Context, st stream.Stream, create sqlText) (Plan, error) {
@@ -116,7 +117,7 @@ func (p *Details) earlierNights(ctx context.Context) ([]time.Time, error) {
 	return queryColumn[time.Time](ctx, p.draft, planSQL.Render("earlier_nights", nil))
 }
 
-func (p *Details) candidateIDs(st stream.Stream) sqlText {
+func (p *Details) candidateIDs(st stream.Stream, wasRead func(string) bool) sqlText {
 	var parts []sqlText
 	add := func(column, table string, stagedOrMain sqlText) {
 		createdAt := sqlText("NULL::TIMESTAMPTZ")
@@ -125,7 +126,7 @@ func (p *Details) candidateIDs(st stream.Stream) sqlText {
 		}
 		parts = append(parts, planSQL.Render("ids_in_table", values{"column": sqltext.Name(column), "created_at": createdAt, "table": stagedOrMain}))
 	}
-	for _, ref := range st.IDColumns {
+	for _, ref := range usedIDColumns(st, wasRead) {
 		streams := stream.FilledBy(p.streams, ref.Table)
 		for _, name := range streams {
 			add(ref.Column, ref.Table, stagedTable(name, ref.Table))
@@ -138,6 +139,11 @@ func (p *Details) candidateIDs(st stream.Stream) sqlText {
 		add(st.Param, root, mainTable(root))
 	}
 	return planSQL.Render("candidate_ids", values{"rows": unionAll(parts)})
+}
+
+// usedIDColumns returns the columns from which tonight's ids are taken.
+func usedIDColumns(st stream.Stream, wasRead func(string) bool) []stream.IDColumn {
+	return slices.DeleteFunc(slices.Clone(st.IDColumns), func(ref stream.IDColumn) bool { return ref.IfUnread != "" && wasRead(ref.IfUnread) })
 }
 
 // changeList is a list whose rows show the changes of the details of a stream. ref.Column is the column

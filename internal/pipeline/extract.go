@@ -87,6 +87,7 @@ func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 func (r *reader) isWanted(result *streamResult) bool {
 	s, mode := result.stream, r.night.mode
 	reason := r.night.cfg.skipReason(r.token, s)
+	result.refused = len(missingScopes(r.token, s)) > 0
 	if mode.keepsGrade(s) {
 		return reason == "" && len(mode.targetIDs(s)) > 0
 	}
@@ -236,7 +237,7 @@ func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) e
 	case endsNight(ctx, err):
 		return err
 	case errors.Is(err, fetch.ErrScope):
-		r.evidence.Grade, r.evidence.Reason = fetch.Skipped, "403: "+err.Error()
+		r.evidence.Grade, r.evidence.Reason, r.refused = fetch.Skipped, "403: "+err.Error(), true
 		isDocumented := r.stream.Scopes != nil && slices.Contains([]string{"full_access", "custom", "read_only"}, f.reader.token.Type)
 		carryErr := f.carryRows(ctx, r)
 		// If the type of the token or the scope of the stream is not documented, a 403 is expected, unless an earlier

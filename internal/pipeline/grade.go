@@ -34,6 +34,7 @@ type streamResult struct {
 	distinct int64
 	// rows counts the received records. rejects counts the invalid values and records.
 	rows, rejects int64
+	refused       bool      // the token may not read the stream
 	failure       error     // left the stream unread or partly read
 	since         time.Time // when the oldest of the rows that were not read in this run was last read
 	// stored contains the row counts and the age of the rows in the snapshot. It is set after the merge,
@@ -133,16 +134,20 @@ func (finished results) setRowAges(ctx context.Context, n *night) error {
 }
 
 // gradeDetails limits the grade of a detail stream to the worst grade of the streams that contain its
-// ids. An unread stream counts as best_effort. A detail stream without ids is graded skipped if its grade
+// ids. An unread stream counts as best_effort. If the token may read some of these streams, the others do not count,
+// because the token cannot see their records. A detail stream without ids is graded skipped if its grade
 // would be best_effort. If requests failed, gradeDetails sets r.failure.
 func (finished results) gradeDetails(r *streamResult, d fetch.Details) {
-	for _, parent := range finished {
-		containsIDs := slices.ContainsFunc(r.stream.IDColumns, func(ref stream.IDColumn) bool {
+	parents := slices.DeleteFunc(slices.Clone(finished), func(parent streamResult) bool {
+		return !slices.ContainsFunc(r.stream.IDColumns, func(ref stream.IDColumn) bool {
 			return slices.ContainsFunc(parent.stream.Tables, func(t stream.Table) bool { return t.Name == ref.Table })
 		})
-		if !containsIDs {
-			continue
-		}
+	})
+	isRefused := func(parent streamResult) bool { return parent.refused && parent.evidence.Grade == fetch.Skipped }
+	if readable := slices.DeleteFunc(slices.Clone(parents), isRefused); len(readable) > 0 {
+		parents = readable
+	}
+	for _, parent := range parents {
 		parentGrade := parent.evidence.Grade
 		if parentGrade == fetch.CarriedForward || parentGrade == fetch.Skipped {
 			parentGrade = fetch.BestEffort

@@ -70,13 +70,18 @@ func parseToken(body []byte) (Token, error) {
 	return t, nil
 }
 
+// missingScopes returns the scopes of a stream that the token is known to lack.
+func missingScopes(t Token, s stream.Stream) []string {
+	if t.Type != "custom" && t.Type != "read_only" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.Scopes), func(scope string) bool { return slices.Contains(t.Scopes, scope) })
+}
+
 // skipReason returns "" if the stream is read tonight. If the type of the token or the scope of the
 // stream is not in the spec, the stream is read, and the service may answer 403 (spec 5).
 func (c Config) skipReason(t Token, s stream.Stream) string {
-	var missing []string
-	if t.Type == "custom" || t.Type == "read_only" {
-		missing = slices.DeleteFunc(slices.Clone(s.Scopes), func(scope string) bool { return slices.Contains(t.Scopes, scope) })
-	}
+	missing := missingScopes(t, s)
 	switch {
 	case s.IsEvents():
 		return "" // events need no request: they are in the inbox

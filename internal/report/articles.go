@@ -72,7 +72,7 @@ var articlesSection = section{
 				{column: "outlet_name", label: "Outlet"}, {column: "writer_name", label: "Writer"}, {column: "status_name", label: "Status"},
 				{column: "expected_at", label: "Expected", as: asMoment, sub: "expected_for"}, {column: "days_overdue", label: "Overdue", as: asDays},
 			},
-			needs: []string{"articles"},
+			needs: []string{"campaign_articles"},
 			empty: "No unfinished article is past its expected date.",
 		},
 		{

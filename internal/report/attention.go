@@ -99,7 +99,7 @@ func (b *builder) findUnprovenStreams() (notices []Notice, goodNews string, err 
 func (b *builder) findOverdueArticles() (notices []Notice, goodNews string, err error) {
 	q := QuerySpec{Query: "overdue_articles"}
 	result, ok, err := b.ask(b.ctx, q)
-	if missing, _ := splitProblems(result, []string{"articles"}); err != nil || !ok || len(missing) > 0 {
+	if missing, _ := splitProblems(result, []string{"campaign_articles"}); err != nil || !ok || len(missing) > 0 {
 		return nil, "", err
 	}
 	if result.Total == 0 {

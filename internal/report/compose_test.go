@@ -112,7 +112,7 @@ func TestAttentionListsChecksAndOverdueArticles(t *testing.T) {
 			t.Errorf("%s: %v, %q (-want +got):\n%s", name, err, got.Empty, diff)
 		}
 	}
-	b := withProblems(newBuilder(map[string]string{"overdue_articles": overdue[:len(overdue)-1]}), ledger.Problem{Name: "articles", Standing: ledger.NotRead})
+	b := withProblems(newBuilder(map[string]string{"overdue_articles": overdue[:len(overdue)-1]}), ledger.Problem{Name: "campaign_articles", Standing: ledger.NotRead})
 	if got, err := b.buildAttention(); err != nil || got.Notices != nil || got.Empty != "" {
 		t.Errorf("unread articles: got %+v, %v, want no notices and no text", got, err)
 	}

@@ -45,7 +45,8 @@ func campaignDetails() []Stream {
 		{
 			Name: "article_comments", Path: "/articles/{id}/comments", Spec: "2.6 Comment, 4.2, 5",
 			Scopes: []string{"articles.read", "articles.lists"}, Envelope: Records,
-			IDColumns: []IDColumn{{Table: "articles", Column: "id"}}, Param: "article_id", Rule: WhileLive, LiveWith: LiveWithArticle,
+			IDColumns: []IDColumn{{Table: "articles", Column: "id"}, {Table: "campaign_articles", Column: "id", IfUnread: "articles"}},
+			Param:     "article_id", Rule: WhileLive, LiveWith: LiveWithArticle,
 			Tables: []Table{
 				{Name: "article_comments", Key: []string{"article_id", "id"}},
 				{Name: "article_comments", At: "replies", Key: []string{"article_id", "id"}, Parents: []string{"article_id", "parent_comment_id"}},

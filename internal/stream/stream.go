@@ -51,6 +51,8 @@ type IDColumn struct {
 	// is read from the row of Lookup whose LookupKey equals the key of the row of Table. If Lookup
 	// is empty, a row with an empty Column names no id.
 	Lookup, LookupKey string
+	// IfUnread names a stream. The column is used only in nights that did not read this stream. Empty means every night.
+	IfUnread string
 }
 
 // ShowsRecord reports whether a row of Table shows the record that Column names: the row is the record or

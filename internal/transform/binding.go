@@ -48,7 +48,7 @@ type layout struct {
 	position, value, param, prefix, statusID, extra, created int
 	// minorPrice is the column with a price in the smallest unit of its currency, or -1. See ReadMinorUnits.
 	minorPrice, priceCurrency int
-	link                                                     bool
+	link                      bool
 	// private means that the JSON of a row, with the rows within it, may contain private values.
 	private bool
 }
