@@ -3,37 +3,19 @@ package fetch
 import (
 	"bytes"
 	"fmt"
-	"mime"
 	"net/http"
-	"strings"
 
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/ianaindex"
+	"placementsync/internal/charset"
 )
-
-// declaredCharset returns the charset that the Content-Type declares. It returns nil for UTF-8, which is the
-// charset of JSON, and for an unknown charset.
-func declaredCharset(h http.Header) encoding.Encoding {
-	_, params, err := mime.ParseMediaType(h.Get("Content-Type"))
-	name := params["charset"]
-	if err != nil || name == "" || strings.EqualFold(name, "utf-8") || strings.EqualFold(name, "us-ascii") {
-		return nil
-	}
-	charset, err := ianaindex.IANA.Encoding(name)
-	if err != nil {
-		return nil
-	}
-	return charset
-}
 
 // convertCharset converts the body to UTF-8, if the response declares another charset. The body is then stored
 // in UTF-8, because the landing has no place for the charset.
 func (s *sender) convertCharset(q *call, h http.Header) error {
-	charset := declaredCharset(h)
-	if charset == nil {
+	declared := charset.Declared(h.Get("Content-Type"))
+	if declared == nil {
 		return nil
 	}
-	body, err := charset.NewDecoder().Bytes(q.Body)
+	body, err := declared.NewDecoder().Bytes(q.Body)
 	if err != nil {
 		return fmt.Errorf("%w: it is not in the charset that it declares: %w", ErrMalformed, err)
 	}

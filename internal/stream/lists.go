@@ -92,7 +92,7 @@ func referenceLists() []Stream {
 // A line item has no id before it is paid (spec 2.4), so its position in the order identifies it.
 func orderTables() []Table {
 	return []Table{
-		{Name: "orders", Key: []string{"id"}},
+		{Name: "orders", Key: []string{"id"}, NoText: []string{"metadata"}},
 		childTable("order_line_items", "line_items", "order_id", ""),
 		{Name: "order_line_item_includes", At: "line_items.includes",
 			Key: []string{"order_id", "line_position", "position"}, Parents: []string{"order_id", "line_position"}},

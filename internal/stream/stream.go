@@ -102,7 +102,7 @@ type Table struct {
 	// FreeForm are text columns whose JSON form the spec does not show. Objects are accepted.
 	// Their fields without a column are stored in the column extra.
 	FreeForm []string
-	// NoText are JSON columns for lists or objects. A text that contains one is stored as the list or object.
+	// NoText are JSON columns for lists or objects. A text that contains one is stored as the list or object; another text is stored as a text.
 	NoText []string
 	// Link means that the table contains only keys. The other fields of its records belong to
 	// another table, so they are neither stored here nor counted as drift.

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"placementsync/internal/charset"
 	"placementsync/internal/durable"
 	"placementsync/internal/stream"
 )
@@ -209,6 +210,9 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 	if signed && isGzip(req.Header) {
 		data, err = r.unpack(reader, data)
 	}
+	if declared := charset.Declared(req.Header.Get("Content-Type")); signed && err == nil && declared != nil {
+		data, err = r.replaceBody(reader, data, declared.NewDecoder().Reader(bytes.NewReader(data)))
+	}
 	var large *http.MaxBytesError
 	switch {
 	case !reader.protect():
@@ -234,20 +238,25 @@ func isGzip(h http.Header) bool {
 }
 
 // unpack returns the content of a signed gzip body. It returns other bytes unchanged, so that a signed
-// delivery is stored in any case: a proxy may have unpacked the body and kept its header. The content
-// has the same limit as a body, and its memory belongs to the same budget.
+// delivery is stored in any case: a proxy may have unpacked the body and kept its header.
 func (r *Receiver) unpack(reader *bodyReader, packed []byte) ([]byte, error) {
 	unpacker, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return packed, nil
 	}
-	reader.from = http.MaxBytesReader(nil, unpacker, r.cfg.MaxBody)
+	return r.replaceBody(reader, packed, unpacker)
+}
+
+// replaceBody returns the content of another form of a body, or the body if the content cannot be read. The content
+// has the same limit as a body, and its memory belongs to the same budget.
+func (r *Receiver) replaceBody(reader *bodyReader, body []byte, content io.Reader) ([]byte, error) {
+	reader.from = http.MaxBytesReader(nil, io.NopCloser(content), r.cfg.MaxBody)
 	data, err := io.ReadAll(reader)
 	if errors.Is(err, errEvicted) || errors.As(err, new(*http.MaxBytesError)) {
 		return nil, err
 	}
 	if err != nil {
-		return packed, nil
+		return body, nil
 	}
 	return data, nil
 }

@@ -110,6 +110,42 @@ func compress(t *testing.T, content string) []byte {
 	return packed.Bytes()
 }
 
+// TestDeclaredCharsets signs bodies in several charsets. They are stored in UTF-8.
+func TestDeclaredCharsets(t *testing.T) {
+	const limit, content = 40, `{"author":"Zoë"}`
+	const latin1 = "{\"author\":\"Zo\xeb\"}"
+	d := newFixture(t, webhook.Config{MaxBody: limit}).start()
+	for _, c := range []struct {
+		name, contentType, encoding, body, stored string
+		want                                      int
+	}{
+		{name: "latin 1", want: 204, contentType: "application/json; charset=ISO-8859-1", body: latin1, stored: content},
+		{name: "packed", want: 204, contentType: "application/json; charset=iso-8859-1", encoding: "gzip", body: string(compress(t, latin1)), stored: content},
+		{name: "utf-8", want: 204, contentType: "application/json; charset=UTF-8", body: content, stored: content},
+		{name: "not declared", want: 204, contentType: "application/json", body: latin1, stored: latin1},
+		{name: "unknown", want: 204, contentType: "application/json; charset=klingon", body: latin1, stored: latin1},
+		{name: "not a media type", want: 204, contentType: "charset=iso-8859-1;;", body: latin1, stored: latin1},
+		{name: "larger than the limit", contentType: "application/json; charset=iso-8859-1", body: `"` + strings.Repeat("\xeb", 30) + `"`, want: 413},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			headers := map[string]string{"x-hook-event-id": c.name, "x-hook-topic": c.name, "x-hook-signature": sign(secret, c.body), "Content-Type": c.contentType}
+			if c.encoding != "" {
+				headers["Content-Encoding"] = c.encoding
+			}
+			status, text := post(t, d.url, []byte(c.body), headers)
+			if status != c.want {
+				t.Fatalf("got status %d (%s), want %d", status, text, c.want)
+			}
+			if c.want != http.StatusNoContent {
+				return
+			}
+			if diff := cmp.Diff(c.stored, string(storedEvent(t, d.dir, c.name).Body)); diff != "" {
+				t.Errorf("stored body (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestPackedBodies(t *testing.T) {
 	const limit = 1000
 	content := `{"article_id":"` + strings.Repeat("a", limit-17) + `"}`
