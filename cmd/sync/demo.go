@@ -27,6 +27,8 @@ type demoOptions struct {
 	nights int
 	seed   uint64
 	keep   bool
+	// strange means a service that uses every form that the spec allows.
+	strange bool
 }
 
 // demoToken is the token of the demo service. It is not a secret.
@@ -46,6 +48,7 @@ func demoCommand(g *globals) *cobra.Command {
 	f.StringVar(&o.dir, "dir", "demo", "`folder` for the demo's configuration and warehouse; an earlier demo there is replaced")
 	f.IntVar(&o.nights, "nights", 14, "simulated nights")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the simulated world")
+	f.BoolVar(&o.strange, "strange", false, "let the service use every form that the specification allows, with unusual names and values")
 	f.BoolVar(&o.keep, "keep-serving", false, "keep the demo service running afterwards, until you interrupt it")
 	return cmd
 }
@@ -54,7 +57,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 	if o.nights < 1 {
 		return command.UsageErr("--nights is %d: use 1 or more", o.nights)
 	}
-	service := sim.New(sim.Options{Seed: o.seed, Token: demoToken, Encodings: []string{"zstd", "gzip"}})
+	service := sim.New(sim.Options{Seed: o.seed, Realistic: !o.strange, Token: demoToken, Encodings: []string{"zstd", "gzip"}})
 	baseURL, stop, err := service.Serve()
 	if err != nil {
 		return fmt.Errorf("start the demo service: %w", err)

@@ -56,7 +56,7 @@ func TestTrialSamples(t *testing.T) {
 	home := t.TempDir()
 	demoOutput := runSample(t, home, []string{"placementsync", "demo"})
 	t.Run("retention", func(t *testing.T) { checkDemoRetention(t, filepath.Join(home, "demo")) })
-	service := sim.New(sim.Options{Seed: 1, Token: demoToken})
+	service := sim.New(sim.Options{Seed: 1, Realistic: true, Token: demoToken})
 	baseURL, stop, err := service.Serve()
 	must(t, err)
 	t.Cleanup(func() { must(t, stop()) })

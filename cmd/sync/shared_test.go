@@ -44,7 +44,7 @@ func (m tests) Run() int {
 			demo := filepath.Join(dir, "demo")
 			var stderr bytes.Buffer
 			p := process{stdout: io.Discard, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
-			if code := executeArgs(context.Background(), []string{"demo", "--nights", "3", "--dir", demo}, p); code != 0 {
+			if code := executeArgs(context.Background(), []string{"demo", "--strange", "--nights", "3", "--dir", demo}, p); code != 0 {
 				return "", fmt.Errorf("the demo ended with %d: %s", code, &stderr)
 			}
 			return demo, nil

@@ -111,14 +111,14 @@ func simAdvance(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // simCount counts records of the script's service. With a day it counts the records of the demo
-// command's service, which depend only on seed and day.
+// command's service, which depend only on seed and day; --strange does not change their number.
 func simCount(ts *testscript.TestScript, neg bool, args []string) {
 	requireUsage(ts, !neg && (len(args) == 2 || len(args) == 3), "sim-count PATH VAR [DAY of the demo]")
 	service := scriptEnvOf(ts).service
 	if len(args) == 3 {
 		day, err := strconv.Atoi(args[2])
 		ts.Check(err)
-		service = sim.New(sim.Options{Seed: 1})
+		service = sim.New(sim.Options{Seed: 1, Realistic: true})
 		service.Advance(day)
 	}
 	requireUsage(ts, service != nil, "sim-count PATH VAR (after sim-serve)")

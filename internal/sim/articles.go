@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Indexes of articleStatuses.
@@ -19,14 +21,22 @@ const (
 
 // articleStatuses are the statuses in the usual order. The spec mentions four of them as
 // examples, without their names.
-var articleStatuses = []struct{ prefix, name, color string }{
-	{"writer_assigned", "Writer assigned", "#9aa0a6"},
-	{"brief_submitted", "Brief submitted", "#1a73e8"},
-	{"draft_submitted", "Draft submitted", "#fbbc04"},
-	{"revision_requested", "Revision requested", "#ea4335"},
-	{"draft_approved", "Draft <approved>", "#34a853"},
-	{"pending_publishing", "Pending publishing ⏳", "orange"},
-	{"published", "Published", ""},
+var articleStatuses = []articleStatus{
+	{prefix: "writer_assigned", name: "Writer assigned", color: "#9aa0a6"},
+	{prefix: "brief_submitted", name: "Brief submitted", color: "#1a73e8"},
+	{prefix: "draft_submitted", name: "Draft submitted", color: "#fbbc04"},
+	{prefix: "revision_requested", name: "Revision requested", color: "#ea4335"},
+	{prefix: "draft_approved", name: "Draft <approved>", color: "#34a853"},
+	{prefix: "pending_publishing", name: "Pending publishing ⏳", color: "orange"},
+	{prefix: "published", name: "Published"},
+}
+
+// articleStatus is a status of articles. The last three fields are those of a realistic world.
+type articleStatus struct {
+	prefix, name, color string
+	isRequest           bool  // asks for a change, with a note
+	days                int   // least number of days in this status
+	next                []int // one of these follows, each with the same chance
 }
 
 // statusStep is one step of an article's status history. Steps are never removed or changed.
@@ -66,7 +76,16 @@ func (s *articles) newArticle(r *rand.Rand, c *campaign, itemNumber uint32) uint
 	})
 	it := &s.items.all[itemNumber]
 	it.article, it.campaign, it.updated = int64(n), c.n, max(at, it.updated+1)
+	if s.opts.Realistic {
+		s.assignAddOns(it)
+	}
 	return n
+}
+
+// lineOf returns the line of an order for which an article is written.
+func (s *articles) lineOf(a *article) *line {
+	it := &s.items.all[a.item]
+	return &s.orders.all[it.order].lines[it.line]
 }
 
 func (s *articles) stepDay(r *rand.Rand) {
@@ -96,56 +115,66 @@ func (s *articles) stepDay(r *rand.Rand) {
 func (s *articles) advanceArticle(r *rand.Rand, a *article) {
 	next := a.status() + 1
 	switch {
+	case s.opts.Realistic:
+		next = s.drawNextStatus(r, a)
 	case a.status() == statusRevision:
 		next = statusDraft
 	case a.status() == statusDraft && (len(a.history) > 6 || r.IntN(5) < 3):
 		next = statusApproved
 	}
 	note := ""
-	if next == statusRevision {
-		note = pick(remarks, r.Uint64())
+	if next == statusRevision || s.words.articleStatuses[next].isRequest {
+		note = pick(s.words.remarks, r.Uint64())
 	}
 	a.updated = s.drawLater(r, a.updated)
 	a.history = append(a.history, statusStep{next, a.updated, note})
-	a.nextDay = s.drawDay(r, 1, 5)
+	least, spread := 1, 5
+	if s.opts.Realistic {
+		least, spread = s.words.articleStatuses[next].days, 3
+	}
+	a.nextDay = s.drawDay(r, least, spread)
 }
 
 // articleName depends only on the arguments, so a name never changes.
-func articleName(s seed, n, profile uint32) string {
-	h := s.roll(kindArticle, n, 2)
-	if oneIn(h, 9) {
-		return pick(oddNames, mix(h))
+func (e *enc) articleName(n, profile uint32) string {
+	h := e.seed.roll(kindArticle, n, 2)
+	name := e.words.profileName(profile)
+	if e.realistic {
+		return strings.ReplaceAll(pick(headlines, h), "{client}", name)
 	}
-	return pick(topics, h) + " of " + profileName(profile)
+	return cmp.Or(e.words.oddName(h, 9), pick(e.words.topics, h)+" of "+name)
 }
 
 func writeWriter(e *enc, article uint32) {
-	n := uint32(e.seed.roll(kindArticle, article, 3) % uint64(len(people)))
+	n := uint32(e.seed.roll(kindArticle, article, 3) % uint64(len(e.words.people)))
 	e.obj("writer")
 	e.id("id", kindPerson, n)
-	e.str("first_name", people[n].first)
-	e.strOrNull("last_name", people[n].last)
+	e.str("first_name", e.words.people[n].first)
+	e.strOrNull("last_name", e.words.people[n].last)
 	e.end()
 }
 
 // renderDetail writes the response of GET /articles/{id}, whose status is an object.
 func (s *articles) renderDetail(e *enc, n uint32) {
 	a := &s.all[n]
-	it := &s.items.all[a.item]
 	e.beginRecord(kindArticle, n)
-	e.str("name", articleName(e.seed, a.n, a.profile))
-	a.writeLinks(e)
+	e.str("name", e.articleName(a.n, a.profile))
+	s.writeLinks(e, a)
 	e.id("campaign_id", kindCampaign, a.campaign)
-	e.id("product_id", kindProduct, s.orders.all[it.order].lines[it.line].product)
+	e.id("product_id", kindProduct, s.lineOf(a).product)
 	e.id("profile_id", kindProfile, a.profile)
 	e.when("updated_at", a.updated)
 	writeWriter(e, n)
-	switch p := pick(people, e.seed.roll(kindArticle, n, 4)); n % 4 { // text, object, null or absent
+	form := n % 4 // text, object, null or absent
+	if e.realistic {
+		form = 1
+	}
+	switch p := pick(e.words.people, e.seed.roll(kindArticle, n, 4)); form {
 	case 0:
 		e.str("support_agent", fullName(p))
 	case 1:
 		e.obj("support_agent")
-		e.id("id", kindPerson, uint32(slices.Index(people, p)))
+		e.id("id", kindPerson, uint32(slices.Index(e.words.people, p)))
 		e.str("first_name", p.first)
 		e.str("last_name", p.last)
 		e.end()
@@ -153,62 +182,81 @@ func (s *articles) renderDetail(e *enc, n uint32) {
 		e.null("support_agent")
 	}
 	e.obj("status")
-	status := articleStatuses[a.status()]
+	status := e.words.articleStatuses[a.status()]
 	e.str("name", status.name)
 	e.str("prefix", status.prefix)
 	e.strOrNull("color", status.color)
 	e.end()
 	e.arr("files")
 	for _, f := range a.files {
-		e.textOrObject(n%2 == 1, e.seed.id(kindFile, f), func() {
+		e.textOrObject(e.realistic || n%2 == 1, e.seed.id(kindFile, f), func() {
 			e.id("id", kindFile, f)
-			e.str("name", fileName(e.seed, f))
+			e.str("name", e.fileName(f))
 			e.str("file_url", fileURL(e.seed, f))
 		})
 	}
 	e.close(']')
-	e.when("expected_completion_date", a.created+21*daySeconds)
-	e.optStr("expected_completion_date_title", "Expected \"go-live\"")
+	s.writeExpectedDate(e, a)
 	e.endRecord()
 }
 
-// An edit after publishing changes the revision of the brief.
-func (a *article) writeLinks(e *enc) {
-	slug := strconv.Itoa(int(a.n))
-	e.str("brief_doc_url", "https://docs.example.com/brief/"+slug+"?rev="+strconv.Itoa(a.edits))
-	if a.status() >= statusDraft {
-		e.str("draft_doc_url", "https://docs.example.com/draft/"+slug)
-	} else {
-		e.null("draft_doc_url")
+// In a realistic world an article is expected when the longest delivery time since the payment has passed.
+func (s *articles) writeExpectedDate(e *enc, a *article) {
+	expected := a.created + 21*daySeconds
+	if e.realistic {
+		expected = s.promisedAt(a)
 	}
-	a.writeLiveURL(e)
+	e.when("expected_completion_date", expected)
+	e.optStr("expected_completion_date_title", e.wire("Expected \"go-live\"", "Expected publication"))
+}
+
+// An edit after publishing changes the revision of the brief.
+func (s *articles) writeLinks(e *enc, a *article) {
+	slug := strconv.Itoa(int(a.n))
+	e.str(e.wire("brief_doc_url", "brief_google_doc_url"), "https://docs.example.com/brief/"+slug+"?rev="+strconv.Itoa(a.edits))
+	draft := e.wire("draft_doc_url", "draft_google_doc_url")
+	if slices.ContainsFunc(a.history, func(step statusStep) bool { return step.status == statusDraft }) {
+		e.str(draft, "https://docs.example.com/draft/"+slug)
+	} else {
+		e.null(draft)
+	}
+	s.writeLiveURL(e, a)
 }
 
 // An unpublished article has null or no live_url.
-func (a *article) writeLiveURL(e *enc) {
+func (s *articles) writeLiveURL(e *enc, a *article) {
 	if a.isPublished() {
-		e.str("live_url", "https://live.example.com/a/"+strconv.Itoa(int(a.n))+"?utm=x&y=é")
-	} else if a.n%3 > 0 {
+		story := strconv.Itoa(int(a.n))
+		site := s.outlets.all[s.products.traitsOf(s.lineOf(a).product).outlet].site
+		e.str("live_url", e.wire("https://live.example.com/a/"+story+"?utm=x&y=é", site+"stories/1"+story))
+	} else if a.n%3 > 0 || e.realistic {
 		e.null("live_url")
 	}
 }
 
 // renderRow writes an article of GET /campaigns/{id}/articles, whose status is the list of all
-// statuses so far, oldest first.
+// statuses so far, oldest first, or in a realistic world newest first.
 func (s *articles) renderRow(e *enc, n uint32) {
 	a := &s.all[n]
 	e.beginRecord(kindArticle, n)
-	e.str("name", articleName(e.seed, a.n, a.profile))
-	a.writeLinks(e)
+	e.str("name", e.articleName(a.n, a.profile))
+	s.writeLinks(e, a)
 	e.id("campaign_id", kindCampaign, a.campaign)
 	e.id("order_item_id", kindItem, a.item)
 	e.times(a.created, a.updated)
 	e.null("deleted_at")
 	e.optNum("total_images", int64(n%5))
+	if e.realistic {
+		s.writeExpectedDate(e, a)
+	}
 	writeWriter(e, n)
 	e.arr("status")
-	for _, step := range a.history {
-		status := articleStatuses[step.status]
+	history := slices.Clone(a.history)
+	if e.realistic {
+		slices.Reverse(history)
+	}
+	for _, step := range history {
+		status := e.words.articleStatuses[step.status]
 		e.b = append(e.b, '{')
 		e.when("effective_at", step.at)
 		e.strOrNull("notes", step.note)
@@ -228,9 +276,9 @@ func (s *articles) renderRow(e *enc, n uint32) {
 func (s *articles) writeRef(e *enc, a *article) {
 	e.b = append(e.b, '{')
 	e.id("id", kindArticle, a.n)
-	e.str("name", articleName(e.seed, a.n, a.profile))
+	e.str("name", e.articleName(a.n, a.profile))
 	e.id("campaign_id", kindCampaign, a.campaign)
-	a.writeLiveURL(e)
+	s.writeLiveURL(e, a)
 	s.writeOrderItem(e, a)
 	e.end()
 }
@@ -250,7 +298,7 @@ func (s *articles) writeOrderItem(e *enc, a *article) {
 			continue
 		}
 		name := s.products.nameOf(l.product, s.products.traitsOf(l.product))
-		e.textOrObject(a.n%3 == 0, name, func() {
+		e.textOrObject(e.realistic || a.n%3 == 0, name, func() {
 			e.id("id", kindItem, uint32(l.item))
 			e.str("name", name)
 		})

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -42,6 +43,14 @@ func (s *campaigns) newCampaign(r *rand.Rand, earliest int64) {
 		created: s.list.nextCreatedAt(earliest), plannedArticles: 3 + r.IntN(6),
 		lastStartDay: s.day + campaignDays, file: -1,
 	}
+	if s.opts.Realistic { // a campaign for the client with the most paid items
+		for profile, waiting := range s.items.unassigned {
+			if len(waiting) > len(s.items.unassigned[c.profile]) {
+				c.profile = uint32(profile)
+			}
+		}
+		c.plannedArticles += 7
+	}
 	c.updated = c.created
 	if len(s.files.list.numbers) > 0 && r.IntN(4) > 0 {
 		c.file = int64(s.files.useNewest(1)[0])
@@ -80,7 +89,7 @@ func (s *campaigns) startArticles(r *rand.Rand, c *campaign) {
 // published. While the campaign still starts articles, completeOrPause may pause it.
 func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) {
 	if s.day <= c.lastStartDay && len(c.articles) < c.plannedArticles {
-		if c.status == campaignActive && r.IntN(60) == 0 {
+		if c.status == campaignActive && !s.opts.Realistic && r.IntN(60) == 0 {
 			c.status, c.updated = campaignPaused, s.drawLater(r, c.updated)
 		}
 		return
@@ -93,12 +102,9 @@ func (s *campaigns) completeOrPause(r *rand.Rand, c *campaign) {
 	c.status, c.updated = campaignCompleted, s.drawLater(r, c.updated)
 }
 
-func campaignName(s seed, n, profile uint32) string {
-	h := s.roll(kindCampaign, n, 2)
-	if oneIn(h, 9) {
-		return pick(oddNames, mix(h))
-	}
-	return profileName(profile) + ": " + pick(topics, h)
+func (e *enc) campaignName(n, profile uint32) string {
+	h := e.seed.roll(kindCampaign, n, 2)
+	return cmp.Or(e.words.oddName(h, 9), e.words.profileName(profile)+": "+pick(e.words.topics, h))
 }
 
 // renderRow writes a campaign of the lists, without the questionnaire.
@@ -126,13 +132,13 @@ func (s *campaigns) renderDetail(e *enc, n uint32) {
 		e.obj("questionnaire")
 		e.id("id", kindQuestionnaire, n)
 		e.id("campaign_id", kindCampaign, n)
-		e.str("objectives", "Explain what is new; ≥ 2 quotes")
+		e.str("objectives", e.words.objectives)
 		e.null("keywords")
-		e.str("target_audience", "CTOs <b>and</b> founders")
-		e.str("tone", "=friendly")
+		e.str("target_audience", e.words.audience)
+		e.str("tone", e.words.tone)
 		e.null("writing_samples")
 		e.id("file_id", kindFile, f.n)
-		e.str("file_name", fileName(e.seed, f.n))
+		e.str("file_name", e.fileName(f.n))
 		e.num("file_size", f.size)
 		e.str("file_url", fileURL(e.seed, f.n))
 		e.times(c.created, c.created)
@@ -143,8 +149,8 @@ func (s *campaigns) renderDetail(e *enc, n uint32) {
 }
 
 func (s *campaigns) writeFields(e *enc, c *campaign) {
-	e.str("name", campaignName(e.seed, c.n, c.profile))
-	e.optStr("description", "Campaign no. "+strconv.Itoa(int(c.n))+" — see \"brief\".\n"+pick(remarks, e.roll))
+	e.str("name", e.campaignName(c.n, c.profile))
+	e.optStr("description", e.wire("Campaign no. "+strconv.Itoa(int(c.n))+" — see \"brief\".\n"+pick(e.words.remarks, e.roll), e.words.objectives))
 	e.optStr("reference", "CMP-"+strconv.Itoa(1000+int(c.n)))
 	e.id("profile_id", kindProfile, c.profile)
 	if c.n%5 == 0 {
@@ -152,16 +158,20 @@ func (s *campaigns) writeFields(e *enc, c *campaign) {
 	} else {
 		e.null("v1_campaign_id")
 	}
-	e.str("status", c.status)
+	e.status("status", c.status)
 	e.optStr("goals", "Reach & trust")
 	e.optWhen("target_date", c.created+(campaignDays+20)*daySeconds)
-	e.optMoney("budget", wholeUnits(int64(500+e.roll%9000)))
+	budget := int64(500 + e.roll%9000)
+	if e.realistic {
+		budget = int64(c.plannedArticles) * int64(800+e.roll%8*50)
+	}
+	e.optMoney("budget", wholeUnits(budget))
 	e.times(c.created, c.updated)
 	e.null("deleted_at")
-	e.optStr("keywords", "launch, café, ünïcode, \"exact phrase\"")
-	e.optStr("objectives", "Explain what is new; ≥ 2 quotes")
-	e.optStr("target_audience", "CTOs <b>and</b> founders")
-	e.optStr("tone", "=friendly")
+	e.optStr("keywords", e.words.keywords)
+	e.optStr("objectives", e.words.objectives)
+	e.optStr("target_audience", e.words.audience)
+	e.optStr("tone", e.words.tone)
 	e.optStr("writing_samples", "https://example.com/sample?x=1&y=2")
 	if c.file < 0 {
 		e.null("questionnaire_id")
@@ -173,7 +183,7 @@ func (s *campaigns) writeFields(e *enc, c *campaign) {
 	e.num("total_articles", int64(len(c.articles)))
 	e.obj("profile")
 	e.id("id", kindProfile, c.profile)
-	e.str("name", profileName(c.profile))
+	e.str("name", e.words.profileName(c.profile))
 	e.str("logo", "https://cdn.example.com/profiles/"+strconv.Itoa(int(c.profile))+".svg")
 	e.end()
 }
@@ -189,17 +199,20 @@ func (s *campaigns) writeArticles(e *enc, c *campaign) {
 // The response of GET /campaigns/{id}/articles/status-count is a map by prefix, or an object with a list.
 func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 	c := &s.all[n]
-	counts := make([]int64, len(articleStatuses))
+	counts := make([]int64, len(s.words.articleStatuses))
 	for _, a := range c.articles {
 		counts[s.articles.all[a].status()]++
 	}
 	e.begin(kindCampaign, n)
-	byPrefix := n%2 == 0
-	if !byPrefix {
+	byPrefix := n%2 == 0 && !e.realistic
+	switch {
+	case e.realistic:
+		e.arr("records")
+	case !byPrefix:
 		e.num("total", int64(len(c.articles)))
 		e.arr("statuses")
 	}
-	for i, status := range articleStatuses {
+	for i, status := range s.words.articleStatuses {
 		if byPrefix {
 			e.obj(status.prefix)
 		} else {

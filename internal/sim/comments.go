@@ -41,7 +41,7 @@ func (s *articles) newComment(r *rand.Rand, a *article) comment {
 	at := s.drawLater(r, a.created)
 	a.newestComment++
 	return comment{
-		n: a.newestComment, author: r.IntN(len(people)), text: pick(remarks, r.Uint64()),
+		n: a.newestComment, author: r.IntN(len(s.words.people)), text: pick(s.words.remarks, r.Uint64()),
 		created: at, updated: at,
 	}
 }
@@ -66,16 +66,16 @@ func (s *articles) commentView(n uint32) view {
 
 // writeComment writes a comment. parent is the number of the comment to which it replies, or 0.
 func writeComment(e *enc, a *article, c *comment, parent uint32) {
-	p := people[c.author]
+	p := e.words.people[c.author]
 	e.b = append(e.b, '{')
 	e.str("id", commentID(e.seed, a.n, c.n))
 	e.str("content", c.text)
 	e.obj("author")
 	e.str("name", fullName(p))
-	if c.author%3 == 0 {
+	if c.author%3 == 0 && !e.realistic {
 		e.null("email")
 	} else {
-		e.str("email", "writer"+strconv.Itoa(c.author)+"@example.com")
+		e.str("email", e.wire("writer"+strconv.Itoa(c.author), slug(p.first))+"@example.com")
 	}
 	e.end()
 	e.times(c.created, c.updated)

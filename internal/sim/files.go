@@ -79,9 +79,9 @@ func (s *files) stepDay(r *rand.Rand) {
 	}
 }
 
-func fileName(s seed, n uint32) string {
-	if h := s.roll(kindFile, n, 2); oneIn(h, 6) {
-		return pick(oddNames, mix(h)) + ".docx"
+func (e *enc) fileName(n uint32) string {
+	if name := e.words.oddName(e.seed.roll(kindFile, n, 2), 6); name != "" {
+		return name + ".docx"
 	}
 	return "brief " + strconv.Itoa(int(n)) + " (final).pdf"
 }
@@ -93,33 +93,34 @@ func fileURL(s seed, n uint32) string {
 func (s *files) renderFile(e *enc, n uint32) {
 	f := &s.all[n]
 	e.beginRecord(kindFile, n)
-	e.str("name", fileName(e.seed, n))
+	e.str("name", e.fileName(n))
 	e.optStr("file_key", "uploads/2026/"+strconv.Itoa(int(n)))
 	e.str("file_url", fileURL(e.seed, n))
 	e.optNum("size", f.size)
-	e.optStr("mime_type", pick([]string{"application/pdf", "image/png", "application/x-unknown"}, e.roll))
+	e.optStr("mime_type", e.wire(pick([]string{"application/pdf", "image/png", "application/x-unknown"}, e.roll), "application/pdf"))
 	e.id("team_id", kindTeam, 0)
 	if f.folder < 0 {
 		e.null("folder_id")
 	} else {
 		e.id("folder_id", kindFolder, uint32(f.folder))
 	}
-	e.id("uploaded_by", kindPerson, n%uint32(len(people)))
+	e.id("uploaded_by", kindPerson, n%uint32(len(e.words.people)))
 	e.times(f.created, f.updated)
 	e.null("deleted_at")
 	e.endRecord()
 }
 
 func renderFileContent(e *enc, n uint32) {
-	e.b = append(e.b, "%PDF-1.7\n"+fileName(e.seed, n)+"\n\x00\xff"...)
+	e.b = append(e.b, "%PDF-1.7\n"+e.fileName(n)+"\n\x00\xff"...)
 }
 
 func (s *files) renderFolder(e *enc, n uint32) {
 	f := &s.folders[n]
 	e.beginRecord(kindFolder, n)
-	e.str("name", "Folder "+strconv.Itoa(int(n))+pick([]string{"", " / 2026", " “Ω”"}, e.roll)+"."+strconv.Itoa(f.renames))
+	number := strconv.Itoa(int(n))
+	e.str("name", e.wire("Folder "+number+pick([]string{"", " / 2026", " “Ω”"}, e.roll)+"."+strconv.Itoa(f.renames), "Briefs "+number))
 	e.id("team_id", kindTeam, 0)
-	e.id("created_by", kindPerson, n%uint32(len(people)))
+	e.id("created_by", kindPerson, n%uint32(len(e.words.people)))
 	e.times(f.created, f.updated)
 	e.optWhen("deleted_at", 0)
 	e.endRecord()

@@ -50,7 +50,11 @@ func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 
 	n := uint32(len(s.all))
 	l := o.lines[lineIndex]
 	commission := l.salePrice().perMille(100) + l.salePrice()/100_000*567 // 10.567 %
-	if oneIn(s.seed.roll(kindOrder, o.n, commissionSalt), 40) {
+	without := uint64(40)                                                 // one order in so many has no commission
+	if s.opts.Realistic {
+		commission, without = l.salePrice().perMille(100).cents(), 12
+	}
+	if oneIn(s.seed.roll(kindOrder, o.n, commissionSalt), without) {
 		commission = 0
 	}
 	s.all = append(s.all, item{
@@ -82,7 +86,7 @@ func (s *items) advanceItem(r *rand.Rand, it *item) {
 	case commissionPending, commissionOnHold:
 		// Approve the commission, hold it once, or refund the sale.
 		switch chance := r.IntN(20); {
-		case chance == 0:
+		case chance == 0 && !s.opts.Realistic, chance < 4 && s.mayRefund(it):
 			it.status, it.refundedAt, it.nextDay = commissionRefunded, at, never
 		case chance <= 2 && it.status == commissionPending:
 			it.status = commissionOnHold
@@ -94,6 +98,17 @@ func (s *items) advanceItem(r *rand.Rand, it *item) {
 	case commissionPaid:
 		it.accountedAt, it.nextDay = at, never
 	}
+}
+
+// mayRefund reports whether an item may be refunded in a realistic world: it has no article, and is not the first
+// item of an order, to which the add-ons belong. It then never gets an article.
+func (s *items) mayRefund(it *item) bool {
+	if !s.opts.Realistic || it.article >= 0 || it.line == 0 {
+		return false
+	}
+	waiting := &s.unassigned[s.orders.all[it.order].profile]
+	*waiting = slices.DeleteFunc(*waiting, func(n uint32) bool { return n == it.n })
+	return true
 }
 
 func (s *items) renderRow(e *enc, n uint32) {
@@ -116,11 +131,11 @@ func (s *items) renderRow(e *enc, n uint32) {
 	e.when("date_paid", o.paid)
 	e.money("sale_price", l.salePrice())
 	e.str("product_name", s.products.nameOf(l.product, t))
-	e.money("product_price", l.price)
-	e.str("product_type", productTypes[t.typeIndex].name)
+	e.money("product_price", l.list)
+	e.str("product_type", e.words.productTypes[t.typeIndex].name)
 	it.writeArticle(e, o.profile)
 	if e.optional("client") { // the contact of the profile
-		p := pick(people, e.seed.roll(kindPerson, 100+o.profile, 2))
+		p := pick(e.words.people, e.seed.roll(kindPerson, 100+o.profile, 2))
 		e.obj("client")
 		e.str("first_name", p.first)
 		e.str("last_name", p.last)
@@ -132,12 +147,16 @@ func (s *items) renderRow(e *enc, n uint32) {
 
 func (it *item) writeCommission(e *enc) {
 	e.money("commission_amount", it.commission)
-	e.when("commission_date_paid", it.commissionPaidAt)
-	e.str("commission_status", it.status)
+	status, paidAt := it.status, it.commissionPaidAt
+	if e.realistic && it.commission == 0 {
+		status, paidAt = "NOT_APPLICABLE", 0
+	}
+	e.when("commission_date_paid", paidAt)
+	e.status("commission_status", status)
 	e.flag("is_accounting_completed", it.accountedAt != 0)
 	e.flag("is_publisher_paid", it.accountedAt != 0)
 	resellerPaidAt := int64(0)
-	if it.isResold(e.seed) {
+	if it.isResold(e) {
 		resellerPaidAt = it.commissionPaidAt
 	}
 	e.optFlag("is_reseller_paid", resellerPaidAt != 0)
@@ -155,17 +174,30 @@ func (it *item) writeCommission(e *enc) {
 
 // Most items have a positive margin. A few vendors cost more than the sale price.
 func (it *item) writeCosts(e *enc, l line) {
-	vendorPerMille := int64(420 + e.seed.roll(kindItem, it.n, vendorSalt)%200)
+	roll := e.seed.roll(kindItem, it.n, vendorSalt)
+	vendorPerMille := int64(420 + roll%200)
 	if vendorPerMille%16 == 0 {
 		vendorPerMille += 500
 	}
-	e.optMoney("internal_cost", l.salePrice().perMille(85))
-	if it.isResold(e.seed) {
+	switch {
+	case e.realistic:
+		e.null("internal_cost")
+	default:
+		e.optMoney("internal_cost", l.salePrice().perMille(85))
+	}
+	if it.isResold(e) {
 		e.optMoney("reseller_price", l.salePrice().perMille(120))
 	} else if e.optional("reseller_price") {
 		e.null("reseller_price")
 	}
-	e.optMoney("vendor_cost", l.salePrice().perMille(vendorPerMille))
+	switch {
+	case e.realistic && oneIn(roll, 25):
+		e.null("vendor_cost")
+	case e.realistic:
+		e.money("vendor_cost", l.salePrice().perMille(550+int64(roll%200)).cents())
+	default:
+		e.optMoney("vendor_cost", l.salePrice().perMille(vendorPerMille))
+	}
 	if it.accountedAt == 0 {
 		return
 	}
@@ -175,7 +207,10 @@ func (it *item) writeCosts(e *enc, l line) {
 	e.optStr("vendor_invoice_url", "https://billing.example.com/v/"+strconv.Itoa(int(it.n)))
 }
 
-func (it *item) isResold(s seed) bool { return oneIn(s.roll(kindItem, it.n, resellerSalt), 5) }
+// A realistic service does not tell partners about resellers.
+func (it *item) isResold(e *enc) bool {
+	return !e.realistic && oneIn(e.seed.roll(kindItem, it.n, resellerSalt), 5)
+}
 
 func (it *item) writeArticle(e *enc, profile uint32) {
 	if it.article < 0 {
@@ -189,10 +224,10 @@ func (it *item) writeArticle(e *enc, profile uint32) {
 	e.id("article_id", kindArticle, article)
 	e.obj("article")
 	e.id("id", kindArticle, article)
-	e.str("name", articleName(e.seed, article, profile))
+	e.str("name", e.articleName(article, profile))
 	e.obj("campaign")
 	e.id("id", kindCampaign, it.campaign)
-	e.str("name", campaignName(e.seed, it.campaign, profile))
+	e.str("name", e.campaignName(it.campaign, profile))
 	e.id("profile_id", kindProfile, profile)
 	e.end()
 	writeWriter(e, article)
@@ -210,16 +245,14 @@ func (s *items) renderProfileRow(e *enc, n uint32) {
 	s.products.writeDescription(e, t)
 	e.flag("is_add_on", l.addOn)
 	e.id("profile_id", kindProfile, o.profile)
-	e.str("type", productTypes[t.typeIndex].name)
+	e.str("type", e.words.productTypes[t.typeIndex].name)
 	if it.article >= 0 {
 		e.id("campaign_id", kindCampaign, it.campaign)
 	} else {
 		e.null("campaign_id")
 	}
 	e.id("product_id", kindProduct, l.product)
-	minimum := int64(1 + t.roll>>12%10)
-	e.optNum("min_delivery_days", minimum)
-	e.optNum("max_delivery_days", minimum+2)
+	writeDeliveryDays(e, t, 0)
 	s.outlets.writeRef(e, t.outlet, false)
 	s.products.writeIncludeList(e, t.roll)
 	e.endRecord()

@@ -21,12 +21,15 @@ const (
 	EnvelopeRecords
 )
 
-// Options are the options of the service. The zero value gives the world of the demo. If a count or a
+// Options are the options of the service. The zero value gives a world with every form that the spec allows. If a count or a
 // share has a default, 0 means the default and a negative value means zero, or one for HistoryDays,
 // Outlets and PageCap.
 type Options struct {
 	// Seed determines everything that looks random. Zero is a valid seed.
 	Seed uint64
+	// Realistic gives the world of the demo: one form for each field, as the service is known to answer, with plausible
+	// names, prices and durations.
+	Realistic bool
 	// Start is the simulated time of day 0. Defaults to 2026-11-01T00:00:00Z.
 	Start time.Time
 	// HistoryDays is the number of days that are simulated before Start. Campaigns and orders are
@@ -43,10 +46,10 @@ type Options struct {
 	Campaigns, Orders, Files int
 
 	// ListingChange is the share of listings whose row changes per day, because the price or the
-	// domain authority changes. Defaults to 0.06.
+	// domain authority changes. Defaults to 0.06, in a realistic world to 0.02.
 	ListingChange float64
 	// ListingTurnover is the share of listings withdrawn per day. The same number is
-	// added. Defaults to 0.01.
+	// added. Defaults to 0.01, in a realistic world to 0.002.
 	ListingTurnover float64
 	// SilentChange is the share of outlets and published articles whose detail changes per day
 	// without a change in a top-level list. Defaults to 0.002.
@@ -118,8 +121,15 @@ func (o Options) withDefaults() Options {
 	if o.Profiles == 0 {
 		o.Campaigns, o.Orders = 0, 0
 	}
-	o.ListingChange = min(1, optionValue(o.ListingChange, 0.06))
-	o.ListingTurnover = min(1, optionValue(o.ListingTurnover, 0.01))
+	listingChange, listingTurnover := 0.06, 0.01
+	if o.Realistic {
+		listingChange, listingTurnover = 0.02, 0.002
+		if o.Envelope == EnvelopeMixed {
+			o.Envelope = EnvelopePaginated
+		}
+	}
+	o.ListingChange = min(1, optionValue(o.ListingChange, listingChange))
+	o.ListingTurnover = min(1, optionValue(o.ListingTurnover, listingTurnover))
 	o.SilentChange = min(1, optionValue(o.SilentChange, 0.002))
 	o.Token, o.TokenType = cmp.Or(o.Token, "pc_demo"), cmp.Or(o.TokenType, "read_only")
 	o.PageCap = max(1, optionValue(o.PageCap, 100))

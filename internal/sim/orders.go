@@ -29,6 +29,7 @@ type order struct {
 type line struct {
 	product  uint32
 	quantity int64
+	list     micros // price in the catalog
 	price    micros
 	addOn    bool
 	linked   int   // line to which an add-on belongs, or -1
@@ -61,16 +62,20 @@ func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 	// One to four listed products, some as add-ons.
 	for i := range 1 + r.IntN(4) {
 		p := s.products.drawOnSale(r)
-		l := line{product: p, quantity: 1, price: s.products.priceOf(p), linked: -1, item: -1}
-		if r.IntN(8) == 0 {
+		list := s.products.priceOf(p)
+		l := line{product: p, quantity: 1, list: list, price: list, linked: -1, item: -1}
+		if s.opts.Realistic {
+			l.price = list.perMille(proPerMille)
+		} else if r.IntN(8) == 0 {
 			l.quantity = 2
 		}
 		if i > 0 && r.IntN(4) == 0 {
 			l.addOn, l.linked = true, 0
+			l = s.sameOutlet(o.lines[0], l)
 		}
 		o.lines = append(o.lines, l)
 	}
-	o.computeAmounts(s.seed.roll(kindOrder, n, 3))
+	o.computeAmounts(s.opts.Realistic, s.seed.roll(kindOrder, n, 3))
 	s.all = append(s.all, o)
 	s.list.add(n)
 	s.open = append(s.open, n)
@@ -78,11 +83,14 @@ func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 }
 
 // The total is exactly the subtotal and the fee, less the discount and the credits.
-func (o *order) computeAmounts(roll uint64) {
+func (o *order) computeAmounts(inCents bool, roll uint64) {
 	for _, l := range o.lines {
 		o.subtotal += l.salePrice()
 	}
 	o.fee = o.subtotal.perMille(29) + wholeUnits(3)/10
+	if inCents {
+		o.fee = o.fee.cents()
+	}
 	if roll%5 == 0 {
 		o.discount = o.subtotal.perMille(100)
 	}
@@ -110,6 +118,9 @@ func (s *orders) stepDay(r *rand.Rand) {
 		o := &s.all[n]
 		at := s.drawLater(r, o.updated)
 		switch {
+		case o.status == orderPaid && s.opts.Realistic && !s.isDelivered(o):
+			o.nextDay = s.day + 1
+			s.open = append(s.open, n)
 		case o.status == orderPaid:
 			o.status, o.updated = orderFulfilled, at
 		case o.willBePaid:
@@ -122,13 +133,21 @@ func (s *orders) stepDay(r *rand.Rand) {
 	}
 }
 
+// isDelivered reports whether each line of a paid order is refunded or has a published article.
+func (s *orders) isDelivered(o *order) bool {
+	return !slices.ContainsFunc(o.lines, func(l line) bool {
+		it := &s.items.all[l.item]
+		return it.refundedAt == 0 && (it.article < 0 || !s.articles.all[it.article].isPublished())
+	})
+}
+
 // renderRow writes an order as in the lists: with a nested team. name and email are missing or null.
 func (s *orders) renderRow(e *enc, n uint32) {
 	o := &s.all[n]
 	e.beginRecord(kindOrder, n)
 	o.writeFields(e)
 	e.obj("team")
-	e.str("name", teamName)
+	e.str("name", e.words.team)
 	e.str("contact_email", teamEmail)
 	e.end()
 	if oneIn(e.roll, 2) {
@@ -148,7 +167,7 @@ func (s *orders) renderDetail(e *enc, n uint32) {
 	if oneIn(e.roll, 2) {
 		e.null("team")
 	}
-	e.str("name", teamName)
+	e.str("name", e.words.team)
 	e.str("email", teamEmail)
 	s.writeLines(e, o, !e.fullOutlets)
 	e.endRecord()
@@ -174,9 +193,9 @@ func (o *order) writeFields(e *enc) {
 	e.optStr("coupon", coupon)
 	e.optStr("client_secret", "pi_"+short+"_secret_sim")
 	e.when("date_paid", o.paid)
-	e.str("status", o.status)
+	e.status("status", o.status)
 	e.optStr("reference_number", "R-"+short)
-	e.optStr("external_reference_number", "=1+1\" PO "+short)
+	e.optStr("external_reference_number", e.wire("=1+1\" PO ", "PO-")+short)
 	if o.paid != 0 { // an unpaid order has no invoice
 		e.optStr("customer_invoice_id", "inv_"+short)
 		e.optStr("customer_invoice_source", "billing")
@@ -187,10 +206,10 @@ func (o *order) writeFields(e *enc) {
 	e.flag("is_guest_order", isGuest)
 	if isGuest {
 		e.str("guest_email", "guest+"+short[:4]+"@example.com")
-		e.optStr("guest_payment_customer_id", "cus_"+short[:6])
+		e.optStr(e.wire("guest_payment_customer_id", "guest_stripe_customer_id"), "cus_"+short[:6])
 	}
 	e.optStr("account_owner_email", "owner@example.com")
-	if shape := pick(metadataShapes, e.roll); !oneIn(e.roll>>5, 6) {
+	if shape := pick(e.words.metadata, e.roll); !oneIn(e.roll>>5, 6) {
 		e.raw("metadata", shape)
 	}
 	e.times(o.created, o.updated)
@@ -206,7 +225,7 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 	e.arr("line_items")
 	for _, l := range o.lines {
 		t := s.products.traitsOf(l.product)
-		productType := productTypes[t.typeIndex]
+		productType := e.words.productTypes[t.typeIndex]
 		e.b = append(e.b, '{')
 		if l.item >= 0 {
 			e.id("id", kindItem, uint32(l.item))
@@ -244,7 +263,7 @@ func (s *orders) writeLines(e *enc, o *order, lean bool) {
 func (s *orders) newSingleLineOrder(r *rand.Rand, earliest int64) *order {
 	o := &s.all[s.newOrder(r, earliest)]
 	o.lines, o.subtotal = o.lines[:1], 0
-	o.computeAmounts(s.seed.roll(kindOrder, o.n, 3))
+	o.computeAmounts(s.opts.Realistic, s.seed.roll(kindOrder, o.n, 3))
 	s.open = s.open[:len(s.open)-1]
 	return o
 }

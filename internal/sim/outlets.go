@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -18,6 +19,8 @@ type channel struct {
 type outlet struct {
 	n                uint32
 	name             string
+	site             string
+	rate             micros // price of a full feature, in a realistic world
 	place            city
 	tags             []int
 	channels         []channel
@@ -42,22 +45,23 @@ func newOutlets(w *world) *outlets {
 const maxChannels = 4
 
 func (s *outlets) newOutlet(n uint32) outlet {
+	if s.opts.Realistic {
+		return s.newRealisticOutlet(n)
+	}
 	h := s.seed.roll(kindOutlet, n, 2)
 	o := outlet{
-		n: n, place: pick(cities, s.seed.roll(kindOutlet, n, 3)),
+		n: n, place: pick(s.words.cities, s.seed.roll(kindOutlet, n, 3)),
 		created: s.birth + int64(h%(365*daySeconds)),
 	}
 	// A generated name, or one with special characters.
-	if nameRoll := s.seed.roll(kindOutlet, n, 4); oneIn(nameRoll, 7) {
-		o.name = pick(oddNames, mix(nameRoll))
-	} else {
-		o.name = o.place.name + " " + pick(beats, mix(nameRoll)) + " " + pick(mastheads, mix(nameRoll+1))
-	}
+	nameRoll := s.seed.roll(kindOutlet, n, 4)
+	o.name = cmp.Or(s.words.oddName(nameRoll, 7), o.place.name+" "+pick(beats, mix(nameRoll))+" "+pick(mastheads, mix(nameRoll+1)))
+	o.site = "https://outlet-" + strconv.Itoa(int(n)) + ".example.com/"
 	if oneIn(h, 20) {
 		o.place = city{}
 	}
 	for i := range h % 4 {
-		o.tags = append(o.tags, int(s.seed.roll(kindOutlet, n, 10+i)%uint64(len(tagNames))))
+		o.tags = append(o.tags, int(s.seed.roll(kindOutlet, n, 10+i)%uint64(len(s.words.tagNames))))
 	}
 	for i := range 1 + h>>32%3 {
 		number := n*maxChannels + uint32(i)
@@ -65,7 +69,7 @@ func (s *outlets) newOutlet(n uint32) outlet {
 		o.channels = append(o.channels, channel{
 			n: number, channelType: pick(channelTypes, mix(channelRoll)), placement: pick(placementTypes, mix(channelRoll+1)),
 			authority: int64(10 + channelRoll%85), ranking: int64(5 + channelRoll>>8%90), doFollow: channelRoll>>16%3 > 0,
-			disclaimer: int(channelRoll >> 24 % uint64(len(disclaimers))),
+			disclaimer: int(channelRoll >> 24 % uint64(len(s.words.disclaimers))),
 		})
 	}
 	o.updated = o.created
@@ -99,20 +103,20 @@ func (c *channel) writeListing(e *enc) {
 	e.id("channel_id", kindChannel, c.n)
 	e.str("channel_type", c.channelType)
 	c.writeMeasures(e)
-	switch c.n % 5 { // null, the whole record or a text
-	case 0:
+	switch form := c.n % 5; { // null, the whole record or a text
+	case e.realistic || form > 1:
+		e.str("disclaimer", e.words.disclaimers[c.disclaimer].name)
+	case form == 0:
 		e.null("disclaimer")
-	case 1:
+	default:
 		e.obj("disclaimer")
 		writeDisclaimer(e, uint32(c.disclaimer))
 		e.end()
-	default:
-		e.str("disclaimer", disclaimers[c.disclaimer].name)
 	}
 }
 
 func (o *outlet) writeSite(e *enc) {
-	e.optStr("website_url", "https://outlet-"+strconv.Itoa(int(o.n))+".example.com/?ref=a&b=<c>")
+	e.optStr("website_url", o.site+e.wire("?ref=a&b=<c>", ""))
 	e.optStr("logo", "https://cdn.example.com/logos/"+strconv.Itoa(int(o.n))+".png")
 }
 
@@ -127,15 +131,21 @@ func (o *outlet) writeIndexed(e *enc) { e.optFlag("is_indexed", o.n%5 != 0) }
 func (o *outlet) writeTags(e *enc) {
 	e.arr("tags")
 	for i, tag := range o.tags {
-		name := tagNames[tag]
+		name := e.words.tagNames[tag]
 		form := o.n % 4
-		e.textOrObject(form == 1 || form == 2 && i%2 == 1, name, func() { e.str("name", name) })
+		e.textOrObject(e.realistic || form == 1 || form == 2 && i%2 == 1, name, func() { e.str("name", name) })
 	}
 	e.close(']')
 }
 
 func (c *channel) writeMeasures(e *enc) {
-	if c.n%11 == 0 {
+	if e.realistic && c.channelType != "WEBSITE" { // the measures are those of a website
+		e.null("is_do_follow")
+		e.null("domain_authority")
+		e.null("domain_ranking")
+		return
+	}
+	if c.n%11 == 0 && !e.realistic {
 		e.null("is_do_follow")
 	} else {
 		e.flag("is_do_follow", c.doFollow)
@@ -145,13 +155,13 @@ func (c *channel) writeMeasures(e *enc) {
 }
 
 func (c *channel) writeFlatDisclaimer(e *enc) {
-	d := disclaimers[c.disclaimer]
+	d := e.words.disclaimers[c.disclaimer]
 	e.str("disclaimer_name", d.name)
 	e.strOrNull("disclaimer_description", d.description)
 }
 
 func writeDisclaimer(e *enc, n uint32) {
-	d := disclaimers[n]
+	d := e.words.disclaimers[n]
 	e.id("id", kindDisclaimer, n)
 	e.str("name", d.name)
 	e.strOrNull("description", d.description)
@@ -178,7 +188,8 @@ func (s *outlets) renderDetail(e *enc, n uint32) {
 	e.beginRecord(kindOutlet, n)
 	e.str("name", o.name)
 	if e.optional("description") {
-		e.str("description", "About "+o.name+", revision "+strconv.Itoa(o.edits)+".\n<p>Est. 19"+strconv.Itoa(50+int(n%50))+"</p>")
+		e.str("description", e.wire("About "+o.name+", revision "+strconv.Itoa(o.edits)+".\n<p>Est. 19"+strconv.Itoa(50+int(n%50))+"</p>",
+			o.name+" has "+strconv.Itoa(5+int(n%50)+o.edits)+" writers."))
 	}
 	o.writeSite(e)
 	o.writePlace(e)
@@ -199,22 +210,25 @@ func (c *channel) writeDetail(e *enc, o *outlet) {
 	e.id("outlet_id", kindOutlet, o.n)
 	e.str("channel_type", c.channelType)
 	e.str("placement_type", c.placement)
-	e.str("channel_handle", "@outlet"+strconv.Itoa(int(o.n)))
-	e.str("channel_url", "https://outlet-"+strconv.Itoa(int(o.n))+".example.com/"+strings.ToLower(c.channelType))
+	e.str("channel_handle", "@"+e.wire("outlet"+strconv.Itoa(int(o.n)), slug(o.name)))
+	e.str("channel_url", o.site+strings.ToLower(c.channelType))
 	e.arr("social_links")
 	for i := range c.n % 3 {
 		url := "https://social.example.com/" + strconv.Itoa(int(c.n)) + "/" + strconv.Itoa(int(i))
-		e.textOrObject(c.n%2 == 1, url, func() {
+		e.textOrObject(c.n%2 == 1 && !e.realistic, url, func() {
 			e.str("platform", "microblog")
 			e.str("url", url)
 		})
 	}
 	e.close(']')
 	c.writeMeasures(e)
-	// The spec calls this field boolean, but it can have any type.
+	// The spec calls this field boolean, but it can have any type, unless the world is realistic.
 	shapes := []string{
 		`true`, `false`, `null`, ``, `"Unlimited"`, `"5"`, `"2 links"`, `3`,
 		`true`, `"unlimited"`, `"1 link"`, `"Up to 4"`,
+	}
+	if e.realistic {
+		shapes = []string{strconv.FormatBool(c.doFollow)}
 	}
 	if shape := pick(shapes, e.seed.roll(kindChannel, c.n, 3)); shape != "" {
 		e.raw("do_follow_links_allowed", shape)
@@ -227,8 +241,14 @@ func (s *outlets) stepDay(r *rand.Rand, authorityChanges int) {
 	for range authorityChanges {
 		o := &s.all[r.IntN(len(s.all))]
 		c := &o.channels[r.IntN(len(o.channels))]
-		c.authority = (c.authority + 1 + r.Int64N(5)) % 100
-		c.ranking = (c.ranking + r.Int64N(3)) % 100
+		if s.opts.Realistic {
+			c = &o.channels[0]
+			c.authority = min(c.authority-1+r.Int64N(4), 95)
+			c.ranking = min(c.ranking-1+r.Int64N(4), 95)
+		} else {
+			c.authority = (c.authority + 1 + r.Int64N(5)) % 100
+			c.ranking = (c.ranking + r.Int64N(3)) % 100
+		}
 		o.updated = s.drawSecond(r)
 	}
 	for range roundByChance(r, s.opts.SilentChange*float64(len(s.all))) {
@@ -252,7 +272,7 @@ func (s *outlets) locationsOf(key string, field func(city) string) func(*enc, ui
 				continue
 			}
 			seen[name] = true
-			e.textOrObject(oneIn(s.seed.roll(kindOutlet, uint32(len(seen)), 7), 3), name, func() {
+			e.textOrObject(oneIn(s.seed.roll(kindOutlet, uint32(len(seen)), 7), 3) && !e.realistic, name, func() {
 				e.str("name", name)
 				e.str("country_code", place.countryCode)
 			})
@@ -262,16 +282,16 @@ func (s *outlets) locationsOf(key string, field func(city) string) func(*enc, ui
 	}
 }
 
-func tagView(uint32) view {
-	return view{numbers: countTo(len(tagNames)), render: func(e *enc, n uint32) {
+func (s *outlets) tagView(uint32) view {
+	return view{numbers: countTo(len(s.words.tagNames)), render: func(e *enc, n uint32) {
 		e.b = append(e.b, '{')
-		e.str("name", tagNames[n])
+		e.str("name", e.words.tagNames[n])
 		e.end()
 	}}
 }
 
-func disclaimerView(uint32) view {
-	return view{numbers: countTo(len(disclaimers)), render: func(e *enc, n uint32) {
+func (s *outlets) disclaimerView(uint32) view {
+	return view{numbers: countTo(len(s.words.disclaimers)), render: func(e *enc, n uint32) {
 		e.begin(kindDisclaimer, n)
 		writeDisclaimer(e, n)
 		e.end()

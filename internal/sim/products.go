@@ -23,7 +23,8 @@ type traits struct {
 	outlet    uint32
 	channel   int // index in outlet.channels
 	placement string
-	typeIndex int // index in productTypes
+	typeIndex int    // index in productTypes
+	offer     *offer // in a realistic world
 }
 
 // products contains all products that were ever on sale, and two lists of the products on sale.
@@ -119,7 +120,7 @@ func (s *products) renderListing(e *enc, n uint32) {
 	t := s.traitsOf(n)
 	e.beginRecord(kindProduct, n)
 	s.writeHead(e, n, t)
-	writeExampleLinks(e, n, t)
+	s.writeExampleLinks(e, n, t)
 	e.when("created_at", s.all[n].created)
 	o := &s.outlets.all[t.outlet]
 	e.withRollOf(kindOutlet, t.outlet, func() {
@@ -149,7 +150,7 @@ func (s *products) renderOutletListing(e *enc, n uint32) {
 }
 
 func (s *products) productTypeView(uint32) view {
-	counts := make([]int64, len(productTypes))
+	counts := make([]int64, len(s.words.productTypes))
 	for _, n := range s.onSale.numbers {
 		counts[s.traitsOf(n).typeIndex]++
 	}
@@ -157,7 +158,7 @@ func (s *products) productTypeView(uint32) view {
 		numbers: countTo(len(counts)),
 		render: func(e *enc, n uint32) {
 			e.begin(kindProductType, n)
-			e.str("type", productTypes[n].name)
+			e.str("type", e.words.productTypes[n].name)
 			e.num("count", counts[n])
 			e.end()
 		},
@@ -188,7 +189,7 @@ func (s *products) renderDetail(e *enc, n uint32) {
 	e.beginRecord(kindProduct, n)
 	s.writeHead(e, n, t)
 	e.flag("active", !s.isWithdrawn(n))
-	writeExampleLinks(e, n, t)
+	s.writeExampleLinks(e, n, t)
 	e.optStr("image", "https://cdn.example.com/products/"+strconv.Itoa(int(n))+".webp")
 	e.optStr("logo", "https://cdn.example.com/logos/"+strconv.Itoa(int(t.outlet))+".png")
 	e.optStr("example_screenshot", "https://cdn.example.com/shots/"+strconv.Itoa(int(n))+".png")
@@ -204,7 +205,10 @@ func (s *products) renderDetail(e *enc, n uint32) {
 }
 
 func (s *products) nameOf(n uint32, t traits) string {
-	name := productTypes[t.typeIndex].label + " in " + s.outlets.all[t.outlet].name
+	name := s.words.productTypes[t.typeIndex].label + " in " + s.outlets.all[t.outlet].name
+	if t.offer != nil {
+		return name + socialNames[s.outlets.all[t.outlet].channels[t.channel].channelType]
+	}
 	if round := n / uint32(len(s.outlets.all)); round > 0 {
 		name += " #" + strconv.Itoa(int(round))
 	}
@@ -215,12 +219,21 @@ func (s *products) writeHead(e *enc, n uint32, t traits) {
 	e.str("name", s.nameOf(n, t))
 	s.writeDescription(e, t)
 	if e.optional("requirements") {
-		e.raw("requirements", pick(requirements, mix(t.roll)))
+		e.raw("requirements", pick(s.words.requirements, mix(t.roll)))
 	}
-	minimum := int64(1 + t.roll>>12%10)
-	e.optNum("min_delivery_days", minimum)
-	e.optNum("max_delivery_days", minimum+2+int64(s.all[n].changes%4))
+	writeDeliveryDays(e, t, s.all[n].changes)
 	e.optFlag("is_featured", t.roll>>50%9 == 0)
+}
+
+func writeDeliveryDays(e *enc, t traits, changes int) {
+	least := int64(1 + t.roll>>12%10)
+	most := least + 2 + int64(changes%4)
+	if e.realistic {
+		most = t.promisedDays()
+		least = most / 2
+	}
+	e.optNum("min_delivery_days", least)
+	e.optNum("max_delivery_days", most)
 }
 
 func (s *products) writeDescription(e *enc, t traits) {
@@ -229,19 +242,29 @@ func (s *products) writeDescription(e *enc, t traits) {
 	}
 	e.key("description")
 	facts := mix(t.roll)
+	count := 2 + t.roll>>44%4
 	first := fmt.Sprintf("%s counted %d visits last month, %d %% of them by search; rate card %s. ",
 		s.outlets.all[t.outlet].name, 900+facts%4_000_000, 11+facts>>24%80, strconv.FormatUint(facts>>32, 36))
+	if e.realistic {
+		first = fmt.Sprintf("%s has %d,000 readers a month. ", s.outlets.all[t.outlet].name, 20+facts%400)
+		count = 2
+	}
 	e.b = appendString(e.b, first, false)
 	e.b = e.b[:len(e.b)-1] // the sentences follow before the closing quote
-	for i := range 2 + t.roll>>44%4 {
+	for i := range count {
 		// A stride of 3 through ten sentences never repeats one.
-		e.b = append(e.b, sentences[(t.roll>>12+3*i)%uint64(len(sentences))]...)
+		e.b = append(e.b, s.words.sentences[(t.roll>>12+3*i)%uint64(len(s.words.sentences))]...)
 	}
 	e.b = append(e.b, '"', ',')
 }
 
-func writeExampleLinks(e *enc, n uint32, t traits) {
+func (s *products) writeExampleLinks(e *enc, n uint32, t traits) {
 	e.arr("example_links")
+	if e.realistic {
+		e.value(s.outlets.all[t.outlet].site + "stories/" + strconv.Itoa(int(n)))
+		e.close(']')
+		return
+	}
 	for i := range t.roll >> 36 % 3 {
 		link := fmt.Sprintf(`"https://www.example.com/articles/%d?utm_source=placement&utm_medium=example"`, n)
 		if t.roll>>39%3 == 0 {
@@ -256,6 +279,10 @@ func writeExampleLinks(e *enc, n uint32, t traits) {
 // product in eight has prices in euros; a few have prices in dollars and in euros.
 func (s *products) writePrices(e *enc, n uint32, t traits) {
 	base := s.priceOf(n)
+	if e.realistic {
+		writeRealisticPrices(e, base, s.outlets.all[t.outlet].place.countryCode)
+		return
+	}
 	currency := "USD"
 	if t.roll>>20%8 == 0 {
 		currency = "EUR"
@@ -297,10 +324,10 @@ func writePrice(e *enc, amount micros, currency, tier string, roll uint64) {
 
 // An eighth of the products have no field includes.
 func (s *products) writeIncludes(e *enc, roll uint64) {
-	switch roll >> 8 % 8 {
-	case 0:
+	switch form := roll >> 8 % 8; {
+	case form == 0 && !e.realistic:
 		return
-	case 1:
+	case form == 1, form != 4 && e.realistic:
 		e.null("includes")
 		return
 	}
@@ -309,6 +336,13 @@ func (s *products) writeIncludes(e *enc, roll uint64) {
 
 func (s *products) writeIncludeList(e *enc, roll uint64) {
 	e.arr("includes")
+	if e.realistic {
+		if roll>>8%8 == 4 {
+			e.b = append(e.b, `{"channel_type":"NEWSLETTER","placement_type":"MENTION"},`...)
+		}
+		e.close(']')
+		return
+	}
 	for i := range roll >> 8 % 4 {
 		e.b = append(e.b, '{')
 		if i == 0 {
@@ -326,9 +360,12 @@ func (s *products) traitsOf(n uint32) traits {
 	h := s.seed.roll(kindProduct, n, 2)
 	outlets := uint32(len(s.outlets.all))
 	o := n % outlets
+	if s.opts.Realistic {
+		return s.realisticTraits(h, o, int(n/outlets))
+	}
 	return traits{
 		roll: h, outlet: o, channel: int(n/outlets) % len(s.outlets.all[o].channels),
-		placement: pick(placementTypes, h), typeIndex: int(h >> 40 % uint64(len(productTypes))),
+		placement: pick(placementTypes, h), typeIndex: int(h >> 40 % uint64(len(s.words.productTypes))),
 	}
 }
 
@@ -339,6 +376,9 @@ func (s *products) isOutletListing(n uint32) bool { return n/uint32(len(s.outlet
 
 // priceOf returns the current price of a product in the standard tier.
 func (s *products) priceOf(n uint32) micros {
+	if s.opts.Realistic {
+		return s.realisticPrice(n)
+	}
 	h := s.seed.roll(kindProduct, n, 3)
 	base := 40 + h%400*5
 	if oneIn(h, 5) {
@@ -352,5 +392,5 @@ func (s *products) priceOf(n uint32) micros {
 	case 1, 2:
 		return m
 	}
-	return m / 10_000 * 10_000 // whole cents
+	return m.cents()
 }

@@ -3,13 +3,11 @@ package sim
 import (
 	"math/rand/v2"
 	"strconv"
+	"strings"
 )
 
-// The name and email of the partner's only team.
-const (
-	teamName  = "Partner & Söhne"
-	teamEmail = "team@example.com"
-)
+// teamEmail is the address of the partner's only team.
+const teamEmail = "team@example.com"
 
 type profile struct {
 	n                             uint32
@@ -31,14 +29,6 @@ func newProfiles(w *world) *profiles {
 	return s
 }
 
-func profileName(n uint32) string {
-	name := companies[int(n)%len(companies)]
-	if round := int(n) / len(companies); round > 0 {
-		name += " " + strconv.Itoa(round+1)
-	}
-	return name
-}
-
 func (s *profiles) stepDay(r *rand.Rand) {
 	if len(s.all) == 0 || r.IntN(4) > 0 {
 		return
@@ -51,11 +41,15 @@ func (s *profiles) stepDay(r *rand.Rand) {
 func (s *profiles) renderRow(e *enc, n uint32) {
 	p := &s.all[n]
 	e.beginRecord(kindProfile, n)
-	e.str("name", profileName(n))
-	e.optStr("legal_company_name", profileName(n)+" Holdings Ltd.")
-	e.optStr("type", pick([]string{"company", "person", "nonprofit", "dao"}, e.roll))
+	e.str("name", e.words.profileName(n))
+	e.optStr("legal_company_name", e.words.profileName(n)+" Holdings Ltd.")
+	e.optStr("type", e.wire(pick([]string{"company", "person", "nonprofit", "dao"}, e.roll), "company"))
 	e.optStr("logo", "https://cdn.example.com/profiles/"+strconv.Itoa(int(n))+".svg")
-	switch place := pick(cities, e.seed.roll(kindProfile, n, 3)); n % 4 { // text, object, null or absent
+	form := n % 4 // text, object, null or absent
+	if e.realistic {
+		form = 0
+	}
+	switch place := pick(e.words.cities, e.seed.roll(kindProfile, n, 3)); form {
 	case 0:
 		e.str("location", place.name+", "+place.country)
 	case 1:
@@ -66,19 +60,18 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	case 2:
 		e.null("location")
 	}
-	e.optStr("overview", "Overview as of "+strconv.FormatInt(p.generatedAt, 10)+"\n\n- point \"one\"\n- point two")
+	e.optStr("overview", e.wire("Overview as of "+strconv.FormatInt(p.generatedAt, 10)+"\n\n- point \"one\"\n- point two",
+		"A growing company with customers in twelve countries."))
 	e.optStr("products_and_services", "Consulting; software — worldwide")
-	e.optStr("drive_link", "https://drive.example.com/d/"+strconv.Itoa(int(n)))
+	e.optStr(e.wire("drive_link", "google_drive_link"), "https://drive.example.com/d/"+strconv.Itoa(int(n)))
 	e.optStr("writing_samples", "https://example.com/blog/1, https://example.com/blog/2")
 	goals := []string{"Brand awareness", "SEO", "Fund-raising", "Hiring"}
-	e.arr("primary_goals")
-	for i := range e.seed.roll(kindProfile, n, 4) % 4 {
-		e.textOrObject(n%3 == 1, goals[i], func() {
-			e.str("name", goals[i])
-			e.num("priority", int64(i))
-		})
+	goals = goals[:e.seed.roll(kindProfile, n, 4)%4]
+	if e.realistic { // an array literal of PostgreSQL
+		e.str("primary_goals", "{"+strings.ToUpper(strings.NewReplacer(" ", "_", "-", "").Replace(strings.Join(goals, ",")))+"}")
+	} else {
+		writeGoals(e, n, goals)
 	}
-	e.close(']')
 	e.optStr("website_url", "https://client-"+strconv.Itoa(int(n))+".example.com")
 	e.id("team_id", kindTeam, 0)
 	if e.optional("brand_tone_and_voice_id") {
@@ -88,6 +81,17 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	e.times(p.created, p.updated)
 	e.null("deleted_at")
 	e.endRecord()
+}
+
+func writeGoals(e *enc, n uint32, goals []string) {
+	e.arr("primary_goals")
+	for i := range goals {
+		e.textOrObject(n%3 == 1, goals[i], func() {
+			e.str("name", goals[i])
+			e.num("priority", int64(i))
+		})
+	}
+	e.close(']')
 }
 
 func (s *profiles) teamView(uint32) view {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -19,7 +20,10 @@ type enc struct {
 	seed seed
 	// roll is the pseudo-random number of the current record. It determines which optional fields are absent
 	// or null, and is the same in each response that contains the record.
-	roll uint64
+	roll  uint64
+	words *vocabulary
+	// realistic means one form for each field. Otherwise a field has every form that the spec allows.
+	realistic bool
 	// escape makes strings ASCII only, with escaped slashes.
 	escape bool
 	// fullOutlets means that the query requests the outlets of an order with all fields.
@@ -28,7 +32,7 @@ type enc struct {
 
 func (e *enc) begin(k kind, n uint32) {
 	e.roll = e.seed.roll(k, n, 1)
-	e.escape = oneIn(e.roll, 8) && k != kindProduct
+	e.escape = oneIn(e.roll, 8) && k != kindProduct && !e.realistic
 	e.b = append(e.b, '{')
 }
 
@@ -37,8 +41,12 @@ func (e *enc) beginRecord(k kind, n uint32) {
 	e.id("id", k, n)
 }
 
-// endRecord ends a record. In a few records it first writes a field that the spec does not list.
+// endRecord ends a record. Unless the world is realistic, a few records have a field that the spec does not list.
 func (e *enc) endRecord() {
+	if e.realistic {
+		e.end()
+		return
+	}
 	switch e.roll >> 20 % 24 {
 	case 0:
 		e.raw("legacy_ref", `{"system":"v1","keys":[7,null,"x"]}`)
@@ -150,6 +158,10 @@ func (e *enc) when(key string, sec int64) {
 		e.null(key)
 		return
 	}
+	if e.realistic {
+		e.str(key, time.Unix(sec, 0).UTC().Format("2006-01-02T15:04:05.000Z"))
+		return
+	}
 	e.key(key)
 	e.b = append(appendTime(e.b, sec), ',')
 }
@@ -165,15 +177,32 @@ func (e *enc) optWhen(key string, sec int64) {
 	}
 }
 
-// money writes an amount as a number, in various notations.
+// money writes an amount as a number, in various notations unless the world is realistic.
 func (e *enc) money(key string, m micros) {
 	e.key(key)
+	if e.realistic {
+		e.b = append(appendDecimal(e.b, m), ',')
+		return
+	}
 	e.b = append(appendMoney(e.b, m), ',')
 }
 
+func (e *enc) status(key, status string) { e.str(key, cmp.Or(e.words.statuses[status], status)) }
+
+// wire writes the name of a field: that of the spec, or in a realistic world the one that the service uses.
+func (e *enc) wire(spec, used string) string {
+	if e.realistic {
+		return used
+	}
+	return spec
+}
+
 // optional makes one optional field in sixteen of the current record null, and leaves out one in sixteen. For
-// the others it returns true, and the caller writes the value.
+// the others, and for all in a realistic world, it returns true, and the caller writes the value.
 func (e *enc) optional(key string) bool {
+	if e.realistic {
+		return true
+	}
 	last := len(key) - 1
 	keyHash := uint64(key[0]) | uint64(key[last/2])<<8 | uint64(key[last])<<16 | uint64(last)<<24
 	switch mix(e.roll^keyHash) % 16 {
@@ -258,6 +287,9 @@ func appendTime(b []byte, sec int64) []byte {
 
 // micros is an amount of money in millionths of its currency.
 type micros int64
+
+// cents rounds an amount down to whole cents.
+func (m micros) cents() micros { return m / 10_000 * 10_000 }
 
 func wholeUnits(n int64) micros { return micros(n) * 1_000_000 }
 

@@ -53,10 +53,10 @@ func (w *world) routes() []route {
 			pattern: "/outlets/{id}/products", scopes: readOutlets, envelope: EnvelopeRecords, anyEnvelope: true,
 			parent: kindOutlet, view: w.products.outletProductView,
 		},
-		{pattern: "/tags", scopes: []string{"tags.lists"}, envelope: EnvelopeArray, anyEnvelope: true, view: tagView},
+		{pattern: "/tags", scopes: []string{"tags.lists"}, envelope: EnvelopeArray, anyEnvelope: true, view: w.outlets.tagView},
 		{
 			pattern: "/outlet-disclaimers", scopes: []string{"outlet_disclaimers.lists"}, envelope: EnvelopeRecords, anyEnvelope: true,
-			view: disclaimerView,
+			view: w.outlets.disclaimerView,
 		},
 		{
 			pattern: "/products/listings", scopes: readProducts, envelope: EnvelopePaginated,

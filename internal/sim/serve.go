@@ -99,7 +99,7 @@ func (s *Service) rejectRequest(r *http.Request, rt *route) (reply, bool) {
 func (s *Service) renderReply(query url.Values, rt *route, id string, fault *Fault) reply {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	e := &enc{seed: s.world.seed, fullOutlets: slices.Contains([]string{"true", "1"}, query.Get("include_outlets_data"))}
+	e := &enc{seed: s.world.seed, words: s.world.words, realistic: s.opts.Realistic, fullOutlets: slices.Contains([]string{"true", "1"}, query.Get("include_outlets_data"))}
 	n, ok := s.world.recordInPath(rt, id)
 	if !ok {
 		return errorReply(http.StatusNotFound, "no such record")

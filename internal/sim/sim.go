@@ -3,8 +3,8 @@
 //
 // It is written from the spec alone and must not import other packages of this project: tests
 // cannot find a mistake that client and demo service share. Unless Options.ChurnEvery is set, the
-// simulated world depends only on the options and the number of simulated days. It contains every
-// oddity that the spec allows.
+// simulated world depends only on the options and the number of simulated days. Unless
+// Options.Realistic is set, it contains every oddity that the spec allows.
 package sim
 
 import (
@@ -141,7 +141,7 @@ func (s *Service) Records(path string) []json.RawMessage {
 	}
 	v := rt.viewOf(n)
 	records := make([]json.RawMessage, 0, len(v.numbers))
-	e := enc{seed: s.world.seed}
+	e := enc{seed: s.world.seed, words: s.world.words, realistic: s.opts.Realistic}
 	for i := range len(v.numbers) {
 		e.b = e.b[:0]
 		v.render(&e, v.at(i))

@@ -1,6 +1,55 @@
 package sim
 
-// The vocabulary of the world. No code changes it.
+import "strconv"
+
+// vocabulary contains the texts of a world. No code changes it. Records are numbered by their position in
+// a list.
+type vocabulary struct {
+	team                     string
+	oddNames                 []string // replace some names
+	cities                   []city
+	tagNames                 []string
+	disclaimers              []disclaimer
+	productTypes             []productType
+	requirements, sentences  []string
+	metadata                 []string // JSON values
+	people                   []person
+	companies, topics        []string
+	remarks                  []string
+	articleStatuses          []articleStatus
+	keywords, audience, tone string
+	objectives               string
+	statuses                 map[string]string // what is sent for a status of an order, a commission or a campaign, if it differs
+}
+
+type disclaimer struct{ name, description string }
+
+// productType is a type that GET /products/categories counts.
+type productType struct{ name, prefix, label string }
+
+// strangeWords are the texts of a world with every form that the spec allows.
+var strangeWords = vocabulary{
+	team: "Partner & Söhne", oddNames: oddNames, cities: cities, tagNames: tagNames, disclaimers: disclaimers, productTypes: productTypes,
+	requirements: requirements, sentences: sentences, metadata: metadataShapes, people: people, companies: companies, topics: topics,
+	remarks: remarks, articleStatuses: articleStatuses, keywords: "launch, café, ünïcode, \"exact phrase\"",
+	audience: "CTOs <b>and</b> founders", tone: "=friendly", objectives: "Explain what is new; ≥ 2 quotes",
+}
+
+// oddName returns a name for one record in n, or an empty text.
+func (v *vocabulary) oddName(roll, n uint64) string {
+	if len(v.oddNames) == 0 || !oneIn(roll, n) {
+		return ""
+	}
+	return pick(v.oddNames, mix(roll))
+}
+
+func (v *vocabulary) profileName(n uint32) string {
+	name := v.companies[int(n)%len(v.companies)]
+	if round := int(n) / len(v.companies); round > 0 {
+		name += " " + strconv.Itoa(round+1)
+	}
+	return name
+}
 
 // oddNames are names with markup, spreadsheet formulas, quotes, line breaks, emoji and
 // foreign scripts, as people enter them.
@@ -73,7 +122,7 @@ var placementTypes = []string{
 }
 
 // disclaimers are the records of GET /outlet-disclaimers. One has no description.
-var disclaimers = []struct{ name, description string }{
+var disclaimers = []disclaimer{
 	{"Sponsored", "Marked as sponsored content above the headline."},
 	{"Partner Content", "Carries the line \"in partnership with\"."},
 	{"None", ""},
@@ -82,8 +131,7 @@ var disclaimers = []struct{ name, description string }{
 	{"Anzeige", "Als Anzeige gekennzeichnet."},
 }
 
-// productTypes are the types that GET /products/categories counts.
-var productTypes = []struct{ name, prefix, label string }{
+var productTypes = []productType{
 	{"article", "ART", "Full feature"},
 	{"press_release", "PR", "Press release"},
 	{"social_post", "SOC", "Social post"},

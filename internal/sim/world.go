@@ -14,7 +14,8 @@ const daySeconds = 24 * 60 * 60
 type world struct {
 	opts  Options
 	seed  seed
-	day   int   // 0 is the first served day; earlier days are negative
+	day   int // 0 is the first served day; earlier days are negative
+	words *vocabulary
 	birth int64 // time of the oldest possible record, two years before the history
 	// valueFaults are set by Service.SetValueFaults.
 	valueFaults []ValueFault
@@ -31,6 +32,10 @@ type world struct {
 
 func newWorld(opts Options) *world {
 	w := &world{opts: opts, seed: seed(opts.Seed), day: -opts.HistoryDays}
+	w.words = &strangeWords
+	if opts.Realistic {
+		w.words = &realisticWords
+	}
 	w.birth = w.dayStart(w.day) - 2*365*daySeconds
 	w.outlets = newOutlets(w)
 	w.products = newProducts(w)

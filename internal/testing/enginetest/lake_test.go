@@ -136,7 +136,7 @@ func makeDemo(t *testing.T, e equipment) demo {
 	for _, name := range []string{"sync", "lake"} {
 		runIn(t, "../../..", "go", "build", "-trimpath", "-tags", "duckdb_arrow", "-o", e.path("bin", name), "./cmd/"+name)
 	}
-	runIn(t, d.dir, e.path("bin", "sync"), "--quiet", "demo", "--dir", d.dir)
+	runIn(t, d.dir, e.path("bin", "sync"), "--quiet", "demo", "--strange", "--dir", d.dir)
 	paths, err := filepath.Glob(filepath.Join(d.dir, "warehouse", "versions", "*", "catalog.duckdb"))
 	must(t, err)
 	slices.Sort(paths)
