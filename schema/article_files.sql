@@ -1,6 +1,7 @@
 -- Files of an article: one row per file. Key: article_id, position. The spec does not state
 -- the type of the items. The column value contains an item that is a string; the other columns
 -- contain the fields of an item that is an object.
+-- Items are matched by id, or else by value.
 CREATE TABLE article_files (
     article_id  VARCHAR NOT NULL, -- field 1, references articles.id
     position    BIGINT NOT NULL,  -- field 2
@@ -20,9 +21,9 @@ CREATE TABLE article_files (
     extra       JSON              -- field 16
 );
 
-COMMENT ON TABLE article_files IS 'Files of an article, one row per file, in the order of the response.';
+COMMENT ON TABLE article_files IS 'Files of an article, one row per file.';
 COMMENT ON COLUMN article_files.article_id IS 'Id of the article: articles.id.';
-COMMENT ON COLUMN article_files.position IS 'Position in the list of files, counted from 1.';
+COMMENT ON COLUMN article_files.position IS 'Number of the file in the article, counted from 1. A file with the same id or value keeps its number when the list comes in another order.';
 COMMENT ON COLUMN article_files.value IS 'The string, such as an id or an address, if the list contains plain strings. Spec 2.6 Article.files.';
 COMMENT ON COLUMN article_files.id IS 'Id of the file. Spec 2.8 File.id.';
 COMMENT ON COLUMN article_files.name IS 'Name of the file. Spec 2.8 File.name.';

@@ -1,5 +1,6 @@
 -- The status history of an article, from the field status of the records of
 -- GET /campaigns/{id}/articles. Key: article_id, position.
+-- Items are matched by effective_at, prefix.
 CREATE TABLE article_statuses (
     article_id   VARCHAR NOT NULL, -- field 1, references campaign_articles.id
     position     BIGINT NOT NULL,  -- field 2
@@ -11,9 +12,9 @@ CREATE TABLE article_statuses (
     extra        JSON              -- field 8
 );
 
-COMMENT ON TABLE article_statuses IS 'Status history of an article, one row per status that it entered, in the order of the response.';
+COMMENT ON TABLE article_statuses IS 'Status history of an article, one row per status that it entered.';
 COMMENT ON COLUMN article_statuses.article_id IS 'Id of the article: campaign_articles.id.';
-COMMENT ON COLUMN article_statuses.position IS 'Position in the status list, counted from 1.';
+COMMENT ON COLUMN article_statuses.position IS 'Number of the status in the article, counted from 1. A status with the same effective_at and prefix keeps its number when the list comes in another order.';
 COMMENT ON COLUMN article_statuses.effective_at IS 'When the article entered the status, UTC. Spec 2.6 ArticleStatus.effective_at.';
 COMMENT ON COLUMN article_statuses.notes IS 'Notes on the change. Spec 2.6 ArticleStatus.notes.';
 COMMENT ON COLUMN article_statuses.name IS 'Display name of the status. Spec 2.6 ArticleStatus.name.';

@@ -1,5 +1,6 @@
 -- Placements included in a line item, one row each. Key: order_id, line_position,
 -- position.
+-- Items are matched by channel_type, placement_type.
 CREATE TABLE order_line_item_includes (
     order_id       VARCHAR NOT NULL, -- field 1, references orders.id
     line_position  BIGINT NOT NULL,  -- field 2
@@ -12,7 +13,7 @@ CREATE TABLE order_line_item_includes (
 COMMENT ON TABLE order_line_item_includes IS 'Placements that a line item includes, one row each. An empty list and null have no rows. Spec 2.4 LineItem.includes.';
 COMMENT ON COLUMN order_line_item_includes.order_id IS 'Id of the order: orders.id.';
 COMMENT ON COLUMN order_line_item_includes.line_position IS 'Position of the line item: order_line_items.position.';
-COMMENT ON COLUMN order_line_item_includes.position IS 'Position of the placement in the list, counted from 1.';
+COMMENT ON COLUMN order_line_item_includes.position IS 'Number of the placement in the line item, counted from 1. A placement with the same types keeps its number when the list comes in another order.';
 COMMENT ON COLUMN order_line_item_includes.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.channel_type.';
 COMMENT ON COLUMN order_line_item_includes.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.3 IncludeItem.placement_type.';
 COMMENT ON COLUMN order_line_item_includes.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -1,5 +1,6 @@
 -- Line items of an order. Key: order_id, position, because a line item has no id before the
 -- order is paid.
+-- Items are matched by id, or else by product_id.
 CREATE TABLE order_line_items (
     order_id                  VARCHAR NOT NULL, -- field 1, references orders.id
     position                  BIGINT NOT NULL,  -- field 2
@@ -25,7 +26,7 @@ CREATE TABLE order_line_items (
 
 COMMENT ON TABLE order_line_items IS 'Line items of an order, one row per item. From line_items of GET /orders and GET /orders/{order_id}.';
 COMMENT ON COLUMN order_line_items.order_id IS 'Id of the order: orders.id; if the item contains no order id, the id of the enclosing order. Spec 2.4 LineItem.order_id.';
-COMMENT ON COLUMN order_line_items.position IS 'Position in the list of line items, counted from 1.';
+COMMENT ON COLUMN order_line_items.position IS 'Number of the line item in the order, counted from 1. A line item with the same id, or else product_id, keeps its number when the list comes in another order.';
 COMMENT ON COLUMN order_line_items.id IS 'Id of the line item; NULL before payment. After payment the order item has the same id. Spec 2.4 LineItem.id.';
 COMMENT ON COLUMN order_line_items.product_id IS 'Id of the product. Spec 2.4 LineItem.product_id.';
 COMMENT ON COLUMN order_line_items.quantity IS 'Number of pieces. Spec 2.4 LineItem.quantity.';

@@ -1,4 +1,5 @@
 -- Social links of an outlet channel: one row per link. Key: outlet_channel_id, position.
+-- Items are matched by url.
 CREATE TABLE outlet_channel_social_links (
     outlet_channel_id VARCHAR NOT NULL, -- field 1, references outlet_channels.id
     position          BIGINT NOT NULL,  -- field 2
@@ -6,8 +7,8 @@ CREATE TABLE outlet_channel_social_links (
     extra             JSON              -- field 4
 );
 
-COMMENT ON TABLE outlet_channel_social_links IS 'Social links of an outlet channel, one row per link, in the order of the response.';
+COMMENT ON TABLE outlet_channel_social_links IS 'Social links of an outlet channel, one row per link.';
 COMMENT ON COLUMN outlet_channel_social_links.outlet_channel_id IS 'Id of the channel: outlet_channels.id.';
-COMMENT ON COLUMN outlet_channel_social_links.position IS 'Position in the list of links, counted from 1.';
+COMMENT ON COLUMN outlet_channel_social_links.position IS 'Number of the link in the channel, counted from 1. A link with the same url keeps its number when the list comes in another order.';
 COMMENT ON COLUMN outlet_channel_social_links.url IS 'Address of the link, or the string itself if the list contains plain strings. Spec 2.2 OutletChannel.social_links.';
 COMMENT ON COLUMN outlet_channel_social_links.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

@@ -1,4 +1,5 @@
 -- Channels of an outlet listing: one row per channel. Key: outlet_listing_id, position.
+-- Items are matched by channel_type, placement_type.
 CREATE TABLE outlet_listing_channels (
     outlet_listing_id      VARCHAR NOT NULL, -- field 1, references outlet_listings.id
     position               BIGINT NOT NULL,  -- field 2
@@ -14,7 +15,7 @@ CREATE TABLE outlet_listing_channels (
 
 COMMENT ON TABLE outlet_listing_channels IS 'Channel summaries of an outlet listing, one row per channel. A summary has no id.';
 COMMENT ON COLUMN outlet_listing_channels.outlet_listing_id IS 'Id of the listing: outlet_listings.id.';
-COMMENT ON COLUMN outlet_listing_channels.position IS 'Position in the list of channels, counted from 1.';
+COMMENT ON COLUMN outlet_listing_channels.position IS 'Number of the channel in the listing, counted from 1. A channel with the same types keeps its number when the list comes in another order.';
 COMMENT ON COLUMN outlet_listing_channels.channel_type IS 'Type of channel, usually a value of spec 2.7; other texts are kept. Spec 2.2 OutletChannelSummary.channel_type.';
 COMMENT ON COLUMN outlet_listing_channels.placement_type IS 'Type of placement, usually a value of spec 2.7; other texts are kept. Spec 2.2 OutletChannelSummary.placement_type.';
 COMMENT ON COLUMN outlet_listing_channels.is_do_follow IS 'Whether links carry search engine credit (do-follow). Spec 2.2 OutletChannelSummary.is_do_follow.';

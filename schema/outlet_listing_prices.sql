@@ -1,4 +1,5 @@
 -- Prices of an outlet listing: one row per price. Key: outlet_listing_id, position.
+-- Items are matched by pricing_tier, currency.
 CREATE TABLE outlet_listing_prices (
     outlet_listing_id VARCHAR NOT NULL, -- field 1, references outlet_listings.id
     position          BIGINT NOT NULL,  -- field 2
@@ -10,7 +11,7 @@ CREATE TABLE outlet_listing_prices (
 
 COMMENT ON TABLE outlet_listing_prices IS 'Prices of an outlet listing, one row per price tier and currency. Amounts of different currencies must never be added or compared.';
 COMMENT ON COLUMN outlet_listing_prices.outlet_listing_id IS 'Id of the listing: outlet_listings.id.';
-COMMENT ON COLUMN outlet_listing_prices.position IS 'Position in the list of prices, counted from 1.';
+COMMENT ON COLUMN outlet_listing_prices.position IS 'Number of the price in the listing, counted from 1. A price with the same pricing_tier and currency keeps its number when the list comes in another order.';
 COMMENT ON COLUMN outlet_listing_prices.unit_amount IS 'Price of one placement, in units of currency. The service sends it as a number or as a string. Spec 2.3 Price.unit_amount.';
 COMMENT ON COLUMN outlet_listing_prices.currency IS 'Currency of unit_amount, in upper case if it has three letters; NULL if the service states no currency. Spec 2.3 Price.currency.';
 COMMENT ON COLUMN outlet_listing_prices.pricing_tier IS 'Pricing tier; the specification lists no values. Spec 2.3 Price.pricing_tier.';

@@ -1,4 +1,5 @@
 -- Tags of an outlet listing: one row per tag. Key: outlet_listing_id, position.
+-- Items are matched by name.
 CREATE TABLE outlet_listing_tags (
     outlet_listing_id VARCHAR NOT NULL, -- field 1, references outlet_listings.id
     position          BIGINT NOT NULL,  -- field 2
@@ -6,8 +7,8 @@ CREATE TABLE outlet_listing_tags (
     extra             JSON              -- field 4
 );
 
-COMMENT ON TABLE outlet_listing_tags IS 'Tags of an outlet listing, one row per tag, in the order of the response.';
+COMMENT ON TABLE outlet_listing_tags IS 'Tags of an outlet listing, one row per tag.';
 COMMENT ON COLUMN outlet_listing_tags.outlet_listing_id IS 'Id of the listing: outlet_listings.id.';
-COMMENT ON COLUMN outlet_listing_tags.position IS 'Position in the list of tags, counted from 1.';
+COMMENT ON COLUMN outlet_listing_tags.position IS 'Number of the tag in the listing, counted from 1. A tag with the same name keeps its number when the list comes in another order.';
 COMMENT ON COLUMN outlet_listing_tags.name IS 'Name of the tag, or the string itself if the list contains plain strings. Spec 2.2 Tag.name.';
 COMMENT ON COLUMN outlet_listing_tags.extra IS 'Unknown fields, as one JSON object; NULL if there are none. Spec 2 (conventions).';

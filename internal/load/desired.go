@@ -72,10 +72,16 @@ func (m *merge) desiredRows(t stream.Table) sqlText {
 	}
 	args["list"], args["detail_records"] = stagedTable(detail.Completes, t.Name), stagedTable(detail.Name, root.Name)
 	args["record_key"] = sqltext.Names(root.Key)
-	args["agrees"] = joinOn("m.", "l.", t.Key) + " AND " + sqltext.Join(def.Columns, " AND ", func(c stream.Column) sqlText {
+	args["agrees"] = agrees(t, def)
+	return desiredSQL.Render("join_child_rows", args)
+}
+
+// agrees returns a condition on a staged row l and a stored row m: they have the same key, and no value of l
+// contradicts the value of m.
+func agrees(t stream.Table, def stream.Definition) sqlText {
+	return joinOn("m.", "l.", t.Key) + " AND " + sqltext.Join(def.Columns, " AND ", func(c stream.Column) sqlText {
 		return desiredSQL.Render("value_agrees", values{"column": sqltext.Name(c.Name)})
 	})
-	return desiredSQL.Render("join_child_rows", args)
 }
 
 func listRows(detail stream.Stream) sqlText {

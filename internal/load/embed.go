@@ -16,6 +16,8 @@ var (
 	unchangedSQL sqltext.File
 	//go:embed sql/22-duplicates.sql
 	duplicatesSQL sqltext.File
+	//go:embed sql/23-positions.sql
+	positionsSQL sqltext.File
 	//go:embed sql/30-events.sql
 	eventsSQL sqltext.File
 	//go:embed sql/40-live.sql

@@ -47,13 +47,17 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 	if err := m.draft.Atomically(ctx, findStatements); err != nil {
 		return nil, err
 	}
-	return changes, m.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
+	err = m.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
 		var i int
 		var c Change
 		err := scan(&i, &c.New, &c.Changed, &c.Gone)
 		changes[i].New, changes[i].Changed, changes[i].Gone = c.New, c.Changed, c.Gone
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return changes, m.dropEqual(ctx, tables, changes)
 }
 
 func (m *merge) changedKeysSQL(t stream.Table, isEmpty bool) sqlText {
@@ -80,9 +84,7 @@ func (m *merge) storedAndDesired(t stream.Table) (stored, desired sqlText) {
 	if len(streams) != 1 || !m.withStoredRows.has(streams[0]) {
 		return mainTable(t.Name), desiredTable(t.Name)
 	}
-	st, _ := stream.Find(m.streams, streams[0])
-	return unchangedSQL.Render("maybe_changed_rows", values{"main": mainTable(t.Name),
-		"maybe_changed": maybeChangedTable(st.Name), "record_key": recordKey(st, t)}), decodedRowsTable(st.Name, t.Name)
+	return maybeChangedRowsTable(streams[0], t.Name), decodedRowsTable(streams[0], t.Name)
 }
 
 // write writes all tables in one transaction. In a small night, several hundred commits would

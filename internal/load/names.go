@@ -18,11 +18,18 @@ const (
 	// decodedRowsSuffix is added to the name of a staging table when a view takes the name of the table.
 	// The view shows the rows of the table and the stored rows of unchanged records.
 	decodedRowsSuffix = "$decoded"
-	extraPrefix       = "$extra "      // merged unknown fields
-	desiredSchema     = "desired"      // rows that main must contain after the merge
-	changedKeysSchema = "changed_keys" // the keys of new, changed and deleted rows
-	stageName         = "stage"
-	catalogName       = "catalog" // of the draft
+	reorderedName     = "$reordered" // the parents of the rows of a list that may be in another order
+	knownName         = "$known"     // the stored items of these lists
+	positionsName     = "$positions" // the new positions of staged items
+	// maybeChangedRowsSuffix is added to the name of a table for its stored rows of the records in $maybe_changed.
+	maybeChangedRowsSuffix = "$maybe_changed"
+	extraPrefix            = "$extra "      // merged unknown fields
+	desiredSchema          = "desired"      // rows that main must contain after the merge
+	changedKeysSchema      = "changed_keys" // the keys of new, changed and deleted rows
+	maybeEqualName         = "$maybe_equal" // changed rows whose values may mean the same as the stored values
+	equalName              = "$equal"       // the row ids of changed keys without a change
+	stageName              = "stage"
+	catalogName            = "catalog" // of the draft
 )
 
 func stagedTable(streamName, table string) sqlText {
@@ -39,6 +46,10 @@ func changedKeysTable(table string) sqlText       { return stagedTable(changedKe
 func extraTable(table string) sqlText             { return stagedTable(desiredSchema, extraPrefix+table) }
 func decodedRowsTable(streamName, table string) sqlText {
 	return stagedTable(streamName, table+decodedRowsSuffix)
+}
+
+func maybeChangedRowsTable(streamName, table string) sqlText {
+	return stagedTable(streamName, table+maybeChangedRowsSuffix)
 }
 
 func mainTable(table string) sqlText { return sqlText("main." + sqltext.Quote(table)) }

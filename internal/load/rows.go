@@ -43,7 +43,8 @@ func ReleaseBatches(batches []arrow.RecordBatch) {
 }
 
 // Finish makes the staged rows of a stream visible to queries. It keeps only the latest copy of each
-// record. It deletes all staged rows of a carried stream.
+// record, and gives the items of its lists the positions that they have in main. It deletes all staged rows of
+// a carried stream.
 func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage) error {
 	if err := r.flush(ctx, st.Name); err != nil {
 		return err
@@ -60,6 +61,9 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage) 
 		err = r.deduplicate(ctx, st)
 		if err == nil && stored != nil {
 			err = r.addStoredRows(ctx, st, stored)
+		}
+		if err == nil {
+			err = r.keepPositions(ctx, st)
 		}
 	}
 	if err != nil {

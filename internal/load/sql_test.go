@@ -118,8 +118,10 @@ func firstNightInput() map[string]streamInput {
 		"orders":                   `{"id":"a","extra":"{\"x\":1}","row_hash":1,"seq":1},{"id":"b","row_hash":2,"seq":2},{"id":"a","extra":"{\"x\":2}","row_hash":3,"seq":3}`,
 		"order_line_items":         `{"order_id":"a","position":1,"row_hash":1,"seq":1}`,
 		"order_line_item_includes": `{"order_id":"a","line_position":1,"position":1,"row_hash":1,"seq":1}`}}
-	inputs["order_details"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}, load.NotFound: {"b"}},
-		rows: rows{"orders": `{"id":"a","extra":"{\"y\":1}","row_hash":4,"seq":4}`, "order_line_items": `{"order_id":"a","position":1,"row_hash":4,"seq":4}`}}
+	inputs["order_details"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "c"}, load.NotFound: {"b"}},
+		rows: rows{"orders": `{"id":"a","extra":"{\"y\":1}","row_hash":4,"seq":4},{"id":"c","metadata":"{\"m\":1,\"n\":2}","row_hash":6,"seq":6}`,
+			"order_line_items": `{"order_id":"a","position":1,"row_hash":4,"seq":4},{"order_id":"c","position":1,"product_id":"p1","row_hash":1,"seq":6},` +
+				`{"order_id":"c","position":2,"product_id":"p2","row_hash":2,"seq":6}`}}
 	inputs["outlets"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}, load.Missed: {"o2"}}, rows: rows{
 		"outlets": `{"id":"o1","row_hash":1,"seq":5}`, "outlet_channels": `{"id":"c","outlet_id":"o1","row_hash":1,"seq":5}`,
 		"outlet_channel_social_links": `{"outlet_channel_id":"c","position":1,"url":"u","row_hash":1,"seq":5}`}}
@@ -135,7 +137,9 @@ func firstNightInput() map[string]streamInput {
 func secondNightInput() map[string]streamInput {
 	inputs := wholeList(`{"id":"p0002","name":"new","outlet_id":"o1","row_hash":9,"seq":1}`, "")
 	inputs["orders"] = streamInput{coverage: load.Unproven, rows: rows{"orders": `{"id":"b","row_hash":5,"seq":1}`}}
-	inputs["order_details"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.NotFound: {"a"}}}
+	inputs["order_details"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"c"}, load.NotFound: {"a"}}, rows: rows{
+		"orders": `{"id":"c","metadata":"{\"n\":2,\"m\":1}","row_hash":6,"seq":6}`, "order_line_items": `{"order_id":"c","position":1,"product_id":"p2","row_hash":2,"seq":6},` +
+			`{"order_id":"c","position":2,"product_id":"p1","row_hash":1,"seq":6}`}}
 	inputs["outlets"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}}, rows: rows{"outlets": `{"id":"o1","row_hash":2,"seq":5}`}}
 	inputs["countries"] = streamInput{coverage: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7}`}}
 	inputs["article_status_events"] = streamInput{coverage: load.Unproven, rows: rows{

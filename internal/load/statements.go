@@ -61,10 +61,12 @@ func prefixed(prefix string, names []string) sqlText {
 
 func allColumns(def stream.Definition) sqlText { return dictionary.ColumnNames("", def) }
 
-func joinOn(a, b string, key []string) sqlText {
-	parts := make([]string, len(key))
-	for i, k := range key {
-		parts[i] = a + sqltext.Quote(k) + " = " + b + sqltext.Quote(k)
+func joinOn(a, b string, key []string) sqlText { return joinColumns(a, key, b, key) }
+
+func joinColumns(a string, columns []string, b string, others []string) sqlText {
+	parts := make([]string, len(columns))
+	for i, column := range columns {
+		parts[i] = a + sqltext.Quote(column) + " = " + b + sqltext.Quote(others[i])
 	}
 	return sqlText(strings.Join(parts, " AND "))
 }

@@ -64,7 +64,12 @@ func (r *Rows) Stored(ctx context.Context, st stream.Stream) (*Stored, error) {
 	}
 	stored := &Stored{indexes: map[uint64]int{}}
 	for i, t := range st.Tables {
-		query := unchangedSQL.Render("stored_hashes", values{"record_key": recordKey(st, t), "main": catalogName + "." + mainTable(t.Name)})
+		position := sqlText("0::BIGINT")
+		if hasPosition(t) {
+			position = stream.Position
+		}
+		query := unchangedSQL.Render("stored_hashes", values{"record_key": recordKey(st, t), "position": position,
+			"main": catalogName + "." + mainTable(t.Name)})
 		if err := r.addHashes(ctx, stored, i, query); err != nil {
 			return nil, fmt.Errorf("read the fingerprints of %s: %w", t.Name, err)
 		}
@@ -98,13 +103,15 @@ func (r *Rows) addHashes(ctx context.Context, stored *Stored, table int, query s
 	defer reader.Release()
 	for reader.Next() {
 		batch := reader.RecordBatch()
-		stored.addRows(table, batch.Column(0).(*array.Int64), batch.Column(1).(*array.String), batch.Column(2).(*array.Uint64))
+		stored.addRows(table, batch.Column(0).(*array.Int64), batch.Column(1).(*array.String), batch.Column(2).(*array.Uint64),
+			batch.Column(3).(*array.Int64))
 	}
 	return reader.Err()
 }
 
-// addRows adds rows of one table. The records must be added before their child rows.
-func (s *Stored) addRows(table int, rowIDs *array.Int64, keys *array.String, hashes *array.Uint64) {
+// addRows adds rows of one table. The records must be added before their child rows. The position of an item is
+// removed from its hash, so that a list in another order is unchanged. A row without a position has position 0.
+func (s *Stored) addRows(table int, rowIDs *array.Int64, keys *array.String, hashes *array.Uint64, positions *array.Int64) {
 	record, isStored := 0, false
 	for i := range hashes.Len() {
 		if table == 0 {
@@ -116,9 +123,14 @@ func (s *Stored) addRows(table int, rowIDs *array.Int64, keys *array.String, has
 		if i == 0 || keys.Value(i) != keys.Value(i-1) {
 			record, isStored = s.indexes[xxh3.HashString(keys.Value(i))]
 		}
-		if isStored {
-			s.records[record].sum += stream.RowSum(table, hashes.Value(i))
+		if !isStored {
+			continue
 		}
+		hash := hashes.Value(i)
+		if position := positions.Value(i); position > 0 {
+			hash -= stream.PositionHash(position)
+		}
+		s.records[record].sum += stream.RowSum(table, hash)
 	}
 }
 
@@ -187,11 +199,27 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, stored *Stor
 		statements = append(statements, unchangedSQL.Render("add_stored_rows", values{
 			"staged": stagedTable(st.Name, t.Name), "outdated": outdatedTable(st.Name), "unchanged": unchangedTable(st.Name),
 			"decoded_rows_name": sqltext.Name(t.Name + decodedRowsSuffix), "decoded_rows": decodedRowsTable(st.Name, t.Name),
-			"columns": columns, "main": catalogName + "." + mainTable(t.Name), "record_key": recordKey(st, t)}))
+			"columns": columns, "main": catalogName + "." + mainTable(t.Name), "record_key": recordKey(st, t)}),
+			unchangedSQL.Render("keep_maybe_changed", values{"stored": maybeChangedRowsTable(st.Name, t.Name), "columns": r.comparedColumns(t),
+				"main": catalogName + "." + mainTable(t.Name), "maybe_changed": maybeChangedTable(st.Name), "record_key": recordKey(st, t)}))
 	}
 	if err := r.draft.Exec(ctx, statements...); err != nil {
 		return err
 	}
 	r.withStoredRows.add(st.Name)
 	return nil
+}
+
+// comparedColumns returns the columns with which stored rows are compared with staged rows.
+func (s *staging) comparedColumns(t stream.Table) sqlText {
+	names := append(slices.Clone(t.Key), stream.RowHash)
+	def := s.draft.Schema.Definitions[t.Name]
+	for _, key := range def.ItemKeys {
+		names = append(names, key...)
+	}
+	for _, c := range looseColumns(def.Columns) {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	return sqltext.Names(slices.Compact(names))
 }

@@ -96,6 +96,9 @@ type Definition struct {
 	// Key are the columns after "Key:" in the header of the file. It is used only for tables of meta,
 	// because the stream literals contain the keys of tables in main.
 	Key []string
+	// ItemKeys identify an item of a list when the list comes in another order. The first list of columns that
+	// finds a stored item counts. A line of the header states them: "Items are matched by id, or else by name."
+	ItemKeys [][]string
 }
 
 // Column returns a column by name.
@@ -129,6 +132,7 @@ func WithOtherNames(defs map[string]Definition, names map[string]string) map[str
 // internal/warehouse compares its result with DuckDB's.
 var (
 	keyLine     = regexp.MustCompile(`^--.*\bKey: (\w+(?:, \w+)*)\.`)
+	itemsLine   = regexp.MustCompile(`^-- Items are matched by (\w+(?:, \w+)*?)(?:, or else by (\w+))?\.$`)
 	createLine  = regexp.MustCompile(`^CREATE TABLE (\w+) \($`)
 	columnLine  = regexp.MustCompile(`^\s+(\w+)\s+([A-Z]+(?:\(\d+,\d+\))?)( NOT NULL)?,?(?:\s*-- field (\d+)(, untracked)?(?:, references (\w+)\.(\w+))?((?:, also \w+)*))?$`)
 	commentLine = regexp.MustCompile(`^COMMENT ON (TABLE|COLUMN) (\w+)(?:\.(\w+))? IS '((?:[^']|'')*)';$`)
@@ -157,6 +161,12 @@ func ParseDefinition(name, sql string) (Definition, error) {
 func (d *Definition) readLine(line string) error {
 	if m := keyLine.FindStringSubmatch(line); m != nil {
 		d.Key = strings.Split(m[1], ", ")
+	}
+	if m := itemsLine.FindStringSubmatch(line); m != nil {
+		d.ItemKeys = append(d.ItemKeys, strings.Split(m[1], ", "))
+		if m[2] != "" {
+			d.ItemKeys = append(d.ItemKeys, []string{m[2]})
+		}
 	}
 	switch {
 	case line == "" || line == ");" || strings.HasPrefix(strings.TrimSpace(line), "--"):

@@ -130,6 +130,14 @@ type RecordCopy struct {
 // the row's table in the stream. The sums of different rows differ, except by chance.
 func RowSum(table int, rowHash uint64) uint64 { return MixBits(rowHash + uint64(table)) }
 
+// Position is the column of a child table that numbers the items of a list.
+const Position = "position"
+
+// PositionHash returns the part of a position in the fingerprint that package transform computes of a row. The
+// difference of the two is the fingerprint of the item, wherever it is in its list. The constant is the seed
+// of the column.
+func PositionHash(position int64) uint64 { return MixBits(uint64(position) ^ 0x19874e1f93dd7c60) }
+
 // MixBits spreads a hash over all bits with the finalizer of MurmurHash3. Without it, sums of
 // hashes of similar keys would collide. Stored row hashes depend on MixBits, so it must never
 // change.

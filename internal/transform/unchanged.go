@@ -5,7 +5,8 @@ import "placementsync/internal/stream"
 // Stored contains the records of a list in the last snapshot. It may be used from many goroutines.
 type Stored interface {
 	// Find returns the number of a record, or -1 if it is not stored. sum is the sum of stream.RowSum over
-	// the rows of a copy of the record. isUnchanged reports whether they equal the stored rows.
+	// the rows of a copy of the record, without their positions. isUnchanged reports whether they equal the
+	// stored rows.
 	Find(key []byte, sum uint64) (record int, isUnchanged bool)
 	// AddCopies is called once for each decoded body.
 	AddCopies(copies []stream.RecordCopy)
@@ -15,13 +16,14 @@ type Stored interface {
 // text as key, and all other tables of the stream must be child tables of the records.
 func (d *Decoder) SkipUnchanged(stored Stored) { d.records.stored = stored }
 
-// dropUnchanged removes the rows of the last record if they equal the stored rows.
+// dropUnchanged removes the rows of the last record if they equal the stored rows. The order of the items of a
+// list does not matter.
 func (r *recordReader) dropUnchanged() {
 	root, last := r.root, r.root.rows-1
-	sum := stream.RowSum(0, root.rowHash(last))
+	sum := stream.RowSum(0, root.itemHash(last))
 	for i, child := range root.inner {
 		for row := root.innerRowsBefore[i]; row < child.rows; row++ {
-			sum += stream.RowSum(i+1, child.rowHash(row))
+			sum += stream.RowSum(i+1, child.itemHash(row))
 		}
 	}
 	record, isUnchanged := r.stored.Find(root.cols[root.keys[0]].bytes(last), sum)
@@ -36,4 +38,11 @@ func (r *recordReader) dropUnchanged() {
 	}
 }
 
-func (t *table) rowHash(row int) uint64 { return t.cols[len(t.cols)-2].word(row) }
+// itemHash returns the fingerprint of a row without its position.
+func (t *table) itemHash(row int) uint64 {
+	hash := t.cols[len(t.cols)-2].word(row)
+	if t.position >= 0 {
+		hash -= stream.PositionHash(int64(t.cols[t.position].word(row)))
+	}
+	return hash
+}

@@ -1,7 +1,7 @@
 -- The rows of an unchanged record of a list are not staged. They are read from main.
 
 -- name: stored_hashes
-SELECT rowid, {record_key}, row_hash FROM {main}
+SELECT rowid, {record_key}, row_hash, {position} FROM {main}
 
 -- name: find_records
 -- {listed} has the row ids of the records that were staged or were not read. The last copy of an outdated
@@ -19,5 +19,6 @@ ALTER TABLE {staged} RENAME TO {decoded_rows_name};
 CREATE VIEW {staged} AS FROM {decoded_rows}
 UNION ALL SELECT {columns}, m.row_hash, u.seq FROM {main} m JOIN {unchanged} u ON m.{record_key} = u.id
 
--- name: maybe_changed_rows
-(SELECT m.* FROM {main} m SEMI JOIN {maybe_changed} c ON m.{record_key} = c.id)
+-- name: keep_maybe_changed
+-- The stored rows of the records that may be changed. They are few, and are read several times.
+CREATE TABLE {stored} AS SELECT {columns} FROM {main} m SEMI JOIN {maybe_changed} c ON m.{record_key} = c.id

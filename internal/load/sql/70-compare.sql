@@ -49,3 +49,27 @@ SELECT {index}, count(*), 0, 0 FROM {desired}
 -- name: count_losses
 -- Counts the rows and the deletions of one of the streams that fill a table.
 SELECT (SELECT count(*) FROM {main} m WHERE {stream_condition}), (SELECT count(*) FROM {changed_keys} m WHERE gone AND {stream_condition})
+
+-- name: find_maybe_equal
+-- The changed rows with a difference in a column whose values can be equal although their texts differ. c is a
+-- changed key.
+CREATE OR REPLACE TABLE {maybe_equal} AS SELECT c.rowid AS row_id, {key} FROM {changed_keys} c
+JOIN {stored} m ON {same_stored} JOIN {desired} f ON {same_desired}
+WHERE NOT c.gone AND NOT c.is_new AND ({differs});
+CREATE OR REPLACE TABLE {equal} (row_id BIGINT)
+
+-- name: text_differs
+m.{column}::VARCHAR IS DISTINCT FROM f.{column}::VARCHAR
+
+-- name: read_maybe_equal
+-- The texts of these columns, if all other columns are equal.
+SELECT row_id, {texts} FROM {maybe_equal} c JOIN {main} m ON {same_stored} JOIN {desired} f ON {same_desired} WHERE {others_equal}
+
+-- name: stored_and_desired_text
+m.{column}::VARCHAR, f.{column}::VARCHAR
+
+-- name: same_value
+m.{column} IS NOT DISTINCT FROM f.{column}
+
+-- name: drop_equal
+DELETE FROM {changed_keys} WHERE rowid IN (SELECT row_id FROM {equal})

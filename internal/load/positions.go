@@ -1,0 +1,233 @@
+package load
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"slices"
+
+	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
+)
+
+// The rows of a child table are numbered by their position, but a service may send a list in another order. So
+// an item keeps the position that it has in main. Only the lists with a difference are read.
+
+// item is an item of a list.
+type item struct {
+	rowID    int64 // of a staged item
+	position int64
+	rowHash  uint64 // of a staged item
+	// content is a hash of the values without the position. keys are hashes of the values in the columns of
+	// Definition.ItemKeys; 0 means that all of them are NULL.
+	content uint64
+	keys    [2]uint64
+}
+
+// itemList contains the items of one list.
+type itemList struct {
+	parent string
+	// past contains the last closed version at each position, also at positions of stored items.
+	staged, stored, past []item
+}
+
+// keepPositions gives the staged items of a stream the positions that they have in main.
+func (s *staging) keepPositions(ctx context.Context, st stream.Stream) error {
+	for _, t := range tablesOf(st) {
+		if !hasPosition(t) || s.direct.has(t.Name) {
+			continue
+		}
+		filled, err := hasRows(ctx, s.draft, mainTable(t.Name))
+		if err == nil && filled {
+			err = s.keepPositionsIn(ctx, st, t)
+		}
+		if err != nil {
+			return fmt.Errorf("match the items of %s: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+func hasPosition(t stream.Table) bool { return slices.Contains(t.Key, stream.Position) }
+
+func (s *staging) keepPositionsIn(ctx context.Context, st stream.Stream, t stream.Table) error {
+	def := s.draft.Schema.Definitions[t.Name]
+	staged, stored := stagedTable(st.Name, t.Name), catalogName+"."+mainTable(t.Name)
+	if s.withStoredRows.has(st.Name) {
+		staged, stored = decodedRowsTable(st.Name, t.Name), maybeChangedRowsTable(st.Name, t.Name)
+	}
+	sameItem, itemHash := positionsSQL.Render("same_row", values{"same_key": joinOn("l.", "m.", t.Key)}), sqlText(stream.RowHash)
+	_, detail := s.sources(t.Name)
+	if detail.Name != "" { // the fingerprints in main are those of joined rows
+		sameItem, itemHash = agrees(t, def), contentHash(t, def)
+	}
+	reordered, known, positions := stagedTable(st.Name, reorderedName), stagedTable(st.Name, knownName), stagedTable(st.Name, positionsName)
+	err := s.draft.Exec(ctx, positionsSQL.Render("find_reordered", values{"reordered": reordered, "parents": prefixed("l.", t.Parents),
+		"staged": staged, "stored": stored, "same_item": sameItem}))
+	if err != nil {
+		return err
+	}
+	if found, err := hasRows(ctx, s.draft, reordered); err != nil || !found {
+		return err
+	}
+	parents, firstKey, secondKey := sqltext.Names(t.Parents), itemKey(def, 0), itemKey(def, 1)
+	err = s.draft.Exec(ctx, positionsSQL.Render("find_known", values{"positions": positions, "known": known, "parents": parents, "item_hash": itemHash,
+		"first_key": firstKey, "second_key": secondKey, "stored": stored, "past": catalogName + "." + pastTable(t.Name), "reordered": reordered}))
+	if err != nil {
+		return err
+	}
+	parentTexts := sqltext.Join(t.Parents, ", ", func(name string) sqlText { return valueText(name) })
+	isMoved, err := s.stagePositions(ctx, st, detail.Name != "", positionsSQL.Render("read_items", values{"known": known, "parents": parents,
+		"parent_texts": parentTexts, "staged": staged, "item_hash": itemHash, "first_key": firstKey, "second_key": secondKey}))
+	if err != nil || !isMoved {
+		return err
+	}
+	var statements []sqlText
+	for _, inner := range st.Tables {
+		if len(inner.Parents) != len(t.Key) || st.Tables[st.EnclosingTable(inner)].Name != t.Name {
+			continue
+		}
+		statements = append(statements, positionsSQL.Render("set_inner_positions", values{"inner": stagedTable(st.Name, inner.Name),
+			"column": sqltext.Name(inner.Parents[slices.Index(t.Key, stream.Position)]), "positions": positions, "staged": staged,
+			"same_item": joinColumns("i.", inner.Parents, "l.", t.Key)}))
+	}
+	return s.draft.Exec(ctx, append(statements, positionsSQL.Render("set_positions", values{"staged": staged, "positions": positions}))...)
+}
+
+// contentHash returns SQL for a hash of the values of an item, without its key.
+func contentHash(t stream.Table, def stream.Definition) sqlText {
+	columns := slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return slices.Contains(t.Key, c.Name) })
+	return positionsSQL.Render("item_hash", values{"values": sqltext.Join(columns, ", ", func(c stream.Column) sqlText { return valueText(c.Name) })})
+}
+
+func valueText(column string) sqlText {
+	return positionsSQL.Render("value_text", values{"column": sqltext.Name(column)})
+}
+
+// itemKey returns SQL for a hash of the columns in an element of Definition.ItemKeys, or for NULL.
+func itemKey(def stream.Definition, n int) sqlText {
+	if n >= len(def.ItemKeys) {
+		return positionsSQL.Render("no_key", nil)
+	}
+	hasValue := sqltext.Join(def.ItemKeys[n], " OR ", func(name string) sqlText {
+		return positionsSQL.Render("has_value", values{"column": sqltext.Name(name)})
+	})
+	return positionsSQL.Render("item_key", values{"has_value": hasValue, "columns": sqltext.Names(def.ItemKeys[n])})
+}
+
+// stagePositions stages the positions of the items that must not keep the position in their list. query returns
+// the items, list by list. isMoved reports whether there are such items.
+func (s *staging) stagePositions(ctx context.Context, st stream.Stream, isJoined bool, query sqlText) (isMoved bool, err error) {
+	var list itemList
+	var batch [][]driver.Value
+	stageBatch := func() error {
+		isMoved = isMoved || len(batch) > 0
+		err := appendRows(ctx, s, st.Name, positionsName, batch, func(row []driver.Value) []driver.Value { return row })
+		batch = batch[:0]
+		return err
+	}
+	endList := func() error {
+		for i, position := range list.positions() {
+			if staged := list.staged[i]; position != staged.position {
+				hash := staged.rowHash - stream.PositionHash(staged.position) + stream.PositionHash(position)
+				batch = append(batch, []driver.Value{staged.rowID, position, hash})
+			}
+		}
+		if len(batch) < extraBatch {
+			return nil
+		}
+		return stageBatch()
+	}
+	err = s.draft.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
+		var parent string
+		var isKnown, isPast bool
+		var it item
+		var keys [2]sql.Null[uint64]
+		if err := scan(&parent, &isKnown, &isPast, &it.rowID, &it.position, &it.rowHash, &it.content, &keys[0], &keys[1]); err != nil {
+			return err
+		}
+		if parent != list.parent {
+			if err := endList(); err != nil {
+				return err
+			}
+			list = itemList{parent: parent}
+		}
+		if !isJoined {
+			it.content -= stream.PositionHash(it.position)
+		}
+		it.keys = [2]uint64{keys[0].V, keys[1].V}
+		list.add(it, isKnown, isPast)
+		return nil
+	})
+	for _, step := range []func() error{endList, stageBatch, func() error { return s.shared.commit(ctx) }} {
+		if err == nil {
+			err = step()
+		}
+	}
+	return isMoved, err
+}
+
+func (l *itemList) add(it item, isKnown, isPast bool) {
+	switch {
+	case isPast:
+		l.past = append(l.past, it)
+	case isKnown:
+		l.stored = append(l.stored, it)
+	default:
+		l.staged = append(l.staged, it)
+	}
+}
+
+// positions returns the positions of the staged items. An item takes the position of the stored item with the
+// same content, or else with the same key. An item that was gone and comes back takes its earlier position.
+// Then the remaining items take the positions of stored items without a match, as changed items, in the order of
+// the list. Further items are new, and have positions that were never used. A list without known items keeps
+// its positions.
+func (l *itemList) positions() []int64 {
+	positions := make([]int64, len(l.staged))
+	if len(l.stored)+len(l.past) == 0 {
+		for i, it := range l.staged {
+			positions[i] = it.position
+		}
+		return positions
+	}
+	isTaken, isStored, next := map[int64]bool{}, map[int64]bool{}, int64(1)
+	for _, it := range l.stored {
+		isStored[it.position] = true
+	}
+	gone := slices.DeleteFunc(slices.Clone(l.past), func(it item) bool { return isStored[it.position] })
+	match := func(known []item, keyOf func(item) uint64) {
+		free := map[uint64][]int64{}
+		for _, it := range known {
+			if key := keyOf(it); key != 0 && !isTaken[it.position] {
+				free[key] = append(free[key], it.position)
+			}
+		}
+		for i, it := range l.staged {
+			key := keyOf(it)
+			if positions[i] != 0 || len(free[key]) == 0 {
+				continue
+			}
+			positions[i], free[key] = free[key][0], free[key][1:]
+			isTaken[positions[i]] = true
+		}
+	}
+	firstKey, secondKey := func(it item) uint64 { return it.keys[0] }, func(it item) uint64 { return it.keys[1] }
+	match(l.stored, func(it item) uint64 { return it.content })
+	match(l.stored, firstKey)
+	match(l.stored, secondKey)
+	match(gone, firstKey)
+	match(gone, secondKey)
+	match(l.stored, func(item) uint64 { return 1 })
+	for _, it := range slices.Concat(l.stored, l.past) {
+		next = max(next, it.position+1)
+	}
+	for i, position := range positions {
+		if position == 0 {
+			positions[i] = next
+			next++
+		}
+	}
+	return positions
+}

@@ -1,0 +1,225 @@
+package load_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zeebo/xxh3"
+
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+)
+
+// listBuilder makes the rows of the child tables of a stream, as the decoder does. Every list has as many items
+// as order, whose numbers are in the order of the list.
+type listBuilder struct {
+	t      *testing.T
+	defs   map[string]stream.Definition
+	stream stream.Stream
+	order  []int
+	// isChanged gives item 2 of each list another value in a column that does not identify it.
+	isChanged bool
+	rows      map[string][]string
+}
+
+// add adds the rows of a table inside a row with the given key.
+func (b *listBuilder) add(table int, parent []any) {
+	t := b.stream.Tables[table]
+	for place, number := range b.order {
+		key := slices.Clone(parent)
+		switch {
+		case len(t.Key) == len(t.Parents)+1 && t.Key[len(t.Key)-1] == stream.Position:
+			key = append(key, place+1)
+		case len(t.Key) == 1:
+			key = []any{fmt.Sprintf("%s/%d", parent[0], number)}
+		default:
+			b.t.Fatalf("%s has another key: %v", t.Name, t.Key)
+		}
+		row := map[string]any{}
+		for _, c := range b.defs[t.Name].Columns {
+			row[c.Name] = valueOf(c, number)
+		}
+		for i, column := range t.Parents {
+			row[column] = parent[i]
+		}
+		if b.isChanged && number == 2 && slices.Contains(t.Key, stream.Position) {
+			row["extra"] = `{"changed":true}`
+		}
+		for i, column := range t.Key {
+			row[column] = key[i]
+		}
+		b.addRow(t.Name, row, t.Key)
+		for inner := range b.stream.Tables {
+			if inner > table && b.stream.EnclosingTable(b.stream.Tables[inner]) == table {
+				b.add(inner, key)
+			}
+		}
+	}
+}
+
+func valueOf(c stream.Column, number int) any {
+	switch c.Type {
+	case stream.Int32, stream.Int64:
+		return number
+	case stream.Bool:
+		return number%2 == 0
+	case stream.Money:
+		return fmt.Sprint(number)
+	case stream.Instant:
+		return fmt.Sprintf("2026-01-%02dT00:00:00Z", number)
+	case stream.JSON:
+		return fmt.Sprintf(`{"number":%d}`, number)
+	}
+	return fmt.Sprintf("%s %d", c.Name, number)
+}
+
+// addRow adds a row with a fingerprint like that of the decoder: a sum over its values, in which the position
+// has the part of stream.PositionHash, and the columns of the enclosing row have none.
+func (b *listBuilder) addRow(table string, row map[string]any, key []string) {
+	content := maps.Clone(row)
+	for _, column := range key {
+		delete(content, column)
+	}
+	text, err := json.Marshal(content)
+	must(b.t, err)
+	hash := xxh3.Hash(text)
+	if position, ok := row[stream.Position].(int); ok {
+		hash += stream.PositionHash(int64(position))
+	}
+	row["row_hash"], row["seq"] = json.Number(fmt.Sprint(hash)), 1
+	line, err := json.Marshal(row)
+	must(b.t, err)
+	b.rows[table] = append(b.rows[table], string(line))
+}
+
+// hasLists reports whether a stream has child tables with positions.
+func hasLists(st stream.Stream) bool {
+	return slices.ContainsFunc(st.Tables, func(t stream.Table) bool { return slices.Contains(t.Key, stream.Position) })
+}
+
+// listInputs returns the input of a night in which every stream with lists has one record.
+func listInputs(h *fixture, order []int, isChanged bool) map[string]streamInput {
+	inputs := map[string]streamInput{}
+	for _, st := range h.streams {
+		b := &listBuilder{t: h.t, defs: h.w.Schema.Definitions, stream: st, order: order, isChanged: isChanged, rows: map[string][]string{}}
+		root := map[string]any{st.Root().Key[0]: "record"}
+		if st.Param != "" {
+			root[st.Param] = "record"
+		}
+		b.addRow(st.Root().Name, root, nil)
+		for i, t := range st.Tables {
+			if i > 0 && st.EnclosingTable(t) == 0 {
+				b.add(i, []any{"record"})
+			}
+		}
+		input := streamInput{coverage: load.Whole, rows: rows{}}
+		if st.IsDetail() {
+			input.coverage, input.outcomes = load.ByID, map[load.Outcome][]string{load.Answered: {"record"}}
+		}
+		for table, lines := range b.rows {
+			input.rows[table] = strings.Join(lines, ",")
+		}
+		inputs[st.Name] = input
+	}
+	return inputs
+}
+
+// TestListsInAnotherOrderAreUnchanged reads a record of every stream with lists: in another order nothing changes,
+// and with one changed item in each list, only these items change. The positions of the rows inside an item
+// follow the item.
+func TestListsInAnotherOrderAreUnchanged(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, st := range stream.All() {
+		if hasLists(st) {
+			names = append(names, st.Name)
+		}
+	}
+	h := newFixture(t, names...)
+	_, err := h.run(listInputs(h, []int{1, 2, 3}, false), load.Limits{})
+	must(t, err)
+	changes, err := h.run(listInputs(h, []int{3, 1, 2}, false), load.Limits{})
+	must(t, err)
+	for table, c := range changes {
+		if c.New+c.Changed+c.Gone > 0 {
+			t.Errorf("lists in another order: %s has %+v, want no changes", table, c)
+		}
+	}
+	changes, err = h.run(listInputs(h, []int{2, 3, 1}, true), load.Limits{})
+	must(t, err)
+	lists := 0
+	for _, table := range stream.Tables(h.streams) {
+		if !slices.Contains(table.Key, stream.Position) {
+			continue
+		}
+		lists++
+		if len(h.w.Schema.Definitions[table.Name].ItemKeys) == 0 {
+			t.Errorf("schema/%s.sql does not state by which columns its items are matched", table.Name)
+		}
+		want := changes[table.Name].Before / 3
+		if c := changes[table.Name]; c.Changed != want || c.New+c.Gone > 0 {
+			t.Errorf("one changed item in each list: %s has %+v, want %d changed", table.Name, c, want)
+		}
+		h.requireRows("SELECT DISTINCT position, extra->>'number', extra->>'changed' FROM "+table.Name+" ORDER BY ALL", "1 1 <nil>", "2 <nil> true", "3 3 <nil>")
+	}
+	if lists < 19 {
+		t.Errorf("%d tables have lists, want at least 19", lists)
+	}
+}
+
+// TestItemsKeepTheirPositions reads prices of listings in three nights. An item is a pricing tier and an amount.
+func TestItemsKeepTheirPositions(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		nights [3]string // the items of the list
+		want   string    // the stored items in the order of position, and their position if it is another number
+	}{
+		"the amount of a moved price changes":      {[3]string{"a1 b2", "b3 a1", "b3 a1"}, "a1 b3"},
+		"a price is gone":                          {[3]string{"a1 b2 c3", "a1 c3", "c3 a1"}, "a1 3:c3"},
+		"a price comes back":                       {[3]string{"a1 b2 c3", "c3", "c3 b2 a1"}, "a1 b2 c3"},
+		"a new price does not use an old position": {[3]string{"a1 b2", "a1", "c3 a1"}, "a1 3:c3"},
+		"a new price before the others":            {[3]string{"a1 b2", "c3 a1 b2", "a1 b2 c3"}, "a1 b2 c3"},
+		"a price in the place of another":          {[3]string{"a1 b2", "c3 b2", "b2 c3"}, "c3 b2"},
+		"equal prices":                             {[3]string{"a1 a1 b2", "b2 a1 a1", "a1 b2 a1"}, "a1 a1 b2"},
+		"equal tiers with other amounts":           {[3]string{"a1 a2", "a2 a3", "a3 a2"}, "a3 a2"},
+		"the last price is gone and comes back":    {[3]string{"a1 b2", "", "b2 a1"}, "a1 b2"},
+		"prices without a tier":                    {[3]string{"1 2", "2 3", "3 2"}, "3 2"},
+		"a price gets a tier":                      {[3]string{"1 2", "2 a1", "a1 2"}, "a1 2"},
+	}
+	names := slices.Sorted(maps.Keys(cases))
+	h := newFixture(t, "product_listings")
+	for night := range 3 {
+		var listings, prices []string
+		for i, name := range names {
+			listings = append(listings, listing(name, name, i+1, i+1))
+			b := &listBuilder{t: t, rows: map[string][]string{}}
+			for place, it := range strings.Fields(cases[name].nights[night]) {
+				row := map[string]any{"product_listing_id": name, "position": place + 1, "unit_amount": it[len(it)-1:]}
+				if len(it) > 1 {
+					row["pricing_tier"] = it[:1]
+				}
+				b.addRow("prices", row, []string{"product_listing_id", "position"})
+			}
+			for _, row := range b.rows["prices"] {
+				prices = append(prices, strings.Replace(row, `"seq":1`, fmt.Sprintf(`"seq":%d`, i+1), 1))
+			}
+		}
+		_, err := h.run(wholeList(strings.Join(listings, ","), strings.Join(prices, ",")), load.Limits{Rows: 99})
+		must(t, err)
+	}
+	for _, name := range names {
+		var want []string
+		for i, it := range strings.Fields(cases[name].want) {
+			position, text, isOther := strings.Cut(it, ":")
+			if !isOther {
+				position, text = fmt.Sprint(i+1), it
+			}
+			want = append(want, position+" "+text)
+		}
+		h.requireRows("SELECT position, concat(pricing_tier, unit_amount::INTEGER) FROM product_listing_prices WHERE product_listing_id = '"+name+"' ORDER BY position", want...)
+	}
+}
