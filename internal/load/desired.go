@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -151,7 +150,7 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 }
 
 // mergeObjects merges two JSON objects. If both have a member with the same name, the result has the
-// value of preferred. Values keep their exact text, and names are sorted.
+// value of preferred. Names are in the order of RFC 8785. Numbers keep their digits.
 func mergeObjects(fallback, preferred string) (string, error) {
 	members := map[string]string{}
 	for _, object := range []string{fallback, preferred} {
@@ -173,8 +172,10 @@ func mergeObjects(fallback, preferred string) (string, error) {
 		}
 	}
 	var pairs []string
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		pairs = append(pairs, name+":"+members[name])
+	for name, value := range members {
+		pairs = append(pairs, name+":"+value)
 	}
-	return "{" + strings.Join(pairs, ",") + "}", nil
+	object := jsontext.Value("{" + strings.Join(pairs, ",") + "}")
+	err := object.Format(jsontext.ReorderRawObjects(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true))
+	return string(object), err
 }

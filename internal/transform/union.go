@@ -108,7 +108,7 @@ func (v *valueReader) readUnion(t *table, f *field, raw []byte, form form) {
 		v.keepSecond(t, u.raw, f.name, raw)
 		return
 	}
-	sent, clean := v.json.appendJSON(nil, raw, compact)
+	sent, clean := v.json.appendJSON(nil, raw, sorted)
 	if !clean {
 		v.report.countDrift(t, InvalidUTF8, f.name, raw)
 	}

@@ -198,7 +198,7 @@ func (v *valueReader) readDocument(t *table, f *field, raw []byte, form form) {
 		raw = v.report.redactRaw(t, string(v.report.dottedPath(f.name)), raw)
 	}
 	var clean bool
-	if c.data, clean = v.json.appendJSON(c.data, raw, compact); !clean {
+	if c.data, clean = v.json.appendJSON(c.data, raw, sorted); !clean {
 		v.report.countDrift(t, InvalidUTF8, f.name, raw)
 	}
 	c.endText()
