@@ -14,6 +14,7 @@ import (
 
 func TestAsOfAppliesToAllSchemas(t *testing.T) {
 	path := createNightsCatalog(t)
+	opened := map[string]*query.DB{} // by time; the statements only read
 	for name, c := range map[string]struct{ when, sql, want string }{
 		"first night by time":                             {"2026-11-01T02:00:00Z", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", "aold,bgone,dsame"},
 		"second night by date":                            {"2026-11-02", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", `anew "name",bgone,c=c,dother`},
@@ -31,8 +32,11 @@ func TestAsOfAppliesToAllSchemas(t *testing.T) {
 		"macro of the changes of a table":                 {"2026-11-02", "SELECT count(*) AS v FROM product_listings_changes(TIMESTAMPTZ '2026-11-01 12:00:00Z', TIMESTAMPTZ 'infinity')", "3"},
 		"the type of unit_amount":                         {"2026-11-01", "SELECT typeof(unit_amount) AS v FROM product_listing_prices", "DECIMAL(18,6)"},
 	} {
+		if opened[c.when] == nil {
+			opened[c.when] = openAsOf(t, path, c.when)
+		}
 		t.Run(name, func(t *testing.T) {
-			got, err := runQuery(t, openAsOf(t, path, c.when), query.Text(c.sql), nil, query.Markdown, query.Screen{})
+			got, err := runQuery(t, opened[c.when], query.Text(c.sql), nil, query.Markdown, query.Screen{})
 			if want := "| " + c.want + " |\n"; err != nil || !strings.HasSuffix(got, want) {
 				t.Errorf("%s as of %s: got %q, %v, want %q", c.sql, c.when, got, err, want)
 			}

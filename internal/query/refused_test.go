@@ -62,6 +62,7 @@ func TestQueryOnlyReads(t *testing.T) {
 func TestAsOfOnlyReads(t *testing.T) {
 	path, outside := createNightsCatalog(t), t.TempDir()
 	before := fileSums(t, filepath.Dir(path), outside)
+	db := openAsOf(t, path, "2026-11-01")
 	for text, reason := range map[string]string{
 		"COPY (SELECT 1) TO '" + path + "' (USE_TMP_FILE false)": noFiles,
 		"DETACH newest":                            noFiles,
@@ -72,7 +73,7 @@ func TestAsOfOnlyReads(t *testing.T) {
 		"SET enable_external_access = true":        noSetting,
 		"DELETE FROM newest.main.product_listings": noWriting,
 	} {
-		requireRefused(t, openAsOf(t, path, "2026-11-01"), text, reason)
+		requireRefused(t, db, text, reason)
 	}
 	if diff := cmp.Diff(before, fileSums(t, filepath.Dir(path), outside)); diff != "" {
 		t.Errorf("files on disk changed (-before +after):\n%s", diff)
