@@ -24,7 +24,7 @@ import (
 func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
-	m := newWebhookHarness(t, sim.Options{Seed: 1, Token: token})
+	m := newWebhookHarness(t, richWorld(), append(streamsWithEvents(), "product_listings", "tags")...)
 	addBuiltInChecks(t, m.harness)
 	m.cfg.Warehouse.DiscardRaw = true
 	first := m.goodNight().Run.ID
