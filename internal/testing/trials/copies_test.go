@@ -181,7 +181,7 @@ func (h *harness) restoreMixedCopies(copies []string, contentsAt map[time.Time]m
 				return errors.Join(os.MkdirAll(filepath.Join(mixedDir, filepath.Dir(name)), 0o700), os.Link(path, filepath.Join(mixedDir, name)))
 			}))
 		}
-		_, _, err := h.restoreCopy(mixedDir, false)
+		dir, r, err := h.restoreCopy(mixedDir, false)
 		skipDamaged := err != nil
 		if skipDamaged {
 			refusals++
@@ -189,9 +189,9 @@ func (h *harness) restoreMixedCopies(copies []string, contentsAt map[time.Time]m
 				h.t.Errorf("steps %d and %d: got %v, want a SeriesError", earlier, later, err)
 				continue
 			}
+			dir, r, err = h.restoreCopy(mixedDir, true)
+			must(h.t, err)
 		}
-		dir, r, err := h.restoreCopy(mixedDir, skipDamaged)
-		must(h.t, err)
 		got := contents(h.t, filepath.Join(dir, "catalog.duckdb"))
 		want, isNight := contentsAt[r.Last]
 		if !isNight {
