@@ -118,11 +118,17 @@ func (h *restoreHarness) unsharedFile(t *testing.T, pattern string) string {
 	return ""
 }
 
-// TestRestoreOfDamagedBackup loses or damages single objects of a backup. Everything else must be restored,
-// and the files must be named. The rows of all other files must be published.
-func TestRestoreOfDamagedBackup(t *testing.T) {
+// TestRestore restores the same backup with different faults.
+func TestRestore(t *testing.T) {
 	t.Parallel()
 	h := newRestoreHarness(t)
+	t.Run("damaged backup", h.testDamagedBackup)
+	t.Run("unfinished restore", h.testUnfinishedRestore)
+}
+
+// testDamagedBackup loses or damages single objects of a backup. Everything else must be restored,
+// and the files must be named. The rows of all other files must be published.
+func (h *restoreHarness) testDamagedBackup(t *testing.T) {
 	wh, _, err := h.g.openWarehouse()
 	must(t, err)
 	index, err := wh.Series.Index()
@@ -166,11 +172,9 @@ func TestRestoreOfDamagedBackup(t *testing.T) {
 	}
 }
 
-// TestUnfinishedRestore interrupts a restore. Commands must then name the command that finishes the
+// testUnfinishedRestore interrupts a restore. Commands must then name the command that finishes the
 // restore, also after a night was tried. The finished restore must contain everything.
-func TestUnfinishedRestore(t *testing.T) {
-	t.Parallel()
-	h := newRestoreHarness(t)
+func (h *restoreHarness) testUnfinishedRestore(t *testing.T) {
 	gets := 0
 	h.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") {
