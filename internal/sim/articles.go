@@ -207,14 +207,14 @@ func (s *articles) writeExpectedDate(e *enc, a *article) {
 		expected = s.promisedAt(a)
 	}
 	e.when("expected_completion_date", expected)
-	e.optStr("expected_completion_date_title", e.wire("Expected \"go-live\"", "Expected publication"))
+	e.optStr("expected_completion_date_title", e.either("Expected \"go-live\"", "Expected publication"))
 }
 
 // An edit after publishing changes the revision of the brief.
 func (s *articles) writeLinks(e *enc, a *article) {
 	slug := strconv.Itoa(int(a.n))
-	e.str(e.wire("brief_doc_url", "brief_google_doc_url"), "https://docs.example.com/brief/"+slug+"?rev="+strconv.Itoa(a.edits))
-	draft := e.wire("draft_doc_url", "draft_google_doc_url")
+	e.str(e.either("brief_doc_url", "brief_google_doc_url"), "https://docs.example.com/brief/"+slug+"?rev="+strconv.Itoa(a.edits))
+	draft := e.either("draft_doc_url", "draft_google_doc_url")
 	if slices.ContainsFunc(a.history, func(step statusStep) bool { return step.status == statusDraft }) {
 		e.str(draft, "https://docs.example.com/draft/"+slug)
 	} else {
@@ -228,7 +228,7 @@ func (s *articles) writeLiveURL(e *enc, a *article) {
 	if a.isPublished() {
 		story := strconv.Itoa(int(a.n))
 		site := s.outlets.all[s.products.traitsOf(s.lineOf(a).product).outlet].site
-		e.str("live_url", e.wire("https://live.example.com/a/"+story+"?utm=x&y=é", site+"stories/1"+story))
+		e.str("live_url", e.either("https://live.example.com/a/"+story+"?utm=x&y=é", site+"stories/1"+story))
 	} else if a.n%3 > 0 || e.realistic {
 		e.null("live_url")
 	}

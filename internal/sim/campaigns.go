@@ -150,7 +150,7 @@ func (s *campaigns) renderDetail(e *enc, n uint32) {
 
 func (s *campaigns) writeFields(e *enc, c *campaign) {
 	e.str("name", e.campaignName(c.n, c.profile))
-	e.optStr("description", e.wire("Campaign no. "+strconv.Itoa(int(c.n))+" — see \"brief\".\n"+pick(e.words.remarks, e.roll), e.words.objectives))
+	e.optStr("description", e.either("Campaign no. "+strconv.Itoa(int(c.n))+" — see \"brief\".\n"+pick(e.words.remarks, e.roll), e.words.objectives))
 	e.optStr("reference", "CMP-"+strconv.Itoa(1000+int(c.n)))
 	e.id("profile_id", kindProfile, c.profile)
 	if c.n%5 == 0 {

@@ -75,7 +75,7 @@ func writeComment(e *enc, a *article, c *comment, parent uint32) {
 	if c.author%3 == 0 && !e.realistic {
 		e.null("email")
 	} else {
-		e.str("email", e.wire("writer"+strconv.Itoa(c.author), slug(p.first))+"@example.com")
+		e.str("email", e.either("writer"+strconv.Itoa(c.author), slug(p.first))+"@example.com")
 	}
 	e.end()
 	e.times(c.created, c.updated)

@@ -97,7 +97,7 @@ func (s *files) renderFile(e *enc, n uint32) {
 	e.optStr("file_key", "uploads/2026/"+strconv.Itoa(int(n)))
 	e.str("file_url", fileURL(e.seed, n))
 	e.optNum("size", f.size)
-	e.optStr("mime_type", e.wire(pick([]string{"application/pdf", "image/png", "application/x-unknown"}, e.roll), "application/pdf"))
+	e.optStr("mime_type", e.either(pick([]string{"application/pdf", "image/png", "application/x-unknown"}, e.roll), "application/pdf"))
 	e.id("team_id", kindTeam, 0)
 	if f.folder < 0 {
 		e.null("folder_id")
@@ -118,7 +118,7 @@ func (s *files) renderFolder(e *enc, n uint32) {
 	f := &s.folders[n]
 	e.beginRecord(kindFolder, n)
 	number := strconv.Itoa(int(n))
-	e.str("name", e.wire("Folder "+number+pick([]string{"", " / 2026", " “Ω”"}, e.roll)+"."+strconv.Itoa(f.renames), "Briefs "+number))
+	e.str("name", e.either("Folder "+number+pick([]string{"", " / 2026", " “Ω”"}, e.roll)+"."+strconv.Itoa(f.renames), "Briefs "+number))
 	e.id("team_id", kindTeam, 0)
 	e.id("created_by", kindPerson, n%uint32(len(e.words.people)))
 	e.times(f.created, f.updated)

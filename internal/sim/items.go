@@ -50,7 +50,8 @@ func (s *items) newItem(r *rand.Rand, o *order, lineIndex int, at int64) uint32 
 	n := uint32(len(s.all))
 	l := o.lines[lineIndex]
 	commission := l.salePrice().perMille(100) + l.salePrice()/100_000*567 // 10.567 %
-	without := uint64(40)                                                 // one order in so many has no commission
+	// One order in 40, or in 12, has no commission.
+	without := uint64(40)
 	if s.opts.Realistic {
 		commission, without = l.salePrice().perMille(100).cents(), 12
 	}
@@ -179,10 +180,9 @@ func (it *item) writeCosts(e *enc, l line) {
 	if vendorPerMille%16 == 0 {
 		vendorPerMille += 500
 	}
-	switch {
-	case e.realistic:
+	if e.realistic {
 		e.null("internal_cost")
-	default:
+	} else {
 		e.optMoney("internal_cost", l.salePrice().perMille(85))
 	}
 	if it.isResold(e) {

@@ -195,7 +195,7 @@ func (o *order) writeFields(e *enc) {
 	e.when("date_paid", o.paid)
 	e.status("status", o.status)
 	e.optStr("reference_number", "R-"+short)
-	e.optStr("external_reference_number", e.wire("=1+1\" PO ", "PO-")+short)
+	e.optStr("external_reference_number", e.either("=1+1\" PO ", "PO-")+short)
 	if o.paid != 0 { // an unpaid order has no invoice
 		e.optStr("customer_invoice_id", "inv_"+short)
 		e.optStr("customer_invoice_source", "billing")
@@ -206,7 +206,7 @@ func (o *order) writeFields(e *enc) {
 	e.flag("is_guest_order", isGuest)
 	if isGuest {
 		e.str("guest_email", "guest+"+short[:4]+"@example.com")
-		e.optStr(e.wire("guest_payment_customer_id", "guest_stripe_customer_id"), "cus_"+short[:6])
+		e.optStr(e.either("guest_payment_customer_id", "guest_stripe_customer_id"), "cus_"+short[:6])
 	}
 	e.optStr("account_owner_email", "owner@example.com")
 	if shape := pick(e.words.metadata, e.roll); !oneIn(e.roll>>5, 6) {

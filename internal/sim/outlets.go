@@ -116,7 +116,7 @@ func (c *channel) writeListing(e *enc) {
 }
 
 func (o *outlet) writeSite(e *enc) {
-	e.optStr("website_url", o.site+e.wire("?ref=a&b=<c>", ""))
+	e.optStr("website_url", o.site+e.either("?ref=a&b=<c>", ""))
 	e.optStr("logo", "https://cdn.example.com/logos/"+strconv.Itoa(int(o.n))+".png")
 }
 
@@ -188,7 +188,7 @@ func (s *outlets) renderDetail(e *enc, n uint32) {
 	e.beginRecord(kindOutlet, n)
 	e.str("name", o.name)
 	if e.optional("description") {
-		e.str("description", e.wire("About "+o.name+", revision "+strconv.Itoa(o.edits)+".\n<p>Est. 19"+strconv.Itoa(50+int(n%50))+"</p>",
+		e.str("description", e.either("About "+o.name+", revision "+strconv.Itoa(o.edits)+".\n<p>Est. 19"+strconv.Itoa(50+int(n%50))+"</p>",
 			o.name+" has "+strconv.Itoa(5+int(n%50)+o.edits)+" writers."))
 	}
 	o.writeSite(e)
@@ -210,8 +210,12 @@ func (c *channel) writeDetail(e *enc, o *outlet) {
 	e.id("outlet_id", kindOutlet, o.n)
 	e.str("channel_type", c.channelType)
 	e.str("placement_type", c.placement)
-	e.str("channel_handle", "@"+e.wire("outlet"+strconv.Itoa(int(o.n)), slug(o.name)))
-	e.str("channel_url", o.site+strings.ToLower(c.channelType))
+	e.str("channel_handle", "@"+e.either("outlet"+strconv.Itoa(int(o.n)), slug(o.name)))
+	page := strings.ToLower(c.channelType)
+	if c.channelType == "WEBSITE" {
+		page = e.either(page, "")
+	}
+	e.str("channel_url", o.site+page)
 	e.arr("social_links")
 	for i := range c.n % 3 {
 		url := "https://social.example.com/" + strconv.Itoa(int(c.n)) + "/" + strconv.Itoa(int(i))

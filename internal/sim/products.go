@@ -229,7 +229,7 @@ func writeDeliveryDays(e *enc, t traits, changes int) {
 	least := int64(1 + t.roll>>12%10)
 	most := least + 2 + int64(changes%4)
 	if e.realistic {
-		most = t.promisedDays()
+		most = t.promisedDays() + int64(changes%3)
 		least = most / 2
 	}
 	e.optNum("min_delivery_days", least)

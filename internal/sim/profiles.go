@@ -43,7 +43,7 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	e.beginRecord(kindProfile, n)
 	e.str("name", e.words.profileName(n))
 	e.optStr("legal_company_name", e.words.profileName(n)+" Holdings Ltd.")
-	e.optStr("type", e.wire(pick([]string{"company", "person", "nonprofit", "dao"}, e.roll), "company"))
+	e.optStr("type", e.either(pick([]string{"company", "person", "nonprofit", "dao"}, e.roll), "company"))
 	e.optStr("logo", "https://cdn.example.com/profiles/"+strconv.Itoa(int(n))+".svg")
 	form := n % 4 // text, object, null or absent
 	if e.realistic {
@@ -60,10 +60,10 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	case 2:
 		e.null("location")
 	}
-	e.optStr("overview", e.wire("Overview as of "+strconv.FormatInt(p.generatedAt, 10)+"\n\n- point \"one\"\n- point two",
+	e.optStr("overview", e.either("Overview as of "+strconv.FormatInt(p.generatedAt, 10)+"\n\n- point \"one\"\n- point two",
 		"A growing company with customers in twelve countries."))
 	e.optStr("products_and_services", "Consulting; software — worldwide")
-	e.optStr(e.wire("drive_link", "google_drive_link"), "https://drive.example.com/d/"+strconv.Itoa(int(n)))
+	e.optStr(e.either("drive_link", "google_drive_link"), "https://drive.example.com/d/"+strconv.Itoa(int(n)))
 	e.optStr("writing_samples", "https://example.com/blog/1, https://example.com/blog/2")
 	goals := []string{"Brand awareness", "SEO", "Fund-raising", "Hiring"}
 	goals = goals[:e.seed.roll(kindProfile, n, 4)%4]
@@ -72,7 +72,7 @@ func (s *profiles) renderRow(e *enc, n uint32) {
 	} else {
 		writeGoals(e, n, goals)
 	}
-	e.optStr("website_url", "https://client-"+strconv.Itoa(int(n))+".example.com")
+	e.optStr("website_url", e.either("https://client-"+strconv.Itoa(int(n))+".example.com", "https://www."+slug(e.words.profileName(n))+".example/"))
 	e.id("team_id", kindTeam, 0)
 	if e.optional("brand_tone_and_voice_id") {
 		e.id("brand_tone_and_voice_id", kindPerson, 500+n)

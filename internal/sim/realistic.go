@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// This file has the words, offers and prices of a realistic world.
-
+// realisticWords are the texts of a realistic world.
 var realisticWords = vocabulary{
 	team:     "Fairline Media",
 	keywords: "launch, expansion, funding", audience: "Founders and buyers", tone: "Friendly",
@@ -108,7 +107,7 @@ var realisticWords = vocabulary{
 	},
 }
 
-// Further indexes of articleStatuses. Those of articles.go that have another meaning in a realistic world are repeated.
+// Indexes of articleStatuses in a realistic world. The others are in articles.go.
 const (
 	statusDraftUpdate = iota + statusApproved
 	statusPublishing
@@ -192,7 +191,7 @@ func (s *outlets) newRealisticOutlet(n uint32) outlet {
 	for i := range pick([]int{1, 1, 1, 2, 2, 3}, measures>>40) {
 		c := channel{
 			n: n*maxChannels + uint32(i), channelType: "WEBSITE", placement: "FULL_FEATURE", authority: authority,
-			ranking: min(95, authority-5+int64(measures>>24%15)), doFollow: doFollow, disclaimer: int(h >> 24 % uint64(len(s.words.disclaimers))),
+			ranking: min(95, authority-5+int64(measures>>24%15)), doFollow: doFollow && i == 0, disclaimer: int(h >> 24 % uint64(len(s.words.disclaimers))),
 		}
 		if i > 0 {
 			c.channelType, c.placement = others[(int(first)+i-1)%len(others)], "MENTION"
@@ -222,7 +221,7 @@ func (s *products) realisticTraits(roll uint64, outlet uint32, round int) traits
 // promisedDays returns the longest delivery time.
 func (t traits) promisedDays() int64 { return t.offer.days + int64(t.roll>>12%7) }
 
-// A price depends on the authority of the outlet and on the offer. It changes by up to an eighth.
+// The price depends on the authority of the outlet and on the offer. Changes keep it within an eighth of the first price.
 func (s *products) realisticPrice(n uint32) micros {
 	t := s.traitsOf(n)
 	price := s.outlets.all[t.outlet].rate.perMille(t.offer.perMille).perMille(900 + int64(t.roll>>20%200))

@@ -189,12 +189,12 @@ func (e *enc) money(key string, m micros) {
 
 func (e *enc) status(key, status string) { e.str(key, cmp.Or(e.words.statuses[status], status)) }
 
-// wire writes the name of a field: that of the spec, or in a realistic world the one that the service uses.
-func (e *enc) wire(spec, used string) string {
+// either returns the second text in a realistic world, and otherwise the first.
+func (e *enc) either(strange, realistic string) string {
 	if e.realistic {
-		return used
+		return realistic
 	}
-	return spec
+	return strange
 }
 
 // optional makes one optional field in sixteen of the current record null, and leaves out one in sixteen. For

@@ -11,7 +11,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// wantShapes returns, by route and field, the shapes that must occur in the world of the demo. In a
+// wantShapes returns, by route and field, the shapes that must occur in the default world. In a
 // field path, "[]" means the items of a list. A quoted shape is the value of a string.
 func wantShapes() map[string]map[string][]string {
 	return map[string]map[string][]string{
