@@ -113,7 +113,7 @@ func (s *products) outletProductView(outlet uint32) view {
 			numbers = append(numbers, uint32(n))
 		}
 	}
-	return view{numbers: numbers, reversed: true, render: s.renderDetail}
+	return view{numbers: numbers, reversed: true, render: func(e *enc, n uint32) { s.renderProduct(e, n, !e.realistic) }}
 }
 
 func (s *products) renderListing(e *enc, n uint32) {
@@ -184,12 +184,18 @@ func (s *products) updateToday(n uint32) {
 func (s *products) isWithdrawn(n uint32) bool { return s.all[n].isWithdrawn }
 
 // renderDetail writes the response of GET /products/{product_id}, also for withdrawn products.
-func (s *products) renderDetail(e *enc, n uint32) {
+func (s *products) renderDetail(e *enc, n uint32) { s.renderProduct(e, n, true) }
+
+// renderProduct writes a product. The rows of GET /outlets/{id}/products, which the spec does not show, have no lists in a
+// realistic world.
+func (s *products) renderProduct(e *enc, n uint32, hasLists bool) {
 	t := s.traitsOf(n)
 	e.beginRecord(kindProduct, n)
 	s.writeHead(e, n, t)
 	e.flag("active", !s.isWithdrawn(n))
-	s.writeExampleLinks(e, n, t)
+	if hasLists {
+		s.writeExampleLinks(e, n, t)
+	}
 	e.optStr("image", "https://cdn.example.com/products/"+strconv.Itoa(int(n))+".webp")
 	e.optStr("logo", "https://cdn.example.com/logos/"+strconv.Itoa(int(t.outlet))+".png")
 	e.optStr("example_screenshot", "https://cdn.example.com/shots/"+strconv.Itoa(int(n))+".png")
@@ -200,7 +206,9 @@ func (s *products) renderDetail(e *enc, n uint32) {
 	} else if oneIn(t.roll, 2) {
 		e.null("deleted_at")
 	}
-	s.writePrices(e, n, t)
+	if hasLists {
+		s.writePrices(e, n, t)
+	}
 	e.endRecord()
 }
 
