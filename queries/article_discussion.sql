@@ -5,10 +5,7 @@
 -- param: since DATE NULL -- only articles that began on or after this date
 -- param: until DATE NULL -- only articles that began before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
--- param: revision VARCHAR revision_requested -- status prefixes that mean that a revision was requested, separated by commas
 -- param: open_only BOOLEAN false -- only articles that are neither published nor ended
--- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
--- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 WITH comment_counts AS (
     SELECT
         article_id,
@@ -22,7 +19,8 @@ WITH comment_counts AS (
 revision_counts AS (
     SELECT article_id, count(*) AS revision_rounds
     FROM article_statuses
-    WHERE list_contains(string_split($revision, ','), prefix)
+    JOIN meta.statuses USING (prefix)
+    WHERE is_revision
     GROUP BY article_id
 )
 SELECT
@@ -38,8 +36,7 @@ SELECT
 FROM mart.article_progress AS p
 LEFT JOIN comment_counts AS c USING (article_id)
 LEFT JOIN revision_counts AS r USING (article_id)
-WHERE (NOT $open_only
-    OR (p.live_url IS NULL AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE))
+WHERE (NOT $open_only OR p.state = 'open')
   AND ($since IS NULL OR p.started_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
   AND ($until IS NULL OR p.started_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 ORDER BY revision_rounds DESC, comments + replies DESC, article_id

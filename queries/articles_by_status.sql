@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Articles by current status
 -- grain: one row per current status (by its stable prefix)
--- about: Articles by their status at the snapshot, and the time since they entered this status, in days of 24 hours. The median is a duration that occurred. If the history of an article has no time for the status, the article is counted, but left out of the durations. An article begins when it is created, or when it enters its first status if the creation time is unknown. Deleted articles are left out.
+-- about: Articles by their status at the snapshot, and the time since they entered this status, in days of 24 hours. The median is a duration that occurred. waits_for is who has to act next, and is empty if nobody has to, or if the configuration does not say. If the history of an article has no time for the status, the article is counted, but left out of the durations. An article begins when it is created, or when it enters its first status if the creation time is unknown. Deleted articles are left out.
 -- param: since DATE NULL -- only articles that began on or after this date
 -- param: until DATE NULL -- only articles that began before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
@@ -9,6 +9,7 @@ WITH current_stays AS (
     SELECT
         status_prefix,
         status_name,
+        waits_for,
         status_since,
         epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(status_since) AS stay_micros
     FROM mart.article_progress
@@ -19,6 +20,7 @@ SELECT
     status_prefix,
     CASE WHEN status_prefix IS NULL THEN '(not stated)'
         ELSE arg_max(status_name, (coalesce(status_since, TIMESTAMPTZ '-infinity'), status_name)) END AS status_name,
+    max(waits_for)                                                    AS waits_for,
     count(*)                                                          AS articles,
     CAST(quantile_disc(stay_micros, 0.5) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_in_status,
     CAST(max(stay_micros) / 86400e6 AS DECIMAL(18, 2))                AS oldest_days

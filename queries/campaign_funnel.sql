@@ -5,23 +5,15 @@
 -- param: since DATE NULL -- only campaigns created on or after this date
 -- param: until DATE NULL -- only campaigns created before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
--- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
--- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 WITH article_counts AS (
     SELECT
         campaign_id,
-        count(*)                                           AS articles,
-        count(brief_doc_url)                               AS with_brief,
-        count(draft_doc_url)                               AS with_draft,
-        count(*) FILTER (is_published)                     AS published,
-        count(*) FILTER (is_ended AND NOT is_published)    AS ended
-    FROM (
-        SELECT
-            *,
-            live_url IS NOT NULL OR list_contains(string_split($published, ','), status_prefix) IS TRUE AS is_published,
-            list_contains(string_split($ended, ','), status_prefix) IS TRUE                             AS is_ended
-        FROM mart.article_progress
-    )
+        count(*)                               AS articles,
+        count(brief_doc_url)                   AS with_brief,
+        count(draft_doc_url)                   AS with_draft,
+        count(*) FILTER (state = 'published')  AS published,
+        count(*) FILTER (state = 'ended')      AS ended
+    FROM mart.article_progress
     GROUP BY campaign_id
 ),
 item_counts AS (

@@ -6,24 +6,14 @@
 -- param: profile VARCHAR NULL -- only campaigns of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
 -- param: over VARCHAR completed,cancelled,canceled,archived -- campaign statuses that mean finished, in upper or lower case, separated by commas
--- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
--- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 -- param: top COUNT NULL -- maximum number of rows
-WITH publications AS (
-    SELECT article_id, min(began_at) AS published_at
-    FROM mart.article_stays
-    WHERE list_contains(string_split($published, ','), status_prefix)
-    GROUP BY article_id
-),
 -- The pace is the median time from start to publication, of the articles that were published in the
 -- last $days days. Without such articles it is 0.
-pace AS (
-    SELECT quantile_disc(epoch_us(publications.published_at) - epoch_us(p.started_at), 0.5) AS pace_micros
-    FROM publications
-    JOIN mart.article_progress AS p USING (article_id)
+WITH pace AS (
+    SELECT quantile_disc(epoch_us(p.published_at) - epoch_us(p.started_at), 0.5) AS pace_micros
+    FROM mart.article_progress AS p
     CROSS JOIN mart.snapshot AS s
-    WHERE publications.published_at >= p.started_at
-      AND publications.published_at > s.snapshot_at - to_hours(24 * $days) AND publications.published_at <= s.snapshot_at
+    WHERE p.published_at >= p.started_at AND p.published_at > s.snapshot_at - to_hours(24 * $days) AND p.published_at <= s.snapshot_at
 ),
 clock AS (
     SELECT snapshot_at AS now, coalesce(pace_micros, 0) AS pace_micros, snapshot_at + to_microseconds(coalesce(pace_micros, 0)) AS not_begun_forecast_at
@@ -35,9 +25,8 @@ clock AS (
 article_forecasts AS (
     SELECT
         p.campaign_id,
-        p.live_url IS NULL
-            AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
-        greatest(c.now, p.started_at + to_microseconds(c.pace_micros))                                         AS forecast_at,
+        p.state = 'open' AS is_open,
+        greatest(c.now, p.started_at + to_microseconds(c.pace_micros)) AS forecast_at,
         s.promised_at,
         CASE WHEN NOT s.is_refunded
             AND row_number() OVER (PARTITION BY p.campaign_id, s.order_item_id ORDER BY p.article_id) = 1 THEN s.sale_price END AS sale_price

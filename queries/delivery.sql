@@ -7,8 +7,6 @@
 -- param: since DATE NULL -- the period begins on this date
 -- param: until DATE NULL -- the period ends before this date; NULL means at the snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
--- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
--- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 -- param: top COUNT NULL -- maximum number of rows
 WITH period AS (
     SELECT
@@ -18,12 +16,6 @@ WITH period AS (
         coalesce(CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR),
             last_at - to_hours(24 * $days) + INTERVAL 1 MICROSECOND) AS first_at
     FROM mart.snapshot
-),
-publications AS (
-    SELECT article_id, min(began_at) AS published_at
-    FROM mart.article_stays
-    WHERE list_contains(string_split($published, ','), status_prefix)
-    GROUP BY article_id
 ),
 listing_channel_types AS (
     SELECT id, arg_max(channel_type, valid_from) AS channel_type FROM history.product_listings GROUP BY id
@@ -36,15 +28,13 @@ deliveries AS (
         CASE $by WHEN 'outlet' THEN p.outlet_id WHEN 'writer' THEN p.writer_id WHEN 'profile' THEN p.profile_id ELSE coalesce(t.channel_type, f.channel_type) END AS group_id,
         CASE $by WHEN 'outlet' THEN p.outlet_name WHEN 'writer' THEN p.writer_name WHEN 'profile' THEN p.profile_name ELSE coalesce(t.channel_type, f.channel_type) END AS group_name,
         p.started_at,
-        p.live_url IS NULL
-            AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
-        publications.published_at BETWEEN period.first_at AND period.last_at AS is_published_in_period,
-        epoch_us(publications.published_at) - epoch_us(s.paid_at)            AS delivery_micros,
+        p.state = 'open' AS is_open,
+        p.published_at BETWEEN period.first_at AND period.last_at AS is_published_in_period,
+        epoch_us(p.published_at) - epoch_us(s.paid_at)            AS delivery_micros,
         epoch_us(s.promised_at) - epoch_us(s.paid_at)                        AS promised_micros,
-        epoch_us(publications.published_at) - epoch_us(s.promised_at)        AS late_micros,
+        epoch_us(p.published_at) - epoch_us(s.promised_at)        AS late_micros,
         s.promised_at < period.snapshot_at AND NOT s.is_refunded             AS is_past_promise
     FROM mart.article_progress AS p
-    LEFT JOIN publications USING (article_id)
     LEFT JOIN mart.sold_items AS s ON s.order_item_id = p.order_item_id
     LEFT JOIN listing_channel_types AS t ON t.id = s.product_id
     LEFT JOIN include_channel_types AS f ON f.article_id = p.article_id

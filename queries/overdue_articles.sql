@@ -5,13 +5,10 @@
 -- param: since DATE NULL -- only articles expected on or after this date
 -- param: until DATE NULL -- only articles expected before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
--- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
--- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 WITH open_articles AS (
     SELECT *, epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(expected_at) AS overdue_micros
     FROM mart.article_progress
-    WHERE live_url IS NULL
-      AND list_contains(string_split($published || ',' || $ended, ','), status_prefix) IS NOT TRUE
+    WHERE state = 'open'
       AND ($since IS NULL OR expected_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
       AND ($until IS NULL OR expected_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 )

@@ -5,22 +5,15 @@
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- only the month of this date and later months
 -- param: until DATE NULL -- only months before the month of this date
--- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
-WITH publications AS (
-    SELECT article_id, min(began_at) AS published_at
-    FROM mart.article_stays
-    WHERE list_contains(string_split($published, ','), status_prefix)
-    GROUP BY article_id
-),
-publication_times AS (
+WITH publication_times AS (
     SELECT
         CAST(date_trunc('month', published_at AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,
         order_paid_at IS NULL        AS has_no_payment_time,
         published_at < order_paid_at AS is_before_payment,
         CASE WHEN published_at >= order_paid_at THEN epoch_us(published_at) - epoch_us(order_paid_at) END AS micros_to_publication,
         CASE WHEN published_at >= order_paid_at THEN epoch_us(started_at) - epoch_us(order_paid_at) END   AS micros_to_start
-    FROM publications
-    JOIN mart.article_progress USING (article_id)
+    FROM mart.article_progress
+    WHERE published_at IS NOT NULL
 ),
 months AS (
     SELECT

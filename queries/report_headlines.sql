@@ -3,8 +3,6 @@
 -- grain: one row per figure, and per pricing tier and currency for the median prices
 -- about: Numbers at the top of the report; with --as-of, for an earlier snapshot. Deleted articles are left out. The numbers equal the results of other queries: the listings and outlets in "headline", the payables in "payables_ageing", the overdue articles in "overdue_articles", and the margin in "margins". Days have 24 hours. Sums have no currency: they are valid only if all amounts are in the same currency. The column "reads" contains the tables that a figure needs; if one of them was not read, the figure is not valid. With "since", change_percent is the median change since that snapshot, for prices of the same listing, tier and currency. The column "compared" counts these listings.
 -- param: prices COUNT? 3 -- number of pairs of tier and currency with a median price; pairs with the most prices come first
--- param: published VARCHAR published,live -- status prefixes of an article that is published, separated by commas
--- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes of an article that ended unpublished
 -- param: since TIMESTAMPTZ NULL -- time of an earlier snapshot, with whose prices the current ones are compared
 WITH clock AS (
     SELECT snapshot_at AS now FROM mart.snapshot
@@ -37,22 +35,6 @@ changes AS (
       AND e.currency IS NOT DISTINCT FROM p.currency
     GROUP BY ALL
 ),
-articles AS (
-    SELECT article_id, live_url, status_prefix, expected_at FROM mart.article_progress
-),
-open_articles AS (
-    SELECT expected_at
-    FROM articles
-    WHERE live_url IS NULL
-      AND list_contains(string_split($published || ',' || $ended, ','), status_prefix) IS NOT TRUE
-),
-publications AS (
-    SELECT s.article_id, min(s.began_at) AS published_at
-    FROM mart.article_stays AS s
-    JOIN articles AS a ON a.article_id = s.article_id
-    WHERE list_contains(string_split($published, ','), s.status_prefix)
-    GROUP BY s.article_id
-),
 figures AS (
     SELECT 1 AS position, 'Product listings' AS figure, NULL AS unit, count(*) AS value, 'product_listings' AS reads, NULL AS compared, NULL AS change FROM product_listings
     UNION ALL
@@ -75,12 +57,12 @@ figures AS (
     SELECT 7, 'Owed to publishers', 'amount', coalesce(sum(amount), 0), 'order_items', NULL, NULL
     FROM mart.payables WHERE kind = 'publisher' AND NOT is_settled
     UNION ALL
-    SELECT 8, 'Articles in progress', NULL, count(*), 'campaign_articles', NULL, NULL FROM open_articles
+    SELECT 8, 'Articles in progress', NULL, count(*), 'campaign_articles', NULL, NULL FROM mart.article_progress WHERE state = 'open'
     UNION ALL
-    SELECT 9, 'Articles overdue', NULL, count(*), 'campaign_articles', NULL, NULL FROM open_articles, clock WHERE expected_at < now
+    SELECT 9, 'Articles overdue', NULL, count(*), 'campaign_articles', NULL, NULL FROM mart.article_progress, clock WHERE state = 'open' AND expected_at < now
     UNION ALL
     SELECT 10, 'Articles published, 7 days', NULL, count(*), 'article_statuses', NULL, NULL
-    FROM publications, clock WHERE published_at > now - INTERVAL 168 HOURS AND published_at <= now
+    FROM mart.article_progress, clock WHERE published_at > now - INTERVAL 168 HOURS AND published_at <= now
 )
 SELECT
     figure,

@@ -6,8 +6,6 @@
 -- param: since DATE NULL -- only the week of this date and later weeks
 -- param: until DATE NULL -- only weeks before the week of this date; NULL means up to the snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which weeks begin, such as America/New_York
--- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
--- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
 WITH period AS (
     SELECT
         snapshot_at,
@@ -24,24 +22,14 @@ calendar AS (
         ends_at <= snapshot_at                                                 AS is_complete
     FROM period
 ),
-article_ends AS (
-    SELECT
-        article_id,
-        min(began_at) FILTER (list_contains(string_split($published, ','), status_prefix)) AS published_at,
-        min(began_at) FILTER (list_contains(string_split($ended, ','), status_prefix))     AS ended_at
-    FROM mart.article_stays
-    GROUP BY article_id
-),
 article_dates AS (
     SELECT
-        p.started_at,
-        e.published_at,
-        CASE WHEN e.published_at IS NULL THEN e.ended_at END AS ended_at,
-        coalesce(e.published_at, e.ended_at)                 AS done_at,
-        done_at IS NULL AND (p.live_url IS NOT NULL
-            OR list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS TRUE) AS is_done_at_unknown_time
-    FROM mart.article_progress AS p
-    LEFT JOIN article_ends AS e USING (article_id)
+        started_at,
+        published_at,
+        ended_at,
+        coalesce(published_at, ended_at)      AS done_at,
+        done_at IS NULL AND state <> 'open' AS is_done_at_unknown_time
+    FROM mart.article_progress
 ),
 article_counts AS (
     SELECT

@@ -6,9 +6,6 @@
 -- param: since DATE NULL -- the period begins on this date
 -- param: until DATE NULL -- the period ends before this date; NULL means at the snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
--- param: published VARCHAR published,live -- status prefixes that mean published, separated by commas
--- param: ended VARCHAR cancelled,canceled,rejected,archived -- status prefixes that mean ended without being published
--- param: revision VARCHAR revision_requested -- status prefixes that mean that a revision was requested, separated by commas
 WITH period AS (
     SELECT
         snapshot_at,
@@ -18,22 +15,14 @@ WITH period AS (
             last_at - to_hours(24 * $days) + INTERVAL 1 MICROSECOND) AS first_at
     FROM mart.snapshot
 ),
-publications AS (
-    SELECT article_id, min(began_at) AS published_at
-    FROM mart.article_stays
-    WHERE list_contains(string_split($published, ','), status_prefix)
-    GROUP BY article_id
-),
 article_loads AS (
     SELECT
         p.*,
-        p.live_url IS NULL
-            AND list_contains(string_split($published || ',' || $ended, ','), p.status_prefix) IS NOT TRUE AS is_open,
-        publications.published_at BETWEEN period.first_at AND period.last_at AS is_published_in_period,
-        epoch_us(publications.published_at) - epoch_us(p.started_at)         AS publish_micros,
+        p.state = 'open' AS is_open,
+        p.published_at BETWEEN period.first_at AND period.last_at AS is_published_in_period,
+        epoch_us(p.published_at) - epoch_us(p.started_at)         AS publish_micros,
         period.snapshot_at
     FROM mart.article_progress AS p
-    LEFT JOIN publications USING (article_id)
     CROSS JOIN period
 )
 SELECT
@@ -42,7 +31,7 @@ SELECT
         ELSE arg_max(writer_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), writer_name)) END AS writer_name,
     count(*)                                                AS articles,
     count(*) FILTER (is_open)                               AS open_articles,
-    count(*) FILTER (is_open AND list_contains(string_split($revision, ','), status_prefix)) AS in_revision,
+    count(*) FILTER (is_open AND status_prefix IN (SELECT prefix FROM meta.statuses WHERE is_revision)) AS in_revision,
     count(*) FILTER (is_open AND expected_at < snapshot_at) AS overdue,
     count(*) FILTER (is_published_in_period)                AS published_recently,
     CAST(quantile_disc(publish_micros, 0.5) FILTER (is_published_in_period AND publish_micros >= 0) / 86400e6 AS DECIMAL(18, 2)) AS p50_days_to_publish

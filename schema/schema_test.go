@@ -112,7 +112,7 @@ func TestRecordTablesEndWithExtra(t *testing.T) {
 }
 
 func TestMetaHasExpectedTables(t *testing.T) {
-	want := []string{"checks", "deletions", "details", "drift", "rejects", "requests", "runs", "streams", "tables", "webhook_events"}
+	want := []string{"checks", "deletions", "details", "drift", "rejects", "requests", "runs", "statuses", "streams", "tables", "webhook_events"}
 	got := slices.Sorted(maps.Keys(definitions(t, "meta/*.sql")))
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("tables of meta (-want +got):\n%s", diff)

@@ -103,7 +103,11 @@ func RefuseFaults(existing []query.Query, rules map[string]Rule, refuse func(pat
 		for _, param := range slices.Sorted(maps.Keys(rules[name].Params)) {
 			path, value := name+".params."+param, rules[name].Params[param]
 			if !slices.Contains(params, param) {
-				refuse(path, nil, "is not a parameter of "+name+": "+suggest(params, param))
+				advice := suggest(params, param)
+				if key := query.ReplacingKey(param); key != "" {
+					advice = "set " + key + " instead"
+				}
+				refuse(path, nil, "is not a parameter of "+name+": "+advice)
 				continue
 			}
 			p, _ := existing[i].Param(param)

@@ -268,7 +268,7 @@ INSERT INTO articles (id, live_url, status_prefix, valid_from) SELECT 'a' || n, 
 		{"no longer hashed", "sha256(x)", "x", nil, nil},
 		{"no longer dropped", "CAST(NULL AS VARCHAR)", "x", nil, nil},
 		{"dropped without a privacy rule", "x", "CAST(NULL AS VARCHAR)", nil, []string{"column_emptied", "live_without_published", "nulls_rose", "statuses_backwards"}},
-		{"replaced without a privacy rule", "x", "'other'", nil, []string{"attributes_rewritten", "column_emptied", "currency_changed", "live_without_published", "references_lost", "statuses_backwards", "statuses_renamed"}},
+		{"replaced without a privacy rule", "x", "'other'", nil, []string{"attributes_rewritten", "column_emptied", "currency_changed", "live_without_published", "references_lost", "statuses_backwards", "statuses_renamed", "statuses_unknown"}},
 	} {
 		macros := fmt.Sprintf("CREATE TEMP MACRO was(x) AS %s;\nCREATE TEMP MACRO is_now(x) AS %s;\n", c.was, c.now)
 		db := open(t, empty, twoNights+gradeAllExact()+macros+rows, query.Before{Hidden: c.private}, time.Minute)
@@ -361,7 +361,7 @@ func TestInvalidRules(t *testing.T) {
 	var got []string
 	rules := map[string]checks.Rule{
 		"price_median_mooved": {}, "prices_scaled": {Params: map[string]string{"share": "much", "snapshot": "x", "high": "2"}},
-		"host_listed_twice": {Params: map[string]string{"a": "1"}},
+		"host_listed_twice": {Params: map[string]string{"a": "1"}}, "statuses_backwards": {Params: map[string]string{"published": "live"}},
 	}
 	checks.RefuseFaults(all.List(), rules, func(path string, value any, message string) {
 		got = append(got, fmt.Sprintf("%s: %v %s", path, value, message))
@@ -371,6 +371,7 @@ func TestInvalidRules(t *testing.T) {
 		`price_median_mooved: <nil> is not a check: did you mean price_median_moved?`,
 		`prices_scaled.params.share: much is not valid: parameter "share": "much" is not a number such as 12.50`,
 		`prices_scaled.params.snapshot: <nil> is not a parameter of prices_scaled: use one of share, low, high, min_prices, share_small, min_small`,
+		`statuses_backwards.params.published: <nil> is not a parameter of statuses_backwards: set statuses.published instead`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)

@@ -27,10 +27,14 @@ func (f *Flags) LoadConfig(lookupEnv func(string) (string, bool), sections ...st
 
 // WarehouseConfig returns the options of [warehouse.New] for a program of the given version.
 func WarehouseConfig(c config.Config, version string) warehouse.Config {
+	var statuses []warehouse.Status
+	for _, s := range c.Statuses.List() {
+		statuses = append(statuses, warehouse.Status(s))
+	}
 	return warehouse.Config{Dir: c.Warehouse.Dir, KeepVersions: c.Warehouse.KeepVersions,
 		MemoryLimit: c.Warehouse.MemoryLimit, Threads: c.Warehouse.Threads, Program: version,
 		PublishedMode: c.Warehouse.Mode(), DiscardRaw: c.Privacy.Raw == config.RawDiscard,
-		Tables: stream.Tables(stream.AllWithEvents())}
+		Tables: stream.Tables(stream.AllWithEvents()), Statuses: statuses}
 }
 
 // BucketConfig returns the options of object storage. It reads the key files.

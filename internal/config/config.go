@@ -31,6 +31,7 @@ type Config struct {
 	Privacy   Privacy   `yaml:"privacy"`
 	Lake      Lake      `yaml:"lake"`
 	Queries   Queries   `yaml:"queries"`
+	Statuses  Statuses  `yaml:"statuses"`
 	S3        S3        `yaml:"s3"`
 	Backup    string    `yaml:"backup"` // see [ParseBucket]; empty means no backup
 	// Warnings are messages about files with secrets that other users can read or change. [Load] sets
@@ -235,5 +236,15 @@ func Default() Config {
 		Privacy: Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: "keep"},
 		Lake:    Lake{Namespace: "placements", Name: "placementsync", KeepNights: 30},
 		Watch:   []Watch{},
+		Statuses: Statuses{
+			Published: []string{"published", "live"},
+			Ended:     []string{"cancelled", "canceled", "archived"},
+			Revision:  []string{"request-revision", "brief-update-requested", "draft-update-requested", "revision_requested"},
+			WaitsForPartner: []string{"action-required", "needs-info", "request-revision", "brief-update-requested", "draft-update-requested",
+				"rejected"},
+			WaitsForApproval:  []string{"brief-ready-for-review", "draft-ready-for-review"},
+			WaitsForWriter:    []string{"pending-content-brief"},
+			WaitsForPublisher: []string{"pending-publishing"},
+		},
 	}
 }

@@ -176,6 +176,12 @@ func TestFullFileIsDecoded(t *testing.T) {
 		Lake: config.Lake{Catalog: "sqlite:testdata/good/tables.db", Warehouse: "s3://bucket/lake", Namespace: "nights", Name: "prod", KeepNights: 7,
 			PostgresPasswordFile: "testdata/good/secrets/postgres", REST: config.LakeREST{URI: "https://catalog.example.com", Warehouse: "main",
 				TokenFile: "testdata/good/secrets/rest", OAuthURI: "https://login.example.com", Scope: "catalog", SigningName: "glue", SigningRegion: "eu-central-1"}},
+		Statuses: config.Statuses{
+			Published: []string{"published", "live"}, Ended: []string{"rejected", "Done"}, Revision: []string{},
+			WaitsForPartner:  []string{"action-required", "needs-info", "request-revision", "brief-update-requested", "draft-update-requested"},
+			WaitsForApproval: []string{"brief-ready-for-review", "draft-ready-for-review"}, WaitsForWriter: []string{},
+			WaitsForPublisher: []string{"pending-publishing"},
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("full.yaml (-want +got):\n%s", diff)

@@ -108,6 +108,7 @@ func (v *validator) checkConfig(c Config) {
 	v.checkWatches(c.Watch, v.checkChannels(c.Notify.Channels))
 	v.checkPrivacy(c.Privacy, c.API.PriceUnit)
 	v.checkLake(c.Lake)
+	v.checkStatuses(c.Statuses)
 	v.checkS3(c.S3)
 	v.checkBucket("backup", c.Backup)
 }

@@ -76,7 +76,7 @@ func rolesOf(columns []query.Column) []columnRole {
 		}
 		// Enumerations and amounts are recognized by the names of their columns. A sum of
 		// medians, limits or unit prices would have no meaning.
-		r.isEnum = r.Type == "VARCHAR" && hasWord(r.Name, "status", "type", "kind", "tier", "side", "trait", "includes", "included")
+		r.isEnum = r.Type == "VARCHAR" && hasWord(r.Name, "status", "type", "kind", "tier", "side", "trait", "includes", "included", "waits")
 		r.isAmount = strings.HasPrefix(r.Type, "DECIMAL") && !hasWord(r.Name, "percent", "days", "hours", "minutes", "week", "items")
 		r.summed = r.isAmount && !hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest", "p25", "p50", "p75", "p90",
 			"last", "per", "from", "below", "left", "spent", "now", "old", "new", "change", "gap", "value")

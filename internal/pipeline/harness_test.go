@@ -69,7 +69,8 @@ func newHarness(t *testing.T, world sim.Options, names ...string) *harness {
 	}
 	h.cfg = pipeline.Config{
 		NewWarehouse: true,
-		Warehouse:    warehouse.Config{Dir: filepath.Join(t.TempDir(), "w"), KeepVersions: 5, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: stream.Tables(streams)},
+		Warehouse: warehouse.Config{Dir: filepath.Join(t.TempDir(), "w"), KeepVersions: 5, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: stream.Tables(streams),
+			Statuses: []warehouse.Status{{Prefix: "published", State: "published"}, {Prefix: "rejected", State: "open", WaitsFor: "partner", IsRevision: true}}},
 		Fetch: fetch.Config{BaseURL: server.URL, PageSize: 7, Token: func(context.Context) (string, error) { return token, nil },
 			Retry: fetch.Retry{MaxRetries: 1, Base: time.Millisecond, Max: time.Millisecond}},
 		Streams: streams, Details: pipeline.AllDetails, LiveDays: 45, Recheck: 7, Limits: load.Limits{Share: 0.2, Rows: 50},

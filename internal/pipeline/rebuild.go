@@ -142,6 +142,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	err = inOrder(
 		func() error { return b.applySeries(ctx) },
 		func() error { return b.restoreMeta(ctx) },
+		func() error { return d.WriteStatuses(ctx) },
 		func() error { return b.fixComputedHistory(ctx) },
 		func() error { return b.checkLoss(ctx) },
 		func() error { return b.completeLedgerLine(ctx) },

@@ -95,6 +95,7 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 				wasLocked = wasLocked || isLocked
 				return nil
 			}
+			c.cfg.Warehouse.Statuses = []warehouse.Status{{Prefix: "rejected", State: "ended"}}
 			newestFile := mustValue(os.Stat(c.seriesFile("2026-11-04")))
 			r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
 			must(t, err)
@@ -123,11 +124,14 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 			if run := runs[len(runs)-1]; run.Kind != ledger.Rebuild || run.Outcome != ledger.Complete || run.ExitCode != 0 || !run.SnapshotAt.Equal(last) || !run.StartedAt.Equal(c.at) {
 				t.Errorf("the ledger has %+v, want a complete rebuild of the last snapshot", run)
 			}
+			c.requireLines("SELECT * FROM meta.statuses", "rejected ended NULL false")
 			if v := c.verify(); v.Result() != integrity.Whole && name == "all files" {
 				t.Errorf("after the rebuild verify reports %+v, want no damage", v.Damage)
 			}
+			c.cfg.Warehouse.Statuses = append(c.cfg.Warehouse.Statuses, warehouse.Status{Prefix: "rejected-late", State: "open", WaitsFor: "partner", IsRevision: true})
 			c.requireComplete(c.night())
 			c.requireIDs("product_listings", "/products/listings")
+			c.requireLines("SELECT * FROM meta.statuses ORDER BY prefix", "rejected ended NULL false", "rejected-late open partner true")
 		})
 	}
 }

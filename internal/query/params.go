@@ -22,7 +22,9 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 			continue
 		}
 		problem := fmt.Sprintf("%sunknown parameter %q", q.errPrefix(), name)
-		if len(params) == 0 {
+		if key := ReplacingKey(name); key != "" && !q.IsUserDefined() {
+			problem += "; set " + key + " in the configuration instead"
+		} else if len(params) == 0 {
 			problem += "; the query has none"
 		}
 		return nil, &UsageError{Problem: problem, Params: params}
@@ -48,6 +50,15 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 		args = append(args, sql.Named(p.Name, arg))
 	}
 	return args, nil
+}
+
+// ReplacingKey returns the key of the configuration that replaced a parameter of built-in queries and
+// checks, or "".
+func ReplacingKey(param string) string {
+	if slices.Contains([]string{"published", "ended", "revision"}, param) {
+		return "statuses." + param
+	}
+	return ""
 }
 
 func (p Param) valueOrDefault(values map[string]string) (string, error) {

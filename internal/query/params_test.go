@@ -60,6 +60,7 @@ func TestWrongParametersAreUsageErrors(t *testing.T) {
 		want   string
 	}{
 		"unknown parameter":             {typedQuery(), map[string]string{"txt": "x"}, `query "typed": unknown parameter "txt"; parameter`},
+		"a parameter that is now a key": {typedQuery(), map[string]string{"ended": "rejected"}, `unknown parameter "ended"; set statuses.ended in the configuration instead`},
 		"not a number":                  {typedQuery(), map[string]string{"n": "7.5"}, `parameter "n": "7.5" is not a whole number`},
 		"number too big":                {typedQuery(), map[string]string{"n": "9223372036854775808"}, "is not a whole number"},
 		"not a boolean":                 {typedQuery(), map[string]string{"yes": "1"}, `"1" is not true or false`},

@@ -14,11 +14,23 @@ var articlesSection = section{
 			plot: &plot{kind: page.Bars, horizontal: true, unit: "articles", categoryColumns: []string{"status_name"}, limit: 40,
 				measures: []measure{{column: "articles", name: "articles"}}},
 			fields: []field{
-				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "articles", label: "Articles", as: asNumber},
+				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "waits_for", label: "Waits for"}, {column: "articles", label: "Articles", as: asNumber},
 				{column: "p50_days_in_status", label: "Median time", as: asDays}, {column: "oldest_days", label: "Longest", as: asDays},
 			},
 			needs: []string{"campaign_articles"},
 			empty: "This snapshot has no articles.",
+		},
+		{
+			id: "waiting", title: "Who has to act next", wide: true,
+			about: "Articles that are neither published nor ended. Those that wait longest are first.",
+			query: "articles_waiting", rowLimit: 50,
+			fields: []field{
+				{column: "waits_for", label: "Waits for"}, {column: "days_waiting", label: "Since", as: asDays},
+				{column: "article_name", label: "Article", sub: "campaign_name"}, {column: "status_name", label: "Status", sub: "status_prefix"},
+				{column: "writer_name", label: "Writer"}, {column: "outlet_name", label: "Outlet"}, {column: "profile_name", label: "Client"},
+			},
+			needs: []string{"campaign_articles"},
+			empty: "No article waits.",
 		},
 		{
 			id: "weekly-throughput", title: "Started and published by week",

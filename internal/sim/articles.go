@@ -10,24 +10,23 @@ import (
 
 // Indexes of articleStatuses.
 const (
-	statusAssigned = iota
+	statusBriefing = iota
 	statusBrief
 	statusDraft
 	statusRevision
-	statusApproved
+	statusInfo
 	statusPending
 	statusPublished
 )
 
-// articleStatuses are the statuses in the usual order. The spec mentions four of them as
-// examples, without their names.
+// articleStatuses are the statuses in the usual order, with prefixes that the service is known to send.
 var articleStatuses = []articleStatus{
-	{prefix: "writer_assigned", name: "Writer assigned", color: "#9aa0a6"},
-	{prefix: "brief_submitted", name: "Brief submitted", color: "#1a73e8"},
-	{prefix: "draft_submitted", name: "Draft submitted", color: "#fbbc04"},
-	{prefix: "revision_requested", name: "Revision requested", color: "#ea4335"},
-	{prefix: "draft_approved", name: "Draft <approved>", color: "#34a853"},
-	{prefix: "pending_publishing", name: "Pending publishing ⏳", color: "orange"},
+	{prefix: "pending-content-brief", name: "Pending content brief", color: "#9aa0a6"},
+	{prefix: "brief-ready-for-review", name: "Brief ready for review", color: "#1a73e8"},
+	{prefix: "draft-ready-for-review", name: "Draft ready for review", color: "#fbbc04"},
+	{prefix: "request-revision", name: "Revision requested", color: "#ea4335"},
+	{prefix: "needs-info", name: "Needs <info>", color: "#34a853"},
+	{prefix: "pending-publishing", name: "Pending publishing ⏳", color: "orange"},
 	{prefix: "published", name: "Published"},
 }
 
@@ -71,7 +70,7 @@ func (s *articles) newArticle(r *rand.Rand, c *campaign, itemNumber uint32) uint
 	at := s.drawLater(r, c.created)
 	s.all = append(s.all, article{
 		n: n, campaign: c.n, profile: c.profile, item: itemNumber, created: at, updated: at,
-		history: []statusStep{{status: statusAssigned, at: at}}, nextDay: s.drawDay(r, 1, 3),
+		history: []statusStep{{status: statusBriefing, at: at}}, nextDay: s.drawDay(r, 1, 3),
 		files: s.files.useNewest(int(n % 3)),
 	})
 	it := &s.items.all[itemNumber]
@@ -120,7 +119,7 @@ func (s *articles) advanceArticle(r *rand.Rand, a *article) {
 	case a.status() == statusRevision:
 		next = statusDraft
 	case a.status() == statusDraft && (len(a.history) > 6 || r.IntN(5) < 3):
-		next = statusApproved
+		next = statusInfo
 	}
 	note := ""
 	if next == statusRevision || s.words.articleStatuses[next].isRequest {

@@ -100,8 +100,8 @@ var realisticWords = vocabulary{
 		{prefix: "pending-publishing", name: "Pending publishing", color: "#34a853", days: 2,
 			next: append(slices.Repeat([]int{statusPublished}, 40), statusRejected)},
 		{prefix: "published", name: "Published", color: "#188038"},
-		{prefix: "action-required", name: "Action required", color: "#ea4335", days: 1, isRequest: true, next: []int{statusAssigned}},
-		{prefix: "needs-info", name: "Needs info", color: "#ea4335", days: 1, isRequest: true, next: []int{statusAssigned}},
+		{prefix: "action-required", name: "Action required", color: "#ea4335", days: 1, isRequest: true, next: []int{statusBriefing}},
+		{prefix: "needs-info", name: "Needs info", color: "#ea4335", days: 1, isRequest: true, next: []int{statusBriefing}},
 		{prefix: "brief-update-requested", name: "Brief update requested", color: "#ea4335", days: 1, isRequest: true, next: []int{statusBrief}},
 		{prefix: "rejected", name: "Rejected", color: "#a50e0e", days: 3, isRequest: true, next: []int{statusDraft}},
 	},
@@ -109,7 +109,7 @@ var realisticWords = vocabulary{
 
 // Indexes of articleStatuses in a realistic world. The others are in articles.go.
 const (
-	statusDraftUpdate = iota + statusApproved
+	statusDraftUpdate = iota + statusInfo
 	statusPublishing
 	_
 	statusActionRequired

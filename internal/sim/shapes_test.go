@@ -68,7 +68,7 @@ func wantShapes() map[string]map[string][]string {
 			"live_url":               {"text", "null", "absent"},
 			"order_item.addons[]":    {"text", "object"},
 			"order_item.includes":    {"list", "null", "absent"},
-			"status[].prefix":        {`"draft_submitted"`, `"revision_requested"`, `"pending_publishing"`, `"published"`},
+			"status[].prefix":        {`"draft-ready-for-review"`, `"request-revision"`, `"pending-publishing"`, `"published"`},
 			"status[].color":         {"text", "absent"},
 			"order_item.outlet.logo": {"text", "absent"},
 		},

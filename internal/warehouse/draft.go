@@ -13,6 +13,7 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
+	"placementsync/internal/sqltext"
 )
 
 // Draft is an unpublished version in a private folder. Its catalog begins as a copy of the catalog of
@@ -118,10 +119,27 @@ func (d *Draft) openCatalog(ctx context.Context) error {
 		return err
 	}
 	d.Instance = in
-	if d.Schema.isSchemaOf(d.previousManifest) {
-		return nil
+	if !d.Schema.isSchemaOf(d.previousManifest) {
+		if err := d.Schema.ensureTables(ctx, in, d.previousManifest.Program); err != nil {
+			return err
+		}
 	}
-	return d.Schema.ensureTables(ctx, in, d.previousManifest.Program)
+	return d.WriteStatuses(ctx)
+}
+
+// WriteStatuses replaces the rows of the table meta.statuses by Config.Statuses.
+func (d *Draft) WriteStatuses(ctx context.Context) error {
+	statements := []sqltext.SQL{catalogSQL.Render("delete_statuses", nil)}
+	if len(d.w.cfg.Statuses) > 0 {
+		rows := sqltext.Join(d.w.cfg.Statuses, ", ", func(s Status) sqltext.SQL {
+			return catalogSQL.Render("status_row", sqltext.Values{"prefix": s.Prefix, "state": s.State, "waits_for": s.WaitsFor, "is_revision": s.IsRevision})
+		})
+		statements = append(statements, catalogSQL.Render("insert_statuses", sqltext.Values{"rows": rows}))
+	}
+	if err := d.Atomically(ctx, statements); err != nil {
+		return fmt.Errorf("write the meanings of the statuses: %w", err)
+	}
+	return nil
 }
 
 // ReadClosed closes the catalog of the draft, calls read with its path, and opens the catalog again. Another

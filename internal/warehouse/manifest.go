@@ -17,7 +17,7 @@ import (
 // without a new format, an older program would read all lists of the service before it finds the
 // unknown table.
 //
-// Releases up to 1.0.1 wrote format 1. Format 2 has the table meta.checks.
+// Releases up to 1.0.1 wrote format 1. Format 2 has the tables meta.checks and meta.statuses.
 const Format = 2
 
 // NewerError means that a newer program wrote the warehouse.

@@ -58,9 +58,21 @@ type Config struct {
 	DiscardRaw bool
 	// Tables are the tables of the schema main with their keys, in a stable order.
 	Tables []stream.Table
+	// Statuses are written into the table meta.statuses of each new version.
+	Statuses []Status
 	// Step, if set, is called before and after each change of the disk, see durable.Disk.
 	// Tests use it to kill the process or to simulate a failing disk.
 	Step func(name, path string) error
+}
+
+// Status is the meaning of a status of articles: a row of the table meta.statuses.
+type Status struct {
+	Prefix string
+	// State is open, published or ended.
+	State string
+	// WaitsFor is partner, approval, writer, publisher or empty.
+	WaitsFor   string
+	IsRevision bool
 }
 
 // Warehouse is the folder of a warehouse. Each field manages one aspect of the folder, and uses only the

@@ -29,8 +29,15 @@ items_by_article AS (
     WHERE article_id IS NOT NULL AND deleted_at IS NULL
     GROUP BY article_id
 ),
-first_status AS (
-    SELECT article_id, min(effective_at) AS began_at FROM main.article_statuses GROUP BY article_id
+steps AS (
+    SELECT
+        h.article_id,
+        min(h.effective_at) AS began_at,
+        min(CASE WHEN m.state = 'published' THEN h.effective_at END) AS published_at,
+        min(CASE WHEN m.state = 'ended' THEN h.effective_at END) AS ended_at
+    FROM main.article_statuses AS h
+    LEFT JOIN meta.statuses AS m ON m.prefix = h.prefix
+    GROUP BY h.article_id
 )
 SELECT
     f.id                                                      AS article_id,
@@ -47,8 +54,12 @@ SELECT
     CASE WHEN f.status_prefix IS NULL THEN s.status_prefix ELSE f.status_prefix END AS status_prefix,
     CASE WHEN f.status_prefix IS NULL THEN s.status_name ELSE f.status_name END     AS status_name,
     CASE WHEN f.status_prefix IS NULL OR f.status_prefix = s.status_prefix THEN s.began_at END AS status_since,
-    coalesce(f.created_at, first_status.began_at) AS started_at,
-    coalesce(i.date_paid, o.date_paid)            AS order_paid_at,
+    CASE WHEN f.live_url IS NOT NULL THEN 'published' ELSE coalesce(m.state, 'open') END AS state,
+    CASE WHEN f.live_url IS NULL THEN m.waits_for END                                    AS waits_for,
+    coalesce(f.created_at, steps.began_at)                         AS started_at,
+    steps.published_at,
+    CASE WHEN steps.published_at IS NULL THEN steps.ended_at END   AS ended_at,
+    coalesce(i.date_paid, o.date_paid)                             AS order_paid_at,
     f.expected_at,
     f.expected_for,
     f.live_url,
@@ -56,7 +67,8 @@ SELECT
     f.draft_doc_url
 FROM article_facts AS f
 LEFT JOIN mart.article_stays AS s ON s.article_id = f.id AND s.ended_at IS NULL
-LEFT JOIN first_status ON first_status.article_id = f.id
+LEFT JOIN meta.statuses AS m ON m.prefix = coalesce(f.status_prefix, s.status_prefix)
+LEFT JOIN steps ON steps.article_id = f.id
 LEFT JOIN main.campaigns AS c ON c.id = f.campaign_id
 LEFT JOIN main.profiles AS p ON p.id = coalesce(f.profile_id, c.profile_id)
 LEFT JOIN items_by_article ON items_by_article.article_id = f.id
@@ -79,7 +91,11 @@ COMMENT ON COLUMN mart.article_progress.writer_name IS 'First and last name of t
 COMMENT ON COLUMN mart.article_progress.status_prefix IS 'Stable identifier of the current status, from the article, else from its last status change.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.status_name IS 'Display name of the current status.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.status_since IS 'When the article entered its current status, UTC; NULL if the status history has no time or ends with another status.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.article_progress.state IS 'open, published or ended. An article with a live address is published. Otherwise the meaning of its status counts: meta.statuses. A status without a meaning is open.'; -- VARCHAR
+COMMENT ON COLUMN mart.article_progress.waits_for IS 'Who has to act next: partner (to change something), approval (of the partner), writer or publisher; NULL if the article is not open, or if its status does not say.'; -- VARCHAR
 COMMENT ON COLUMN mart.article_progress.started_at IS 'When the article was created, UTC; if that time is unknown, when it entered its first status.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.article_progress.published_at IS 'When the article first entered a status that means published, UTC; NULL if that time is unknown.'; -- TIMESTAMPTZ
+COMMENT ON COLUMN mart.article_progress.ended_at IS 'When the article first entered a status that means ended, UTC; NULL if that time is unknown, or if published_at is known.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_progress.order_paid_at IS 'When the order was paid, UTC, from the item, else from its order.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_progress.expected_at IS 'When the article is expected to be done, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.article_progress.expected_for IS 'Event that is expected at expected_at, as the service names it.'; -- VARCHAR

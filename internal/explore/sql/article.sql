@@ -16,7 +16,7 @@ WITH sources AS (
 newest AS (SELECT * FROM sources ORDER BY rank, valid_from DESC LIMIT 1)
 SELECT
     coalesce(n.name, 'Article ' || n.id) AS title,
-    coalesce(a.status_name, n.status_name) AS status, a.status_since,
+    coalesce(a.status_name, n.status_name) AS status, a.waits_for, a.status_since,
     coalesce(c.name, n.campaign_id) AS campaign, n.campaign_id,
     coalesce(a.profile_name, c.profile_name) AS profile, coalesce(a.profile_id, c.profile_id) AS profile_id,
     a.outlet_name AS outlet, a.outlet_id,
@@ -100,7 +100,7 @@ ORDER BY 1, 2;
 
 -- name: list
 -- The rows of the page Articles.
-SELECT article_name AS article, article_id, status_name AS status, status_since, expected_at AS expected, campaign_name AS campaign, campaign_id,
+SELECT article_name AS article, article_id, status_name AS status, waits_for, status_since, expected_at AS expected, campaign_name AS campaign, campaign_id,
     profile_name AS profile, profile_id, outlet_name AS outlet, outlet_id, writer_name AS writer, live_url AS address,
     concat_ws(' ', article_name, article_id, status_name, campaign_name, profile_name, outlet_name, writer_name) AS search_text
 FROM mart.article_progress

@@ -27,7 +27,7 @@ SELECT coalesce(name, prefix, id) AS status, prefix, count AS articles
 FROM main.campaign_status_counts WHERE campaign_id = $id ORDER BY count DESC, 1;
 
 -- name: articles
-SELECT article_name AS article, article_id, status_name AS status, status_since, expected_at AS expected, writer_name AS writer,
+SELECT article_name AS article, article_id, status_name AS status, waits_for, status_since, expected_at AS expected, writer_name AS writer,
     outlet_name AS outlet, outlet_id, live_url AS address
 FROM mart.article_progress WHERE campaign_id = $id
 ORDER BY started_at NULLS LAST, article_id;

@@ -123,22 +123,18 @@ WHERE i.product_id = $id AND i.deleted_at IS NULL
 ORDER BY m.paid_at DESC NULLS LAST, i.id;
 
 -- name: delivery
-WITH first_published AS (
-    SELECT article_id, min(began_at) AS published_at FROM mart.article_stays WHERE status_prefix IN ('published', 'live') GROUP BY article_id
-)
 SELECT
     a.article_name AS article, a.article_id,
     a.status_name AS status,
     a.order_paid_at AS paid,
     a.expected_at AS expected,
-    f.published_at AS published,
-    CASE WHEN f.published_at >= a.order_paid_at
-        THEN CAST((epoch_us(f.published_at) - epoch_us(a.order_paid_at)) / 86400e6 AS DECIMAL(18, 1)) END AS days_taken,
+    a.published_at AS published,
+    CASE WHEN a.published_at >= a.order_paid_at
+        THEN CAST((epoch_us(a.published_at) - epoch_us(a.order_paid_at)) / 86400e6 AS DECIMAL(18, 1)) END AS days_taken,
     p.max_delivery_days AS days_promised,
     a.live_url AS address
 FROM mart.article_progress AS a
 JOIN main.order_items AS i ON i.id = a.order_item_id
-LEFT JOIN first_published AS f ON f.article_id = a.article_id
 LEFT JOIN main.products AS p ON p.id = i.product_id
 WHERE i.product_id = $id
 ORDER BY a.order_paid_at DESC NULLS LAST, a.article_id;

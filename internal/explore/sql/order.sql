@@ -41,9 +41,6 @@ ORDER BY l.position;
 -- The sold items of the order. An item is delivered when its article is first published. The column
 -- promise compares the time of publication with the promised time. If the article is not published, the
 -- time of the snapshot is compared instead.
-WITH first_published AS (
-    SELECT article_id, min(began_at) AS published_at FROM mart.article_stays WHERE status_prefix IN ('published', 'live') GROUP BY article_id
-)
 SELECT
     i.product_name AS product, i.product_id,
     i.outlet_name AS outlet, i.outlet_id,
@@ -51,8 +48,8 @@ SELECT
     i.commission_amount AS commission, m.margin, s.promised_at AS promised,
     CASE
         WHEN m.is_refunded OR s.promised_at IS NULL THEN NULL
-        WHEN f.published_at <= s.promised_at THEN 'kept'
-        WHEN f.published_at IS NOT NULL THEN 'published late'
+        WHEN a.published_at <= s.promised_at THEN 'kept'
+        WHEN a.published_at IS NOT NULL THEN 'published late'
         WHEN s.promised_at < (SELECT snapshot_at FROM mart.snapshot) THEN 'past its promise'
         ELSE 'due'
     END AS promise,
@@ -60,7 +57,7 @@ SELECT
 FROM main.order_items AS i
 LEFT JOIN mart.order_item_margins AS m ON m.order_item_id = i.id
 LEFT JOIN mart.sold_items AS s ON s.order_item_id = i.id
-LEFT JOIN first_published AS f ON f.article_id = s.article_id
+LEFT JOIN mart.article_progress AS a ON a.article_id = s.article_id
 WHERE i.order_id = $id
 ORDER BY i.created_at, i.id;
 
@@ -78,7 +75,7 @@ SELECT
     coalesce(a.article_name, i.article_name) AS article, coalesce(a.article_id, i.article_id) AS article_id,
     a.campaign_name AS campaign, a.campaign_id,
     i.product_name AS product, i.product_id,
-    a.status_name AS status, a.status_since, a.expected_at AS expected, a.writer_name AS writer, a.live_url AS address
+    a.status_name AS status, a.waits_for, a.status_since, a.expected_at AS expected, a.writer_name AS writer, a.live_url AS address
 FROM main.order_items AS i
 LEFT JOIN mart.article_progress AS a ON a.order_item_id = i.id
 WHERE i.order_id = $id AND coalesce(a.article_id, i.article_id) IS NOT NULL

@@ -102,7 +102,7 @@ WHERE p.outlet_id = $id AND NOT p.is_settled
 ORDER BY p.order_paid_at NULLS LAST, p.order_item_id, p.kind;
 
 -- name: articles
-SELECT article_name AS article, article_id, campaign_name AS campaign, campaign_id, status_name AS status, status_since, expected_at AS expected, live_url AS address
+SELECT article_name AS article, article_id, campaign_name AS campaign, campaign_id, status_name AS status, waits_for, status_since, expected_at AS expected, live_url AS address
 FROM mart.article_progress WHERE outlet_id = $id
 ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;
 

@@ -49,7 +49,7 @@ WHERE i.profile_id = $id
 ORDER BY i.name, i.id;
 
 -- name: articles
-SELECT article_name AS article, article_id, campaign_name AS campaign, campaign_id, status_name AS status, status_since, expected_at AS expected, live_url AS address
+SELECT article_name AS article, article_id, campaign_name AS campaign, campaign_id, status_name AS status, waits_for, status_since, expected_at AS expected, live_url AS address
 FROM mart.article_progress WHERE profile_id = $id
 ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;
 

@@ -38,3 +38,12 @@ ORDER BY r.snapshot_at DESC LIMIT 1;
 SELECT max(coalesce(s.age_since, r.snapshot_at))
 FROM meta.streams s JOIN meta.runs r USING (run_id)
 WHERE s.stream = ? AND s.grade IN ('exact', 'repaired', 'bounded', 'best_effort');
+
+-- name: delete_statuses
+DELETE FROM meta.statuses;
+
+-- name: insert_statuses
+INSERT INTO meta.statuses (prefix, state, waits_for, is_revision) VALUES {rows};
+
+-- name: status_row
+({prefix}, {state}, nullif({waits_for}, ''), {is_revision})

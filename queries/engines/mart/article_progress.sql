@@ -27,8 +27,15 @@ items_by_article AS (
     WHERE article_id IS NOT NULL AND deleted_at IS NULL
     GROUP BY article_id
 ),
-first_status AS (
-    SELECT article_id, min(effective_at) AS began_at FROM ${current}.article_statuses GROUP BY article_id
+steps AS (
+    SELECT
+        h.article_id,
+        min(h.effective_at) AS began_at,
+        min(CASE WHEN m.state = 'published' THEN h.effective_at END) AS published_at,
+        min(CASE WHEN m.state = 'ended' THEN h.effective_at END) AS ended_at
+    FROM ${current}.article_statuses AS h
+    LEFT JOIN ${meta}.statuses AS m ON m.prefix = h.prefix
+    GROUP BY h.article_id
 )
 SELECT
     f.id                                                      AS article_id,
@@ -45,8 +52,12 @@ SELECT
     CASE WHEN f.status_prefix IS NULL THEN s.status_prefix ELSE f.status_prefix END AS status_prefix,
     CASE WHEN f.status_prefix IS NULL THEN s.status_name ELSE f.status_name END     AS status_name,
     CASE WHEN f.status_prefix IS NULL OR f.status_prefix = s.status_prefix THEN s.began_at END AS status_since,
-    coalesce(f.created_at, first_status.began_at) AS started_at,
-    coalesce(i.date_paid, o.date_paid)            AS order_paid_at,
+    CASE WHEN f.live_url IS NOT NULL THEN 'published' ELSE coalesce(m.state, 'open') END AS state,
+    CASE WHEN f.live_url IS NULL THEN m.waits_for END                                    AS waits_for,
+    coalesce(f.created_at, steps.began_at)                         AS started_at,
+    steps.published_at,
+    CASE WHEN steps.published_at IS NULL THEN steps.ended_at END   AS ended_at,
+    coalesce(i.date_paid, o.date_paid)                             AS order_paid_at,
     f.expected_at,
     f.expected_for,
     f.live_url,
@@ -54,7 +65,8 @@ SELECT
     f.draft_doc_url
 FROM article_facts AS f
 LEFT JOIN ${mart}.article_stays AS s ON s.article_id = f.id AND s.ended_at IS NULL
-LEFT JOIN first_status ON first_status.article_id = f.id
+LEFT JOIN ${meta}.statuses AS m ON m.prefix = coalesce(f.status_prefix, s.status_prefix)
+LEFT JOIN steps ON steps.article_id = f.id
 LEFT JOIN ${current}.campaigns AS c ON c.id = f.campaign_id
 LEFT JOIN ${current}.profiles AS p ON p.id = coalesce(f.profile_id, c.profile_id)
 LEFT JOIN items_by_article ON items_by_article.article_id = f.id
