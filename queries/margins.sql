@@ -1,7 +1,7 @@
 -- subject: margins
 -- title: Sales and margin
 -- grain: one row per group, as chosen with "by", and one for items without a group; with "monthly", one row per group and month
--- about: Sales and margin by group. The margin is the sale price less vendor, internal and reseller cost and commission; an unknown cost counts as 0. Items without a sale price are not summed. Items are dated by the payment of their order; unpaid items count only without "since" and "until". Months are in order of time; other groups begin with the largest margin. Items have no currency: the sums are valid only if all items are in the same currency.
+-- about: Sales and margin by group. The margin is the sale price less vendor, internal and reseller cost and commission, summed over the items whose costs are known: the vendor cost and, if any item states an internal cost, the internal cost. items_with_margin counts these items, known_percent is their share of the items, and margin_percent the share of the margin in their sales. A cost that no item of the group states is empty. Costs of items without a sale price are not summed. Items are dated by the payment of their order; unpaid items count only without "since" and "until". Months are in order of time; other groups begin with the largest margin, and groups of which less than half of the items have a margin are last. Items have no currency: the sums are valid only if all items are in the same currency.
 -- param: by month|outlet|profile|product|referrer|writer month -- grouping of the rows
 -- param: monthly BOOLEAN false -- one row per group and month
 -- param: since DATE NULL -- only items whose order was paid on or after this date
@@ -42,16 +42,18 @@ sums AS (
         month,
         CASE WHEN group_id IS NULL THEN '(not stated)'
             ELSE arg_max(group_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), group_name)) END AS group_name,
-        count(DISTINCT order_id)                                        AS orders,
-        count(*)                                                        AS items,
-        count(*) FILTER (sale_price IS NULL)                            AS items_without_sale_price,
-        count(*) FILTER (vendor_cost IS NULL)                           AS items_without_vendor_cost,
-        coalesce(sum(sale_price), 0)                                    AS sales,
-        coalesce(sum(vendor_cost) FILTER (margin IS NOT NULL), 0)       AS vendor,
-        coalesce(sum(internal_cost) FILTER (margin IS NOT NULL), 0)     AS internal,
-        coalesce(sum(reseller_price) FILTER (margin IS NOT NULL), 0)    AS reseller,
-        coalesce(sum(commission_amount) FILTER (margin IS NOT NULL), 0) AS commission,
-        coalesce(sum(margin), 0)                                        AS margin
+        count(DISTINCT order_id)                               AS orders,
+        count(*)                                               AS items,
+        count(*) FILTER (sale_price IS NULL)                   AS items_without_sale_price,
+        count(*) FILTER (vendor_cost IS NULL)                  AS items_without_vendor_cost,
+        count(margin)                                          AS items_with_margin,
+        coalesce(sum(sale_price), 0)                           AS sales,
+        sum(sale_price) FILTER (margin IS NOT NULL)            AS known_sales,
+        sum(vendor_cost) FILTER (sale_price IS NOT NULL)       AS vendor,
+        sum(internal_cost) FILTER (sale_price IS NOT NULL)     AS internal,
+        sum(reseller_price) FILTER (sale_price IS NOT NULL)    AS reseller,
+        sum(commission_amount) FILTER (sale_price IS NOT NULL) AS commission,
+        sum(margin)                                            AS margin
     FROM items
     GROUP BY group_id, month
 )
@@ -63,14 +65,16 @@ SELECT
     items,
     items_without_sale_price,
     items_without_vendor_cost,
+    items_with_margin,
+    CAST(100 * items_with_margin / items AS DECIMAL(38, 1)) AS known_percent,
     CAST(sales AS DECIMAL(38, 2))      AS sale_total,
     CAST(vendor AS DECIMAL(38, 2))     AS vendor_cost_total,
     CAST(internal AS DECIMAL(38, 2))   AS internal_cost_total,
     CAST(reseller AS DECIMAL(38, 2))   AS reseller_total,
     CAST(commission AS DECIMAL(38, 2)) AS commission_total,
     CAST(margin AS DECIMAL(38, 2))     AS margin_total,
-    CAST(100 * margin / nullif(sales, 0) AS DECIMAL(38, 1))     AS margin_percent,
+    CAST(100 * margin / nullif(known_sales, 0) AS DECIMAL(38, 1)) AS margin_percent,
     CAST(100 * commission / nullif(sales, 0) AS DECIMAL(38, 1)) AS commission_percent
 FROM sums
-ORDER BY CASE WHEN $by = 'month' THEN group_id END, month, margin DESC, group_id
+ORDER BY CASE WHEN $by = 'month' THEN group_id END, month, 2 * items_with_margin < items, margin DESC NULLS LAST, group_id
 LIMIT $top

@@ -1,7 +1,7 @@
 -- subject: commissions
 -- title: Payables by age
 -- grain: one row per kind (commission, publisher, reseller) and age band, including bands without rows
--- about: Unpaid amounts of sold items, grouped by age: commissions (commission_amount), publishers (vendor_cost) and resellers (reseller_price). The age is the time since the order was paid, in whole days of 24 hours at the snapshot. Refunded and deleted items, and amounts that are 0 or unknown, are left out. Items have no currency: the sums are valid only if all items are in the same currency.
+-- about: Unpaid amounts of sold items, grouped by age: commissions (commission_amount), publishers (vendor_cost) and resellers (reseller_price). The age is the time since the order was paid, in whole days of 24 hours at the snapshot. Refunded and deleted items, and amounts that are 0 or unknown, are left out. The amount is empty if no item states an amount of the kind. Items have no currency: the sums are valid only if all items are in the same currency.
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
@@ -30,14 +30,23 @@ aged_payables AS (
 bands AS (
     SELECT unnest(['commission', 'publisher', 'reseller']) AS kind, b.band, b.age_band
     FROM (VALUES (1, '0-30 days'), (2, '31-60 days'), (3, '61-90 days'), (4, 'over 90 days'), (5, 'unknown')) AS b(band, age_band)
+),
+-- The kinds whose amount at least one item states. Without items, nothing is owed.
+stated AS (
+    SELECT list_filter([
+        CASE WHEN count(commission_amount) > 0 OR count(*) = 0 THEN 'commission' END,
+        CASE WHEN count(vendor_cost) > 0 OR count(*) = 0 THEN 'publisher' END,
+        CASE WHEN count(reseller_price) > 0 OR count(*) = 0 THEN 'reseller' END], lambda kind: kind IS NOT NULL) AS kinds
+    FROM order_items
 )
 SELECT
     b.kind,
     b.age_band,
-    count(i.amount)                                     AS items,
-    CAST(coalesce(sum(i.amount), 0) AS DECIMAL(38, 2))  AS amount,
-    max(i.age_days)                                     AS oldest_days
+    count(i.amount) AS items,
+    CASE WHEN list_contains(any_value(stated.kinds), b.kind) THEN CAST(coalesce(sum(i.amount), 0) AS DECIMAL(38, 2)) END AS amount,
+    max(i.age_days) AS oldest_days
 FROM bands AS b
+CROSS JOIN stated
 LEFT JOIN aged_payables AS i ON i.kind = b.kind AND i.band = b.band
 GROUP BY b.kind, b.band, b.age_band
 ORDER BY b.kind, b.band

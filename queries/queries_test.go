@@ -59,6 +59,20 @@ func TestMarts(t *testing.T) {
 	}
 }
 
+// TestMartsOfAnEarlierSnapshot reads all views as of a snapshot. Their definitions are then those that
+// DuckDB stored, which can differ from the files.
+func TestMartsOfAnEarlierSnapshot(t *testing.T) {
+	path := fixture.NewEmptyCatalog(t).Fill(t, "INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('r1', '2026-11-01 02:00:00+00')")
+	db, err := query.Open(t.Context(), path, query.Options{AsOf: "r1", Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, v := range dictionary.MartViews() {
+		runCSV(t, db, query.Query{Name: v.Name, SQL: "FROM mart." + v.Name}, nil)
+	}
+}
+
 func checkQuery(t *testing.T, q query.Query, path string, openFixture func(fixtureSQL string) *query.DB) {
 	t.Helper()
 	archive, err := txtar.ParseFile(path)

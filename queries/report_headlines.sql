@@ -35,6 +35,9 @@ changes AS (
       AND e.currency IS NOT DISTINCT FROM p.currency
     GROUP BY ALL
 ),
+recent_items AS (
+    SELECT margin FROM mart.order_item_margins, clock WHERE NOT is_refunded AND paid_at > now - INTERVAL 720 HOURS AND paid_at <= now
+),
 figures AS (
     SELECT 1 AS position, 'Product listings' AS figure, NULL AS unit, count(*) AS value, 'product_listings' AS reads, NULL AS compared, NULL AS change FROM product_listings
     UNION ALL
@@ -48,13 +51,14 @@ figures AS (
     SELECT 4, 'Orders paid, 30 days', NULL, count(*), 'orders', NULL, NULL
     FROM orders, clock WHERE deleted_at IS NULL AND date_paid > now - INTERVAL 720 HOURS AND date_paid <= now
     UNION ALL
-    SELECT 5, 'Margin, 30 days', 'amount', coalesce(sum(margin), 0), 'order_items', NULL, NULL
-    FROM mart.order_item_margins, clock WHERE NOT is_refunded AND paid_at > now - INTERVAL 720 HOURS AND paid_at <= now
+    SELECT 5, 'Margin, 30 days', 'amount', CASE WHEN count(*) = 0 THEN 0 ELSE sum(margin) END, 'order_items', NULL, NULL FROM recent_items
     UNION ALL
-    SELECT 6, 'Unpaid commissions', 'amount', coalesce(sum(amount), 0), 'order_items', NULL, NULL
+    SELECT 5, 'Sold items without a known margin, 30 days', NULL, count(*), 'order_items', NULL, NULL FROM recent_items WHERE margin IS NULL
+    UNION ALL
+    SELECT 6, 'Unpaid commissions', 'amount', CASE WHEN (SELECT count(commission_amount) > 0 OR count(*) = 0 FROM order_items) THEN coalesce(sum(amount), 0) END, 'order_items', NULL, NULL
     FROM mart.payables WHERE kind = 'commission' AND NOT is_settled
     UNION ALL
-    SELECT 7, 'Owed to publishers', 'amount', coalesce(sum(amount), 0), 'order_items', NULL, NULL
+    SELECT 7, 'Owed to publishers', 'amount', CASE WHEN (SELECT count(vendor_cost) > 0 OR count(*) = 0 FROM order_items) THEN coalesce(sum(amount), 0) END, 'order_items', NULL, NULL
     FROM mart.payables WHERE kind = 'publisher' AND NOT is_settled
     UNION ALL
     SELECT 8, 'Articles in progress', NULL, count(*), 'campaign_articles', NULL, NULL FROM mart.article_progress WHERE state = 'open'

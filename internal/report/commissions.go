@@ -35,7 +35,7 @@ var commissionsSection = section{
 		},
 		{
 			id: "margin-by-month", title: "Sales and margin by month",
-			about: "The margin is the sale price minus vendor cost, internal cost, reseller price and commission.",
+			about: "The margin is the sale price minus vendor cost, internal cost, reseller price and commission, of the items whose costs are known.",
 			query: "margins", rowLimit: monthsDrawn,
 			plot: &plot{kind: page.Bars, unit: amountsWithoutCurrency, categoryColumns: []string{"group_name"}, limit: monthsDrawn,
 				measures: []measure{{column: "sale_total", name: "sales", colour: 5}, {column: "margin_total", name: "margin", colour: 2}}},
@@ -59,7 +59,7 @@ var commissionsSection = section{
 		},
 		{
 			id: "margin-by-outlet", title: "Margin by outlet", wide: true,
-			about: "The outlets with the largest total margin. Refunded items are not included.",
+			about: "The outlets with the largest total margin, of the items whose costs are known. Refunded items are not included. Outlets with fewer than half of the costs known are last.",
 			query: "margins", params: map[string]string{"by": "outlet"}, rowLimit: tableRows,
 			plot: &plot{kind: page.Bars, horizontal: true, unit: amountsWithoutCurrency, categoryColumns: []string{"group_name"}, limit: chartBars,
 				measures: []measure{{column: "margin_total", name: "margin", colour: 2}}},
@@ -101,6 +101,6 @@ func marginFields() []field {
 		{column: "vendor_cost_total", label: "Vendor", as: asNumber}, {column: "internal_cost_total", label: "Internal", as: asNumber},
 		{column: "reseller_total", label: "Resellers", as: asNumber}, {column: "commission_total", label: "Commission", as: asNumber},
 		{column: "margin_total", label: "Margin", as: asNumber}, {column: "margin_percent", label: "Share of sales", as: asPercent},
-		{column: "items_without_vendor_cost", label: "Cost unknown", as: asNumber, about: "Items with an unknown vendor cost, which is counted as zero"},
+		{column: "known_percent", label: "Costs known", as: asPercent, about: "Share of the items whose costs are known. The margin is the margin of these items"},
 	}
 }

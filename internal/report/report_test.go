@@ -139,10 +139,10 @@ func TestTextsOfTheServiceAreEscaped(t *testing.T) {
 	const hostile = `</script><script>alert(1)</script><img src=x onerror=alert(2)>{{.}} =cmd()/' /C calc'!A0`
 	content := writePage(t, resultTexts{
 		"snapshots": nights,
-		"articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days\n" +
-			hostile + "|" + hostile + "|3|1.00|2.00",
+		"articles_by_status": "status_prefix|status_name|waits_for|articles|p50_days_in_status|oldest_days\n" +
+			hostile + "|" + hostile + "|partner|3|1.00|2.00",
 		"schema_drift": "table_name|path|kind|is_new|count|sample\n" + hostile + "|" + hostile + "|field|true|3|" + hostile,
-		"margins":      "group_name|items|items_without_vendor_cost|sale_total|vendor_cost_total|internal_cost_total|reseller_total|commission_total|margin_total|margin_percent\n2026-10|1|0|1.00|1.00|1.00|1.00|1.00|1.00|1.0",
+		"margins":      "group_name|items|known_percent|sale_total|vendor_cost_total|internal_cost_total|reseller_total|commission_total|margin_total|margin_percent\n2026-10|1|0.0|1.00|1.00|1.00|1.00|1.00|1.00|1.0",
 	})
 	if n := strings.Count(content, "<script"); n != 4 {
 		t.Errorf("the page has %d script elements, want 4", n)
@@ -231,7 +231,7 @@ func TestPanelsWithoutTheirTableHaveAReason(t *testing.T) {
 }
 
 func TestPanelsWithoutRowsHaveAReason(t *testing.T) {
-	text := visibleText(writePage(t, resultTexts{"snapshots": nights, "articles_by_status": "status_prefix|status_name|articles|p50_days_in_status|oldest_days"}))
+	text := visibleText(writePage(t, resultTexts{"snapshots": nights, "articles_by_status": "status_prefix|status_name|waits_for|articles|p50_days_in_status|oldest_days"}))
 	if !strings.Contains(text, "This snapshot has no articles.") {
 		t.Error("the page lacks the reason for a panel without rows")
 	}

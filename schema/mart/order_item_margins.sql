@@ -16,12 +16,16 @@ SELECT
     i.internal_cost,
     i.reseller_price,
     i.commission_amount,
+    i.vendor_cost IS NOT NULL AND (i.internal_cost IS NOT NULL OR NOT stated.has_internal_costs) AS has_known_costs,
     -- Without the cast, the difference of large amounts would not fit its type.
-    CAST(i.sale_price AS DECIMAL(38, 6)) - coalesce(i.vendor_cost, 0) - coalesce(i.internal_cost, 0) - coalesce(i.reseller_price, 0)
-        - coalesce(i.commission_amount, 0) AS margin
+    CASE WHEN i.internal_cost IS NOT NULL OR NOT stated.has_internal_costs
+        THEN CAST(i.sale_price AS DECIMAL(38, 6)) - i.vendor_cost - coalesce(i.internal_cost, 0) - coalesce(i.reseller_price, 0)
+            - coalesce(i.commission_amount, 0) END AS margin
 FROM main.order_items AS i
 LEFT JOIN main.orders AS o ON o.id = i.order_id
 LEFT JOIN mart.outlet_names AS n ON n.outlet_id = i.outlet_id
+-- The CROSS JOIN is last, because DuckDB stores it as a comma.
+CROSS JOIN (SELECT count(internal_cost) > 0 AS has_internal_costs FROM main.order_items) AS stated
 WHERE i.deleted_at IS NULL;
 
 COMMENT ON VIEW mart.order_item_margins IS 'Sold items with price, costs and margin, one row per order item that is not marked deleted. The specification defines no currency for items: sums are valid only if all items have the same currency.';
@@ -39,4 +43,5 @@ COMMENT ON COLUMN mart.order_item_margins.vendor_cost IS 'Amount that the vendor
 COMMENT ON COLUMN mart.order_item_margins.internal_cost IS 'Internal cost; NULL if unknown.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.order_item_margins.reseller_price IS 'Price for the reseller; NULL if unknown.'; -- DECIMAL(18,6)
 COMMENT ON COLUMN mart.order_item_margins.commission_amount IS 'Commission; NULL if unknown.'; -- DECIMAL(18,6)
-COMMENT ON COLUMN mart.order_item_margins.margin IS 'Sale price minus vendor cost, internal cost, reseller price and commission. Unknown costs count as 0. NULL if the sale price is unknown.'; -- DECIMAL(38,6)
+COMMENT ON COLUMN mart.order_item_margins.has_known_costs IS 'Whether the item states its vendor cost and, if any item states an internal cost, its internal cost. A reseller price or commission that is not stated counts as none.'; -- BOOLEAN
+COMMENT ON COLUMN mart.order_item_margins.margin IS 'Sale price minus vendor cost, internal cost, reseller price and commission. NULL if the sale price is unknown or has_known_costs is false.'; -- DECIMAL(38,6)

@@ -14,9 +14,12 @@ SELECT
     i.internal_cost,
     i.reseller_price,
     i.commission_amount,
-    CAST(i.sale_price - coalesce(i.vendor_cost, 0) - coalesce(i.internal_cost, 0) - coalesce(i.reseller_price, 0)
-        - coalesce(i.commission_amount, 0) AS DECIMAL(38, 6)) AS margin
+    i.vendor_cost IS NOT NULL AND (i.internal_cost IS NOT NULL OR NOT stated.has_internal_costs) AS has_known_costs,
+    CASE WHEN i.internal_cost IS NOT NULL OR NOT stated.has_internal_costs
+        THEN CAST(i.sale_price - i.vendor_cost - coalesce(i.internal_cost, 0) - coalesce(i.reseller_price, 0)
+            - coalesce(i.commission_amount, 0) AS DECIMAL(38, 6)) END AS margin
 FROM ${current}.order_items AS i
 LEFT JOIN ${current}.orders AS o ON o.id = i.order_id
 LEFT JOIN ${mart}.outlet_names AS n ON n.outlet_id = i.outlet_id
+CROSS JOIN (SELECT count(internal_cost) > 0 AS has_internal_costs FROM ${current}.order_items) AS stated
 WHERE i.deleted_at IS NULL
