@@ -1,7 +1,7 @@
 -- subject: margins
 -- title: Sales and margin
 -- grain: one row per group, as chosen with "by", and one for items without a group; with "monthly", one row per group and month
--- about: Sales and margin by group. The margin is the sale price less vendor, internal and reseller cost and commission, summed over the items whose costs are known: the vendor cost and, if any item states an internal cost, the internal cost. items_with_margin counts these items, known_percent is their share of the items, and margin_percent the share of the margin in their sales. A cost that no item of the group states is empty. Costs of items without a sale price are not summed. Items are dated by the payment of their order; unpaid items count only without "since" and "until". Months are in order of time; other groups begin with the largest margin, and groups of which less than half of the items have a margin are last. Items have no currency: the sums are valid only if all items are in the same currency.
+-- about: Sales and margin by group. The margin is the sale price less vendor, internal and reseller cost and commission, summed over the items whose costs are known: the vendor cost and, if any item states an internal cost, the internal cost. items_with_margin counts these items, margin_known_percent is their share of the items, and margin_percent the share of the margin in their sales. A cost that no item of the group states is empty. Costs of items without a sale price are not summed. Items are dated by the payment of their order; unpaid items count only without "since" and "until". Months are in order of time; other groups begin with the largest margin, and groups of which less than half of the items have a margin are last. Items have no currency: the sums are valid only if all items are in the same currency.
 -- param: by month|outlet|profile|product|referrer|writer month -- grouping of the rows
 -- param: monthly BOOLEAN false -- one row per group and month
 -- param: since DATE NULL -- only items whose order was paid on or after this date
@@ -66,7 +66,7 @@ SELECT
     items_without_sale_price,
     items_without_vendor_cost,
     items_with_margin,
-    CAST(100 * items_with_margin / items AS DECIMAL(38, 1)) AS known_percent,
+    CAST(100 * items_with_margin / items AS DECIMAL(38, 1)) AS margin_known_percent,
     CAST(sales AS DECIMAL(38, 2))      AS sale_total,
     CAST(vendor AS DECIMAL(38, 2))     AS vendor_cost_total,
     CAST(internal AS DECIMAL(38, 2))   AS internal_cost_total,

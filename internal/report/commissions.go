@@ -101,6 +101,6 @@ func marginFields() []field {
 		{column: "vendor_cost_total", label: "Vendor", as: asNumber}, {column: "internal_cost_total", label: "Internal", as: asNumber},
 		{column: "reseller_total", label: "Resellers", as: asNumber}, {column: "commission_total", label: "Commission", as: asNumber},
 		{column: "margin_total", label: "Margin", as: asNumber}, {column: "margin_percent", label: "Share of sales", as: asPercent},
-		{column: "known_percent", label: "Costs known", as: asPercent, about: "Share of the items whose costs are known. The margin is the margin of these items"},
+		{column: "margin_known_percent", label: "Costs known", as: asPercent, about: "Share of the items whose costs are known. The margin is the margin of these items"},
 	}
 }

@@ -142,7 +142,7 @@ func TestTextsOfTheServiceAreEscaped(t *testing.T) {
 		"articles_by_status": "status_prefix|status_name|waits_for|articles|p50_days_in_status|oldest_days\n" +
 			hostile + "|" + hostile + "|partner|3|1.00|2.00",
 		"schema_drift": "table_name|path|kind|is_new|count|sample\n" + hostile + "|" + hostile + "|field|true|3|" + hostile,
-		"margins":      "group_name|items|known_percent|sale_total|vendor_cost_total|internal_cost_total|reseller_total|commission_total|margin_total|margin_percent\n2026-10|1|0.0|1.00|1.00|1.00|1.00|1.00|1.00|1.0",
+		"margins":      "group_name|items|margin_known_percent|sale_total|vendor_cost_total|internal_cost_total|reseller_total|commission_total|margin_total|margin_percent\n2026-10|1|0.0|1.00|1.00|1.00|1.00|1.00|1.00|1.0",
 	})
 	if n := strings.Count(content, "<script"); n != 4 {
 		t.Errorf("the page has %d script elements, want 4", n)
