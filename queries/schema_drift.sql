@@ -1,7 +1,12 @@
 -- subject: quality
 -- title: Drift of the service
 -- grain: one row per table, path and kind of drift, new ones first
--- about: Fields and values that are not in the specification, and values that were converted. Unknown fields are stored in the column extra of their table, unknown values in their column. is_new marks drift that first appeared in the newest snapshot. The comment of meta.drift.kind explains the kinds.
+-- about: Fields and values that are not in the specification, and values that were converted. Unknown fields are stored in the column extra of their table, unknown values in their column. is_new marks drift that first appeared in the newest snapshot. The column advice is filled if a column without values has a similar name: see the check fields_renamed. The comment of meta.drift.kind explains the kinds.
+WITH advice AS (
+    SELECT c.run_id, json_extract_string(found.value, '$.table_name') AS table_name, json_extract_string(found.value, '$.set_in_configuration') AS line
+    FROM meta.checks AS c, json_each(c.sample) AS found
+    WHERE c.check_name = 'fields_renamed' AND c.run_id = (SELECT run_id FROM mart.snapshot)
+)
 SELECT
     d.table_name,
     d.path,
@@ -10,7 +15,10 @@ SELECT
     d.first_run,
     d.last_run,
     d.count,
-    d.sample
+    d.sample,
+    'A column with a similar name has no value. If this field belongs to it, set ' || a.line AS advice
 FROM meta.drift AS d
 CROSS JOIN mart.snapshot AS n
+LEFT JOIN advice AS a ON a.run_id = d.last_run AND a.table_name = d.table_name AND d.kind = 'unknown_field'
+    AND contains(replace(a.line, '}', ','), ': ' || d.path || ',')
 ORDER BY is_new DESC, d.last_run DESC, d.table_name, d.kind, d.path

@@ -206,6 +206,10 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 				"restore the right, or add the stream to streams.exclude\n", s.Name, s.SkipReason)
 		}
 	}
+	for _, f := range p.Renamed {
+		fmt.Fprintf(w, "field          %s has no value, and most records have the unknown field %s; if it is the same field, set api.fields: {%s: %s}\n",
+			f.Column, query.EscapeLines(f.Field), f.Column, query.EscapeLines(f.Field))
+	}
 	t := textTable{columns: []column{{name: "stream"}, {name: "plan"}, {name: "requests last time", isNumber: true}, {name: "at the configured rate", isNumber: true}}}
 	for _, s := range p.Streams {
 		action, requests := "run", "not read yet"

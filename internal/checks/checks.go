@@ -313,6 +313,13 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 	if err != nil {
 		return scope, err
 	}
+	unknown, err := db.Collect(ctx, query.Text("SELECT DISTINCT table_name FROM meta.drift WHERE kind = 'unknown_field' AND last_run = $run"), params, math.MaxInt)
+	if err != nil {
+		return scope, err
+	}
+	for _, r := range unknown.Rows {
+		scope.changedTables.WithUnknownFields = append(scope.changedTables.WithUnknownFields, r.Get("table_name").Text)
+	}
 	isUnchanged, isLittleChanged := map[string]bool{}, map[string]bool{}
 	for _, r := range counts.Rows {
 		table := r.Get("table_name").Text

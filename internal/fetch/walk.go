@@ -34,6 +34,16 @@ func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read R
 	return w.evidence, err
 }
 
+// ReadFirstPage reads page 1 of a list, or the response of a list without pages.
+func (c *Client) ReadFirstPage(ctx context.Context, s stream.Stream, param string, read Reader) (stream.PageFacts, error) {
+	w := &walk{c: c, stream: s, param: param}
+	number := 0
+	if isPaged(s) {
+		number = 1
+	}
+	return c.Get(ctx, w.pageRequest(number, number), read)
+}
+
 type walk struct {
 	c        *Client
 	stream   stream.Stream

@@ -74,7 +74,8 @@ func (n *night) audit(ctx context.Context) error {
 	}
 	n.run.Checks = slices.DeleteFunc(slices.Clone(results), func(c ledger.CheckResult) bool { return !c.NeedsAttention() })
 	for _, c := range n.run.Checks {
-		n.cfg.Log.Warn("check failed or did not run", "check", c.Name, "severity", c.Severity, "outcome", c.Outcome, "rows", c.Rows, "reason", c.Reason)
+		n.cfg.Log.Warn("check failed or did not run", "check", c.Name, "title", c.Title, "severity", c.Severity, "outcome", c.Outcome,
+			"rows", c.Rows, "first_rows", strings.Join(c.SampleLines(), "; "), "reason", c.Reason)
 	}
 	holdingChecks := slices.DeleteFunc(results, func(c ledger.CheckResult) bool { return !c.HoldsNight() })
 	if len(holdingChecks) > 0 {

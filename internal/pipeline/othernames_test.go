@@ -2,10 +2,13 @@ package pipeline_test
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"placementsync/internal/checks"
+	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 )
 
@@ -25,7 +28,22 @@ func TestUnknownFieldGetsColumn(t *testing.T) {
 		return body
 	}})
 	tables := map[string]string{"profiles": "drive_link", "orders": "guest_payment_customer_id", "campaign_articles": "brief_doc_url", "articles": "brief_doc_url"}
+	var log lockedBuffer
+	h.logTo(&log)
 	h.requireComplete(h.night())
+	h.requireLines("SELECT outcome, rows FROM meta.checks WHERE check_name = 'fields_renamed'", "failed 3") // fewer than half of the orders have the field
+	if line := "api.fields: {campaign_articles.brief_doc_url: wire_brief_doc_url, campaign_articles.draft_doc_url: wire_draft_doc_url}"; !strings.Contains(log.String(), line) {
+		t.Errorf("the log of the night lacks %q:\n%s", line, log.String())
+	}
+	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
+	must(t, err)
+	var renamed []string
+	for _, f := range plan.Renamed {
+		renamed = append(renamed, f.Column+": "+f.Field)
+	}
+	if want := []string{"profiles.drive_link: wire_drive_link"}; !slices.Equal(want, renamed) {
+		t.Errorf("the plan has the renamed fields %q, want %q", renamed, want)
+	}
 	moved := map[string]string{}
 	for table, column := range tables {
 		h.requireLines("SELECT count("+column+") FROM "+table, "0")

@@ -34,6 +34,7 @@ type Plan struct {
 	// the night would read for the first time. Requests does not include them.
 	Requests  int64
 	NeverRead int
+	Renamed   []RenamedField
 	LastNight ledger.Run // the newest night with a snapshot; without an id before the first night
 }
 
@@ -49,7 +50,7 @@ type StreamPlan struct {
 	LastRequests int64
 }
 
-// PlanNight reads the token info from the service, checks the warehouse and plans the next night. To test
+// PlanNight reads the token info and one page of each list from the service, checks the warehouse and plans the next night. To test
 // whether a run could write, it creates files and removes them. It makes no other changes.
 func PlanNight(ctx context.Context, cfg Config) (Plan, error) {
 	wh := warehouse.New(cfg.Warehouse)
@@ -114,7 +115,8 @@ func PlanNight(ctx context.Context, cfg Config) (Plan, error) {
 		}
 		p.Streams = append(p.Streams, planned)
 	}
-	return p, nil
+	p.Renamed, err = findRenamedFields(ctx, client, cfg, p.Token)
+	return p, err
 }
 
 // TooFull reports whether the disk is certainly too full for the draft of a night, or for the

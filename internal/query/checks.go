@@ -39,6 +39,9 @@ const (
 	// columns and flags are left out. In the SQL, {columns} is replaced by a list of the columns, and
 	// {column_names} by a list of string literals. {table}, {key} and {name} are as for EachColumn.
 	EachType = "type"
+	// EachUnknownField repeats a check for every table with unknown fields in the records of the night. {table} and
+	// {name} are as for EachTable.
+	EachUnknownField = "unknown_field"
 )
 
 // FailedChecksSQL selects the checks that failed or did not run, in the open snapshot. Checks with the
@@ -67,8 +70,8 @@ func (q Query) faultsOfCheck() (faults []fault) {
 	kind, words := q.splitEach()
 	isWrongType := kind == EachColumn && (len(words) != 1 || !slices.Contains(stream.Types(), stream.Type(words[0])))
 	switch {
-	case !slices.Contains([]string{"", EachTable, EachReference, EachColumn, EachType}, kind):
-		faults = append(faults, fault{1, fmt.Sprintf("%q is not a value of \"each\": use %s, %s, %s or %s", q.Each, EachTable, EachReference, EachColumn, EachType)})
+	case !slices.Contains([]string{"", EachTable, EachReference, EachColumn, EachType, EachUnknownField}, kind):
+		faults = append(faults, fault{1, fmt.Sprintf("%q is not a value of \"each\": use %s, %s, %s, %s or %s", q.Each, EachTable, EachReference, EachColumn, EachType, EachUnknownField)})
 	case isWrongType:
 		faults = append(faults, fault{1, fmt.Sprintf("%q needs one type after %q: %s", q.Each, EachColumn, sqltext.Join(stream.Types(), ", ", func(t stream.Type) string { return string(t) }))})
 	}
@@ -100,9 +103,11 @@ type ChangedTables struct {
 	// Changed are the tables with new, changed or gone rows. MuchChanged are those in which these are at
 	// least a tenth of the rows.
 	Changed, MuchChanged []string
+	// WithUnknownFields are the tables with unknown fields in the records of the night.
+	WithUnknownFields []string
 }
 
-// Expand returns the queries of a check, see EachTable, EachReference, EachColumn and EachType. Only much
+// Expand returns the queries of a check, see EachTable and the constants after it. Only much
 // changed tables are read, but amounts are compared in all changed tables, because the prices of one currency
 // can be a small part of a table. For a check without the field Each, Expand returns only q. References from or to a private column, and references of nested rows to their own
 // record, are left out. The names in private have the form table.column.
@@ -140,6 +145,10 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 			for _, c := range comparedColumns(t, def, kind) {
 				add(append(names, "{column}", sqltext.Quote(c), "{column_name}", sqltext.Literal(c),
 					"{currency}", currency, "{labels}", labels)...)
+			}
+		case EachUnknownField:
+			if slices.Contains(tables.WithUnknownFields, t.Name) {
+				add(names...)
 			}
 		case EachType:
 			for _, kind := range stream.Types() {
