@@ -23,6 +23,7 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/dictionary"
+	"placementsync/internal/sim"
 	testfixture "placementsync/internal/testing/fixture"
 	"placementsync/internal/warehouse"
 )
@@ -289,7 +290,8 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // TestTrialContinueReleaseWarehouses resumes the interrupted night of each release and runs more
 // nights. The rows of the release must be kept. If the schema is the same, the history must equal the
-// history of a warehouse in which this program ran all nights. Only the command "run" gets the token.
+// history of a warehouse in which this program ran all nights. Only the command "run" gets the token. The service sends
+// four fields under their other names, which must not change or hold a night.
 func TestTrialContinueReleaseWarehouses(t *testing.T) {
 	requireTrials(t)
 	t.Parallel()
@@ -297,6 +299,15 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 		t.Run(release, func(t *testing.T) {
 			t.Parallel()
 			f := openFixture(t, release)
+			f.service.SetFaults(sim.Fault{Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
+				for name, other := range map[string]string{"drive_link": "google_drive_link", "guest_payment_customer_id": "guest_stripe_customer_id",
+					"brief_doc_url": "brief_google_doc_url", "draft_doc_url": "draft_google_doc_url"} {
+					body = bytes.ReplaceAll(body, []byte(`"`+name+`":`), []byte(`"`+other+`":`))
+				}
+				return body
+			}})
+			const otherNames = "SELECT (SELECT count(drive_link) FROM profiles), (SELECT count(guest_payment_customer_id) FROM orders), " +
+				"(SELECT count(brief_doc_url) || ' ' || count(draft_doc_url) || ' ' || count(*) FILTER (extra::VARCHAR LIKE '%google%') FROM campaign_articles)"
 			oldManifest, columns := f.latestManifest(), f.columnNames()
 			// With a new schema, rows that get a value in a new column are closed, so the histories
 			// differ.
@@ -339,6 +350,10 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			want = reference.readHistory()
 			f.night()
 			compare("the next night")
+			wantNames, gotNames := reference.mustRun("query", "--format", "csv", otherNames), f.mustRun("query", "--format", "csv", otherNames)
+			if gotNames != wantNames || strings.HasSuffix(gotNames, " 0 0\n") {
+				t.Errorf("the columns with other names have the values\n%swant\n%s", gotNames, wantNames)
+			}
 			f.mustRun("rebuild")
 			compare("rebuilt")
 			f.mustRun("report", "-o", filepath.Join(t.TempDir(), "report.html"))

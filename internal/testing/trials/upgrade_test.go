@@ -1,6 +1,7 @@
 package trials_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -64,6 +65,7 @@ func TestUpgrade(t *testing.T) {
 			run("killed nights", killedNightsInTurn)
 			run("held night", heldNightInTurn)
 			run("private values", privateNightsInTurn)
+			run("real names", realNamesInTurn)
 			run("backup", backupInTurn)
 			recordTrial(t, startedAt, func() torture.Trial {
 				return torture.Trial{Name: "upgrade from " + r.version, Procedure: "that release and this program run in turn on the same warehouse, also after kills, a held night and a rollback",
@@ -371,6 +373,50 @@ func privateNightsInTurn(u *upgrade) {
 	u.unchangedNight(u.earlier)
 	requireHidden("earlier release again")
 	u.unchangedNight(u.current)
+}
+
+// realNamesInTurn reads a service that sends fields under their other names. The earlier release stores their values
+// in extra. The first night of this program moves them to their columns.
+func realNamesInTurn(u *upgrade) {
+	names := map[string]string{"drive_link": "google_drive_link", "guest_payment_customer_id": "guest_stripe_customer_id",
+		"brief_doc_url": "brief_google_doc_url", "draft_doc_url": "draft_google_doc_url"}
+	fault := sim.Fault{Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
+		for name, other := range names {
+			body = bytes.ReplaceAll(body, []byte(`"`+name+`":`), []byte(`"`+other+`":`))
+		}
+		return body
+	}}
+	// run runs a night. The reference then reads the service under the documented names.
+	run := func(p builtProgram) map[string][]textRow {
+		u.advance()
+		u.service.SetFaults(fault)
+		u.mustExecute(p, "run")
+		u.service.SetFaults()
+		u.runs++
+		return u.ref.currentRows()
+	}
+	run(u.earlier)
+	columns := map[string]string{"profiles": "drive_link", "orders": "guest_payment_customer_id", "campaign_articles": "brief_doc_url", "articles": "draft_doc_url"}
+	inExtra := map[string]int{}
+	for table, column := range columns {
+		inExtra[table] = u.count(table, fmt.Sprintf("json_exists(extra, '%s') AND %s IS NULL", names[column], column))
+	}
+	earlierAt := u.at.Format(time.RFC3339)
+	rows := run(u.current)
+	u.nights = []nightData{{u.at, rows}}
+	u.requireValues(u.ref)
+	u.requireHistory()
+	u.service.SetFaults(fault)
+	u.unchangedNight(u.current)
+	for table, column := range columns {
+		movedInHistory := u.count("past."+table, fmt.Sprintf("json_exists(extra, '%s') AND %s IS NULL AND valid_from = TIMESTAMPTZ '%s'", names[column], column, earlierAt))
+		if inExtra[table] == 0 || movedInHistory != inExtra[table] {
+			u.t.Errorf("%s: %d rows of the earlier release have %s in extra, and %d in past; want the same number, not 0", table, inExtra[table], names[column], movedInHistory)
+		}
+		if n := u.count(table, fmt.Sprintf("json_exists(extra, '%s')", names[column])); n > 0 {
+			u.t.Errorf("%s: %d rows still have %s in extra", table, n, names[column])
+		}
+	}
 }
 
 func backupInTurn(u *upgrade) {
