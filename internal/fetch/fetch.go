@@ -41,6 +41,9 @@ type Config struct {
 	Concurrency int
 	PageSize    int // requested page size of lists; the service may cap it; defaults to 100
 	MaxPasses   int // over one list, 1 to 250; defaults to 4
+	// Unsortable names the streams whose lists are not requested newest first, because the service refused that order or
+	// did not keep it in an earlier run.
+	Unsortable []string
 	// MaxPages limits the pages of one pass, in case the service states a wrong total. Defaults to 100,000.
 	MaxPages int
 	Timeout  time.Duration // of one attempt, including its body; defaults to 30 s
@@ -206,7 +209,8 @@ func (c *Client) Refetch(stream string) {
 	c.sender.doubted.Store(stream, true)
 }
 
-func (c *Client) isDoubted(stream string) bool {
+// usesLanding reports whether the stored responses of a stream are used.
+func (c *Client) usesLanding(stream string) bool {
 	_, isDoubted := c.sender.doubted.Load(stream)
-	return isDoubted
+	return c.landing != nil && (c.cfg.Offline || !isDoubted)
 }

@@ -19,8 +19,9 @@ import (
 type pass struct {
 	number      int
 	cfg         Config
-	minPageSize int // a list with fewer records fits on one page
-	waveSize    int // size of the latest growing wave; 0 before the first
+	minPageSize int  // a list with fewer records fits on one page
+	asksSorted  bool // the pages are requested newest first
+	waveSize    int  // size of the latest growing wave; 0 before the first
 
 	mu       sync.Mutex
 	pages    []pageState
@@ -291,16 +292,34 @@ func (p *pass) hasEmptyPage2() bool {
 	return p.total < 0 && p.isUnchanged() && len(p.pages) == 2 && p.pages[1].Records == 0
 }
 
-// isConfirmable reports whether reading page 1 again can complete the proof.
+// isConfirmable reports whether reading page 1 again can complete the proof. If all records of page 1 have the same
+// created_at, a new record can have it too, and then be on a later page.
 func (p *pass) isConfirmable() bool {
-	return p.hasEmptyPage2() || p.total >= 0 && p.isUnchanged() && p.isNewestFirst()
+	if p.hasEmptyPage2() {
+		return true
+	}
+	first := &p.pages[0]
+	return p.total >= 0 && p.isUnchanged() && p.isNewestFirst() && first.First.After(first.Last)
 }
 
 // minFalls is the number of descending steps of created_at that prove the order: nine records
 // are in descending order by chance once in 9! lists.
 const minFalls = 8
 
-func (p *pass) isNewestFirst() bool {
+func (p *pass) isNewestFirst() bool { return p.countFalls() >= minFalls }
+
+// repeatsLike reports whether ids were repeated in two passes although the total did not change: the service has no
+// fixed order for records of the same time, so that pages overlap and leave out records.
+func (p *pass) repeatsLike(previous *pass) bool {
+	return previous != nil && previous.asksSorted && previous.repeatedIDs > 0 && p.repeatedIDs > 0 &&
+		previous.total == p.total && !previous.changeSeen && !p.changeSeen
+}
+
+// isSorted reports whether no record contradicts the order newest first.
+func (p *pass) isSorted() bool { return p.countFalls() >= 0 }
+
+// countFalls counts the descending steps of created_at. It returns -1 if created_at rises or is missing.
+func (p *pass) countFalls() int {
 	falls := 0
 	var above *pageState
 	for i := range p.pages {
@@ -309,7 +328,7 @@ func (p *pass) isNewestFirst() bool {
 			continue
 		}
 		if !f.IsNewestFirst || above != nil && f.First.After(above.Last) {
-			return false
+			return -1
 		}
 		if above != nil && above.Last.After(f.First) {
 			falls++
@@ -317,7 +336,7 @@ func (p *pass) isNewestFirst() bool {
 		falls += f.Falls
 		above = f
 	}
-	return falls >= minFalls
+	return falls
 }
 
 // countFilledPages returns at least 1.

@@ -20,6 +20,12 @@ import (
 // the pass, because all have this total. So all responses show one state, and all records of this state
 // were counted.
 //
+// Such a list is requested newest first where the service can sort (spec 4.1), and the order is proven from the dates that
+// arrive. A new record must have a later created_at than the others: an imported record with an earlier created_at
+// enters elsewhere, and a record that is deleted during the same pass can hide it. A service without a fixed order for
+// records of the same time repeats and leaves out records at the boundaries of pages, so that no pass is unchanged.
+// The walk then continues in the service's own order.
+//
 // If a list can grow elsewhere, an unchanged pass proves nothing. If a record is deleted from a page
 // that was already read and another record is inserted on a later page, the total does not change,
 // and the record that moves up over the page boundary is never read. Such lists, and lists
@@ -109,7 +115,7 @@ func (w *walk) evaluateFirstPage(previous, p *pass) bool {
 		w.gradeProven(previous.rejectedRecords, "the list is sorted newest first; totals and page 1 did not change, and no id was repeated")
 		return true
 	}
-	w.listChanged = w.listChanged || previous != nil && !confirmed
+	w.listChanged = w.listChanged || previous != nil && !confirmed && previous.asksSorted == p.asksSorted
 	if !p.isCompleteOnPage1() {
 		return false
 	}

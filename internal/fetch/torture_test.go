@@ -23,6 +23,7 @@ type movingList struct {
 	changeEvery int
 	unordered   bool
 	noTotals    bool
+	sorts       bool // an unordered list is sorted newest first if a request asks for it
 	failing     bool // one in twelve requests for a later page fails
 
 	mu       sync.Mutex
@@ -37,9 +38,9 @@ type movingList struct {
 	states map[uint64]bool
 }
 
-func newMovingList(seed uint64, changeEvery, n int, unordered bool) *movingList {
+func newMovingList(seed uint64, changeEvery, n int, unordered, sorts bool) *movingList {
 	l := &movingList{
-		changeEvery: changeEvery, unordered: unordered, rng: rand.New(rand.NewPCG(seed, uint64(changeEvery))),
+		changeEvery: changeEvery, unordered: unordered, sorts: sorts, rng: rand.New(rand.NewPCG(seed, uint64(changeEvery))),
 		permanent: make(map[string]bool), states: make(map[uint64]bool),
 	}
 	for range n {
@@ -52,13 +53,16 @@ func newMovingList(seed uint64, changeEvery, n int, unordered bool) *movingList 
 	return l
 }
 
-// insert inserts a new record at the head. In an unordered list, the position and the date are
-// random.
+// insert inserts a new record at the head. In an unordered list, the position is random, and also the date unless
+// requests can ask for an order.
 func (l *movingList) insert() {
 	l.inserted++
 	created, at := l.inserted, 0
 	if l.unordered {
-		created, at = l.rng.Int64N(1000), l.rng.IntN(len(l.records)+1)
+		at = l.rng.IntN(len(l.records) + 1)
+	}
+	if l.unordered && !l.sorts {
+		created = l.rng.Int64N(1000)
 	}
 	l.records = slices.Insert(l.records, at, record{ID: fmt.Sprint("id", l.inserted), Created: &created})
 }
@@ -97,8 +101,12 @@ func (l *movingList) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotImplemented)
 		return
 	}
-	from := min((page-1)*limit, len(l.records))
-	records := l.records[from:min(from+limit, len(l.records))]
+	all := l.records
+	if l.sorts && r.URL.Query().Get("sort_by") != "" {
+		all = slices.SortedFunc(slices.Values(all), newestFirst)
+	}
+	from := min((page-1)*limit, len(all))
+	records := all[from:min(from+limit, len(all))]
 	if l.noTotals {
 		json.NewEncoder(w).Encode(records)
 		return
@@ -123,7 +131,9 @@ func checkWalk(t *testing.T, l *movingList, pageSize int) fetch.Grade {
 	cfg := testConfig(l)
 	cfg.PageSize = pageSize
 	var got collector
-	e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
+	s := sniffedStream
+	s.Sorts = l.sorts
+	e, err := newClient(t, cfg, nil).Walk(t.Context(), s, "", got.read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,13 +193,14 @@ func TestTortureMovingListsAreNeverGradedTooHigh(t *testing.T) {
 // walkMovingLists walks lists with one insert and one delete per interval. An interval is counted in
 // requests. For each interval and kind of list, walkMovingLists walks one list per seed.
 func walkMovingLists(t *testing.T, seeds uint64, intervals ...int) {
-	lists := map[string]struct{ unordered, noTotals, failing bool }{
-		"newest first":                {},
-		"unordered":                   {unordered: true},
-		"newest first, no totals":     {noTotals: true},
-		"unordered, no totals":        {unordered: true, noTotals: true},
-		"newest first, failing pages": {failing: true},
-		"unordered, failing pages":    {unordered: true, failing: true},
+	lists := map[string]struct{ unordered, noTotals, sorts, failing bool }{
+		"newest first":                 {},
+		"unordered":                    {unordered: true},
+		"newest first, no totals":      {noTotals: true},
+		"unordered, no totals":         {unordered: true, noTotals: true},
+		"unordered, sorted on request": {unordered: true, sorts: true},
+		"newest first, failing pages":  {failing: true},
+		"unordered, failing pages":     {unordered: true, failing: true},
 	}
 	for name, list := range lists {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +209,7 @@ func walkMovingLists(t *testing.T, seeds uint64, intervals ...int) {
 				grades := map[fetch.Grade]int{}
 				for seed := range seeds {
 					sizes := rand.New(rand.NewPCG(seed, 1))
-					l := newMovingList(seed, interval, 1+sizes.IntN(150), list.unordered)
+					l := newMovingList(seed, interval, 1+sizes.IntN(150), list.unordered, list.sorts)
 					l.noTotals, l.failing = list.noTotals, list.failing
 					grade := checkWalk(t, l, 1+sizes.IntN(20))
 					grades[grade]++

@@ -24,6 +24,8 @@ func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read R
 		c: c, stream: s, param: param, read: read,
 		evidence: Evidence{TotalFirst: -1, TotalLast: -1},
 	}
+	w.isSorted = w.beginsSorted()
+	w.evidence.Unsortable = !w.isSorted && slices.Contains(c.cfg.Unsortable, s.Name)
 	var err error
 	if isPaged(s) {
 		err = w.readList(ctx)
@@ -51,6 +53,7 @@ type walk struct {
 	read     Reader
 	evidence Evidence
 	seen     sightings
+	isSorted bool // the list is requested newest first, because one pass then proves it
 	// listChanged is set when a change of the list was seen.
 	listChanged bool
 	firstPages  []firstPage // of each pass
@@ -80,12 +83,34 @@ func (w *walk) readSingle(ctx context.Context) error {
 	return nil
 }
 
-// The limit is part of the query, because pages with different limits are different pages.
+// newestFirst asks for a list whose order needs one pass for the proof (spec 4.1).
+const newestFirst = "sort_by=created_at&order_by=desc"
+
+// beginsSorted reports whether the first pass is requested newest first. A resumed or replayed run repeats the
+// requests of its first attempt.
+func (w *walk) beginsSorted() bool {
+	if !w.stream.Sorts {
+		return false
+	}
+	if w.c.usesLanding(w.stream.Name) {
+		for _, w.isSorted = range []bool{false, true} {
+			if _, found := w.c.landing.find(w.pageRequest(1, 1)); found {
+				return w.isSorted
+			}
+		}
+	}
+	return !slices.Contains(w.c.cfg.Unsortable, w.stream.Name)
+}
+
+// The order and the limit are part of the query, because pages with different limits are different pages.
 func (w *walk) pageRequest(pass, page int) Request {
 	r := Request{
 		Stream: w.stream.Name, Path: w.stream.Path, Query: w.stream.Query, Param: w.param, Pass: pass, Page: page,
 	}
 	if page > 0 {
+		if w.isSorted {
+			r.Query = joinQuery(r.Query, newestFirst)
+		}
 		r.Query = joinQuery(r.Query, "limit="+strconv.Itoa(w.c.cfg.PageSize))
 	}
 	return r
@@ -112,9 +137,17 @@ func (w *walk) readList(ctx context.Context) error {
 
 // readPass returns true if the list is proven, or if no further pass can prove more.
 func (w *walk) readPass(ctx context.Context, previous, p *pass) (bool, error) {
-	if err := w.readPage(ctx, p, 1); err != nil {
+	w.isSorted = w.isSorted && !w.evidence.Unsortable
+	err := w.readPage(ctx, p, 1)
+	if err != nil && w.isSorted && p.number == 1 && canRefuseOrder(err) {
+		w.isSorted = false
+		err = w.readPage(ctx, p, 1)
+		w.evidence.Unsortable = err == nil
+	}
+	if err != nil {
 		return false, err
 	}
+	p.asksSorted = w.isSorted
 	if w.evaluateFirstPage(previous, p) {
 		return true, nil
 	}
@@ -128,6 +161,7 @@ func (w *walk) readPass(ctx context.Context, previous, p *pass) (bool, error) {
 		}
 	}
 	p.finishIDs()
+	w.evidence.Unsortable = w.evidence.Unsortable || p.asksSorted && (!p.isSorted() || p.repeatsLike(previous))
 	if w.evaluatePass(previous, p) {
 		return true, nil
 	}
@@ -145,14 +179,17 @@ var errFailedBefore = errors.New("the page could not be read before the run was 
 // pass. The page is not requested again: its response would be later than that pass, but the proof needs the passes
 // in order.
 func (w *walk) failedBefore(pass, page int) bool {
-	if w.c.landing == nil || w.c.isDoubted(w.stream.Name) {
+	if !w.c.usesLanding(w.stream.Name) {
 		return false
 	}
 	if _, found := w.c.landing.find(w.pageRequest(pass, page)); found {
 		return false
 	}
-	_, nextFound := w.c.landing.find(w.pageRequest(pass+1, 1))
-	return nextFound
+	next := walk{c: w.c, stream: w.stream, param: w.param, isSorted: w.isSorted}
+	_, foundSorted := w.c.landing.find(next.pageRequest(pass+1, 1))
+	next.isSorted = false
+	_, found := w.c.landing.find(next.pageRequest(pass+1, 1))
+	return found || foundSorted
 }
 
 func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
@@ -179,6 +216,13 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 	}
 	p.addPage(number, facts, bodySum)
 	return nil
+}
+
+// canRefuseOrder reports whether the failure of a page can be the service's answer to the requested order. Services
+// answer an unknown parameter with 400, others with 500 or not at all.
+func canRefuseOrder(err error) bool {
+	failed, ok := ownErr(err)
+	return ok && failed.Attempts > 0 && !failed.hasUsedPatience && !failed.Is(ErrAuth) && !failed.Is(ErrScope) && !errors.Is(err, ErrUnreachable)
 }
 
 // isBeyondEnd reports whether the error of a later page means that the list ends before it. Some services answer
@@ -255,6 +299,7 @@ func (c *Client) HasLanded(s stream.Stream, param string) bool {
 		return false
 	}
 	w := walk{c: c, stream: s, param: param}
+	w.isSorted = w.beginsSorted()
 	first := w.pageRequest(0, 0)
 	if isPaged(s) {
 		first = w.pageRequest(1, 1)

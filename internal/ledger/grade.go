@@ -174,6 +174,16 @@ func (r Run) IncompleteStreams() []Stream {
 	})
 }
 
+// UnsortedStreams returns the names of the streams that are marked Unsorted.
+func (r Run) UnsortedStreams() (names []string) {
+	for _, s := range r.Streams {
+		if s.Unsorted {
+			names = append(names, s.Stream)
+		}
+	}
+	return names
+}
+
 // Summary returns the outcome with the numbers of unread, carried and unproven streams. Streams of
 // webhook deliveries are not counted, because they are never proven. A complete run can have unproven
 // streams: they were read, but rows may be missing.

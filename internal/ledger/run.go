@@ -212,6 +212,8 @@ type Stream struct {
 	// Incomplete marks a stream that was not read completely because of an error or a lack of
 	// time. It makes the run partial.
 	Incomplete bool `json:"lacking,omitempty"`
+	// Unsorted marks a list that is not requested newest first, because the service refused that order or did not keep it.
+	Unsorted bool `json:"unsorted,omitempty"`
 	// Events marks streams of webhook deliveries. Missed deliveries cannot be detected, so
 	// these streams are never proven.
 	Events bool `json:"events,omitempty"`

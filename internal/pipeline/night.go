@@ -289,6 +289,13 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	if damaged := landing.Damaged(); damaged > 0 {
 		n.cfg.Log.Warn("lines in the index of the stored responses are damaged: a run requests these responses again, a replay omits them", "damaged", damaged)
 	}
+	if n.cfg.Details != AllDetails {
+		runs, err := n.wh.Ledger.Runs()
+		if err != nil {
+			return res, err
+		}
+		n.cfg.Fetch.Unsortable = lastPublishedNight(runs).UnsortedStreams()
+	}
 	client, err := fetch.New(n.cfg.Fetch, landing, n.cfg.Log)
 	if err != nil {
 		return res, err

@@ -183,7 +183,7 @@ func (r streamResult) ledgerStream(t fetch.Telemetry, allowed float64) ledger.St
 		Stream: r.stream.Name, Grade: string(e.Grade), Reason: e.Reason, Pages: int64(e.Pages), Requests: t.Requests,
 		Passes: int64(e.Passes), TotalFirst: e.TotalFirst, TotalLast: e.TotalLast, Distinct: int64(e.Distinct),
 		Repeated: int64(e.Repeated), Rows: r.stored.Rows, RowsOld: r.stored.Old, Rejects: r.rejects, Fetched: r.found, Carried: r.carried,
-		Rechecked: r.rechecked, Failed: r.missed, Unread: r.unread, AgeSince: r.stored.Since, Incomplete: r.failure != nil, Events: r.stream.IsEvents(),
+		Rechecked: r.rechecked, Failed: r.missed, Unread: r.unread, AgeSince: r.stored.Since, Incomplete: r.failure != nil, Events: r.stream.IsEvents(), Unsorted: e.Unsortable,
 		Bytes: t.Bytes, Retries: t.Retries, RateLimited: t.RateLimited, Landed: t.Hits,
 		LatencyP50: t.P50.Seconds() * 1e3, LatencyP95: t.P95.Seconds() * 1e3, LatencyMax: t.Max.Seconds() * 1e3,
 		RateWaitSeconds: t.RateWait.Seconds(), RetryAfterSeconds: t.RetryWait.Seconds(),

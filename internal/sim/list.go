@@ -71,3 +71,8 @@ func (v view) at(i int) uint32 {
 	}
 	return v.numbers[i]
 }
+
+// sortNewestFirst relies on the numbers of records, which follow the order of creation.
+func (v *view) sortNewestFirst() {
+	v.numbers, v.reversed = slices.Sorted(slices.Values(v.numbers)), true
+}

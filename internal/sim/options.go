@@ -87,9 +87,10 @@ type Options struct {
 	Encodings []string
 
 	// Unordered gives lists a stable pseudorandom order, with new records at random positions. Otherwise
-	// lists are sorted by created_at descending, then by id. The service always ignores sort_by,
-	// order_by and filters.
+	// lists are sorted by created_at descending, then by id. The service ignores sort_by, order_by and filters.
 	Unordered bool
+	// Sorts makes the service obey sort_by=created_at with order_by=desc.
+	Sorts bool
 	// ChurnEvery is the number of requests of a list after which one record is inserted and one
 	// is deleted. 0 means no churn.
 	ChurnEvery int

@@ -28,6 +28,9 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	if err != nil {
 		return err
 	}
+	if opts.Sorts && query.Get("sort_by") == "created_at" && query.Get("order_by") == "desc" {
+		v.sortNewestFirst()
+	}
 	envelope := rt.envelope
 	if rt.anyEnvelope && opts.Envelope != EnvelopeMixed {
 		envelope = opts.Envelope

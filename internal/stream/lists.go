@@ -11,7 +11,7 @@ func mainLists() []Stream {
 		},
 		{
 			Name: "outlet_listings", Path: "/outlets", Spec: "2.2 OutletListing, 4.2, 5",
-			Scopes: []string{"outlets.lists"}, Envelope: Paginated,
+			Scopes: []string{"outlets.lists"}, Envelope: Paginated, Sorts: true,
 			Tables: []Table{
 				{Name: "outlet_listings", Key: []string{"id"}},
 				childTable("outlet_listing_channels", "channels", "outlet_listing_id", ""),
@@ -22,7 +22,7 @@ func mainLists() []Stream {
 		},
 		{
 			Name: "product_listings", Path: "/products/listings", Spec: "2.3 ProductListing, 4.2, 5",
-			Scopes: []string{"products.read"}, Envelope: Paginated,
+			Scopes: []string{"products.read"}, Envelope: Paginated, Sorts: true,
 			Tables: []Table{
 				{Name: "product_listings", Key: []string{"id"}},
 				childTable("product_listing_prices", "prices", "product_listing_id", "unit_amount"),
@@ -34,18 +34,18 @@ func mainLists() []Stream {
 		},
 		{
 			Name: "orders", Path: "/orders", Spec: "2.4 Order, LineItem, 4.2, 5",
-			Scopes: []string{"orders.lists"}, Envelope: Paginated, Tables: orderTables(),
+			Scopes: []string{"orders.lists"}, Envelope: Paginated, Sorts: true, Tables: orderTables(),
 			ForeignParts: orderForeignParts(),
 		},
 		{
 			Name: "order_items", Path: "/order-items", Spec: "2.4 OrderItem, 4.2, 5",
-			Scopes: []string{"orders.lists"}, Envelope: Sniffed,
+			Scopes: []string{"orders.lists"}, Envelope: Sniffed, Sorts: true,
 			Tables:       []Table{{Name: "order_items", Key: []string{"id"}}},
 			ForeignParts: []ForeignPart{{At: "outlet", Table: "outlets"}, {At: "article", Table: "articles"}, {At: "article.campaign", Table: "campaigns"}},
 		},
 		{
 			Name: "campaigns", Path: "/campaigns", Spec: "2.5 Campaign, Questionnaire, 4.2, 5",
-			Scopes: []string{"campaigns.lists"}, Envelope: Sniffed,
+			Scopes: []string{"campaigns.lists"}, Envelope: Sniffed, Sorts: true,
 			Tables:       campaignTables(),
 			ForeignParts: campaignForeignParts(),
 		},

@@ -115,6 +115,8 @@ type Stream struct {
 	// Path is relative to the base URL and has at most one {parameter}. It is empty for events.
 	Path  string
 	Query string // the fixed part of the query string, escaped
+	// Sorts means that the list accepts sort_by and order_by (spec 4.1), and that its records have created_at.
+	Sorts bool
 	Spec  string // the sections of docs/service.md that define the endpoint
 	// Scopes are the scopes that the token must have (spec 5). Nil means that the spec names no
 	// scope. The stream is then requested, and skipped after a 403.

@@ -1,0 +1,136 @@
+package fetch_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
+)
+
+// sortingService is a service with a list of 45 records in no order. Requests without sort_by get the default order.
+type sortingService struct {
+	// order compares two records of a request that asks for newest first. Nil means that the parameter is ignored.
+	order func(a, b record) int
+	// status is the response to a request that asks for an order, or 0.
+	status int
+	// isUnstable means that the order of records of the same time is another one in each response.
+	isUnstable bool
+	// isUndated removes created_at from one record.
+	isUndated bool
+	// sameTime is the number of consecutive records with the same created_at.
+	sameTime int64
+
+	requests []string // sort or plain, and the page
+}
+
+func (s *sortingService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	page, _ := strconv.Atoi(query.Get("page"))
+	isSorted := query.Get("sort_by") == "created_at" && query.Get("order_by") == "desc"
+	kind := "plain "
+	if isSorted {
+		kind = "sorted "
+	}
+	s.requests = append(s.requests, kind+query.Get("page"))
+	if isSorted && s.status != 0 {
+		w.WriteHeader(s.status)
+		return
+	}
+	var records []record
+	for i := range 45 {
+		created := int64(i*17%45) / max(s.sameTime, 1)
+		records = append(records, record{ID: fmt.Sprint("id", i), Created: &created})
+	}
+	if s.isUndated {
+		records[20].Created = nil
+	}
+	if isSorted && s.isUnstable {
+		by := func(r record) int { n, _ := strconv.Atoi(r.ID[2:]); return n * len(s.requests) % 47 }
+		s.order = func(a, b record) int { return cmp.Or(newestFirst(a, b), cmp.Compare(by(a), by(b))) }
+	}
+	if isSorted && s.order != nil {
+		slices.SortStableFunc(records, s.order)
+	}
+	from := min((page-1)*10, len(records))
+	json.NewEncoder(w).Encode(map[string]any{"records": records[from:min(from+10, 45)], "total_records": 45, "next_page": nil})
+}
+
+func newestFirst(a, b record) int {
+	if a.Created == nil || b.Created == nil {
+		return 0
+	}
+	return cmp.Compare(*b.Created, *a.Created)
+}
+
+var sortedStream = stream.Stream{Name: "sorted", Path: "/sorted", Envelope: stream.Paginated, Sorts: true}
+
+// walkInOrder walks the list without parallel requests, and returns the requests as one text.
+func walkInOrder(t *testing.T, s *sortingService, dir string, change func(*fetch.Config)) (fetch.Evidence, string) {
+	t.Helper()
+	cfg := testConfig(s)
+	cfg.Concurrency = 1
+	change(&cfg)
+	landing := openLanding(t, dir, fetch.LandingOptions{})
+	defer closeLanding(t, landing)
+	s.requests = nil
+	var got collector
+	e, err := newClient(t, cfg, landing).Walk(t.Context(), sortedStream, "", got.read)
+	if err != nil || len(got.ids) != 45 {
+		t.Errorf("read %d records and %v, want 45", len(got.ids), err)
+	}
+	return e, strings.Join(s.requests, ", ")
+}
+
+// TestListsAreRequestedNewestFirst walks a list for which one pass in the requested order is a proof. If the service
+// refuses the order or does not keep it, the walk continues without it, and the next run does not ask again.
+func TestListsAreRequestedNewestFirst(t *testing.T) {
+	const sorted, plain = "sorted 1, sorted 2, sorted 3, sorted 4, sorted 5", "plain 1, plain 2, plain 3, plain 4, plain 5"
+	withinPages := func(a, b record) int { // as if pages were sorted after the list was divided into pages
+		pageOf := func(r record) int { n, _ := strconv.Atoi(r.ID[2:]); return n / 10 }
+		return cmp.Or(cmp.Compare(pageOf(a), pageOf(b)), newestFirst(a, b))
+	}
+	for name, tc := range map[string]struct {
+		service  *sortingService
+		requests string
+		grade    fetch.Grade
+		isSorted bool
+	}{
+		"the order is kept":         {&sortingService{order: newestFirst}, sorted + ", sorted 1", fetch.Exact, true},
+		"the order is ignored":      {&sortingService{}, sorted + ", " + plain, fetch.Exact, false},
+		"another order":             {&sortingService{order: func(a, b record) int { return -newestFirst(a, b) }}, sorted + ", " + plain, fetch.Exact, false},
+		"only pages are sorted":     {&sortingService{order: withinPages}, sorted + ", " + plain, fetch.Exact, false},
+		"a record without a time":   {&sortingService{order: newestFirst, isUndated: true}, sorted + ", " + plain, fetch.Exact, false},
+		"400":                       {&sortingService{status: 400}, "sorted 1, " + plain + ", " + plain, fetch.Exact, false},
+		"422":                       {&sortingService{status: 422}, "sorted 1, " + plain + ", " + plain, fetch.Exact, false},
+		"500":                       {&sortingService{status: 500}, "sorted 1, sorted 1, sorted 1, " + plain + ", " + plain, fetch.Exact, false},
+		"page 1 of one time":        {&sortingService{order: newestFirst, sameTime: 12}, sorted + ", " + sorted, fetch.Exact, true},
+		"no order of the same time": {&sortingService{isUnstable: true, sameTime: 6}, sorted + ", " + sorted + ", " + plain, fetch.Repaired, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			e, requests := walkInOrder(t, tc.service, dir, func(*fetch.Config) {})
+			if e.Grade != tc.grade || requests != tc.requests || e.Unsortable == tc.isSorted {
+				t.Errorf("got %+v with %s\nwant %s, sorted %t with %s", e, requests, tc.grade, tc.isSorted, tc.requests)
+			}
+			again, requests := walkInOrder(t, tc.service, dir, func(cfg *fetch.Config) { cfg.Offline, cfg.Unsortable = true, []string{"sorted"} })
+			again.Unsortable = e.Unsortable
+			if requests != "" || again != e {
+				t.Errorf("a walk of the stored responses sent %q, and got %+v, want %+v", requests, again, e)
+			}
+			if !e.Unsortable {
+				return
+			}
+			e, requests = walkInOrder(t, tc.service, t.TempDir(), func(cfg *fetch.Config) { cfg.Unsortable = []string{"sorted"} })
+			if requests != plain+", "+plain || !e.Unsortable || e.Grade != fetch.Exact {
+				t.Errorf("the next run: got %+v with %s", e, requests)
+			}
+		})
+	}
+}

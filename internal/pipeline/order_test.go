@@ -1,0 +1,54 @@
+package pipeline_test
+
+import (
+	"net/http"
+	"testing"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+)
+
+// TestListOrderIsRemembered reads a list of five pages in no order. If the service sends the list newest first on
+// request, each night takes one pass. If it does not, only the first night asks, and so does a night of all details.
+func TestListOrderIsRemembered(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change   func(*sim.Options)
+		requests [3]int // of the first night, of the second night, and of a night of all details
+	}{
+		"the service sorts":             {func(o *sim.Options) { o.Sorts = true }, [3]int{6, 6, 6}},
+		"the service ignores the order": {func(*sim.Options) {}, [3]int{10, 10, 10}},
+		"the service refuses the order": {func(o *sim.Options) {
+			o.FaultFunc = func(r *http.Request) *sim.Fault {
+				if !r.URL.Query().Has("sort_by") {
+					return nil
+				}
+				return &sim.Fault{Kind: sim.FaultStatus, Status: http.StatusBadRequest}
+			}
+		}, [3]int{11, 10, 11}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			world := smallWorld()
+			world.Listings, world.Unordered = 31, true
+			tc.change(&world)
+			h := newHarness(t, world, "product_listings")
+			for night, details := range []pipeline.Details{pipeline.ChangedDetails, pipeline.ChangedDetails, pipeline.AllDetails} {
+				h.cfg.Details = details
+				sorted := 0
+				hook := func(r *http.Request) {
+					if r.URL.Query().Has("sort_by") {
+						sorted++
+					}
+				}
+				h.onRequest.Store(&hook)
+				h.cfg.Fetch.Concurrency = 1
+				res := h.requireComplete(h.unchangedNight())
+				s := h.requireStream(res.Run, "product_listings", fetch.Exact, "", false)
+				if s.Requests != int64(tc.requests[night]) || s.Unsorted == world.Sorts || (sorted > 0) != (world.Sorts || night != 1) {
+					t.Errorf("night %d: %d requests, %d of them newest first, unsorted %t; want %d requests", night+1, s.Requests, sorted, s.Unsorted, tc.requests[night])
+				}
+				h.requireIDs("product_listings", "/products/listings")
+			}
+		})
+	}
+}
