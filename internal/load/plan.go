@@ -179,6 +179,9 @@ func (p *Details) fingerprints(st stream.Stream) sqlText {
 		}
 		parts = append(parts, planSQL.Render("record_hashes", values{"rows": rows}))
 		for _, t := range l.list.Tables[1:] {
+			if slices.Contains(l.ref.Unrelated, t.Name) {
+				continue
+			}
 			parts = append(parts, planSQL.Render("child_row_hashes", values{"items": stagedTable(l.list.Name, t.Name), "rows": rows}))
 		}
 	}

@@ -137,13 +137,20 @@ func offerDetails() []Stream {
 	}
 }
 
-// ShowsChanges is set for listings, because a listing contains fields of its outlet. An order item contains
+// ShowsChanges is set for listings, because a listing contains fields of its outlet. Its prices are not among them, and
+// the products of an outlet are stored without prices. An order item contains
 // only the id and the name of its outlet. If a listing names no outlet, the outlet is looked up in
 // outlet_products by the id of the listing, which is also the id of its product.
 func outletIDColumns() []IDColumn {
 	return []IDColumn{
-		{Table: "outlet_listings", Column: "outlet_id", ShowsChanges: true, Lookup: "outlet_products", LookupKey: "product_id"},
-		{Table: "product_listings", Column: "outlet_id", ShowsChanges: true, Lookup: "outlet_products", LookupKey: "product_id"},
+		{
+			Table: "outlet_listings", Column: "outlet_id", ShowsChanges: true, Unrelated: []string{"outlet_listing_prices"},
+			Lookup: "outlet_products", LookupKey: "product_id",
+		},
+		{
+			Table: "product_listings", Column: "outlet_id", ShowsChanges: true, Unrelated: []string{"product_listing_prices"},
+			Lookup: "outlet_products", LookupKey: "product_id",
+		},
 		{Table: "order_items", Column: "outlet_id"},
 	}
 }

@@ -47,6 +47,8 @@ type IDColumn struct {
 	// is requested if the row is new or changed. An unchanged row proves only that these columns
 	// of the detail are unchanged.
 	ShowsChanges bool
+	// Unrelated are child tables of Table whose rows contain no column of the detail.
+	Unrelated []string
 	// Lookup is a table of main that also has Column. If Column is empty in a row of Table, the id
 	// is read from the row of Lookup whose LookupKey equals the key of the row of Table. If Lookup
 	// is empty, a row with an empty Column names no id.

@@ -9,7 +9,7 @@ CREATE TABLE details (
     failed_at   TIMESTAMPTZ       -- field 6
 );
 
-COMMENT ON TABLE details IS 'Last read of each single record, with the fingerprint of its list rows. If the fingerprint changes, the record is requested again.';
+COMMENT ON TABLE details IS 'Last read of each single record, with the fingerprint of its list rows, also of records that the service does not have (404). If the fingerprint changes, the record is requested again.';
 COMMENT ON COLUMN details.stream IS 'Name of the stream.';
 COMMENT ON COLUMN details.id IS 'Path parameter of the request for the record.';
 COMMENT ON COLUMN details.fingerprint IS 'Fingerprint of the rows of the record in all lists whose rows change with the record; NULL if there are no such rows.';

@@ -22,7 +22,7 @@ CREATE TABLE {table} ({columns})
 -- name: create_details
 -- The empty plan exists until a plan is computed.
 CREATE TABLE {requested} (id VARCHAR, outcome VARCHAR);
-CREATE TABLE {plan} (id VARCHAR, fingerprint VARCHAR, why VARCHAR, overdue BOOLEAN, unread BOOLEAN, keeps_rows BOOLEAN)
+CREATE TABLE {plan} (id VARCHAR, fingerprint VARCHAR, why VARCHAR, read_at TIMESTAMPTZ, overdue BOOLEAN, unread BOOLEAN, keeps_rows BOOLEAN)
 
 -- name: create_findings
 -- A record with drift is found again in each pass over a list, and in its detail. Therefore records with

@@ -34,7 +34,7 @@ CASE {cases} ELSE {absent} END
 WHEN {stream_condition} THEN {absent}
 
 -- name: forget_details
--- Removes the answered details and the details with a 404. write_details adds the answered details again.
+-- Removes the answered details and the details with a 404. write_details adds them again.
 DELETE FROM meta.details WHERE stream = {stream} AND id IN (SELECT id FROM {requested} WHERE outcome <> 'missed')
 
 -- name: mark_missed_details
@@ -42,6 +42,10 @@ DELETE FROM meta.details WHERE stream = {stream} AND id IN (SELECT id FROM {requ
 UPDATE meta.details SET failed_at = {now} WHERE stream = {stream} AND id IN (SELECT id FROM {requested} WHERE outcome = 'missed')
 
 -- name: write_details
--- The plan of the next night compares these fingerprints.
+-- The plan of the next night compares these fingerprints. An id with a 404 is settled like a record, for example a
+-- withdrawn product that an order names. If the last request for the id had another result, or was a recheck, the id
+-- gets no row, and the next night confirms the 404.
 INSERT INTO meta.details (stream, id, fingerprint, run_id, read_at)
-SELECT {stream}, id, fingerprint, {run}, {now} FROM {plan} WHERE id IN (SELECT id FROM {requested} WHERE outcome = 'answered')
+SELECT {stream}, id, fingerprint, {run}, {now} FROM {plan}
+WHERE id IN (SELECT id FROM {requested} WHERE outcome = 'answered')
+    OR read_at IS NULL AND id IN (SELECT id FROM {requested} WHERE outcome = '404')
