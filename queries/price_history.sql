@@ -1,76 +1,102 @@
 -- subject: prices
 -- title: Price history of a listing or an outlet
--- grain: one row per snapshot, tier and currency
--- about: Prices of a listing, or of all listings of an outlet, in each snapshot. If two prices are in the middle, the median is the lower one. change_percent is the median change since the previous prices of the same listing, tier and currency; the column compared counts the compared prices. New and withdrawn listings do not affect change_percent. A listing counts if it had the name or belonged to the outlet at any time.
+-- grain: one row per listing, tier, currency and change of the price, the latest change of a price last
+-- about: Each price with the snapshot that first showed it, and the price before. A new price has no old price, and a removed price has no new price. A price that was set before "since" and was still valid then has its row too. A price at another position in the list of the service is not a change. A change that rounds to 0.00 percent has no percentage. A listing counts if it had the name or belonged to the outlet at any time.
 -- param: name VARCHAR REQUIRED -- id or name of a listing, or id or name of an outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT name FROM history.product_listings UNION ALL SELECT id FROM outlets UNION ALL SELECT id FROM history.product_listings
--- param: since DATE? snapshot-90d -- only snapshots on or after this date
--- param: until DATE NULL -- only snapshots before this date
+-- param: since DATE? snapshot-90d -- only prices that were valid on or after this date
+-- param: until DATE NULL -- only changes before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which days begin, such as America/New_York
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
--- param: changed BOOLEAN false -- only snapshots with a new, changed or removed price
 WITH listing_ids AS (
     SELECT DISTINCT id
     FROM history.product_listings
     WHERE $name IN (id, name, outlet_id, outlet_name)
         OR outlet_id IN (SELECT outlet_id FROM mart.outlet_names WHERE outlet_name = $name)
 ),
--- Without MATERIALIZED, DuckDB would compare each price of the history with each snapshot.
-prices AS MATERIALIZED (
-    SELECT product_listing_id, position, pricing_tier, currency, unit_amount, valid_from, coalesce(valid_to, TIMESTAMPTZ 'infinity') AS valid_to
+listings AS MATERIALIZED (
+    SELECT id, arg_max(name, valid_from) AS name, arg_max(outlet_id, valid_from) AS outlet_id, arg_max(outlet_name, valid_from) AS outlet_name
+    FROM history.product_listings
+    WHERE id IN (SELECT id FROM listing_ids)
+    GROUP BY id
+),
+versions AS MATERIALIZED (
+    SELECT
+        product_listing_id AS listing_id, pricing_tier, currency, unit_amount, position, valid_from,
+        coalesce(valid_to, TIMESTAMPTZ 'infinity') AS valid_to
     FROM history.product_listing_prices
-    WHERE product_listing_id IN (SELECT id FROM listing_ids)
+    WHERE product_listing_id IN (SELECT id FROM listings)
       AND unit_amount IS NOT NULL
       AND ($currency IS NULL OR currency = $currency)
       AND ($tier IS NULL OR pricing_tier = $tier)
 ),
--- Several prices of one listing, tier and currency are compared by their position.
-snapshot_prices AS (
+ends AS (
+    SELECT listing_id, pricing_tier, currency, unit_amount, position, valid_from AS changed_at, 'new' AS side FROM versions
+    UNION ALL
+    SELECT listing_id, pricing_tier, currency, unit_amount, position, valid_to, 'old' FROM versions WHERE valid_to < TIMESTAMPTZ 'infinity'
+),
+-- An unchanged price at another position has both an old and a new copy. Such copies are left out.
+copies AS (
+    SELECT *, row_number() OVER (PARTITION BY listing_id, pricing_tier, currency, unit_amount, changed_at, side) AS copy FROM ends
+),
+unmatched AS (
+    FROM copies
+    QUALIFY count(*) OVER (PARTITION BY listing_id, pricing_tier, currency, unit_amount, changed_at, copy) = 1
+),
+-- Several prices of one listing, tier and currency are compared in the order of their positions.
+items AS (
+    SELECT *, row_number() OVER (PARTITION BY listing_id, pricing_tier, currency, changed_at, side ORDER BY position) AS item FROM unmatched
+),
+changes AS (
     SELECT
-        r.snapshot_at, p.product_listing_id, p.pricing_tier, p.currency, p.unit_amount,
-        row_number() OVER (PARTITION BY r.snapshot_at, p.product_listing_id, p.pricing_tier, p.currency ORDER BY p.position) AS price_number
-    FROM prices AS p
-    JOIN meta.runs AS r ON r.snapshot_at >= p.valid_from AND r.snapshot_at < p.valid_to
+        listing_id, pricing_tier, currency, changed_at,
+        max(unit_amount) FILTER (side = 'old') AS old_amount,
+        max(unit_amount) FILTER (side = 'new') AS new_amount
+    FROM items
+    GROUP BY listing_id, pricing_tier, currency, changed_at, item
 ),
--- Snapshots before $since are read too, because the first shown snapshot is compared with its predecessor.
-price_pairs AS (
-    SELECT *, lag(unit_amount) OVER (PARTITION BY product_listing_id, pricing_tier, currency, price_number ORDER BY snapshot_at) AS before
-    FROM snapshot_prices
+since AS (
+    SELECT CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR) AS since_time
 ),
-snapshot_prices_by_tier AS (
+prices_at_since AS (
+    SELECT c.*
+    FROM changes AS c
+    SEMI JOIN (SELECT v.* FROM versions AS v JOIN since ON v.valid_from < since_time AND v.valid_to > since_time) AS v
+        ON v.listing_id = c.listing_id
+        AND v.pricing_tier IS NOT DISTINCT FROM c.pricing_tier
+        AND v.currency IS NOT DISTINCT FROM c.currency
+        AND v.unit_amount = c.new_amount
+    WHERE c.changed_at < (SELECT since_time FROM since)
+    QUALIFY rank() OVER (PARTITION BY c.listing_id, c.pricing_tier, c.currency, c.new_amount ORDER BY c.changed_at DESC) = 1
+),
+shown_changes AS (
+    FROM changes WHERE $since IS NULL OR changed_at >= (SELECT since_time FROM since)
+    UNION ALL
+    FROM prices_at_since
+),
+amounts AS (
     SELECT
-        snapshot_at,
-        pricing_tier,
-        currency,
-        count(*)                                                            AS prices,
-        min(unit_amount)                                                    AS lowest,
-        quantile_disc(unit_amount, 0.5)                                     AS median,
-        max(unit_amount)                                                    AS highest,
-        count(nullif(before, 0))                                            AS compared,
-        quantile_disc((CAST(unit_amount AS DECIMAL(38, 6)) - before) / nullif(before, 0), 0.5)      AS change,
-        bool_or(unit_amount IS DISTINCT FROM before)                        AS has_new_or_changed_price
-    FROM price_pairs
-    GROUP BY ALL
-),
-tier_changes AS (
-    SELECT *, has_new_or_changed_price OR lag(prices) OVER (PARTITION BY pricing_tier, currency ORDER BY snapshot_at) IS DISTINCT FROM prices AS is_changed
-    FROM snapshot_prices_by_tier
+        *, 100 * (CAST(new_amount AS DECIMAL(38, 6)) - old_amount) / nullif(old_amount, 0) AS percent,
+        CAST(old_amount AS DECIMAL(18, 2)) AS old_price,
+        CAST(new_amount AS DECIMAL(18, 2)) AS new_price
+    FROM shown_changes
+    WHERE $until IS NULL OR changed_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)
 )
 SELECT
-    snapshot_at,
-    pricing_tier,
-    currency,
-    prices,
-    CAST(lowest AS DECIMAL(18, 2))  AS min_price,
-    CAST(median AS DECIMAL(18, 2))  AS median_price,
-    CAST(highest AS DECIMAL(18, 2)) AS max_price,
-    compared,
-    CAST(100 * change AS DECIMAL(38, 1)) AS change_percent
-FROM tier_changes
-WHERE (NOT $changed OR is_changed)
-  AND ($since IS NULL OR snapshot_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
-  AND ($until IS NULL OR snapshot_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
-ORDER BY snapshot_at, pricing_tier, currency
+    a.changed_at,
+    l.name                                   AS listing_name,
+    coalesce(l.outlet_name, n.outlet_name)   AS outlet_name,
+    a.pricing_tier,
+    a.currency,
+    a.old_price,
+    a.new_price,
+    nullif(CAST(a.percent AS DECIMAL(38, 2)), 0) AS change_percent,
+    l.outlet_id,
+    a.listing_id
+FROM amounts AS a
+JOIN listings AS l ON l.id = a.listing_id
+LEFT JOIN mart.outlet_names AS n ON n.outlet_id = l.outlet_id
+ORDER BY listing_name, a.listing_id, a.pricing_tier, a.currency, a.changed_at, a.old_price, a.new_price

@@ -227,39 +227,3 @@ func TestGuideTableOfMarts(t *testing.T) {
 		t.Errorf("the table in docs/guide/asking.md below the comment marts (-want +got):\n%s\nreplace it by:\n%s", diff, want)
 	}
 }
-
-// TestOutletDiffEqualsOutletChanges compares the result of query.Diff for an outlet with the result of
-// the query outlet_changes.
-func TestOutletDiffEqualsOutletChanges(t *testing.T) {
-	archive, err := txtar.ParseFile(filepath.Join("testdata", "outlet_changes", "belongs.test"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := open(t, string(archive.Files[0].Data), fixture.NewEmptyCatalog(t))
-	snapshots, err := db.Snapshots(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	from, to, err := query.SnapshotsToCompare(snapshots)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := query.Diff{From: from, To: to, Outlet: "o1"}
-	q, err := db.Changes(t.Context(), d, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, want, _ := strings.Cut(string(archive.Files[len(archive.Files)-1].Data), "\n")
-	_, got, _ := strings.Cut(runCSV(t, db, q, nil), "\n")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("changes (-want +got):\n%s", diff)
-	}
-	for problem, wrong := range map[string]query.Diff{
-		`no outlet has the id "o9"`:                {From: from, To: to, Outlet: "o9"},
-		"no chosen table has records of an outlet": {From: from, To: to, Outlet: "o1", Tables: []string{"order*"}},
-	} {
-		if _, err := db.Changes(t.Context(), wrong, false); err == nil || !strings.Contains(err.Error(), problem) {
-			t.Errorf("got %v, want an error with %q", err, problem)
-		}
-	}
-}
