@@ -21,13 +21,16 @@ func diffCommand(g *globals) *cobra.Command {
 	var o diffOptions
 	cmd := &cobra.Command{
 		Use:   "diff [FROM] [TO]",
-		Short: "Show what changed between two snapshots, field by field",
-		Long: "Show what changed between two snapshots: records that are new, deleted or changed, and each\n" +
-			"changed field with its old and its new value. FROM and TO are times, dates (the last\n" +
-			"snapshot of that day, UTC) or ids of runs. Without FROM and TO, the last two snapshots\n" +
-			"are compared; without TO, FROM is compared with the newest snapshot. A new or deleted\n" +
-			"record is one row with the whole record as JSON. In json and jsonl, values are JSON with\n" +
-			"all digits.",
+		Short: "Show what changed between two snapshots, change by change",
+		Long: "Show what changed between two snapshots: records that are new, gone or changed. FROM and TO\n" +
+			"are times, dates (the last snapshot of that day, UTC) or ids of runs. Without FROM and TO,\n" +
+			"the last two snapshots are compared; without TO, FROM is compared with the newest snapshot.\n" +
+			"Each change is a row with the names of the outlet and of the record, what changed, and the\n" +
+			"old and new value. changed_at is the snapshot that last changed the record. Amounts have two\n" +
+			"decimals. Items of lists are named by their content, such as the tier and currency of a\n" +
+			"price; another position in the list is not a change. For scripts, json and jsonl have the\n" +
+			"columns table, key, kind, field, old and new: a changed record has one row per field, a new\n" +
+			"or gone record one row with the whole record, and values are JSON with all digits.",
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error { return runDiff(cmd.Context(), g, o, args) },
 	}
@@ -42,7 +45,7 @@ func diffCommand(g *globals) *cobra.Command {
 }
 
 func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) error {
-	o.output.firstColumns = []string{"table", "field", "new", "old", "key", "kind"}
+	o.output.firstColumns = []string{"what", "new", "old", "name", "outlet", "kind", "table", "field", "key"}
 	format, err := o.output.parseFormat()
 	if err != nil {
 		return err

@@ -90,7 +90,7 @@ func TestOutputFitsTerminal(t *testing.T) {
 	requirePatterns(t, runOnTerminal(t, 60, dir, "run"), `(?m)^orders +carried +8`, `(?m)^run \d{8}T\d{6}Z[-\d]*: published, partial: orders is carried`)
 	for _, width := range []int{60, 80, 120} {
 		requirePatterns(t, runOnTerminal(t, width, dir, "runs"), `orders is carried`)
-		requirePatterns(t, runOnTerminal(t, width, dir, "diff"), `table`, `field`, `new`, `old`)
+		requirePatterns(t, runOnTerminal(t, width, dir, "diff"), `table`, `what`, `new`, `old`)
 	}
 }
 

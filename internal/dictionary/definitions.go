@@ -56,7 +56,7 @@ func Definitions() (main map[string]stream.Definition, meta []stream.Definition)
 
 // generatedVersion is part of SchemaVersion. Raise it when HistoryStatements or
 // AllChangesStatement return different SQL for the same schema files.
-const generatedVersion = 2
+const generatedVersion = 3
 
 // SchemaVersion returns a hash of the schema files, generatedVersion and the columns that the program
 // adds. A catalog with another hash gets the missing tables and columns, and new views.

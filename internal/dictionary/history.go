@@ -18,11 +18,16 @@ const (
 // HistoryStatements returns the statements that create the history view and the macros of a table.
 func HistoryStatements(def stream.Definition, key []string) []sqltext.SQL {
 	table := sqltext.Name(def.Name)
+	unmoved, compared := sqltext.SQL(""), sqltext.Name("versions")
+	if slices.Contains(key, "position") {
+		unmoved, compared = historySQL.Render("unmoved", sqltext.Values{"content": itemContent(def)}), "compared"
+	}
 	return []sqltext.SQL{
 		historySQL.Render("history_view", sqltext.Values{"table": table, "columns": ColumnNames("", def)}),
 		historySQL.Render("as_of_macro", sqltext.Values{"table": table, "macro": table + AsOfSuffix}),
 		historySQL.Render("changes_macro", sqltext.Values{"table": table, "macro": table + ChangesSuffix,
-			"version_columns": versionColumns(def, key), "record": recordText(def), "fields": trackedFields(def, key), "same_key": sameKey(def, key)}),
+			"version_columns": versionColumns(def, key), "record": recordText(def), "fields": trackedFields(def, key), "same_key": sameKey(def, key),
+			"unmoved": unmoved, "compared": compared}),
 	}
 }
 
@@ -79,6 +84,17 @@ func trackedFields(def stream.Definition, key []string) sqltext.SQL {
 	}
 	if len(parts) == 0 {
 		return "{'field': NULL::VARCHAR, 'old': NULL::VARCHAR, 'new': NULL::VARCHAR}"
+	}
+	return sqltext.SQL(strings.Join(parts, ", "))
+}
+
+// itemContent returns the columns c0, c1, ... of an item of a list that are compared, without its position.
+func itemContent(def stream.Definition) sqltext.SQL {
+	var parts []string
+	for i, c := range def.Columns {
+		if c.Name != "position" && !c.Untracked {
+			parts = append(parts, fmt.Sprintf("c%d", i))
+		}
 	}
 	return sqltext.SQL(strings.Join(parts, ", "))
 }

@@ -50,16 +50,15 @@ type Diff struct {
 	Outlet string
 }
 
-// Changes returns the query for the changes between two snapshots. Its result has one row per
-// changed field, and one row per new or deleted record, ordered by table, key and field. If
-// asJSON is true, the columns "old" and "new" are JSON; otherwise texts are unquoted.
+// Changes returns the query for the changes between two snapshots. If asJSON is true, its result has one row
+// per changed field, and one row per new or deleted record, ordered by table, key and field; the columns
+// "old" and "new" are JSON. Otherwise, it has one row per change in words, ordered by table and name.
 func (db *DB) Changes(ctx context.Context, d Diff, asJSON bool) (Query, error) {
-	oldValue, newValue := `"old"`, `"new"`
-	if !asJSON {
-		oldValue, newValue = plainTextSQL(oldValue), plainTextSQL(newValue)
+	if asJSON {
+		return db.changesQuery(ctx, d, `SELECT table_name AS "table", "key", kind, field, "old", "new" FROM (%s) ORDER BY table_name, "key", field`)
 	}
-	return db.changesQuery(ctx, d, `SELECT table_name AS "table", "key", kind, field, `+oldValue+` AS "old", `+newValue+` AS "new"
-		FROM (%s) ORDER BY table_name, "key", field`)
+	return db.toldQuery(ctx, d, `SELECT changed_at, outlet, name, kind, what, "old", "new", "table", "key" FROM told
+		ORDER BY "table", outlet, name, "key", what, "old", "new"`)
 }
 
 // ChangeCounts returns the query for the numbers of changes, with one row per changed table.
@@ -71,42 +70,55 @@ func (db *DB) ChangeCounts(ctx context.Context, d Diff) (Query, error) {
 }
 
 // ChangedFields returns the query for the changed fields, the most frequent one first. Each row has
-// the number of changed records, and the key, old value and new value of one example. Values are cut
+// the number of changes, and the outlet, name, old value and new value of one example. Values are cut
 // to 200 characters.
 func (db *DB) ChangedFields(ctx context.Context, d Diff) (Query, error) {
-	return db.changesQuery(ctx, d, `SELECT "table", field, records, example."key", left(example."old", 200) AS "old", left(example."new", 200) AS "new"
-		FROM (SELECT table_name AS "table", field, count(*) AS records,
-				arg_min({"key": "key", "old": `+plainTextSQL(`"old"`)+`, "new": `+plainTextSQL(`"new"`)+`}, "key") AS example
-			FROM (%s) WHERE kind = 'changed' GROUP BY ALL)
-		ORDER BY records DESC, "table", field`)
+	return db.toldQuery(ctx, d, `SELECT "table", field, changes, example.outlet, example.name, left(example."old", 200) AS "old", left(example."new", 200) AS "new"
+		FROM (SELECT "table", field, count(*) AS changes,
+				arg_min({"outlet": outlet, "name": name, "old": "old", "new": "new"}, ("key", what)) AS example
+			FROM told WHERE kind = 'changed' GROUP BY ALL)
+		ORDER BY changes DESC, "table", field`)
 }
 
-// plainTextSQL returns an SQL expression for the text of a JSON value. JSON strings lose their quotes.
-func plainTextSQL(jsonSQL string) string {
-	return fmt.Sprintf(`CASE WHEN starts_with(%[1]s::VARCHAR, '"') THEN %[1]s ->> '$' ELSE %[1]s::VARCHAR END`, jsonSQL)
+// toldQuery returns a query that reads the relation told.
+func (db *DB) toldQuery(ctx context.Context, d Diff, selectSQL string) (Query, error) {
+	tables, err := db.tablesOf(ctx, d)
+	if err != nil {
+		return Query{}, err
+	}
+	return Query{SQL: string(d.toldChanges(tables)) + "\n" + selectSQL}, nil
 }
 
 // changesQuery replaces %s in outerSQL by a SELECT of the changes of the chosen tables.
 func (db *DB) changesQuery(ctx context.Context, d Diff, outerSQL string) (Query, error) {
-	tables, err := db.comparableTables(ctx, d.Tables)
+	tables, err := db.tablesOf(ctx, d)
 	if err != nil {
 		return Query{}, err
 	}
-	if d.Outlet != "" {
-		if tables, err = db.outletTables(ctx, d.Outlet, tables); err != nil {
-			return Query{}, err
-		}
-	}
 	selects := make([]string, len(tables))
 	for i, t := range tables {
-		selects[i] = fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s)", sqltext.Literal(t),
-			sqltext.Quote(t+dictionary.ChangesSuffix), sqltext.Time(d.From.At), sqltext.Time(d.To.At))
-		if d.Outlet != "" {
-			// The first column of the key is the id of the record or of its parent.
-			selects[i] += fmt.Sprintf(" WHERE split_part(\"key\", '/', 1) IN (%s)", outletKeysSQL(t, d.Outlet))
-		}
+		selects[i] = fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s) %s", sqltext.Literal(t),
+			sqltext.Quote(t+dictionary.ChangesSuffix), sqltext.Time(d.From.At), sqltext.Time(d.To.At), d.outletCondition(t))
 	}
 	return Query{SQL: fmt.Sprintf(outerSQL, strings.Join(selects, " UNION ALL "))}, nil
+}
+
+// tablesOf returns the tables to compare.
+func (db *DB) tablesOf(ctx context.Context, d Diff) ([]string, error) {
+	tables, err := db.comparableTables(ctx, d.Tables)
+	if err != nil || d.Outlet == "" {
+		return tables, err
+	}
+	return db.outletTables(ctx, d.Outlet, tables)
+}
+
+// outletCondition returns the condition on the changes of a table, or an empty text.
+func (d Diff) outletCondition(table string) sqltext.SQL {
+	if d.Outlet == "" {
+		return ""
+	}
+	// The first column of the key is the id of the record or of its parent.
+	return sqltext.SQL(fmt.Sprintf(`WHERE split_part("key", '/', 1) IN (%s)`, outletKeysSQL(table, d.Outlet)))
 }
 
 // outletKeysSQL returns a SELECT of ids. A record of the table belongs or belonged to the outlet if

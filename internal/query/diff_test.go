@@ -58,16 +58,15 @@ func newDiff(t *testing.T, db *query.DB, tables []string, names ...string) query
 	return query.Diff{From: from, To: to, Tables: tables}
 }
 
-// TestChangesForDisplayHaveUnquotedTexts prints the changes (asJSON is false), the counts and the
-// changed fields as tables.
-func TestChangesForDisplayHaveUnquotedTexts(t *testing.T) {
+// TestChangesInWords prints the changes (asJSON is false), the counts and the changed fields as tables.
+func TestChangesInWords(t *testing.T) {
 	db := openAt(t, createNightsCatalog(t))
-	d := newDiff(t, db, nil, "2026-11-01", "2026-11-02")
-	changes, err := db.Changes(t.Context(), d, false)
+	firstNights := newDiff(t, db, nil, "2026-11-01", "2026-11-02")
+	changes, err := db.Changes(t.Context(), firstNights, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts, err := db.ChangeCounts(t.Context(), d)
+	counts, err := db.ChangeCounts(t.Context(), firstNights)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +74,7 @@ func TestChangesForDisplayHaveUnquotedTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fieldsOfFirstNights, err := db.ChangedFields(t.Context(), d)
+	fieldsOfFirstNights, err := db.ChangedFields(t.Context(), firstNights)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,21 +86,74 @@ func TestChangesForDisplayHaveUnquotedTexts(t *testing.T) {
 		}
 		got = append(got, text)
 	}
-	want := []string{`table             key  kind     field  old   new
-product_listings  a    changed  name   old   new "name"
-product_listings  c    new      NULL   NULL  {"id":"c","name":"=c","created_at":"2026-11-01T12:00:00.500000Z"}
-product_listings  d    changed  name   same  other
+	want := []string{`changed_at            outlet  name        kind     what     old   new         table             key
+2026-11-02T02:00:00Z  NULL    =c          new      listing  NULL  =c          product_listings  c
+2026-11-02T02:00:00Z  NULL    new "name"  changed  name     old   new "name"  product_listings  a
+2026-11-02T02:00:00Z  NULL    other       changed  name     same  other       product_listings  d
 `, `table             new  changed  gone  fields
 product_listings    1        2     0       2
-`, `table                   field        records  key  old       new
-product_listing_prices  extra              1  a/1  NULL      {"x":1.10}
-product_listing_prices  unit_amount        1  a/1  9.500000  123456789012.123456
-product_listings        name               1  d    other     same
-`, `table             field  records  key  old  new
-product_listings  name         2  a    old  new "name"
+`, `table                   field        changes  outlet  name        old    new
+product_listing_prices  extra              1  NULL    new "name"  NULL   1.1
+product_listing_prices  unit_amount        1  NULL    new "name"  9.50   123456789012.12
+product_listings        name               1  NULL    same        other  same
+`, `table             field  changes  outlet  name        old  new
+product_listings  name         2  NULL    new "name"  old  new "name"
 `}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("changes, counts, fields of the last nights and fields of the first nights (-want +got):\n%s", diff)
+	}
+}
+
+// TestChangesNameTheItemsOfLists compares nights in which the prices and tags of the listing s of the outlet One
+// come in another order, and in which few of them change.
+func TestChangesNameTheItemsOfLists(t *testing.T) {
+	const first, second = "'2026-11-01 02:00:00+00'", "'2026-11-02 02:00:00+00'"
+	statements := strings.NewReplacer("FIRST", first, "SECOND", second).Replace(`
+INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('r1', FIRST, 'complete'), ('r2', SECOND, 'complete');
+INSERT INTO main.outlets (id, name, valid_from) VALUES ('o', 'One', FIRST);
+INSERT INTO main.product_listings (id, name, outlet_id, valid_from) VALUES ('s', 'Story', 'o', FIRST);
+INSERT INTO past.product_listing_prices (product_listing_id, position, pricing_tier, currency, unit_amount, valid_from, valid_to, row_hash) VALUES
+	('s', 1, 'base', 'EUR', 100, FIRST, SECOND, 1), ('s', 2, 'pro', 'EUR', 90, FIRST, SECOND, 2), ('s', 3, 'lite', 'EUR', 7, FIRST, SECOND, 3);
+INSERT INTO main.product_listing_prices (product_listing_id, position, pricing_tier, currency, unit_amount, valid_from, row_hash) VALUES
+	('s', 1, 'pro', 'EUR', 90, SECOND, 4), ('s', 2, 'base', 'EUR', 100, SECOND, 5), ('s', 3, 'lite', 'EUR', 7.5, SECOND, 6), ('s', 4, 'base', 'USD', 8, SECOND, 7);
+INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, valid_to, row_hash) VALUES
+	('s', 1, 'Law', FIRST, SECOND, 1), ('s', 2, 'Tech', FIRST, SECOND, 2);
+INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) VALUES ('s', 1, 'Tech', SECOND, 3), ('s', 3, 'Politics', SECOND, 4);
+INSERT INTO main.orders (id, reference_number, valid_from, total, metadata, row_hash) VALUES ('x', 'R-1', SECOND, 10.004, '{"b": true, "c": {"d": 1}, "a": 1}', 2);
+INSERT INTO past.orders (id, reference_number, valid_from, valid_to, total, metadata, row_hash) VALUES ('x', 'R-1', FIRST, SECOND, 10.001, '{"a": 1, "b": false, "c": {}}', 1);
+INSERT INTO main.order_line_items (order_id, position, name, outlet_id, quantity, valid_from, row_hash) VALUES ('x', 1, 'Story', 'o', 2, SECOND, 2);
+INSERT INTO past.order_line_items (order_id, position, name, outlet_id, quantity, valid_from, valid_to, row_hash) VALUES ('x', 1, 'Story', 'o', 1, FIRST, SECOND, 1);
+INSERT INTO main.token (team_id, scopes, valid_from, row_hash) VALUES ('t', '["a", "c"]', SECOND, 2);
+INSERT INTO past.token (team_id, scopes, valid_from, valid_to, row_hash) VALUES ('t', '["b", "a"]', FIRST, SECOND, 1);
+INSERT INTO main.profile_orders (profile_id, order_id, valid_from, row_hash) VALUES ('p', 'x', SECOND, 1);
+INSERT INTO main.article_comments (article_id, id, content, author_name, valid_from, row_hash) VALUES ('a', 'k', 'Yes.', 'Ann', SECOND, 1);
+INSERT INTO main.articles (id, name, valid_from) VALUES ('a', 'Launch', FIRST);
+`)
+	db := openAt(t, emptyCatalog(t).Fill(t, statements))
+	q, err := db.Changes(t.Context(), newDiff(t, db, nil), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := runQuery(t, db, q, nil, query.CSV, query.Screen{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `changed_at,outlet,name,kind,what,old,new,table,key
+,,Launch,new,comment,,Yes.,article_comments,a/k
+,One,R-1,changed,line item Story: quantity,1,2,order_line_items,x/1
+,,R-1,changed,metadata: b,no,yes,orders,x
+,,R-1,changed,metadata: c,0 members,1 member,orders,x
+,,R-1,changed,total,10.001000,10.004000,orders,x
+,One,Story,changed,"price lite, EUR",7.00,7.50,product_listing_prices,s/3
+,One,Story,new,"price base, USD",,8.00,product_listing_prices,s/4
+,One,Story,gone,tag,Law,,product_listing_tags,s/1
+,One,Story,new,tag,,Politics,product_listing_tags,s/3
+,,R-1,new,order,,R-1,profile_orders,p/x
+,,,changed,scopes,b,c,token,t
+`
+	want = strings.ReplaceAll(want, "\n,", "\n2026-11-02T02:00:00Z,")
+	if diff := cmp.Diff(want, strings.ReplaceAll(got, "\r\n", "\n")); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 }
 

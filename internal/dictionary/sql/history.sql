@@ -39,15 +39,21 @@ CREATE OR REPLACE MACRO {macro}(from_time, to_time) AS TABLE
         SELECT *, false AS "$earlier" FROM past.{table}
         WHERE valid_from > from_time::TIMESTAMPTZ AND valid_from <= to_time::TIMESTAMPTZ
             AND valid_to > to_time::TIMESTAMPTZ),
-    versions AS (SELECT "$earlier", {version_columns}, {record} AS record FROM boundary_rows),
+    versions AS (SELECT "$earlier", {version_columns}, {record} AS record FROM boundary_rows){unmoved},
     changes AS (
         SELECT coalesce(a.row_key, b.row_key) AS "key",
             CASE WHEN a.row_hash IS NULL THEN 'new' WHEN b.row_hash IS NULL THEN 'gone' ELSE 'changed' END AS kind,
             unnest(CASE WHEN a.row_hash IS NULL OR b.row_hash IS NULL THEN [{'field': NULL::VARCHAR, 'old': a.record, 'new': b.record}] ELSE [{fields}] END) AS f
-        FROM (FROM versions WHERE "$earlier") a FULL JOIN (FROM versions WHERE NOT "$earlier") b ON {same_key}
+        FROM (FROM {compared} WHERE "$earlier") a FULL JOIN (FROM {compared} WHERE NOT "$earlier") b ON {same_key}
         WHERE a.row_hash IS DISTINCT FROM b.row_hash)
     SELECT "key", kind, f.field AS field, f.old::JSON AS "old", f.new::JSON AS "new"
     FROM changes WHERE f.old IS DISTINCT FROM f.new;
+
+-- name: unmoved
+-- An item with the same content at another position has a copy at both times. Such copies are left out.
+,
+    copies AS (SELECT *, row_number() OVER (PARTITION BY "$earlier", {content}) AS "$copy" FROM versions),
+    compared AS (FROM copies QUALIFY count(*) OVER (PARTITION BY {content}, "$copy") = 1)
 
 -- name: changes_of_table
 SELECT {name} AS table_name, * FROM {macro}(from_time, to_time)

@@ -1,0 +1,177 @@
+package query
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+
+	"placementsync/internal/dictionary"
+	"placementsync/internal/sqltext"
+)
+
+//go:embed sql/diff.sql
+var diffSQL sqltext.File
+
+// toldChanges returns the WITH clause of the relation "told", which has the changes in words. tables are the
+// tables to compare.
+func (d Diff) toldChanges(tables []string) sqltext.SQL {
+	all := map[string]dictionary.Table{}
+	for _, t := range dictionary.All() {
+		if t.Schema == "main" {
+			all[t.Table] = t
+		}
+	}
+	null := sqltext.SQL("NULL::VARCHAR")
+	// The names of outlets and of listings are in several tables.
+	names := []sqltext.SQL{
+		namesSQL("outlets", "outlets", "id", "name", "id"),
+		namesSQL("outlets", "product_listings", "outlet_id", "outlet_name", "outlet_id"),
+		namesSQL("outlets", "outlet_listings", "outlet_id", "outlet_name", "outlet_id"),
+		namesSQL("products", "outlet_products", "product_id", "name", "outlet_id"),
+		namesSQL("products", "product_listings", "id", "name", "outlet_id"),
+	}
+	var changes []sqltext.SQL
+	named := []string{"outlets"}
+	for _, name := range tables {
+		t := all[name]
+		values := sqltext.Values{"name": name, "noun": nounOf(t), "macro": sqltext.Name(name + dictionary.ChangesSuffix), "table": sqltext.Name(name),
+			"from_time": d.From.At, "to_time": d.To.At, "condition": d.outletCondition(name), "key": keyText(t.Key), "amounts": amountsOf(t),
+			"own_name": null, "label": labelOf(t), "outlet_id": null, "owner": null, "owner_id": null, "is_item": isItem(t) && !isLink(t),
+			"gone_at": sqltext.SQL("max(valid_to) OVER (PARTITION BY row_key)")}
+		if hasColumn(t, "position") { // another item can have the position later
+			values["gone_at"] = sqltext.SQL("valid_to")
+		}
+		if hasColumn(t, "outlet_id") {
+			values["outlet_id"] = sqltext.SQL("outlet_id")
+		}
+		if name == "outlets" {
+			values["outlet_id"] = sqltext.SQL("id")
+		}
+		if nameColumn := nameOf(t); nameColumn != "" && !isItem(t) {
+			values["own_name"] = sqltext.SQL(sqltext.Quote(nameColumn))
+		}
+		owner, column := ownerOf(t, all)
+		if name == "products" {
+			values["owner"], values["owner_id"] = name, sqltext.SQL("id")
+		} else if values["own_name"] == null && owner != "" && column != "outlet_id" {
+			values["owner"], values["owner_id"] = owner, sqltext.SQL(sqltext.Quote(column))
+			if !slices.Contains(named, owner) {
+				named = append(named, owner)
+				outletID := ""
+				if hasColumn(all[owner], "outlet_id") {
+					outletID = "outlet_id"
+				}
+				names = append(names, namesSQL(owner, owner, "id", nameOf(all[owner]), outletID))
+			}
+		}
+		changes = append(changes, diffSQL.Render("changes_of_table", values))
+	}
+	return diffSQL.Render("told_changes", sqltext.Values{"changes": sqltext.JoinSQL(changes, "\nUNION ALL "), "names": sqltext.JoinSQL(names, "\nUNION ALL ")})
+}
+
+// namesSQL returns a SELECT of the names of records. The table owner contains the records, and table their names.
+func namesSQL(owner, table, id, name, outletID string) sqltext.SQL {
+	outlet := sqltext.SQL("NULL::VARCHAR")
+	if outletID != "" {
+		outlet = sqltext.SQL(sqltext.Quote(outletID))
+	}
+	return diffSQL.Render("names_of_table", sqltext.Values{"name": owner, "table": sqltext.Name(table), "id": sqltext.Name(id),
+		"column": sqltext.Name(name), "outlet_id": outlet})
+}
+
+// isItem reports whether the rows of a table are parts of a record: the key is the id of the record and something else.
+func isItem(t dictionary.Table) bool {
+	return len(t.Key) > 1 && t.Table != "outlet_products" && t.Table != "locations"
+}
+
+func isLink(t dictionary.Table) bool {
+	return strings.HasPrefix(t.Table, "profile_") && len(t.Key) == 2 && t.Columns[1].References != ""
+}
+
+func hasColumn(t dictionary.Table, name string) bool {
+	return slices.ContainsFunc(t.Columns, func(c dictionary.Column) bool { return c.Name == name })
+}
+
+// nameOf returns the column with the name of a record, or an empty text.
+func nameOf(t dictionary.Table) string {
+	for _, name := range []string{"reference_number", "name", "product_name", "article_name", "type", "channel_type"} {
+		if hasColumn(t, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// labelOf returns the expression of a text that tells the items of a list, or the channels of an outlet, apart.
+func labelOf(t dictionary.Table) sqltext.SQL {
+	for _, pair := range [][]string{{"pricing_tier", "currency"}, {"channel_type", "placement_type"}} {
+		if (isItem(t) || t.Table == "outlet_channels") && hasColumn(t, pair[0]) && hasColumn(t, pair[1]) {
+			return sqltext.SQL("nullif(concat_ws(', ', " + string(sqltext.Names(pair)) + "), '')")
+		}
+	}
+	var columns []string
+	for _, name := range []string{"name", "url", "value", "author_name"} {
+		if isItem(t) && hasColumn(t, name) {
+			columns = append(columns, name)
+		}
+	}
+	if len(columns) == 0 {
+		return "NULL::VARCHAR"
+	}
+	return "coalesce(" + sqltext.Names(columns) + ")"
+}
+
+// ownerOf returns the table with the record that names a row, and the column with the id of this record. A row
+// of a table that links two records has the name of the second.
+func ownerOf(t dictionary.Table, all map[string]dictionary.Table) (owner, column string) {
+	columns := t.Columns
+	if isLink(t) {
+		columns = columns[1:]
+	}
+	for _, c := range columns {
+		owner, id, _ := strings.Cut(c.References, ".")
+		if id == "id" && nameOf(all[owner]) != "" {
+			return owner, c.Name
+		}
+	}
+	return "", ""
+}
+
+func amountsOf(t dictionary.Table) sqltext.SQL {
+	amounts := []string{"''"}
+	for _, c := range t.Columns {
+		if strings.HasPrefix(c.Type, "DECIMAL") {
+			amounts = append(amounts, sqltext.Literal(c.Name))
+		}
+	}
+	return sqltext.SQL(strings.Join(amounts, ", "))
+}
+
+// keyText returns the expression of the key as in the column "key" of the macros.
+func keyText(key []string) sqltext.SQL {
+	if len(key) == 1 {
+		return sqltext.SQL(sqltext.Quote(key[0]) + "::VARCHAR")
+	}
+	return "concat_ws('/', " + sqltext.Names(key) + ")"
+}
+
+// nounOf returns the word for a row of a table, such as "price" for a row of product_listing_prices.
+func nounOf(t dictionary.Table) string {
+	words := strings.Split(t.Table, "_")
+	owners := []string{"product", "outlet", "listing", "channel", "order", "campaign", "article", "profile"}
+	for len(words) > 1 && slices.Contains(owners, words[0]) {
+		words = words[1:]
+	}
+	last := &words[len(words)-1]
+	switch {
+	case *last == "includes":
+		*last = "included placement"
+	case strings.HasSuffix(*last, "ies"):
+		*last = strings.TrimSuffix(*last, "ies") + "y"
+	case *last == "statuses":
+		*last = "status"
+	default:
+		*last = strings.TrimSuffix(*last, "s")
+	}
+	return strings.Join(words, " ")
+}
