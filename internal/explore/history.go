@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -111,35 +112,47 @@ func (v *visit) buildFields(t fieldTable, all query.Result, versions []query.Rec
 	if t.nameColumn != "" {
 		view.Title += ": " + page.Clip(versions[len(versions)-1].Get(t.nameColumn).Or(page.Unknown), maxText)
 	}
-	presence = periodsOf(versions, "")
+	presence = periodsOf(versions, "", nil)
 	view.DeletedAt = clockOf(presence[len(presence)-1].to)
 	var neverSet []string
 	for _, r := range rolesOf(all.Columns) {
 		if r.Name == "valid_from" || r.Name == "valid_to" {
 			continue
 		}
-		periods := periodsOf(versions, r.Name)
-		if len(periods) == 1 && periods[0].value.Null {
+		isAlwaysNull := !slices.ContainsFunc(versions, func(version query.Record) bool { return !version.Get(r.Name).Null })
+		if isAlwaysNull {
 			neverSet = append(neverSet, strings.ReplaceAll(r.Name, "_", " "))
 			continue
 		}
-		now, before := viewPeriods(periods, func(value query.Value) page.Cell {
-			const maxFieldText = 5000 // more than in a table
-			cell := r.buildCell(value)
-			if cell.Class == "w" {
-				cell.Text = page.Clip(value.Text, maxFieldText)
+		parts := []fieldPart{{label: labelOf(r.Name)}}
+		if r.Type == "JSON" {
+			values := make([]query.Value, len(versions))
+			for i, version := range versions {
+				values[i] = version.Get(r.Name)
 			}
-			if r.idColumn == r.Name && !value.Null {
-				cell.Link = v.links().linkRecord(r.kind, value.Text)
-			}
-			return cell
-		})
-		if n := len(before); n > 0 {
-			before[n-1].Since += oldestSuffix
-		} else {
-			now.Since += oldestSuffix
+			parts = partsOfJSON(labelOf(r.Name), values, func(value query.Value) json.RawMessage { return json.RawMessage(value.Text) })
+			r.Type = "VARCHAR" // the values are texts
 		}
-		view.Fields = append(view.Fields, fieldView{Label: labelOf(r.Name), About: about[r.Name], Now: now, Before: before})
+		for _, part := range parts {
+			periods := periodsOf(versions, r.Name, part.valueOf)
+			now, before := viewPeriods(periods, func(value query.Value) page.Cell {
+				const maxFieldText = 5000 // more than in a table
+				cell := r.buildCell(value)
+				if cell.Class == "w" {
+					cell.Text = page.Clip(value.Text, maxFieldText)
+				}
+				if r.idColumn == r.Name && !value.Null {
+					cell.Link = v.links().linkRecord(r.kind, value.Text)
+				}
+				return cell
+			})
+			if n := len(before); n > 0 {
+				before[n-1].Since += oldestSuffix
+			} else {
+				now.Since += oldestSuffix
+			}
+			view.Fields = append(view.Fields, fieldView{Label: part.label, About: about[r.Name], Now: now, Before: before})
+		}
 	}
 	view.NeverSet = strings.Join(neverSet, ", ")
 	return view, presence
@@ -171,12 +184,17 @@ func mergePeriods(periods []period) []period {
 	return merged
 }
 
-// periodsOf returns the periods of a column from records with valid_from and valid_to. If column is
-// empty, it returns the periods in which a record existed.
-func periodsOf(records []query.Record, column string) []period {
+// periodsOf returns the periods of a column from records with valid_from and valid_to. valueOf converts the
+// values before they are compared; nil means no conversion. If column is empty, periodsOf returns the periods in
+// which a record existed.
+func periodsOf(records []query.Record, column string, valueOf func(query.Value) query.Value) []period {
 	periods := make([]period, len(records))
 	for i, r := range records {
-		periods[i] = period{value: r.Get(column), from: instantOf(r.Get("valid_from")), to: instantOf(r.Get("valid_to"))}
+		value := r.Get(column)
+		if valueOf != nil {
+			value = valueOf(value)
+		}
+		periods[i] = period{value: value, from: instantOf(r.Get("valid_from")), to: instantOf(r.Get("valid_to"))}
 	}
 	return mergePeriods(periods)
 }

@@ -33,7 +33,7 @@ func buildPrices(records []query.Record, end time.Time) []priceView {
 		names, byName := groupRecords(byCurrency[currency], priceName)
 		var series [][]period
 		for i, name := range names {
-			periods := periodsOf(byName[name], "amount")
+			periods := periodsOf(byName[name], "amount", nil)
 			series = append(series, periods)
 			now, before := viewPeriods(periods, func(v query.Value) page.Cell {
 				if v.Null {

@@ -220,10 +220,14 @@ func testChecks(t *testing.T, s *site) {
 	}
 }
 
-// testFlags checks that JSON is folded, that files have names, and that late items are flagged.
+// testFlags checks that members of JSON have their own history, that files have names, and that late items are
+// flagged.
 func testFlags(t *testing.T, s *site) {
-	if body := s.get(t, "/campaigns/C1", http.StatusOK); !strings.Contains(body, "<details><summary>JSON, 27 bytes</summary><bdi>{&#34;legacy&#34;") {
-		t.Errorf("the JSON of the campaign is not folded:\n%s", textOf(body))
+	wantTexts(t, s.get(t, "/campaigns/C1", http.StatusOK), "Extra: legacy 1, <b>x</b>")
+	listing := s.get(t, "/listings/L1", http.StatusOK)
+	wantTexts(t, listing, "Extra: in: y 1 2026-11-01 02:00", "Extra: list 2 items", "Extra: rating yes 2026-11-03 02:00 1 earlier 4.50 2026-11-01 02:00 to 2026-11-03 02:00")
+	if text := textOf(listing); strings.Contains(text, `{"`) {
+		t.Errorf("the page of the listing shows JSON:\n%s", text)
 	}
 	wantTexts(t, s.get(t, "/articles/A1", http.StatusOK), "facts.docx", "brief.pdf")
 	wantTexts(t, s.get(t, "/orders/R1", http.StatusOK), "2026-10-08 10:00 published late")

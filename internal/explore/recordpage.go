@@ -245,7 +245,7 @@ func buildPeriods(result query.Result) []periodView {
 	var current, former []periodView
 	labels, groups := groupRecords(result.Rows, func(r query.Record) string { return r.Get(column.Name).Text })
 	for _, label := range labels {
-		for _, p := range periodsOf(groups[label], column.Name) {
+		for _, p := range periodsOf(groups[label], column.Name, nil) {
 			v := periodView{buildCell(column, p.value), clockOf(p.from), clockOf(p.to)}
 			if p.isOpen() {
 				current = append(current, v)

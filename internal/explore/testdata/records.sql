@@ -81,3 +81,6 @@ UPDATE main.campaigns SET extra = '{"legacy": [1, "<b>x</b>"]}' WHERE id = 'C1';
 INSERT INTO meta.checks (run_id, check_name, severity, outcome, rows, sample) VALUES
 	('20261103T020000Z', 'prices_scaled', 'hold', 'passed', 0, NULL),
 	('20261103T020000Z', 'prices_not_positive', 'warn', 'failed', 2, '[{"listing_id": "L1", "amount": -1.50}, {"listing_id": "<i>L2</i>", "amount": null}]');
+-- A member of an object changes, and another comes in another order.
+UPDATE past.product_listings SET extra = '{"in": {"y": 1}, "rating": 4.50, "list": [{"a": 1}, 2]}' WHERE id = 'L1';
+UPDATE main.product_listings SET extra = '{"rating": true, "list": [{"a": 1}, 2], "in": {"y": 1}}' WHERE id = 'L1';
