@@ -10,6 +10,8 @@ import (
 var (
 	//go:embed sql/10-stage.sql
 	stageSQL sqltext.File
+	//go:embed sql/11-ids.sql
+	idsSQL sqltext.File
 	//go:embed sql/20-first-night.sql
 	firstNightSQL sqltext.File
 	//go:embed sql/21-unchanged.sql

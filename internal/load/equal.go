@@ -133,7 +133,7 @@ func equalTexts(c stream.Column, stored, desired sql.NullString) (bool, error) {
 }
 
 // canonicalJSON returns a text that is equal for two JSON values if they differ only in the order of the members
-// of objects, and of the items of lists. Numbers keep their digits. A list with a number keeps its order,
+// of objects, and of the items of lists. Numbers keep their digits. A list of numbers keeps its order,
 // because it may be a pair of coordinates.
 func canonicalJSON(text string) (string, error) {
 	d := jsontext.NewDecoder(bytes.NewBufferString(text), jsontext.AllowDuplicateNames(true))
@@ -153,7 +153,7 @@ func readCanonical(d *jsontext.Decoder) (string, error) {
 		return "", err
 	}
 	var parts []string
-	keepsOrder := false
+	keepsOrder := kind == '['
 	for d.PeekKind() != '}' && d.PeekKind() != ']' {
 		name := ""
 		if kind == '{' {
@@ -166,7 +166,7 @@ func readCanonical(d *jsontext.Decoder) (string, error) {
 			}
 			name = string(value) + ":"
 		}
-		keepsOrder = keepsOrder || kind == '[' && d.PeekKind() == '0'
+		keepsOrder = keepsOrder && d.PeekKind() == '0'
 		part, err := readCanonical(d)
 		if err != nil {
 			return "", err

@@ -41,7 +41,8 @@ type fixture struct {
 	steps []string
 	// copies are the copies of stored listings in the responses of a night.
 	copies []listingCopy
-	// beforeMerge and afterMerge are called before and after the merge of a night.
+	// beforeRead is called before rows are staged. beforeMerge and afterMerge are called before and after the merge.
+	beforeRead  func(*load.Stage, *warehouse.Draft)
 	beforeMerge func(*load.Stage, *warehouse.Draft)
 	afterMerge  func(*load.Stage, *warehouse.Draft, map[string]load.Coverage, []load.Change)
 	// logStatements makes nights collect the statements that DuckDB executes.
@@ -106,6 +107,9 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 	}
 	s, err := load.Open(ctx, d, h.streams)
 	must(h.t, err)
+	if h.beforeRead != nil {
+		h.beforeRead(s, d)
+	}
 	h.addCopies(s)
 	coverage := map[string]load.Coverage{}
 	for name, input := range inputs {

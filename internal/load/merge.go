@@ -16,6 +16,8 @@ type Change struct {
 	Table              string
 	Before, After      int64
 	New, Changed, Gone int64
+	// Replaced counts the rows with other values and no new version: see [Stage.UnifyIDs].
+	Replaced int64
 }
 
 type merge struct {
@@ -36,7 +38,7 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 	changes := make([]Change, len(tables))
 	var findStatements, counts []sqlText
 	for i, t := range tables {
-		changes[i].Table, changes[i].Before = t.Name, before[t.Name]
+		changes[i].Table, changes[i].Before, changes[i].Replaced = t.Name, before[t.Name], m.replaced[t.Name]
 		findStatements = append(findStatements, m.changedKeysSQL(t, changes[i].Before == 0))
 		count := compareSQL.Render("count_changes", values{"index": i, "changed_keys": changedKeysTable(t.Name)})
 		if changes[i].Before == 0 {

@@ -42,7 +42,7 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, tables []stream.Table
 	files := make([]warehouse.ManifestTable, len(tables))
 	unchanged := map[string]bool{}
 	for _, c := range changes {
-		unchanged[c.Table] = c.New+c.Changed+c.Gone == 0
+		unchanged[c.Table] = c.New+c.Changed+c.Gone+c.Replaced == 0
 	}
 	var tablesToWrite []stream.Table
 	for i, t := range tables {

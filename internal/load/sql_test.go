@@ -64,7 +64,7 @@ func (s statement) isIn(text string) bool {
 func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 	h := newFixture(t, "product_listings", "products", "outlet_listings", "outlets", "outlet_products", "orders", "order_details",
 		"order_items", "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "profiles",
-		"profile_orders", "countries", "cities", "article_status_events", "article_comment_events")
+		"profile_orders", "countries", "files", "folders", "cities", "article_status_events", "article_comment_events")
 	h.logStatements, h.planDetails, h.reread = true, true, load.Rereading{LiveDays: 45, RecheckNights: 2}
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) { runAllQueries(t, h, s, d) }
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, coverage map[string]load.Coverage, changes []load.Change) {
@@ -74,6 +74,10 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 	_, err := h.run(firstNightInput(), limits)
 	must(t, err)
 	h.changeSchemaVersion()
+	h.beforeRead = func(s *load.Stage, _ *warehouse.Draft) {
+		_, err := s.UnifyIDs(t.Context())
+		must(t, err)
+	}
 	h.copies = []listingCopy{{"p0001", 9, true}, {"p0002", 9, true}, {"p0002", 8, false}}
 	_, err = h.run(secondNightInput(), limits)
 	must(t, err)
@@ -129,6 +133,8 @@ func firstNightInput() map[string]streamInput {
 	inputs["countries"] = streamInput{coverage: load.Whole, rows: rows{"locations": `{"kind":"country","name":"x","row_hash":1,"seq":7},{"kind":"country","name":"y","row_hash":2,"seq":7}`}}
 	inputs["cities"] = streamInput{coverage: load.Whole, rows: rows{"locations": `{"kind":"city","name":"x","row_hash":1,"seq":8}`}}
 	inputs["order_items"] = streamInput{coverage: load.Whole, rows: rows{"order_items": `{"id":"i","order_id":"a","row_hash":1,"seq":9}`}}
+	inputs["files"] = streamInput{coverage: load.Whole, rows: rows{"files": jsonRow(1, 10, "id", quote(firstID+"1"))}}
+	inputs["folders"] = streamInput{coverage: load.Whole, rows: rows{"folders": jsonRow(1, 10, "id", quote(strings.ToUpper(firstID)+"2"))}}
 	return inputs
 }
 

@@ -34,7 +34,7 @@ type Stage struct {
 
 // Open attaches a stage to a draft.
 func Open(ctx context.Context, d *warehouse.Draft, streams []stream.Stream) (*Stage, error) {
-	s := &staging{draft: d, streams: streams, feeds: map[streamTable]*feed{}, directDecided: map[string]bool{}, stored: map[string]*Stored{}}
+	s := &staging{draft: d, streams: streams, feeds: map[streamTable]*feed{}, directDecided: map[string]bool{}, stored: map[string]*Stored{}, replaced: map[string]int64{}}
 	err := s.create(ctx)
 	if err == nil {
 		err = d.LimitMemory(ctx, true)

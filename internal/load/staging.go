@@ -25,7 +25,8 @@ type staging struct {
 	direct  nameSet // tables of main that are filled directly
 	// withStoredRows contains the lists to whose staged rows the stored rows of unchanged records were added.
 	withStoredRows nameSet
-	shared         *inserter // for all tables without a feed
+	shared         *inserter        // for all tables without a feed
+	replaced       map[string]int64 // the number of rows of main that were changed before the merge, by table
 
 	mu    sync.Mutex // guards the fields below
 	feeds map[streamTable]*feed

@@ -68,6 +68,7 @@ func (n *night) newSink(ctx context.Context, s stream.Stream) (*sink, error) {
 	k := &sink{night: n, stream: s, free: make(chan *decoder, runtime.GOMAXPROCS(0))}
 	for range cap(k.free) {
 		d := &decoder{Decoder: binding.NewDecoder()}
+		d.UnifyIDs(&n.idCase)
 		k.decoders = append(k.decoders, d)
 		k.free <- d
 	}

@@ -17,7 +17,7 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult) erro
 	var plan load.Plan
 	var err error
 	if n.mode.isRefresh() {
-		plan, err = stage.Details.PlanOnly(ctx, s, n.mode.targetIDs(s))
+		plan, err = stage.Details.PlanOnly(ctx, s, n.unifyIDs(n.mode.targetIDs(s)))
 	} else {
 		rereading := load.Rereading{All: n.cfg.Details != ChangedDetails, LiveDays: n.cfg.LiveDays, RecheckNights: n.cfg.Recheck}
 		plan, err = stage.Details.Plan(ctx, s, rereading, r.finished.wasRead)

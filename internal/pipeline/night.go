@@ -105,6 +105,7 @@ type night struct {
 	draft        *warehouse.Draft
 	stage        *load.Stage // nil before readAndPublish, and after closeStage
 	drift        *driftCollector
+	idCase       transform.IDCase
 	landedEvents webhook.Batch    // landed by this run from the inbox
 	eventSinks   map[string]*sink // by stream; nil before the inbox is read
 }
@@ -334,6 +335,9 @@ func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	if n.stage, err = load.Open(ctx, n.draft, n.cfg.Streams); err != nil {
 		return res, err
 	}
+	if err := n.unifyStoredIDs(ctx); err != nil {
+		return res, err
+	}
 	if err := r.reader.extract(ctx); err != nil {
 		return res, err
 	}
@@ -344,6 +348,30 @@ func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 	// has freed and not returned to the system.
 	debug.FreeOSMemory()
 	return r.publish(ctx)
+}
+
+// unifyStoredIDs finds the case of the stored ids, and writes the ids of other rows in this case.
+func (n *night) unifyStoredIDs(ctx context.Context) error {
+	ids, err := n.stage.UnifyIDs(ctx)
+	if err != nil {
+		return err
+	}
+	if ids.IsKnown {
+		n.idCase.Set(ids.IsUpper)
+	}
+	if ids.Rewritten > 0 {
+		n.cfg.Log.Warn("the ids of stored rows were in another case than most ids: they are now in the same case, and their rows get a version if they are read",
+			"rows", ids.Rewritten)
+	}
+	return nil
+}
+
+func (n *night) unifyIDs(ids []string) []string {
+	unified := make([]string, len(ids))
+	for i, id := range ids {
+		unified[i] = n.idCase.Unify(id)
+	}
+	return unified
 }
 
 // err is the error of the run, or nil.

@@ -9,6 +9,7 @@ import (
 type valueReader struct {
 	report *reporter
 	json   jsonWriter
+	idCase *IDCase // nil if ids keep their case
 }
 
 func (v *valueReader) readValue(t *table, col int, name string, raw []byte, f form) {
@@ -47,6 +48,9 @@ func (v *valueReader) setText(t *table, col int, name string, raw []byte, f form
 	inner := c.bytes(c.n - 1)
 	if c.isCurrency {
 		upperCurrency(inner)
+	}
+	if c.isID {
+		v.idCase.unify(inner)
 	}
 	if c.enum != nil && len(inner) > 0 && !slices.ContainsFunc(c.enum, func(s string) bool { return s == string(inner) }) {
 		v.countEnumValue(t, col, name, raw)
