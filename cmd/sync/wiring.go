@@ -71,7 +71,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	}
 	return pipeline.Config{
 		Warehouse: g.warehouseConfig(c), Fetch: fetchConfig(c), Streams: stream.AllWithEvents(), Chosen: streams,
-		TeamID: c.API.TeamID, OtherNames: c.API.Fields, MinorUnits: c.API.PriceUnit == config.MinorUnit,
+		TeamID: c.API.TeamID, OtherNames: c.API.Fields, MinorUnits: c.API.PriceUnit == config.MinorUnit, Ignored: c.History.Ignore,
 		Checks: checkSet, CheckTimeout: c.Checks.Timeout,
 		Privacy: privacy, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
 		Details: pipeline.Details(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,

@@ -53,6 +53,32 @@ func refuseUnknownNames(c config.Config, refuse func(path string, value any, mes
 			}
 		}
 	}
+	for i, name := range c.History.Ignore {
+		if hint := suggestIgnored(name); hint != "" {
+			refuse(fmt.Sprintf("history.ignore[%d]", i), name, hint)
+		}
+	}
+}
+
+// suggestIgnored returns advice if an element of history.ignore cannot be used, else "".
+func suggestIgnored(name string) string {
+	parts := strings.SplitN(name, ".", 3)
+	if len(parts) < 2 {
+		return "" // package config reports it
+	}
+	if hint := suggestColumn(parts[0] + "." + parts[1]); hint != "" {
+		return "is not a column: " + hint
+	}
+	for _, t := range stream.Tables(stream.AllWithEvents()) {
+		if t.Name == parts[0] && (slices.Contains(t.Key, parts[1]) || slices.Contains(t.Parents, parts[1])) {
+			return "identifies its row, and cannot be ignored: remove the line"
+		}
+	}
+	tables, _ := dictionary.Definitions()
+	if c, _ := tables[parts[0]].Column(parts[1]); len(parts) == 3 && c.Type != stream.JSON {
+		return fmt.Sprintf("is a member, but the column is not JSON: write %s.%s", parts[0], parts[1])
+	}
+	return ""
 }
 
 // ConfiguredRules returns the rules in checks.rules, by the name of the check.

@@ -29,6 +29,7 @@ type Config struct {
 	Serve     Serve     `yaml:"serve"`
 	Notify    Notify    `yaml:"notify"`
 	Privacy   Privacy   `yaml:"privacy"`
+	History   History   `yaml:"history"`
 	Lake      Lake      `yaml:"lake"`
 	Queries   Queries   `yaml:"queries"`
 	Statuses  Statuses  `yaml:"statuses"`
@@ -163,6 +164,12 @@ type Privacy struct {
 	HashKey Secret `yaml:"-"`
 }
 
+// History says which changes of a row add a version to its history.
+type History struct {
+	// Ignore contains columns, as table.column, and members of JSON columns, as table.column.member.
+	Ignore []string `yaml:"ignore"`
+}
+
 // Checks contains the settings of the checks that audit a night before it is published.
 type Checks struct {
 	Dir     string               `yaml:"dir"` // empty means no own checks
@@ -234,6 +241,7 @@ func Default() Config {
 		},
 		Notify:  Notify{Channels: []Channel{}},
 		Privacy: Privacy{Hash: []string{}, Drop: []string{"orders.client_secret"}, Raw: "keep"},
+		History: History{Ignore: []string{}},
 		Lake:    Lake{Namespace: "placements", Name: "placementsync", KeepNights: 30},
 		Watch:   []Watch{},
 		Statuses: Statuses{

@@ -170,6 +170,7 @@ func TestFullFileIsDecoded(t *testing.T) {
 				Params: map[string]string{"nights": "3", "since": "2026-11-01", "tier": "16", "below": "-1.50", "new": "true"}},
 			{Name: "all", Query: "headline", When: "rows", NewOnly: true, Params: map[string]string{}, Key: []string{}, Show: []string{}, Send: []string{"chat"}},
 		},
+		History: config.History{Ignore: []string{"files.file_url", "orders.extra.fetched_at"}},
 		Privacy: config.Privacy{
 			Hash: []string{"orders.guest_email"}, Drop: []string{}, Raw: config.RawDiscard, HashKey: "hash-hunter2",
 		},

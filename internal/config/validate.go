@@ -107,6 +107,11 @@ func (v *validator) checkConfig(c Config) {
 	v.checkNotifyURL("notify.heartbeat_url", c.Notify.HeartbeatURL)
 	v.checkWatches(c.Watch, v.checkChannels(c.Notify.Channels))
 	v.checkPrivacy(c.Privacy, c.API.PriceUnit)
+	for i, name := range c.History.Ignore {
+		if !ignoredPath.MatchString(name) {
+			v.refuse(fmt.Sprintf("history.ignore[%d]", i), name, "is not table.column: write one such as files.file_url, or orders.extra.fetched_at for a member of a JSON column")
+		}
+	}
 	v.checkLake(c.Lake)
 	v.checkStatuses(c.Statuses)
 	v.checkS3(c.S3)
@@ -216,6 +221,8 @@ func (v *validator) checkWarehouse(w Warehouse) {
 
 // fieldPath matches the names of a field and of the objects around it, joined by dots.
 var fieldPath = regexp.MustCompile(`^[^\s.]+(\.[^\s.]+)*$`)
+
+var ignoredPath = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*(\.[^.\pC]+)*$`)
 
 var columnPath = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`)
 

@@ -7,6 +7,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,9 +16,9 @@ import (
 	"placementsync/internal/stream"
 )
 
-// A row with another fingerprint is unchanged if its values mean the same as the stored values, for example if
-// the members of a JSON value are in another order. Such rows are read only if a column of this kind differs.
-// The stored row stays, with its fingerprint.
+// A row with another fingerprint is unchanged if its values mean the same as the stored values: the members of a
+// JSON value are in another order, or a URL has a new signature. Such rows are read only if a column of this
+// kind differs. The stored row stays, with its fingerprint. Only ignored columns get their new values.
 
 // dropEqual removes the rows from the changed keys that mean the same as the stored rows, and corrects the counts.
 func (m *merge) dropEqual(ctx context.Context, tables []stream.Table, changes []Change) error {
@@ -36,21 +37,27 @@ func (m *merge) dropEqual(ctx context.Context, tables []stream.Table, changes []
 
 func (m *merge) dropEqualIn(ctx context.Context, t stream.Table) (int64, error) {
 	columns := m.draft.Schema.Definitions[t.Name].Columns
-	loose, others := looseColumns(columns), slices.DeleteFunc(slices.Clone(columns), isLoose)
+	loose := m.looseColumns(t)
+	others := slices.DeleteFunc(slices.Clone(columns), func(c stream.Column) bool {
+		return slices.ContainsFunc(loose, func(l looseColumn) bool { return l.Name == c.Name })
+	})
 	if len(loose) == 0 {
 		return 0, nil
 	}
 	stored, desired := m.storedAndDesired(t)
 	sameStored, sameDesired := joinOn("c.", "m.", t.Key), joinOn("c.", "f.", t.Key)
-	render := func(statement, separator string, columns []stream.Column) sqlText {
-		return sqltext.Join(columns, separator, func(c stream.Column) sqlText {
+	renderLoose := func(statement, separator string) sqlText {
+		return sqltext.Join(loose, separator, func(c looseColumn) sqlText {
 			return compareSQL.Render(statement, values{"column": sqltext.Name(c.Name)})
 		})
 	}
+	othersEqual := sqltext.Join(others, " AND ", func(c stream.Column) sqlText {
+		return compareSQL.Render("same_value", values{"column": sqltext.Name(c.Name)})
+	})
 	maybeEqual, equal := stagedTable(changedKeysSchema, maybeEqualName), stagedTable(changedKeysSchema, equalName)
 	err := m.draft.Exec(ctx, compareSQL.Render("find_maybe_equal", values{"maybe_equal": maybeEqual, "equal": equal, "key": prefixed("c.", t.Key),
 		"changed_keys": changedKeysTable(t.Name), "stored": stored, "desired": desired, "same_stored": sameStored, "same_desired": sameDesired,
-		"differs": render("text_differs", " OR ", loose)}))
+		"differs": renderLoose("text_differs", " OR ")}))
 	if err != nil {
 		return 0, err
 	}
@@ -59,16 +66,23 @@ func (m *merge) dropEqualIn(ctx context.Context, t stream.Table) (int64, error) 
 	}
 	count, err := m.stageEqual(ctx, loose, compareSQL.Render("read_maybe_equal", values{"maybe_equal": maybeEqual, "main": mainTable(t.Name),
 		"desired": desired, "same_stored": sameStored, "same_desired": sameDesired,
-		"texts": render("stored_and_desired_text", ", ", loose), "others_equal": render("same_value", " AND ", others)}))
+		"texts": renderLoose("stored_and_desired_text", ", "), "others_equal": othersEqual}))
 	if err != nil || count == 0 {
 		return 0, err
 	}
-	return count, m.draft.Exec(ctx, compareSQL.Render("drop_equal", values{"changed_keys": changedKeysTable(t.Name), "equal": equal}))
+	var statements []sqlText
+	if len(m.ignored[t.Name]) > 0 {
+		statements = append(statements, compareSQL.Render("find_replaced", values{"replaced": replacedTable(t.Name), "key": sqltext.Names(t.Key),
+			"changed_keys": changedKeysTable(t.Name), "equal": equal}))
+		m.replaced[t.Name] += count
+		m.hasReplaced[t.Name] = true
+	}
+	return count, m.draft.Exec(ctx, append(statements, compareSQL.Render("drop_equal", values{"changed_keys": changedKeysTable(t.Name), "equal": equal}))...)
 }
 
 // stageEqual stages the row ids of changed keys whose rows are equal, and returns their number. query returns for
 // each row its id, and the stored and the desired text of each column.
-func (m *merge) stageEqual(ctx context.Context, columns []stream.Column, query sqlText) (count int64, err error) {
+func (m *merge) stageEqual(ctx context.Context, columns []looseColumn, query sqlText) (count int64, err error) {
 	var batch [][]driver.Value
 	stageBatch := func() error {
 		err := appendRows(ctx, m.staging, changedKeysSchema, equalName, batch, func(row []driver.Value) []driver.Value { return row })
@@ -86,7 +100,7 @@ func (m *merge) stageEqual(ctx context.Context, columns []stream.Column, query s
 			return err
 		}
 		for i, c := range columns {
-			isEqual, err := equalTexts(c, texts[2*i], texts[2*i+1])
+			isEqual, err := c.equal(texts[2*i], texts[2*i+1])
 			if err != nil || !isEqual {
 				return err
 			}
@@ -106,41 +120,58 @@ func (m *merge) stageEqual(ctx context.Context, columns []stream.Column, query s
 	return count, err
 }
 
-func isLoose(c stream.Column) bool { return c.Type == stream.JSON }
-
-// looseColumns returns the columns whose values can be equal although their texts differ.
-func looseColumns(columns []stream.Column) []stream.Column {
-	return slices.DeleteFunc(slices.Clone(columns), func(c stream.Column) bool { return !isLoose(c) })
+// looseColumn is a column whose values can be equal although their texts differ.
+type looseColumn struct {
+	stream.Column
+	isIgnored bool
+	ignored   []string // dotted paths of members of a JSON column
 }
 
-// equalTexts reports whether two values of a loose column mean the same.
-func equalTexts(c stream.Column, stored, desired sql.NullString) (bool, error) {
-	if stored == desired {
+func (s *staging) looseColumns(t stream.Table) (loose []looseColumn) {
+	for _, c := range s.draft.Schema.Definitions[t.Name].Columns {
+		paths, isNamed := s.ignored[t.Name][c.Name]
+		if isNamed || c.Type == stream.JSON || isURLColumn(c) {
+			loose = append(loose, looseColumn{Column: c, isIgnored: isNamed && len(paths) == 0, ignored: paths})
+		}
+	}
+	return loose
+}
+
+// equal reports whether two values of the column mean the same.
+func (c looseColumn) equal(stored, desired sql.NullString) (bool, error) {
+	switch {
+	case stored == desired || c.isIgnored:
 		return true, nil
+	case c.Type == stream.JSON && (stored.Valid && desired.Valid || len(c.ignored) > 0):
+		storedText, err := c.canonicalJSON(stored)
+		if err != nil {
+			return false, fmt.Errorf("read the stored value of %s: %w", c.Name, err)
+		}
+		desiredText, err := c.canonicalJSON(desired)
+		if err != nil {
+			return false, fmt.Errorf("read the new value of %s: %w", c.Name, err)
+		}
+		return storedText == desiredText, nil
+	case c.Type == stream.Text && stored.Valid && desired.Valid:
+		hasToken := isFileColumn(c.Column)
+		return withoutSignature(stored.String, hasToken) == withoutSignature(desired.String, hasToken), nil
 	}
-	if !stored.Valid || !desired.Valid {
-		return false, nil
-	}
-	storedText, err := canonicalJSON(stored.String)
-	if err != nil {
-		return false, fmt.Errorf("read the stored value of %s: %w", c.Name, err)
-	}
-	desiredText, err := canonicalJSON(desired.String)
-	if err != nil {
-		return false, fmt.Errorf("read the new value of %s: %w", c.Name, err)
-	}
-	return storedText == desiredText, nil
+	return false, nil
 }
 
 // canonicalJSON returns a text that is equal for two JSON values if they differ only in the order of the members
-// of objects, and of the items of lists. Numbers keep their digits. A list of numbers keeps its order,
-// because it may be a pair of coordinates.
-func canonicalJSON(text string) (string, error) {
-	d := jsontext.NewDecoder(bytes.NewBufferString(text), jsontext.AllowDuplicateNames(true))
-	return readCanonical(d)
+// of objects, of the items of lists, and in ignored members. Numbers keep their digits. A list of numbers keeps its
+// order, because it may be a pair of coordinates. NULL is the object without members.
+func (c looseColumn) canonicalJSON(text sql.NullString) (string, error) {
+	if !text.Valid {
+		return "{}", nil
+	}
+	d := jsontext.NewDecoder(bytes.NewBufferString(text.String), jsontext.AllowDuplicateNames(true))
+	return readCanonical(d, c.ignored)
 }
 
-func readCanonical(d *jsontext.Decoder) (string, error) {
+// readCanonical reads one value. ignored contains the dotted paths of ignored members.
+func readCanonical(d *jsontext.Decoder, ignored []string) (string, error) {
 	kind := d.PeekKind()
 	if kind != '{' && kind != '[' {
 		value, err := d.ReadValue()
@@ -155,19 +186,22 @@ func readCanonical(d *jsontext.Decoder) (string, error) {
 	var parts []string
 	keepsOrder := kind == '['
 	for d.PeekKind() != '}' && d.PeekKind() != ']' {
-		name := ""
+		name, inner := "", ignored
 		if kind == '{' {
-			value, err := d.ReadValue()
-			if err == nil {
-				err = value.Canonicalize()
-			}
+			token, err := d.ReadToken()
 			if err != nil {
 				return "", err
 			}
-			name = string(value) + ":"
+			if inner = membersBelow(ignored, token.String()); slices.Contains(inner, "") {
+				if err := d.SkipValue(); err != nil {
+					return "", err
+				}
+				continue
+			}
+			name = strconv.Quote(token.String()) + ":"
 		}
 		keepsOrder = keepsOrder && d.PeekKind() == '0'
-		part, err := readCanonical(d)
+		part, err := readCanonical(d, inner)
 		if err != nil {
 			return "", err
 		}
@@ -181,4 +215,39 @@ func readCanonical(d *jsontext.Decoder) (string, error) {
 		slices.Sort(parts)
 	}
 	return kind.String() + strings.Join(parts, ",") + end.String(), nil
+}
+
+// membersBelow returns the paths that begin with the member of a name, without this member. The path of the member
+// itself becomes "".
+func membersBelow(paths []string, name string) (below []string) {
+	for _, path := range paths {
+		if rest, found := strings.CutPrefix(path, name); found && (rest == "" || rest[0] == '.') {
+			below = append(below, strings.TrimPrefix(rest, "."))
+		}
+	}
+	return below
+}
+
+func isURLColumn(c stream.Column) bool {
+	return c.Type == stream.Text && (c.Name == "url" || strings.HasSuffix(c.Name, "_url") || isFileColumn(c))
+}
+
+func isFileColumn(c stream.Column) bool {
+	return c.Name == "file_url" || c.Name == "logo" || strings.HasSuffix(c.Name, "_logo")
+}
+
+// withoutSignature returns a URL without the parameters that sign it for a short time. A parameter "token" is
+// one only in the address of a file or logo.
+func withoutSignature(url string, hasToken bool) string {
+	address, query, hasQuery := strings.Cut(url, "?")
+	if !hasQuery {
+		return url
+	}
+	query, fragment, _ := strings.Cut(query, "#")
+	kept := slices.DeleteFunc(strings.Split(query, "&"), func(parameter string) bool {
+		name, _, _ := strings.Cut(parameter, "=")
+		isSigned := strings.HasPrefix(name, "X-Amz-") || strings.HasPrefix(name, "X-Goog-")
+		return isSigned || slices.Contains([]string{"Expires", "Signature", "sig", "se"}, name) || hasToken && name == "token"
+	})
+	return address + "?" + strings.Join(kept, "&") + "#" + fragment
 }

@@ -1,8 +1,10 @@
 package load_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -71,4 +73,64 @@ func TestEqualJSONIsNoChange(t *testing.T) {
 		}
 	}
 	h.requireRows("SELECT extra::VARCHAR FROM files WHERE id = 'members in another order'", cases["members in another order"].old)
+}
+
+// TestSignaturesAndIgnoredColumnsAreNoChange reads files with new signatures in their URLs, and with other values in
+// ignored columns. The newest ignored values are stored, also in the Parquet file, without a version.
+func TestSignaturesAndIgnoredColumnsAreNoChange(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, "files")
+	h.ignored = []string{"files.size", "files.extra.seen", "files.extra.by.at"}
+	type file struct {
+		url   string
+		size  int
+		extra string
+	}
+	cases := map[string]struct {
+		old, new  file
+		isChanged bool
+	}{
+		"a new signature":          {file{url: "https://x/f?X-Amz-Date=1&v=2&X-Amz-Signature=a#p"}, file{url: "https://x/f?X-Amz-Date=2&v=2&X-Amz-Signature=b#p"}, false},
+		"signatures of others":     {file{url: "https://x/f?X-Goog-Date=1&sig=a&se=1"}, file{url: "https://x/f?Expires=1&Signature=b&token=3"}, false},
+		"another parameter":        {file{url: "https://x/f?v=1&sig=a"}, file{url: "https://x/f?v=2&sig=a"}, true},
+		"another file":             {file{url: "https://x/f?sig=a"}, file{url: "https://x/g?sig=a"}, true},
+		"an ignored column":        {file{size: 1}, file{size: 2}, false},
+		"an ignored member":        {file{extra: `{"seen":1,"a":1}`}, file{extra: `{"a":1,"seen":2}`}, false},
+		"an ignored inner member":  {file{extra: `{"by":{"at":1,"n":"x"}}`}, file{extra: `{"by":{"at":2,"n":"x"}}`}, false},
+		"a new ignored member":     {file{}, file{extra: `{"seen":2}`}, false},
+		"a member with more":       {file{extra: `{"seen_by":1}`}, file{extra: `{"seen_by":2}`}, true},
+		"ignored and other values": {file{size: 1, extra: `{"a":1}`}, file{size: 2, extra: `{"a":2}`}, true},
+	}
+	names := slices.Sorted(maps.Keys(cases))
+	night := func(hash int, version func(id string) file) load.Change {
+		var files []string
+		for i, id := range names {
+			f := version(id)
+			extra := "null"
+			if f.extra != "" {
+				extra = quote(f.extra)
+			}
+			files = append(files, jsonRow(hash+i, i+1, "id", quote(id), "file_url", quote(f.url), "size", strconv.Itoa(f.size), "extra", extra))
+		}
+		changes, err := h.run(map[string]streamInput{"files": {coverage: load.Whole, rows: rows{"files": strings.Join(files, ",")}}}, load.Limits{})
+		must(t, err)
+		return changes["files"]
+	}
+	night(100, func(id string) file { return cases[id].old })
+	change := night(200, func(id string) file { return cases[id].new })
+	var changed []string
+	for _, id := range names {
+		if cases[id].isChanged {
+			changed = append(changed, id)
+		}
+	}
+	if change.Changed != int64(len(changed)) || change.Replaced != int64(len(names)-len(changed)) {
+		t.Errorf("the files have %+v, want %d changed and all others replaced", change, len(changed))
+	}
+	h.requireRows("SELECT id FROM past.files ORDER BY id", changed...)
+	const query = "SELECT size, extra->>'seen', extra->'by'->>'at' FROM %s WHERE id IN ('an ignored column', 'an ignored member', 'an ignored inner member') ORDER BY id"
+	want := []string{"2 <nil> <nil>", "0 <nil> 2", "0 2 <nil>"}
+	h.requireRows(fmt.Sprintf(query, "files"), want...)
+	h.requireRows(fmt.Sprintf(query, "read_parquet('"+h.file("files")+"')"), want...)
+	h.requireRows("SELECT file_url FROM files WHERE id = 'a new signature'", cases["a new signature"].old.url)
 }

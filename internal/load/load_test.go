@@ -45,6 +45,7 @@ type fixture struct {
 	beforeRead  func(*load.Stage, *warehouse.Draft)
 	beforeMerge func(*load.Stage, *warehouse.Draft)
 	afterMerge  func(*load.Stage, *warehouse.Draft, map[string]load.Coverage, []load.Change)
+	ignored     []string // columns and members
 	// logStatements makes nights collect the statements that DuckDB executes.
 	logStatements bool
 	statements    []string
@@ -105,7 +106,7 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 	if h.logStatements {
 		must(h.t, d.Exec(ctx, "CALL enable_logging('QueryLog')"))
 	}
-	s, err := load.Open(ctx, d, h.streams)
+	s, err := load.Open(ctx, d, h.streams, h.ignored)
 	must(h.t, err)
 	if h.beforeRead != nil {
 		h.beforeRead(s, d)
@@ -204,7 +205,7 @@ func (h *fixture) openStage() *load.Stage {
 	h.t.Helper()
 	d, err := h.w.Begin(h.t.Context(), "20261101T020000Z", night)
 	must(h.t, err)
-	s, err := load.Open(h.t.Context(), d, h.streams)
+	s, err := load.Open(h.t.Context(), d, h.streams, h.ignored)
 	must(h.t, err)
 	h.t.Cleanup(func() {
 		must(h.t, s.Close(context.Background()))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 
 	"placementsync/internal/sqltext"
@@ -16,7 +17,7 @@ type Change struct {
 	Table              string
 	Before, After      int64
 	New, Changed, Gone int64
-	// Replaced counts the rows with other values and no new version: see [Stage.UnifyIDs].
+	// Replaced counts the rows with other values and no new version: see [Open] and [Stage.UnifyIDs].
 	Replaced int64
 }
 
@@ -24,6 +25,8 @@ type merge struct {
 	*staging
 	coverage map[string]Coverage
 	limits   Limits
+	// hasReplaced contains the tables with rows whose ignored columns get new values.
+	hasReplaced map[string]bool
 }
 
 // compare finds the changes of tables, parents before children: which rows of a child table can be deleted
@@ -38,7 +41,7 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 	changes := make([]Change, len(tables))
 	var findStatements, counts []sqlText
 	for i, t := range tables {
-		changes[i].Table, changes[i].Before, changes[i].Replaced = t.Name, before[t.Name], m.replaced[t.Name]
+		changes[i].Table, changes[i].Before = t.Name, before[t.Name]
 		findStatements = append(findStatements, m.changedKeysSQL(t, changes[i].Before == 0))
 		count := compareSQL.Render("count_changes", values{"index": i, "changed_keys": changedKeysTable(t.Name)})
 		if changes[i].Before == 0 {
@@ -141,8 +144,17 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 		}
 		c.New = n - c.Changed
 	}
-	c.After = c.Before + c.New - c.Gone
-	return nil
+	c.After, c.Replaced = c.Before+c.New-c.Gone, m.replaced[t.Name]
+	if !m.hasReplaced[t.Name] {
+		return nil
+	}
+	ignored := slices.Sorted(maps.Keys(m.ignored[t.Name]))
+	_, desired := m.storedAndDesired(t)
+	return warehouse.ExecIn(ctx, tx, mergeSQL.Render("replace_ignored", values{"main": mainTable(t.Name), "desired": desired,
+		"replaced": replacedTable(t.Name), "key": key, "same_key": joinOn("m.", "f.", t.Key),
+		"assignments": sqltext.Join(ignored, ", ", func(column string) sqlText {
+			return mergeSQL.Render("assignment", values{"column": sqltext.Name(column)})
+		})}))
 }
 
 func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change) error {

@@ -27,6 +27,7 @@ const (
 	desiredSchema          = "desired"      // rows that main must contain after the merge
 	changedKeysSchema      = "changed_keys" // the keys of new, changed and deleted rows
 	maybeEqualName         = "$maybe_equal" // changed rows whose values may mean the same as the stored values
+	replacedSuffix         = "$replaced"    // added to the name of a table, for the keys of rows with new ignored values
 	equalName              = "$equal"       // the row ids of changed keys without a change
 	stageName              = "stage"
 	catalogName            = "catalog" // of the draft
@@ -43,6 +44,7 @@ func maybeChangedTable(streamName string) sqlText { return stagedTable(streamNam
 func outdatedTable(streamName string) sqlText     { return stagedTable(streamName, outdatedName) }
 func desiredTable(table string) sqlText           { return stagedTable(desiredSchema, table) }
 func changedKeysTable(table string) sqlText       { return stagedTable(changedKeysSchema, table) }
+func replacedTable(table string) sqlText          { return stagedTable(changedKeysSchema, table+replacedSuffix) }
 func extraTable(table string) sqlText             { return stagedTable(desiredSchema, extraPrefix+table) }
 func decodedRowsTable(streamName, table string) sqlText {
 	return stagedTable(streamName, table+decodedRowsSuffix)

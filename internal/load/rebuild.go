@@ -32,8 +32,8 @@ func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Tabl
 				rebuildSQL.Render("find_ending_rows", values{"stored_key": prefixed("m.", t.Key), "now": snap.SnapshotAt, "main": main,
 					"same_key": joinOn("m.", "f.", t.Key)}),
 				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.SourceRun(), "main": main, "key": key}),
-				mergeSQL.Render("delete_closed", values{"main": main, "changed_keys": sqlText("ending_rows"), "same_key": joinOn("m.", "c.", t.Key)}),
-				rebuildSQL.Render("begin_rows", values{"main": main, "columns": columns, "key": key}),
+				duplicatesSQL.Render("delete_all", values{"table": main}),
+				rebuildSQL.Render("begin_rows", values{"main": main, "columns": columns}),
 				rebuildSQL.Render("drop_snapshot", nil),
 			})
 		}

@@ -65,6 +65,7 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 	h := newFixture(t, "product_listings", "products", "outlet_listings", "outlets", "outlet_products", "orders", "order_details",
 		"order_items", "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "profiles",
 		"profile_orders", "countries", "files", "folders", "cities", "article_status_events", "article_comment_events")
+	h.ignored = []string{"orders.metadata"}
 	h.logStatements, h.planDetails, h.reread = true, true, load.Rereading{LiveDays: 45, RecheckNights: 2}
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) { runAllQueries(t, h, s, d) }
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, coverage map[string]load.Coverage, changes []load.Change) {

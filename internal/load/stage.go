@@ -14,6 +14,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"time"
 
 	"placementsync/internal/sqltext"
@@ -32,9 +33,24 @@ type Stage struct {
 	*staging
 }
 
-// Open attaches a stage to a draft.
-func Open(ctx context.Context, d *warehouse.Draft, streams []stream.Stream) (*Stage, error) {
-	s := &staging{draft: d, streams: streams, feeds: map[streamTable]*feed{}, directDecided: map[string]bool{}, stored: map[string]*Stored{}, replaced: map[string]int64{}}
+// Open attaches a stage to a draft. If only ignored columns of a row differ, the row gets their values and no new
+// version. ignored contains columns as table.column, and members of JSON columns as table.column.member.
+func Open(ctx context.Context, d *warehouse.Draft, streams []stream.Stream, ignored []string) (*Stage, error) {
+	s := &staging{draft: d, streams: streams, feeds: map[streamTable]*feed{}, directDecided: map[string]bool{}, stored: map[string]*Stored{}, replaced: map[string]int64{}, ignored: map[string]map[string][]string{}}
+	for _, name := range ignored {
+		table, path, _ := strings.Cut(name, ".")
+		column, member, isMember := strings.Cut(path, ".")
+		if s.ignored[table] == nil {
+			s.ignored[table] = map[string][]string{}
+		}
+		paths, isNamed := s.ignored[table][column]
+		switch isWhole := isNamed && len(paths) == 0; {
+		case !isMember:
+			s.ignored[table][column] = nil
+		case !isWhole:
+			s.ignored[table][column] = append(paths, member)
+		}
+	}
 	err := s.create(ctx)
 	if err == nil {
 		err = d.LimitMemory(ctx, true)
@@ -57,7 +73,7 @@ func Open(ctx context.Context, d *warehouse.Draft, streams []stream.Stream) (*St
 // inserts new rows and new row versions. Before it writes, it checks the limits. If deletions exceed the
 // limits, it returns a *MassDeleteError.
 func (s *Stage) Merge(ctx context.Context, coverage map[string]Coverage, limits Limits) ([]Change, error) {
-	m := &merge{staging: s.staging, coverage: coverage, limits: limits}
+	m := &merge{staging: s.staging, coverage: coverage, limits: limits, hasReplaced: map[string]bool{}}
 	if err := m.flush(ctx, allStreams); err != nil {
 		return nil, err
 	}

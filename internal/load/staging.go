@@ -25,8 +25,9 @@ type staging struct {
 	direct  nameSet // tables of main that are filled directly
 	// withStoredRows contains the lists to whose staged rows the stored rows of unchanged records were added.
 	withStoredRows nameSet
-	shared         *inserter        // for all tables without a feed
-	replaced       map[string]int64 // the number of rows of main that were changed before the merge, by table
+	shared         *inserter                      // for all tables without a feed
+	replaced       map[string]int64               // the number of rows of main with other values and no new version, by table
+	ignored        map[string]map[string][]string // paths of members by table and column; no path means the whole column
 
 	mu    sync.Mutex // guards the fields below
 	feeds map[streamTable]*feed

@@ -217,7 +217,7 @@ func (s *staging) comparedColumns(t stream.Table) sqlText {
 	for _, key := range def.ItemKeys {
 		names = append(names, key...)
 	}
-	for _, c := range looseColumns(def.Columns) {
+	for _, c := range s.looseColumns(t) {
 		names = append(names, c.Name)
 	}
 	slices.Sort(names)

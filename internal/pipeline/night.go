@@ -52,6 +52,9 @@ type Config struct {
 	OtherNames map[string]string
 	// MinorUnits means that the service sends prices in the smallest unit of their currency.
 	MinorUnits bool
+	// Ignored are columns, as table.column, and members of JSON columns, as table.column.member, whose changes add no
+	// version of a row.
+	Ignored []string
 	// Privacy names the private columns. Their values are removed or hashed before rows are staged.
 	Privacy transform.Privacy
 	// Limits are the limits for deletions. AllowMassDelete accepts a mass deletion if a second
@@ -332,7 +335,7 @@ func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
 		return res, err
 	}
 	n.draft.Kind = n.run.Kind
-	if n.stage, err = load.Open(ctx, n.draft, n.cfg.Streams); err != nil {
+	if n.stage, err = load.Open(ctx, n.draft, n.cfg.Streams, n.cfg.Ignored); err != nil {
 		return res, err
 	}
 	if err := n.unifyStoredIDs(ctx); err != nil {

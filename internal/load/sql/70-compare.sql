@@ -71,5 +71,9 @@ m.{column}::VARCHAR, f.{column}::VARCHAR
 -- name: same_value
 m.{column} IS NOT DISTINCT FROM f.{column}
 
+-- name: find_replaced
+-- The keys of the rows whose ignored columns get new values without a new version.
+CREATE TABLE {replaced} AS SELECT {key} FROM {changed_keys} WHERE rowid IN (SELECT row_id FROM {equal})
+
 -- name: drop_equal
 DELETE FROM {changed_keys} WHERE rowid IN (SELECT row_id FROM {equal})

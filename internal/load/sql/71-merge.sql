@@ -19,6 +19,12 @@ INSERT INTO {main} ({columns}, valid_from, row_hash) SELECT {columns}, {now}, ro
 INSERT INTO {main} ({columns}, valid_from, row_hash) SELECT {columns}, {now}, row_hash FROM {desired}
 SEMI JOIN (SELECT * FROM {changed_keys} WHERE NOT gone) USING ({key})
 
+-- name: replace_ignored
+UPDATE {main} AS m SET {assignments} FROM {desired} f SEMI JOIN {replaced} USING ({key}) WHERE {same_key}
+
+-- name: assignment
+{column} = f.{column}
+
 -- name: write_deletions
 INSERT INTO meta.deletions (run_id, table_name, key, evidence)
 SELECT {run}, {table}, concat_ws('/', {key}), {evidence} FROM {changed_keys} m WHERE gone

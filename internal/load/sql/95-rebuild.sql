@@ -21,8 +21,8 @@ INSERT INTO {past} ({columns}, valid_from, row_hash, valid_to, run_id)
 SELECT {columns}, valid_from, row_hash, valid_to, {run} FROM {main} JOIN ending_rows USING ({key})
 
 -- name: begin_rows
-INSERT INTO {main} ({columns}, valid_from, row_hash)
-SELECT {columns}, valid_from, row_hash FROM snapshot_rows ANTI JOIN {main} USING ({key})
+-- All rows, because ignored columns have new values in rows that did not change.
+INSERT INTO {main} ({columns}, valid_from, row_hash) SELECT {columns}, valid_from, row_hash FROM snapshot_rows
 
 -- name: drop_snapshot
 DROP VIEW snapshot_rows;

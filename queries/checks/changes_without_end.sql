@@ -1,0 +1,54 @@
+-- subject: quality
+-- severity: warn
+-- title: A column changes in every answer
+-- grain: one row per column
+-- about: In each of the last three nights, a column changed in too many rows of its table, and most of these rows have no other change. Reason: the column contains a value that the service makes for each answer, such as a signature or the time of the answer. Each night then adds a version of each row. The column "line" has the line for the configuration: see history.ignore. Members of extra count as columns. A sample of about 1,000 rows of a table is compared. Not detected: columns of tables of which a night reads only a part.
+-- each: table
+-- param: share DECIMAL 0.8 -- allowed share of the rows
+-- param: min_rows COUNT 20 -- leave out smaller tables
+-- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
+WITH nights AS ( -- none, if a night changed fewer rows
+    SELECT snapshot_at AS night
+    FROM (SELECT run_id, snapshot_at FROM meta.runs WHERE snapshot_at <= $snapshot AND kind IS DISTINCT FROM 'refresh' ORDER BY snapshot_at DESC LIMIT 3) AS r
+    JOIN meta.tables AS t USING (run_id)
+    WHERE t.table_name = {name} AND t.rows >= $min_rows AND t.rows_changed > t.rows * CAST($share AS DECIMAL(9, 3))
+    QUALIFY count(*) OVER () = 3
+),
+sampled AS (SELECT greatest(1, count(*) // 1000) AS part FROM {table}),
+versions AS ( -- the rows before and after each night
+    SELECT hash({key}) AS id, valid_to AS night, TRUE AS is_before, to_json(h) AS record
+    FROM history.{table} AS h WHERE valid_to IN (FROM nights) AND hash({key}) % (FROM sampled) = 0
+    UNION ALL
+    SELECT hash({key}), valid_from, FALSE, to_json(h)
+    FROM history.{table} AS h WHERE valid_from IN (FROM nights) AND hash({key}) % (FROM sampled) = 0
+),
+columns AS (
+    SELECT id, night, is_before, name, json_extract(record, '$."' || name || '"') AS value
+    FROM (SELECT *, unnest(json_keys(record)) AS name FROM versions)
+    WHERE name NOT IN ('valid_from', 'valid_to')
+),
+members AS (
+    SELECT id, night, is_before, name, value FROM columns WHERE name <> 'extra'
+    UNION ALL
+    SELECT id, night, is_before, 'extra.' || member, json_extract(value, '$."' || member || '"')
+    FROM (SELECT *, unnest(json_keys(value)) AS member FROM columns WHERE name = 'extra' AND json_type(value) = 'OBJECT')
+),
+changes AS (
+    SELECT id, night, name FROM members
+    SEMI JOIN (SELECT id, night FROM versions GROUP BY ALL HAVING count(DISTINCT is_before) = 2) AS changed_rows USING (id, night)
+    GROUP BY ALL
+    HAVING any_value(CAST(value AS VARCHAR)) FILTER (is_before) IS DISTINCT FROM any_value(CAST(value AS VARCHAR)) FILTER (NOT is_before)
+),
+endless AS (
+    SELECT name, min(times) AS times
+    FROM (SELECT name, count(*) AS times FROM changes GROUP BY name, night)
+    WHERE times > (SELECT count(*) FROM {table} WHERE hash({key}) % (FROM sampled) = 0) * CAST($share AS DECIMAL(9, 3))
+    GROUP BY name HAVING count(*) = 3
+),
+quiet AS ( -- the share of rows that have no other change
+    SELECT avg(CAST(has_no_other AS INTEGER)) AS share FROM (
+        SELECT bool_and(name IN (SELECT name FROM endless)) AS has_no_other FROM changes GROUP BY id, night)
+)
+SELECT {name} AS table_name, name AS column_name, 'history.ignore: [' || {name} || '.' || name || ']' AS line, times AS rows_changed
+FROM endless WHERE (SELECT share FROM quiet) > 0.5
+ORDER BY ALL
