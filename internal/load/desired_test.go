@@ -9,7 +9,7 @@ func TestMergeObjects(t *testing.T) {
 		"the preferred value wins":     {`{"a":1}`, `{"a":2}`, `{"a":2}`},
 		"a null is a value":            {`{"a":1}`, `{"a":null}`, `{"a":null}`},
 		"digits are kept":              {`{"a":1.10}`, `{"b":1e400}`, `{"a":1.10,"b":1e400}`},
-		"nested values are kept":       {`{"a":{"z":1,"y":[2]}}`, `{}`, `{"a":{"y":[2],"z":1}}`},
+		"nested names are sorted":      {`{"a":{"z":1,"y":[2]}}`, `{}`, `{"a":{"y":[2],"z":1}}`},
 		"the last of equal names wins": {`{"a":1,"a":2}`, `{}`, `{"a":2}`},
 		"names keep escapes":           {`{"\"":1}`, `{"é":2}`, `{"\"":1,"é":2}`},
 		"both are empty":               {`{}`, `{}`, `{}`},

@@ -42,6 +42,8 @@ const (
 	// EachUnknownField repeats a check for every table with unknown fields in the records of the night. {table} and
 	// {name} are as for EachTable.
 	EachUnknownField = "unknown_field"
+	// EachRewritten is like EachTable, for the tables of which most rows changed in each of the last three nights.
+	EachRewritten = "rewritten"
 )
 
 // FailedChecksSQL selects the checks that failed or did not run, in the open snapshot. Checks with the
@@ -70,8 +72,8 @@ func (q Query) faultsOfCheck() (faults []fault) {
 	kind, words := q.splitEach()
 	isWrongType := kind == EachColumn && (len(words) != 1 || !slices.Contains(stream.Types(), stream.Type(words[0])))
 	switch {
-	case !slices.Contains([]string{"", EachTable, EachReference, EachColumn, EachType, EachUnknownField}, kind):
-		faults = append(faults, fault{1, fmt.Sprintf("%q is not a value of \"each\": use %s, %s, %s, %s or %s", q.Each, EachTable, EachReference, EachColumn, EachType, EachUnknownField)})
+	case !slices.Contains([]string{"", EachTable, EachReference, EachColumn, EachType, EachUnknownField, EachRewritten}, kind):
+		faults = append(faults, fault{1, fmt.Sprintf("%q is not a value of \"each\": use %s, %s, %s, %s, %s or %s", q.Each, EachTable, EachReference, EachColumn, EachType, EachUnknownField, EachRewritten)})
 	case isWrongType:
 		faults = append(faults, fault{1, fmt.Sprintf("%q needs one type after %q: %s", q.Each, EachColumn, sqltext.Join(stream.Types(), ", ", func(t stream.Type) string { return string(t) }))})
 	}
@@ -105,6 +107,8 @@ type ChangedTables struct {
 	Changed, MuchChanged []string
 	// WithUnknownFields are the tables with unknown fields in the records of the night.
 	WithUnknownFields []string
+	// Rewritten are the tables of which most rows changed in each of the last three nights.
+	Rewritten []string
 }
 
 // Expand returns the queries of a check, see EachTable and the constants after it. Only much
@@ -130,6 +134,10 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 		switch kind {
 		case EachTable:
 			if isMuchChanged(t.Name) && (len(words) == 0 || slices.Contains(words, t.Name)) {
+				add(names...)
+			}
+		case EachRewritten:
+			if slices.Contains(tables.Rewritten, t.Name) {
 				add(names...)
 			}
 		case EachColumn:

@@ -3,8 +3,8 @@
 -- title: A column changes in every answer
 -- grain: one row per column
 -- about: In each of the last three nights, a column changed in too many rows of its table, and most of these rows have no other change. Reason: the column contains a value that the service makes for each answer, such as a signature or the time of the answer. Each night then adds a version of each row. The column "line" has the line for the configuration: see history.ignore. Members of extra count as columns. A sample of about 1,000 rows of a table is compared. Not detected: columns of tables of which a night reads only a part.
--- each: table
--- param: share DECIMAL 0.8 -- allowed share of the rows
+-- each: rewritten
+-- param: share DECIMAL 0.8 -- allowed share of the rows, at least 0.5
 -- param: min_rows COUNT 20 -- leave out smaller tables
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 WITH nights AS ( -- none, if a night changed fewer rows
