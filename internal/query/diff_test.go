@@ -225,8 +225,9 @@ func TestUsageErrorsOfComparisonsExplainTheMistake(t *testing.T) {
 	}
 }
 
-// TestChangesOfAnOutlet compares two nights of outlet o. The listing a and the product p belong to the
-// outlet. The tag t belongs to no outlet.
+// TestChangesOfAnOutlet compares two nights of outlet o. The listing a and the products p, a and ol belong to the
+// outlet: only its products name p, only its listing a names the product a, and only its outlet listing names ol. The
+// tag t belongs to no outlet.
 func TestChangesOfAnOutlet(t *testing.T) {
 	const statements = threeNights + `
 UPDATE main.product_listings SET outlet_id = 'o' WHERE id = 'a';
@@ -235,7 +236,8 @@ INSERT INTO main.outlet_channels (id, outlet_id, valid_from) VALUES ('ch', 'o', 
 INSERT INTO main.outlet_listings (id, outlet_id, name, valid_from) VALUES ('ol', 'o', 'Listing', '2026-11-02 02:00:00+00'), ('x', 'other', 'X', '2026-11-02 02:00:00+00');
 INSERT INTO main.outlet_products (outlet_id, product_id, valid_from) VALUES ('o', 'p', '2026-11-02 02:00:00+00'), ('other', 'x', '2026-11-02 02:00:00+00');
 INSERT INTO main.outlets (id, valid_from) VALUES ('o', '2026-11-02 02:00:00+00'), ('other', '2026-11-02 02:00:00+00');
-INSERT INTO main.products (id, name, valid_from) VALUES ('p', 'P', '2026-11-02 02:00:00+00'), ('x', 'X', '2026-11-02 02:00:00+00');
+INSERT INTO main.products (id, name, valid_from) VALUES ('p', 'P', '2026-11-02 02:00:00+00'), ('x', 'X', '2026-11-02 02:00:00+00'),
+    ('a', 'A', '2026-11-02 02:00:00+00'), ('ol', 'OL', '2026-11-02 02:00:00+00');
 INSERT INTO main.tags (name, valid_from) VALUES ('t', '2026-11-02 02:00:00+00');`
 	db := openAt(t, emptyCatalog(t).Fill(t, statements))
 	for _, c := range []struct {
@@ -243,8 +245,8 @@ INSERT INTO main.tags (name, valid_from) VALUES ('t', '2026-11-02 02:00:00+00');
 		tables []string
 		want   []string
 	}{
-		{"o", nil, []string{"outlet_channels ch", "outlet_listings ol", "outlet_products o/p", "outlets o", "product_listings a", "products p"}},
-		{"o", []string{"product*", "tags"}, []string{"product_listings a", "products p"}},
+		{"o", nil, []string{"outlet_channels ch", "outlet_listings ol", "outlet_products o/p", "outlets o", "product_listings a", "products a", "products ol", "products p"}},
+		{"o", []string{"product*", "tags"}, []string{"product_listings a", "products a", "products ol", "products p"}},
 		{"other", []string{"outlets"}, []string{"outlets other"}},
 	} {
 		d := newDiff(t, db, c.tables, "2026-11-01", "2026-11-02")
