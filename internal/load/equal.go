@@ -153,31 +153,33 @@ func (c looseColumn) equal(stored, desired sql.NullString) (bool, error) {
 		}
 		return storedText == desiredText, nil
 	case c.Type == stream.Text && stored.Valid && desired.Valid:
-		hasToken := isFileColumn(c.Column)
+		hasToken := isFileName(c.Name)
 		return withoutSignature(stored.String, hasToken) == withoutSignature(desired.String, hasToken), nil
 	}
 	return false, nil
 }
 
 // canonicalJSON returns a text that is equal for two JSON values if they differ only in the order of the members
-// of objects, of the items of lists, and in ignored members. Numbers keep their digits. A list of numbers keeps its
+// of objects, of the items of lists, in ignored members, and in the signatures of URLs. Numbers keep their digits. A list of numbers keeps its
 // order, because it may be a pair of coordinates. NULL is the object without members.
 func (c looseColumn) canonicalJSON(text sql.NullString) (string, error) {
 	if !text.Valid {
 		return "{}", nil
 	}
 	d := jsontext.NewDecoder(bytes.NewBufferString(text.String), jsontext.AllowDuplicateNames(true))
-	return readCanonical(d, c.ignored)
+	return readCanonical(d, c.Name, c.ignored)
 }
 
-// readCanonical reads one value. ignored contains the dotted paths of ignored members.
-func readCanonical(d *jsontext.Decoder, ignored []string) (string, error) {
+// readCanonical reads one value: a member of the given name, or an item of such a member. ignored contains the dotted
+// paths of ignored members.
+func readCanonical(d *jsontext.Decoder, name string, ignored []string) (string, error) {
 	kind := d.PeekKind()
+	if kind == '"' {
+		token, err := d.ReadToken()
+		return strconv.Quote(withoutSignature(token.String(), isFileName(name))), err
+	}
 	if kind != '{' && kind != '[' {
 		value, err := d.ReadValue()
-		if err == nil && kind == '"' {
-			err = value.Canonicalize()
-		}
 		return string(value), err
 	}
 	if _, err := d.ReadToken(); err != nil {
@@ -186,26 +188,27 @@ func readCanonical(d *jsontext.Decoder, ignored []string) (string, error) {
 	var parts []string
 	keepsOrder := kind == '['
 	for d.PeekKind() != '}' && d.PeekKind() != ']' {
-		name, inner := "", ignored
+		prefix, inner := "", ignored
 		if kind == '{' {
 			token, err := d.ReadToken()
 			if err != nil {
 				return "", err
 			}
-			if inner = membersBelow(ignored, token.String()); slices.Contains(inner, "") {
+			name = token.String()
+			if inner = membersBelow(ignored, name); slices.Contains(inner, "") {
 				if err := d.SkipValue(); err != nil {
 					return "", err
 				}
 				continue
 			}
-			name = strconv.Quote(token.String()) + ":"
+			prefix = strconv.Quote(name) + ":"
 		}
 		keepsOrder = keepsOrder && d.PeekKind() == '0'
-		part, err := readCanonical(d, inner)
+		part, err := readCanonical(d, name, inner)
 		if err != nil {
 			return "", err
 		}
-		parts = append(parts, name+part)
+		parts = append(parts, prefix+part)
 	}
 	end, err := d.ReadToken()
 	if err != nil {
@@ -229,18 +232,18 @@ func membersBelow(paths []string, name string) (below []string) {
 }
 
 func isURLColumn(c stream.Column) bool {
-	return c.Type == stream.Text && (c.Name == "url" || strings.HasSuffix(c.Name, "_url") || isFileColumn(c))
+	return c.Type == stream.Text && (c.Name == "url" || strings.HasSuffix(c.Name, "_url") || isFileName(c.Name))
 }
 
-func isFileColumn(c stream.Column) bool {
-	return c.Name == "file_url" || c.Name == "logo" || strings.HasSuffix(c.Name, "_logo")
+func isFileName(name string) bool {
+	return name == "file_url" || name == "logo" || strings.HasSuffix(name, "_logo")
 }
 
 // withoutSignature returns a URL without the parameters that sign it for a short time. A parameter "token" is
 // one only in the address of a file or logo.
 func withoutSignature(url string, hasToken bool) string {
 	address, query, hasQuery := strings.Cut(url, "?")
-	if !hasQuery {
+	if !hasQuery || !strings.Contains(address, "://") {
 		return url
 	}
 	query, fragment, _ := strings.Cut(query, "#")

@@ -94,6 +94,8 @@ func TestSignaturesAndIgnoredColumnsAreNoChange(t *testing.T) {
 		"signatures of others":     {file{url: "https://x/f?X-Goog-Date=1&sig=a&se=1"}, file{url: "https://x/f?Expires=1&Signature=b&token=3"}, false},
 		"another parameter":        {file{url: "https://x/f?v=1&sig=a"}, file{url: "https://x/f?v=2&sig=a"}, true},
 		"another file":             {file{url: "https://x/f?sig=a"}, file{url: "https://x/g?sig=a"}, true},
+		"signatures in JSON":       {file{extra: `{"l":[{"logo":"https://x/l?token=1"},{"u":"https://x/l?sig=1"}]}`}, file{extra: `{"l":[{"logo":"https://x/l?token=2"},{"u":"https://x/l?sig=2"}]}`}, false},
+		"a token of no file":       {file{extra: `{"u":"https://x/l?token=1"}`}, file{extra: `{"u":"https://x/l?token=2"}`}, true},
 		"an ignored column":        {file{size: 1}, file{size: 2}, false},
 		"an ignored member":        {file{extra: `{"seen":1,"a":1}`}, file{extra: `{"a":1,"seen":2}`}, false},
 		"an ignored inner member":  {file{extra: `{"by":{"at":1,"n":"x"}}`}, file{extra: `{"by":{"at":2,"n":"x"}}`}, false},
