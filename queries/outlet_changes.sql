@@ -181,6 +181,8 @@ texts AS (
         END AS shown
     FROM value_changes
     WHERE kind <> 'changed' OR old_value IS DISTINCT FROM new_value
+        -- The products of an outlet repeat the prices of the product.
+        AND NOT (source = 'outlet products' AND member IS NOT DISTINCT FROM 'prices')
 ),
 named_changes AS (
     SELECT
