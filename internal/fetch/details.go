@@ -36,9 +36,9 @@ type Details struct {
 	// Unproven are the ids whose records may be incomplete: the request failed, the walk
 	// did not prove completeness, or records were rejected.
 	Unproven []string
-	// EmptyObjects are the ids for which PageFacts.EmptyObject is set: either there are no status
-	// counts, or the response is invalid.
-	EmptyObjects []string
+	// Doubtful are the ids for which PageFacts.IsDoubtful is set: either they have no records, or the
+	// response is invalid.
+	Doubtful []string
 }
 
 // scopeSample is the number of ids whose 403s show that the token lacks the scope of the endpoint. A 403 for fewer
@@ -163,8 +163,8 @@ func (d *detailCollector) requestOne(ctx context.Context, id string) error {
 	switch {
 	case evidence.Grade == BestEffort:
 		r.Unproven = append(r.Unproven, id)
-	case evidence.EmptyObject:
-		r.EmptyObjects = append(r.EmptyObjects, id)
+	case evidence.IsDoubtful:
+		r.Doubtful = append(r.Doubtful, id)
 	}
 	if worse := WorseGrade(r.Grade, evidence.Grade); worse != r.Grade {
 		r.setGrade(worse, "id %q: %s", id, evidence.Reason)

@@ -48,7 +48,7 @@ type Evidence struct {
 	Distinct              int  // number of different ids over all passes
 	Repeated              int  // number of ids that occurred on different pages of one pass
 	Rejected              int  // number of rejected records of the last pass
-	EmptyObject           bool // see stream.PageFacts
+	IsDoubtful            bool // see stream.PageFacts
 	// Unsortable means that the service refuses to send the list newest first, or does not keep this order.
 	Unsortable bool
 	// Failure names the pages of a list that could not be read. It is nil if the walk ended with an error, or if the

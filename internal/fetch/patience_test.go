@@ -395,7 +395,8 @@ func TestGoneRecords(t *testing.T) {
 }
 
 // TestEmptyResponses responds to the list of each id without content. A 204 is an empty list at once, a 200 without
-// a body after all attempts. For a record neither is an answer.
+// a body is a doubtful one after all attempts. A 200 without a body is no answer for a list of the service, and neither
+// is one for a record.
 func TestEmptyResponses(t *testing.T) {
 	empty := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
@@ -413,12 +414,17 @@ func TestEmptyResponses(t *testing.T) {
 			}
 			got := collector{isEmptyList: readList}
 			d, err := newClient(t, cfg, landing).Details(t.Context(), articleLists, numberedIDs(7), got.read)
-			if err != nil || d.Found != 7 || d.Grade != fetch.Exact || !offline && service.n.Load() != requests {
-				t.Errorf("%d, offline %v: got %+v and %v after %d requests, want 7 exact lists after %d", code, offline, d, err, service.n.Load(), requests)
+			isDoubtful := len(d.Doubtful) == 7
+			if err != nil || d.Found != 7 || d.Grade != fetch.Exact || isDoubtful != (code == 200) || !offline && service.n.Load() != requests {
+				t.Errorf("%d, offline %v: got %+v and %v after %d requests, want 7 exact lists after %d, doubtful only after a 200", code, offline, d, err, service.n.Load(), requests)
 			}
 			if err := landing.Close(); err != nil {
 				t.Fatal(err)
 			}
+		}
+		list := collector{isEmptyList: readList}
+		if _, err := newClient(t, testConfig(newScript(empty(code))), nil).Walk(t.Context(), ordersStream, "", list.read); errors.Is(err, fetch.ErrMalformed) != (code == 200) {
+			t.Errorf("%d for a list of the service: got %v, want ErrMalformed only for 200", code, err)
 		}
 		var record collector
 		_, err := newClient(t, testConfig(newScript(empty(code))), nil).Details(t.Context(), outletDetail, numberedIDs(7), record.read)

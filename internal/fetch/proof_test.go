@@ -179,7 +179,7 @@ func TestIDWithRejectedRecordIsUnproven(t *testing.T) {
 		case "rejected":
 			return stream.PageFacts{Records: 1, RejectedRecords: 1}, nil
 		case "empty":
-			return stream.PageFacts{EmptyObject: true}, nil
+			return stream.PageFacts{IsDoubtful: true}, nil
 		}
 		return stream.PageFacts{Records: 1, IDs: []uint64{hashID(r.Param)}}, nil
 	}
@@ -188,7 +188,7 @@ func TestIDWithRejectedRecordIsUnproven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprintf("%v %v %d %d %s", d.Unproven, d.EmptyObjects, d.Rejected, d.Failed, d.Grade); got != "[rejected] [empty] 1 0 best_effort" {
+	if got := fmt.Sprintf("%v %v %d %d %s", d.Unproven, d.Doubtful, d.Rejected, d.Failed, d.Grade); got != "[rejected] [empty] 1 0 best_effort" {
 		t.Errorf("unproven ids, empty objects, rejected, failed, grade are %s, want [rejected] [empty] 1 0 best_effort", got)
 	}
 }

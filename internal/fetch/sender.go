@@ -112,8 +112,8 @@ func (s *sender) landAndRead(next layer) layer {
 		}
 		defer s.releaseSlot(q)
 		err := next(ctx, q)
-		if err == nil {
-			s.believeEmptyBody(q)
+		if err == nil && isEmptyOK(q.Response) {
+			err = s.checkEmptyBody(q)
 		}
 		if err == nil && s.landing != nil {
 			q.Response, err = s.landing.Append(q.Response, q.sent, q.took)
@@ -125,16 +125,16 @@ func (s *sender) landAndRead(next layer) layer {
 	}
 }
 
-// believeEmptyBody turns a 200 without content into a 204 if all attempts had no content. A single empty body is
-// rather a failure of a proxy. A 204 needs no confirmation.
-func (s *sender) believeEmptyBody(q *call) {
-	if !isEmptyOK(q.Response) {
-		return
-	}
+// checkEmptyBody returns an error for a 200 without content, which is rather a failure of a proxy than an empty list.
+// If all attempts have no content, the list of a parent can be empty, and its earlier rows decide whether that is
+// doubtful. A list of the service is never empty in this way: its rows could be deleted by mistake. A 204 needs no
+// confirmation.
+func (s *sender) checkEmptyBody(q *call) error {
 	q.emptyAttempts++
-	if q.emptyAttempts > s.cfg.Retry.MaxRetries {
-		q.Status = http.StatusNoContent
+	if q.Param != "" && q.emptyAttempts > s.cfg.Retry.MaxRetries {
+		return nil
 	}
+	return s.requestErr(q, q.Status, q.Body, fmt.Errorf("%w: the body is empty", ErrMalformed))
 }
 
 func isEmptyOK(r Response) bool {
@@ -176,8 +176,13 @@ func (s *sender) passToReader(ctx context.Context, q *call) error {
 	// The landing of an earlier release may contain incomplete responses, such as a 206.
 	facts, err := stream.PageFacts{}, error(ErrMalformed)
 	switch {
-	case isEmptyOK(q.Response):
+	case isEmptyOK(q.Response) && q.Param == "":
 		err = fmt.Errorf("%w: the body is empty", ErrMalformed)
+	case isEmptyOK(q.Response):
+		response := q.Response
+		response.Status = http.StatusNoContent
+		facts, err = q.read(ctx, response)
+		facts.IsDoubtful = true
 	case isCompleteStatus(q.Status):
 		response := q.Response
 		response.Body = skipMark(response.Body)

@@ -77,7 +77,7 @@ func (w *walk) readSingle(ctx context.Context) error {
 		return w.readList(ctx)
 	}
 	w.evidence.Pages, w.evidence.Passes = 1, 1
-	w.evidence.EmptyObject = facts.EmptyObject
+	w.evidence.IsDoubtful = facts.IsDoubtful
 	w.seen.addPass(1, slices.Sorted(slices.Values(facts.IDs)))
 	w.gradeProven(facts.RejectedRecords, "complete in one response")
 	return nil
@@ -213,6 +213,7 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 	}
 	if number == 1 {
 		w.c.sizes.addFirstPage(facts)
+		w.evidence.IsDoubtful = facts.IsDoubtful
 	}
 	p.addPage(number, facts, bodySum)
 	return nil

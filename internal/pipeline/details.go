@@ -44,7 +44,7 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult) erro
 	}
 	details, err := r.client.Details(ctx, s, ids, result.sink.readBody)
 	if err == nil {
-		err = r.doubtEmptyObjects(ctx, s, &details)
+		err = r.doubtEmptyResponses(ctx, s, &details)
 	}
 	result.evidence, result.evidence.Distinct = details.Evidence, details.Found
 	result.requested, result.found, result.missed = int64(details.RequestedIDs), int64(details.Found), int64(details.Failed)
@@ -81,21 +81,21 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult) erro
 	return markStageErr(err)
 }
 
-// doubtEmptyObjects adds an id to d.Unproven if its response was an empty object although the id is known to
+// doubtEmptyResponses adds an id to d.Unproven if its response was an empty object or an empty body although the id is known to
 // have records. Its stored rows are kept.
-func (r *reader) doubtEmptyObjects(ctx context.Context, s stream.Stream, d *fetch.Details) error {
-	if len(d.EmptyObjects) == 0 {
+func (r *reader) doubtEmptyResponses(ctx context.Context, s stream.Stream, d *fetch.Details) error {
+	if len(d.Doubtful) == 0 {
 		return nil
 	}
 	known, err := r.night.stage.Details.KnownIDs(ctx, s)
 	if err != nil {
 		return markStageErr(err)
 	}
-	doubtfulIDs := slices.DeleteFunc(d.EmptyObjects, func(id string) bool { return !known[id] })
+	doubtfulIDs := slices.DeleteFunc(d.Doubtful, func(id string) bool { return !known[id] })
 	if len(doubtfulIDs) > 0 {
 		d.Unproven = append(d.Unproven, doubtfulIDs...)
 		d.Grade = fetch.WorseGrade(d.Grade, fetch.BestEffort)
-		d.Reason = fmt.Sprintf("the service returned an empty object for %s with known records; rows of earlier nights are kept", plural.Count(len(doubtfulIDs), "id"))
+		d.Reason = fmt.Sprintf("the service returned nothing for %s with known records; rows of earlier nights are kept", plural.Count(len(doubtfulIDs), "id"))
 	}
 	return nil
 }

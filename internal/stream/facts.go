@@ -16,9 +16,9 @@ type PageFacts struct {
 	// Copies counts the records whose key occurs earlier in the same body. They do not mean that
 	// the list changed while it was read, because a response shows one state of the service.
 	Copies int
-	// EmptyObject means that the envelope of the stream is StatusCounts and the body is an object
-	// without content: there are no status counts, or the response is invalid.
-	EmptyObject bool
+	// IsDoubtful means that a list has no items, or the response is invalid: the body of status counts is an object
+	// without content, or the body of a list was empty in all attempts.
+	IsDoubtful bool
 	// Paginated means that the body has a pagination member of spec 4.1. Otherwise Total,
 	// TotalPages and Next are ignored.
 	Paginated bool

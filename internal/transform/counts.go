@@ -27,7 +27,7 @@ func (a *bodyReader) readCounts() error {
 	case c.unrecognized:
 		return fmt.Errorf("%w: it contains no object with a count and a prefix or id", ErrMalformed)
 	default:
-		a.records.page.EmptyObject = true
+		a.records.page.IsDoubtful = true
 	}
 	return nil
 }

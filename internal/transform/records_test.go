@@ -42,7 +42,7 @@ func TestBodiesWithoutRecordsAreMalformed(t *testing.T) {
 func TestEmptyListsAndEmptyObjects(t *testing.T) {
 	for _, c := range []struct {
 		stream, body               string
-		isEmptyObject, isMalformed bool
+		isDoubtful, isMalformed bool
 	}{
 		{"campaign_status_counts", `{}`, true, false},
 		{"campaign_status_counts", `{"counts":{}}`, true, false},
@@ -60,8 +60,8 @@ func TestEmptyListsAndEmptyObjects(t *testing.T) {
 		{"cities", `{"cities":[]}`, false, false},
 	} {
 		page, err := decoderOf(t, c.stream).Decode([]byte(c.body), transform.Origin{Param: "p"})
-		if (err != nil) != c.isMalformed || page.Records != 0 || page.EmptyObject != c.isEmptyObject {
-			t.Errorf("%s: %s: page %+v, error %v; want EmptyObject %v, malformed %v", c.stream, c.body, page, err, c.isEmptyObject, c.isMalformed)
+		if (err != nil) != c.isMalformed || page.Records != 0 || page.IsDoubtful != c.isDoubtful {
+			t.Errorf("%s: %s: page %+v, error %v; want IsDoubtful %v, malformed %v", c.stream, c.body, page, err, c.isDoubtful, c.isMalformed)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func renderPage(b *strings.Builder, p stream.PageFacts) {
 	if p.Copies > 0 {
 		fmt.Fprintf(b, " copies=%d", p.Copies)
 	}
-	if p.EmptyObject {
+	if p.IsDoubtful {
 		b.WriteString(" empty_object")
 	}
 	b.WriteByte('\n')
