@@ -66,6 +66,10 @@ func TestChangesInWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	allChanges, err := db.Changes(t.Context(), newDiff(t, db, nil, "2026-11-01", "2026-11-03"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
 	counts, err := db.ChangeCounts(t.Context(), firstNights)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +83,7 @@ func TestChangesInWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, q := range []query.Query{changes, counts, fieldsOfLastNights, fieldsOfFirstNights} {
+	for _, q := range []query.Query{changes, allChanges, counts, fieldsOfLastNights, fieldsOfFirstNights} {
 		text, err := runQuery(t, db, q, nil, query.Table, query.Screen{})
 		if err != nil {
 			t.Fatal(err)
@@ -90,6 +94,12 @@ func TestChangesInWords(t *testing.T) {
 2026-11-02T02:00:00Z  NULL    =c          new      listing  NULL  =c          product_listings  c
 2026-11-02T02:00:00Z  NULL    new "name"  changed  name     old   new "name"  product_listings  a
 2026-11-02T02:00:00Z  NULL    other       changed  name     same  other       product_listings  d
+`, `changed_at            outlet  name        kind     what                 old   new              table                   key
+2026-11-03T02:00:00Z  NULL    new "name"  changed  price USD            9.50  123456789012.12  product_listing_prices  a/1
+2026-11-03T02:00:00Z  NULL    new "name"  changed  price USD: extra: x  NULL  1.1              product_listing_prices  a/1
+2026-11-02T02:00:00Z  NULL    =c          new      listing              NULL  =c               product_listings        c
+2026-11-03T02:00:00Z  NULL    gone        gone     listing              gone  NULL             product_listings        b
+2026-11-02T02:00:00Z  NULL    new "name"  changed  name                 old   new "name"       product_listings        a
 `, `table             new  changed  gone  fields
 product_listings    1        2     0       2
 `, `table                   field        changes  outlet  name        old    new
@@ -100,7 +110,7 @@ product_listings        name               1  NULL    same        other  same
 product_listings  name         2  NULL    new "name"  old  new "name"
 `}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("changes, counts, fields of the last nights and fields of the first nights (-want +got):\n%s", diff)
+		t.Errorf("changes of a night and of all nights, counts, fields of the last nights and fields of the first nights (-want +got):\n%s", diff)
 	}
 }
 
