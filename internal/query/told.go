@@ -30,31 +30,28 @@ func (d Diff) toldChanges(tables []string) sqltext.SQL {
 		namesSQL("products", "outlet_products", "product_id", "name", "outlet_id"),
 		namesSQL("products", "product_listings", "id", "name", "outlet_id"),
 	}
-	var changes []sqltext.SQL
+	var changes, rows []sqltext.SQL
 	named := []string{"outlets"}
 	for _, name := range tables {
 		t := all[name]
-		values := sqltext.Values{"name": name, "noun": nounOf(t), "macro": sqltext.Name(name + dictionary.ChangesSuffix), "table": sqltext.Name(name),
-			"from_time": d.From.At, "to_time": d.To.At, "condition": d.outletCondition(name), "key": keyText(t.Key), "amounts": amountsOf(t),
-			"own_name": null, "label": labelOf(t), "outlet_id": null, "owner": null, "owner_id": null, "is_item": isItem(t) && !isLink(t),
-			"gone_at": sqltext.SQL("max(valid_to) OVER (PARTITION BY row_key)")}
-		if hasColumn(t, "position") { // another item can have the position later
-			values["gone_at"] = sqltext.SQL("valid_to")
-		}
+		change := sqltext.Values{"name": name, "noun": nounOf(t), "is_item": isItem(t) && !isLink(t), "owner": null, "amounts": amountsOf(t),
+			"macro": sqltext.Name(name + dictionary.ChangesSuffix), "from_time": d.From.At, "to_time": d.To.At, "condition": d.outletCondition(name)}
+		row := sqltext.Values{"name": name, "table": sqltext.Name(name), "key": keyText(t.Key), "own_name": null, "label": labelOf(t),
+			"outlet_id": null, "owner_id": null, "has_position": hasColumn(t, "position"), "from_time": d.From.At, "to_time": d.To.At}
 		if hasColumn(t, "outlet_id") {
-			values["outlet_id"] = sqltext.SQL("outlet_id")
+			row["outlet_id"] = sqltext.SQL("outlet_id")
 		}
 		if name == "outlets" {
-			values["outlet_id"] = sqltext.SQL("id")
+			row["outlet_id"] = sqltext.SQL("id")
 		}
 		if nameColumn := nameOf(t); nameColumn != "" && !isItem(t) {
-			values["own_name"] = sqltext.SQL(sqltext.Quote(nameColumn))
+			row["own_name"] = sqltext.SQL(sqltext.Quote(nameColumn))
 		}
 		owner, column := ownerOf(t, all)
 		if name == "products" {
-			values["owner"], values["owner_id"] = name, sqltext.SQL("id")
-		} else if values["own_name"] == null && owner != "" && column != "outlet_id" {
-			values["owner"], values["owner_id"] = owner, sqltext.SQL(sqltext.Quote(column))
+			change["owner"], row["owner_id"] = name, sqltext.SQL("id")
+		} else if row["own_name"] == null && owner != "" && column != "outlet_id" {
+			change["owner"], row["owner_id"] = owner, sqltext.SQL(sqltext.Quote(column))
 			if !slices.Contains(named, owner) {
 				named = append(named, owner)
 				outletID := ""
@@ -64,9 +61,11 @@ func (d Diff) toldChanges(tables []string) sqltext.SQL {
 				names = append(names, namesSQL(owner, owner, "id", nameOf(all[owner]), outletID))
 			}
 		}
-		changes = append(changes, diffSQL.Render("changes_of_table", values))
+		changes = append(changes, diffSQL.Render("changes_of_table", change))
+		rows = append(rows, diffSQL.Render("rows_of_table", row))
 	}
-	return diffSQL.Render("told_changes", sqltext.Values{"changes": sqltext.JoinSQL(changes, "\nUNION ALL "), "names": sqltext.JoinSQL(names, "\nUNION ALL ")})
+	return diffSQL.Render("told_changes", sqltext.Values{"from_time": d.From.At, "to_time": d.To.At,
+		"changes": sqltext.JoinSQL(changes, "\nUNION ALL "), "rows": sqltext.JoinSQL(rows, "\nUNION ALL "), "names": sqltext.JoinSQL(names, "\nUNION ALL ")})
 }
 
 // namesSQL returns a SELECT of the names of records. The table owner contains the records, and table their names.

@@ -1,19 +1,18 @@
 -- The changes between two snapshots in words: records by their names, items of lists by their content.
 
 -- name: changes_of_table
--- The changes of a table with the row at the later time, or with the earlier row if it is gone. {key} is the key
--- as text. {owner} is the table whose row with the id {owner_id} names the record. {label} tells the items of a
--- list apart.
-SELECT {name} AS table_name, {noun} AS noun, {is_item} AS is_item, c."key", c.kind, c.field, c."old", c."new", c.field IN ({amounts}) AS is_amount,
-    h.changed_at, h.name, h.label, h.outlet_id, {owner} AS owner, h.owner_id
-FROM (FROM {macro}({from_time}, {to_time}) {condition}) AS c
-LEFT JOIN (
-    SELECT {key} AS row_key, coalesce(valid_to <= {to_time}, false) AS is_gone, CASE WHEN is_gone THEN {gone_at} ELSE valid_from END AS changed_at,
-        {own_name} AS name, {label} AS label, {outlet_id} AS outlet_id, {owner_id} AS owner_id,
-        NOT is_gone OR valid_from <= {from_time} AS is_compared
-    FROM history.{table}
-    WHERE valid_from <= {to_time} AND (valid_from > {from_time} OR valid_to > {from_time} AND valid_to <= {to_time})
-) AS h ON h.is_compared AND h.row_key = c."key" AND h.is_gone = (c.kind = 'gone')
+SELECT {name} AS table_name, {noun} AS noun, {is_item} AS is_item, {owner} AS owner, field IN ({amounts}) AS is_amount,
+    "key", kind, field, "old", "new"
+FROM {macro}({from_time}, {to_time}) {condition}
+
+-- name: rows_of_table
+-- The changed row versions of a table. {key} is the key as text. {owner} in changes_of_table is the table whose row
+-- with the id {owner_id} names the record. {label} tells the items of a list apart. Another item of a list can have
+-- the key of an item that is gone.
+SELECT {name} AS table_name, {key} AS row_key, {own_name} AS name, {label} AS label, {outlet_id} AS outlet_id, {owner_id} AS owner_id,
+    {has_position} AS has_position, valid_from, valid_to
+FROM history.{table}
+WHERE valid_from <= {to_time} AND (valid_from > {from_time} OR valid_to > {from_time} AND valid_to <= {to_time})
 
 -- name: names_of_table
 SELECT {name} AS owner, {id} AS id, {column} AS name, {outlet_id} AS outlet_id, valid_from FROM history.{table}
@@ -21,7 +20,19 @@ SELECT {name} AS owner, {id} AS id, {column} AS name, {outlet_id} AS outlet_id, 
 -- name: told_changes
 -- Each changed member of a JSON object is a row. A list of texts or numbers is told by the items that were removed
 -- and added. The path of a member is a JSON pointer. Amounts have two decimals, or all if the change is smaller.
-WITH changes AS ({changes}),
+WITH bare_changes AS ({changes}),
+row_versions AS (
+    SELECT *, coalesce(valid_to <= {to_time}, false) AS is_gone,
+        CASE WHEN NOT is_gone THEN valid_from WHEN has_position THEN valid_to
+            ELSE max(valid_to) OVER (PARTITION BY table_name, row_key) END AS changed_at
+    FROM ({rows})
+),
+-- A change has the row at the later time, or the earlier row if it is gone.
+changes AS (
+    SELECT c.*, h.changed_at, h.name, h.label, h.outlet_id, h.owner_id
+    FROM bare_changes AS c LEFT JOIN row_versions AS h ON h.table_name = c.table_name AND h.row_key = c."key" AND h.is_gone = (c.kind = 'gone')
+        AND (NOT h.is_gone OR h.valid_from <= {from_time})
+),
 names AS (
     SELECT owner, id, arg_max(name, valid_from) AS name, arg_max(outlet_id, valid_from) AS outlet_id
     FROM ({names}) GROUP BY owner, id
