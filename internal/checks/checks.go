@@ -345,7 +345,7 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 			scope.changedTables.MuchChanged = append(scope.changedTables.MuchChanged, table)
 		}
 	}
-	rewritten, err := db.Collect(ctx, query.Text("SELECT table_name FROM meta.tables WHERE rows_changed * 2 > rows AND run_id IN (SELECT run_id FROM meta.runs"+
+	rewritten, err := db.Collect(ctx, query.Text("SELECT table_name FROM meta.tables WHERE rows_changed > rows / 2 AND run_id IN (SELECT run_id FROM meta.runs"+
 		" WHERE snapshot_at <= (SELECT snapshot_at FROM meta.runs WHERE run_id = $run) AND kind IS DISTINCT FROM 'refresh'"+
 		" ORDER BY snapshot_at DESC LIMIT 3) GROUP BY table_name HAVING count(*) = 3"), params, math.MaxInt)
 	for _, r := range rewritten.Rows {
