@@ -41,7 +41,7 @@ func TestBodiesWithoutRecordsAreMalformed(t *testing.T) {
 // are empty objects that prove nothing, and which bodies are malformed.
 func TestEmptyListsAndEmptyObjects(t *testing.T) {
 	for _, c := range []struct {
-		stream, body               string
+		stream, body            string
 		isDoubtful, isMalformed bool
 	}{
 		{"campaign_status_counts", `{}`, true, false},
