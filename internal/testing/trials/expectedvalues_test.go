@@ -207,7 +207,16 @@ func instant(v any) (string, bool) {
 	return "", false
 }
 
-func document(v any) (string, bool) { return canonical(v), v != nil }
+// document returns a value as JSON. A text that contains an object or a list is read as such.
+func document(v any) (string, bool) {
+	if text, isText := v.(string); isText {
+		switch content := decode(text).(type) {
+		case map[string]any, []any:
+			v = content
+		}
+	}
+	return canonical(v), v != nil
+}
 
 // canonical writes JSON without white space and with sorted names.
 func canonical(v any) string {
