@@ -35,6 +35,13 @@ func (s *scriptEnv) requestSignal(path string) chan struct{} {
 	return s.requestSignals[path]
 }
 
+// forgetRequests lets sim-await wait for a request after the last sim-fault.
+func (s *scriptEnv) forgetRequests() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.requestSignals)
+}
+
 // recordRequest records a request. It is a sim.Options.FaultFunc that returns no faults.
 func (s *scriptEnv) recordRequest(r *http.Request) *sim.Fault {
 	signal := s.requestSignal(r.URL.Path)
@@ -85,6 +92,7 @@ func simFault(ts *testscript.TestScript, neg bool, args []string) {
 		faults = append(faults, fault)
 	}
 	s.service.SetFaults(faults...)
+	s.forgetRequests()
 }
 
 func parseFault(name string) (sim.Fault, bool) {

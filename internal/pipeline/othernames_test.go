@@ -10,6 +10,7 @@ import (
 	"placementsync/internal/checks"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/warehouse"
 )
 
 // TestUnknownFieldGetsColumn runs a night in which four columns arrive under names that nobody knows, and nights
@@ -20,6 +21,9 @@ func TestUnknownFieldGetsColumn(t *testing.T) {
 	h.cfg.Checks, err = checks.Load("", nil, nil)
 	must(t, err)
 	h.cfg.CheckTimeout = time.Minute
+	for _, prefix := range []string{"pending-content-brief", "brief-ready-for-review", "draft-ready-for-review", "request-revision", "needs-info", "pending-publishing"} {
+		h.cfg.Warehouse.Statuses = append(h.cfg.Warehouse.Statuses, warehouse.Status{Prefix: prefix, State: "open"})
+	}
 	h.service.SetFaults(sim.Fault{Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
 		for _, name := range []string{"drive_link", "guest_payment_customer_id", "brief_doc_url", "draft_doc_url"} {
 			body = bytes.ReplaceAll(body, []byte(`"`+name+`":null`), []byte(`"wire_`+name+`":"x"`))
