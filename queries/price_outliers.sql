@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Over- and underpriced listings
 -- grain: one row per listing, tier and currency with an outlying price, the farthest first
--- about: Prices compared with the median of the other listings of the same country, channel type, authority band, tier and currency. If a listing has several prices of a tier and currency, the lowest counts. If two prices are in the middle, the median is the lower one. The largest differences come first, by ratio: half of the median is as far away as twice the median. Prices of 0 or less, and listings of unknown country, channel type or authority, are left out.
+-- about: Prices compared with the median of the other listings of the same country, channel type, placement type, authority band, tier and currency. If a listing has several prices of a tier and currency, the lowest counts. If two prices are in the middle, the median is the lower one. The largest differences come first, by ratio: half of the median is as far away as twice the median. Prices of 0 or less, and listings of unknown country, channel type, placement type or authority, are left out.
 -- param: side over|under NULL -- only overpriced or only underpriced listings
 -- param: min_percent DECIMAL 25 -- leave out smaller differences, in percent of the median
 -- param: min_peers COUNT 5 -- minimum number of other listings to compare with
@@ -13,7 +13,7 @@
 -- values: SELECT DISTINCT country FROM product_listings
 -- param: top COUNT? 100 -- maximum number of rows
 WITH prices AS (
-    SELECT listing_id, country, channel_type, authority_band, pricing_tier, currency, min(unit_amount) AS amount
+    SELECT listing_id, country, channel_type, placement_type, authority_band, pricing_tier, currency, min(unit_amount) AS amount
     FROM mart.listing_prices
     WHERE unit_amount > 0
       AND ($currency IS NULL OR currency = $currency)
@@ -24,11 +24,11 @@ WITH prices AS (
 ranked_prices AS (
     SELECT
         *,
-        row_number() OVER (PARTITION BY country, channel_type, authority_band, pricing_tier, currency ORDER BY amount, listing_id) AS rank
+        row_number() OVER (PARTITION BY country, channel_type, placement_type, authority_band, pricing_tier, currency ORDER BY amount, listing_id) AS rank
     FROM prices
 ),
 segments AS (
-    SELECT country, channel_type, authority_band, pricing_tier, currency, count(*) AS listing_count, list(amount ORDER BY rank) AS amounts
+    SELECT country, channel_type, placement_type, authority_band, pricing_tier, currency, count(*) AS listing_count, list(amount ORDER BY rank) AS amounts
     FROM ranked_prices
     GROUP BY ALL
     HAVING listing_count > greatest(1, $min_peers)
@@ -43,8 +43,8 @@ comparisons AS (
         s.amounts[s.listing_count // 2 + CASE WHEN p.rank <= s.listing_count // 2 THEN 1 ELSE 0 END] AS median,
         100 * (CAST(p.amount AS DECIMAL(38, 6)) - median) / median AS percent
     FROM ranked_prices AS p
-    JOIN segments AS s ON s.country = p.country AND s.channel_type = p.channel_type AND s.authority_band = p.authority_band
-        AND s.pricing_tier IS NOT DISTINCT FROM p.pricing_tier AND s.currency IS NOT DISTINCT FROM p.currency
+    JOIN segments AS s ON s.country = p.country AND s.channel_type = p.channel_type AND s.placement_type = p.placement_type
+        AND s.authority_band = p.authority_band AND s.pricing_tier IS NOT DISTINCT FROM p.pricing_tier AND s.currency IS NOT DISTINCT FROM p.currency
 ),
 outliers AS (
     SELECT *, greatest(amount / median, median / amount) AS distance
@@ -60,6 +60,7 @@ SELECT
     coalesce(l.outlet_name, n.outlet_name) AS outlet_name,
     o.country,
     o.channel_type,
+    o.placement_type,
     o.authority_band,
     o.pricing_tier,
     o.currency,
