@@ -213,6 +213,9 @@ func testHostileNames(t *testing.T, s *site) {
 		}
 	}
 	wantTexts(t, body, "<script>alert(1)</script>", "javascript:alert(1)", "שלום עולם", "not stated")
+	if host := `title="https://www.morning.example/"><bdi>morning.example</bdi>`; !strings.Contains(body, host) {
+		t.Errorf("the page lacks %s, want the host, and the address as its title", host)
+	}
 	for _, m := range regexp.MustCompile(`<a [^>]*href="https?:[^>]*>`).FindAllString(body, -1) {
 		if !strings.Contains(m, `rel="noopener noreferrer nofollow"`) {
 			t.Errorf("an external link lacks the attribute rel: %s", m)

@@ -329,8 +329,8 @@ func (s *catalogState) cell(c catalogColumn, r listing) page.Cell {
 		}
 	case "website":
 		cell.Address = webLink(value.Text)
-		if u, err := url.Parse(cell.Address); err == nil {
-			cell.Text = cmp.Or(strings.TrimPrefix(u.Hostname(), "www."), value.Text)
+		if u, err := url.Parse(cell.Address); err == nil && u.Hostname() != "" {
+			cell.Text, cell.Class, cell.Exact = strings.TrimPrefix(u.Hostname(), "www."), "host", value.Text
 		}
 	case "authority", "ranking":
 		cell.Class, cell.Text = "n", page.Decimal(value.Text)

@@ -76,13 +76,14 @@ func testQuestionsAsOf(t *testing.T, s *site) {
 }
 
 // testQuestionCharts checks that a result by date has a chart, that a result by text has bars in its
-// table, and that a result with several currencies or one row has neither.
+// table, and that a result with several currencies or one row has neither. A chart of prices shows the new ones.
 func testQuestionCharts(t *testing.T, s *site) {
 	for _, c := range []struct{ path, has, lacks string }{
 		{"/questions/weekly_throughput?chart=started", `class="chart"`, "No chart"},
 		{"/questions/payables_ageing", `class="share"`, `class="chart"`},
 		{"/questions/price_by_segment", "No chart: the result has several currencies.", `class="share"`},
 		{"/questions/price_by_segment?p.currency=EUR", "EUR", `class="share"`}, // one row
+		{"/questions/price_history?p.name=L1&p.currency=USD", `<option value="new_price" selected>`, `<option value="old_price" selected>`},
 	} {
 		body := s.get(t, c.path, http.StatusOK)
 		if !strings.Contains(body, c.has) || strings.Contains(body, c.lacks) {

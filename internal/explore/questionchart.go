@@ -20,7 +20,8 @@ func (q *question) addChart(result query.Result, rowsInTable []query.Record) {
 	if len(result.Rows) == 0 || len(numbers) == 0 || shown[0].Numeric {
 		return
 	}
-	column := numbers[max(0, slices.IndexFunc(numbers, func(r columnRole) bool { return r.isAmount }))]
+	isPresentAmount := func(r columnRole) bool { return r.isAmount && !hasWord(r.Name, "old") }
+	column := numbers[max(0, slices.IndexFunc(numbers, isPresentAmount))]
 	for _, r := range numbers {
 		if r.Name == q.params.Get(chartKey) {
 			column = r

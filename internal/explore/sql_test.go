@@ -134,6 +134,8 @@ func testStatements(t *testing.T, s *site) {
 			t.Errorf("the completion lacks the macro %s", row[0])
 		}
 	}
+	channels := s.runSQL(t, "SELECT 'LINKEDIN, TWITTER_X' AS channel_type UNION ALL SELECT unnest(['TIKTOK', 'youtube', 'PHOTO_SOCIAL']) ORDER BY 1", http.StatusOK)
+	wantTexts(t, channels, "LinkedIn, Twitter/X Photo social TikTok YouTube")
 }
 
 func testStatementFiles(t *testing.T, s *site) {

@@ -235,7 +235,7 @@ func (r columnRole) buildCell(v query.Value) page.Cell {
 var codePattern = regexp.MustCompile(`^([A-Z][A-Z0-9]*(_[A-Z0-9]+)*|[a-z][a-z0-9]*([_-][a-z0-9]+)*)$`)
 
 // wordsOf returns a value of an enumeration, or a list of such values, as words: Full feature, On hold review.
-// It returns other texts unchanged.
+// Names of channels have the spelling of their owners. It returns other texts unchanged.
 func wordsOf(text string) string {
 	for _, separator := range []string{"; ", ", "} {
 		if first, rest, ok := strings.Cut(text, separator); ok {
@@ -244,6 +244,16 @@ func wordsOf(text string) string {
 	}
 	if !codePattern.MatchString(text) {
 		return text
+	}
+	switch strings.ToUpper(text) {
+	case "LINKEDIN":
+		return "LinkedIn"
+	case "TIKTOK":
+		return "TikTok"
+	case "TWITTER_X":
+		return "Twitter/X"
+	case "YOUTUBE":
+		return "YouTube"
 	}
 	return strings.ToUpper(text[:1]) + strings.NewReplacer("_", " ", "-", " ").Replace(strings.ToLower(text[1:]))
 }

@@ -81,7 +81,7 @@ const Charts = (() => {
   };
 
   const valueAxis = (chart, variant) => {
-    const { ticks, ...axis } = chart.log && lowest(variant) > 0 ? logAxis(variant) : { type: "value", scale: isTimed(variant) };
+    const { ticks, ...axis } = chart.log && lowest(variant) > 0 ? logAxis(variant) : { type: "value", scale: isTimed(variant), minInterval: numbers(variant).every(Number.isInteger) ? 1 : 0 };
     // Larger values are cut at the end of the axis. The note below the chart names them.
     const most = variant.most || Infinity;
     return {
