@@ -81,8 +81,9 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult) erro
 	return markStageErr(err)
 }
 
-// doubtEmptyResponses adds an id to d.Unproven if its response was an empty object or an empty body although the id is known to
-// have records. Its stored rows are kept.
+// doubtEmptyResponses adds an id to d.Unproven and to the failed ids if its response was an empty object or an empty body
+// although the id is known to have records. Its stored rows are kept. If no id of the stream has or had any records,
+// nothing shows that an empty body is an empty list: the ids are then unproven, without a failure.
 func (r *reader) doubtEmptyResponses(ctx context.Context, s stream.Stream, d *fetch.Details) error {
 	if len(d.Doubtful) == 0 {
 		return nil
@@ -91,11 +92,21 @@ func (r *reader) doubtEmptyResponses(ctx context.Context, s stream.Stream, d *fe
 	if err != nil {
 		return markStageErr(err)
 	}
+	if len(known) == 0 && d.Distinct == 0 && s.Envelope != stream.StatusCounts {
+		d.Unproven = append(d.Unproven, d.Doubtful...)
+		d.Grade = fetch.WorseGrade(d.Grade, fetch.BestEffort)
+		d.Reason = fmt.Sprintf("the responses for %s have no body, and no other response contains records", plural.Count(len(d.Doubtful), "id"))
+		return nil
+	}
 	doubtfulIDs := slices.DeleteFunc(d.Doubtful, func(id string) bool { return !known[id] })
 	if len(doubtfulIDs) > 0 {
 		d.Unproven = append(d.Unproven, doubtfulIDs...)
 		d.Grade = fetch.WorseGrade(d.Grade, fetch.BestEffort)
-		d.Reason = fmt.Sprintf("the service returned nothing for %s with known records; rows of earlier nights are kept", plural.Count(len(doubtfulIDs), "id"))
+		d.Found -= len(doubtfulIDs)
+		d.Failed += len(doubtfulIDs)
+		if d.FirstFailure == nil {
+			d.FirstFailure = fmt.Errorf("the service returned nothing for %q, which has known records", doubtfulIDs[0])
+		}
 	}
 	return nil
 }

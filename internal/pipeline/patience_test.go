@@ -181,3 +181,39 @@ func TestEmptyListsWithoutContent(t *testing.T) {
 	h.requireStream(res.Run, "files", fetch.Exact, "", false)
 	h.requireLines("SELECT count(*) FROM campaign_articles", "0")
 }
+
+// TestEmptyBodies answers a list of the service and the articles of campaigns with 200 without a body. The list is not
+// read. The articles of a campaign are an empty list if it never had any and another campaign has some. If it has rows,
+// they are kept, and the night is partial.
+func TestEmptyBodies(t *testing.T) {
+	h := newHarness(t, campaignWorld(), "campaigns", "campaign_articles", "files")
+	campaign := h.largestCampaign()
+	ofCampaign := "SELECT count(*) FROM campaign_articles WHERE campaign_id = '" + campaign + "'"
+	files := sim.Fault{Route: "/files", Kind: sim.FaultEmpty}
+	articles := sim.Fault{Route: "/campaigns/{id}/articles", Kind: sim.FaultEmpty}
+	articlesOfOne := articles
+	articlesOfOne.Path = "/campaigns/" + campaign
+
+	h.service.SetFaults(articles, files)
+	res := h.requirePartial(h.night())
+	h.requireStream(res.Run, "files", fetch.Skipped, "the body is empty", true)
+	h.requireStream(res.Run, "campaign_articles", fetch.BestEffort, "8 ids have no body", false)
+
+	h.service.SetFaults(articlesOfOne)
+	res = h.requireComplete(h.unchangedNight())
+	h.requireStream(res.Run, "campaign_articles", fetch.Exact, "", false)
+	h.requireLines(ofCampaign, "0")
+
+	h.service.SetFaults()
+	h.requireComplete(h.unchangedNight())
+	stored := h.singleLine(ofCampaign)
+	if stored == "0" {
+		t.Fatal("a night without faults stored no articles, want some")
+	}
+	h.service.SetFaults(articlesOfOne, files)
+	res = h.requirePartial(h.unchangedNight())
+	h.requireStream(res.Run, "files", fetch.CarriedForward, "the body is empty", true)
+	h.requireIDs("files", "/files")
+	h.requireStream(res.Run, "campaign_articles", fetch.BestEffort, "1 of 8 ids failed; rows of earlier nights are kept", true)
+	h.requireLines(ofCampaign, stored)
+}
