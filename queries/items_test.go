@@ -34,8 +34,8 @@ func TestOutletNamesComeFromAnyTable(t *testing.T) {
 	db := open(t, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('r1', '2026-11-01 02:00:00+00'), ('r2', '2026-11-02 02:00:00+00');
 		INSERT INTO order_line_items (order_id, position, outlet_id, outlet_name) VALUES ('o', 1, 'k0', 'Times');
 		INSERT INTO profiles (id) VALUES ('k0');
-		INSERT INTO product_listings (id, outlet_id, country, channel_type, domain_authority)
-			SELECT 'l' || n, 'k0', 'US', 'WEBSITE', 40 FROM range(8) AS t(n);
+		INSERT INTO product_listings (id, outlet_id, country, channel_type, placement_type, domain_authority)
+			SELECT 'l' || n, 'k0', 'US', 'WEBSITE', 'MENTION', 40 FROM range(8) AS t(n);
 		INSERT INTO past.product_listings (id, outlet_id, country, channel_type, domain_authority, valid_from) VALUES ('l0', 'k0', 'US', 'WEBSITE', 50, '2026-10-01');
 		INSERT INTO product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier, valid_from)
 			SELECT 'l' || n, tier, (1 + n) * tier, 'EUR', 'tier ' || tier, '2026-11-02 02:00:00+00' FROM range(8) AS t(n), range(1, 3) AS u(tier);
