@@ -9,6 +9,8 @@
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: country VARCHAR NULL -- only outlets of this country
 -- values: SELECT DISTINCT country FROM product_listings
+-- param: placement_type VARCHAR NULL -- only this type of placement
+-- values: SELECT DISTINCT placement_type FROM product_listings
 -- param: tag VARCHAR NULL -- only listings with at least one of these tags, separated by commas
 -- values: SELECT DISTINCT name FROM product_listing_tags
 -- param: max_days COUNT NULL -- only listings whose longest delivery time is at most this many days
@@ -30,6 +32,7 @@ WITH RECURSIVE listing_amounts AS (
       AND domain_authority >= greatest(1, $min_authority)
       AND ($tier IS NULL OR pricing_tier = $tier)
       AND ($country IS NULL OR country = $country)
+      AND ($placement_type IS NULL OR placement_type = $placement_type)
       AND ($tag IS NULL OR listing_id IN (SELECT product_listing_id FROM product_listing_tags WHERE list_contains(string_split($tag, ','), name)))
       AND ($max_days IS NULL OR max_delivery_days <= $max_days)
       AND ($do_follow IS NULL OR is_do_follow = $do_follow)
@@ -70,6 +73,7 @@ SELECT
     coalesce(l.outlet_name, n.outlet_name) AS outlet_name,
     l.country,
     l.channel_type,
+    l.placement_type,
     r.domain_authority,
     l.is_do_follow,
     l.max_delivery_days,
