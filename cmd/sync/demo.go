@@ -183,7 +183,7 @@ What to try next:
   bin/placementsync schema product_listings
 or in the browser: bin/placementsync explore --config %[1]s
 or, to use check, keep a demo service running and open a second terminal:
-  bin/placementsync demo --nights 1 --keep-serving
+  bin/placementsync demo --keep-serving
   bin/placementsync check --config %[1]s
 Any DuckDB reads %[2]s, any Parquet tool %[3]s.
 `
