@@ -184,7 +184,7 @@ func (j job) config() pipeline.Config {
 	cfg := pipeline.Config{
 		NewWarehouse: true,
 		Warehouse: warehouse.Config{Dir: j.Dir, KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test",
-			Tables: stream.Tables(streams), DiscardRaw: j.DiscardRaw, Step: j.KillAt.hook(killSelf)},
+			Tables: stream.Tables(streams), Statuses: defaultStatuses(), DiscardRaw: j.DiscardRaw, Step: j.KillAt.hook(killSelf)},
 		Fetch: fetch.Config{BaseURL: j.URL, PageSize: 7, UserAgent: j.Agent,
 			Token: func(context.Context) (string, error) { return token, nil }},
 		Streams: streams, Details: "changed", LiveDays: 45, Recheck: 7, Limits: load.Limits{Share: 0.2, Rows: 50},

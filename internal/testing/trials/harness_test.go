@@ -21,6 +21,7 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2" // the driver that readers use
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
@@ -86,7 +87,7 @@ func newHarness(t *testing.T, opts sim.Options, names ...string) *harness {
 	h.cfg = pipeline.Config{
 		NewWarehouse: true,
 		Warehouse: warehouse.Config{Dir: t.TempDir(), KeepVersions: 5, MemoryLimit: "256MB", Threads: 1, Program: "test",
-			Tables: stream.Tables(streams)},
+			Tables: stream.Tables(streams), Statuses: defaultStatuses()},
 		Fetch: fetch.Config{BaseURL: h.server.URL, PageSize: 7,
 			Token: func(context.Context) (string, error) { return token, nil },
 			Retry: fetch.Retry{MaxRetries: 3, Base: time.Millisecond, Max: 5 * time.Millisecond}},
@@ -97,6 +98,14 @@ func newHarness(t *testing.T, opts sim.Options, names ...string) *harness {
 		h.cfg.Chosen = append(h.cfg.Chosen, s.Name)
 	}
 	return h
+}
+
+// defaultStatuses returns the meanings of statuses in the default configuration.
+func defaultStatuses() (statuses []warehouse.Status) {
+	for _, s := range config.Default().Statuses.List() {
+		statuses = append(statuses, warehouse.Status(s))
+	}
+	return statuses
 }
 
 // onRequest sets a function that is called with every request before the service handles it.

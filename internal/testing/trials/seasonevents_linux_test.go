@@ -371,6 +371,8 @@ func (s *season) openRelease() {
 		for _, spec := range s.ref.uniqueTables() {
 			night.rows[spec.table] = readTexts(s.t, spec, db, "main."+spec.table, columnTypes(s.t, db, "main."+spec.table))
 		}
+		// The service of the release had other prefixes and names of statuses.
+		s.seen.addRows(s.ref, night.rows)
 		s.setVersion(version, append(slices.Clone(s.snapshots), night))
 	}
 }
