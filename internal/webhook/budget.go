@@ -44,6 +44,18 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// readContent continues with the content of a body that has arrived. An eviction then must not end reads from the
+// connection, because the next delivery may use it already.
+func (b *bodyReader) readContent(content io.Reader) {
+	b.budget.mu.Lock()
+	defer b.budget.mu.Unlock()
+	b.from, b.conn = content, noConnection{}
+}
+
+type noConnection struct{}
+
+func (noConnection) SetReadDeadline(time.Time) error { return nil }
+
 // reserve returns false if the body is evicted.
 func (b *bodyReader) reserve(n int64) bool {
 	b.budget.mu.Lock()

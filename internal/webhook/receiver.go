@@ -250,7 +250,7 @@ func (r *Receiver) unpack(reader *bodyReader, packed []byte) ([]byte, error) {
 // replaceBody returns the content of another form of a body, or the body if the content cannot be read. The content
 // has the same limit as a body, and its memory belongs to the same budget.
 func (r *Receiver) replaceBody(reader *bodyReader, body []byte, content io.Reader) ([]byte, error) {
-	reader.from = http.MaxBytesReader(nil, io.NopCloser(content), r.cfg.MaxBody)
+	reader.readContent(http.MaxBytesReader(nil, io.NopCloser(content), r.cfg.MaxBody))
 	data, err := io.ReadAll(reader)
 	if errors.Is(err, errEvicted) || errors.As(err, new(*http.MaxBytesError)) {
 		return nil, err
