@@ -1,6 +1,9 @@
 package transform
 
-import "sync/atomic"
+import (
+	"bytes"
+	"sync/atomic"
+)
 
 // IDCase is the case of the letters in the ids of a warehouse that are UUIDs. A service may write a UUID in
 // upper case in one response and in lower case in another, but it is one id. All UUIDs are written in the case of
@@ -29,35 +32,46 @@ func (c *IDCase) Unify(id string) string {
 }
 
 func (c *IDCase) unify(id []byte) {
-	if c == nil || len(id) != len("00000000-0000-0000-0000-000000000000") {
+	if c == nil || len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
 		return
 	}
-	firstCase := int32(0)
-	for i, b := range id {
-		isDash := i == 8 || i == 13 || i == 18 || i == 23
+	dashes, lower, upper := 0, 0, 0
+	for _, b := range id {
 		switch {
-		case isDash && b == '-', !isDash && b >= '0' && b <= '9':
-		case !isDash && b >= 'a' && b <= 'f':
-			firstCase = max(firstCase, lowerCase)
-		case !isDash && b >= 'A' && b <= 'F':
-			firstCase = max(firstCase, upperCase)
+		case b >= '0' && b <= '9':
+		case b >= 'a' && b <= 'f':
+			lower++
+		case b >= 'A' && b <= 'F':
+			upper++
+		case b == '-':
+			dashes++
 		default:
 			return
 		}
 	}
-	if firstCase == 0 {
+	if dashes != 4 || lower+upper == 0 {
 		return
 	}
-	c.first.CompareAndSwap(0, firstCase)
-	isUpper := c.first.Load() == upperCase
-	for i, b := range id {
-		switch {
-		case isUpper && b >= 'a':
-			id[i] = b &^ 0x20
-		case !isUpper && b >= 'A':
-			id[i] = b | 0x20
-		}
+	wanted := c.wanted(upper > 0)
+	if wanted == upperCase && lower > 0 {
+		copy(id, bytes.ToUpper(id))
 	}
+	if wanted == lowerCase && upper > 0 {
+		copy(id, bytes.ToLower(id))
+	}
+}
+
+// wanted returns the case of the ids. The first id decides. Reading the decision is cheap, because all ids read it.
+func (c *IDCase) wanted(isUpper bool) int32 {
+	if wanted := c.first.Load(); wanted != 0 {
+		return wanted
+	}
+	own := int32(lowerCase)
+	if isUpper {
+		own = upperCase
+	}
+	c.first.CompareAndSwap(0, own)
+	return c.first.Load()
 }
 
 // UnifyIDs makes the decoder write all UUIDs in the case of the warehouse.
