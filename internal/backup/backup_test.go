@@ -145,7 +145,8 @@ func TestManifestsAreWrittenLastAndRemovedFirst(t *testing.T) {
 		case http.MethodPut:
 			uploads = append(uploads, filepath.Base(filepath.Dir(r.URL.Path)))
 		case http.MethodPost:
-			if removals++; removals == 2 {
+			removals++
+			if removals == 2 {
 				s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 				return true
 			}

@@ -284,7 +284,8 @@ func TestDetails(t *testing.T) {
 	t.Run("failures between successes do not end the stream", func(t *testing.T) {
 		requests := 0
 		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if requests++; requests%2 == 0 {
+			requests++
+			if requests%2 == 0 {
 				w.WriteHeader(http.StatusBadRequest)
 				return
 			}

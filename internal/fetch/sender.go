@@ -125,6 +125,8 @@ func (s *sender) landAndRead(next layer) layer {
 	}
 }
 
+var errEmptyBody = fmt.Errorf("%w: the body is empty", ErrMalformed)
+
 // checkEmptyBody returns an error for a 200 without content, which is rather a failure of a proxy than an empty list.
 // If all attempts have no content, the list of a parent can be empty, and its earlier rows decide whether that is
 // doubtful. A list of the service is never empty in this way: its rows could be deleted by mistake. A 204 needs no
@@ -134,7 +136,7 @@ func (s *sender) checkEmptyBody(q *call) error {
 	if q.Param != "" && q.emptyAttempts > s.cfg.Retry.MaxRetries {
 		return nil
 	}
-	return s.requestErr(q, q.Status, q.Body, fmt.Errorf("%w: the body is empty", ErrMalformed))
+	return s.requestErr(q, q.Status, q.Body, errEmptyBody)
 }
 
 func isEmptyOK(r Response) bool {
@@ -177,7 +179,7 @@ func (s *sender) passToReader(ctx context.Context, q *call) error {
 	facts, err := stream.PageFacts{}, error(ErrMalformed)
 	switch {
 	case isEmptyOK(q.Response) && q.Param == "":
-		err = fmt.Errorf("%w: the body is empty", ErrMalformed)
+		err = errEmptyBody
 	case isEmptyOK(q.Response):
 		response := q.Response
 		response.Status = http.StatusNoContent
