@@ -24,6 +24,7 @@ import (
 	"placementsync/internal/checksum"
 	"placementsync/internal/dictionary"
 	"placementsync/internal/sim"
+	"placementsync/internal/stream"
 	testfixture "placementsync/internal/testing/fixture"
 	"placementsync/internal/warehouse"
 )
@@ -255,7 +256,7 @@ func TestTrialReadReleaseWarehouses(t *testing.T) {
 }
 
 // requireGrade checks the grade of a table in the newest version.
-func (f fixture) requireGrade(table, grade string) {
+func (f fixture) requireGrade(table string, grade stream.Grade) {
 	f.Helper()
 	for _, t := range f.latestManifest().Tables {
 		if t.Name == table && t.Grade != grade {

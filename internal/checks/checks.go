@@ -302,9 +302,9 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 	if err != nil {
 		return scope, err
 	}
-	grades := map[string]string{}
+	grades := map[string]stream.Grade{}
 	for _, r := range streams.Rows {
-		grades[r.Get("stream").Text] = r.Get("grade").Text
+		grades[r.Get("stream").Text] = stream.Grade(r.Get("grade").Text)
 	}
 	counts, err := db.Collect(ctx, query.Text(
 		"SELECT table_name, changed = 0 AS is_unchanged, changed * 10 < rows AS is_little_changed"+
@@ -327,7 +327,7 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 		isLittleChanged[table] = r.Get("is_little_changed").Text == "true"
 	}
 	for _, st := range stream.All() {
-		if !ledger.WasRead(grades[st.Name]) {
+		if grades[st.Name].IsUnread() {
 			continue
 		}
 		for _, t := range st.Tables {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/stream"
 )
 
 func counterMetrics() []metric {
@@ -113,9 +114,9 @@ func streamMetrics() []metric {
 			perStream(func(s ledger.Stream, emit emitter) { emit(float64(s.Rows), s.Stream) })),
 		gauge("stream_grade", "1 for the grade of a stream in the last published night, 0 for the others. Webhook streams have no grade.", []string{"stream", "grade"},
 			perStream(func(s ledger.Stream, emit emitter) {
-				for _, grade := range ledger.Grades() {
+				for _, grade := range stream.Grades() {
 					if !s.Events {
-						emit(boolValue(grade == s.Grade), s.Stream, grade)
+						emit(boolValue(grade == s.Grade), s.Stream, string(grade))
 					}
 				}
 			})),
@@ -125,9 +126,9 @@ func streamMetrics() []metric {
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, ok := s.lastPublishedNight()
 				counts := map[ledger.Standing]int{}
-				for _, stream := range night.Streams {
-					if !stream.Events && !stream.IsExcluded() {
-						counts[ledger.StandingOf(stream.Grade)]++
+				for _, s := range night.Streams {
+					if !s.Events && !s.IsExcluded() {
+						counts[ledger.StandingOf(s.Grade)]++
 					}
 				}
 				for _, standing := range []ledger.Standing{ledger.Proven, ledger.NotProven, ledger.Carried, ledger.NotRead} {

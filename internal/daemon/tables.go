@@ -54,7 +54,7 @@ func (s status) StreamTable() page.Table {
 	night, _ := s.lastPublishedNight()
 	for _, stream := range night.WorstFirst() {
 		grade := page.TagCell(string(ledger.StandingOf(stream.Grade)))
-		grade.Sub = stream.Grade
+		grade.Sub = string(stream.Grade)
 		reason := firstLine(stream.Reason)
 		if !stream.AgeSince.IsZero() {
 			reason += " (rows of " + stamp(stream.AgeSince) + ")"

@@ -11,6 +11,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
+	"placementsync/internal/stream"
 )
 
 const (
@@ -148,11 +149,11 @@ func (s *openSnapshot) readFacts(ctx context.Context) error {
 		if s.At, err = time.Parse(time.RFC3339Nano, r.Get("snapshot_at").Text); err != nil {
 			return fmt.Errorf("read mart.snapshot: %w", err)
 		}
-		stream := ledger.Stream{Grade: r.Get("grade").Text, Reason: r.Get("reason").Text}
-		if r.Get("grade").Null || stream.IsUnused() {
+		read := ledger.Stream{Grade: stream.Grade(r.Get("grade").Text), Reason: r.Get("reason").Text}
+		if r.Get("grade").Null || read.IsUnused() {
 			continue
 		}
-		standing := ledger.StandingOf(stream.Grade)
+		standing := ledger.StandingOf(read.Grade)
 		if i := len(s.Standings) - 1; i >= 0 && s.Standings[i].Standing == standing {
 			s.Standings[i].Streams++
 		} else {

@@ -9,6 +9,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/page"
 	"placementsync/internal/query"
+	"placementsync/internal/stream"
 )
 
 type snapshotView struct {
@@ -25,7 +26,7 @@ func showSnapshot(v *visit) (reply, error) {
 	gradeIndex := slices.IndexFunc(grades.Columns, func(c query.Column) bool { return c.Name == "grade" })
 	for _, r := range grades.Rows {
 		if grade := &r.Values[gradeIndex]; !grade.Null {
-			grade.Text = string(ledger.StandingOf(grade.Text)) + " (" + grade.Text + ")"
+			grade.Text = string(ledger.StandingOf(stream.Grade(grade.Text))) + " (" + grade.Text + ")"
 		}
 	}
 	view := snapshotView{Grades: buildTable("Streams", rolesOf(grades.Columns), grades, v.links())}

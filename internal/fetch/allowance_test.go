@@ -17,6 +17,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
 )
 
 // limitedService is a service with a latency and a rate limit.
@@ -277,7 +278,7 @@ func TestDetails(t *testing.T) {
 		if d.RequestedIDs != 10 || d.Found != 7 || fmt.Sprint(d.Gone) != "[id1 id3]" || d.Failed != 1 {
 			t.Errorf("got %+v, want 10 ids requested, 7 found, id1 and id3 gone, 1 failed", d)
 		}
-		if d.Grade != fetch.BestEffort || !isError[*fetch.StatusError](d.FirstFailure) || !strings.Contains(d.FirstFailure.Error(), "id7") {
+		if d.Grade != stream.BestEffort || !isError[*fetch.StatusError](d.FirstFailure) || !strings.Contains(d.FirstFailure.Error(), "id7") {
 			t.Errorf("got grade %q and the failure %v, want best_effort and a StatusError of id7", d.Grade, d.FirstFailure)
 		}
 	})
@@ -322,7 +323,7 @@ func TestDetails(t *testing.T) {
 			services[r.URL.Path].ServeHTTP(w, r)
 		})), nil)
 		d, err := c.Details(t.Context(), articleLists, numberedIDs(3), got.read)
-		if err != nil || d.Found != 3 || d.Grade != fetch.BestEffort || len(got.ids) != 25 {
+		if err != nil || d.Found != 3 || d.Grade != stream.BestEffort || len(got.ids) != 25 {
 			t.Errorf("got %+v, %d ids and %v, want best_effort with 3 found, and 25 ids", d, len(got.ids), err)
 		}
 	})
@@ -352,7 +353,7 @@ func checkDetailsFail(t *testing.T, kind error, respond http.HandlerFunc, maxReq
 	service := newScript(respond)
 	var got collector
 	d, err := newClient(t, testConfig(service), nil).Details(t.Context(), outletDetail, numberedIDs(1000), got.read)
-	if !isError[*fetch.StatusError](err) || kind != nil && !errors.Is(err, kind) || d.Grade != fetch.BestEffort {
+	if !isError[*fetch.StatusError](err) || kind != nil && !errors.Is(err, kind) || d.Grade != stream.BestEffort {
 		t.Errorf("got %+v and the error %v, want best_effort and a StatusError that matches %v", d, err, kind)
 	}
 	if n := service.n.Load(); n > maxRequests {

@@ -69,13 +69,13 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq[stri
 	slices.Sort(r.Refused)
 	switch {
 	case err != nil:
-		r.setGrade(BestEffort, "reading stopped early")
+		r.setGrade(stream.BestEffort, "reading stopped early")
 	case r.Failed > 0:
-		r.setGrade(BestEffort, "%d of %s failed", r.Failed, plural.Count(r.RequestedIDs, "id"))
+		r.setGrade(stream.BestEffort, "%d of %s failed", r.Failed, plural.Count(r.RequestedIDs, "id"))
 	case r.Rejected > 0:
-		r.setGrade(BestEffort, "%s of %s rejected (meta.rejects)", plural.Count(r.Rejected, "record"), plural.Count(r.Found, "response"))
-	case r.Grade == "" || r.Grade == Exact:
-		r.setGrade(Exact, "%s", r.DescribeResponses(r.RequestedIDs))
+		r.setGrade(stream.BestEffort, "%s of %s rejected (meta.rejects)", plural.Count(r.Rejected, "record"), plural.Count(r.Found, "response"))
+	case r.Grade == "" || r.Grade == stream.Exact:
+		r.setGrade(stream.Exact, "%s", r.DescribeResponses(r.RequestedIDs))
 	}
 	return r, err
 }
@@ -161,12 +161,12 @@ func (d *detailCollector) requestOne(ctx context.Context, id string) error {
 	r.Found++
 	r.Rejected += evidence.Rejected
 	switch {
-	case evidence.Grade == BestEffort:
+	case evidence.Grade == stream.BestEffort:
 		r.Unproven = append(r.Unproven, id)
 	case evidence.IsDoubtful:
 		r.Doubtful = append(r.Doubtful, id)
 	}
-	if worse := WorseGrade(r.Grade, evidence.Grade); worse != r.Grade {
+	if worse := stream.WorseGrade(r.Grade, evidence.Grade); worse != r.Grade {
 		r.setGrade(worse, "id %q: %s", id, evidence.Reason)
 	}
 	return nil

@@ -359,7 +359,7 @@ func TestResumedRunRequestsOnlyMissingResponses(t *testing.T) {
 		t.Fatalf("got %v, want the failure of page 7", err)
 	}
 	e, ids, err := walk(s)
-	if err != nil || e.Grade != fetch.Exact || len(ids) != 95 {
+	if err != nil || e.Grade != stream.Exact || len(ids) != 95 {
 		t.Fatalf("the resumed walk returned %+v with %d ids (%v), want exact with 95", e, len(ids), err)
 	}
 	if total := s.requests(); total != 11 {
@@ -378,11 +378,11 @@ func TestResumedPassesStayInOrder(t *testing.T) {
 	dir := t.TempDir()
 	for _, tc := range []struct {
 		fails    bool
-		grade    fetch.Grade
+		grade    stream.Grade
 		requests []string
 	}{
-		{true, fetch.BestEffort, []string{"1", "3", "4", "5", "1", "3", "4", "5"}},
-		{false, fetch.Repaired, []string{"2", "1", "2", "3", "4"}},
+		{true, stream.BestEffort, []string{"1", "3", "4", "5", "1", "3", "4", "5"}},
+		{false, stream.Repaired, []string{"2", "1", "2", "3", "4"}},
 	} {
 		var requests []string
 		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

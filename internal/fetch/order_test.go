@@ -99,19 +99,19 @@ func TestListsAreRequestedNewestFirst(t *testing.T) {
 	for name, tc := range map[string]struct {
 		service  *sortingService
 		requests string
-		grade    fetch.Grade
+		grade    stream.Grade
 		isSorted bool
 	}{
-		"the order is kept":         {&sortingService{order: newestFirst}, sorted + ", sorted 1", fetch.Exact, true},
-		"the order is ignored":      {&sortingService{}, sorted + ", " + plain, fetch.Exact, false},
-		"another order":             {&sortingService{order: func(a, b record) int { return -newestFirst(a, b) }}, sorted + ", " + plain, fetch.Exact, false},
-		"only pages are sorted":     {&sortingService{order: withinPages}, sorted + ", " + plain, fetch.Exact, false},
-		"a record without a time":   {&sortingService{order: newestFirst, isUndated: true}, sorted + ", " + plain, fetch.Exact, false},
-		"400":                       {&sortingService{status: 400}, "sorted 1, " + plain + ", " + plain, fetch.Exact, false},
-		"422":                       {&sortingService{status: 422}, "sorted 1, " + plain + ", " + plain, fetch.Exact, false},
-		"500":                       {&sortingService{status: 500}, "sorted 1, sorted 1, sorted 1, " + plain + ", " + plain, fetch.Exact, false},
-		"page 1 of one time":        {&sortingService{order: newestFirst, sameTime: 12}, sorted + ", " + sorted, fetch.Exact, true},
-		"no order of the same time": {&sortingService{isUnstable: true, sameTime: 6}, sorted + ", " + sorted + ", " + plain, fetch.Repaired, false},
+		"the order is kept":         {&sortingService{order: newestFirst}, sorted + ", sorted 1", stream.Exact, true},
+		"the order is ignored":      {&sortingService{}, sorted + ", " + plain, stream.Exact, false},
+		"another order":             {&sortingService{order: func(a, b record) int { return -newestFirst(a, b) }}, sorted + ", " + plain, stream.Exact, false},
+		"only pages are sorted":     {&sortingService{order: withinPages}, sorted + ", " + plain, stream.Exact, false},
+		"a record without a time":   {&sortingService{order: newestFirst, isUndated: true}, sorted + ", " + plain, stream.Exact, false},
+		"400":                       {&sortingService{status: 400}, "sorted 1, " + plain + ", " + plain, stream.Exact, false},
+		"422":                       {&sortingService{status: 422}, "sorted 1, " + plain + ", " + plain, stream.Exact, false},
+		"500":                       {&sortingService{status: 500}, "sorted 1, sorted 1, sorted 1, " + plain + ", " + plain, stream.Exact, false},
+		"page 1 of one time":        {&sortingService{order: newestFirst, sameTime: 12}, sorted + ", " + sorted, stream.Exact, true},
+		"no order of the same time": {&sortingService{isUnstable: true, sameTime: 6}, sorted + ", " + sorted + ", " + plain, stream.Repaired, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -128,7 +128,7 @@ func TestListsAreRequestedNewestFirst(t *testing.T) {
 				return
 			}
 			e, requests = walkInOrder(t, tc.service, t.TempDir(), func(cfg *fetch.Config) { cfg.Unsortable = []string{"sorted"} })
-			if requests != plain+", "+plain || !e.Unsortable || e.Grade != fetch.Exact {
+			if requests != plain+", "+plain || !e.Unsortable || e.Grade != stream.Exact {
 				t.Errorf("the next run: got %+v with %s", e, requests)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
 )
 
 // patientConfig returns a configuration with the default retries and a patience of an hour.
@@ -415,7 +416,7 @@ func TestEmptyResponses(t *testing.T) {
 			got := collector{isEmptyList: readList}
 			d, err := newClient(t, cfg, landing).Details(t.Context(), articleLists, numberedIDs(7), got.read)
 			isDoubtful := len(d.Doubtful) == 7
-			if err != nil || d.Found != 7 || d.Grade != fetch.Exact || isDoubtful != (code == 200) || !offline && service.n.Load() != requests {
+			if err != nil || d.Found != 7 || d.Grade != stream.Exact || isDoubtful != (code == 200) || !offline && service.n.Load() != requests {
 				t.Errorf("%d, offline %v: got %+v and %v after %d requests, want 7 exact lists after %d, doubtful only after a 200", code, offline, d, err, service.n.Load(), requests)
 			}
 			if err := landing.Close(); err != nil {
@@ -462,9 +463,9 @@ func TestPagesBeyondTheEnd(t *testing.T) {
 					}
 					var got collector
 					e, err := newClient(t, cfg, landing).Walk(t.Context(), ordersStream, "", got.read)
-					wantGrade := fetch.Exact
+					wantGrade := stream.Exact
 					if service.totalError != 0 {
-						wantGrade = fetch.BestEffort
+						wantGrade = stream.BestEffort
 					}
 					if err != nil || len(got.ids) != service.n || e.Grade != wantGrade {
 						t.Errorf("offline %v: got %d ids, %+v and %v, want %d ids and the grade %s", offline, len(got.ids), e, err, service.n, wantGrade)
@@ -493,7 +494,7 @@ func TestPagesBeyondTheEnd(t *testing.T) {
 				first, service.n = false, 50
 			}
 		})), nil).Walk(t.Context(), ordersStream, "", got.read)
-		if err != nil || e.Grade != fetch.Repaired || e.Passes < 2 || e.TotalLast != 50 {
+		if err != nil || e.Grade != stream.Repaired || e.Passes < 2 || e.TotalLast != 50 {
 			t.Errorf("got %+v and %v, want repaired after several passes", e, err)
 		}
 	})

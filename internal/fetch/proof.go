@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"placementsync/internal/plural"
+	"placementsync/internal/stream"
 )
 
 // A walk reads a list in one or more passes over all its pages. This file proves that no record
@@ -148,7 +149,7 @@ func (w *walk) evaluatePass(previous, p *pass) bool {
 	case sameIDs && len(p.failedPages) > 0:
 		w.gradeUnproven(p)
 	case sameIDs && previous.total == p.total && !previous.changeSeen && !p.changeSeen:
-		e.setGrade(BestEffort, "two passes were identical but do not prove completeness: %s", p.whyUnproven())
+		e.setGrade(stream.BestEffort, "two passes were identical but do not prove completeness: %s", p.whyUnproven())
 	default:
 		return false
 	}
@@ -178,11 +179,11 @@ func (w *walk) gradeProven(rejected int, reason string) {
 	w.evidence.Rejected = rejected
 	switch {
 	case rejected > 0:
-		w.evidence.setGrade(BestEffort, "%s rejected (meta.rejects); apart from that: %s", plural.Count(rejected, "record"), reason)
+		w.evidence.setGrade(stream.BestEffort, "%s rejected (meta.rejects); apart from that: %s", plural.Count(rejected, "record"), reason)
 	case w.listChanged:
-		w.evidence.setGrade(Repaired, "the list changed while it was read; %s", reason)
+		w.evidence.setGrade(stream.Repaired, "the list changed while it was read; %s", reason)
 	default:
-		w.evidence.setGrade(Exact, "%s", reason)
+		w.evidence.setGrade(stream.Exact, "%s", reason)
 	}
 }
 
@@ -191,11 +192,11 @@ func (w *walk) gradeUnproven(p *pass) {
 		w.gradeFailed(p, err)
 		return
 	}
-	w.evidence.setGrade(BestEffort, "not proven in %s (streams.max_passes): %s", plural.Count(w.c.cfg.MaxPasses, "pass"), p.whyUnproven())
+	w.evidence.setGrade(stream.BestEffort, "not proven in %s (streams.max_passes): %s", plural.Count(w.c.cfg.MaxPasses, "pass"), p.whyUnproven())
 }
 
 // gradeFailed grades a list after a pass in which pages could not be read.
 func (w *walk) gradeFailed(p *pass, err error) {
 	w.evidence.Failure, w.evidence.FailedPages = err, max(len(p.failedPages), 1)
-	w.evidence.setGrade(BestEffort, "%v", err)
+	w.evidence.setGrade(stream.BestEffort, "%v", err)
 }

@@ -84,7 +84,7 @@ func TestEachChangePreventsExact(t *testing.T) {
 			cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 1
 			var got collector
 			e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
-			if err != nil || (e.Grade == fetch.Exact) != c.exact {
+			if err != nil || (e.Grade == stream.Exact) != c.exact {
 				t.Errorf("grade is %q, want exact %v: %s (%v)", e.Grade, c.exact, e.Reason, err)
 			}
 		})
@@ -118,13 +118,13 @@ func TestTwoEqualPassesRequireAllRecords(t *testing.T) {
 	six, five := []string{"a b", "c d", "e f"}, []string{"a b", "c d", "e"}
 	for name, c := range map[string]struct {
 		pages [][]string
-		grade fetch.Grade
+		grade stream.Grade
 	}{
-		"two complete passes":                         {[][]string{six, six}, fetch.Exact},
-		"two passes that lack a record":               {[][]string{five, five}, fetch.BestEffort},
-		"a first pass that lacks a record":            {[][]string{five, six}, fetch.BestEffort},
-		"a second pass that lacks a record":           {[][]string{six, five}, fetch.BestEffort},
-		"two complete passes after an incomplete one": {[][]string{five, six, six}, fetch.Repaired},
+		"two complete passes":                         {[][]string{six, six}, stream.Exact},
+		"two passes that lack a record":               {[][]string{five, five}, stream.BestEffort},
+		"a first pass that lacks a record":            {[][]string{five, six}, stream.BestEffort},
+		"a second pass that lacks a record":           {[][]string{six, five}, stream.BestEffort},
+		"two complete passes after an incomplete one": {[][]string{five, six, six}, stream.Repaired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := testConfig(&passes{pages: c.pages, total: 6})
@@ -144,17 +144,17 @@ func TestRejectedRecordsAndCopies(t *testing.T) {
 	for name, c := range map[string]struct {
 		total    int64
 		page     stream.PageFacts
-		grade    fetch.Grade
+		grade    stream.Grade
 		rejected int
 	}{
-		"a complete list":                {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2, 3}}, fetch.Exact, 0},
-		"one of three rejected":          {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, RejectedRecords: 1}, fetch.BestEffort, 1},
-		"one of three is a copy":         {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Copies: 1}, fetch.Exact, 0},
-		"a copy, and one record too few": {4, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Copies: 1}, fetch.BestEffort, 0},
-		"no totals":                      {-1, stream.PageFacts{Records: 3, IDs: []uint64{1, 2, 3}}, fetch.Exact, 0},
-		"no totals, one rejected":        {-1, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, RejectedRecords: 1}, fetch.BestEffort, 1},
-		"no totals, copies":              {-1, stream.PageFacts{Records: 3, IDs: []uint64{1}, Copies: 2}, fetch.Exact, 0},
-		"no totals, all rejected":        {-1, stream.PageFacts{Records: 2, RejectedRecords: 2}, fetch.BestEffort, 2},
+		"a complete list":                {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2, 3}}, stream.Exact, 0},
+		"one of three rejected":          {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, RejectedRecords: 1}, stream.BestEffort, 1},
+		"one of three is a copy":         {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Copies: 1}, stream.Exact, 0},
+		"a copy, and one record too few": {4, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Copies: 1}, stream.BestEffort, 0},
+		"no totals":                      {-1, stream.PageFacts{Records: 3, IDs: []uint64{1, 2, 3}}, stream.Exact, 0},
+		"no totals, one rejected":        {-1, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, RejectedRecords: 1}, stream.BestEffort, 1},
+		"no totals, copies":              {-1, stream.PageFacts{Records: 3, IDs: []uint64{1}, Copies: 2}, stream.Exact, 0},
+		"no totals, all rejected":        {-1, stream.PageFacts{Records: 2, RejectedRecords: 2}, stream.BestEffort, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			read := func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
@@ -221,7 +221,7 @@ func TestPageSizeIsLearned(t *testing.T) {
 				t.Fatal(err)
 			}
 			e, err := client.Walk(t.Context(), sniffedStream, "", items.read)
-			if err != nil || e.Grade != fetch.Exact || len(items.ids) != c.array.n {
+			if err != nil || e.Grade != stream.Exact || len(items.ids) != c.array.n {
 				t.Errorf("read %d records, %s: %s (%v); want %d, exact", len(items.ids), e.Grade, e.Reason, err, c.array.n)
 			}
 			if n := c.array.requests(); c.requests > 0 && n != c.requests || c.requests == 0 && n < 2 {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
 	"placementsync/internal/testing/torture"
 )
 
@@ -126,7 +126,7 @@ func (l *movingList) idSum() (sum uint64) {
 }
 
 // checkWalk walks a moving list once and checks the grade.
-func checkWalk(t *testing.T, l *movingList, pageSize int) fetch.Grade {
+func checkWalk(t *testing.T, l *movingList, pageSize int) stream.Grade {
 	t.Helper()
 	cfg := testConfig(l)
 	cfg.PageSize = pageSize
@@ -141,11 +141,11 @@ func checkWalk(t *testing.T, l *movingList, pageSize int) fetch.Grade {
 	for id := range got.ids {
 		readSum += hashID(id)
 	}
-	if e.Grade == fetch.Exact && !l.states[readSum] {
+	if e.Grade == stream.Exact && !l.states[readSum] {
 		t.Errorf("graded exact, but the list never had exactly these ids: %+v", e)
 	}
 	for id := range l.permanent {
-		if _, found := got.ids[id]; !found && e.Grade != fetch.BestEffort {
+		if _, found := got.ids[id]; !found && e.Grade != stream.BestEffort {
 			t.Errorf("record %s existed all the time but is missing: %+v", id, e)
 		}
 	}
@@ -153,13 +153,13 @@ func checkWalk(t *testing.T, l *movingList, pageSize int) fetch.Grade {
 }
 
 // recordTrial records the results of the walks over one kind of list.
-func recordTrial(t *testing.T, startedAt time.Time, name string, grades map[fetch.Grade]int, walks int) {
+func recordTrial(t *testing.T, startedAt time.Time, name string, grades map[stream.Grade]int, walks int) {
 	t.Helper()
-	share := func(g fetch.Grade) float64 { return 100 * float64(grades[g]) / float64(walks) }
+	share := func(g stream.Grade) float64 { return 100 * float64(grades[g]) / float64(walks) }
 	err := torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), torture.Trial{Name: "walks over lists that move, " + name, Runs: walks,
 		Procedure: "one insert and one delete per 1 to 50 requests, in a list of 1 to 150 records",
 		Outcome: fmt.Sprintf("exact %.1f %%, repaired %.1f %%, best_effort %.1f %%; no grade too high",
-			share(fetch.Exact), share(fetch.Repaired), share(fetch.BestEffort))})
+			share(stream.Exact), share(stream.Repaired), share(stream.BestEffort))})
 	if err != nil {
 		t.Error(err)
 	}
@@ -204,9 +204,9 @@ func walkMovingLists(t *testing.T, seeds uint64, intervals ...int) {
 	}
 	for name, list := range lists {
 		t.Run(name, func(t *testing.T) {
-			startedAt, allGrades := time.Now(), map[fetch.Grade]int{}
+			startedAt, allGrades := time.Now(), map[stream.Grade]int{}
 			for _, interval := range intervals {
-				grades := map[fetch.Grade]int{}
+				grades := map[stream.Grade]int{}
 				for seed := range seeds {
 					sizes := rand.New(rand.NewPCG(seed, 1))
 					l := newMovingList(seed, interval, 1+sizes.IntN(150), list.unordered, list.sorts)
@@ -216,7 +216,7 @@ func walkMovingLists(t *testing.T, seeds uint64, intervals ...int) {
 					allGrades[grade]++
 				}
 				t.Logf("one insert and delete per %2d requests: exact %3d, repaired %3d, best_effort %3d of %d", interval,
-					grades[fetch.Exact], grades[fetch.Repaired], grades[fetch.BestEffort], seeds)
+					grades[stream.Exact], grades[stream.Repaired], grades[stream.BestEffort], seeds)
 			}
 			recordTrial(t, startedAt, name, allGrades, int(seeds)*len(intervals))
 		})

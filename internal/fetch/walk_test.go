@@ -11,38 +11,39 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
 )
 
 func TestWalk(t *testing.T) {
 	cases := []struct {
 		name     string
 		service  *listService
-		grade    fetch.Grade
+		grade    stream.Grade
 		requests int // 0 means any number
 	}{
-		{"a list on one page takes one request", &listService{n: 7}, fetch.Exact, 1},
-		{"an empty list takes one request", &listService{}, fetch.Exact, 1},
-		{"a full single page takes one request", &listService{n: 10}, fetch.Exact, 1},
-		{"newest first is proven by one more request", &listService{n: 35, dated: true}, fetch.Exact, 5},
-		{"an exact multiple of the page size has no further page", &listService{n: 40, dated: true}, fetch.Exact, 5},
-		{"another order is proven by one more pass", &listService{n: 35}, fetch.Exact, 8},
-		{"a cap below the limit is noticed", &listService{n: 35, cap: 4, dated: true}, fetch.Exact, 10},
-		{"a total that is too high proves nothing", &listService{n: 35, totalError: 30, dated: true}, fetch.BestEffort, 0},
-		{"a total that is too low does not end the walk", &listService{n: 35, totalError: -12, dated: true}, fetch.BestEffort, 0},
-		{"a total that is too low does not hide a next page", &listService{n: 35, totalError: -15, correctNext: true, dated: true}, fetch.BestEffort, 0},
-		{"a total that is far too high costs few requests", &listService{n: 35, totalError: 1_000_000, dated: true}, fetch.BestEffort, 0},
-		{"an endless next_page is stopped", &listService{n: 35, dated: true, endless: true}, fetch.Exact, 0},
-		{"an endless next_page on the last page is stopped", &listService{n: 35, clamp: true, endless: true}, fetch.Exact, 0},
-		{"an absent next_page needs a page beyond the end", &listService{n: 30, noNext: true, dated: true}, fetch.Exact, 5},
-		{"an array that ignores page numbers is complete", &listService{n: 35, shape: "fixed"}, fetch.Exact, 2},
-		{"an empty array takes one request", &listService{shape: "array"}, fetch.Exact, 1},
-		{"an array shorter than a page takes one request", &listService{n: 9, shape: "array"}, fetch.Exact, 1},
-		{"an array as long as a page is confirmed", &listService{n: 10, shape: "array"}, fetch.Exact, 3},
-		{"records without totals on one page take one request", &listService{n: 9, shape: "records"}, fetch.Exact, 1},
-		{"a short page in an envelope without totals is confirmed", &listService{n: 9, noTotal: true}, fetch.Exact, 2},
-		{"an array of many pages is walked", &listService{n: 35, shape: "array"}, fetch.Exact, 0},
-		{"records without totals on many pages are walked", &listService{n: 40, shape: "records"}, fetch.Exact, 0},
-		{"pages beyond the end that repeat the last one end the walk", &listService{n: 35, shape: "array", clamp: true}, fetch.Exact, 0},
+		{"a list on one page takes one request", &listService{n: 7}, stream.Exact, 1},
+		{"an empty list takes one request", &listService{}, stream.Exact, 1},
+		{"a full single page takes one request", &listService{n: 10}, stream.Exact, 1},
+		{"newest first is proven by one more request", &listService{n: 35, dated: true}, stream.Exact, 5},
+		{"an exact multiple of the page size has no further page", &listService{n: 40, dated: true}, stream.Exact, 5},
+		{"another order is proven by one more pass", &listService{n: 35}, stream.Exact, 8},
+		{"a cap below the limit is noticed", &listService{n: 35, cap: 4, dated: true}, stream.Exact, 10},
+		{"a total that is too high proves nothing", &listService{n: 35, totalError: 30, dated: true}, stream.BestEffort, 0},
+		{"a total that is too low does not end the walk", &listService{n: 35, totalError: -12, dated: true}, stream.BestEffort, 0},
+		{"a total that is too low does not hide a next page", &listService{n: 35, totalError: -15, correctNext: true, dated: true}, stream.BestEffort, 0},
+		{"a total that is far too high costs few requests", &listService{n: 35, totalError: 1_000_000, dated: true}, stream.BestEffort, 0},
+		{"an endless next_page is stopped", &listService{n: 35, dated: true, endless: true}, stream.Exact, 0},
+		{"an endless next_page on the last page is stopped", &listService{n: 35, clamp: true, endless: true}, stream.Exact, 0},
+		{"an absent next_page needs a page beyond the end", &listService{n: 30, noNext: true, dated: true}, stream.Exact, 5},
+		{"an array that ignores page numbers is complete", &listService{n: 35, shape: "fixed"}, stream.Exact, 2},
+		{"an empty array takes one request", &listService{shape: "array"}, stream.Exact, 1},
+		{"an array shorter than a page takes one request", &listService{n: 9, shape: "array"}, stream.Exact, 1},
+		{"an array as long as a page is confirmed", &listService{n: 10, shape: "array"}, stream.Exact, 3},
+		{"records without totals on one page take one request", &listService{n: 9, shape: "records"}, stream.Exact, 1},
+		{"a short page in an envelope without totals is confirmed", &listService{n: 9, noTotal: true}, stream.Exact, 2},
+		{"an array of many pages is walked", &listService{n: 35, shape: "array"}, stream.Exact, 0},
+		{"records without totals on many pages are walked", &listService{n: 40, shape: "records"}, stream.Exact, 0},
+		{"pages beyond the end that repeat the last one end the walk", &listService{n: 35, shape: "array", clamp: true}, stream.Exact, 0},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -80,7 +81,7 @@ func TestWalkEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fetch.Evidence{
-		Grade: fetch.Exact, Pages: 4, Passes: 1,
+		Grade: stream.Exact, Pages: 4, Passes: 1,
 		TotalFirst: 35, TotalLast: 35, Distinct: 35,
 		Reason: "the list is sorted newest first; totals and page 1 did not change, and no id was repeated",
 	}
@@ -96,7 +97,7 @@ func TestWalkEndsAtMaxPages(t *testing.T) {
 			cfg.MaxPages, cfg.MaxPasses = 50, 1
 			var got collector
 			e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
-			if err != nil || e.Grade != fetch.BestEffort || e.Pages != 50 {
+			if err != nil || e.Grade != stream.BestEffort || e.Pages != 50 {
 				t.Errorf("got %+v and %v, want best_effort after 50 pages", e, err)
 			}
 		})
@@ -110,18 +111,18 @@ func TestFailedPages(t *testing.T) {
 		service *listService
 		pages   []int               // that fail
 		isDown  func(pass int) bool // whether they fail in a pass
-		grade   fetch.Grade         // empty if the walk fails
+		grade   stream.Grade        // empty if the walk fails
 		lost    int                 // number of records that are not read
 		reason  string
 	}{
-		"one page":                    {&listService{n: 65}, []int{3}, always, fetch.BestEffort, 10, "page 3 could not be read; the other pages are used; first error: "},
-		"two pages, newest first":     {&listService{n: 65, dated: true}, []int{2, 5}, always, fetch.BestEffort, 20, "pages 2, 5 could not"},
-		"the last page":               {&listService{n: 65}, []int{7}, always, fetch.BestEffort, 5, "page 7 could not"},
-		"the last page and all later": {&listService{n: 65}, []int{7, 8, 9, 10, 11, 12}, always, fetch.BestEffort, 5, "page 7 could not"},
-		"one page without totals":     {&listService{n: 65, shape: "array"}, []int{3}, always, fetch.BestEffort, 10, "page 3 could not"},
-		"the first pass":              {&listService{n: 65, dated: true}, []int{3}, func(pass int) bool { return pass == 1 }, fetch.Repaired, 0, "newest first"},
-		"the second pass":             {&listService{n: 65}, []int{3}, func(pass int) bool { return pass == 2 }, fetch.Repaired, 0, "number of existing ids"},
-		"the confirmation":            {&listService{n: 65}, []int{1}, func(pass int) bool { return pass > 1 }, fetch.BestEffort, 0, "the pages were read, but not a second time: "},
+		"one page":                    {&listService{n: 65}, []int{3}, always, stream.BestEffort, 10, "page 3 could not be read; the other pages are used; first error: "},
+		"two pages, newest first":     {&listService{n: 65, dated: true}, []int{2, 5}, always, stream.BestEffort, 20, "pages 2, 5 could not"},
+		"the last page":               {&listService{n: 65}, []int{7}, always, stream.BestEffort, 5, "page 7 could not"},
+		"the last page and all later": {&listService{n: 65}, []int{7, 8, 9, 10, 11, 12}, always, stream.BestEffort, 5, "page 7 could not"},
+		"one page without totals":     {&listService{n: 65, shape: "array"}, []int{3}, always, stream.BestEffort, 10, "page 3 could not"},
+		"the first pass":              {&listService{n: 65, dated: true}, []int{3}, func(pass int) bool { return pass == 1 }, stream.Repaired, 0, "newest first"},
+		"the second pass":             {&listService{n: 65}, []int{3}, func(pass int) bool { return pass == 2 }, stream.Repaired, 0, "number of existing ids"},
+		"the confirmation":            {&listService{n: 65}, []int{1}, func(pass int) bool { return pass > 1 }, stream.BestEffort, 0, "the pages were read, but not a second time: "},
 		"page 1":                      {&listService{n: 65}, []int{1}, always, "", 65, ""},
 		"five pages in a row":         {&listService{n: 65}, []int{2, 3, 4, 5, 6}, always, "", 55, "stopped after 5 failed pages in a row"},
 	} {
@@ -149,7 +150,7 @@ func TestFailedPages(t *testing.T) {
 			if err != nil {
 				reason = err.Error()
 			}
-			if !strings.Contains(reason, tc.reason) || (e.Failure != nil) != (tc.grade == fetch.BestEffort) || e.Failure != nil && e.Failure.Error() != reason {
+			if !strings.Contains(reason, tc.reason) || (e.Failure != nil) != (tc.grade == stream.BestEffort) || e.Failure != nil && e.Failure.Error() != reason {
 				t.Errorf("the reason is %q and the failure %v, want %q", reason, e.Failure, tc.reason)
 			}
 		})
@@ -186,10 +187,10 @@ func TestWalkSendsFixedQueryAndParameter(t *testing.T) {
 }
 
 func TestWorseGrade(t *testing.T) {
-	grades := []fetch.Grade{fetch.Exact, fetch.Repaired, fetch.Bounded, fetch.BestEffort, fetch.CarriedForward, fetch.Skipped}
+	grades := []stream.Grade{stream.Exact, stream.Repaired, stream.Bounded, stream.BestEffort, stream.CarriedForward, stream.Skipped}
 	for i, worse := range grades {
 		for _, better := range grades[:i] {
-			if fetch.WorseGrade(better, worse) != worse || fetch.WorseGrade(worse, better) != worse {
+			if stream.WorseGrade(better, worse) != worse || stream.WorseGrade(worse, better) != worse {
 				t.Errorf("the worse grade of %[2]q and %[1]q is not %[1]q", worse, better)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"placementsync/internal/plural"
+	"placementsync/internal/stream"
 )
 
 // Standing is the meaning of a grade in plain words. All pages, alerts and commands use these words.
@@ -20,29 +21,17 @@ const (
 	Proven    Standing = "proven"     // read, and no row is missing
 )
 
-// Grades returns the grades of streams as meta.streams contains them, worst first.
-func Grades() []string {
-	return []string{"skipped", "carried_forward", "best_effort", "bounded", "repaired", "exact"}
-}
-
-// StandingOf returns the meaning of a grade. An empty grade means that no run contains the
-// stream. An unknown grade, from a newer program, is NotProven.
-func StandingOf(grade string) Standing {
-	switch grade {
-	case "exact", "repaired", "bounded":
+// StandingOf returns the meaning of a grade. An unknown grade, from a newer program, is NotProven.
+func StandingOf(grade stream.Grade) Standing {
+	switch {
+	case grade.IsProven():
 		return Proven
-	case "carried_forward":
+	case grade == stream.CarriedForward:
 		return Carried
-	case "skipped", "":
+	case grade.IsUnread():
 		return NotRead
 	}
 	return NotProven
-}
-
-// WasRead reports whether a grade means that the stream was read, proven or not.
-func WasRead(grade string) bool {
-	s := StandingOf(grade)
-	return s == Proven || s == NotProven
 }
 
 // rank is higher for a worse standing.
@@ -133,7 +122,7 @@ const (
 // it.
 func (s Stream) IsExcluded() bool {
 	reasons := []string{ReasonNotChosen, ReasonNoDetails, "not chosen"} // earlier releases wrote "not chosen"
-	return !WasRead(s.Grade) && slices.ContainsFunc(reasons, func(reason string) bool { return strings.HasPrefix(s.Reason, reason) })
+	return s.Grade.IsUnread() && slices.ContainsFunc(reasons, func(reason string) bool { return strings.HasPrefix(s.Reason, reason) })
 }
 
 // IsUnused reports whether the stream has no rows although no error occurred: it is excluded, or no

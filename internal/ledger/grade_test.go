@@ -9,12 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/stream"
 )
 
 // TestStandings checks the meaning of every grade.
 func TestStandings(t *testing.T) {
 	t.Parallel()
-	want := map[string]ledger.Standing{
+	want := map[stream.Grade]ledger.Standing{
 		"exact": ledger.Proven, "repaired": ledger.Proven, "bounded": ledger.Proven, "best_effort": ledger.NotProven,
 		"carried_forward": ledger.Carried, "skipped": ledger.NotRead, "": ledger.NotRead, "grade_of_a_newer_program": ledger.NotProven,
 	}
@@ -22,16 +23,16 @@ func TestStandings(t *testing.T) {
 		if got := ledger.StandingOf(grade); got != standing {
 			t.Errorf("the standing of grade %q is %q, want %q", grade, got, standing)
 		}
-		if wasRead := standing == ledger.Proven || standing == ledger.NotProven; ledger.WasRead(grade) != wasRead {
+		if wasRead := standing == ledger.Proven || standing == ledger.NotProven; grade.IsUnread() == wasRead {
 			t.Errorf("grade %q counts as read: %v, want %v", grade, !wasRead, wasRead)
 		}
 	}
-	for _, grade := range ledger.Grades() {
+	for _, grade := range stream.Grades() {
 		if _, ok := want[grade]; !ok {
 			t.Errorf("the grade %q is not tested", grade)
 		}
 	}
-	if first, last := ledger.Grades()[0], ledger.Grades()[5]; first != "skipped" || last != "exact" {
+	if first, last := stream.Grades()[0], stream.Grades()[5]; first != "skipped" || last != "exact" {
 		t.Errorf("the worst grade is %q and the best %q, want skipped and exact", first, last)
 	}
 }
@@ -79,7 +80,8 @@ func TestDescribeProblems(t *testing.T) {
 func TestExcludedStreams(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		grade, reason        string
+		grade                stream.Grade
+		reason               string
 		isExcluded, isUnused bool
 	}{
 		{"skipped", ledger.ReasonNotChosen, true, true},

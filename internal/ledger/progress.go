@@ -1,6 +1,10 @@
 package ledger
 
-import "time"
+import (
+	"time"
+
+	"placementsync/internal/stream"
+)
 
 // Progress is the progress of a run at one moment.
 type Progress struct {
@@ -51,7 +55,8 @@ type StreamProgress struct {
 	// Left is the remaining time for the stream. 0 means unknown.
 	Left time.Duration
 	// Grade and Reason are empty until the stream is read.
-	Grade, Reason string
+	Grade  stream.Grade
+	Reason string
 }
 
 // Share returns the finished part of a stream in percent, or -1 if it is unknown.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"placementsync/internal/plural"
+	"placementsync/internal/stream"
 )
 
 // Outcome says how a run or another command ended.
@@ -185,16 +186,16 @@ func (r Run) Unread() (ids int64, streams int) {
 // Stream is the result of one stream in a run: its grade with the evidence, and its
 // telemetry. The fields are columns of meta.streams and meta.requests, described in schema/meta.
 type Stream struct {
-	Stream     string `json:"stream"`
-	Grade      string `json:"grade"`
-	Reason     string `json:"reason"`
-	Pages      int64  `json:"pages"`
-	Requests   int64  `json:"requests"`
-	Passes     int64  `json:"passes"`
-	TotalFirst int64  `json:"total_first"`
-	TotalLast  int64  `json:"total_last"`
-	Distinct   int64  `json:"distinct_ids"`
-	Repeated   int64  `json:"repeated_ids"`
+	Stream     string       `json:"stream"`
+	Grade      stream.Grade `json:"grade"`
+	Reason     string       `json:"reason"`
+	Pages      int64        `json:"pages"`
+	Requests   int64        `json:"requests"`
+	Passes     int64        `json:"passes"`
+	TotalFirst int64        `json:"total_first"`
+	TotalLast  int64        `json:"total_last"`
+	Distinct   int64        `json:"distinct_ids"`
+	Repeated   int64        `json:"repeated_ids"`
 	// Rows counts the rows of the stream's first table in the snapshot. RowsOld counts the rows
 	// among them that this run neither read nor proved to be unchanged. If the run ended before the merge,
 	// Rows counts the read records.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"placementsync/internal/dictionary"
-	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -136,12 +135,13 @@ func RowCounts(ctx context.Context, d *warehouse.Draft, run string) (map[string]
 }
 
 // Grades returns the grades of the streams of a run and their reasons, by stream, from meta.streams.
-func Grades(ctx context.Context, d *warehouse.Draft, run string) (map[string]ledger.Stream, error) {
-	grades := map[string]ledger.Stream{}
+func Grades(ctx context.Context, d *warehouse.Draft, run string) (map[string]stream.GradeReason, error) {
+	grades := map[string]stream.GradeReason{}
 	return grades, d.EachRow(ctx, []sqlText{rebuildSQL.Render("grades", values{"run": run})}, func(scan func(...any) error) error {
-		var s ledger.Stream
-		err := scan(&s.Stream, &s.Grade, &s.Reason)
-		grades[s.Stream] = s
+		var name string
+		var g stream.GradeReason
+		err := scan(&name, &g.Grade, &g.Reason)
+		grades[name] = g
 		return err
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/stream"
 )
 
 // Events of an alert.
@@ -84,8 +85,8 @@ type Alert struct {
 
 // Stream is a stream that was not read, or not completely.
 type Stream struct {
-	Stream string `json:"stream"`
-	Grade  string `json:"grade"`
+	Stream string       `json:"stream"`
+	Grade  stream.Grade `json:"grade"`
 	// Standing is the grade in plain words.
 	Standing string `json:"standing"`
 	Reason   string `json:"reason"`

@@ -94,14 +94,14 @@ func (r *reader) doubtEmptyResponses(ctx context.Context, s stream.Stream, d *fe
 	}
 	if len(known) == 0 && d.Distinct == 0 && s.Envelope != stream.StatusCounts {
 		d.Unproven = append(d.Unproven, d.Doubtful...)
-		d.Grade = fetch.WorseGrade(d.Grade, fetch.BestEffort)
+		d.Grade = stream.WorseGrade(d.Grade, stream.BestEffort)
 		d.Reason = fmt.Sprintf("the responses for %s have no body, and no other response contains records", plural.Count(len(d.Doubtful), "id"))
 		return nil
 	}
 	doubtfulIDs := slices.DeleteFunc(d.Doubtful, func(id string) bool { return !known[id] })
 	if len(doubtfulIDs) > 0 {
 		d.Unproven = append(d.Unproven, doubtfulIDs...)
-		d.Grade = fetch.WorseGrade(d.Grade, fetch.BestEffort)
+		d.Grade = stream.WorseGrade(d.Grade, stream.BestEffort)
 		d.Found -= len(doubtfulIDs)
 		d.Failed += len(doubtfulIDs)
 		if d.FirstFailure == nil {

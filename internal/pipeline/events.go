@@ -168,9 +168,9 @@ func (n *night) gradeEvents(ctx context.Context, result *unfinishedResult) error
 		return markStageErr(err)
 	}
 	result.coverage = load.Unproven
-	result.evidence.Grade, result.evidence.Reason = fetch.BestEffort, "built from received webhook deliveries; missed deliveries cannot be detected"
+	result.evidence.Grade, result.evidence.Reason = stream.BestEffort, "built from received webhook deliveries; missed deliveries cannot be detected"
 	if !hasRows && result.sink.records.Load() == 0 {
-		result.evidence.Grade, result.evidence.Reason = fetch.Skipped, ledger.ReasonNoDelivery
+		result.evidence.Grade, result.evidence.Reason = stream.Skipped, ledger.ReasonNoDelivery
 	}
 	return nil
 }

@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
 )
@@ -38,14 +38,14 @@ func TestEventsJoinTheSnapshot(t *testing.T) {
 	h := newHarness(t, smallWorld(), articleStreamNames()...)
 	h.cfg.BatchRows = 2
 	res := h.requireComplete(h.night())
-	h.requireStream(res.Run, "article_status_events", fetch.Skipped, ledger.ReasonNoDelivery, false)
+	h.requireStream(res.Run, "article_status_events", stream.Skipped, ledger.ReasonNoDelivery, false)
 	h.deliver(statusEvent("a", "1"), statusEvent("b", "2"), delivery{"c", webhook.CommentCreated, `{"id":"c1"}`},
 		delivery{"d", webhook.StatusChanged, `{}`}, delivery{"e", "order.paid", `{"id":7}`}, statusEvent("f", "5"))
 	h.cfg.DryRun = true
 	h.requireComplete(h.night())
 	h.cfg.DryRun = false
 	res = h.requireComplete(h.night())
-	s := h.requireStream(res.Run, "article_status_events", fetch.BestEffort, "built from received webhook deliveries", false)
+	s := h.requireStream(res.Run, "article_status_events", stream.BestEffort, "built from received webhook deliveries", false)
 	if s.Rows != 3 || s.RowsOld != 0 {
 		t.Errorf("the stream of events is %+v, want 3 rows and no old ones", s)
 	}
@@ -191,7 +191,7 @@ func TestRefresh(t *testing.T) {
 	h.service.SetFaults(statusFault("/articles/{id}", 500))
 	h.at = h.at.Add(time.Hour)
 	failed := h.requirePartial(pipeline.Refresh(t.Context(), h.cfg, targets))
-	h.requireStream(failed.Run, "articles", fetch.BestEffort, "1 of 1 id failed", true)
+	h.requireStream(failed.Run, "articles", stream.BestEffort, "1 of 1 id failed", true)
 	h.service.SetFaults()
 	// A failed refresh is not resumed.
 	h.service.SetFaults(statusFault("/auth/token", 500))
@@ -225,7 +225,7 @@ func TestRefreshKeepsAWorseGrade(t *testing.T) {
 	articles := h.lines("SELECT id FROM articles ORDER BY id LIMIT 2")
 	h.service.SetFaults(sim.Fault{Path: "/articles/" + articles[0], Kind: sim.FaultStatus, Status: 500})
 	night := h.requirePartial(h.night())
-	before := h.requireStream(night.Run, "articles", fetch.BestEffort, "failed", true)
+	before := h.requireStream(night.Run, "articles", stream.BestEffort, "failed", true)
 	if s := streamOf(t, night.Run, "campaigns"); !s.AgeSince.IsZero() {
 		t.Errorf("the oldest campaign is from %v, want no age: all campaigns were read", s.AgeSince)
 	}
@@ -234,7 +234,7 @@ func TestRefreshKeepsAWorseGrade(t *testing.T) {
 		h.at = h.at.Add(time.Hour)
 		res, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{Articles: articles[1:]})
 		must(t, err)
-		after := h.requireStream(res.Run, "articles", fetch.BestEffort, reason, isIncomplete)
+		after := h.requireStream(res.Run, "articles", stream.BestEffort, reason, isIncomplete)
 		if !after.AgeSince.Equal(first.Run.SnapshotAt) {
 			t.Errorf("the oldest article is from %v, want %v", after.AgeSince, first.Run.SnapshotAt)
 		}
@@ -251,14 +251,14 @@ func TestRefreshOfUnreadDetailsProvesNothing(t *testing.T) {
 	h := newHarness(t, smallWorld(), articleStreamNames()...)
 	h.cfg.Details = pipeline.NoDetails
 	night := h.requireComplete(h.night())
-	h.requireStream(night.Run, "campaign_articles", fetch.Skipped, ledger.ReasonNoDetails, false)
+	h.requireStream(night.Run, "campaign_articles", stream.Skipped, ledger.ReasonNoDetails, false)
 	h.cfg.Details = pipeline.AllDetails
 	h.at = h.at.Add(time.Hour)
 	campaigns := h.lines("SELECT min(id) FROM campaigns")
 	res := h.requireComplete(pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{Campaigns: campaigns}))
-	h.requireStream(res.Run, "campaign_articles", fetch.BestEffort, "only the records named by webhook events were read", false)
+	h.requireStream(res.Run, "campaign_articles", stream.BestEffort, "only the records named by webhook events were read", false)
 	i := slices.IndexFunc(res.Manifest.Tables, func(t warehouse.ManifestTable) bool { return t.Name == "campaign_articles" })
-	if got := res.Manifest.Tables[i].Grade; got != string(fetch.BestEffort) {
+	if got := res.Manifest.Tables[i].Grade; got != stream.BestEffort {
 		t.Errorf("the table campaign_articles is graded %s, want best_effort", got)
 	}
 }

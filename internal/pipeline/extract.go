@@ -35,7 +35,7 @@ type unfinishedResult struct {
 }
 
 func newUnfinishedResult(s stream.Stream) *unfinishedResult {
-	return &unfinishedResult{streamResult: streamResult{stream: s, evidence: fetch.Evidence{Grade: fetch.Skipped, TotalFirst: -1, TotalLast: -1}}}
+	return &unfinishedResult{streamResult: streamResult{stream: s, evidence: fetch.Evidence{Grade: stream.Skipped, TotalFirst: -1, TotalLast: -1}}}
 }
 
 // extract reads the streams one after the other, lists before details. All workers read the same stream,
@@ -120,7 +120,7 @@ func (r *reader) readStream(ctx context.Context, result *unfinishedResult) (err 
 		result.distinct = int64(result.evidence.Distinct)
 		result.failure, result.missed = result.evidence.Failure, int64(result.evidence.FailedPages)
 		result.coverage = load.Whole
-		if result.evidence.Grade == fetch.BestEffort {
+		if result.evidence.Grade == stream.BestEffort {
 			result.coverage = load.Unproven
 		}
 	}
@@ -174,7 +174,7 @@ func (f *finisher) finishStream(ctx context.Context, result unfinishedResult) er
 			var last ledger.Stream
 			var known bool
 			if last, known, err = n.draft.LastGrade(ctx, result.stream.Name); known {
-				result.evidence.Grade, result.evidence.Reason, result.since = fetch.Grade(last.Grade), last.Reason, last.AgeSince
+				result.evidence.Grade, result.evidence.Reason, result.since = stream.Grade(last.Grade), last.Reason, last.AgeSince
 			}
 		} else {
 			result.failLostRight()
@@ -210,7 +210,7 @@ func (f *finisher) finishStream(ctx context.Context, result unfinishedResult) er
 
 func (f *finisher) logStream(ctx context.Context, result unfinishedResult) {
 	n, level, message := f.reader.night, slog.LevelInfo, "stream read"
-	standing, reason := ledger.StandingOf(string(result.evidence.Grade)), result.evidence.Reason
+	standing, reason := ledger.StandingOf(result.evidence.Grade), result.evidence.Reason
 	switch standing {
 	case ledger.Proven:
 		reason = "" // the evidence is in meta.streams
@@ -228,7 +228,7 @@ func (f *finisher) logStream(ctx context.Context, result unfinishedResult) {
 		}
 	}
 	n.cfg.Log.Log(ctx, level, message, "stream", result.stream.Name, "rows", result.rows, "requests", telemetry.Requests, "retries", telemetry.Retries,
-		"standing", string(standing), "grade", string(result.evidence.Grade), "took", result.took, "reason", reason)
+		"standing", string(standing), "grade", result.evidence.Grade, "took", result.took, "reason", reason)
 }
 
 // judgeError returns err if it ends the night. After any other error, the stream keeps its last rows.
@@ -237,17 +237,17 @@ func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) e
 	case endsNight(ctx, err):
 		return err
 	case errors.Is(err, fetch.ErrScope):
-		r.evidence.Grade, r.evidence.Reason, r.refused = fetch.Skipped, "403: "+err.Error(), true
+		r.evidence.Grade, r.evidence.Reason, r.refused = stream.Skipped, "403: "+err.Error(), true
 		isDocumented := r.stream.Scopes != nil && slices.Contains([]string{"full_access", "custom", "read_only"}, f.reader.token.Type)
 		carryErr := f.carryRows(ctx, r)
 		// If the type of the token or the scope of the stream is not documented, a 403 is expected, unless an earlier
 		// night read the stream.
-		if isDocumented || r.evidence.Grade == fetch.CarriedForward {
+		if isDocumented || r.evidence.Grade == stream.CarriedForward {
 			r.failure = err
 		}
 		return carryErr
 	default:
-		r.evidence.Grade, r.evidence.Reason, r.failure = fetch.Skipped, err.Error(), err
+		r.evidence.Grade, r.evidence.Reason, r.failure = stream.Skipped, err.Error(), err
 	}
 	return f.carryRows(ctx, r)
 }
@@ -269,7 +269,7 @@ func (f *finisher) carryRows(ctx context.Context, r *streamResult) error {
 		}
 	}
 	if ok {
-		r.since, r.evidence.Grade = since, fetch.CarriedForward
+		r.since, r.evidence.Grade = since, stream.CarriedForward
 	}
 	return nil
 }

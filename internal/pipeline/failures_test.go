@@ -14,6 +14,7 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/stream"
 )
 
 // statusFault returns a fault that answers all requests of a route with a status.
@@ -34,7 +35,7 @@ func TestFailedList(t *testing.T) {
 	h := newHarness(t, smallWorld(), "product_listings", "orders", "files")
 	h.service.SetFaults(statusFault("/orders", 500))
 	first := h.requirePartial(h.night())
-	h.requireStream(first.Run, "orders", fetch.Skipped, "answered 500", true)
+	h.requireStream(first.Run, "orders", stream.Skipped, "answered 500", true)
 	h.requireLines("SELECT count(*) FROM orders", "0")
 	h.requireIDs("product_listings", "/products/listings")
 	h.service.SetFaults()
@@ -43,14 +44,14 @@ func TestFailedList(t *testing.T) {
 	h.service.SetFaults(statusFault("/orders", 500))
 	for range 2 {
 		res := h.requirePartial(h.night())
-		s := h.requireStream(res.Run, "orders", fetch.CarriedForward, "answered 500", true)
+		s := h.requireStream(res.Run, "orders", stream.CarriedForward, "answered 500", true)
 		if !s.AgeSince.Equal(second.Run.SnapshotAt) || s.Rows != int64(orders) || s.RowsOld != s.Rows || s.Retries == 0 || res.Run.Retries != s.Retries {
 			t.Errorf("orders: %+v, want %d rows since %v", s, orders, second.Run.SnapshotAt)
 		}
 		h.requireLines("SELECT count(*) FROM orders", fmt.Sprint(orders))
 		h.requireIDs("product_listings", "/products/listings")
 		for _, table := range res.Manifest.Tables {
-			if want := map[bool]string{true: "carried_forward", false: "exact"}[strings.HasPrefix(table.Name, "order")]; table.Grade != want {
+			if want := map[bool]stream.Grade{true: stream.CarriedForward, false: stream.Exact}[strings.HasPrefix(table.Name, "order")]; table.Grade != want {
 				t.Errorf("table %s is %s, want %s", table.Name, table.Grade, want)
 			}
 		}
@@ -69,17 +70,17 @@ func TestForbiddenStreams(t *testing.T) {
 	h := newHarness(t, smallWorld(), "product_listings", "campaigns", "campaign_articles", "articles")
 	h.service.SetFaults(statusFault("/articles/{id}", 403))
 	res := h.requireComplete(h.night())
-	h.requireStream(res.Run, "articles", fetch.Skipped, "403", false)
+	h.requireStream(res.Run, "articles", stream.Skipped, "403", false)
 	h.service.SetFaults()
 	h.requireComplete(h.night())
 	articles := h.singleLine("SELECT count(*) FROM articles")
 	h.service.SetFaults(statusFault("/articles/{id}", 403))
 	res = h.requirePartial(h.night())
-	h.requireStream(res.Run, "articles", fetch.CarriedForward, "403", true)
+	h.requireStream(res.Run, "articles", stream.CarriedForward, "403", true)
 	h.requireLines("SELECT count(*) FROM articles", articles)
 	h.service.SetFaults(statusFault("/products/listings", 403))
 	res = h.requirePartial(h.night())
-	h.requireStream(res.Run, "product_listings", fetch.CarriedForward, "403", true)
+	h.requireStream(res.Run, "product_listings", stream.CarriedForward, "403", true)
 }
 
 // TestLimitedToken reads only the streams whose scopes the token has. A night without data must fail.
@@ -88,16 +89,16 @@ func TestLimitedToken(t *testing.T) {
 	world.TokenType, world.Scopes = "custom", []string{"orders.lists"}
 	h := newHarness(t, world, "token", "orders", "order_details", "product_listings")
 	res := h.requireComplete(h.night())
-	h.requireStream(res.Run, "orders", fetch.Exact, "", false)
-	h.requireStream(res.Run, "product_listings", fetch.Skipped, "missing scope products.read", false)
-	h.requireStream(res.Run, "order_details", fetch.Skipped, "missing scope orders.read", false)
+	h.requireStream(res.Run, "orders", stream.Exact, "", false)
+	h.requireStream(res.Run, "product_listings", stream.Skipped, "missing scope products.read", false)
+	h.requireStream(res.Run, "order_details", stream.Skipped, "missing scope orders.read", false)
 	firstAt := res.Run.SnapshotAt
 
 	// Excluded streams keep their rows. The listings, which no night has read, have no age.
 	orders := h.singleLine("SELECT count(*) FROM orders")
 	h.cfg.Chosen = []string{"token"}
 	res = h.requireComplete(h.night())
-	s := h.requireStream(res.Run, "orders", fetch.CarriedForward, ledger.ReasonNotChosen, false)
+	s := h.requireStream(res.Run, "orders", stream.CarriedForward, ledger.ReasonNotChosen, false)
 	if fmt.Sprint(s.Rows) != orders || s.RowsOld != s.Rows || !s.AgeSince.Equal(firstAt) || !streamOf(t, res.Run, "product_listings").AgeSince.IsZero() {
 		t.Errorf("orders: %+v, want %s rows since %v, and product_listings without an age", s, orders, firstAt)
 	}
@@ -120,17 +121,17 @@ func TestMostRecordsRejected(t *testing.T) {
 		res, err := h.night()
 		if isPartial {
 			h.requirePartial(res, err)
-			h.requireStream(res.Run, "files", fetch.BestEffort, "66 % of the records were rejected (meta.rejects); rows of earlier nights are kept; 2 records rejected", true)
+			h.requireStream(res.Run, "files", stream.BestEffort, "66 % of the records were rejected (meta.rejects); rows of earlier nights are kept; 2 records rejected", true)
 		} else {
 			h.requireComplete(res, err)
-			h.requireStream(res.Run, "files", fetch.BestEffort, "1 record rejected", false)
+			h.requireStream(res.Run, "files", stream.BestEffort, "1 record rejected", false)
 		}
 		h.requireLines("SELECT id FROM files", "a")
 	}
 	outlets := h.lines("SELECT id FROM outlets ORDER BY id")
 	h.service.SetFaults(rewriteFault("/outlets/", `{"id":"another"}`))
 	res := h.requirePartial(h.night())
-	h.requireStream(res.Run, "outlets", fetch.BestEffort, "100 % of the records were rejected", true)
+	h.requireStream(res.Run, "outlets", stream.BestEffort, "100 % of the records were rejected", true)
 	h.requireLines("SELECT id FROM outlets ORDER BY id", outlets...)
 }
 
@@ -154,7 +155,7 @@ func TestOneFailingPage(t *testing.T) {
 		res, _, err := h.limitedNight(0)
 		if isFailing {
 			h.requirePartial(res, err)
-			s := h.requireStream(res.Run, "product_listings", fetch.BestEffort, "page 2 could not be read; the other pages are used; first error: ", true)
+			s := h.requireStream(res.Run, "product_listings", stream.BestEffort, "page 2 could not be read; the other pages are used; first error: ", true)
 			if s.Failed != 1 {
 				t.Errorf("the ledger counts %d failed pages, want 1", s.Failed)
 			}
@@ -196,15 +197,15 @@ func TestLostScopes(t *testing.T) {
 		requireLost("orders", "order_details")
 		res := h.requirePartial(h.night())
 		const advice = "; an earlier night read this stream: restore the right, or add the stream to streams.exclude"
-		h.requireStream(res.Run, "orders", fetch.CarriedForward, "missing scope orders.lists"+advice, true)
-		h.requireStream(res.Run, "order_details", fetch.CarriedForward, "missing scope orders.read"+advice, true)
-		h.requireStream(res.Run, "files", fetch.Skipped, "missing scope files.lists", false)
+		h.requireStream(res.Run, "orders", stream.CarriedForward, "missing scope orders.lists"+advice, true)
+		h.requireStream(res.Run, "order_details", stream.CarriedForward, "missing scope orders.read"+advice, true)
+		h.requireStream(res.Run, "files", stream.Skipped, "missing scope files.lists", false)
 		h.requireLines("SELECT count(*) FROM orders", orders)
 	}
 	h.cfg.Chosen = []string{"product_listings", "files"}
 	requireLost()
 	res := h.requireComplete(h.night())
-	h.requireStream(res.Run, "orders", fetch.CarriedForward, ledger.ReasonNotChosen, false)
+	h.requireStream(res.Run, "orders", stream.CarriedForward, ledger.ReasonNotChosen, false)
 }
 
 // TestTokenErrors answers a detail with 401. Then it answers GET /auth/token with 500, with a body without
@@ -249,7 +250,7 @@ func TestFailedDetails(t *testing.T) {
 	h.service.SetFaults(sim.Fault{Path: "/orders/" + orders[0], Kind: sim.FaultStatus, Status: 500}, sim.Fault{Path: "/orders/" + orders[1], Kind: sim.FaultStatus, Status: 500})
 	before := h.lines("SELECT to_json(o)::VARCHAR FROM orders o WHERE id IN ('" + orders[0] + "','" + orders[1] + "') ORDER BY id")
 	res := h.requirePartial(h.unchangedNight())
-	s := h.requireStream(res.Run, "order_details", fetch.BestEffort, fmt.Sprintf("2 of %d ids failed; rows of earlier nights are kept; first error: ", len(orders)), true)
+	s := h.requireStream(res.Run, "order_details", stream.BestEffort, fmt.Sprintf("2 of %d ids failed; rows of earlier nights are kept; first error: ", len(orders)), true)
 	if s.Failed != 2 || s.Fetched != int64(len(orders)-2) || s.Carried != 0 || s.RowsOld != 2 {
 		t.Errorf("order_details: %+v, want 2 of %d failed", s, len(orders))
 	}
@@ -259,7 +260,7 @@ func TestFailedDetails(t *testing.T) {
 	h.service.SetFaults(rewriteFault("/orders/"+orders[2], `{}`))
 	res = h.requirePartial(h.unchangedNight())
 	h.requireIDs("orders", "/orders")
-	h.requireStream(res.Run, "order_details", fetch.BestEffort, "1 of ", true)
+	h.requireStream(res.Run, "order_details", stream.BestEffort, "1 of ", true)
 }
 
 // TestChangedDetails reads only new, changed and live details, and settled details that are due. All other
@@ -276,7 +277,7 @@ func TestChangedDetails(t *testing.T) {
 	var rechecked int64
 	for night := 2; night <= 3; night++ {
 		res := h.requireComplete(h.unchangedNight())
-		s := h.requireStream(res.Run, "order_details", fetch.Bounded, "last read at most ", false)
+		s := h.requireStream(res.Run, "order_details", stream.Bounded, "last read at most ", false)
 		if s.Carried == 0 || s.Carried+s.Fetched != allDetails || s.Rechecked == 0 || s.Rechecked > s.Fetched {
 			t.Errorf("night %d: %+v, want some of %d carried and some read again", night, s, allDetails)
 		}
@@ -288,10 +289,10 @@ func TestChangedDetails(t *testing.T) {
 	}
 	h.cfg.Recheck = 0
 	res := h.requireComplete(h.unchangedNight())
-	h.requireStream(res.Run, "order_details", fetch.BestEffort, "unchanged ids are not requested again (streams.recheck is 0)", false)
+	h.requireStream(res.Run, "order_details", stream.BestEffort, "unchanged ids are not requested again (streams.recheck is 0)", false)
 	h.cfg.Details = pipeline.NoDetails
 	res = h.requireComplete(h.unchangedNight())
-	h.requireStream(res.Run, "order_details", fetch.CarriedForward, ledger.ReasonNoDetails, false)
+	h.requireStream(res.Run, "order_details", stream.CarriedForward, ledger.ReasonNoDetails, false)
 	h.requireIDs("orders", "/orders")
 }
 
@@ -316,7 +317,7 @@ func TestGateReadsListsAgain(t *testing.T) {
 	h.logTo(&log)
 	res := h.requireComplete(h.night())
 	h.requireIDs("product_listings", "/products/listings")
-	h.requireStream(res.Run, "product_listings", fetch.Exact, "", false)
+	h.requireStream(res.Run, "product_listings", stream.Exact, "", false)
 	routes := h.service.RequestsByRoute()
 	if routes["/products/listings"] < 2 || routes["/orders"] > 3 || !strings.Contains(log.String(), "too many rows would be deleted: streams are read a second time") {
 		t.Errorf("the listings were requested %d times and the orders %d times, want at least 2 requests of the listings and at most 3 of the orders; the log has:\n%s", routes["/products/listings"], routes["/orders"], log.String())
@@ -386,7 +387,7 @@ func TestGateReads404Again(t *testing.T) {
 	}
 	h.cfg.AllowMassDelete = true
 	res := h.requirePartial(h.unchangedNight())
-	s := h.requireStream(res.Run, "articles", fetch.BestEffort, "returned 404 although a list contains them; they have no rows from an earlier night", true)
+	s := h.requireStream(res.Run, "articles", stream.BestEffort, "returned 404 although a list contains them; they have no rows from an earlier night", true)
 	if s.Fetched != 0 || s.Failed != massDelete.Losses[0].Gone {
 		t.Errorf("articles: %+v, want %d failed", s, massDelete.Losses[0].Gone)
 	}

@@ -79,33 +79,23 @@ func (finished results) requireData(isOnlyStream bool) error {
 	return fmt.Errorf("%w%s", ErrNoData, reasons.String())
 }
 
-// tableGrade returns the worst grade of the streams that fill a table. Bounded details lower only the
-// grade of the tables in Stream.TablesWithDetailColumns, because the list shows all columns of the other tables. If
-// a list was read and its details were skipped, the root table has the grade of the list, with a note
-// about the missing details. The other tables are then at most best_effort, because a list may omit items.
-func (finished results) tableGrade(table string) (grade fetch.Grade, note string) {
+// gradeTable returns the grade of the rows of a table, and a note about details that were not read.
+func (finished results) gradeTable(table string) (grade stream.Grade, note string) {
+	var streams []stream.Stream
+	grades := map[string]stream.GradeReason{}
 	for _, r := range finished {
-		s := r.stream
-		switch {
-		case !slices.ContainsFunc(s.Tables, func(t stream.Table) bool { return t.Name == table }):
-		case s.Completes != "" && r.evidence.Grade == fetch.Bounded && !slices.Contains(s.TablesWithDetailColumns, table):
-		case s.Completes == "" || r.evidence.Grade != fetch.Skipped || !finished.wasRead(s.Completes):
-			grade = fetch.WorseGrade(grade, r.evidence.Grade)
-		default:
-			note = fmt.Sprintf("%s was not read: %s", s.Name, r.evidence.Reason)
-			if table != s.Root().Name {
-				grade = fetch.WorseGrade(grade, fetch.BestEffort)
-			}
-		}
+		streams = append(streams, r.stream)
+		grades[r.stream.Name] = stream.GradeReason{Grade: r.evidence.Grade, Reason: r.evidence.Reason}
 	}
-	return grade, note
+	g, _ := stream.GradeTable(streams, table, grades)
+	return g.Grade, g.Note
 }
 
 // failLostRight sets the failure of a stream that an earlier night read and that this night may not read, for example
 // because the token lost a scope. The night is partial until the configuration excludes the stream.
 func (r *streamResult) failLostRight() {
-	unread := ledger.Stream{Grade: string(r.evidence.Grade), Reason: r.evidence.Reason}
-	if r.failure != nil || r.evidence.Grade != fetch.CarriedForward || unread.IsExcluded() {
+	unread := ledger.Stream{Grade: r.evidence.Grade, Reason: r.evidence.Reason}
+	if r.failure != nil || r.evidence.Grade != stream.CarriedForward || unread.IsExcluded() {
 		return
 	}
 	r.evidence.Reason += "; an earlier night read this stream: restore the right, or add the stream to streams.exclude"
@@ -143,26 +133,26 @@ func (finished results) gradeDetails(r *streamResult, d fetch.Details) {
 			return slices.ContainsFunc(parent.stream.Tables, func(t stream.Table) bool { return t.Name == ref.Table })
 		})
 	})
-	isRefused := func(parent streamResult) bool { return parent.refused && parent.evidence.Grade == fetch.Skipped }
+	isRefused := func(parent streamResult) bool { return parent.refused && parent.evidence.Grade == stream.Skipped }
 	if readable := slices.DeleteFunc(slices.Clone(parents), isRefused); len(readable) > 0 {
 		parents = readable
 	}
 	for _, parent := range parents {
 		parentGrade := parent.evidence.Grade
-		if parentGrade == fetch.CarriedForward || parentGrade == fetch.Skipped {
-			parentGrade = fetch.BestEffort
+		if parentGrade.IsUnread() {
+			parentGrade = stream.BestEffort
 		}
-		if worse := fetch.WorseGrade(r.evidence.Grade, parentGrade); worse != r.evidence.Grade {
+		if worse := stream.WorseGrade(r.evidence.Grade, parentGrade); worse != r.evidence.Grade {
 			r.evidence.Grade = worse
 			quality := string(parent.evidence.Grade)
-			if standing := ledger.StandingOf(quality); standing != ledger.Proven {
+			if standing := ledger.StandingOf(parent.evidence.Grade); standing != ledger.Proven {
 				quality = string(standing)
 			}
 			r.evidence.Reason = fmt.Sprintf("the ids come from the stream %s, which is %s", parent.stream.Name, quality)
 		}
 	}
-	if d.RequestedIDs == 0 && r.carried == 0 && r.evidence.Grade == fetch.BestEffort {
-		r.evidence.Grade = fetch.Skipped
+	if d.RequestedIDs == 0 && r.carried == 0 && r.evidence.Grade == stream.BestEffort {
+		r.evidence.Grade = stream.Skipped
 	}
 	if d.Failed > 0 {
 		r.failure = fmt.Errorf("read %s: %d of %s failed%s; rows of earlier nights are kept; first error: %w",
@@ -189,20 +179,20 @@ func describeRefused(ids []string) string {
 // gradeCarried lowers the grade of a detail stream if ids are carried. An unchanged row of a list does not
 // prove that the columns that only the detail contains are unchanged. recheck is Config.Recheck.
 func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int64) {
-	if plan.Carried == 0 || fetch.WorseGrade(r.evidence.Grade, fetch.Bounded) != fetch.Bounded {
+	if plan.Carried == 0 || stream.WorseGrade(r.evidence.Grade, stream.Bounded) != stream.Bounded {
 		return
 	}
 	idCount := plan.ToRequest + plan.Carried
 	r.evidence.Reason = d.DescribeResponses(int(idCount))
 	switch {
 	case recheck == 0:
-		r.evidence.Grade = fetch.BestEffort
+		r.evidence.Grade = stream.BestEffort
 		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids are not requested again (streams.recheck is 0)", plan.Carried)
 	case plan.MaxNights > recheck:
-		r.evidence.Grade = fetch.BestEffort
+		r.evidence.Grade = stream.BestEffort
 		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read up to %s ago, but streams.recheck is %d", plan.Carried, plural.Count(plan.MaxNights, "night"), recheck)
 	default:
-		r.evidence.Grade = fetch.Bounded
+		r.evidence.Grade = stream.Bounded
 		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read at most %s ago", plan.Carried, plural.Count(plan.MaxNights, "night"))
 	}
 }
@@ -229,24 +219,24 @@ func (r *streamResult) gradeNotFound(recheck int64) {
 	default:
 		problem += fmt.Sprintf("%d have no rows from an earlier night, the rows of the others are kept", kept.IDs-kept.WithRows)
 	}
-	grade, missed := fetch.Repaired, int64(0)
+	grade, missed := stream.Repaired, int64(0)
 	switch {
 	case kept.IDs > ordinaryNotFound && kept.IDs*100 > r.requested*ordinaryPercent:
-		grade, missed = fetch.BestEffort, kept.IDs
+		grade, missed = stream.BestEffort, kept.IDs
 	case !r.stream.HasRowLists():
 	case kept.WithRows < kept.IDs:
-		grade, missed = fetch.BestEffort, kept.IDs-kept.WithRows
+		grade, missed = stream.BestEffort, kept.IDs-kept.WithRows
 	case kept.MaxNights == 0:
-		grade = fetch.BestEffort
+		grade = stream.BestEffort
 		problem += ", and it is not known when they were read"
 	case kept.MaxNights > recheck:
-		grade = fetch.BestEffort
+		grade = stream.BestEffort
 		problem += fmt.Sprintf(", and were last read up to %s ago, but streams.recheck is %d", plural.Count(kept.MaxNights, "night"), recheck)
 	default:
-		grade = fetch.Bounded
+		grade = stream.Bounded
 		problem += fmt.Sprintf(", and were last read at most %s ago", plural.Count(kept.MaxNights, "night"))
 	}
-	if worse := fetch.WorseGrade(r.evidence.Grade, grade); worse != r.evidence.Grade {
+	if worse := stream.WorseGrade(r.evidence.Grade, grade); worse != r.evidence.Grade {
 		r.evidence.Grade, r.evidence.Reason = worse, problem
 	} else {
 		r.evidence.Reason += "; " + problem
@@ -277,11 +267,11 @@ func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) err
 	if err != nil {
 		return err
 	}
-	if !ok || last.Grade == string(fetch.Skipped) {
-		last.Grade, last.Reason = string(fetch.BestEffort), "only the records named by webhook events were read"
+	if !ok || last.Grade == stream.Skipped {
+		last.Grade, last.Reason = stream.BestEffort, "only the records named by webhook events were read"
 	}
-	if lastGrade := fetch.Grade(last.Grade); r.failure == nil && fetch.WorseGrade(r.evidence.Grade, lastGrade) == lastGrade {
-		r.evidence.Grade, r.evidence.Reason = lastGrade, last.Reason
+	if r.failure == nil && stream.WorseGrade(r.evidence.Grade, last.Grade) == last.Grade {
+		r.evidence.Grade, r.evidence.Reason = last.Grade, last.Reason
 	}
 	r.since = last.AgeSince
 	return nil

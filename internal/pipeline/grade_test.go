@@ -15,7 +15,7 @@ import (
 )
 
 // resultOf returns a result of the named stream.
-func resultOf(t *testing.T, name string, grade fetch.Grade, coverage load.Coverage) streamResult {
+func resultOf(t *testing.T, name string, grade stream.Grade, coverage load.Coverage) streamResult {
 	t.Helper()
 	s, ok := stream.Find(stream.AllWithEvents(), name)
 	if !ok {
@@ -27,20 +27,20 @@ func resultOf(t *testing.T, name string, grade fetch.Grade, coverage load.Covera
 // TestGradeCarried checks the boundary between bounded and best_effort, in nights.
 func TestGradeCarried(t *testing.T) {
 	for name, c := range map[string]struct {
-		before     fetch.Grade
+		before     stream.Grade
 		plan       load.Plan
 		recheck    int64
-		want       fetch.Grade
+		want       stream.Grade
 		wantReason string
 	}{
-		"no id is carried":               {fetch.Exact, load.Plan{ToRequest: 3}, 7, fetch.Exact, "reason before"},
-		"last read 1 night ago":          {fetch.Exact, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
-		"last read recheck nights ago":   {fetch.Exact, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 7}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 7 nights ago"},
-		"last read recheck+1 nights ago": {fetch.Exact, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 8}, 7, fetch.BestEffort, "3 of 5 ids were read completely; 2 unchanged ids were last read up to 8 nights ago, but streams.recheck is 7"},
-		"recheck is 0":                   {fetch.Exact, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 0, fetch.BestEffort, "3 of 5 ids were read completely; 2 unchanged ids are not requested again (streams.recheck is 0)"},
-		"recheck is 1":                   {fetch.Exact, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 1, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
-		"repaired becomes bounded":       {fetch.Repaired, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 7, fetch.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
-		"best_effort before":             {fetch.BestEffort, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 7, fetch.BestEffort, "reason before"},
+		"no id is carried":               {stream.Exact, load.Plan{ToRequest: 3}, 7, stream.Exact, "reason before"},
+		"last read 1 night ago":          {stream.Exact, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 7, stream.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
+		"last read recheck nights ago":   {stream.Exact, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 7}, 7, stream.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 7 nights ago"},
+		"last read recheck+1 nights ago": {stream.Exact, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 8}, 7, stream.BestEffort, "3 of 5 ids were read completely; 2 unchanged ids were last read up to 8 nights ago, but streams.recheck is 7"},
+		"recheck is 0":                   {stream.Exact, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 0, stream.BestEffort, "3 of 5 ids were read completely; 2 unchanged ids are not requested again (streams.recheck is 0)"},
+		"recheck is 1":                   {stream.Exact, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 1, stream.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
+		"repaired becomes bounded":       {stream.Repaired, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 7, stream.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
+		"best_effort before":             {stream.BestEffort, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 7, stream.BestEffort, "reason before"},
 	} {
 		r := streamResult{evidence: fetch.Evidence{Grade: c.before, Reason: "reason before"}}
 		r.gradeCarried(fetch.Details{RequestedIDs: 3, Found: 3}, c.plan, c.recheck)
@@ -54,23 +54,23 @@ func TestGradeCarried(t *testing.T) {
 // or 1 percent of the requested ids.
 func TestGradeNotFound(t *testing.T) {
 	for _, c := range []struct {
-		before              fetch.Grade
+		before              stream.Grade
 		notFound, requested int64
-		want                fetch.Grade
+		want                stream.Grade
 		isIncomplete        bool
 	}{
-		{fetch.Exact, 0, 9, fetch.Exact, false},
-		{fetch.Exact, 1, 1, fetch.Repaired, false},
-		{fetch.Exact, 3, 3, fetch.Repaired, false},
-		{fetch.Exact, 4, 4, fetch.BestEffort, true},
-		{fetch.Exact, 4, 399, fetch.BestEffort, true},
-		{fetch.Exact, 4, 400, fetch.Repaired, false},
-		{fetch.Exact, 5, 400, fetch.BestEffort, true},
-		{fetch.Exact, 12, 1200, fetch.Repaired, false},
-		{fetch.Exact, 13, 1299, fetch.BestEffort, true},
-		{fetch.Bounded, 2, 9, fetch.Bounded, false},
-		{fetch.Bounded, 9, 9, fetch.BestEffort, true},
-		{fetch.BestEffort, 2, 9, fetch.BestEffort, false},
+		{stream.Exact, 0, 9, stream.Exact, false},
+		{stream.Exact, 1, 1, stream.Repaired, false},
+		{stream.Exact, 3, 3, stream.Repaired, false},
+		{stream.Exact, 4, 4, stream.BestEffort, true},
+		{stream.Exact, 4, 399, stream.BestEffort, true},
+		{stream.Exact, 4, 400, stream.Repaired, false},
+		{stream.Exact, 5, 400, stream.BestEffort, true},
+		{stream.Exact, 12, 1200, stream.Repaired, false},
+		{stream.Exact, 13, 1299, stream.BestEffort, true},
+		{stream.Bounded, 2, 9, stream.Bounded, false},
+		{stream.Bounded, 9, 9, stream.BestEffort, true},
+		{stream.BestEffort, 2, 9, stream.BestEffort, false},
 	} {
 		r := resultOf(t, "articles", c.before, load.ByID)
 		r.notFound.IDs, r.requested, r.missed = c.notFound, c.requested, 1
@@ -92,7 +92,7 @@ func TestGradeNotFound(t *testing.T) {
 		}
 	}
 	first := errors.New("first")
-	r := resultOf(t, "articles", fetch.BestEffort, load.ByID)
+	r := resultOf(t, "articles", stream.BestEffort, load.ByID)
 	r.notFound.IDs, r.requested, r.failure = 9, 9, first
 	if r.gradeNotFound(7); r.failure != first {
 		t.Errorf("the failure is %v, want the first one", r.failure)
@@ -105,22 +105,22 @@ func TestGradeMissingLists(t *testing.T) {
 	for _, c := range []struct {
 		stream       string
 		kept         load.KeptIDs
-		want         fetch.Grade
+		want         stream.Grade
 		missed       int64
 		partOfReason string
 	}{
-		{"campaign_articles", load.KeptIDs{}, fetch.Exact, 0, "why campaign_articles"},
-		{"campaign_articles", load.KeptIDs{IDs: 1}, fetch.BestEffort, 1, "1 of 900 ids returned 404 although a list contains them; they have no rows from an earlier night"},
-		{"campaign_articles", load.KeptIDs{IDs: 3, WithRows: 2, MaxNights: 1}, fetch.BestEffort, 1, "1 have no rows from an earlier night, the rows of the others are kept"},
-		{"campaign_articles", load.KeptIDs{IDs: 2, WithRows: 2, MaxNights: 1}, fetch.Bounded, 0, "their rows are kept, and were last read at most 1 night ago"},
-		{"campaign_articles", load.KeptIDs{IDs: 9, WithRows: 9, MaxNights: 7}, fetch.Bounded, 0, "at most 7 nights ago"},
-		{"campaign_articles", load.KeptIDs{IDs: 2, WithRows: 2, MaxNights: 8}, fetch.BestEffort, 0, "their rows are kept, and were last read up to 8 nights ago, but streams.recheck is 7"},
-		{"campaign_articles", load.KeptIDs{IDs: 2, WithRows: 2}, fetch.BestEffort, 0, "their rows are kept, and it is not known when they were read"},
-		{"campaign_articles", load.KeptIDs{IDs: 10, WithRows: 10, MaxNights: 1}, fetch.BestEffort, 10, "their rows are kept"},
-		{"articles", load.KeptIDs{IDs: 2, WithRows: 2, MaxNights: 9}, fetch.Repaired, 0, "their rows are kept"},
-		{"articles", load.KeptIDs{IDs: 2}, fetch.Repaired, 0, "they have no rows from an earlier night"},
+		{"campaign_articles", load.KeptIDs{}, stream.Exact, 0, "why campaign_articles"},
+		{"campaign_articles", load.KeptIDs{IDs: 1}, stream.BestEffort, 1, "1 of 900 ids returned 404 although a list contains them; they have no rows from an earlier night"},
+		{"campaign_articles", load.KeptIDs{IDs: 3, WithRows: 2, MaxNights: 1}, stream.BestEffort, 1, "1 have no rows from an earlier night, the rows of the others are kept"},
+		{"campaign_articles", load.KeptIDs{IDs: 2, WithRows: 2, MaxNights: 1}, stream.Bounded, 0, "their rows are kept, and were last read at most 1 night ago"},
+		{"campaign_articles", load.KeptIDs{IDs: 9, WithRows: 9, MaxNights: 7}, stream.Bounded, 0, "at most 7 nights ago"},
+		{"campaign_articles", load.KeptIDs{IDs: 2, WithRows: 2, MaxNights: 8}, stream.BestEffort, 0, "their rows are kept, and were last read up to 8 nights ago, but streams.recheck is 7"},
+		{"campaign_articles", load.KeptIDs{IDs: 2, WithRows: 2}, stream.BestEffort, 0, "their rows are kept, and it is not known when they were read"},
+		{"campaign_articles", load.KeptIDs{IDs: 10, WithRows: 10, MaxNights: 1}, stream.BestEffort, 10, "their rows are kept"},
+		{"articles", load.KeptIDs{IDs: 2, WithRows: 2, MaxNights: 9}, stream.Repaired, 0, "their rows are kept"},
+		{"articles", load.KeptIDs{IDs: 2}, stream.Repaired, 0, "they have no rows from an earlier night"},
 	} {
-		r := resultOf(t, c.stream, fetch.Exact, load.ByID)
+		r := resultOf(t, c.stream, stream.Exact, load.ByID)
 		r.notFound, r.requested = c.kept, 900
 		r.gradeNotFound(7)
 		if r.evidence.Grade != c.want || r.missed != c.missed || (r.failure != nil) != (c.missed > 0) || !strings.Contains(r.evidence.Reason, c.partOfReason) {
@@ -141,7 +141,7 @@ func TestLossesByNotFound(t *testing.T) {
 		{"articles", 0, 0, false}, {"articles", 9, 9, false}, {"articles", 10, 10, true}, {"articles", 10, 11, false},
 		{"articles", 50, 100, false}, {"articles", 51, 100, true}, {"articles", 51, 255, false}, {"articles", 52, 255, true}, {"outlets", 90, 90, false},
 	} {
-		r := resultOf(t, c.stream, fetch.BestEffort, load.ByID)
+		r := resultOf(t, c.stream, stream.BestEffort, load.ByID)
 		r.notFound.IDs, r.ids = c.notFound, c.ids
 		var want []ledger.Loss
 		if c.stops {
@@ -156,37 +156,37 @@ func TestLossesByNotFound(t *testing.T) {
 // TestGradeDetails checks the grade and the reason of a detail stream, for every grade of a list that
 // contains its ids.
 func TestGradeDetails(t *testing.T) {
-	for listGrade, want := range map[fetch.Grade]struct {
-		grade   fetch.Grade
+	for listGrade, want := range map[stream.Grade]struct {
+		grade   stream.Grade
 		quality string // in the reason
 	}{
-		fetch.Exact: {fetch.Exact, ""}, fetch.Repaired: {fetch.Repaired, "repaired"}, fetch.Bounded: {fetch.Bounded, "bounded"},
-		fetch.BestEffort: {fetch.BestEffort, "not proven"}, fetch.CarriedForward: {fetch.BestEffort, "carried"}, fetch.Skipped: {fetch.BestEffort, "not read"},
+		stream.Exact: {stream.Exact, ""}, stream.Repaired: {stream.Repaired, "repaired"}, stream.Bounded: {stream.Bounded, "bounded"},
+		stream.BestEffort: {stream.BestEffort, "not proven"}, stream.CarriedForward: {stream.BestEffort, "carried"}, stream.Skipped: {stream.BestEffort, "not read"},
 	} {
-		r := resultOf(t, "order_details", fetch.Exact, load.ByID)
-		finished := results{resultOf(t, "orders", fetch.Exact, load.Whole), resultOf(t, "order_items", listGrade, load.Whole), resultOf(t, "files", fetch.BestEffort, load.Unproven)}
+		r := resultOf(t, "order_details", stream.Exact, load.ByID)
+		finished := results{resultOf(t, "orders", stream.Exact, load.Whole), resultOf(t, "order_items", listGrade, load.Whole), resultOf(t, "files", stream.BestEffort, load.Unproven)}
 		finished.gradeDetails(&r, fetch.Details{RequestedIDs: 1, Found: 1})
 		wantReason := "why order_details"
-		if listGrade != fetch.Exact {
+		if listGrade != stream.Exact {
 			wantReason = "the ids come from the stream order_items, which is " + want.quality
 		}
 		if r.evidence.Grade != want.grade || r.evidence.Reason != wantReason || r.failure != nil {
 			t.Errorf("with the list %s: got %s: %s, failed %v, want %s: %s", listGrade, r.evidence.Grade, r.evidence.Reason, r.failure, want.grade, wantReason)
 		}
 	}
-	withoutList := results{resultOf(t, "orders", fetch.Skipped, load.Carried)}
+	withoutList := results{resultOf(t, "orders", stream.Skipped, load.Carried)}
 	for name, c := range map[string]struct {
 		requested int
 		carried   int64
-		want      fetch.Grade
-	}{"no id": {0, 0, fetch.Skipped}, "an id was requested": {1, 0, fetch.BestEffort}, "an id is carried": {0, 1, fetch.BestEffort}} {
-		r := resultOf(t, "order_details", fetch.Exact, load.ByID)
+		want      stream.Grade
+	}{"no id": {0, 0, stream.Skipped}, "an id was requested": {1, 0, stream.BestEffort}, "an id is carried": {0, 1, stream.BestEffort}} {
+		r := resultOf(t, "order_details", stream.Exact, load.ByID)
 		r.carried = c.carried
 		if withoutList.gradeDetails(&r, fetch.Details{RequestedIDs: c.requested}); r.evidence.Grade != c.want {
 			t.Errorf("%s: got %s, want %s", name, r.evidence.Grade, c.want)
 		}
 	}
-	r := resultOf(t, "order_details", fetch.BestEffort, load.ByID)
+	r := resultOf(t, "order_details", stream.BestEffort, load.ByID)
 	results{}.gradeDetails(&r, fetch.Details{RequestedIDs: 9, Failed: 2, FirstFailure: errors.New("broken")})
 	const want = "read order_details: 2 of 9 ids failed; rows of earlier nights are kept; first error: broken"
 	if r.failure == nil || r.failure.Error() != want || r.evidence.Reason != want {
@@ -194,46 +194,10 @@ func TestGradeDetails(t *testing.T) {
 	}
 }
 
-// TestTableGrade grades tables that a list and its details fill.
-func TestTableGrade(t *testing.T) {
-	for name, c := range map[string]struct {
-		list, detail            fetch.Grade
-		tablesWithDetailColumns []string // nil keeps the value of the stream
-		table                   string
-		want                    fetch.Grade
-		note                    string
-	}{
-		"both were read":                            {fetch.Exact, fetch.Exact, nil, "orders", fetch.Exact, ""},
-		"the list was repaired":                     {fetch.Repaired, fetch.Exact, nil, "orders", fetch.Repaired, ""},
-		"the list is worse":                         {fetch.BestEffort, fetch.Bounded, nil, "orders", fetch.BestEffort, ""},
-		"details are carried":                       {fetch.Exact, fetch.Bounded, nil, "orders", fetch.Bounded, ""},
-		"items of carried details":                  {fetch.Exact, fetch.Bounded, nil, "order_line_item_includes", fetch.Bounded, ""},
-		"a table with all columns in the list":      {fetch.Exact, fetch.Bounded, []string{"orders"}, "order_line_items", fetch.Exact, ""},
-		"a table with columns only in the detail":   {fetch.Exact, fetch.Bounded, []string{"orders"}, "orders", fetch.Bounded, ""},
-		"all columns in the list, unproven details": {fetch.Exact, fetch.BestEffort, []string{"orders"}, "order_line_items", fetch.BestEffort, ""},
-		"details were skipped":                      {fetch.Exact, fetch.Skipped, nil, "orders", fetch.Exact, "order_details was not read: why order_details"},
-		"items of skipped details":                  {fetch.Exact, fetch.Skipped, nil, "order_line_items", fetch.BestEffort, "order_details was not read: why order_details"},
-		"neither was read":                          {fetch.Skipped, fetch.Skipped, nil, "orders", fetch.Skipped, ""},
-		"another table":                             {fetch.Exact, fetch.Exact, nil, "files", "", ""},
-	} {
-		list, detail := resultOf(t, "orders", c.list, load.Whole), resultOf(t, "order_details", c.detail, load.ByID)
-		if c.list == fetch.Skipped {
-			list.coverage = load.Carried
-		}
-		if c.tablesWithDetailColumns != nil {
-			detail.stream.TablesWithDetailColumns = c.tablesWithDetailColumns
-		}
-		grade, note := results{list, detail}.tableGrade(c.table)
-		if grade != c.want || note != c.note {
-			t.Errorf("%s: got %q, %q, want %q, %q", name, grade, note, c.want, c.note)
-		}
-	}
-}
-
 func TestOutcomeAndCoverageOfResults(t *testing.T) {
-	whole, failed := resultOf(t, "orders", fetch.Exact, load.Whole), resultOf(t, "files", fetch.CarriedForward, load.Carried)
+	whole, failed := resultOf(t, "orders", stream.Exact, load.Whole), resultOf(t, "files", stream.CarriedForward, load.Carried)
 	failed.failure = errors.New("503")
-	skipped := resultOf(t, "tags", fetch.Skipped, load.Carried)
+	skipped := resultOf(t, "tags", stream.Skipped, load.Carried)
 	for _, c := range []struct {
 		finished results
 		want     ledger.Outcome
@@ -254,8 +218,8 @@ func TestOutcomeAndCoverageOfResults(t *testing.T) {
 // TestRequireData checks that the token, webhook events and details without requests do not count
 // as data.
 func TestRequireData(t *testing.T) {
-	token := resultOf(t, "token", fetch.Exact, load.Whole)
-	details := resultOf(t, "order_details", fetch.Exact, load.ByID)
+	token := resultOf(t, "token", stream.Exact, load.Whole)
+	details := resultOf(t, "order_details", stream.Exact, load.ByID)
 	details.requested = 1
 	for name, c := range map[string]struct {
 		finished     results
@@ -265,11 +229,11 @@ func TestRequireData(t *testing.T) {
 		"no stream":                {nil, false, false},
 		"the token":                {results{token}, false, false},
 		"only the token is chosen": {results{token}, true, true},
-		"a list":                   {results{resultOf(t, "orders", fetch.BestEffort, load.Unproven)}, false, true},
-		"a carried list":           {results{resultOf(t, "orders", fetch.CarriedForward, load.Carried)}, false, false},
-		"events":                   {results{resultOf(t, "article_status_events", fetch.BestEffort, load.Unproven)}, false, false},
+		"a list":                   {results{resultOf(t, "orders", stream.BestEffort, load.Unproven)}, false, true},
+		"a carried list":           {results{resultOf(t, "orders", stream.CarriedForward, load.Carried)}, false, false},
+		"events":                   {results{resultOf(t, "article_status_events", stream.BestEffort, load.Unproven)}, false, false},
 		"details":                  {results{details}, false, true},
-		"details without requests": {results{resultOf(t, "order_details", fetch.Exact, load.ByID)}, false, false},
+		"details without requests": {results{resultOf(t, "order_details", stream.Exact, load.ByID)}, false, false},
 	} {
 		err := c.finished.requireData(c.isOnlyStream)
 		noData := errors.Is(err, ErrNoData)

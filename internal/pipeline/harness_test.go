@@ -230,14 +230,14 @@ func (h *harness) requireIDs(table, path string) {
 
 // requireStream compares the grade and the incompleteness of a stream, and checks that the reason contains
 // a text. If the run was published, it compares meta.streams with the ledger.
-func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, partOfReason string, isIncomplete bool) ledger.Stream {
+func (h *harness) requireStream(r ledger.Run, name string, grade stream.Grade, partOfReason string, isIncomplete bool) ledger.Stream {
 	h.t.Helper()
 	s := streamOf(h.t, r, name)
-	if s.Grade != string(grade) || !strings.Contains(s.Reason, partOfReason) || s.Incomplete != isIncomplete {
+	if s.Grade != grade || !strings.Contains(s.Reason, partOfReason) || s.Incomplete != isIncomplete {
 		h.t.Errorf("%s is %s, incomplete %t: %s\nwant %s, incomplete %t: ...%s...", name, s.Grade, s.Incomplete, s.Reason, grade, isIncomplete, partOfReason)
 	}
 	if r.IsPublished() {
-		h.requireLines("SELECT grade, coalesce(reason, '') FROM meta.streams WHERE run_id = '"+r.ID+"' AND stream = '"+name+"'", s.Grade+" "+s.Reason)
+		h.requireLines("SELECT grade, coalesce(reason, '') FROM meta.streams WHERE run_id = '"+r.ID+"' AND stream = '"+name+"'", string(s.Grade)+" "+s.Reason)
 	}
 	return s
 }

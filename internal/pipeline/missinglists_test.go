@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
@@ -30,7 +29,7 @@ func TestMissingListOfEachStream(t *testing.T) {
 	h.service.SetFaults(faults...)
 	first := h.requirePartial(h.night())
 	for _, list := range lists {
-		s := h.requireStream(first.Run, list.Name, fetch.BestEffort, "returned 404 although a list contains them; they have no rows from an earlier night", true)
+		s := h.requireStream(first.Run, list.Name, stream.BestEffort, "returned 404 although a list contains them; they have no rows from an earlier night", true)
 		if s.Failed != 1 || s.RowsOld != 0 {
 			t.Errorf("%s in the first night: %+v, want one failed id and no old rows", list.Name, s)
 		}
@@ -48,7 +47,7 @@ func TestMissingListOfEachStream(t *testing.T) {
 	h.service.SetFaults(faults...)
 	third := h.requireComplete(h.night())
 	for _, list := range lists {
-		s := h.requireStream(third.Run, list.Name, fetch.Bounded, "returned 404 although a list contains them; their rows are kept, and were last read at most 1 night ago", false)
+		s := h.requireStream(third.Run, list.Name, stream.Bounded, "returned 404 although a list contains them; their rows are kept, and were last read at most 1 night ago", false)
 		if fmt.Sprint(s.RowsOld) != oldRows[list.Name] || s.RowsOld == 0 || !s.AgeSince.Equal(second.Run.SnapshotAt) || s.Failed != 0 {
 			t.Errorf("%s in the third night: %+v, want %s old rows since %v", list.Name, s, oldRows[list.Name], second.Run.SnapshotAt)
 		}
@@ -111,9 +110,9 @@ func TestMissingCampaign(t *testing.T) {
 			ofArticles := []string{"campaign_articles", "articles", "article_comments", "products"}
 			h.requireStandings(first.Run, ledger.NotProven, append(ofArticles, "campaign_status_counts")...)
 			h.requireStandings(first.Run, ledger.Proven, "campaigns", "orders", "order_items", "order_details")
-			h.requireStream(first.Run, "campaign_details", fetch.Repaired, "1 of 8 ids returned 404 although a list contains them; they have no rows from an earlier night", false)
-			h.requireStream(first.Run, "campaign_articles", fetch.BestEffort, "1 of 8 ids returned 404 although a list contains them; they have no rows from an earlier night", true)
-			h.requireStream(first.Run, "articles", fetch.BestEffort, "the ids come from the stream campaign_articles, which is not proven", false)
+			h.requireStream(first.Run, "campaign_details", stream.Repaired, "1 of 8 ids returned 404 although a list contains them; they have no rows from an earlier night", false)
+			h.requireStream(first.Run, "campaign_articles", stream.BestEffort, "1 of 8 ids returned 404 although a list contains them; they have no rows from an earlier night", true)
+			h.requireStream(first.Run, "articles", stream.BestEffort, "the ids come from the stream campaign_articles, which is not proven", false)
 			for _, table := range first.Manifest.Tables {
 				if slices.Contains([]string{"article_statuses", "campaign_article_includes", "articles", "products"}, table.Name) && table.Grade != "best_effort" {
 					t.Errorf("the table %s is %s, want best_effort", table.Name, table.Grade)
@@ -129,16 +128,16 @@ func TestMissingCampaign(t *testing.T) {
 			rows := h.singleLine("SELECT count(*) FROM campaign_articles WHERE campaign_id = '" + id + "'")
 			h.service.SetFaults(missing(id))
 			third := h.requireComplete(h.night())
-			s := h.requireStream(third.Run, "campaign_articles", fetch.Bounded, "their rows are kept, and were last read at most 1 night ago", false)
+			s := h.requireStream(third.Run, "campaign_articles", stream.Bounded, "their rows are kept, and were last read at most 1 night ago", false)
 			if fmt.Sprint(s.RowsOld) != rows || rows == "0" || !s.AgeSince.Equal(second.Run.SnapshotAt) {
 				t.Errorf("campaign_articles: %+v, want %s old rows since %v", s, rows, second.Run.SnapshotAt)
 			}
 			for _, name := range append(ofArticles, "campaign_status_counts") {
-				h.requireStream(third.Run, name, fetch.Bounded, "", false)
+				h.requireStream(third.Run, name, stream.Bounded, "", false)
 			}
 			h.cfg.Recheck = 1
 			fourth := h.requireComplete(h.night())
-			h.requireStream(fourth.Run, "campaign_articles", fetch.BestEffort, "their rows are kept, and were last read up to 2 nights ago, but streams.recheck is 1", false)
+			h.requireStream(fourth.Run, "campaign_articles", stream.BestEffort, "their rows are kept, and were last read up to 2 nights ago, but streams.recheck is 1", false)
 			h.requireStandings(fourth.Run, ledger.NotProven, ofArticles...)
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/stream"
 )
 
 // lockedBuffer is a buffer for logs of several goroutines.
@@ -107,7 +108,7 @@ func (h *harness) requireCounts(res pipeline.Result) {
 		if s.RowsOld != 0 || s.Incomplete || s.Events != strings.HasSuffix(s.Stream, "_events") {
 			h.t.Errorf("run %s: %+v, want a complete stream without old rows", r.ID, s)
 		}
-		if want := map[bool]string{true: "skipped", false: "exact"}[s.Events]; s.Grade != want {
+		if want := map[bool]stream.Grade{true: stream.Skipped, false: stream.Exact}[s.Events]; s.Grade != want {
 			h.t.Errorf("%s is %s: %s, want %s", s.Stream, s.Grade, s.Reason, want)
 		}
 	}

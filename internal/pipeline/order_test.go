@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"testing"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/stream"
 )
 
 // TestListOrderIsRemembered reads a list of five pages in no order. If the service sends the list newest first on
@@ -43,7 +43,7 @@ func TestListOrderIsRemembered(t *testing.T) {
 				h.onRequest.Store(&hook)
 				h.cfg.Fetch.Concurrency = 1
 				res := h.requireComplete(h.unchangedNight())
-				s := h.requireStream(res.Run, "product_listings", fetch.Exact, "", false)
+				s := h.requireStream(res.Run, "product_listings", stream.Exact, "", false)
 				if s.Requests != int64(tc.requests[night]) || s.Unsorted == world.Sorts || (sorted > 0) != (world.Sorts || night != 1) {
 					t.Errorf("night %d: %d requests, %d of them newest first, unsorted %t; want %d requests", night+1, s.Requests, sorted, s.Unsorted, tc.requests[night])
 				}

@@ -14,6 +14,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/stream"
 )
 
 // outage refuses requests of a night. refuse returns false for a request that the service answers, and otherwise a
@@ -162,7 +163,7 @@ func TestOneRefusedID(t *testing.T) {
 	for range 2 {
 		h.service.SetFaults(sim.Fault{Path: "/outlets/" + refused, Kind: sim.FaultStatus, Status: http.StatusForbidden})
 		res := h.requirePartial(h.night())
-		s := h.requireStream(res.Run, "outlets", fetch.BestEffort, "1 of "+outlets+" ids failed; 403 for "+refused, true)
+		s := h.requireStream(res.Run, "outlets", stream.BestEffort, "1 of "+outlets+" ids failed; 403 for "+refused, true)
 		if s.Failed != 1 || s.Requests != streamOf(t, first.Run, "outlets").Requests {
 			t.Errorf("outlets: %+v, want one failed id, requested once", s)
 		}
@@ -177,8 +178,8 @@ func TestEmptyListsWithoutContent(t *testing.T) {
 	h := newHarness(t, smallWorld(), "campaigns", "campaign_articles", "files")
 	h.service.SetFaults(statusFault("/campaigns/{id}/articles", http.StatusNoContent), statusFault("/files", http.StatusNoContent))
 	res := h.requireComplete(h.night())
-	h.requireStream(res.Run, "campaign_articles", fetch.Exact, "", false)
-	h.requireStream(res.Run, "files", fetch.Exact, "", false)
+	h.requireStream(res.Run, "campaign_articles", stream.Exact, "", false)
+	h.requireStream(res.Run, "files", stream.Exact, "", false)
 	h.requireLines("SELECT count(*) FROM campaign_articles", "0")
 }
 
@@ -196,12 +197,12 @@ func TestEmptyBodies(t *testing.T) {
 
 	h.service.SetFaults(articles, files)
 	res := h.requirePartial(h.night())
-	h.requireStream(res.Run, "files", fetch.Skipped, "the body is empty", true)
-	h.requireStream(res.Run, "campaign_articles", fetch.BestEffort, "8 ids have no body", false)
+	h.requireStream(res.Run, "files", stream.Skipped, "the body is empty", true)
+	h.requireStream(res.Run, "campaign_articles", stream.BestEffort, "8 ids have no body", false)
 
 	h.service.SetFaults(articlesOfOne)
 	res = h.requireComplete(h.unchangedNight())
-	h.requireStream(res.Run, "campaign_articles", fetch.Exact, "", false)
+	h.requireStream(res.Run, "campaign_articles", stream.Exact, "", false)
 	h.requireLines(ofCampaign, "0")
 
 	h.service.SetFaults()
@@ -212,8 +213,8 @@ func TestEmptyBodies(t *testing.T) {
 	}
 	h.service.SetFaults(articlesOfOne, files)
 	res = h.requirePartial(h.unchangedNight())
-	h.requireStream(res.Run, "files", fetch.CarriedForward, "the body is empty", true)
+	h.requireStream(res.Run, "files", stream.CarriedForward, "the body is empty", true)
 	h.requireIDs("files", "/files")
-	h.requireStream(res.Run, "campaign_articles", fetch.BestEffort, "1 of 8 ids failed; rows of earlier nights are kept", true)
+	h.requireStream(res.Run, "campaign_articles", stream.BestEffort, "1 of 8 ids failed; rows of earlier nights are kept", true)
 	h.requireLines(ofCampaign, stored)
 }

@@ -168,6 +168,6 @@ func (t *ProgressTracker) countResponse(r fetch.Response, page stream.PageFacts)
 
 func (t *ProgressTracker) setRead(r streamResult) {
 	t.update(r.stream.Name, func(p *ledger.StreamProgress) {
-		p.State, p.Rows, p.Left, p.Grade, p.Reason = ledger.Read, r.rows, 0, string(r.evidence.Grade), r.evidence.Reason
+		p.State, p.Rows, p.Left, p.Grade, p.Reason = ledger.Read, r.rows, 0, r.evidence.Grade, r.evidence.Reason
 	})
 }

@@ -95,7 +95,7 @@ func TestCountResponse(t *testing.T) {
 // and after the merge.
 func TestLedgerStream(t *testing.T) {
 	startedAt := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
-	r := resultOf(t, "orders", fetch.Exact, load.Whole)
+	r := resultOf(t, "orders", stream.Exact, load.Whole)
 	r.rows, r.stored, r.evidence.TotalFirst = 5, load.RowAges{Rows: 7, Old: 2, Since: startedAt}, 9
 	telemetry := fetch.Telemetry{Requests: 21, First: startedAt, Last: startedAt.Add(4 * time.Second), P50: time.Second, P95: 2 * time.Second, Max: 3 * time.Second,
 		RateWait: 4 * time.Second, RetryWait: 5 * time.Second, Bytes: 6, Retries: 7, RateLimited: 8, Hits: 9}

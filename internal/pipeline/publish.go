@@ -129,8 +129,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	for i := range files {
-		grade, note := finished.tableGrade(files[i].Name)
-		files[i].Grade, files[i].Note = string(grade), note
+		files[i].Grade, files[i].Note = finished.gradeTable(files[i].Name)
 	}
 	if err := n.draft.WriteLedgerCopy(r.completeLedgerLine(ctx, nil)); err != nil {
 		return Result{}, err
@@ -180,7 +179,7 @@ func (r *runner) writeEvidence(ctx context.Context, coverage map[string]load.Cov
 func (r streamResult) ledgerStream(t fetch.Telemetry, allowed float64) ledger.Stream {
 	e := r.evidence
 	s := ledger.Stream{
-		Stream: r.stream.Name, Grade: string(e.Grade), Reason: e.Reason, Pages: int64(e.Pages), Requests: t.Requests,
+		Stream: r.stream.Name, Grade: e.Grade, Reason: e.Reason, Pages: int64(e.Pages), Requests: t.Requests,
 		Passes: int64(e.Passes), TotalFirst: e.TotalFirst, TotalLast: e.TotalLast, Distinct: int64(e.Distinct),
 		Repeated: int64(e.Repeated), Rows: r.stored.Rows, RowsOld: r.stored.Old, Rejects: r.rejects, Fetched: r.found, Carried: r.carried,
 		Rechecked: r.rechecked, Failed: r.missed, Unread: r.unread, AgeSince: r.stored.Since, Incomplete: r.failure != nil, Events: r.stream.IsEvents(), Unsorted: e.Unsortable,

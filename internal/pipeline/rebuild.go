@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"placementsync/internal/dictionary"
-	"placementsync/internal/fetch"
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
@@ -483,10 +482,10 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 	for _, file := range written {
 		file.Grade = b.newest.Table(file.Name).Grade
 		if at, isOlder := b.older[file.Name]; isOlder {
-			file.Grade, file.Note = string(fetch.CarriedForward), olderNote(at)
+			file.Grade, file.Note = stream.CarriedForward, olderNote(at)
 		}
 		if slices.Contains(b.lostTables, file.Name) {
-			file.Grade, file.Note = string(fetch.CarriedForward), lostNote
+			file.Grade, file.Note = stream.CarriedForward, lostNote
 		}
 		files[file.Name] = file
 	}

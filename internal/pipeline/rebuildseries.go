@@ -11,9 +11,7 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/dictionary"
-	"placementsync/internal/fetch"
 	"placementsync/internal/integrity"
-	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -156,23 +154,14 @@ func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) er
 	if err != nil {
 		return err
 	}
-	var streams results // tableGrade needs only the grades, and which streams were read
-	for _, s := range m.cfg.Streams {
-		recorded := grades[s.Name]
-		r := streamResult{stream: s, evidence: fetch.Evidence{Grade: fetch.Grade(recorded.Grade), Reason: recorded.Reason}}
-		if ledger.WasRead(recorded.Grade) {
-			r.coverage = load.Unproven
-		}
-		streams = append(streams, r)
-	}
 	for _, t := range m.wh.Schema.Tables {
 		rowCount, isKnown := rows[t.Name]
 		if !isKnown {
 			rowCount = -1
 		}
 		file := warehouse.SeriesFile{DayManifest: manifest, Table: warehouse.ManifestTable{Name: t.Name, Rows: rowCount, FileSum: checksum.FileSum{File: t.Name + ".parquet"}}}
-		grade, note := streams.tableGrade(t.Name)
-		file.Table.Grade, file.Table.Note = string(grade), note
+		grade, _ := stream.GradeTable(m.cfg.Streams, t.Name, grades)
+		file.Table.Grade, file.Table.Note = grade.Grade, grade.Note
 		if file.Table.FileSum, err = m.writeFile(ctx, file); err != nil {
 			return err
 		}

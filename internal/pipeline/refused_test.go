@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/stream"
 )
 
 // TestRefusedArticles reads a service that refuses GET /articles/{id} to a token with all scopes. The comments are
@@ -19,12 +19,12 @@ func TestRefusedArticles(t *testing.T) {
 	for _, details := range []pipeline.Details{pipeline.AllDetails, pipeline.ChangedDetails} {
 		h.cfg.Details = details
 		res := h.requireComplete(h.night())
-		articles := h.requireStream(res.Run, "articles", fetch.Skipped, `answered 403 Forbidden: the service says "token is not of type full_access"`, false)
+		articles := h.requireStream(res.Run, "articles", stream.Skipped, `answered 403 Forbidden: the service says "token is not of type full_access"`, false)
 		if strings.Contains(articles.Reason, "scope") {
 			t.Errorf("articles was skipped because of %q, want a reason without a scope, because the token has all", articles.Reason)
 		}
 		for _, s := range res.Run.Streams {
-			if grade := fetch.Grade(s.Grade); s.Stream != "articles" && fetch.WorseGrade(grade, fetch.Bounded) != fetch.Bounded && grade != fetch.Skipped {
+			if grade := stream.Grade(s.Grade); s.Stream != "articles" && stream.WorseGrade(grade, stream.Bounded) != stream.Bounded && grade != stream.Skipped {
 				t.Errorf("%s is %s, want it proven: %s", s.Stream, s.Grade, s.Reason)
 			}
 		}

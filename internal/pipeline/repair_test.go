@@ -17,6 +17,7 @@ import (
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
@@ -358,7 +359,7 @@ func TestRestoredDayHasTheGradesOfItsNight(t *testing.T) {
 	const day, run = "2026-11-02", "20261102T020000Z"
 	manifest := "parquet/.manifests/snapshot_date=" + day + ".json"
 	before := mustValue(h.warehouse().Series.ReadDayManifest(day, run))
-	grades := map[string]string{}
+	grades := map[string]stream.Grade{}
 	for _, table := range before.Tables {
 		grades[table.Name] = table.Grade
 	}

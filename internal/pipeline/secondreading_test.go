@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/stream"
 )
 
 // deletedCampaignFaults returns faults with which the service answers like after the deletion of a campaign with its
@@ -87,8 +87,8 @@ func TestSecondReadingBeginsWithTheLists(t *testing.T) {
 				if routes := h.service.RequestsByRoute(); routes["/campaigns"] < 2 || routes["/tags"] != 1 {
 					t.Errorf("the campaigns were read %d times and the tags %d times, want a second reading only of the campaigns", routes["/campaigns"], routes["/tags"])
 				}
-				h.requireStream(res.Run, "campaign_articles", fetch.Exact, "", false)
-				h.requireStream(res.Run, "articles", fetch.Exact, "", false)
+				h.requireStream(res.Run, "campaign_articles", stream.Exact, "", false)
+				h.requireStream(res.Run, "articles", stream.Exact, "", false)
 				h.requireLines("SELECT count(*) FROM campaigns WHERE id = '"+id+"'", "0")
 				h.requireLines("SELECT count(*) FROM articles WHERE campaign_id = '"+id+"'", "0")
 			})
@@ -116,6 +116,6 @@ func TestSecondReadingReadsTheListsOfALoss(t *testing.T) {
 	h.onRequest.Store(&hook)
 	h.service.SetFaults(faults...)
 	res := h.requireComplete(h.unchangedNight())
-	h.requireStream(res.Run, "campaign_articles", fetch.Exact, "", false)
+	h.requireStream(res.Run, "campaign_articles", stream.Exact, "", false)
 	h.requireLines("SELECT count(*) FROM campaign_articles", articles)
 }

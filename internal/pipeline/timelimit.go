@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/plural"
 	"placementsync/internal/stream"
@@ -53,7 +52,7 @@ func (r *reader) canRead(s stream.Stream, param string) bool {
 func unreadListsFirst(streams []stream.Stream, lastNight ledger.Run) []stream.Stream {
 	rank := func(s stream.Stream) int {
 		wasUnread := slices.ContainsFunc(lastNight.Streams, func(l ledger.Stream) bool {
-			return l.Stream == s.Name && l.Incomplete && !ledger.WasRead(l.Grade)
+			return l.Stream == s.Name && l.Incomplete && l.Grade.IsUnread()
 		})
 		switch {
 		case s.IsEvents() || s.IsDetail():
@@ -84,6 +83,6 @@ func (r *reader) gradeUnread(ctx context.Context, result *streamResult) error {
 	} else {
 		result.failure = unreadErr
 	}
-	result.evidence.Grade, result.evidence.Reason = fetch.BestEffort, reason
+	result.evidence.Grade, result.evidence.Reason = stream.BestEffort, reason
 	return nil
 }

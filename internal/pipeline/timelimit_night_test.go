@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/stream"
 )
 
 // publishedHarness returns a harness after one published night without a time limit. requests is the
@@ -43,12 +43,12 @@ func TestUnreadRowsAreKept(t *testing.T) {
 		t.Errorf("%d requests were sent in 1.5 s, want 2: the token and the first list", requests)
 	}
 	orderCount := int64(len(h.service.Records("/orders")))
-	h.requireStream(res.Run, "product_listings", fetch.Exact, "", false)
-	s := h.requireStream(res.Run, "orders", fetch.CarriedForward, "the list was not read within run.max_duration (1.5s)", true)
+	h.requireStream(res.Run, "product_listings", stream.Exact, "", false)
+	s := h.requireStream(res.Run, "orders", stream.CarriedForward, "the list was not read within run.max_duration (1.5s)", true)
 	if s.Requests != 0 || s.Rows != orderCount {
 		t.Errorf("orders: %+v, want %d carried rows", s, orderCount)
 	}
-	s = h.requireStream(res.Run, "order_details", fetch.BestEffort, "ids were not read within run.max_duration (1.5s)", true)
+	s = h.requireStream(res.Run, "order_details", stream.BestEffort, "ids were not read within run.max_duration (1.5s)", true)
 	if s.Unread != orderCount || s.Fetched+s.Carried != 0 {
 		t.Errorf("order_details: %+v, want %d unread ids, and no fetched or carried ids", s, orderCount)
 	}
@@ -76,7 +76,7 @@ func TestNightsReadTheRest(t *testing.T) {
 		if requests > int(limit/time.Second)+1 {
 			t.Errorf("night %d sent %d requests in %v, want at most one per second", night, requests, limit)
 		}
-		h.requireStream(res.Run, "orders", fetch.Exact, "", false)
+		h.requireStream(res.Run, "orders", stream.Exact, "", false)
 		h.requireIDs("orders", "/orders")
 		s := streamOf(t, res.Run, "order_details")
 		if s.Unread >= unread {

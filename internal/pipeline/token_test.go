@@ -3,7 +3,7 @@ package pipeline_test
 import (
 	"testing"
 
-	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
 )
 
 // TestTokenWithoutTeam reads a token without team_id, whose scopes are a text. The team of the configuration is used.
@@ -13,13 +13,13 @@ func TestTokenWithoutTeam(t *testing.T) {
 	h.service.SetFaults(rewriteFault("/auth/token", "\ufeff"+`{"source":"oauth","token_type":"custom","scopes":"{profiles.lists,files.lists}"}`))
 	res := h.requireComplete(h.night())
 	const reason = "the token has no team id: set api.team_id"
-	h.requireStream(res.Run, "token", fetch.Skipped, reason, false)
-	h.requireStream(res.Run, "profiles", fetch.Skipped, reason, false)
-	h.requireStream(res.Run, "files", fetch.Exact, "", false)
+	h.requireStream(res.Run, "token", stream.Skipped, reason, false)
+	h.requireStream(res.Run, "profiles", stream.Skipped, reason, false)
+	h.requireStream(res.Run, "files", stream.Exact, "", false)
 	h.requireLines("SELECT count(*) FROM meta.rejects", "0")
 	h.cfg.TeamID = h.service.TeamID()
 	res = h.requireComplete(h.night())
-	h.requireStream(res.Run, "token", fetch.Exact, "", false)
-	h.requireStream(res.Run, "profiles", fetch.Exact, "", false)
+	h.requireStream(res.Run, "token", stream.Exact, "", false)
+	h.requireStream(res.Run, "profiles", stream.Exact, "", false)
 	h.requireLines("SELECT team_id, source, scopes FROM token", h.service.TeamID()+` oauth ["profiles.lists","files.lists"]`)
 }

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -32,9 +31,9 @@ type Source struct {
 	Standing ledger.Standing `json:"standing"`
 	// Grade is the worst grade of the streams that fill the table. Stream is the stream with this
 	// grade. Grade is empty if the snapshot has no grades of these streams.
-	Grade  string `json:"grade"`
-	Stream string `json:"stream"`
-	Reason string `json:"reason,omitempty"` // explains the grade
+	Grade  stream.Grade `json:"grade"`
+	Stream string       `json:"stream"`
+	Reason string       `json:"reason,omitempty"` // explains the grade
 	// RowsSince is set if the snapshot contains rows that its run neither read nor proved to be
 	// unchanged. It is the time at which the oldest of these rows was last read.
 	RowsSince time.Time `json:"rows_since,omitzero"`
@@ -54,23 +53,32 @@ func (db *DB) Sources(ctx context.Context, q Query, values map[string]string) ([
 	if err != nil || len(tables) == 0 {
 		return nil, err
 	}
-	grades := map[string]Source{} // by stream
+	readings := map[string]Source{} // by stream
+	grades := map[string]stream.GradeReason{}
 	var s Source
 	var since, read, proven sql.NullTime
 	err = db.scanRows(ctx, gradesSQL, nil, []any{&s.Stream, &s.Grade, &s.Reason, &since, &read, &proven}, func() {
 		s.RowsSince, s.ReadAt, s.ProvenAt = since.Time.UTC(), read.Time.UTC(), proven.Time.UTC()
-		grades[s.Stream] = s
+		readings[s.Stream] = s
+		grades[s.Stream] = stream.GradeReason{Grade: s.Grade, Reason: s.Reason}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the grades of the snapshot: %w", err)
 	}
 	var sources []Source
 	for _, table := range tables {
-		if s, isFilled := gradeTable(table, grades); isFilled {
-			sources = append(sources, s)
+		grade, isFilled := stream.GradeTable(stream.All(), table, grades)
+		if !isFilled {
+			continue
 		}
+		s := readings[grade.Stream]
+		s.Table, s.Grade, s.Reason, s.Standing = table, grade.Grade, grade.Reason, ledger.StandingOf(grade.Grade)
+		if grade.Stream == "" {
+			s.Reason = "the snapshot has no grade for this table"
+		}
+		sources = append(sources, s)
 	}
-	slices.SortStableFunc(sources, func(a, b Source) int { return cmp.Compare(gradeOrder(a.Grade), gradeOrder(b.Grade)) })
+	slices.SortStableFunc(sources, func(a, b Source) int { return stream.CompareGrades(a.Grade, b.Grade) })
 	return sources, nil
 }
 
@@ -190,38 +198,3 @@ const gradesSQL = `WITH published AS (SELECT run_id, snapshot_at FROM ` + catalo
 	SELECT s.stream, coalesce(s.grade, ''), coalesce(s.reason, ''), s.age_since, r.read_at, r.proven_at
 	FROM ` + catalogDB + `.meta.streams AS s JOIN readings AS r USING (stream)
 	WHERE s.run_id = (SELECT run_id FROM published ORDER BY snapshot_at DESC, run_id DESC LIMIT 1)`
-
-// gradeTable returns the worst grade of the streams that fill a table. isFilled is false if no stream
-// fills the table. If the token has the scope for a list but not for its details, the main table of
-// the list has the grade of the list. The tables of nested records are then best_effort, because the
-// list may leave out some nested records. The manifest of a night grades tables by the same rules.
-func gradeTable(table string, grades map[string]Source) (worst Source, isFilled bool) {
-	hasGrade := false
-	for _, st := range stream.All() {
-		if !slices.ContainsFunc(st.Tables, func(t stream.Table) bool { return t.Name == table }) {
-			continue
-		}
-		isFilled = true
-		s, known := grades[st.Name]
-		if st.Completes != "" && s.Grade == "bounded" && !slices.Contains(st.TablesWithDetailColumns, table) {
-			continue // the list also contains these rows, and has its own grade
-		}
-		if st.Completes != "" && s.Grade == "skipped" && ledger.WasRead(grades[st.Completes].Grade) {
-			if table == st.Root().Name {
-				continue
-			}
-			s.Grade, s.Reason = "best_effort", fmt.Sprintf("%s was not read: %s", st.Name, s.Reason)
-		}
-		if known && (!hasGrade || gradeOrder(s.Grade) < gradeOrder(worst.Grade)) {
-			worst, hasGrade = s, true
-		}
-	}
-	if isFilled && !hasGrade {
-		worst.Reason = "the snapshot has no grade for this table"
-	}
-	worst.Table, worst.Standing = table, ledger.StandingOf(worst.Grade)
-	return worst, isFilled
-}
-
-// gradeOrder is lower for a worse grade.
-func gradeOrder(grade string) int { return slices.Index(ledger.Grades(), grade) }

@@ -8,6 +8,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/plural"
+	"placementsync/internal/stream"
 )
 
 const maxShownRows = 3 // rows of a failed check, or overdue articles; the command of the notice prints all
@@ -73,7 +74,7 @@ func (b *builder) findUnprovenStreams() (notices []Notice, goodNews string, err 
 	neverRead := Notice{Title: "These streams were never read. Their numbers are missing:", Command: b.commandOf(q)}
 	unproven := Notice{Title: "Rows of these streams may be old or missing:", Command: b.commandOf(q)}
 	for _, row := range result.Rows {
-		s := ledger.Stream{Stream: row.Get("stream").Text, Grade: row.Get("grade").Text, Reason: clipText(row.Get("reason").Text)}
+		s := ledger.Stream{Stream: row.Get("stream").Text, Grade: stream.Grade(row.Get("grade").Text), Reason: clipText(row.Get("reason").Text)}
 		s.AgeSince, _ = time.Parse(time.RFC3339Nano, row.Get("oldest_at").Text) // streams without rows have no age
 		failedIDs, _ := row.Get("failed").Number()
 		standing := ledger.StandingOf(s.Grade)

@@ -7,6 +7,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/page"
 	"placementsync/internal/query"
+	"placementsync/internal/stream"
 )
 
 type valueFormat int
@@ -47,7 +48,7 @@ func (f field) tableCell(row query.Record) page.Cell {
 	case f.as == asTag:
 		cell.Tag, cell.Text = page.Tone(v.Text), strings.ReplaceAll(cell.Text, "_", " ")
 	case f.as == asGrade:
-		cell.Tag, cell.Text, cell.Sub = page.Tone(v.Text), string(ledger.StandingOf(v.Text)), clipText(v.Text)
+		cell.Tag, cell.Text, cell.Sub = page.Tone(v.Text), string(ledger.StandingOf(stream.Grade(v.Text))), clipText(v.Text)
 	}
 	if f.sub != "" {
 		cell.Sub = clipText(row.Get(f.sub).Text)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"placementsync/internal/checksum"
+	"placementsync/internal/stream"
 )
 
 // Format is the number of the format of a warehouse. Raise it if an older program would misread or
@@ -82,9 +83,9 @@ type Manifest struct {
 // ManifestTable describes one table of the snapshot. Grade is the worst grade of the streams that fill
 // the table. KeyMin and KeyMax are the smallest and the largest value of the first key column.
 type ManifestTable struct {
-	Name  string `json:"table"`
-	Rows  int64  `json:"rows"`
-	Grade string `json:"grade"`
+	Name  string       `json:"table"`
+	Rows  int64        `json:"rows"`
+	Grade stream.Grade `json:"grade"`
 	// Note describes missing rows that the grade does not show.
 	Note   string `json:"note,omitempty"`
 	KeyMin string `json:"key_min"`

@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/stream"
 )
 
 func TestRejectedTokenPublishesNoNight(t *testing.T) {
@@ -68,14 +69,14 @@ func TestForbiddenStreamIsSkippedOrCarried(t *testing.T) {
 		h := newHarness(t, smallWorld(), fewStreams()...)
 		h.service.SetFaults(forbid("/products/listings"))
 		res := h.partialNight()
-		h.requireStream(res.Run, "product_listings", fetch.Skipped, "403")
+		h.requireStream(res.Run, "product_listings", stream.Skipped, "403")
 	})
 	t.Run("in the first night, a stream without a documented scope is skipped", func(t *testing.T) {
 		t.Parallel()
 		h := newHarness(t, smallWorld(), "campaigns", "campaign_articles", "articles")
 		h.service.SetFaults(forbid("/articles/{id}"))
 		res := h.goodNight()
-		h.requireStream(res.Run, "articles", fetch.Skipped, "403")
+		h.requireStream(res.Run, "articles", stream.Skipped, "403")
 	})
 	t.Run("in a later night, a stream without a documented scope keeps its rows and makes the night partial", func(t *testing.T) {
 		t.Parallel()
@@ -84,7 +85,7 @@ func TestForbiddenStreamIsSkippedOrCarried(t *testing.T) {
 		before := h.rowCounts()
 		h.service.SetFaults(forbid("/articles/{id}"))
 		res := h.partialNight()
-		h.requireStream(res.Run, "articles", fetch.CarriedForward, "403")
+		h.requireStream(res.Run, "articles", stream.CarriedForward, "403")
 		if after := h.rowCounts(); after["articles"] != before["articles"] || before["articles"] == "0" {
 			t.Errorf("articles has %s rows, want %s as in the night before, and at least 1", after["articles"], before["articles"])
 		}
@@ -118,7 +119,7 @@ func TestUnchosenStreamsKeepTheirRows(t *testing.T) {
 	before := h.rowCounts()
 	h.cfg.Chosen = []string{"product_listings"}
 	res := h.goodNight()
-	h.requireStream(res.Run, "orders", fetch.CarriedForward, "excluded by streams.include")
+	h.requireStream(res.Run, "orders", stream.CarriedForward, "excluded by streams.include")
 	if after := h.rowCounts(); after["orders"] != before["orders"] || before["orders"] == "0" {
 		t.Errorf("orders has %s rows, want %s as in the night before, and at least 1", after["orders"], before["orders"])
 	}

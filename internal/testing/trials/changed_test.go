@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
@@ -278,7 +277,7 @@ func TestDetailsOfAnUnreadListAreRead(t *testing.T) {
 	h.goodNight()
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
 	res := h.partialNight()
-	if s := streamOf(t, res.Run, "products"); s.Carried != 0 || s.Fetched == 0 || s.Grade != string(fetch.BestEffort) {
+	if s := streamOf(t, res.Run, "products"); s.Carried != 0 || s.Fetched == 0 || s.Grade != stream.BestEffort {
 		t.Errorf("products: got %+v, want all fetched, none carried, and best_effort", s)
 	}
 }

@@ -156,7 +156,7 @@ func (w walker) decodePage(s stream.Stream, r fetch.Response, rowIDs map[string]
 // checkGrade reads a changing list and checks its grade. With the grade exact, the ids must be a
 // state of the list. With any grade above best_effort, they must include all records that existed
 // during the whole walk.
-func (w walker) checkGrade(service *sim.Service, s stream.Stream, pageSize int) fetch.Grade {
+func (w walker) checkGrade(service *sim.Service, s stream.Stream, pageSize int) stream.Grade {
 	w.t.Helper()
 	recorder := newListRecorder(service, s.Path)
 	evidence, rowIDs := w.walk(s, fetch.Config{Transport: recorder, PageSize: pageSize})
@@ -164,11 +164,11 @@ func (w walker) checkGrade(service *sim.Service, s stream.Stream, pageSize int) 
 	for id := range rowIDs {
 		readState += idHash(id)
 	}
-	if evidence.Grade == fetch.Exact && !recorder.states[readState] {
+	if evidence.Grade == stream.Exact && !recorder.states[readState] {
 		w.t.Errorf("%s is graded exact, but the list never had exactly these ids: %+v", s.Name, evidence)
 	}
 	for id := range survivors(recorder.initialIDs, service, s.Path) {
-		if !rowIDs[id] && evidence.Grade != fetch.BestEffort {
+		if !rowIDs[id] && evidence.Grade != stream.BestEffort {
 			w.t.Errorf("%s lacks the record %s, which existed during the whole walk, want the grade best_effort: %+v", s.Name, id, evidence)
 		}
 	}
@@ -194,15 +194,15 @@ func readChangingLists(t *testing.T, seeds uint64) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWalker(t)
-			walks, totalGrades := 0, map[fetch.Grade]int{}
+			walks, totalGrades := 0, map[stream.Grade]int{}
 			defer recordTrial(t, time.Now(), func() torture.Trial {
 				return torture.Trial{Name: "changing lists, " + name, Runs: walks,
 					Procedure: "one insert and one delete per 1 to 50 requests, while client and decoder read the list",
 					Outcome: fmt.Sprintf("exact %.1f %%, repaired %.1f %%, best_effort %.1f %%; none graded too high",
-						percent(totalGrades[fetch.Exact], walks), percent(totalGrades[fetch.Repaired], walks), percent(totalGrades[fetch.BestEffort], walks))}
+						percent(totalGrades[stream.Exact], walks), percent(totalGrades[stream.Repaired], walks), percent(totalGrades[stream.BestEffort], walks))}
 			})
 			for _, interval := range intervals() {
-				grades, intervalWalks := map[fetch.Grade]int{}, 0
+				grades, intervalWalks := map[stream.Grade]int{}, 0
 				for seed := range seeds {
 					service := sim.New(changingWorld(seed, interval, unordered))
 					for _, s := range w.streams {
@@ -214,7 +214,7 @@ func readChangingLists(t *testing.T, seeds uint64) {
 					}
 				}
 				t.Logf("one insert and one delete per %2d requests: exact %5.1f %%, repaired %5.1f %%, best_effort %5.1f %% of %d walks",
-					interval, percent(grades[fetch.Exact], intervalWalks), percent(grades[fetch.Repaired], intervalWalks), percent(grades[fetch.BestEffort], intervalWalks), intervalWalks)
+					interval, percent(grades[stream.Exact], intervalWalks), percent(grades[stream.Repaired], intervalWalks), percent(grades[stream.BestEffort], intervalWalks), intervalWalks)
 			}
 		})
 	}
@@ -238,7 +238,7 @@ func TestNightsWithChangingLists(t *testing.T) {
 				}
 				res := h.sameDayNight()
 				for _, s := range h.cfg.Streams {
-					h.requireSurvivors(fetch.Grade(streamOf(t, res.Run, s.Name).Grade), s, initialIDs[s.Path])
+					h.requireSurvivors(stream.Grade(streamOf(t, res.Run, s.Name).Grade), s, initialIDs[s.Path])
 				}
 			}
 		})
@@ -253,14 +253,14 @@ func survivors(initialIDs map[string]bool, service *sim.Service, path string) ma
 	return ids
 }
 
-func (h *harness) requireSurvivors(grade fetch.Grade, s stream.Stream, initialIDs map[string]bool) {
+func (h *harness) requireSurvivors(grade stream.Grade, s stream.Stream, initialIDs map[string]bool) {
 	h.t.Helper()
 	rowIDs := map[string]bool{}
 	for _, r := range query(h.t, h.catalog(), "SELECT id FROM "+s.Root().Name) {
 		rowIDs[r[0].String] = true
 	}
 	for id := range survivors(initialIDs, h.service, s.Path) {
-		if !rowIDs[id] && grade != fetch.BestEffort {
+		if !rowIDs[id] && grade != stream.BestEffort {
 			h.t.Errorf("%s is graded %s but lacks the record %s, which existed during the whole night", s.Name, grade, id)
 		}
 	}
@@ -289,7 +289,7 @@ func TestRequestsForAnUnchangedList(t *testing.T) {
 					case !unordered:
 						want = pages + 1
 					}
-					if got := len(service.Requests()); got != want || evidence.Grade != fetch.Exact {
+					if got := len(service.Requests()); got != want || evidence.Grade != stream.Exact {
 						t.Errorf("%s: %d requests for %d pages, want %d: %+v", s.Name, got, pages, want, evidence)
 					}
 				}

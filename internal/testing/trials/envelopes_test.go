@@ -3,7 +3,6 @@ package trials_test
 import (
 	"testing"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 )
@@ -38,7 +37,7 @@ func TestTrialEveryEnvelopeIsRead(t *testing.T) {
 			res := h.goodNight()
 			h.requireValues(ref)
 			for _, s := range h.cfg.Streams {
-				h.requireStream(res.Run, s.Name, fetch.Exact, "")
+				h.requireStream(res.Run, s.Name, stream.Exact, "")
 				if s.Envelope == stream.Sniffed && streamOf(t, res.Run, s.Name).Rows == 0 {
 					t.Errorf("%s has no rows, want some to test its envelope", s.Name)
 				}

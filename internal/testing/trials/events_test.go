@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
@@ -93,7 +92,7 @@ func TestTrialEventsAreInTheNextSnapshot(t *testing.T) {
 	t.Parallel()
 	m := newWebhookHarness(t, richWorld(), streamsWithEvents()...)
 	first := m.goodNight()
-	m.requireStream(first.Run, "article_status_events", fetch.Skipped, "no webhook delivery was received yet")
+	m.requireStream(first.Run, "article_status_events", stream.Skipped, "no webhook delivery was received yet")
 	article := m.articleWithComment()
 	m.deliver(m.service.StatusChange(article))
 	m.deliver(m.service.CommentChange(webhook.CommentUpdated, article, 0))
@@ -103,7 +102,7 @@ func TestTrialEventsAreInTheNextSnapshot(t *testing.T) {
 	m.deliver(rawDelivery("misfit", webhook.StatusChanged, `{"article_id":"gone","changed_at":"soon","more":1.50}`))
 
 	second := m.goodNight()
-	m.requireStream(second.Run, "article_status_events", fetch.BestEffort, "")
+	m.requireStream(second.Run, "article_status_events", stream.BestEffort, "")
 	m.requireLines("SELECT concat_ws(' ', event_id, topic, outcome, body) FROM meta.webhook_events WHERE event_id NOT LIKE 'evt%' ORDER BY 1",
 		`bad article.status_changed rejected {"status": {}}`, `misfit article.status_changed stored {"article_id":"gone","changed_at":"soon","more":1.50}`,
 		`odd order.paid unknown_topic {"order": 1}`, "worse comment.created rejected <xml/>")

@@ -4,8 +4,8 @@ import (
 	"path"
 	"testing"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/sim"
+	"placementsync/internal/stream"
 )
 
 // TestGradesFollowFromEvidence reads a list in several ways. It checks the grade of the list, the
@@ -17,24 +17,24 @@ func TestGradesFollowFromEvidence(t *testing.T) {
 		pageCap  int
 		pageSize int
 		records  int // -1 means none
-		grade    fetch.Grade
+		grade    stream.Grade
 		reason   string
 		// numbers is a pattern of path.Match for: pages, requests, passes, first total, last
 		// total, distinct ids, repeated ids.
 		numbers string
 	}{
-		"a total that is a multiple of the page size": {pageSize: 7, records: 21, grade: fetch.Exact, reason: unchangedReason, numbers: "3 4 1 21 21 21 0"},
-		"a service with smaller pages":                {pageSize: 7, pageCap: 5, records: 21, grade: fetch.Exact, reason: unchangedReason, numbers: "5 6 1 21 21 21 0"},
-		"a page that is not full":                     {pageSize: 8, records: 21, grade: fetch.Exact, reason: unchangedReason, numbers: "3 4 1 21 21 21 0"},
-		"one full page":                               {pageSize: 21, records: 21, grade: fetch.Exact, reason: "one response", numbers: "1 1 1 21 21 21 0"},
-		"an empty list":                               {pageSize: 7, records: -1, grade: fetch.Exact, reason: "one response", numbers: "1 1 1 0 0 0 0"},
-		"a next_page that never ends": {fault: sim.Fault{Kind: sim.FaultEndlessPages}, pageSize: 7, records: 21, grade: fetch.Exact,
+		"a total that is a multiple of the page size": {pageSize: 7, records: 21, grade: stream.Exact, reason: unchangedReason, numbers: "3 4 1 21 21 21 0"},
+		"a service with smaller pages":                {pageSize: 7, pageCap: 5, records: 21, grade: stream.Exact, reason: unchangedReason, numbers: "5 6 1 21 21 21 0"},
+		"a page that is not full":                     {pageSize: 8, records: 21, grade: stream.Exact, reason: unchangedReason, numbers: "3 4 1 21 21 21 0"},
+		"one full page":                               {pageSize: 21, records: 21, grade: stream.Exact, reason: "one response", numbers: "1 1 1 21 21 21 0"},
+		"an empty list":                               {pageSize: 7, records: -1, grade: stream.Exact, reason: "one response", numbers: "1 1 1 0 0 0 0"},
+		"a next_page that never ends": {fault: sim.Fault{Kind: sim.FaultEndlessPages}, pageSize: 7, records: 21, grade: stream.Exact,
 			reason: unchangedReason, numbers: "3 5 1 21 21 21 0"},
-		"the same page again and again": {fault: sim.Fault{Kind: sim.FaultSamePage}, pageSize: 7, records: 21, grade: fetch.BestEffort,
+		"the same page again and again": {fault: sim.Fault{Kind: sim.FaultSamePage}, pageSize: 7, records: 21, grade: stream.BestEffort,
 			reason: "total_records is 21, but the pages contain 7 records", numbers: "1 [3-6] 2 21 21 7 0"},
-		"a total that is too high": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: 5}, pageSize: 7, records: 21, grade: fetch.BestEffort,
+		"a total that is too high": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: 5}, pageSize: 7, records: 21, grade: stream.BestEffort,
 			reason: "total_records is 26, but the pages contain 21 records", numbers: "3 8 2 26 26 21 0"},
-		"a total that is too low": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: -5}, pageSize: 7, records: 21, grade: fetch.BestEffort,
+		"a total that is too low": {fault: sim.Fault{Kind: sim.FaultTotals, Delta: -5}, pageSize: 7, records: 21, grade: stream.BestEffort,
 			reason: "total_records is 16, but the pages contain 21 records", numbers: "3 8 2 16 16 21 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestIncompleteListDeletesNoRows(t *testing.T) {
 	h.goodNight()
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultSamePage})
 	res := h.sameDayNight()
-	h.requireStream(res.Run, "product_listings", fetch.BestEffort, "the pages contain 7 records")
+	h.requireStream(res.Run, "product_listings", stream.BestEffort, "the pages contain 7 records")
 	for _, c := range res.Changes {
 		if c.Gone != 0 || c.After != c.Before {
 			t.Errorf("got the changes %+v, want the same number of rows before and after", c)
@@ -90,12 +90,12 @@ func TestTrialListsWithoutPagesAreRequestedOnce(t *testing.T) {
 		{"article_comments", "/articles/{id}/comments", "articles"},
 		{"campaign_articles", "/campaigns/{id}/articles", "campaigns"},
 	} {
-		h.requireStream(res.Run, c.stream, fetch.Exact, "every id was read completely")
+		h.requireStream(res.Run, c.stream, stream.Exact, "every id was read completely")
 		if n, want := requests[c.route], h.count(c.parentTable, "TRUE"); n != want || want == 0 {
 			t.Errorf("%s was requested %d times, want once for each of %d %s", c.route, n, want, c.parentTable)
 		}
 	}
-	h.requireStream(res.Run, "cities", fetch.Exact, "the service does not page the list")
+	h.requireStream(res.Run, "cities", stream.Exact, "the service does not page the list")
 	if n := requests["/outlets/locations/cities"]; n != 1 {
 		t.Errorf("the cities were requested %d times, want once", n)
 	}

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
@@ -209,7 +208,7 @@ func (f *falsifierTrial) runFalsified(t *testing.T, s stream.Stream, kind falsif
 	reported := false
 	proven := map[string]bool{}
 	for _, result := range res.Run.Streams {
-		proven[result.Stream] = result.Grade == string(fetch.Exact) || result.Grade == string(fetch.Repaired)
+		proven[result.Stream] = result.Grade == stream.Exact || result.Grade == stream.Repaired
 		reported = reported || !proven[result.Stream]
 	}
 	switch {

@@ -19,6 +19,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
@@ -131,8 +132,8 @@ func TestTrialBrokenListIsCarriedForward(t *testing.T) {
 	lastRows := ref.currentRows()
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
 	res := h.partialNight()
-	h.requireStream(res.Run, "product_listings", fetch.CarriedForward, "/products/listings")
-	h.requireStream(res.Run, "orders", fetch.Exact, "")
+	h.requireStream(res.Run, "product_listings", stream.CarriedForward, "/products/listings")
+	h.requireStream(res.Run, "orders", stream.Exact, "")
 	for _, spec := range ref.uniqueTables() {
 		if strings.HasPrefix(spec.table, "product_listing") {
 			checkTable(t, spec, lastRows, h.catalog(), "main."+spec.table)
@@ -153,11 +154,11 @@ func TestTrialBrokenListIsCarriedForward(t *testing.T) {
 	h.requireValues(ref)
 }
 
-func wantGrade(carried bool) string {
+func wantGrade(carried bool) stream.Grade {
 	if carried {
-		return string(fetch.CarriedForward)
+		return stream.CarriedForward
 	}
-	return string(fetch.Exact)
+	return stream.Exact
 }
 
 func TestBrokenListOnTheFirstNightIsSkipped(t *testing.T) {
@@ -166,7 +167,7 @@ func TestBrokenListOnTheFirstNightIsSkipped(t *testing.T) {
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
 	res := h.partialNight()
-	h.requireStream(res.Run, "product_listings", fetch.Skipped, "Sign in")
+	h.requireStream(res.Run, "product_listings", stream.Skipped, "Sign in")
 	h.requireValues(ref, "orders", "order_line_items", "order_line_item_includes")
 	if n := h.count("product_listings", "TRUE"); n != 0 {
 		t.Errorf("product_listings has %d rows, want none", n)
@@ -188,7 +189,7 @@ func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
 			valuesBefore, websitesBefore := h.count("orders", valueCond), h.count("order_line_items", websiteCond)
 			h.service.SetFaults(sim.Fault{Route: c.route, Kind: sim.FaultHTML})
 			res := h.partialNight()
-			h.requireStream(res.Run, c.stream, fetch.CarriedForward, "Sign in")
+			h.requireStream(res.Run, c.stream, stream.CarriedForward, "Sign in")
 			if got := h.count("orders", valueCond); got < valuesBefore || valuesBefore == 0 {
 				t.Errorf("%d orders have a value of %s, want at least %d as before the fault, and at least 1", got, c.column, valuesBefore)
 			}
@@ -210,7 +211,7 @@ func TestFailedDetailKeepsItsLastRow(t *testing.T) {
 	h.service.SetFaults(sim.Fault{Path: "/orders/" + id})
 	res := h.partialNight()
 	s := streamOf(t, res.Run, "order_details")
-	if s.Failed != 1 || s.Grade != string(fetch.BestEffort) || !strings.Contains(s.Reason, "1 of ") {
+	if s.Failed != 1 || s.Grade != stream.BestEffort || !strings.Contains(s.Reason, "1 of ") {
 		t.Errorf("order_details: got %+v, want one failed, best_effort and a reason", s)
 	}
 	if h.count("orders", "id = ? AND email <> ''", id) != 1 {

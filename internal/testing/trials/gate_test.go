@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/stream"
 )
 
 // noRecords is a well-formed page of a list without records.
@@ -53,7 +53,7 @@ func TestGateReadsListsAgain(t *testing.T) {
 	h.service.ResetRequests()
 	h.service.SetFaults(emptyList("/products/listings", 1))
 	res := h.goodNight()
-	h.requireStream(res.Run, "product_listings", fetch.Exact, "")
+	h.requireStream(res.Run, "product_listings", stream.Exact, "")
 	h.requireValues(ref)
 	if n := h.count("meta.deletions", "table_name = 'product_listings'"); n != int(changeOf(res, "product_listings").Gone) {
 		t.Errorf("meta.deletions has %d listings, want only the listings that were removed on this day", n)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
@@ -65,7 +64,7 @@ func (h *harness) requireStreamCounts(res pipeline.Result, reads lastReads) {
 			condition = fmt.Sprintf("%s = '%s'", column, value)
 		}
 		want := map[string]string{"rows": fmt.Sprint(h.count("main."+root.Name, condition)), "rows_old": "0", "age_since": ""}
-		isCarried := streamOf(h.t, res.Run, s.Name).Grade == string(fetch.CarriedForward)
+		isCarried := streamOf(h.t, res.Run, s.Name).Grade == stream.CarriedForward
 		if s.IsDetail() {
 			oldRows := 0
 			for _, row := range query(h.t, h.catalog(), "SELECT "+s.Param+" FROM main."+root.Name) {
@@ -152,15 +151,15 @@ func TestTrialExactStreamsEqualTheService(t *testing.T) {
 		current, catalog := ref.currentRows(), h.catalog()
 		proven := map[string]bool{}
 		for _, s := range res.Run.Streams {
-			proven[s.Stream] = s.Grade == string(fetch.Exact) || s.Grade == string(fetch.Repaired)
+			proven[s.Stream] = s.Grade == stream.Exact || s.Grade == stream.Repaired
 		}
 		for _, spec := range ref.uniqueTables() {
 			if !slices.ContainsFunc(stream.FilledBy(h.cfg.Streams, spec.table), func(name string) bool { return !proven[name] }) {
 				checkTable(t, spec, current, catalog, "main."+spec.table)
 			}
 		}
-		h.requireStream(res.Run, "article_comments", fetch.Bounded, "")
-		h.requireStream(res.Run, "outlets", fetch.Bounded, "unchanged ids were last read at most")
+		h.requireStream(res.Run, "article_comments", stream.Bounded, "")
+		h.requireStream(res.Run, "outlets", stream.Bounded, "unchanged ids were last read at most")
 	}
 }
 
@@ -173,23 +172,23 @@ func TestTrialBoundedGradeNeedsRechecks(t *testing.T) {
 	h := newHarness(t, world, "campaigns", "campaign_details", "campaign_articles", "articles")
 	h.cfg.Fetch.PageSize = 100
 	h.useChangedDetails(45, 0)
-	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Exact, "")
-	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.BestEffort, "streams.recheck is 0")
+	h.requireStream(h.goodNight().Run, "campaign_articles", stream.Exact, "")
+	h.requireStream(h.goodNight().Run, "campaign_articles", stream.BestEffort, "streams.recheck is 0")
 	h.useChangedDetails(45, 2)
-	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Exact, "") // all details were overdue
-	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 night ago")
-	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "at most 1 night ago")
-	h.requireStream(h.goodNight().Run, "campaign_details", fetch.Bounded, "at most 1 night ago")
+	h.requireStream(h.goodNight().Run, "campaign_articles", stream.Exact, "") // all details were overdue
+	h.requireStream(h.goodNight().Run, "campaign_articles", stream.Bounded, "at most 1 night ago")
+	h.requireStream(h.goodNight().Run, "campaign_articles", stream.Bounded, "at most 1 night ago")
+	h.requireStream(h.goodNight().Run, "campaign_details", stream.Bounded, "at most 1 night ago")
 	// A failed detail is read again in the next night. Until then the grade is best_effort.
 	h.service.SetFaults(sim.Fault{Route: "/campaigns/{id}/articles", Kind: sim.FaultStatus, Status: 500, Times: 1})
 	h.cfg.Fetch.Retry.MaxRetries = 0
 	res := h.partialNight()
-	h.requireStream(res.Run, "campaign_articles", fetch.BestEffort, "ids failed")
+	h.requireStream(res.Run, "campaign_articles", stream.BestEffort, "ids failed")
 	if n := h.count("meta.details", "stream = 'campaign_articles' AND failed_at IS NOT NULL AND read_at < failed_at"); n != 1 {
 		t.Errorf("%d details are marked as failed, want 1", n)
 	}
 	h.service.SetFaults()
-	h.requireStream(h.goodNight().Run, "campaign_articles", fetch.Bounded, "")
+	h.requireStream(h.goodNight().Run, "campaign_articles", stream.Bounded, "")
 	if n := h.count("meta.details", "failed_at IS NOT NULL"); n != 0 {
 		t.Errorf("%d details are marked as failed after a good night, want none", n)
 	}
@@ -203,8 +202,8 @@ func TestGradeOfAListWithForbiddenDetails(t *testing.T) {
 	world.TokenType, world.Scopes = "custom", []string{"orders.lists"}
 	h := newHarness(t, world, fewStreams()...)
 	res := h.goodNight()
-	h.requireStream(res.Run, "orders", fetch.Exact, "")
-	h.requireStream(res.Run, "order_details", fetch.Skipped, "missing scope orders.read")
+	h.requireStream(res.Run, "orders", stream.Exact, "")
+	h.requireStream(res.Run, "order_details", stream.Skipped, "missing scope orders.read")
 	want := map[string]string{
 		"orders":                   "exact: order_details was not read: missing scope orders.read",
 		"order_line_items":         "best_effort: order_details was not read: missing scope orders.read",
@@ -213,7 +212,7 @@ func TestGradeOfAListWithForbiddenDetails(t *testing.T) {
 	}
 	for _, table := range res.Manifest.Tables {
 		wantNote, ok := want[table.Name]
-		if got := table.Grade + ": " + table.Note; ok && got != wantNote {
+		if got := string(table.Grade) + ": " + table.Note; ok && got != wantNote {
 			t.Errorf("grade and note of %s are %q, want %q", table.Name, got, wantNote)
 		}
 	}

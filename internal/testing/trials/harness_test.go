@@ -237,15 +237,15 @@ func streamOf(t *testing.T, r ledger.Run, name string) ledger.Stream {
 
 // requireStream checks that a stream has this grade, and a reason that contains reasonPart, in the
 // ledger line r and in meta.streams.
-func (h *harness) requireStream(r ledger.Run, name string, grade fetch.Grade, reasonPart string) {
+func (h *harness) requireStream(r ledger.Run, name string, grade stream.Grade, reasonPart string) {
 	h.t.Helper()
 	s := streamOf(h.t, r, name)
-	if s.Grade != string(grade) || !strings.Contains(s.Reason, reasonPart) {
+	if s.Grade != grade || !strings.Contains(s.Reason, reasonPart) {
 		h.t.Errorf("the grade of %s is %s (%s), want %s with %q in the reason", name, s.Grade, s.Reason, grade, reasonPart)
 	}
 	meta := h.queryOne("SELECT grade || ': ' || coalesce(reason, '') FROM meta.streams WHERE run_id = ? AND stream = ?", r.ID, name)
-	if meta != s.Grade+": "+s.Reason {
-		h.t.Errorf("meta.streams has %[2]q for %[1]s, want %[3]q as in the ledger", name, meta, s.Grade+": "+s.Reason)
+	if meta != string(s.Grade)+": "+s.Reason {
+		h.t.Errorf("meta.streams has %[2]q for %[1]s, want %[3]q as in the ledger", name, meta, string(s.Grade)+": "+s.Reason)
 	}
 }
 

@@ -227,9 +227,9 @@ func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (allPr
 	allProven = true
 	proven, anyUnread := map[string]bool{}, false
 	for _, s := range res.Run.Streams {
-		grade := fetch.Grade(s.Grade)
-		proven[s.Stream] = grade == fetch.Exact || grade == fetch.Repaired
-		anyUnread = anyUnread || grade == fetch.CarriedForward || grade == fetch.Skipped
+		grade := stream.Grade(s.Grade)
+		proven[s.Stream] = grade == stream.Exact || grade == stream.Repaired
+		anyUnread = anyUnread || grade == stream.CarriedForward || grade == stream.Skipped
 		allProven = allProven && proven[s.Stream]
 		if !proven[s.Stream] && s.Reason == "" {
 			t.Errorf("the grade of %s is %s without a reason, want a reason", s.Stream, s.Grade)

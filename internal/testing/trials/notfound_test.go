@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	"placementsync/internal/stream"
 )
 
 // notFound returns faults with which the service returns status 404 for some records of an endpoint.
@@ -65,7 +65,7 @@ func TestGateStopsANightWith404ForAllArticles(t *testing.T) {
 	// If the operator accepts the loss, the night is partial, and no table is graded exact.
 	h.cfg.AllowMassDelete = true
 	partial := h.partialNight()
-	h.requireStream(partial.Run, "articles", fetch.BestEffort, "returned 404")
+	h.requireStream(partial.Run, "articles", stream.BestEffort, "returned 404")
 	if s := streamOf(t, partial.Run, "articles"); s.Fetched != 0 || !s.Incomplete {
 		t.Errorf("the stream articles has %+v, want no fetched detail and Incomplete", s)
 	}
@@ -108,9 +108,9 @@ func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 				h.service.SetFaults(notFound("/articles/", missing...)...)
 				res, err := h.night()
 				must(t, err)
-				code, grade := 0, fetch.Repaired
+				code, grade := 0, stream.Repaired
 				if c.partial {
-					code, grade = 3, fetch.BestEffort
+					code, grade = 3, stream.BestEffort
 				}
 				if res.Run.ExitCode != code {
 					t.Errorf("the night ended with exit code %d, want %d", res.Run.ExitCode, code)
@@ -136,7 +136,7 @@ func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 				// The next night requests the missing articles again.
 				h.service.SetFaults()
 				res = h.goodNight()
-				h.requireStream(res.Run, "articles", fetch.Exact, "")
+				h.requireStream(res.Run, "articles", stream.Exact, "")
 				for _, id := range missing {
 					if h.count("articles", "id = ?", id) != 1 {
 						t.Errorf("the next night did not read article %s", id)
@@ -158,7 +158,7 @@ func TestOrderIsDeletedWhenNoListContainsIt(t *testing.T) {
 	faults := orderDeletionFaults(id)
 	h.service.SetFaults(faults[0]) // 404, but the list still contains the order
 	res := h.sameDayNight()
-	h.requireStream(res.Run, "order_details", fetch.Repaired, "1 of ")
+	h.requireStream(res.Run, "order_details", stream.Repaired, "1 of ")
 	if h.count("orders", "id = ?", id) != 1 || h.count("meta.deletions", "TRUE") != 0 {
 		t.Errorf("order %s was deleted although the list of orders contains it", id)
 	}

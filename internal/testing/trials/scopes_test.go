@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
@@ -89,7 +88,7 @@ func (h *harness) requireAllowedValues(res pipeline.Result, granted []string) {
 		if missing := missingScopes(s, granted); len(missing) > 0 {
 			wantReason = "missing scope " + strings.Join(missing, ", ")
 			// The reason may contain the scopes in another order.
-			h.requireStream(res.Run, s.Name, fetch.Skipped, "missing scope ")
+			h.requireStream(res.Run, s.Name, stream.Skipped, "missing scope ")
 			got := strings.Split(strings.TrimPrefix(streamOf(h.t, res.Run, s.Name).Reason, "missing scope "), ", ")
 			if slices.Sort(got); "missing scope "+strings.Join(got, ", ") != wantReason {
 				h.t.Errorf("the reason to skip %s contains the scopes %q, want %q", s.Name, got, wantReason)
@@ -124,7 +123,7 @@ func TestTokenOfAnUnknownTypeTriesAllStreams(t *testing.T) {
 	h := newHarness(t, world, "product_listings", "tags", "orders", "order_details", "products")
 	res, err := h.night()
 	must(t, err)
-	h.requireStream(res.Run, "tags", fetch.Skipped, "403")
+	h.requireStream(res.Run, "tags", stream.Skipped, "403")
 	h.requireOnlyStreams(readableStreams(h.cfg.Streams, world.Scopes))
 }
 
@@ -166,14 +165,14 @@ func TestTrialLostScopesKeepRows(t *testing.T) {
 			checkTable(t, spec, after, catalog, "main."+spec.table)
 		}
 	}
-	h.requireStream(res.Run, "orders", fetch.Exact, "")
+	h.requireStream(res.Run, "orders", stream.Exact, "")
 }
 
 // requireCarried checks that a stream was not read because of a missing scope, and that its rows
 // come from an earlier night.
 func (h *harness) requireCarried(earlier, run ledger.Run, name string) {
 	h.t.Helper()
-	h.requireStream(run, name, fetch.CarriedForward, "missing scope ")
+	h.requireStream(run, name, stream.CarriedForward, "missing scope ")
 	if !streamOf(h.t, run, name).Incomplete {
 		h.t.Errorf("%s does not make the night partial", name)
 	}

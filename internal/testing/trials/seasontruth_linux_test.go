@@ -11,7 +11,6 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/stream"
 )
 
@@ -186,8 +185,8 @@ func (s *season) provenStreams(run string) map[string]bool {
 	s.t.Helper()
 	proven := map[string]bool{}
 	for _, row := range query(s.t, s.catalog(), "SELECT stream, grade, coalesce(reason, '') FROM meta.streams WHERE run_id = ?", run) {
-		grade := fetch.Grade(row[1].String)
-		proven[row[0].String] = grade == fetch.Exact || grade == fetch.Repaired
+		grade := stream.Grade(row[1].String)
+		proven[row[0].String] = grade == stream.Exact || grade == stream.Repaired
 		if !proven[row[0].String] && row[2].String == "" {
 			s.t.Errorf("run %s: the grade of %s is %s without a reason, want a reason", run, row[0].String, grade)
 		}

@@ -3,8 +3,8 @@ package trials_test
 import (
 	"testing"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/sim"
+	"placementsync/internal/stream"
 )
 
 // TestTrialChangedRowMakesItsCampaignLive changes the number of articles of an old campaign in the
@@ -57,7 +57,7 @@ func TestTrialDetailsOfUnchangedRowsAreBounded(t *testing.T) {
 		h.service.ResetRequests()
 		for _, table := range res.Manifest.Tables {
 			staleRows[table.Name] += stale[table.Name]
-			if stale[table.Name] > 0 && (table.Grade == string(fetch.Exact) || table.Grade == string(fetch.Repaired)) {
+			if stale[table.Name] > 0 && (table.Grade == stream.Exact || table.Grade == stream.Repaired) {
 				t.Errorf("night %d: %s is graded %s, but %d rows differ from the service", night, table.Name, table.Grade, stale[table.Name])
 			}
 		}

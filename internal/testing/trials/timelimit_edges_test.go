@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/plural"
+	"placementsync/internal/stream"
 )
 
 // slowTransport delays every response by a fixed time on the virtual clock of synctest.
@@ -73,11 +73,11 @@ func TestUnreadListsAreCarried(t *testing.T) {
 		firstNightStream := first.Run.Streams[i]
 		switch {
 		case s.Stream == firstList.Stream:
-			h.requireStream(res.Run, s.Stream, fetch.Exact, "")
+			h.requireStream(res.Run, s.Stream, stream.Exact, "")
 		case firstNightStream.Fetched == 0: // a list
-			h.requireStream(res.Run, s.Stream, fetch.CarriedForward, "was not read within run.max_duration (1.5s)")
+			h.requireStream(res.Run, s.Stream, stream.CarriedForward, "was not read within run.max_duration (1.5s)")
 		default:
-			h.requireStream(res.Run, s.Stream, fetch.BestEffort, "ids were not read within run.max_duration (1.5s)")
+			h.requireStream(res.Run, s.Stream, stream.BestEffort, "ids were not read within run.max_duration (1.5s)")
 			if s.Unread != firstNightStream.Fetched || s.Fetched != 0 {
 				t.Errorf("%s: fetched %d, unread %d, want all %d unread", s.Stream, s.Fetched, s.Unread, firstNightStream.Fetched)
 			}
@@ -316,7 +316,7 @@ func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 			t.Errorf("night %d: got %+v, want %d of %d details unread and the others carried", night, s, wantUnread, detailCount)
 		}
 		if !isOverdue {
-			h.requireStream(res.Run, "order_details", fetch.Bounded, "last read at most "+plural.Count(int64(night-1), "night")+" ago")
+			h.requireStream(res.Run, "order_details", stream.Bounded, "last read at most "+plural.Count(int64(night-1), "night")+" ago")
 		}
 	}
 	res := h.publishedNight(0)

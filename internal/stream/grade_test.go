@@ -1,0 +1,82 @@
+package stream_test
+
+import (
+	"testing"
+
+	"placementsync/internal/stream"
+)
+
+// TestGradeTable grades tables that the list of orders and its details fill.
+func TestGradeTable(t *testing.T) {
+	t.Parallel()
+	const exact, repaired, bounded, bestEffort, skipped = stream.Exact, stream.Repaired, stream.Bounded, stream.BestEffort, stream.Skipped
+	const unread = "order_details was not read: why order_details"
+	for name, c := range map[string]struct {
+		list, detail            stream.Grade
+		tablesWithDetailColumns []string // nil keeps the value of the stream
+		table                   string
+		want                    stream.Grade
+		wantStream, wantNote    string
+	}{
+		"both were read":                            {exact, exact, nil, "orders", exact, "orders", ""},
+		"the list was repaired":                     {repaired, exact, nil, "orders", repaired, "orders", ""},
+		"the list is worse":                         {bestEffort, bounded, nil, "orders", bestEffort, "orders", ""},
+		"details are carried":                       {exact, bounded, nil, "orders", bounded, "order_details", ""},
+		"items of carried details":                  {exact, bounded, nil, "order_line_item_includes", bounded, "order_details", ""},
+		"a table with all columns in the list":      {exact, bounded, []string{"orders"}, "order_line_items", exact, "orders", ""},
+		"a table with columns only in the detail":   {exact, bounded, []string{"orders"}, "orders", bounded, "order_details", ""},
+		"all columns in the list, unproven details": {exact, bestEffort, []string{"orders"}, "order_line_items", bestEffort, "order_details", ""},
+		"details were skipped":                      {exact, skipped, nil, "orders", exact, "orders", unread},
+		"items of skipped details":                  {exact, skipped, nil, "order_line_items", bestEffort, "order_details", unread},
+		"neither was read":                          {skipped, skipped, nil, "orders", skipped, "orders", ""},
+		"a grade of a newer program":                {"newer", exact, nil, "orders", "newer", "orders", ""},
+		"a run without the details":                 {repaired, "", nil, "orders", repaired, "orders", ""},
+		"a run without the streams":                 {"", "", nil, "orders", "", "", ""},
+	} {
+		var streams []stream.Stream
+		grades := map[string]stream.GradeReason{}
+		for _, s := range stream.All() {
+			switch s.Name {
+			case "orders":
+				grades[s.Name] = stream.GradeReason{Grade: c.list, Reason: "why orders"}
+			case "order_details":
+				grades[s.Name] = stream.GradeReason{Grade: c.detail, Reason: "why order_details"}
+				if c.tablesWithDetailColumns != nil {
+					s.TablesWithDetailColumns = c.tablesWithDetailColumns
+				}
+			default:
+				continue
+			}
+			if grades[s.Name].Grade == "" {
+				delete(grades, s.Name)
+			}
+			streams = append(streams, s)
+		}
+		got, isFilled := stream.GradeTable(streams, c.table, grades)
+		want := stream.TableGrade{Stream: c.wantStream, Note: c.wantNote}
+		switch {
+		case c.wantNote != "" && c.want == bestEffort:
+			want.GradeReason = stream.GradeReason{Grade: c.want, Reason: c.wantNote}
+		case c.wantStream != "":
+			want.GradeReason = stream.GradeReason{Grade: c.want, Reason: "why " + c.wantStream}
+		}
+		if got != want || !isFilled {
+			t.Errorf("%s: got %+v, filled %t; want %+v", name, got, isFilled, want)
+		}
+		if _, isFilled := stream.GradeTable(streams, "files", grades); isFilled {
+			t.Errorf("%s: a table of other streams has a grade", name)
+		}
+	}
+}
+
+func TestWorseGrade(t *testing.T) {
+	t.Parallel()
+	grades := stream.Grades()
+	for i, worse := range grades {
+		for _, better := range append(grades[i:], "") {
+			if a, b := stream.WorseGrade(worse, better), stream.WorseGrade(better, worse); a != worse || b != worse {
+				t.Errorf("of %q and %q, the worse grade is %q or %q, want %q", worse, better, a, b, worse)
+			}
+		}
+	}
+}
