@@ -159,10 +159,9 @@ bench: build ## measure nights and print the results (SECTIONS=nights,passes,lar
 		go test -tags $(TAGS) -count=1 -run TestTrialReportInChromium/paint -v ./cmd/sync;; esac
 
 .PHONY: torture
-torture: ## run the long fault trials (up to two hours), and write docs/reliability.md (TRIALS=TortureFaultMatrix/gzip; SEEDS=100 or 7-9 for TRIALS=TortureSeason)
+torture: ## run the long fault trials (up to two hours), and store their results in docs/reliability/results.json (TRIALS=TortureFaultMatrix/gzip; SEEDS=100 or 7-9 for TRIALS=TortureSeason)
 	PLACEMENTSYNC_SEEDS='$(SEEDS)' PLACEMENTSYNC_SEASON='$(SEASON)' PLACEMENTSYNC_TORTURE=1 PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs \
-		go test -tags $(TAGS) -run '$(TRIALS)' -timeout 120m ./... ; \
-	status=$$?; go test -tags $(TAGS) -run TestReliabilityPage ./internal/testing/torture -update && exit $$status
+		go test -tags $(TAGS) -run '$(TRIALS)' -timeout 120m ./...
 
 # The folder in which make lake-test installs the engines and finds them the next time.
 ENGINES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/placementsync-engines
@@ -175,14 +174,12 @@ lake-test: ## compare Spark, Trino and other engines with DuckDB, and use a real
 .PHONY: upgrade-test
 upgrade-test: ## run earlier releases and this program in turn on the same warehouses (builds them once, a few minutes)
 	PLACEMENTSYNC_UPGRADE=1 PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs \
-		$(TEST) -tags $(TAGS) -run '^TestUpgrade$$' -timeout 60m ./internal/testing/trials ; \
-	status=$$?; go test -tags $(TAGS) -run TestReliabilityPage ./internal/testing/torture -update && exit $$status
+		$(TEST) -tags $(TAGS) -run '^TestUpgrade$$' -timeout 60m ./internal/testing/trials
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (10m), one after the other, and note it (TARGETS=FuzzBody)
 	PLACEMENTSYNC_FUZZTIME=$(FUZZTIME) PLACEMENTSYNC_TORTURE_DOCS=$(CURDIR)/docs \
-		go test -run 'TestFuzzTargets/$(TARGETS)' -v -timeout 0 ./internal/testing/torture ; \
-	status=$$?; go test -run TestReliabilityPage ./internal/testing/torture -update && exit $$status
+		go test -run 'TestFuzzTargets/$(TARGETS)' -v -timeout 0 ./internal/testing/torture
 
 # Linked statically with the C and C++ libraries of the compiler (Debian: libc6-dev), because
 # the image has no libraries. Go resolves names itself, and time zones are embedded. The lake is

@@ -33,8 +33,8 @@ func checkLinks(t *testing.T, project tree) {
 	}
 	checked := 0
 	for file, content := range project.texts {
-		if path.Ext(file) != ".md" || strings.HasSuffix(file, ".tmpl.md") {
-			continue // the links of a template are relative to the folder of the generated page
+		if path.Ext(file) != ".md" {
+			continue
 		}
 		for i, line := range textLines(content) {
 			for _, named := range namedPath.FindAllStringSubmatch(line, -1) {

@@ -1,6 +1,6 @@
 // Package torture stores the results of long tests, which are called trials. The trials of all
-// packages write their results to a [Store]. A test of this package generates docs/reliability.md
-// from the results.
+// packages write their results to a [Store], the file docs/reliability/results.json. The page
+// docs/reliability.md, which is written by hand, summarizes them.
 //
 // Only tests import the package. It does not depend on the subject of a trial.
 package torture
@@ -14,18 +14,18 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-	"unicode"
+
+	"github.com/gofrs/flock"
 )
 
-// Row is the result of the nights with one fault at one rate. It is a row of the table of faults.
+// Row is the result of the nights with one fault at one rate.
 type Row struct {
 	// Fault and Rate identify the row.
 	Fault    string `json:"fault"`
 	Rate     string `json:"rate"`
-	Position int    `json:"place"` // of the row in the table
+	Position int    `json:"place"` // of the row among all rows
 	// Runs counts the nights, Requests the requests of these nights, and Affected the requests that
 	// the fault affected.
 	Runs     int `json:"runs"`
@@ -50,7 +50,7 @@ type Row struct {
 
 // Trial is the result of a trial that is not stored as rows.
 type Trial struct {
-	// Name identifies the trial on the page and determines the name of the result's file.
+	// Name identifies the trial.
 	Name string `json:"name"`
 	// Procedure describes the trial, for example the injected faults.
 	Procedure string `json:"fault"`
@@ -78,7 +78,7 @@ type Season struct {
 	Date    string         `json:"date"`
 }
 
-// Store is a folder of results.
+// Store is a file of results.
 type Store struct {
 	// Docs is the folder docs of the project. If it is empty, no results are stored.
 	Docs string
@@ -114,119 +114,88 @@ func (st Store) EndTrial(startedAt time.Time, failed bool, t Trial) error {
 	return st.StoreTrial(t)
 }
 
-// matrixFile contains all rows, and seasonsFile all seasons. Each trial has a separate file.
-const (
-	matrixFile  = "matrix.json"
-	seasonsFile = "seasons.json"
-)
+// Results are all stored results.
+type Results struct {
+	Faults  []Row    `json:"faults"`  // sorted by position
+	Trials  []Trial  `json:"trials"`  // sorted by name
+	Seasons []Season `json:"seasons"` // sorted by seed
+}
 
-// folder is the name of the folder of the results, in docs.
-const folder = "reliability"
-
-// StoreRows stores rows, and replaces stored rows with the same fault and rate, see [replace].
+// StoreRows stores rows, and replaces stored rows with the same fault and rate.
 func (st Store) StoreRows(rows ...Row) error {
-	for i := range rows {
-		rows[i].Date = st.currentDate()
-	}
-	return replace(st, matrixFile, rows, func(a, b Row) bool { return a.Fault == b.Fault && a.Rate == b.Rate },
-		func(a, b Row) int { return cmp.Compare(a.Position, b.Position) })
-}
-
-// StoreSeason stores a season, and replaces a stored season with the same seed, see [replace].
-func (st Store) StoreSeason(s Season) error {
-	s.Date = st.currentDate()
-	return replace(st, seasonsFile, []Season{s}, func(a, b Season) bool { return a.Seed == b.Seed },
-		func(a, b Season) int { return cmp.Compare(a.Seed, b.Seed) })
-}
-
-// replace adds results to a file and sorts the file. It first removes each stored result that isSame
-// finds equal to a new result. Only one goroutine of one process may call it at a time.
-func replace[T any](st Store, file string, results []T, isSame func(a, b T) bool, compare func(a, b T) int) error {
-	var all []T
-	if err := st.read(file, &all); err != nil {
-		return err
-	}
-	for _, r := range results {
-		all = append(slices.DeleteFunc(all, func(old T) bool { return isSame(old, r) }), r)
-	}
-	slices.SortStableFunc(all, compare)
-	return st.writeFile(file, all)
-}
-
-// Seasons returns the stored seasons, sorted by seed.
-func (st Store) Seasons() ([]Season, error) {
-	var all []Season
-	err := st.read(seasonsFile, &all)
-	return all, err
+	return st.update(func(all *Results) {
+		for _, r := range rows {
+			r.Date = st.currentDate()
+			isSame := func(old Row) bool { return old.Fault == r.Fault && old.Rate == r.Rate }
+			all.Faults = append(slices.DeleteFunc(all.Faults, isSame), r)
+		}
+		slices.SortStableFunc(all.Faults, func(a, b Row) int { return cmp.Compare(a.Position, b.Position) })
+	})
 }
 
 // StoreTrial stores a trial, and replaces a stored trial with the same name.
 func (st Store) StoreTrial(t Trial) error {
 	t.Date = st.currentDate()
-	return st.writeFile("trial-"+fileName(t.Name)+".json", t)
+	return st.update(func(all *Results) {
+		all.Trials = append(slices.DeleteFunc(all.Trials, func(old Trial) bool { return old.Name == t.Name }), t)
+		slices.SortFunc(all.Trials, func(a, b Trial) int { return cmp.Compare(a.Name, b.Name) })
+	})
 }
 
-// Rows returns the stored rows, sorted by position.
-func (st Store) Rows() ([]Row, error) {
-	var all []Row
-	err := st.read(matrixFile, &all)
-	return all, err
+// StoreSeason stores a season, and replaces a stored season with the same seed.
+func (st Store) StoreSeason(s Season) error {
+	s.Date = st.currentDate()
+	return st.update(func(all *Results) {
+		all.Seasons = append(slices.DeleteFunc(all.Seasons, func(old Season) bool { return old.Seed == s.Seed }), s)
+		slices.SortFunc(all.Seasons, func(a, b Season) int { return cmp.Compare(a.Seed, b.Seed) })
+	})
 }
 
-// Trials returns the stored trials, sorted by name.
-func (st Store) Trials() ([]Trial, error) {
-	paths, err := filepath.Glob(filepath.Join(st.Docs, folder, "trial-*.json"))
+// Read returns the stored results. If there is no file, they are empty.
+func (st Store) Read() (Results, error) {
+	var all Results
+	data, err := os.ReadFile(st.file())
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
+		return all, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &all)
+	}
 	if err != nil {
-		return nil, err
+		return all, fmt.Errorf("read the results: %w", err)
 	}
-	all := make([]Trial, len(paths))
-	for i, path := range paths {
-		if err := st.read(filepath.Base(path), &all[i]); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(all, func(a, b Trial) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
-// read reads a file of results. If the file does not exist, into keeps its value.
-func (st Store) read(name string, into any) error {
-	data, err := os.ReadFile(filepath.Join(st.Docs, folder, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, into)
-	}
-	if err != nil {
-		return fmt.Errorf("read the results in %q: %w", name, err)
-	}
-	return nil
-}
-
-func (st Store) writeFile(name string, results any) error {
+// update changes the stored results. Trials of several packages store their results at the same time, so it
+// locks the file.
+func (st Store) update(change func(all *Results)) (err error) {
 	if st.Docs == "" {
 		return nil
 	}
-	dir := filepath.Join(st.Docs, folder)
-	data, err := json.MarshalIndent(results, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(dir, 0o755)
+	if err := os.MkdirAll(filepath.Dir(st.file()), 0o755); err != nil {
+		return fmt.Errorf("store results: %w", err)
 	}
+	lock := flock.New(st.file(), flock.SetPermissions(0o644))
+	if err := lock.Lock(); err != nil {
+		return fmt.Errorf("lock the results: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	all, err := st.Read()
+	if err != nil {
+		return err
+	}
+	change(&all)
+	data, err := json.MarshalIndent(all, "", "  ")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, name), append(data, '\n'), 0o644)
+		err = os.WriteFile(st.file(), append(data, '\n'), 0o644)
 	}
 	if err != nil {
-		return fmt.Errorf("write the results in %q: %w", name, err)
+		return fmt.Errorf("write the results: %w", err)
 	}
 	return nil
 }
 
-func (st Store) currentDate() string { return st.Now().UTC().Format(time.DateOnly) }
+func (st Store) file() string { return filepath.Join(st.Docs, "reliability", "results.json") }
 
-// fileName converts the name of a trial to a file name: the words of the name in lower case, joined by
-// hyphens.
-func fileName(name string) string {
-	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	return strings.Join(words, "-")
-}
+func (st Store) currentDate() string { return st.Now().UTC().Format(time.DateOnly) }

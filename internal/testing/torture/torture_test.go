@@ -1,6 +1,9 @@
 package torture_test
 
 import (
+	"fmt"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,9 +21,9 @@ func TestRowReplacesRowOfSameFaultAndRate(t *testing.T) {
 	must(t, store.StoreRows(b, a))
 	a.Runs = 3
 	must(t, store.StoreRows(a))
-	got, err := store.Rows()
+	got, err := store.Read()
 	must(t, err)
-	if diff := cmp.Diff([]torture.Row{a, b}, got); diff != "" {
+	if diff := cmp.Diff([]torture.Row{a, b}, got.Faults); diff != "" {
 		t.Errorf("the rows differ (-want +got):\n%s", diff)
 	}
 }
@@ -30,10 +33,10 @@ func TestTrialReplacesTrialOfSameName(t *testing.T) {
 	for _, trial := range []torture.Trial{{Name: "Full disk", Runs: 1}, {Name: "Storm/all streams"}, {Name: "Full disk", Runs: 2}} {
 		must(t, store.StoreTrial(trial))
 	}
-	got, err := store.Trials()
+	got, err := store.Read()
 	must(t, err)
 	want := []torture.Trial{{Name: "Full disk", Runs: 2, Date: "2026-11-01"}, {Name: "Storm/all streams", Date: "2026-11-01"}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got.Trials); diff != "" {
 		t.Errorf("the trials differ (-want +got):\n%s", diff)
 	}
 }
@@ -43,10 +46,10 @@ func TestSeasonReplacesSeasonOfSameSeed(t *testing.T) {
 	for _, season := range []torture.Season{{Seed: 10}, {Seed: 2, Nights: 1}, {Seed: 2, Nights: 2, Counts: map[string]int{"kill": 1}}} {
 		must(t, store.StoreSeason(season))
 	}
-	got, err := store.Seasons()
+	got, err := store.Read()
 	must(t, err)
 	want := []torture.Season{{Seed: 2, Nights: 2, Counts: map[string]int{"kill": 1}, Date: "2026-11-01"}, {Seed: 10, Date: "2026-11-01"}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got.Seasons); diff != "" {
 		t.Errorf("the seasons differ (-want +got):\n%s", diff)
 	}
 }
@@ -55,4 +58,54 @@ func TestStoreWithoutFolderReturnsNoError(t *testing.T) {
 	store := torture.Store{Now: today}
 	must(t, store.StoreRows(torture.Row{Fault: "500"}))
 	must(t, store.StoreTrial(torture.Trial{Name: "Storm"}))
+}
+
+// TestParallelTrialsAreStored stores trials in parallel, as the trials of several packages do.
+func TestParallelTrialsAreStored(t *testing.T) {
+	docs := t.TempDir()
+	var group sync.WaitGroup
+	for i := range 20 {
+		group.Go(func() {
+			if err := (torture.Store{Docs: docs, Now: today}).StoreTrial(torture.Trial{Name: fmt.Sprint("trial ", i)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	got, err := torture.Store{Docs: docs}.Read()
+	must(t, err)
+	if len(got.Trials) != 20 {
+		t.Errorf("%d trials are stored, want 20", len(got.Trials))
+	}
+}
+
+// TestStoredResultsPassed checks that no stored result is a failure.
+func TestStoredResultsPassed(t *testing.T) {
+	all, err := torture.Store{Docs: filepath.Join("..", "..", "..", "docs")}.Read()
+	must(t, err)
+	if len(all.Faults) == 0 || len(all.Trials) == 0 || len(all.Seasons) == 0 {
+		t.Errorf("got %d faults, %d trials and %d seasons, want results of each kind", len(all.Faults), len(all.Trials), len(all.Seasons))
+	}
+	for _, r := range all.Faults {
+		if r.Wrong+r.Lost > 0 || r.Exact+r.Partial+r.Failed != r.Runs {
+			t.Errorf("row %q at rate %q: got %+v, want no wrong night, no lost row, and each night counted once", r.Fault, r.Rate, r)
+		}
+	}
+	for _, trial := range all.Trials {
+		if !trial.Passed {
+			t.Errorf("the stored result of trial %q is a failure: %s", trial.Name, trial.Outcome)
+		}
+	}
+	for _, s := range all.Seasons {
+		if !s.Passed {
+			t.Errorf("the stored result of the season with seed %d is a failure", s.Seed)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -40,7 +40,7 @@ func rewriteFault(name string, rewrite func([]byte) []byte) faultKind {
 	return faultKind{name: name, fault: &sim.Fault{Kind: sim.FaultRewrite, Rewrite: rewrite}}
 }
 
-// faultKinds returns all kinds, in the order of the table in docs/reliability.md.
+// faultKinds returns all kinds, in the order of the stored results.
 func faultKinds() []faultKind {
 	return slices.Concat(refusalFaults(), connectionFaults(), bodyFaults(), encodedFaults())
 }
