@@ -47,8 +47,8 @@ func logLines(t *testing.T, text string) (lines []map[string]any) {
 	_, section, _ := strings.Cut(read(t, "../../docs/operations.md"), "\n### Log keys\n")
 	section, _, _ = strings.Cut(section, "\n#")
 	documentedKeys := []string{"time", "level", "msg"}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(section, -1) {
-		documentedKeys = append(documentedKeys, row[1])
+	for _, named := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(section, -1) {
+		documentedKeys = append(documentedKeys, named[1])
 	}
 	for line := range strings.Lines(text) {
 		var fields map[string]any
