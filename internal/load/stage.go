@@ -6,6 +6,20 @@
 // and merged (merge.go). A large list fills empty tables of main directly (direct.go). The rows of
 // unchanged records remain in main and are not staged (unchanged.go).
 //
+// The stage is a DuckDB file of its own, because staging would leave free blocks in the catalog. Arrow
+// batches are read by "INSERT INTO t SELECT * FROM view": a projection or a filter on such a view is not safe.
+// While records are read, a statement has one thread: a second one would leave a partial row group, which
+// makes the next checkpoint slow. After the last response, all cores are used.
+//
+// The merge compares keys and fingerprints, and no other column. NULLs and untracked columns are not part of a
+// fingerprint, so a new column changes no row. The computation of a fingerprint must never change; DuckDB's hash()
+// is not promised to be stable. Items keep their positions, which key child rows: staged positions are
+// replaced before the plan and the merge, so that counts, gates and plan see no false change.
+//
+// Parquet files are not sorted: the key is a UUID, so readers could not skip parts of a sorted file. An
+// unchanged table keeps its Parquet file, as a compared copy and not as a link, because repairs need an
+// independent copy.
+//
 // The package must not know how records are fetched or decoded. It knows only the staged rows
 // of a stream, and whether the absence of a row proves its deletion.
 package load

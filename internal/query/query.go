@@ -2,6 +2,12 @@
 // results in several formats. The user's SQL runs in a DuckDB instance that can only read the
 // catalog: it cannot access other files or the network, load extensions or change settings.
 //
+// The instance is in memory, with the catalog attached read only. DuckDB still allows access to attached files,
+// and a COPY could overwrite them. So SQL is prepared first, and run only if it is a single reading statement without
+// functions that change the process. A second instance that contains only the result writes Parquet. DuckDB
+// ignores an interruption during a function call, so typed SQL and SQL of assistants run in a child process, which
+// is killed soon after the time limit.
+//
 // The package must not know how the catalog is created, and it never writes to the catalog.
 package query
 
