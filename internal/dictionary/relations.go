@@ -2,7 +2,6 @@ package dictionary
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -84,22 +83,6 @@ func (all Tables) Diagrams() []Diagram {
 		return cmp.Compare(slices.Index(lastSubjects, a.Subject), slices.Index(lastSubjects, b.Subject))
 	})
 	return slices.DeleteFunc(diagrams, func(d Diagram) bool { return len(d.Relations) == 0 })
-}
-
-func (all Tables) mermaid() string {
-	var b strings.Builder
-	for _, d := range all.Diagrams() {
-		fmt.Fprintf(&b, "\n```mermaid\n---\ntitle: %s\n---\nerDiagram\n", d.Subject)
-		for _, r := range d.Relations {
-			// Mermaid allows no dots in the names of tables.
-			fmt.Fprintf(&b, "    %s }o--o| %s : %s\n", strings.TrimPrefix(r.From, "meta."), strings.TrimPrefix(r.To, "meta."), r.Column)
-		}
-		b.WriteString("```\n")
-	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return "\nThese diagrams show, by subject, the columns that contain keys of other tables:\n" + b.String()
 }
 
 // Macro is a table macro of a catalog.
