@@ -13,7 +13,8 @@ import (
 // commandName matches a command in the list of "placementsync help".
 var commandName = regexp.MustCompile(`(?m)^  ([a-z]+)  +[A-Z]`)
 
-// TestDocs compares docs/tables.md and docs/cli.md with the output of the program. With -update, it writes them.
+// TestDocs compares docs/tables.md and docs/cli.md with the output of the program, and docs/alarms.md with the alert
+// rules. With -update, it writes them.
 func TestDocs(t *testing.T) {
 	outputOf := func(args ...string) []byte {
 		t.Helper()
@@ -34,13 +35,17 @@ func TestDocs(t *testing.T) {
 			fmt.Fprintf(&commands, "\n## placementsync %s\n\n```text\n%s```\n", name, outputOf("help", name))
 		}
 	}
-	for name, want := range map[string][]byte{"tables.md": outputOf("schema", "--all", "--format", "markdown"), "cli.md": commands.Bytes()} {
+	for name, want := range map[string][]byte{
+		"tables.md": outputOf("schema", "--all", "--format", "markdown"),
+		"cli.md":    commands.Bytes(),
+		"alarms.md": []byte(alarmsPage(t)),
+	} {
 		file := filepath.Join("../../docs", name)
 		if *update {
 			must(t, os.WriteFile(file, want, 0o644))
 		}
 		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("docs/%s:1: the page differs from the program (%v): run make docs", name, err)
+			t.Errorf("docs/%s:1: the page differs from the generated one (%v): run make docs", name, err)
 		}
 	}
 }
