@@ -27,7 +27,7 @@ func TestDocs(t *testing.T) {
 		return out.Bytes()
 	}
 	var commands bytes.Buffer
-	commands.WriteString("# Commands\n\nThis page contains the help of every command. `make docs` generates it from the program.\n")
+	commands.WriteString("# Commands\n\nFor users of the command line: the help of every command. `make docs` writes this page.\n")
 	rootHelp := outputOf("help")
 	fmt.Fprintf(&commands, "\n## placementsync\n\n```text\n%s```\n", rootHelp)
 	for _, match := range commandName.FindAllSubmatch(rootHelp, -1) {

@@ -15,8 +15,8 @@ var update = flag.Bool("update", false, "write docs/metrics.md instead of compar
 func TestMetricsPage(t *testing.T) {
 	t.Parallel()
 	const file = "../../docs/metrics.md"
-	const head = "# Metrics\n\nThis page lists the metrics of `/metrics`. `make docs` generates it from the program. " +
-		"[Operations](operations.md#metrics) explains how to read them and which alerts use them.\n\n" +
+	const head = "# Metrics\n\nFor operators: the metrics of `/metrics`. `make docs` writes this page. " +
+		"[Operations](operations.md#metrics) explains how to read them.\n\n" +
 		"| metric | labels | meaning |\n|---|---|---|\n"
 	var rows []string
 	for _, m := range newCollector(nil).metrics {

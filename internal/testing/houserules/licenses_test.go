@@ -41,7 +41,7 @@ func TestDocsLicenses(t *testing.T) {
 
 const licensesPage = `# Licenses
 
-The modules of placementsync for linux on amd64. On other systems, the DuckDB library is another module. ` + "`make docs`" + ` writes this page from the module cache, and a test compares the page with the modules. The texts of the licenses are in THIRD-PARTY-LICENSES, which is installed by ` + "`make install`" + ` and by the packages. placementsync itself is licensed under [LICENSE](../LICENSE).
+For distributors: the modules of placementsync for linux on amd64. On other systems, the DuckDB library is another module. ` + "`make docs`" + ` writes this page. The texts of the licenses are in THIRD-PARTY-LICENSES, which is installed by ` + "`make install`" + ` and by the packages. placementsync itself is licensed under [LICENSE](../LICENSE).
 
 ## In the program
 
