@@ -17,8 +17,8 @@ func schemaCommand(g *globals) *cobra.Command {
 		Short: "Print the data dictionary: tables, columns, types, keys, meaning, source",
 		Long: "Print the data dictionary: the tables of main and meta and the views of mart. Without a name,\n" +
 			"schema lists them. With names or --all it also prints their columns, types, keys, meaning, and\n" +
-			"source in the specification of the service. Names may contain *. Names of meta and mart have a prefix,\n" +
-			"as in meta.runs and mart.payables.",
+			"source in the specification of the service; markdown has only the key and one line for each column.\n" +
+			"Names may contain *. Names of meta and mart have a prefix, as in meta.runs and mart.payables.",
 		RunE: func(_ *cobra.Command, args []string) error { return runSchema(g, all, format, args) },
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "print all tables with their columns")
