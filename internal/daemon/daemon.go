@@ -2,6 +2,10 @@
 // It reports on them in a status page, metrics and health checks. Reading order: Run in this file,
 // then nights.go, state.go and server.go.
 //
+// Metrics are read from the ledger, and from the warehouse once a minute. So they survive a restart, include
+// other processes, and a scrape does not access the disk. The values of a hanging read expire after a quarter of an
+// hour.
+//
 // The package must not know how a night works, nor the format of the configuration. It
 // runs nights and reads the configuration through interfaces.
 package daemon

@@ -1,6 +1,10 @@
 // Package object reads and writes objects in S3 storage. It writes each object atomically, with
 // its checksum and a limited number of retries.
 //
+// Backup, export and the lake use aws-sdk-go-v2, as the lake's library does: same version, keys, retries and
+// timeouts. An object of up to 64 MB is one request with its SHA-256, so it is stored completely or not at all.
+// Errors have the server's code and words of this package, because the library's texts contain addresses and ids.
+//
 // The package must not know warehouses, days or backups. Errors never contain the access keys.
 package object
 

@@ -7,6 +7,9 @@
 // requests the streams, and a finisher grades each stream while the next one is read. Reader and
 // finisher share a night, which contains the draft of a version and the stage of its rows.
 //
+// A resumed run repeats the steps with the id and the start time in the unfinished-run file, and reads most responses
+// from the landing. An id for which no time was left keeps its rows, and the next night selects it by the usual rule.
+//
 // The package must not know configuration files, flags, schedules or terminals: cmd/sync passes
 // in their values.
 package pipeline

@@ -3,6 +3,9 @@
 // digits, times become UTC instants, unknown fields are kept, and values that do not fit
 // their column are kept unchanged with a reason.
 //
+// Amounts are rounded half away from zero into DECIMAL(18,6), without floats. A value that does not fit is NULL
+// and kept in meta.rejects.
+//
 // The package is pure: no I/O, no clock, no cgo. It must not know the source of a body, the use of a
 // batch or the storage of tables. It imports no other package of this project than stream.
 package transform

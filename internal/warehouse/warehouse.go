@@ -2,6 +2,22 @@
 // and published versions with their manifests, the switch of readers to a new version, the Parquet
 // series, the retention of files, and the ledger of runs.
 //
+// DuckDB allows one writer or several readers, and a reader keeps its open file after a rename. So versions are
+// behind a symlink: one switch of latest publishes all files, and readers never wait. All data is stored twice,
+// in the catalog and in parquet/, and each can be rebuilt from the other. Large Parquet files of a version and of
+// the series are hard links to one file. Manifests contain the SHA-256 of every file.
+//
+// Meta cannot be built from other data. The file meta.changes of a version contains the rows that were added
+// to meta or past, or removed from meta. A chain of these files begins with all rows: in the first night, after an
+// upgrade from 1.0.0, and in a rebuild.
+//
+// The last line of the ledger for a run, rebuild or rollback must name the version of latest; otherwise a new
+// run ends with an error. The file run.json of a version identifies a run that was killed before its line.
+//
+// A day of the series belongs to one run. Before a second run of a day replaces a file, the old file is linked
+// into parquet/.replaced/<run>, until the manifest of the second run is written. A rebuild uses a run of a day only if
+// all files match its manifest.
+//
 // The package must not know where rows come from: it uses no HTTP, JSON records or Arrow. Other
 // packages fill its files. Package integrity checks and repairs the files.
 package warehouse
