@@ -7,10 +7,10 @@
 //
 // A compressed body without the token is stored as received. Any other body is stored without the token,
 // compressed with S2. A night can have 100,000 bodies, so they are appended to segment files. The last line
-// of the journal for a request counts. A body is decompressed up to a limit, regardless of its header; after a damaged one,
-// the retry requests an uncompressed body. Pages are read in parallel, because the list then has less time
-// to change. A resumed or replayed run takes the order of a list from its stored responses, so that it
-// repeats the same requests.
+// of the journal for a request counts. A body is decompressed up to a limit, regardless of its header; after
+// a damaged one, the retry requests an uncompressed body. Pages are read in parallel, because the list then
+// has less time to change. A resumed or replayed run takes the order of a list from its stored responses, so
+// that it repeats the same requests.
 //
 // The package must not know the meaning of records, the decoding of JSON or the storage of rows: the
 // caller passes a [Reader], which decodes a body and returns the facts that prove completeness.
