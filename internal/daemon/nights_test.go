@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
@@ -337,7 +338,7 @@ func failingNight(n int, err error) func(ctx context.Context) (ledger.Run, error
 }
 
 func TestFailedNightStartsAgain(t *testing.T) {
-	retries := []time.Duration{5 * time.Minute, 20 * time.Minute, time.Hour}
+	retries := config.Default().Schedule.Retries
 	for _, c := range []struct {
 		name     string
 		schedule string // empty means daily at 02:00

@@ -14,15 +14,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/stream"
 )
 
-// patientConfig returns a configuration with the default retries and a patience of an hour.
+// patientConfig returns a configuration with the default retries, pace and patience.
 func patientConfig(h http.Handler) fetch.Config {
+	d := config.Default()
 	cfg := testConfig(h)
-	cfg.Retry = fetch.Retry{MaxRetries: 5, Jitter: 0.1}
-	cfg.RequestsPerSecond, cfg.Burst, cfg.Patience = 10, 10, time.Hour
+	cfg.Retry, cfg.Patience = fetch.Retry(d.API.Retry), d.Run.Patience
+	cfg.RequestsPerSecond, cfg.Burst, cfg.Concurrency = d.API.RequestsPerSecond, d.API.Burst, d.API.Concurrency
 	return cfg
 }
 
@@ -194,7 +196,7 @@ func TestPatienceIsLimited(t *testing.T) {
 		"patience 0 fails at once":      {0, 7 * time.Second, 9 * time.Second, 503, "answered 503 Service Unavailable after 6 attempts"},
 		"patience 0 and 429":            {0, 7 * time.Second, 9 * time.Second, 429, "answered 429 Too Many Requests after 6 attempts"},
 		"a minute":                      {time.Minute, time.Minute, 80 * time.Second, 503, "; run.patience is used up"},
-		"an hour":                       {time.Hour, time.Hour, 62 * time.Minute, 502, "; run.patience is used up"},
+		"an hour":                       {config.Default().Run.Patience, time.Hour, 62 * time.Minute, 502, "; run.patience is used up"},
 		"an hour and 429":               {time.Hour, time.Hour, 62 * time.Minute, 429, "; run.patience is used up"},
 		"501 is final":                  {time.Hour, 0, time.Second, 501, "answered 501 Not Implemented"},
 		"505 is final":                  {time.Hour, 0, time.Second, 505, "answered 505"},

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/config"
 	"placementsync/internal/dictionary"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/torture"
@@ -18,8 +19,9 @@ import (
 // warehouse change. After lake.keep_nights nights, the metadata files must not grow.
 func TestTrialMetadataOf300NightsIsBounded(t *testing.T) {
 	torture.RequireTrials(t, os.Getenv)
-	const nights, keepNights, maxBytes = 300, 30, 20_000_000
-	const settledNight = keepNights + keptMetadataFiles // from then on, all kept metadata files describe keepNights nights
+	const nights, maxBytes = 300, 20_000_000
+	keepNights := config.Default().Lake.KeepNights
+	settledNight := keepNights + keptMetadataFiles // from then on, all kept metadata files describe keepNights nights
 	dir := t.TempDir()
 	l, err := Open(t.Context(), Config{Catalog: SQLite, Name: "placementsync", Warehouse: dir, Namespace: "placements", KeepNights: keepNights, Now: time.Now})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 )
@@ -21,10 +22,15 @@ func listings(n int) map[string]streamInput {
 	return wholeList(strings.Join(rows, ","), "")
 }
 
+func defaultLimits() load.Limits {
+	d := config.Default().Run
+	return load.Limits{Share: d.MassDeleteShare, Rows: int64(d.MassDeleteRows)}
+}
+
 // TestMassDeletionsExceedBothLimits compares numbers of deletions with the limits. Deleting all rows
 // of a table with at least ten rows is always a mass deletion.
 func TestMassDeletionsExceedBothLimits(t *testing.T) {
-	defaults := load.Limits{Share: 0.2, Rows: 50}
+	defaults := defaultLimits()
 	for _, c := range []struct {
 		gone, before int64
 		limits       load.Limits
@@ -56,7 +62,7 @@ func TestMassDeleteErrorSaysWhatToDo(t *testing.T) {
 // more. After a confirmation, each night must delete the rows.
 func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 	requireTrials(t)
-	defaults := load.Limits{Share: 0.2, Rows: 50}
+	defaults := defaultLimits()
 	for name, c := range map[string]struct {
 		before, after int
 		limits        load.Limits

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
@@ -287,7 +288,7 @@ func TestFingerprintsContainLookedUpRows(t *testing.T) {
 // ago, and pays an old order then. Their details must be live. A second campaign, order and profile changed a microsecond earlier. Their details must not be
 // live.
 func TestLiveDaysBoundaryIsLive(t *testing.T) {
-	const days = 30
+	days := config.Default().Streams.LiveDays
 	at := func(before time.Duration) string {
 		secondNight := night.AddDate(0, 0, 1)
 		return quote(secondNight.AddDate(0, 0, -days).Add(-before).Format("2006-01-02T15:04:05.000000Z"))
@@ -441,6 +442,42 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 		}
 	}
 	_, err = h.run(list, load.Limits{})
+	must(t, err)
+}
+
+// TestTheDefaultRecheckIsAWeekOfNights plans a detail that was read six nights ago, and then seven. A night without time
+// for it carries it, and then no longer.
+func TestTheDefaultRecheckIsAWeekOfNights(t *testing.T) {
+	h := newFixture(t, "product_listings", "products")
+	h.planDetails = true
+	addNight := func(d *warehouse.Draft, n int) {
+		const insert = "INSERT INTO meta.runs (run_id, kind, snapshot_at) VALUES ('n%[1]d', 'night', TIMESTAMPTZ '2026-11-01 0%[1]d:00:00+00')"
+		must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf(insert, n))))
+	}
+	h.afterMerge = func(_ *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+		for n := 3; n < 8; n++ {
+			addNight(d, n)
+		}
+	}
+	inputs := wholeList(listing("a", "x", 1, 1), "")
+	inputs["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}}
+	_, err := h.run(inputs, load.Limits{})
+	must(t, err)
+	h.planDetails, h.afterMerge = false, nil
+	products, _ := stream.Find(h.streams, "products")
+	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
+		for _, want := range []load.Plan{{Carried: 1, MaxNights: 6}, {Unread: 1}} {
+			_, err := s.Details.Plan(t.Context(), products, load.Rereading{RecheckNights: config.Default().Streams.Recheck}, func(string) bool { return true })
+			must(t, err)
+			got, err := s.Details.MarkUnread(t.Context(), products)
+			must(t, err)
+			if got != want {
+				t.Errorf("a night without time leaves the plan %+v, want %+v", got, want)
+			}
+			addNight(d, 8)
+		}
+	}
+	_, err = h.run(wholeList(listing("a", "x", 1, 1), ""), load.Limits{})
 	must(t, err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"placementsync/internal/checks"
+	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 )
@@ -35,7 +36,7 @@ func loadOnlyChecks(t *testing.T, files map[string]string) checks.Set {
 // night with failed checks of severity hold, which must be held.
 func TestFailedChecks(t *testing.T) {
 	h := newHarness(t, smallWorld(), "folders", "tags")
-	h.cfg.CheckTimeout, h.cfg.ResumeMaxAge = time.Minute, 24*time.Hour
+	h.cfg.CheckTimeout, h.cfg.ResumeMaxAge = config.Default().Checks.Timeout, 24*time.Hour
 	h.cfg.Checks = loadOnlyChecks(t, map[string]string{
 		"no_folders": "-- title: There must be no folders.\n-- severity: warn\nSELECT id FROM folders\n",
 		"no_row":     "-- title: No row.\n-- severity: hold\nSELECT 1 AS x WHERE false\n",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
@@ -88,7 +89,7 @@ func TestAdoptLastRun(t *testing.T) {
 		"a run of another service": {age: time.Hour, source: "http://b", hasResponses: true},
 		"no stored responses":      {age: time.Hour, source: "http://a"},
 	} {
-		cfg := Config{Fresh: c.fresh, ResumeMaxAge: 6 * time.Hour, Fetch: fetch.Config{BaseURL: "http://a"}}
+		cfg := Config{Fresh: c.fresh, ResumeMaxAge: config.Default().Run.ResumeMaxAge, Fetch: fetch.Config{BaseURL: "http://a"}}
 		r := newRunner(t, cfg, runMode{kind: ledger.Night}, now)
 		last := warehouse.UnfinishedRun{Run: "20261119T200000Z", StartedAt: now.Add(-c.age), Source: c.source, Attempt: 2, Rights: "x"}
 		if err := r.night.wh.Ledger.WriteResumableRun(last); err != nil {

@@ -6,9 +6,25 @@ import (
 	"testing/synctest"
 	"time"
 
+	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
 )
+
+// TestANightEndsAfterTheDefaultDuration calls isTimeOver before and after six hours.
+func TestANightEndsAfterTheDefaultDuration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &reader{night: &night{cfg: Config{MaxDuration: config.Default().Run.MaxDuration}, mode: runMode{kind: ledger.Night}}, began: time.Now()}
+		time.Sleep(6*time.Hour - time.Second)
+		if r.isTimeOver() {
+			t.Error("the time of a night is over after less than six hours")
+		}
+		time.Sleep(time.Second)
+		if !r.isTimeOver() {
+			t.Error("the time of a night is not over after six hours")
+		}
+	})
+}
 
 // TestIsTimeOver calls isTimeOver every half second, for nights and replays with and without limits.
 func TestIsTimeOver(t *testing.T) {

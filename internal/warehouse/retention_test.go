@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/config"
 	"placementsync/internal/warehouse"
 )
 
@@ -46,6 +47,22 @@ func TestTheLastWeekOfAYearIsOneWeek(t *testing.T) {
 	want := []string{"2026-12-21", "2027-01-01", "2027-01-04"}
 	if got := slices.Sorted(maps.Keys(warehouse.Retention{Weekly: 3}.KeptDays(days))); !slices.Equal(got, want) {
 		t.Errorf("kept %v of three weeks, want %v", got, want)
+	}
+}
+
+// TestTheDefaultRetention keeps days of three years with a snapshot each day.
+func TestTheDefaultRetention(t *testing.T) {
+	d := config.Default().Retention
+	var days []string
+	for day := firstNightAt; day.Before(firstNightAt.AddDate(3, 0, 0)); day = day.AddDate(0, 0, 1) {
+		days = append(days, day.Format(time.DateOnly))
+	}
+	kept := slices.Sorted(maps.Keys(warehouse.Retention{Daily: d.Daily, Weekly: d.Weekly, Monthly: d.Monthly}.KeptDays(days)))
+	// 2029-10-31 is a Wednesday, so the oldest of twelve weeks ends on 19 August.
+	want := []string{"2027-11-30", "2029-08-19", "2029-10-02", "2029-10-31"}
+	got := []string{kept[0], kept[slices.IndexFunc(kept, func(day string) bool { return day > "2029-08-01" })], kept[len(kept)-30], kept[len(kept)-1]}
+	if !slices.Equal(got, want) {
+		t.Errorf("the oldest month, week and day and the newest day are %v, want %v of %v", got, want, kept)
 	}
 }
 
@@ -201,7 +218,7 @@ func TestResponsesAreKeptForRawDays(t *testing.T) {
 		now  time.Time
 		want []string
 	}{{at, nil}, {at.Add(time.Second), []string{"raw/20261001T020000Z"}}} {
-		got, err := w.Pruner.Prune(warehouse.Retention{RawDays: 7}, c.now, true)
+		got, err := w.Pruner.Prune(warehouse.Retention{RawDays: config.Default().Retention.RawDays}, c.now, true)
 		if err != nil || !cmp.Equal(prunedPaths(got), c.want) {
 			t.Errorf("%s: would remove %v (%v), want %v", c.now, prunedPaths(got), err, c.want)
 		}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
@@ -18,7 +19,7 @@ import (
 // TestTheVisibleVersionIsNotRemoved drops the version that readers see, an unknown version and an earlier
 // version. Only the removal of the earlier version must succeed.
 func TestTheVisibleVersionIsNotRemoved(t *testing.T) {
-	w := openKeeping(t, 3)
+	w := openKeeping(t, config.Default().Warehouse.KeepVersions)
 	publishNights(t, w, "one", "two", "three")
 	for _, dryRun := range []bool{true, false} {
 		if err := w.Versions.Drop(thirdNight, dryRun); err == nil || !strings.Contains(err.Error(), "readers see it") {
@@ -72,7 +73,7 @@ func TestAtLeastOneVersionIsKept(t *testing.T) {
 // TestTheNewestVersionsAreKept publishes five versions. The newest three must stay, so that a rollback to the last
 // nights is possible.
 func TestTheNewestVersionsAreKept(t *testing.T) {
-	w := openKeeping(t, 3)
+	w := openKeeping(t, config.Default().Warehouse.KeepVersions)
 	publishNights(t, w, "one", "two", "three", "four", "five")
 	want := []string{"20261103T020000Z", "20261104T020000Z", "20261105T020000Z"}
 	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, want) {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/config"
 	"placementsync/internal/stream"
 	"placementsync/internal/webhook"
 )
@@ -305,7 +306,7 @@ func TestOnlyPostedBodiesOfAllowedSizeAreStored(t *testing.T) {
 
 func TestOnlyFreshDeliveriesAreAccepted(t *testing.T) {
 	d := newFixture(t, webhook.Config{})
-	d.startStrict(5 * time.Minute)
+	d.startStrict(config.Default().Serve.WebhookMaxAge)
 	at := func(offset time.Duration) string { return d.now.Add(offset).Format(time.RFC3339Nano) }
 	cases := []struct {
 		name, timestamp string
