@@ -108,14 +108,10 @@ func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
 	case t.schema == "past":
 		where = " WHERE valid_to <= " + at
 	case t.schema != "meta":
-	case has("read_at"):
-		where = " WHERE read_at <= " + at
 	case has("run_id"):
 		where = " WHERE run_id" + inRunsUntilThen
 	case has("first_run"):
 		where = " WHERE first_run" + inRunsUntilThen
-	case has("received_at"):
-		where = " WHERE received_at <= " + at
 	}
 	return t.selectAll(hidden) + where
 }

@@ -13,7 +13,11 @@ import (
 )
 
 func TestAsOfAppliesToAllSchemas(t *testing.T) {
-	path := createNightsCatalog(t)
+	path := emptyCatalog(t).Fill(t, threeNights+`
+INSERT INTO meta.drift (table_name, path, kind, first_run, last_run, count) VALUES ('orders', 'note', 'unknown_field', '20261102T020000Z', '20261103T020000Z', 1);
+INSERT INTO meta.webhook_events (event_id, received_at, run_id) VALUES ('e', '2026-11-02 01:00:00+00', '20261102T020000Z');
+INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('products', 'a', '20261102T020000Z', '2026-11-02 02:00:00+00');`)
+	const findings = "SELECT (SELECT count(*) FROM meta.drift) + (SELECT count(*) FROM meta.webhook_events) + (SELECT count(*) FROM meta.details) AS v"
 	opened := map[string]*query.DB{} // by time; the statements only read
 	for name, c := range map[string]struct{ when, sql, want string }{
 		"first night by time":                             {"2026-11-01T02:00:00Z", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", "aold,bgone,dsame"},
@@ -25,6 +29,8 @@ func TestAsOfAppliesToAllSchemas(t *testing.T) {
 		"rows that were closed later are open in history": {"2026-11-02", "SELECT string_agg(id, ',' ORDER BY id) AS v FROM history.product_listings WHERE valid_to IS NULL", "a,b,c,d"},
 		"meta.runs":                                       {"2026-11-02", "SELECT count(*) AS v FROM meta.runs", "2"},
 		"meta.streams":                                    {"2026-11-01", "SELECT count(*) AS v FROM meta.streams", "1"},
+		"meta lacks what a later night found":             {"2026-11-01", findings, "0"},
+		"meta has what the night found":                   {"2026-11-02", findings, "3"},
 		"a view that reads a view":                        {"2026-11-01", "SELECT string_agg(name, ',') AS v FROM mart.outer_names", "OLD,GONE,SAME"},
 		"macro with an earlier time":                      {"2026-11-02", "SELECT count(*) AS v FROM product_listings_at(TIMESTAMP '2026-11-01 12:00:00')", "3"},
 		"macro with a later time":                         {"2026-11-01", "SELECT count(*) AS v FROM product_listings_at(TIMESTAMP '2026-11-03 12:00:00')", "3"},
@@ -61,6 +67,18 @@ func TestAsOfRejectsUnknownSnapshots(t *testing.T) {
 	var usage *query.UsageError
 	if !errors.As(err, &usage) {
 		t.Errorf("catalog without history: got %v, want a usage error", err)
+	}
+}
+
+// TestAsOfNamesAViewThatCannotBeCreated reads an earlier snapshot of a catalog with a view of a table that it lacks.
+func TestAsOfNamesAViewThatCannotBeCreated(t *testing.T) {
+	path := emptyCatalog(t).Fill(t, threeNights+"CREATE TABLE main.short (a INTEGER); CREATE VIEW mart.broken AS SELECT a FROM main.short; DROP TABLE main.short;")
+	db, err := query.Open(t.Context(), path, query.Options{AsOf: "2026-11-02"})
+	if err == nil {
+		err = db.Close()
+		t.Errorf("the snapshot was opened without the view mart.broken (%v)", err)
+	} else if !strings.Contains(err.Error(), "create the views of the snapshot 20261102T020000Z") {
+		t.Errorf("got %v, want that the views cannot be created", err)
 	}
 }
 

@@ -93,6 +93,20 @@ func TestChecksAreExpandedToParts(t *testing.T) {
 	}
 }
 
+// TestFlagsAreNotExchanged expands a check of exchanged columns for a table with several flags.
+func TestFlagsAreNotExchanged(t *testing.T) {
+	q := query.Query{SQL: "SELECT {columns}", Each: query.EachType}
+	parts := q.Expand(query.ChangedTables{MuchChanged: []string{"order_items"}}, nil)
+	for _, part := range parts {
+		if strings.Contains(part.SQL, "is_refunded") {
+			t.Errorf("two flags that changed count as exchanged: %s", part.SQL)
+		}
+	}
+	if len(parts) == 0 {
+		t.Error("the check has no parts")
+	}
+}
+
 func TestAmountsAreComparedInAllChangedTables(t *testing.T) {
 	changed := query.ChangedTables{Changed: []string{"orders", "campaigns"}, MuchChanged: []string{"orders"}}
 	for each, want := range map[string]int{"table": 1, "column DECIMAL(18,6)": 6, "column BOOLEAN": 1} {

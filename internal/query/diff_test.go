@@ -58,6 +58,20 @@ func newDiff(t *testing.T, db *query.DB, tables []string, names ...string) query
 	return query.Diff{From: from, To: to, Tables: tables}
 }
 
+// TestCountsOfChangesAreOfRecords counts the changes of a night in which one price has another amount and an unknown field.
+// Two patterns match the table.
+func TestCountsOfChangesAreOfRecords(t *testing.T) {
+	db := openAt(t, createNightsCatalog(t))
+	q, err := db.ChangeCounts(t.Context(), newDiff(t, db, []string{"product_listing_prices", "product_listing_pr*"}, "2026-11-02", "2026-11-03"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := runQuery(t, db, q, nil, query.CSV, query.Screen{})
+	if want := "table,new,changed,gone,fields\r\nproduct_listing_prices,0,1,0,2\r\n"; err != nil || got != want {
+		t.Errorf("got %q (%v), want one changed record with two fields: %q", got, err, want)
+	}
+}
+
 // TestChangesInWords prints the changes (asJSON is false), the counts and the changed fields as tables.
 func TestChangesInWords(t *testing.T) {
 	db := openAt(t, createNightsCatalog(t))
@@ -243,6 +257,7 @@ func TestChangesOfAnOutlet(t *testing.T) {
 UPDATE main.product_listings SET outlet_id = 'o' WHERE id = 'a';
 UPDATE past.product_listings SET outlet_id = 'o' WHERE id = 'a';
 INSERT INTO main.outlet_channels (id, outlet_id, valid_from) VALUES ('ch', 'o', '2026-11-02 02:00:00+00'), ('x', 'other', '2026-11-02 02:00:00+00');
+INSERT INTO past.outlet_channels (id, outlet_id, valid_from, valid_to) VALUES ('gone', 'o', '2026-11-01 02:00:00+00', '2026-11-02 02:00:00+00');
 INSERT INTO main.outlet_listings (id, outlet_id, name, valid_from) VALUES ('ol', 'o', 'Listing', '2026-11-02 02:00:00+00'), ('x', 'other', 'X', '2026-11-02 02:00:00+00');
 INSERT INTO main.outlet_products (outlet_id, product_id, valid_from) VALUES ('o', 'p', '2026-11-02 02:00:00+00'), ('other', 'x', '2026-11-02 02:00:00+00');
 INSERT INTO main.outlets (id, valid_from) VALUES ('o', '2026-11-02 02:00:00+00'), ('other', '2026-11-02 02:00:00+00');
@@ -255,7 +270,7 @@ INSERT INTO main.tags (name, valid_from) VALUES ('t', '2026-11-02 02:00:00+00');
 		tables []string
 		want   []string
 	}{
-		{"o", nil, []string{"outlet_channels ch", "outlet_listings ol", "outlet_products o/p", "outlets o", "product_listings a", "products a", "products ol", "products p"}},
+		{"o", nil, []string{"outlet_channels ch", "outlet_channels gone", "outlet_listings ol", "outlet_products o/p", "outlets o", "product_listings a", "products a", "products ol", "products p"}},
 		{"o", []string{"product*", "tags"}, []string{"product_listings a", "products a", "products ol", "products p"}},
 		{"other", []string{"outlets"}, []string{"outlets other"}},
 	} {

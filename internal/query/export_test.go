@@ -139,6 +139,12 @@ func TestExportReplacesOnlyExports(t *testing.T) {
 	if err := export("SELECT 2 AS a"); err != nil || readFolder(t, dir)["answer.csv"] != "a\r\n2\r\n" {
 		t.Errorf("second export: got %v, %v, want the second result", readFolder(t, dir), err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(`{"kind": "another program", "files": [{"file": "answer.csv"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := export("SELECT 3 AS a"); !errors.As(err, &usage) {
+		t.Errorf("folder of another program: got %v, want a usage error", err)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -198,5 +204,21 @@ func TestOneTableIsSavedToAFile(t *testing.T) {
 	}
 	if _, err := db.SaveExport(t.Context(), query.Export{Tables: []string{"nosuch"}, Format: query.CSV}, file); !errors.As(err, new(*query.UsageError)) {
 		t.Errorf("an unknown table: got %v, want a usage error", err)
+	}
+}
+
+// TestExportKeepsALinkToItsFolder exports to a symbolic link.
+func TestExportKeepsALinkToItsFolder(t *testing.T) {
+	parent := t.TempDir()
+	dir, link := filepath.Join(parent, "out"), filepath.Join(parent, "link")
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Symlink(dir, link)); err != nil {
+		t.Fatal(err)
+	}
+	q := query.Text("SELECT 1 AS a")
+	if _, err := open(t, "").Export(t.Context(), link, query.Export{Query: &q, Format: query.CSV}); err != nil {
+		t.Fatal(err)
+	}
+	if target, err := os.Readlink(link); err != nil || target != dir || readFolder(t, dir)["answer.csv"] == "" {
+		t.Errorf("the link leads to %q (%v), and its folder has %v; want the export in the folder of the link", target, err, readFolder(t, dir))
 	}
 }

@@ -153,6 +153,14 @@ func TestScheduleTimezone(t *testing.T) {
 	}
 }
 
+// TestParametersAreUTF8 gives a parameter a value that would abort the process in DuckDB.
+func TestParametersAreUTF8(t *testing.T) {
+	_, err := runQuery(t, open(t, ""), query.Text("SELECT $a AS a"), map[string]string{"a": "\xff"}, query.CSV, query.Screen{})
+	if !errors.As(err, new(*query.UsageError)) || !strings.Contains(err.Error(), "is not UTF-8") {
+		t.Errorf("got %v, want that the value is not UTF-8", err)
+	}
+}
+
 func TestValuesNeverBecomeSQL(t *testing.T) {
 	db := open(t, oneListing)
 	q := query.Text("SELECT count(*) AS n FROM product_listings WHERE country = $c OR name = $c")

@@ -15,7 +15,8 @@ import (
 
 // TestSessionsReadTheCatalog reads a table in two sessions, and sends a result as Parquet.
 func TestSessionsReadTheCatalog(t *testing.T) {
-	db, err := query.Open(t.Context(), createCatalog(t, oneListing), query.Options{MemoryLimit: "256MB", Threads: 1, Sessions: 2})
+	path := createCatalog(t, oneListing)
+	db, err := query.Open(t.Context(), path, query.Options{MemoryLimit: "256MB", Threads: 1, Sessions: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,5 +44,11 @@ func TestSessionsReadTheCatalog(t *testing.T) {
 	}
 	if err := db.Close(); err != nil {
 		t.Errorf("Close: %v", err)
+	}
+	files, _ := os.ReadDir("/proc/self/fd") // only Linux has this folder
+	for _, f := range files {
+		if target, _ := os.Readlink("/proc/self/fd/" + f.Name()); target == path {
+			t.Error("the catalog is still open after Close")
+		}
 	}
 }

@@ -144,6 +144,16 @@ func TestSourcesDoNotRunTheQuery(t *testing.T) {
 	}
 }
 
+// TestSourcesHaveTheGradesOfTheNewestSnapshot has a newest snapshot whose run id is not the last.
+func TestSourcesHaveTheGradesOfTheNewestSnapshot(t *testing.T) {
+	db := openAt(t, emptyCatalog(t).Fill(t, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('r2', '2026-11-01 02:00:00+00'), ('r1', '2026-11-02 02:00:00+00');
+INSERT INTO meta.streams (run_id, stream, grade) VALUES ('r2', 'product_listings', 'skipped'), ('r1', 'product_listings', 'exact');`))
+	sources, err := db.Sources(t.Context(), query.Text("SELECT id FROM product_listings"), nil)
+	if got := describeTables(sources); err != nil || got != "product_listings proven" {
+		t.Errorf("got %q (%v), want the grade of the newest snapshot", got, err)
+	}
+}
+
 func TestSourcesHaveReasonsAndTimes(t *testing.T) {
 	db := openAt(t, emptyCatalog(t).Fill(t, poorNights))
 	q := query.Text("SELECT id FROM outlet_listings UNION ALL SELECT id FROM orders UNION ALL SELECT order_id FROM order_line_items UNION ALL SELECT id FROM campaigns UNION ALL SELECT id FROM articles")

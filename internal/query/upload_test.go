@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -108,6 +109,22 @@ func TestExportsInABucketKeepThePreviousExport(t *testing.T) {
 	}
 }
 
+// TestThePreviousExportIsKeptForReaders exports twice, more than a day apart.
+func TestThePreviousExportIsKeptForReaders(t *testing.T) {
+	sim, b := openBucket(t)
+	db := open(t, "")
+	now := time.Date(2026, time.November, 1, 2, 0, 0, 0, time.UTC)
+	sim.Now = func() time.Time { return now }
+	for range 2 {
+		if _, _, err := exportToBucket(t, db, b, now); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(25 * time.Hour)
+	}
+	first, second := exportedFiles("20261101T020000.000000000Z"), exportedFiles("20261102T030000.000000000Z")
+	checkObjects(t, sim, "after the second export", slices.Concat(first, second, []string{bucketManifest})...)
+}
+
 func TestExportsKeepManifestsOfOtherPrograms(t *testing.T) {
 	sim, b := openBucket(t)
 	db := open(t, "")
@@ -175,6 +192,28 @@ func TestFailedUploadsKeepThePreviousExport(t *testing.T) {
 			}
 		})
 	}
+	t.Run("cancelled while the server stores a file", func(t *testing.T) {
+		sim, b := openBucket(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		sim.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+			if ctx.Err() != nil || !isSecondFile(r) {
+				return false
+			}
+			sim.Change("store", func(objects map[string][]byte) { objects[first[1]] = []byte("x") })
+			cancel()
+			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+			return true
+		}
+		q := query.Text("SELECT range AS part, range + 1 AS n FROM range(2)")
+		_, err := db.ExportToBucket(ctx, b, query.Export{Query: &q, Format: query.Parquet, PartitionBy: "part"}, at, slog.New(slog.DiscardHandler))
+		if err == nil {
+			t.Error("the cancelled export returned no error")
+		}
+		if left := sim.Objects("store"); len(left) > 0 {
+			t.Errorf("the bucket has %d files of the cancelled export, want none: %v", len(left), slices.Sorted(maps.Keys(left)))
+		}
+	})
 	t.Run("listing old files", func(t *testing.T) {
 		sim, b := openBucket(t)
 		sim.Fail = func(w http.ResponseWriter, r *http.Request) bool {
