@@ -361,6 +361,21 @@ func TestWithinKeepsProblemsOfTheNamedSections(t *testing.T) {
 	if configErr.Within("warehouse") == nil {
 		t.Error("Within(warehouse) omits the unknown section warehose, which may be a misspelt warehouse")
 	}
+	_, err = config.Parse("f", minimalFile("watch: [{name: A}]\n"), env)
+	configErr, _ = errors.AsType[*config.Error](err)
+	if err := configErr.Within("warehouse"); err != nil {
+		t.Errorf("a command that needs only the warehouse is refused because of a watch: %v", err)
+	}
+}
+
+// TestTimeZonesOfASchedule writes the zone into the schedule. The parser would panic on a zone without fields.
+func TestTimeZonesOfASchedule(t *testing.T) {
+	for _, cron := range []string{"TZ=UTC", "CRON_TZ=UTC", "CRON_TZ=UTC 0 2 * * *"} {
+		_, err := config.Parse("f", minimalFile("schedule: {cron: '"+cron+"'}\n"), env)
+		if err == nil || !strings.Contains(err.Error(), "names a time zone: move it to schedule.timezone") {
+			t.Errorf("%s: got %v, want the advice to move the zone", cron, err)
+		}
+	}
 }
 
 // FuzzParse checks that any input gives an *Error or a valid configuration. The marshalled

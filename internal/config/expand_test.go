@@ -92,3 +92,12 @@ func TestUnreadableHashKeyFileIsReportedAtPrivacyHash(t *testing.T) {
 		t.Errorf("got %v, want an error at privacy.hash about the file", err)
 	}
 }
+
+// TestTheVariableOfAFileIsNoFile names a file with a variable of its own.
+func TestTheVariableOfAFileIsNoFile(t *testing.T) {
+	env := writeCredentials(t, nil, map[string]string{"TOKEN_FILE": "/run/token", "TOKEN_FILE_FILE": "/none/path"})
+	cfg, err := config.Parse("/etc/f.yaml", []byte("api: {base_url: https://api.example.com, token_file: \"${TOKEN_FILE}\"}\n"), env)
+	if err != nil || cfg.API.TokenFile != "/run/token" {
+		t.Errorf("got the token file %q (%v), want /run/token", cfg.API.TokenFile, err)
+	}
+}

@@ -73,6 +73,12 @@ func TestEmptySecretIsNotRedacted(t *testing.T) {
 	}
 }
 
+func TestSecretIsQuotedLikeAText(t *testing.T) {
+	if got := fmt.Sprintf("%q", config.Secret("pc_hunter2")); got != `"<secret>"` {
+		t.Errorf("%%q of a secret prints %s, want quotes", got)
+	}
+}
+
 func TestRevealReturnsTheText(t *testing.T) {
 	if got := secret.Reveal(); got != "pc_hunter2" {
 		t.Errorf("Reveal() = %q, want pc_hunter2", got)

@@ -85,7 +85,7 @@ func isLoopback(host string) bool {
 		return true
 	}
 	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
+	return err == nil && addr.IsLoopback()
 }
 
 func (v *validator) checkPrintable(path, text string) {

@@ -244,6 +244,10 @@ func TestListQueriesAndDescribeTables(t *testing.T) {
 	if diff := cmp.Diff(schema, string(listed.Queries[0].Parameters)); diff != "" {
 		t.Errorf("schema (-want +got):\n%s", diff)
 	}
+	text, _ = call(t, session, "list_queries", map[string]any{"name": "articles_waiting"})
+	if !strings.Contains(text, `"enum":["partner","approval","writer","publisher",null]`) {
+		t.Errorf("got %s, want a choice that allows null", text)
+	}
 	if text, failed := call(t, session, "list_queries", map[string]any{"name": "nosuch"}); !failed || !strings.Contains(text, `no query is named "nosuch"`) {
 		t.Errorf("got %s for an unknown name, want an error", text)
 	}
@@ -277,6 +281,10 @@ func testOnlyReads(t *testing.T, path string) {
 		if text, failed := call(t, session, "sql", map[string]any{"sql": sql}); !failed || !strings.Contains(text, want) || strings.Contains(text, "-o FILE") {
 			t.Errorf("%s: got %s, want the error %q without command line flags", sql, text, want)
 		}
+	}
+	// 1.8 GiB are 2 GB.
+	if got := callQuery(t, session, "sql", map[string]any{"sql": "SELECT current_setting('max_temp_directory_size')"}); got.rows()[0] != `["1.8 GiB"]` {
+		t.Errorf("SQL may write temporary files of %s, want 2 GB", got.rows())
 	}
 	if _, err := os.Stat(outside); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file was written: stat returned %v", err)

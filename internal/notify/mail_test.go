@@ -30,6 +30,7 @@ type mailServer struct {
 	dataErr  error
 	authErr  error
 	hangUp   bool // closes the connection once instead of confirming a message
+	hasHaste bool // closes the connection after the confirmation
 	conns    int
 	logins   []string // users
 	received []receivedMail
@@ -113,7 +114,11 @@ func (s *mailSession) Data(r io.Reader) error {
 	return nil
 }
 
-func (*mailSession) Reset() {}
+func (s *mailSession) Reset() {
+	if s.server.hasHaste && s.current.text != "" {
+		_ = s.conn.Conn().Close()
+	}
+}
 
 func (*mailSession) Logout() error { return nil }
 
@@ -273,6 +278,7 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 		"no FullTLS":                     {server: &mailServer{}, offered: notify.NoTLS, required: notify.FullTLS, wantErr: "reach the mail server: tls: "},
 		"untrusted certificate":          {server: &mailServer{}, offered: notify.FullTLS, change: func(m *notify.Mail) { m.Trust = nil }, wantErr: "reach the mail server: tls: failed to verify certificate"},
 		"closed before the confirmation": {server: &mailServer{hangUp: true}, offered: notify.StartTLS, wantConns: 2, wantMails: 2},
+		"closed after the confirmation":  {server: &mailServer{hasHaste: true}, offered: notify.StartTLS, wantConns: 1, wantMails: 1},
 		"closed port":                    {server: &mailServer{}, offered: notify.StartTLS, change: func(m *notify.Mail) { m.Port = 1 }, wantErr: "reach the mail server: dial tcp"},
 	} {
 		t.Run(name, func(t *testing.T) {

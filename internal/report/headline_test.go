@@ -2,11 +2,13 @@ package report
 
 import (
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/page"
 	"placementsync/internal/query"
 )
@@ -81,6 +83,27 @@ func TestTileHasChangesToEachSnapshot(t *testing.T) {
 		}
 		if diff := cmp.Diff(want[i], got); diff != "" {
 			t.Errorf("tile %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+// TestOtherListingsAreNotCompared has a median price without a listing that both snapshots contain.
+func TestOtherListingsAreNotCompared(t *testing.T) {
+	current := parseResult("figure|unit|value|compared\nMedian price|USD|50.00|0")
+	earlier := []earlierFigures{{comparison: "vs week", values: figuresByLabel(parseResult("figure|unit|value\nMedian price|USD|40.00"))}}
+	want := []Change{{"none", "not known", "vs week"}}
+	if diff := cmp.Diff(want, newTile(current, current.Rows[0], earlier).Changes); diff != "" {
+		t.Errorf("change of a median price of other listings (-want +got):\n%s", diff)
+	}
+}
+
+// TestFiguresOfUnreadTablesAreNotCompared reads the number of orders, which were not read in an earlier snapshot.
+func TestFiguresOfUnreadTablesAreNotCompared(t *testing.T) {
+	earlier := parseResult("figure|unit|value|reads\nOrders||0.00|orders\nOutlets||5.00|outlets")
+	earlier.Sources = []query.Source{{Table: "orders", Standing: ledger.NotRead}}
+	for label, value := range figuresByLabel(earlier) {
+		if wantNull := strings.HasPrefix(label, "Orders"); value.Null != wantNull {
+			t.Errorf("%s of the earlier snapshot is %q (unknown: %t), want unknown: %t", label, value.Text, value.Null, wantNull)
 		}
 	}
 }

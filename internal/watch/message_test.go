@@ -46,6 +46,23 @@ func TestMessagesAreBounded(t *testing.T) {
 	}
 }
 
+// TestKnownFindingsAreNotMore evaluates 25 new findings beside a known one.
+func TestKnownFindingsAreNotMore(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), billsWatch()
+	rows := []string{"known|1"}
+	f.publish(rows...)
+	f.evaluate(t, w)
+	for i := range 25 {
+		rows = append(rows, fmt.Sprintf("x%d|1", i))
+	}
+	f.publish(rows...)
+	_, got := f.evaluate(t, w)
+	if m := got[0].message; m.More != 5 || !strings.HasSuffix(m.Text, "\nand 15 more") {
+		t.Errorf("the message omits %d findings, want the other 5 new ones; text:\n%s", m.More, m.Text)
+	}
+}
+
 // TestMessageTextIsSanitized evaluates a value with line ends, control characters and marks of the
 // writing direction. The text of the message must not contain these characters. The JSON object
 // must contain the unchanged value.

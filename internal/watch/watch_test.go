@@ -457,18 +457,37 @@ func TestFindingsAreSentAgainAfterAChangedQuery(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
 	f.publish("a|1")
-	f.evaluate(t, w)
+	_, first := f.evaluate(t, w)
 	w.Advice, w.Show = "Pay.", []string{"id"}
 	if _, got := f.evaluate(t, w); len(got) > 0 {
 		t.Errorf("other advice: delivered %s, want nothing", formatDeliveries(got))
 	}
 	w.Query = "r"
-	if _, got := f.evaluate(t, w); formatDeliveries(got) != "chat(a*)" {
-		t.Errorf("another query: delivered %s, want chat(a*)", formatDeliveries(got))
+	_, second := f.evaluate(t, w)
+	if formatDeliveries(second) != "chat(a*)" {
+		t.Errorf("another query: delivered %s, want chat(a*)", formatDeliveries(second))
+	}
+	if first[0].message.ID == second[0].message.ID {
+		t.Error("the message of the changed watch has the ID of the first, so that a receiver drops it")
 	}
 	f.writeQuery(t, "r", "SELECT 2")
 	if _, got := f.evaluate(t, w); formatDeliveries(got) != "chat(a*)" {
 		t.Errorf("changed SQL of the query: delivered %s, want chat(a*)", formatDeliveries(got))
+	}
+}
+
+// TestFindingsThatAreGoneAreForgotten evaluates a watch in seven nights, with another finding in each.
+func TestFindingsThatAreGoneAreForgotten(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), billsWatch()
+	for night := range 7 {
+		f.publish(fmt.Sprintf("n%d|1", night))
+		f.evaluate(t, w)
+	}
+	text, err := os.ReadFile(filepath.Join(f.dir, "state", "watches", "bills.json"))
+	must(t, err)
+	if n := strings.Count(string(text), `"number":`); n != 5 || strings.Count(string(text), `"last":`) != 5 {
+		t.Errorf("the state file of a watch has %d evaluations after seven nights, want the last 5 and their findings:\n%s", n, text)
 	}
 }
 

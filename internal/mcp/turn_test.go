@@ -1,0 +1,114 @@
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"placementsync/internal/mcp"
+	"placementsync/internal/query"
+	"placementsync/internal/testing/fixture"
+)
+
+// busyWarehouse opens nothing until release is closed, and counts the attempts.
+type busyWarehouse struct {
+	testWarehouse
+	opens   *atomic.Int64
+	release chan struct{}
+}
+
+// Open implements mcp.Warehouse.
+func (w busyWarehouse) Open(ctx context.Context, _ query.Options, _ bool) (*query.DB, error) {
+	w.opens.Add(1)
+	select {
+	case <-w.release:
+	case <-ctx.Done():
+	}
+	return nil, errors.New("not opened")
+}
+
+// TestOneQueryRunsAtATime calls a tool twice, and cancels the second call while it waits for the first.
+func TestOneQueryRunsAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config("")
+		busy := busyWarehouse{opens: &atomic.Int64{}, release: make(chan struct{})}
+		cfg.Warehouse = busy
+		session := connect(t, cfg)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for _, ctx := range []context.Context{t.Context(), ctx} {
+			go func() {
+				_, _ = session.CallTool(ctx, &sdk.CallToolParams{Name: "sql", Arguments: map[string]any{"sql": "SELECT 1"}})
+			}()
+			synctest.Wait()
+		}
+		if n := busy.opens.Load(); n != 1 {
+			t.Errorf("%d calls opened the catalog at the same time, want one", n)
+		}
+		cancel()
+		synctest.Wait()
+		close(busy.release)
+		synctest.Wait()
+		if n := busy.opens.Load(); n != 1 {
+			t.Errorf("a cancelled call still opened the catalog (%d in all)", n)
+		}
+	})
+}
+
+// ownWarehouse has named queries of the user, and explains errors.
+type ownWarehouse struct {
+	testWarehouse
+	dir string
+}
+
+// Queries implements mcp.Warehouse.
+func (w ownWarehouse) Queries() (query.Library, error) { return query.Load(w.dir) }
+
+// Explain implements mcp.Warehouse.
+func (ownWarehouse) Explain(err error) error { return fmt.Errorf("the file is damaged: %w", err) }
+
+// TestUnknownValuesExplainOnlyEmptyResults runs a query with a value that its list lacks. The query has a row.
+func TestUnknownValuesExplainOnlyEmptyResults(t *testing.T) {
+	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
+	dir := t.TempDir()
+	const text = "-- title: Own\n-- param: x VARCHAR a -- a text\n-- values: SELECT 'a'\nSELECT $x AS x"
+	if err := os.WriteFile(filepath.Join(dir, "own.sql"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Warehouse = ownWarehouse{cfg.Warehouse.(testWarehouse), dir}
+	session := connect(t, cfg)
+	if got := callQuery(t, session, "run_query", map[string]any{"name": "own", "parameters": map[string]any{"x": "b"}}); got.Warning != "" || len(got.Rows) != 1 {
+		t.Errorf("got %d rows and the warning %q, want a row without a warning", len(got.Rows), got.Warning)
+	}
+	if text, failed := call(t, session, "sql", map[string]any{"sql": "SELECT nothing"}); !failed || !strings.Contains(text, "the file is damaged: ") {
+		t.Errorf("got %s, want the cause that the warehouse adds", text)
+	}
+}
+
+// TestTheLastResponseIsWritten ends the input before anyone reads the output.
+func TestTheLastResponseIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		responses, out := io.Pipe()
+		done := make(chan error, 1)
+		go func() {
+			done <- mcp.Run(t.Context(), config(""), io.NopCloser(strings.NewReader(initialize+"\n"+ping+"\n")), out)
+		}()
+		synctest.Wait()
+		text, err := io.ReadAll(responses)
+		if n := strings.Count(string(text), "\n"); n != 2 || err != nil {
+			t.Errorf("read %d responses (%v), want 2: %s", n, err, text)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
