@@ -303,7 +303,7 @@ func (j *job) sendFrom(ctx context.Context, path string, want checksum.FileSum) 
 	if want.SHA256 != "" && sent.SHA256 != want.SHA256 {
 		return checksum.WrongSum, nil
 	}
-	isNew := !j.isStored(sent)
+	isNew := j.claim(sent)
 	if isNew {
 		if err := j.Bucket.Put(ctx, dataName(sent), f, sent); err != nil {
 			return "", err
@@ -316,8 +316,25 @@ func (j *job) sendFrom(ctx context.Context, path string, want checksum.FileSum) 
 func (j *job) isStored(f checksum.FileSum) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	return j.hasObject(f)
+}
+
+// The caller must hold j.mu.
+func (j *job) hasObject(f checksum.FileSum) bool {
 	o, ok := j.stored[dataName(f)]
 	return ok && o.Bytes == f.Bytes
+}
+
+// claim reports whether the caller must send a file, because the bucket lacks its content and no other file with
+// the same content is being sent.
+func (j *job) claim(f checksum.FileSum) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.hasObject(f) {
+		return false
+	}
+	j.stored[dataName(f)] = object.Object{Bytes: f.Bytes}
+	return true
 }
 
 // isNew means that the content was sent.
@@ -326,7 +343,6 @@ func (j *job) addFile(f checksum.FileSum, isNew bool) {
 	defer j.mu.Unlock()
 	j.files = append(j.files, f)
 	if isNew {
-		j.stored[dataName(f)] = object.Object{Bytes: f.Bytes}
 		j.result.Sent++
 		j.result.SentBytes += f.Bytes
 	}

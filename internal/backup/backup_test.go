@@ -41,7 +41,7 @@ func newFixture(t *testing.T) *fixture {
 	server := httptest.NewServer(f.store)
 	t.Cleanup(server.Close)
 	bucket, err := object.Open(t.Context(), object.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
-		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey}, "store", "a")
+		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey, MaxPause: time.Millisecond}, "store", "a")
 	must(t, err)
 	f.config = Config{Warehouse: openWarehouse(t), Bucket: bucket, Program: "test", Now: func() time.Time { return f.at }, Log: slog.New(slog.DiscardHandler)}
 	return f

@@ -1,0 +1,213 @@
+package backup
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/testing/s3sim"
+	"placementsync/internal/warehouse"
+)
+
+// refuse makes the requests of a method whose path contains a text fail, and no other requests.
+func (f *fixture) refuse(method, text string, status int, code string) {
+	f.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		isRefused := r.Method == method && strings.Contains(r.URL.Path, text)
+		if isRefused {
+			s3sim.Refuse(w, status, code)
+		}
+		return isRefused
+	}
+}
+
+// newTarget returns the configuration of a restore into a new folder.
+func (f *fixture) newTarget() Config {
+	c := f.config
+	c.Warehouse = openWarehouse(f.t)
+	return c
+}
+
+// fileOfTable returns the only Parquet file of the newest backup.
+func (f *fixture) fileOfTable() checksum.FileSum {
+	m, err := f.config.readNewest(f.t.Context())
+	must(f.t, err)
+	return m.Files[slices.IndexFunc(m.Files, func(s checksum.FileSum) bool { return filepath.Ext(s.File) == ".parquet" })]
+}
+
+// damage changes the first byte of an object or, with isShort, removes it.
+func damage(data []byte, isShort bool) []byte {
+	damaged := slices.Clone(data)
+	damaged[0]++
+	if isShort {
+		damaged = damaged[1:]
+	}
+	return damaged
+}
+
+func TestRestores(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	must(t, f.config.Warehouse.Folder.StateFile("note.json").Write("backed up"))
+	f.backUp()
+	want, file := contentOf(t, f.config.Warehouse), f.fileOfTable()
+	object, intact := "a/"+dataName(file), f.store.Objects("store")
+	check := func(t *testing.T, w *warehouse.Warehouse) {
+		t.Helper()
+		if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
+			t.Errorf("restored files (-want +got):\n%s", diff)
+		}
+		must(t, w.Folder.CheckRestored())
+	}
+	t.Run("the ledger is the last file", func(t *testing.T) {
+		defer func() { f.store.Fail = nil }()
+		c := f.newTarget()
+		ledgerObject := "/" + dataName(checksum.SumText("", []byte(want[c.Warehouse.Mirror.LedgerFile()])))
+		f.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+			if strings.HasSuffix(r.URL.Path, ledgerObject) {
+				for name := range want {
+					if _, err := os.Stat(c.Warehouse.Folder.Path(name)); err != nil && name != c.Warehouse.Mirror.LedgerFile() {
+						t.Errorf("%s is missing when the ledger is fetched", name)
+					}
+				}
+			}
+			return false
+		}
+		restored, err := Restore(t.Context(), c)
+		must(t, err)
+		if len(restored.Files) != len(want) || restored.Fetched != len(want) ||
+			!slices.ContainsFunc(restored.Files, func(s checksum.FileSum) bool { return s.File == c.Warehouse.Mirror.LedgerFile() }) {
+			t.Errorf("fetched %d of %v, want all %d files with the ledger", restored.Fetched, restored.Files, len(want))
+		}
+		check(t, c.Warehouse)
+		if again, err := Restore(t.Context(), c); err != nil || again.Fetched != 0 {
+			t.Errorf("a second restore fetched %d files (%v), want none", again.Fetched, err)
+		}
+	})
+	t.Run("a failed restore is repeated", func(t *testing.T) {
+		c := f.newTarget()
+		f.refuse(http.MethodGet, "/"+object, http.StatusForbidden, "AccessDenied")
+		_, err := Restore(t.Context(), c)
+		f.store.Fail = nil
+		if checkErr := c.Warehouse.Folder.CheckRestored(); err == nil || !errors.As(checkErr, new(*warehouse.UnfinishedRestoreError)) {
+			t.Fatalf("the restore returned %v, and the next night %v; want errors of both", err, checkErr)
+		}
+		must(t, c.Warehouse.Folder.StateFile("note.json").Write("of a night that failed meanwhile"))
+		_, err = Restore(t.Context(), c)
+		must(t, err)
+		check(t, c.Warehouse)
+	})
+	t.Run("a response with wrong bytes is repeated", func(t *testing.T) {
+		defer func() { f.store.Fail = nil }()
+		c, responses := f.newTarget(), 0
+		f.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, object) || responses > 0 {
+				return false
+			}
+			responses++
+			_, _ = w.Write(make([]byte, file.Bytes+100))
+			return true
+		}
+		_, err := Restore(t.Context(), c)
+		must(t, err)
+		check(t, c.Warehouse)
+	})
+	t.Run("a missing and a damaged object", func(t *testing.T) {
+		defer f.store.Change("store", func(objects map[string][]byte) { maps.Copy(objects, intact) })
+		changes := "a/" + dataName(checksum.SumText("", []byte("changes of 20261102T020000Z")))
+		f.store.Change("store", func(objects map[string][]byte) {
+			objects[object] = damage(intact[object], false)
+			delete(objects, changes)
+		})
+		c := f.newTarget()
+		restored, err := Restore(t.Context(), c)
+		must(t, err)
+		wantDamaged := []DamagedFile{{"parquet/.meta/20261102T020000Z.changes", "the object s3://store/" + changes + " is missing"},
+			{file.File, "the bytes of the object s3://store/" + object + " do not match its checksum"}}
+		if diff := cmp.Diff(wantDamaged, restored.Damaged); diff != "" || restored.Fetched != len(want)-2 {
+			t.Errorf("fetched %d files, want %d; damaged files (-want +got):\n%s", restored.Fetched, len(want)-2, diff)
+		}
+		must(t, c.Warehouse.Folder.CheckRestored())
+	})
+	t.Run("a folder with a warehouse", func(t *testing.T) {
+		if _, err := Restore(t.Context(), f.config); err == nil || !strings.Contains(err.Error(), "it has a warehouse; nothing was changed") {
+			t.Errorf("got %v, want an error", err)
+		}
+	})
+	t.Run("a different file of the series", func(t *testing.T) {
+		c := f.newTarget()
+		path := c.Warehouse.Folder.Path(file.File)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte("of the user"), 0o600))
+		_, err := Restore(t.Context(), c)
+		if kept, _ := os.ReadFile(path); err == nil || string(kept) != "of the user" {
+			t.Errorf("the restore returned %v and wrote %q; want an error and the file of the user", err, kept)
+		}
+	})
+	t.Run("unreadable manifests", func(t *testing.T) {
+		defer f.store.Change("store", func(objects map[string][]byte) { delete(objects, "a/manifests/20200101T020000.000Z-0.json") })
+		f.store.Change("store", func(objects map[string][]byte) { objects["a/manifests/20200101T020000.000Z-0.json"] = []byte("{}") })
+		if _, err := f.config.readNewest(t.Context()); err != nil {
+			t.Errorf("an old unreadable manifest stops a restore: %v", err)
+		}
+		name := f.manifests()[1]
+		f.store.Change("store", func(objects map[string][]byte) {
+			objects[name] = []byte(strings.Replace(string(intact[name]), `"parquet/`, `"parquex/`, 1))
+		})
+		if _, err := f.config.readNewest(t.Context()); err == nil || !strings.Contains(err.Error(), "do not match its checksum") {
+			t.Errorf("a changed manifest: got %v, want an error", err)
+		}
+	})
+}
+
+func TestABackupWithoutALedgerIsNotRestored(t *testing.T) {
+	f := newFixture(t)
+	_, err := writeManifest(t.Context(), f.config.Bucket, Manifest{Kind: manifestKind, Format: manifestFormat, At: f.at})
+	must(t, err)
+	if _, err := Restore(t.Context(), f.config); err == nil || !strings.Contains(err.Error(), "contains no ledger; nothing was changed") {
+		t.Errorf("got %v, want an error", err)
+	}
+}
+
+// TestVerifyListsAllDamagedObjects damages three objects in three ways. Wrong bytes are found only if the bytes are read.
+func TestVerifyListsAllDamagedObjects(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	f.backUp()
+	m, err := f.config.readNewest(t.Context())
+	must(t, err)
+	copyOfDay := slices.IndexFunc(m.Files, func(s checksum.FileSum) bool { return s.File == "parquet/.meta/20261102T020000Z.json" })
+	m.Files = slices.Delete(m.Files, copyOfDay, copyOfDay+1) // the manifest of the day has the same object
+	f.store.Change("store", func(objects map[string][]byte) {
+		delete(objects, "a/"+dataName(m.Files[0]))
+		for i, isShort := range []bool{true, false} {
+			name := "a/" + dataName(m.Files[i+1])
+			objects[name] = damage(objects[name], isShort)
+		}
+	})
+	sizes := []string{"its object is missing", "its object has "}
+	for _, c := range []struct {
+		readData bool
+		want     []string
+		fetched  int
+	}{{false, sizes, 0}, {true, append(sizes, "its bytes do not match"), len(m.Files) - 3}} {
+		v, err := Verify(t.Context(), f.config, c.readData)
+		must(t, err)
+		v.Damaged = slices.DeleteFunc(v.Damaged, func(d DamagedFile) bool { return d.File == "parquet/.meta/20261102T020000Z.json" })
+		isWanted := len(v.Damaged) == len(c.want) && v.Fetched == c.fetched
+		for i := range min(len(v.Damaged), len(c.want)) {
+			isWanted = isWanted && v.Damaged[i].File == m.Files[i].File && strings.HasPrefix(v.Damaged[i].Problem, c.want[i])
+		}
+		if !isWanted {
+			t.Errorf("with the bytes %v: %v, and %d intact objects were read; want %q of %v, and %d",
+				c.readData, v.Damaged, v.Fetched, c.want, m.Files[:len(c.want)], c.fetched)
+		}
+	}
+}

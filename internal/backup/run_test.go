@@ -1,0 +1,295 @@
+package backup
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/ledger"
+	"placementsync/internal/object"
+	"placementsync/internal/warehouse"
+)
+
+// onPut calls do with the name of each object before the server stores it.
+func (f *fixture) onPut(do func(name string)) {
+	f.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			do(strings.TrimPrefix(r.URL.Path, "/store/a/"))
+		}
+		return false
+	}
+}
+
+// contents returns the number of different contents of the files of a backup.
+func (f *fixture) contents() int {
+	names := map[string]bool{}
+	for _, content := range contentOf(f.t, f.config.Warehouse) {
+		names[content] = true
+	}
+	return len(names)
+}
+
+// checkRestored restores the newest backup, and compares its files with those of the warehouse.
+func (f *fixture) checkRestored() {
+	f.t.Helper()
+	c := f.newTarget()
+	_, err := Restore(f.t.Context(), c)
+	must(f.t, err)
+	if diff := cmp.Diff(contentOf(f.t, f.config.Warehouse), contentOf(f.t, c.Warehouse)); diff != "" {
+		f.t.Errorf("restored files (-want +got):\n%s", diff)
+	}
+}
+
+// copiesOfTable returns the paths of the Parquet file of the newest night, in the series and in the version.
+func (f *fixture) copiesOfTable() []string {
+	f.t.Helper()
+	w := f.config.Warehouse
+	run, _, err := w.Versions.Latest()
+	must(f.t, err)
+	m, err := w.Versions.ReadManifest(run)
+	must(f.t, err)
+	return []string{w.Series.FilePath(m.Tables[0], m.SnapshotAt), filepath.Join(w.Folder.VersionPath(run), m.Tables[0].File)}
+}
+
+func TestOneBackupRunsAtATime(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	unlock, err := f.config.Warehouse.Folder.LockJob(ledger.Backup)
+	must(t, err)
+	if _, err := Run(t.Context(), f.config); !errors.As(err, new(*warehouse.LockedError)) {
+		t.Errorf("a second backup at the same time: got %v, want a *LockedError", err)
+	}
+	must(t, unlock())
+	f.backUp()
+}
+
+// TestMissingDaysAreBackedUpOrReported loses the list of the days. A backup adds the day again, unless another command has the
+// lock. A damaged file is no error.
+func TestMissingDaysAreBackedUpOrReported(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	w := f.config.Warehouse
+	day := w.Folder.DayManifestPath(warehouse.DayOf(f.at))
+	loseDay := func() { must(t, os.RemoveAll(filepath.Dir(day))) }
+	wantLeftOut := []DamagedFile{{w.Folder.Relative(day), "run 20261102T020000Z has not completed its day; the next run completes the day"}}
+	check := func(want []DamagedFile) {
+		t.Helper()
+		result := f.backUp()
+		m, err := f.config.readNewest(t.Context())
+		must(t, err)
+		for _, got := range [][]DamagedFile{result.LeftOut, m.LeftOut} {
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("left out files of the result or of the manifest (-want +got):\n%s", diff)
+			}
+		}
+	}
+	loseDay()
+	lock, err := w.Lock("a night", f.at)
+	must(t, err)
+	check(wantLeftOut)
+	must(t, lock.Release())
+	check(nil)
+	lock, err = w.Lock("a night", f.at) // the backup has released the lock
+	must(t, err)
+	must(t, lock.Release())
+	loseDay()
+	must(t, os.Remove(f.copiesOfTable()[0])) // otherwise the file is not read
+	must(t, os.WriteFile(f.copiesOfTable()[1], []byte("damaged"), 0o600))
+	check(nil) // the bucket has the damaged file
+}
+
+// TestNightsDuringABackup publishes a night while the last object of a backup is sent. The backup must contain the
+// state before or after the night, and must not send an object twice.
+func TestNightsDuringABackup(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	before := f.contents()
+	sent := 0
+	f.onPut(func(string) {
+		if sent++; sent == before {
+			f.night()
+		}
+	})
+	result := f.backUp()
+	f.store.Fail = nil
+	f.checkRestored()
+	if n := len(f.store.Objects("store")) - len(f.manifests()); result.Sent != n || len(result.LeftOut) > 0 {
+		t.Errorf("sent %d objects and left out %v, want %d objects", result.Sent, result.LeftOut, n)
+	}
+	m, err := f.config.readNewest(t.Context())
+	must(t, err)
+	if !slices.IsSortedFunc(m.Files, compareFiles) {
+		t.Errorf("the manifest lists the files as %v, want them sorted", m.Files)
+	}
+	t.Run("the day is not complete yet", func(t *testing.T) {
+		f.night()
+		total, sent := f.contents(), len(f.store.Objects("store"))-len(f.manifests())
+		f.onPut(func(string) {
+			if sent++; sent == total {
+				f.night()
+				day := warehouse.DayOf(f.at)
+				must(t, f.config.Warehouse.Series.ChangeIndex(func(days map[string]string) { delete(days, day) }))
+				must(t, os.Remove(f.config.Warehouse.Folder.DayManifestPath(day)))
+			}
+		})
+		defer func() { f.store.Fail = nil }()
+		if result := f.backUp(); len(result.LeftOut) > 0 {
+			t.Errorf("left out %v, want no file: the backup began before the night", result.LeftOut)
+		}
+	})
+}
+
+// TestChangesOfStateDoNotRepeatABackup adds a file to state/ with each upload, as webhooks do.
+func TestChangesOfStateDoNotRepeatABackup(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	f.onPut(func(name string) { must(t, f.config.Warehouse.Folder.StateFile(filepath.Base(name)).Write(name)) })
+	f.backUp()
+}
+
+// TestCopiesOfDamagedFilesAreSent removes, damages and restores the Parquet file of a night and its copy in the version.
+func TestCopiesOfDamagedFilesAreSent(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	inSeries, inVersion := f.copiesOfTable()[0], f.copiesOfTable()[1]
+	file := f.config.Warehouse.Folder.Relative(inSeries)
+	content, err := os.ReadFile(inSeries)
+	must(t, err)
+	must(t, os.Remove(inSeries))
+	must(t, os.WriteFile(inSeries, []byte("damaged"), 0o600))
+	must(t, os.Rename(inVersion, inVersion+".away"))
+	if diff := cmp.Diff([]DamagedFile{{file, checksum.WrongSum}}, f.backUp().LeftOut); diff != "" {
+		t.Errorf("left out files without an intact copy (-want +got):\n%s", diff)
+	}
+	must(t, os.Remove(inSeries))
+	sent := 0
+	f.onPut(func(string) { // the first of the changed manifests
+		if sent++; sent == 1 {
+			must(t, os.WriteFile(inSeries, content, 0o600))
+		}
+	})
+	must(t, f.config.Warehouse.Folder.StateFile("note.json").Write("new"))
+	if result := f.backUp(); len(result.LeftOut) > 0 {
+		t.Errorf("left out %v, want no file: the file was only replaced during the backup", result.LeftOut)
+	}
+	f.store.Fail = nil
+	f.store.Change("store", func(objects map[string][]byte) { delete(objects, "a/"+dataName(checksum.SumText("", content))) })
+	must(t, os.Remove(inSeries))
+	must(t, os.Rename(inVersion+".away", inVersion))
+	if result := f.backUp(); len(result.LeftOut) > 0 || result.Sent != 1 {
+		t.Errorf("sent %d files and left out %v, want the copy in the version", result.Sent, result.LeftOut)
+	}
+	must(t, os.Remove(inVersion))
+	if result := f.backUp(); len(result.LeftOut) > 0 || result.Sent != 0 {
+		t.Errorf("sent %d files and left out %v, want none: the bucket has the file", result.Sent, result.LeftOut)
+	}
+	j := &job{Config: f.config}
+	must(t, j.sendFile(t.Context(), checksum.FileSum{File: "state/gone"}))
+	if len(j.result.LeftOut) > 0 {
+		t.Errorf("left out %v, want no file: another process removed a file of state/", j.result.LeftOut)
+	}
+}
+
+func TestDamagedObjectsAreSentAgain(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	f.backUp()
+	name := "a/" + dataName(f.fileOfTable())
+	f.store.Change("store", func(objects map[string][]byte) { objects[name] = objects[name][1:] })
+	if result := f.backUp(); result.Sent != 1 {
+		t.Errorf("sent %d files, want the one whose object has another size", result.Sent)
+	}
+	f.checkRestored()
+	f.onPut(func(put string) {
+		if strings.HasPrefix(put, manifestsDir) {
+			f.store.Change("store", func(objects map[string][]byte) { delete(objects, name) })
+		}
+	})
+	before := len(f.manifests())
+	f.at = f.at.AddDate(0, 0, 1)
+	_, err := Run(t.Context(), f.config)
+	f.store.Fail = nil
+	if err == nil || !strings.Contains(err.Error(), "was removed during the backup") || len(f.manifests()) != before {
+		t.Errorf("got %v and %d manifests, want an error and no manifest that lists a missing object", err, len(f.manifests())-before)
+	}
+	f.backUp()
+	f.checkRestored()
+}
+
+// TestOnlyTheOwnBackupIsReplaced loses the ledger, then the copy of the manifest, and then backs up to the bucket of
+// another warehouse.
+func TestOnlyTheOwnBackupIsReplaced(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	f.backUp()
+	run := f.at.AddDate(0, 0, -1).Format("20060102T150405Z")
+	f.night()
+	w := f.config.Warehouse
+	for _, path := range []string{w.Ledger.Path(), w.Folder.RunManifestPath(run)} {
+		must(t, os.Rename(path, path+".away"))
+		f.store.Change("store", func(objects map[string][]byte) {
+			for _, name := range f.manifests()[1:] {
+				delete(objects, name)
+			}
+		})
+		f.backUp()
+		must(t, os.Rename(path+".away", path))
+	}
+	_, err := writeManifest(t.Context(), f.config.Bucket, Manifest{Kind: manifestKind, Format: manifestFormat, Run: "20250101T020000Z", At: f.at.AddDate(0, 0, 1)})
+	must(t, err)
+	f.at = f.at.AddDate(0, 0, 2)
+	if _, err := Run(t.Context(), f.config); err == nil || !strings.Contains(err.Error(), "belongs to another warehouse, with run 20250101T020000Z; nothing was changed") {
+		t.Errorf("got %v, want an error", err)
+	}
+}
+
+// TestNothingIsRemovedInDoubt makes the list of needed objects incomplete in several ways.
+func TestNothingIsRemovedInDoubt(t *testing.T) {
+	f := newFixture(t)
+	for range 2 {
+		f.night()
+		f.backUp()
+	}
+	unreadable := "a/manifests/" + f.at.Format(nameTimeFormat) + "-0.json"
+	f.store.Change("store", func(objects map[string][]byte) { objects[unreadable] = []byte("{}") })
+	f.night()
+	if result := f.backUp(); result.Removed > 0 || len(f.manifests()) != 4 {
+		t.Errorf("%d objects were removed and %d manifests are left, want none and 4: one of them cannot be read", result.Removed, len(f.manifests()))
+	}
+	f.store.Change("store", func(objects map[string][]byte) {
+		delete(objects, unreadable)
+		objects["a/data/untimed"] = []byte("x")
+	})
+	f.at = f.at.AddDate(0, 0, 2)
+	j := &job{Config: f.config, stored: map[string]object.Object{"data/untimed": {Name: "data/untimed"}}}
+	if err := j.removeOldBackups(t.Context(), "manifests/none"); err == nil || len(f.manifests()) != 3 {
+		t.Errorf("got %v and %d manifests, want an error and all 3: the manifest of this backup is missing", err, len(f.manifests()))
+	}
+	must(t, j.removeOldBackups(t.Context(), strings.TrimPrefix(f.manifests()[2], "a/")))
+	if f.store.Objects("store")["a/data/untimed"] == nil {
+		t.Error("an object was removed although the server does not tell when it was stored")
+	}
+	// Another backup removes the oldest manifest after it was listed.
+	f.refuse(http.MethodGet, f.manifests()[0], http.StatusNotFound, "NoSuchKey")
+	f.backUp()
+}
+
+// TestTheNewestBackupHasTheLatestName sets the clock back by a year before the second backup.
+func TestTheNewestBackupHasTheLatestName(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	f.backUp()
+	first := f.manifests()
+	f.at = f.at.AddDate(-1, 0, 0)
+	f.backUp()
+	if all := f.manifests(); len(all) != 2 || all[0] != first[0] {
+		t.Errorf("the manifests are %v, want a new one after %v: a restore reads the last", all, first)
+	}
+}
