@@ -364,7 +364,7 @@ func (c *checker) checkLedger() {
 		return
 	}
 	count := len(c.damagedLines)
-	if count > 0 && !bytes.HasSuffix(c.ledgerText, []byte("\n")) && bytes.HasSuffix(c.ledgerText, c.damagedLines[count-1]) {
+	if count > 0 && bytes.HasSuffix(c.ledgerText, c.damagedLines[count-1]) {
 		count-- // a crash may leave an unfinished last line
 	}
 	d := Damage{File: c.w.Folder.Relative(c.w.Ledger.Path()), Repair: Repair{Kind: RunNight}, Lost: true,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -66,6 +67,17 @@ func TestCheckReportsAnUnfinishedRollback(t *testing.T) {
 	failing := openFailingAt(t, w, "before rename product_listing_tags.parquet")
 	lock, err := failing.Lock("prune", firstNightAt)
 	must(t, err)
+	// This process has the lock for a repair. With another holder, the rollback may be running.
+	for _, isOther := range []bool{false, true} {
+		if isOther {
+			must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "lock"), []byte(`{"pid": 1, "run": "rollback"}`), 0o600))
+		}
+		report, err = integrity.Check(t.Context(), w, false, nil)
+		isReported := slices.ContainsFunc(report.Damage, func(d integrity.Damage) bool { return d.File == "state/aside.json" })
+		if err != nil || isReported == isOther {
+			t.Errorf("while another process has the lock %t: the killed rollback is reported %t (%v), want %t", isOther, isReported, err, !isOther)
+		}
+	}
 	must(t, lock.Release())
 	if report, err = integrity.Check(t.Context(), w, false, nil); err != nil || len(report.Damage) == 0 {
 		t.Errorf("after the failed attempt to finish the rollback: got the damage %+v (%v), want at least one", report.Damage, err)

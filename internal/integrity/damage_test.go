@@ -388,6 +388,12 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 			d.remove("parquet/"+table+"/snapshot_date=2026-11-03", manifest3)
 			writeIndex(d, firstNight, secondNight)
 		}, []string{manifest3 + ": rebuild --series"}, "run " + thirdNight + " has not completed its day: 1 of 1 tables are missing; the next run completes the day", ""},
+		"a run that was killed while it added its day": {func(d damager) {
+			d.flipOneLink(series3)
+			must(d.t, os.Truncate(d.path(series3), 1))
+			d.remove(manifest3)
+			writeIndex(d, firstNight, secondNight)
+		}, []string{index + ": rebuild --series", manifest3 + ": rebuild --series"}, "it lacks 2026-11-03", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)

@@ -159,9 +159,9 @@ func (inv *inventory) compare(path string, want checksum.FileSum) (problem strin
 	return inv.sums.Compare(path, want, inv.readData)
 }
 
-func (inv *inventory) findCopy(want checksum.FileSum, ignoredPath string) (path string, ok bool) {
+func (inv *inventory) findCopy(want checksum.FileSum) (path string, ok bool) {
 	for _, candidate := range inv.pathsBySum[want.SHA256] {
-		if candidate != ignoredPath && inv.compare(candidate, want) == "" {
+		if inv.compare(candidate, want) == "" {
 			return candidate, true
 		}
 	}
@@ -169,7 +169,7 @@ func (inv *inventory) findCopy(want checksum.FileSum, ignoredPath string) (path 
 }
 
 func (inv *inventory) hasCopy(want checksum.FileSum) bool {
-	_, ok := inv.findCopy(want, "")
+	_, ok := inv.findCopy(want)
 	return ok
 }
 

@@ -180,7 +180,7 @@ func (c *repairer) repairFile(path, hardLink string, want checksum.FileSum) erro
 	if c.sums.IsIntact(path, want) {
 		return nil
 	}
-	from, ok := c.findCopy(want, path)
+	from, ok := c.findCopy(want)
 	if !ok {
 		return nil
 	}

@@ -1,0 +1,191 @@
+package integrity_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/integrity"
+	"placementsync/internal/ledger"
+	"placementsync/internal/sqltext"
+	"placementsync/internal/warehouse"
+)
+
+// TestTheRepairIsPossible damages a warehouse in ways for which a nearby repair would do nothing, fail or lose data.
+func TestTheRepairIsPossible(t *testing.T) {
+	nights := open(t)
+	publishFull(t, nights, firstNight, secondNight, thirdNight)
+	const later = "20261101T030000Z"
+	twice := open(t) // two runs on the first day
+	publishFull(t, twice, firstNight, later, secondNight)
+	const rebuilt = secondNight + "-2"
+	again := open(t) // the second night was rebuilt with other rows
+	publishFull(t, again, firstNight, secondNight)
+	publishRebuilt(t, again, rebuilt)
+	const meta1, tagsOfRebuilt = "parquet/.meta/" + firstNight, "versions/" + rebuilt + "/" + tagsFile
+	const rebuildSeries = ": rebuild --series"
+	manifestIsLost := []string{changes2 + ".json" + rebuildSeries, manifest2 + rebuildSeries, version2 + "manifest.json: prune --version " + secondNight}
+	for name, c := range map[string]struct {
+		w      *warehouse.Warehouse
+		damage func(d damager)
+		want   []string
+	}{
+		"a rebuild keeps more than a rollback and a replay": {nights, func(d damager) { d.flip(version3 + "catalog.duckdb") },
+			[]string{version3 + "catalog.duckdb: rebuild"}},
+		"readers see a version that a rollback left": {nights, func(d damager) {
+			_, err := d.w.Rollback(firstNight, firstNightAt.AddDate(0, 0, 3))
+			must(d.t, err)
+			d.symlink("versions/"+secondNight, "latest")
+			d.flip(version2 + tagsFile)
+		}, []string{"latest: rollback " + firstNight, manifest2 + rebuildSeries, version2 + tagsFile + ": rollback " + firstNight}},
+		"another run of the day replaced the file in the series": {twice, func(d damager) { d.flip(version1 + tagsFile) },
+			[]string{version1 + tagsFile + ": prune --version " + firstNight}},
+		"the file was accepted as lost": {nights, func(d damager) {
+			for _, name := range []string{manifest1, meta1 + ".json"} {
+				d.editManifest(name, func(m *warehouse.Manifest) { m.Tables, m.Lost = nil, []string{table} })
+			}
+			d.flip(series1)
+		}, []string{version1 + tagsFile + ": prune --version " + firstNight}},
+		"the only copy of a manifest is of another day": {nights, func(d damager) {
+			d.remove(version2+"manifest.json", changes2+".json")
+			d.editManifest(manifest2, moveToNextDay)
+		}, manifestIsLost},
+		"a file before a lost manifest": {nights, func(d damager) {
+			d.remove(version2+"manifest.json", changes2+".json", manifest2)
+			d.flip(series1)
+		}, append([]string{series1 + rebuildSeries, version1 + tagsFile + rebuildSeries}, manifestIsLost...)},
+		"a night has the snapshot of a rebuilt version": {again, func(d damager) {
+			d.remove("versions/" + rebuilt + "/catalog.duckdb")
+			d.flip(tagsOfRebuilt)
+		}, []string{series2 + rebuildSeries, "versions/" + rebuilt + "/catalog.duckdb: rollback " + secondNight + ", lost", tagsOfRebuilt + rebuildSeries}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := clone(t, c.w)
+			c.damage(damager{t, w})
+			hasResponses := func(string) bool { return name == "a rebuild keeps more than a rollback and a replay" }
+			report, err := integrity.Check(t.Context(), w, true, hasResponses)
+			must(t, err)
+			slices.Sort(c.want)
+			if diff := cmp.Diff(c.want, describeDamage(report.Damage)); diff != "" {
+				t.Errorf("damage (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// publishRebuilt publishes a version that a rebuild made of the second night.
+func publishRebuilt(t *testing.T, w *warehouse.Warehouse, run string) {
+	t.Helper()
+	at, _ := warehouse.RunTime(run)
+	d, err := w.BeginFrom(t.Context(), run, at, "")
+	must(t, err)
+	d.Kind, d.Source = ledger.Rebuild, secondNight
+	must(t, d.Exec(t.Context(), "COPY main.product_listing_tags TO "+sqltext.SQL(sqltext.Literal(filepath.Join(d.Dir, tagsFile)))+" (FORMAT parquet)"))
+	must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of "+run), 0o600))
+	d.RecordMetaBase("")
+	publish(t, w, d)
+}
+
+// TestADayIsRepairedForItsRun loses the entry of a day in the index. The repair must add the run of the day again, not
+// another run of the same day.
+func TestADayIsRepairedForItsRun(t *testing.T) {
+	const later, day = "20261101T030000Z", "2026-11-01"
+	const versionLater, metaLater = "versions/" + later + "/", "parquet/.meta/" + later + ".json"
+	twice := open(t)
+	publishFull(t, twice, firstNight, later, secondNight, thirdNight)
+	back := open(t) // the second night does not build on the later run of the first day
+	publishFull(t, back, firstNight, later)
+	_, err := back.Rollback(firstNight, firstNightAt.AddDate(0, 0, 1))
+	must(t, err)
+	publishFull(t, back, secondNight)
+	// copyFile replaces a file. Other hard links of the file stay.
+	copyFile := func(d damager, from, to string) {
+		data, err := os.ReadFile(d.path(from))
+		must(t, err)
+		d.remove(to)
+		must(t, os.WriteFile(d.path(to), data, 0o600))
+	}
+	for name, c := range map[string]struct {
+		w       *warehouse.Warehouse
+		damage  func(d damager)
+		want    string // the run of the day in the index
+		without []string
+	}{
+		"only the files of the earlier run are there": {twice, func(d damager) {
+			data := contentOf(t, back)[version1+tagsFile]
+			d.remove("versions/"+later, version2, manifest1, manifest2, changes2+".json", series1)
+			must(t, os.WriteFile(d.path(series1), []byte(data), 0o600))
+			writeIndex(d, secondNight, thirdNight)
+		}, firstNight, []string{"2026-11-02"}},
+		"the files are of a run that a rollback left": {back, func(d damager) {
+			copyFile(d, versionLater+tagsFile, series1)
+			d.remove(manifest1)
+			writeIndex(d, secondNight)
+		}, firstNight, nil},
+		"all manifests of the later run are lost": {twice, func(d damager) {
+			d.remove(versionLater, metaLater, manifest1, version2, version3, changes2+".json", changes3+".json", manifest2, manifest3)
+			d.remove(filepath.Dir(series2), filepath.Dir(series3))
+			writeIndex(d, later)
+			keepLines(d, 1)
+			d.symlink("versions/"+firstNight, "latest")
+		}, later, []string{day}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := clone(t, c.w)
+			c.damage(damager{t, w})
+			result, err := integrity.RepairFromCopies(t.Context(), w)
+			must(t, err)
+			days, err := w.Series.Index()
+			if err != nil || days[day] != c.want || !slices.Equal(result.DaysWithoutManifest, c.without) {
+				t.Errorf("the index names %q as the run of %s (%v), and the days without a manifest are %v; want %q and %v",
+					days[day], day, err, result.DaysWithoutManifest, c.want, c.without)
+			}
+		})
+	}
+	t.Run("a day without a run", func(t *testing.T) {
+		w := clone(t, twice)
+		d := damager{t, w}
+		must(t, os.MkdirAll(filepath.Dir(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tagsFile)), 0o700))
+		must(t, os.WriteFile(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tagsFile), nil, 0o600))
+		d.remove(index)
+		_, err := integrity.RepairFromCopies(t.Context(), w)
+		must(t, err)
+		if days, err := w.Series.Index(); err != nil || len(days) != 3 {
+			t.Errorf("the index names %v (%v), want the three days with a run", days, err)
+		}
+	})
+	t.Run("the manifest of the day is of another run", func(t *testing.T) {
+		w := clone(t, twice)
+		d := damager{t, w}
+		before := contentOf(t, w)[manifest1]
+		m, err := w.Versions.ReadManifestFile(d.path("parquet/.meta/"+firstNight+".json"), firstNight)
+		must(t, err)
+		file := filepath.Join(t.TempDir(), tagsFile)
+		must(t, os.WriteFile(file, []byte("other bytes"), 0o600))
+		_, err = integrity.ReplaceFile(w, warehouse.SeriesFile{DayManifest: m, Table: m.Tables[0]}, file)
+		must(t, err)
+		if contentOf(t, w)[manifest1] != before {
+			t.Errorf("the manifest of %s was changed for a file of run %s, want that of run %s unchanged", day, firstNight, later)
+		}
+	})
+	t.Run("a day of two tables", func(t *testing.T) {
+		w := clone(t, twice)
+		d := damager{t, w}
+		d.editManifest(manifest2, func(m *warehouse.Manifest) {
+			m.Tables = append(m.Tables, warehouse.ManifestTable{Name: "other", FileSum: m.Catalog})
+		})
+		m, err := w.Series.ReadDayManifest("2026-11-02", secondNight)
+		must(t, err)
+		file := filepath.Join(t.TempDir(), tagsFile)
+		must(t, os.WriteFile(file, []byte("other bytes"), 0o600))
+		_, err = integrity.ReplaceFile(w, warehouse.SeriesFile{DayManifest: m, Table: m.Tables[0]}, file)
+		must(t, err)
+		m, err = w.Series.ReadDayManifest("2026-11-02", secondNight)
+		if err != nil || m.Tables[1].FileSum != m.Catalog {
+			t.Errorf("the other table got the checksum %+v (%v), want its own", m.Tables[1].FileSum, err)
+		}
+	})
+}
