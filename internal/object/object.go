@@ -112,7 +112,6 @@ func leaveEncodingUnsigned(stack *middleware.Stack) error {
 func (c Config) newRetryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.MaxBackoff, o.RateLimiter = c.MaxAttempts, c.MaxPause, ratelimit.None
-		o.Retryables = append(o.Retryables, retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusTooManyRequests: {}}})
 	})
 }
 
@@ -244,8 +243,8 @@ func (b *Bucket) Read(ctx context.Context, name string, limit int64) (data []byt
 			return &sizeError{size, limit}
 		}
 		data, err = io.ReadAll(io.LimitReader(body, limit+1))
-		if err == nil && int64(len(data)) != size {
-			err = io.ErrUnexpectedEOF
+		if int64(len(data)) > limit {
+			return &sizeError{int64(len(data)), limit} // the response states no length
 		}
 		return err
 	})

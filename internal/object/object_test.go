@@ -139,6 +139,7 @@ func TestFaults(t *testing.T) {
 	}{
 		{name: "the server is busy twice", method: "PUT", times: 2, fail: slowDown, requests: 3},
 		{name: "the server is always busy", method: "PUT", times: 99, fail: slowDown, requests: 3, want: "put s3://store/a/b/one: the server returned SlowDown (status 503) (3 attempts)"},
+		{name: "the server receives too many requests", method: "PUT", times: 2, fail: refuse(429, "Busy"), requests: 3},
 		{name: "the connection is reset during an upload", method: "PUT", times: 1, fail: resetConnection, requests: 2},
 		{name: "one response is cut off", method: "GET", times: 1, fail: cutOff, requests: 2},
 		{name: "each response is cut off", method: "GET", times: 99, fail: cutOff, requests: 3, want: "get s3://store/a/b/one: unexpected EOF (3 attempts)"},
