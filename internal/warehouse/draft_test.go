@@ -1,6 +1,7 @@
 package warehouse_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -266,5 +267,35 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 	version, err := warehouse.EngineVersion(t.Context())
 	if err != nil || !strings.HasPrefix(version, "v1.") {
 		t.Errorf("the version of DuckDB is %q (%v), want v1.x", version, err)
+	}
+}
+
+// TestStatusesOfTheConfigurationReplaceEarlierOnes publishes a night and changes the statuses for the next one.
+func TestStatusesOfTheConfigurationReplaceEarlierOnes(t *testing.T) {
+	c := warehouse.Config{Dir: t.TempDir(), Statuses: []warehouse.Status{{Prefix: "a", State: "open"}, {Prefix: "b", State: "open"}}}
+	must(t, os.Mkdir(filepath.Join(c.Dir, "state"), 0o700))
+	publish(t, openWith(t, c), firstNight, "one")
+	c.Statuses = []warehouse.Status{{Prefix: "b", State: "ended"}}
+	d := beginDraft(t, openWith(t, c), secondNight, "two")
+	defer func() { must(t, d.Discard()) }()
+	var got string
+	must(t, d.DB.QueryRowContext(t.Context(), "SELECT string_agg(prefix || ' ' || state) FROM meta.statuses").Scan(&got))
+	if got != "b ended" {
+		t.Errorf("the next night has the statuses %q, want only %q", got, "b ended")
+	}
+}
+
+// TestADraftIsCleanedUpAfterItsContext ends the context of a draft while its only connection is in use.
+func TestADraftIsCleanedUpAfterItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	d, err := open(t).Begin(ctx, firstNight, firstNightAt)
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	conn, err := d.DB.Conn(t.Context())
+	must(t, err)
+	defer conn.Close()
+	cancel()
+	if err := d.Exec(t.Context(), "SELECT 1"); err != nil {
+		t.Errorf("a statement on another connection: %v", err)
 	}
 }

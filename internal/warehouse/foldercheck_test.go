@@ -4,12 +4,15 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
@@ -168,6 +171,30 @@ func TestTheFolderIsCheckedBeforeANight(t *testing.T) {
 		t.Errorf("after the check state/ contains %v (%v), want no files", entries, err)
 	}
 	must(t, w.Folder.CheckExists())
+	// No file can be created in this folder, not even by root.
+	must(t, os.Remove(path(w, "state")))
+	must(t, os.Symlink("/proc/self", path(w, "state")))
+	if err := w.Folder.CheckWritable(); err == nil {
+		t.Error("a private folder in which no file can be created: got no error, want one before the night")
+	}
+	readOnly := openWith(t, warehouse.Config{Step: func(string, string) error { return syscall.EROFS }})
+	if _, err := readOnly.Lock(firstNight, firstNightAt); !errors.As(err, new(*warehouse.FolderError)) {
+		t.Errorf("a disk that is mounted read-only: got %v, want a *FolderError", err)
+	}
+}
+
+// TestAFullDiskIsNoticedBeforeANight limits the size of files to nothing. An empty file can then be created, as on a full disk.
+func TestAFullDiskIsNoticedBeforeANight(t *testing.T) {
+	w := open(t)
+	signal.Ignore(syscall.SIGXFSZ)
+	var old unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &old))
+	must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Max: old.Max}))
+	err := w.Folder.CheckWritable()
+	must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &old))
+	if !errors.As(err, new(*warehouse.DiskFullError)) {
+		t.Errorf("got %v, want a *DiskFullError", err)
+	}
 }
 
 // TestAnUnlockedWarehouseStaysUnchanged calls CheckUnlocked before, during and after a lock. CheckUnlocked
@@ -186,4 +213,7 @@ func TestAnUnlockedWarehouseStaysUnchanged(t *testing.T) {
 	}
 	must(t, lock.Release())
 	must(t, w.Folder.CheckUnlocked())
+	lock, err = w.Lock(firstNight, firstNightAt) // the check keeps no lock
+	must(t, err)
+	must(t, lock.Release())
 }

@@ -58,9 +58,12 @@ func requireState(t *testing.T, w *warehouse.Warehouse, tag, held string) {
 }
 
 func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
-	w := open(t)
+	w := openWith(t, warehouse.Config{Dir: open(t).Folder.Dir(), DiscardRaw: true})
 	publish(t, w, firstNight, "one")
 	must(t, holdNight(t, w, secondNight, "two"))
+	leftOver := path(w, "versions", "."+secondNight+".draft", "of-a-killed-publish")
+	must(t, os.MkdirAll(leftOver, 0o700))
+	must(t, os.MkdirAll(w.Folder.RawPath(secondNight), 0o700))
 	requireState(t, w, "one", secondNight)
 	h, _, err := w.Held()
 	must(t, err)
@@ -72,6 +75,12 @@ func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	_, err = w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
 	must(t, err)
 	requireState(t, w, "two", "")
+	if exists(t, path(w, "versions", secondNight, "of-a-killed-publish")) || exists(t, w.Folder.RawPath(secondNight)) {
+		t.Error("a file of a killed publish was published, or the stored responses of the night are kept")
+	}
+	if report, err := integrity.Check(t.Context(), w, true, nil); err != nil || len(report.Damage) > 0 {
+		t.Errorf("verify reports %+v (%v), want no damage of the published night", report.Damage, err)
+	}
 	publishedCatalog, err := os.ReadFile(w.Folder.VersionCatalog(secondNight))
 	must(t, err)
 	if !slices.Equal(heldCatalog, publishedCatalog) {
@@ -111,6 +120,9 @@ func TestTheNextNightReplacesAHeldNight(t *testing.T) {
 	must(t, holdNight(t, w, secondNight, "two"))
 	must(t, holdNight(t, w, thirdNight, "three"))
 	requireState(t, w, "one", thirdNight)
+	if held := w.Folder.Glob(path(w, "held", "*")); len(held) != 1 {
+		t.Errorf("the files of %v are kept, want only those of the last held night", held)
+	}
 	publish(t, w, "20261104T020000Z", "four")
 	requireState(t, w, "four", "")
 }
@@ -212,6 +224,30 @@ func TestPruneRemovesAStaleHeldNight(t *testing.T) {
 		t.Errorf("prune removed %v, want %v", got, want)
 	}
 	requireNoHeldFiles(t, w)
+	// The manifest of a held night is damaged, and readers see a later night.
+	must(t, os.MkdirAll(path(w, "held", "20261031T020000Z"), 0o700))
+	if got, want := prune(false), []string{"held/20261031T020000Z"}; !slices.Equal(got, want) {
+		t.Errorf("prune removed %v, want %v", got, want)
+	}
+	// The removal of a held night was killed before the first publish.
+	w = open(t)
+	must(t, os.MkdirAll(path(w, "held", "."+firstNight+".removed"), 0o700))
+	if got := prune(false); len(got) != 1 {
+		t.Errorf("prune removed %v, want the rest of the held night", got)
+	}
+}
+
+// TestALedgerLineOfAnotherRunIsNotUsed holds a night with the ledger line of another run.
+func TestALedgerLineOfAnotherRunIsNotUsed(t *testing.T) {
+	w := open(t)
+	publish(t, w, firstNight, "one")
+	d := beginDraft(t, w, secondNight, "two")
+	must(t, d.WriteLedgerCopy(ledger.Run{ID: thirdNight}))
+	_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
+	must(t, errors.Join(err, d.Discard()))
+	if h, _, err := w.Held(); !errors.As(err, new(*warehouse.DamagedError)) {
+		t.Errorf("got the held run %q (%v), want a *DamagedError", h.Run.ID, err)
+	}
 }
 
 // TestKeepVersionsCountsPublishedHeldNights publishes a held night in a warehouse that keeps one

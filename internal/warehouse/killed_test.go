@@ -143,6 +143,10 @@ func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
 	if u, isResumed, err := w.Ledger.ResumableRun(); isResumed || err != nil {
 		t.Errorf("run %s would be resumed (%v), want no resume", u.Run, err)
 	}
+	must(t, w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: secondNight, StartedAt: firstNightAt, Attempt: 1}))
+	if u, isResumed, err := w.Ledger.ResumableRun(); isResumed || err != nil {
+		t.Errorf("run %s would be resumed without its stored responses (%v), want no resume", u.Run, err)
+	}
 }
 
 func must(t *testing.T, err error) {

@@ -72,6 +72,17 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 	}
 }
 
+// TestAnEarlierVersionWithALedgerLineIsNotAccepted sets the link back to a version that was not killed before it was recorded.
+func TestAnEarlierVersionWithALedgerLineIsNotAccepted(t *testing.T) {
+	w := open(t)
+	publishFull(t, w, firstNight, "one")
+	publishFull(t, w, secondNight, "two")
+	replaceLink(t, w, firstNight)
+	if err := w.CheckLink(); !errors.As(err, new(*warehouse.LostError)) {
+		t.Errorf("got %v, want a LostError: the next night would lose the changes of %s", err, secondNight)
+	}
+}
+
 // TestNoLinkIsExpectedBeforeTheFirstPublish calls Recover after the first run failed. There is no link
 // yet, and this must not be an error.
 func TestNoLinkIsExpectedBeforeTheFirstPublish(t *testing.T) {
@@ -88,6 +99,7 @@ func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	publish(t, w, firstNight, "one")
 	d := beginDraft(t, w, secondNight, "two")
 	must(t, d.WriteLedgerCopy(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
+	must(t, w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: secondNight, StartedAt: firstNightAt, Attempt: 1}))
 	_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 	must(t, err)
 	must(t, w.Recover())

@@ -25,7 +25,8 @@ import (
 // firstNightAt is the snapshot time of the run firstNight.
 var firstNightAt = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 
-// open returns a new warehouse with the table product_listing_tags. The warehouse keeps two versions.
+// open returns a new warehouse with the table product_listing_tags. The warehouse keeps two versions. As a pattern, its path
+// would not match itself.
 func open(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
 	return openKeeping(t, 2)
@@ -34,9 +35,9 @@ func open(t *testing.T) *warehouse.Warehouse {
 func openKeeping(t *testing.T, versions int) *warehouse.Warehouse {
 	t.Helper()
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "product_listing_tags" })
-	w := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: versions, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
+	w := warehouse.New(warehouse.Config{Dir: filepath.Join(t.TempDir(), "w[1]"), KeepVersions: versions, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
 	// The lock creates this folder, but most of these tests do not take the lock.
-	must(t, os.Mkdir(filepath.Join(w.Folder.Dir(), "state"), 0o700))
+	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	return w
 }
 
@@ -157,6 +158,9 @@ func TestDraftIsInvisibleUntilPublished(t *testing.T) {
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("while a draft was open, a reader got %v, want %v", got, []string{"one"})
 	}
+	if got, err := w.Versions.List(); err != nil || !cmp.Equal(got, []string{"20261101T020000Z"}) {
+		t.Errorf("while a draft was open, the versions are %v (%v), want only the published one", got, err)
+	}
 	if err := d.Discard(); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +251,8 @@ func TestBeginRemovesDraftsAndCompletesAPublish(t *testing.T) {
 	publish(t, w, "20261101T020000Z", "one")
 	oldDraft := filepath.Join(w.Folder.Dir(), "versions", ".20261102T020000Z.draft")
 	series := filepath.Join(w.Folder.Dir(), "parquet")
-	if err := errors.Join(os.Mkdir(oldDraft, 0o700), os.RemoveAll(series), os.Remove(w.Folder.CatalogPath())); err != nil {
+	oldCache := filepath.Join(w.Folder.Dir(), "state", "seen", "product_listings")
+	if err := errors.Join(os.Mkdir(oldDraft, 0o700), os.MkdirAll(oldCache, 0o700), os.RemoveAll(series), os.Remove(w.Folder.CatalogPath())); err != nil {
 		t.Fatal(err)
 	}
 	d := beginDraft(t, w, "20261103T020000Z", "two")
@@ -255,11 +260,25 @@ func TestBeginRemovesDraftsAndCompletesAPublish(t *testing.T) {
 	if _, err := os.Stat(oldDraft); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Stat of the old draft: got %v, want no folder", err)
 	}
+	if _, err := os.Stat(filepath.Dir(oldCache)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("Stat of the cache of an earlier release: got %v, want no folder", err)
+	}
 	if _, err := os.Stat(filepath.Join(series, "product_listing_tags", "snapshot_date=2026-11-01")); err != nil {
 		t.Errorf("the series lacks the day of the first night: %v", err)
 	}
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("a reader got %v, want %v", got, []string{"one"})
+	}
+}
+
+// TestTheNextNightAddsMissingFilesOfTheSeries loses a file of a day that the index names.
+func TestTheNextNightAddsMissingFilesOfTheSeries(t *testing.T) {
+	w := open(t)
+	publish(t, w, firstNight, "one")
+	must(t, os.Remove(seriesFile(w, "2026-11-01")))
+	must(t, beginDraft(t, w, secondNight, "two").Discard())
+	if !exists(t, seriesFile(w, "2026-11-01")) {
+		t.Error("the series still lacks the file, and the version may be removed with the only copy")
 	}
 }
 
