@@ -2,9 +2,7 @@ package warehouse
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"placementsync/internal/sqltext"
@@ -42,7 +40,7 @@ func (d *Draft) writeCatalog(ctx context.Context, isChanged bool) error {
 	}
 	err = d.Exec(ctx, write)
 	if err == nil {
-		err = errors.Join(d.Instance.Close(), os.RemoveAll(filepath.Join(d.Dir, "spill")))
+		err = d.Instance.Close()
 		d.Instance = nil
 	}
 	if err == nil && newSize != 0 {

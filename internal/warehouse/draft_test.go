@@ -149,6 +149,12 @@ func TestASnapshotIsAfterItsBase(t *testing.T) {
 			must(t, d.Discard())
 		}
 	}
+	d, err := w.Begin(t.Context(), secondNight, firstNightAt.Add(time.Hour+1500*time.Nanosecond))
+	must(t, err)
+	defer func() { must(t, d.Discard()) }()
+	if want := firstNightAt.Add(time.Hour + time.Microsecond); !d.At.Equal(want) {
+		t.Errorf("the time of the snapshot is %s, want %s: DuckDB stores microseconds, and rows must have the time of their manifest", d.At, want)
+	}
 }
 
 // TestFailedStatementsAreUndoneAndQuoted checks that Atomically undoes all statements if one fails, that

@@ -140,6 +140,15 @@ func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
 	if err != nil || len(pruned) != 0 {
 		t.Errorf("removed %v (error %v), want the unfinished run and the newest run kept", pruned, err)
 	}
+	const held = "20261102T020000Z"
+	must(t, os.MkdirAll(w.Folder.Path("held", held), 0o700)) // a replay needs its responses
+	for _, run := range []string{held, "20261103T020000Z"} {
+		must(t, os.MkdirAll(w.Folder.RawPath(run), 0o700))
+	}
+	_, err = w.Pruner.Prune(warehouse.Retention{Daily: 9}, firstNightAt.AddDate(1, 0, 0), false)
+	if runs, listErr := w.Folder.LandedRuns(); err != nil || listErr != nil || !slices.Contains(runs, held) {
+		t.Errorf("the responses of %v are left (%v, %v), want those of the held night %s too", runs, err, listErr, held)
+	}
 }
 
 // TestUnneededResponsesAreDiscarded runs with and without DiscardRaw. With DiscardRaw, the landed responses of
@@ -255,5 +264,21 @@ func TestAPrunedDayIsNotReportedAsMissing(t *testing.T) {
 	must(t, os.Remove(w.Series.IndexPath()))
 	if _, err := w.Pruner.Prune(warehouse.Retention{RawDays: 9}, firstNightAt, false); err != nil || exists(t, w.Series.IndexPath()) {
 		t.Errorf("a prune without an index ended with %v, want no error and no new index", err)
+	}
+}
+
+// TestAPartlyRemovedVersionIsNotFound runs a prune that fails while it removes the files of a version.
+func TestAPartlyRemovedVersionIsNotFound(t *testing.T) {
+	w := open(t)
+	publishNights(t, w, "one", "two")
+	failing := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 1, Step: func(name, _ string) error {
+		if name == "before emptying of the version" {
+			return syscall.EIO
+		}
+		return nil
+	}})
+	_, err := failing.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 9}, firstNightAt, false)
+	if versions, listErr := w.Versions.List(); !errors.Is(err, syscall.EIO) || listErr != nil || !slices.Equal(versions, []string{secondNight}) {
+		t.Errorf("the prune returned %v, and a rollback can choose %v (%v); want EIO, and only %s", err, versions, listErr, secondNight)
 	}
 }
