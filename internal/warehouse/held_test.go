@@ -237,6 +237,24 @@ func TestPruneRemovesAStaleHeldNight(t *testing.T) {
 	}
 }
 
+// TestANightDoesNotBeginBesideAnUnpublishedVersion fails a publish of the held night before the switch, and then the removal of
+// its version. A rollback could publish this version.
+func TestANightDoesNotBeginBesideAnUnpublishedVersion(t *testing.T) {
+	w := open(t)
+	publish(t, w, firstNight, "one")
+	must(t, holdNight(t, w, secondNight, "two"))
+	if _, err := openFailingAt(t, w, "before link latest").PublishHeld(t.Context(), []string{"prices"}, firstNightAt); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("the publish returned %v, want EIO", err)
+	}
+	if _, err := openFailingAt(t, w, "before removal of the version").Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2)); !errors.Is(err, syscall.EIO) {
+		t.Errorf("the next night began with %v, want EIO", err)
+	}
+	must(t, beginDraft(t, w, thirdNight, "three").Discard())
+	if versions, err := w.Versions.List(); err != nil || !slices.Equal(versions, []string{firstNight}) {
+		t.Errorf("the versions are %v (%v), want only %s", versions, err, firstNight)
+	}
+}
+
 // TestALedgerLineOfAnotherRunIsNotUsed holds a night with the ledger line of another run.
 func TestALedgerLineOfAnotherRunIsNotUsed(t *testing.T) {
 	w := open(t)
@@ -270,19 +288,26 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
 	publish(t, w, secondNight, "two")
-	at, _ := warehouse.RunTime(secondNight)
-	d, err := w.BeginFrom(t.Context(), secondNight+"-2", at, firstNight)
-	must(t, err)
-	d.Kind = ledger.Replay
-	file := sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))
-	must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
-	must(t, d.WriteLedgerCopy(ledger.Run{ID: d.Run, Outcome: ledger.Complete, SnapshotAt: at}))
-	_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
-	must(t, errors.Join(err, d.Discard()))
+	holdReplay := func(night string) {
+		at, _ := warehouse.RunTime(night)
+		d, err := w.BeginFrom(t.Context(), night+"-2", at, firstNight)
+		must(t, err)
+		d.Kind = ledger.Replay
+		file := sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))
+		must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
+		must(t, d.WriteLedgerCopy(ledger.Run{ID: d.Run, Outcome: ledger.Complete, SnapshotAt: at}))
+		_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
+		must(t, errors.Join(err, d.Discard()))
+	}
+	holdReplay(thirdNight)
+	if _, err := w.PublishHeld(t.Context(), nil, firstNightAt); err == nil {
+		t.Error("a replay of another night was published, want an error: the changes of the second night would be lost")
+	}
+	holdReplay(secondNight)
 	if pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, firstNightAt, false); err != nil || len(pruned) > 0 {
 		t.Errorf("prune removed %v (%v), want no files removed", pruned, err)
 	}
-	_, err = w.PublishHeld(t.Context(), nil, firstNightAt)
+	_, err := w.PublishHeld(t.Context(), nil, firstNightAt)
 	must(t, err)
 	requireState(t, w, "one", "")
 	if latest, _, err := w.Versions.Latest(); err != nil || latest != secondNight+"-2" {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +188,14 @@ func TestAVersionBuiltOnItselfEndsTheLineage(t *testing.T) {
 	publish(t, w, "20261102T020000Z", "two")
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
 		t.Errorf("a reader got %v, want %v", got, []string{"one", "two"})
+	}
+	m.Night, m.Previous = "", m.RunID
+	data, err = checksum.Seal(m)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
+	must(t, os.RemoveAll(filepath.Dir(w.Series.IndexPath())))
+	if days, err := w.Series.MissingDays(); err != nil || !slices.Equal(days, []string{"2026-11-02"}) {
+		t.Errorf("the missing days are %v (%v), want those up to the wrong manifest", days, err)
 	}
 }
 

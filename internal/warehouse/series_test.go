@@ -95,6 +95,31 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 	}
 }
 
+// TestTheOldFilesOfADayAreKeptBesideDamagedOnes damages the file of the second run of a day after the switch. The series then
+// has no intact file of the second run.
+func TestTheOldFilesOfADayAreKeptBesideDamagedOnes(t *testing.T) {
+	const secondRun = "20261101T030000Z"
+	w := open(t)
+	first := publish(t, w, firstNight, "one")
+	damaged := path(w, "versions", secondRun, tagsFile)
+	isDamaged := false
+	w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(step, _ string) error {
+		if step == "after link latest" && !isDamaged {
+			isDamaged = true
+			flipBit(t, damaged, 30)
+		}
+		return nil
+	}})
+	_, err := beginDraft(t, w, secondRun, "two").Publish(t.Context(), slices.Clone(tableFiles))
+	if !errors.As(err, new(*warehouse.ExtendError)) {
+		t.Fatalf("got %v, want an *ExtendError", err)
+	}
+	want := path(w, "parquet", ".replaced", firstNight, tagsFile)
+	if contentOf(t, want) == "" {
+		t.Errorf("the file of run %s, the only intact file of the day, is not kept", first.RunID)
+	}
+}
+
 // TestAnIntactFileIsFoundInTheVersion removes the copy of a file in the series, and then damages the
 // copy in the version.
 func TestAnIntactFileIsFoundInTheVersion(t *testing.T) {

@@ -195,3 +195,28 @@ func TestPublicFilesGetTheirMode(t *testing.T) {
 		}
 	}
 }
+
+// TestTheVisibleVersionIsKeptWithoutItsManifest rolls back, damages the manifest of the visible version, and keeps one version.
+func TestTheVisibleVersionIsKeptWithoutItsManifest(t *testing.T) {
+	w := open(t)
+	publishNights(t, w, "one", "two")
+	_, err := w.Rollback(firstNight, firstNightAt.AddDate(0, 0, 2))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(firstNight), warehouse.ManifestFile), []byte("damaged"), 0o600))
+	pruning := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 1})
+	_, err = pruning.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 9}, firstNightAt, false)
+	if versions, listErr := w.Versions.List(); err != nil || listErr != nil || !slices.Contains(versions, firstNight) {
+		t.Errorf("prune left the versions %v (%v, %v), want %s, which readers see", versions, err, listErr, firstNight)
+	}
+}
+
+// TestARepeatedRunReplacesItsUnpublishedVersion publishes a run whose earlier attempt was killed before the switch.
+func TestARepeatedRunReplacesItsUnpublishedVersion(t *testing.T) {
+	w := open(t)
+	publish(t, w, firstNight, "one")
+	must(t, os.MkdirAll(filepath.Join(w.Folder.VersionPath(secondNight), "of-the-earlier-attempt"), 0o700))
+	publish(t, w, secondNight, "two")
+	if got := readTags(t, w); !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("a reader got %v, want the rows of both nights", got)
+	}
+}
