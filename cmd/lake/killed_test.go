@@ -164,6 +164,25 @@ func TestFailedPublishIsAllOrNothing(t *testing.T) {
 	}
 }
 
+// TestAFailedNightKeepsTheNightsBefore publishes two nights, and fails the second. Its files are removed. The files of the first
+// night must stay.
+func TestAFailedNightKeepsTheNightsBefore(t *testing.T) {
+	h := newFixture(t, 2)
+	commits := 0
+	h.step = func(name, _ string) error {
+		if name == "before commit catalog" {
+			commits++
+		}
+		if commits == 2 {
+			return syscall.EIO
+		}
+		return nil
+	}
+	h.mustFail(1, syscall.EIO.Error(), "publish", "--all")
+	h.step = nil
+	h.requireEqualTables(h.shownRun())
+}
+
 // TestSimultaneousPublishFails starts a second publish before the commit of the first. The first
 // publish must fail and remove its files.
 func TestSimultaneousPublishFails(t *testing.T) {

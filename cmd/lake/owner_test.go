@@ -3,6 +3,7 @@ package main
 import (
 	"database/sql"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -134,6 +135,42 @@ func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 	if got := h.run("expire"); got.code != 0 {
 		t.Errorf("expire: got %+v, want exit code 0", got)
 	}
+}
+
+// TestNoFileIsRemovedWithoutAnOwner removes the owner file. A file that this catalog does not know may then be of another catalog.
+func TestNoFileIsRemovedWithoutAnOwner(t *testing.T) {
+	h := newFixture(t, 1)
+	h.publish()
+	other := filepath.Join(filepath.Dir(h.metadataFile("placements_current", "product_listing_prices")), "00000-other.metadata.json")
+	h.must(os.WriteFile(other, []byte("{}"), 0o600))
+	h.must(os.Remove(h.path("lake/placements_owner.json")))
+	h.night()
+	p := h.publish()[0]
+	if _, err := os.Stat(other); err != nil {
+		t.Errorf("a file of another catalog: %v, want it kept", err)
+	}
+	// A night changes a few tables of main, and adds rows to past and meta.
+	if p.Replaced > p.Tables/2 {
+		t.Errorf("the night replaced the files of %d of %d tables, want only those of changed tables", p.Replaced, p.Tables)
+	}
+}
+
+// TestExpireKeepsTheFilesOfItsCommit makes all files old while expire commits.
+func TestExpireKeepsTheFilesOfItsCommit(t *testing.T) {
+	h := newFixture(t, 2)
+	h.publish("--all")
+	h.keepNights(1)
+	h.step = func(name, _ string) error {
+		if name == "after commit catalog" {
+			h.makeFilesOld()
+		}
+		return nil
+	}
+	if got := h.run("expire"); got.code != 0 {
+		t.Fatalf("expire: got %+v, want exit code 0", got)
+	}
+	h.step = nil
+	h.requireEqualTables(h.shownRun())
 }
 
 // TestExpireKeepsFilesOfOtherTables registers copies of tables in the catalog. expire must keep

@@ -411,8 +411,7 @@ func (f *files) remove(name string) error {
 	return err
 }
 
-// checkAccess writes a file, reads it and removes it. The file is not part of a commit, so it is
-// removed from f.uncommitted.
+// checkAccess writes a file, reads it and removes it.
 func (f *files) checkAccess() error {
 	name, content := f.root+"/check-"+uuid.NewString(), []byte("placementsync\n")
 	if err := f.WriteFile(name, content); err != nil {
@@ -422,6 +421,5 @@ func (f *files) checkAccess() error {
 	if err == nil && !bytes.Equal(got, content) {
 		err = errors.New("the file has different content when it is read back")
 	}
-	f.uncommitted.drain()
 	return errors.Join(err, f.Remove(name))
 }

@@ -28,3 +28,15 @@ func TestOnlyALaterNightIsPublished(t *testing.T) {
 		}
 	}
 }
+
+// TestTheFilesOfATableAreLimited plans the next night of tables with few and with many files.
+func TestTheFilesOfATableAreLimited(t *testing.T) {
+	t.Parallel()
+	for files, isRewritten := range map[int]bool{maxFiles - 1: false, maxFiles: true} {
+		state, m := publishedState{checksum: "shown", files: files}, measure{checksum: "all", inLakeChecksum: "shown"}
+		a, err := (&Version{}).planRows(t.Context(), source{}, state, m)
+		if err != nil || a.replace != isRewritten {
+			t.Errorf("a table of %d files is rewritten as one file: %t (%v), want %t", files, a.replace, err, isRewritten)
+		}
+	}
+}
