@@ -40,3 +40,13 @@ func TestTheFilesOfATableAreLimited(t *testing.T) {
 		}
 	}
 }
+
+// TestTheNewestNightOfEachTableIsKept keeps one night of a lake in which one table was not published since the night before.
+func TestTheNewestNightOfEachTableIsKept(t *testing.T) {
+	t.Parallel()
+	const night, nextNight = "20261120T020000Z", "20261121T020000Z"
+	states := map[tableName]publishedState{{current, "left"}: {run: night}, {current, "shown"}: {run: nextNight}}
+	if got := oldNights(nil, states, 1); len(got) > 0 {
+		t.Errorf("the nights %v would be removed, want none: one of them is the only night of a table", got)
+	}
+}
