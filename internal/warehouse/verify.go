@@ -61,7 +61,8 @@ func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
 			err = reader.DB.QueryRowContext(ctx, string(count)).Scan(&keys)
 		}
 		if err == nil && keys != t.Rows {
-			err = &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows repeat the key of an earlier row", t.Rows-keys)}
+			problem := "%d rows repeat the key of an earlier row: the merge stored them twice, which is a fault of this program, or the disk is damaged"
+			err = &VerifyError{m.RunID, t.Name, fmt.Sprintf(problem, t.Rows-keys)}
 		}
 	}
 	if err != nil && !errors.As(err, new(*VerifyError)) {

@@ -132,7 +132,7 @@ func TestAVersionWithoutTablesIsPublished(t *testing.T) {
 func TestDuplicateKeysAndMissingRowsAreErrors(t *testing.T) {
 	insert := "INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) SELECT 'q', %s, 'x', now(), 1 FROM range(4) r(i)"
 	for name, c := range map[string]struct{ position, parquet, want string }{
-		"four rows of two keys":  {"i % 2", "main.product_listing_tags", "2 rows repeat the key of an earlier row"},
+		"four rows of two keys":  {"i % 2", "main.product_listing_tags", "2 rows repeat the key of an earlier row: the merge stored them twice, which is a fault of this program, or the disk is damaged"},
 		"four rows of four keys": {"i", "main.product_listing_tags", ""},
 		"fewer rows in Parquet":  {"i", "(FROM main.product_listing_tags LIMIT 3)", "3 rows in Parquet, 5 in the manifest"},
 		"no rows in Parquet":     {"i", "(FROM main.product_listing_tags LIMIT 0)", "0 rows in Parquet, 5 in the manifest"},
