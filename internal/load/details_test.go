@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,9 +10,9 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestUnknownFieldsOfListAndDetailAreKept reads list and detail of the order o1 in the first night, and only
-// the list or only the detail in the second. main must keep the unknown fields of both. The order o2 is only
-// in the list, and must keep its unknown fields.
+// TestUnknownFieldsOfListAndDetailAreKept reads list and detail of the order o1 in the first night, and one or both of
+// them in the second. If one is not read, main must keep its unknown fields. The order o2 is only in the list, and must
+// keep its unknown fields.
 func TestUnknownFieldsOfListAndDetailAreKept(t *testing.T) {
 	row := func(extra string, seq int) string {
 		return fmt.Sprintf(`{"id":"o1","extra":%q,"row_hash":%d,"seq":%[2]d}`, extra, seq)
@@ -23,23 +24,46 @@ func TestUnknownFieldsOfListAndDetailAreKept(t *testing.T) {
 		return streamInput{coverage: load.ByID, rows: rows{"orders": row(extra, 5)}, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}}}
 	}
 	both := map[string]streamInput{"orders": list(`{"a":1.10,"b":null}`), "order_details": detail(`{"c":2}`)}
+	firstNight := newFixture(t, "orders", "order_details")
+	_, err := firstNight.run(both, load.Limits{})
+	must(t, err)
+	firstNight.requireRows("SELECT id, extra::VARCHAR FROM orders ORDER BY id", `o1 {"a":1.10,"b":null,"c":2}`, `o2 {"z":9}`)
 	for name, c := range map[string]struct {
 		second map[string]streamInput
 		want   string
 	}{
+		"list and detail": {map[string]streamInput{"orders": list(`{"a":2.20}`), "order_details": detail(`{"c":3}`)}, `{"a":2.20,"c":3}`},
 		"only the list":   {map[string]streamInput{"orders": list(`{"a":2.20}`)}, `{"a":2.20,"b":null,"c":2}`},
 		"only the detail": {map[string]streamInput{"order_details": detail(`{"c":3}`)}, `{"a":1.10,"b":null,"c":3}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newFixture(t, "orders", "order_details")
-			_, err := h.run(both, load.Limits{})
-			must(t, err)
-			h.requireRows("SELECT id, extra::VARCHAR FROM orders ORDER BY id", `o1 {"a":1.10,"b":null,"c":2}`, `o2 {"z":9}`)
-			_, err = h.run(c.second, load.Limits{Rows: 10})
+			t.Parallel()
+			h := firstNight.copy(t)
+			_, err := h.run(c.second, load.Limits{Rows: 10})
 			must(t, err)
 			h.requireRows("SELECT id, extra::VARCHAR FROM orders ORDER BY id", "o1 "+c.want, `o2 {"z":9}`)
 		})
 	}
+}
+
+// TestManyUnknownFieldsAreMerged merges the unknown fields of more records than one batch has. Each record must be
+// stored once, with the fields of its list row and of its detail.
+func TestManyUnknownFieldsAreMerged(t *testing.T) {
+	t.Parallel()
+	const count = 4_096 + 2
+	ids := slices.Collect(numberedIDs(count))
+	order := func(seq int, extra string) string {
+		var orders []string
+		for i, id := range ids {
+			orders = append(orders, jsonRow(seq, count*seq+i, "id", quote(id), "extra", quote(extra)))
+		}
+		return strings.Join(orders, ",")
+	}
+	h := newFixture(t, "orders", "order_details")
+	_, err := h.run(map[string]streamInput{"orders": {coverage: load.Whole, rows: rows{"orders": order(1, `{"a":1}`)}},
+		"order_details": {coverage: load.ByID, rows: rows{"orders": order(2, `{"b":2}`)}, outcomes: map[load.Outcome][]string{load.Answered: ids}}}, load.Limits{})
+	must(t, err)
+	h.requireRows("SELECT count(*), count(DISTINCT id), min(extra::VARCHAR), max(extra::VARCHAR) FROM orders", fmt.Sprintf(`%d %[1]d {"a":1,"b":2} {"a":1,"b":2}`, count))
 }
 
 // TestLastCopyOfARepeatedItemIsKept stages an outlet that was read twice, and that contains some channels

@@ -1,6 +1,7 @@
 package load_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,12 +12,11 @@ import (
 	"placementsync/internal/load"
 )
 
-// TestTrialManyRowsFillAnEmptyTableDirectly checks that directly filled tables equal merged tables: only
+// TestManyRowsFillAnEmptyTableDirectly checks that directly filled tables equal merged tables: only
 // the last copy of a record remains, the columns and comments are those of schema/, and the next night
 // finds only the changed row.
-func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
-	requireTrials(t)
-	const count = 3_000
+func TestManyRowsFillAnEmptyTableDirectly(t *testing.T) {
+	const count = 1_100
 	h := newFixture(t, "product_listings")
 	var listings, prices []string
 	for i := range count {
@@ -32,7 +32,7 @@ func TestTrialManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", After: count, New: count}); got != want {
 		t.Errorf("first night: got %+v, want %+v", got, want)
 	}
-	h.requireRows("SELECT count(*), count(DISTINCT id), count(valid_from) FROM main.product_listings", "3000 3000 3000")
+	h.requireRows("SELECT count(*), count(DISTINCT id), count(valid_from) FROM main.product_listings", "1100 1100 1100")
 	h.requireRows("SELECT name, unit_amount FROM main.product_listings JOIN main.product_listing_prices ON product_listing_id = id WHERE name = 'late'",
 		"late 2.5")
 	h.requireRows(`SELECT column_name FROM duckdb_columns() WHERE table_name = 'product_listings' AND schema_name = 'main'
@@ -58,6 +58,27 @@ func TestFailedLargeBatchPreventsTheMerge(t *testing.T) {
 	_ = s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(rowsWithoutID, ",")))
 	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {
 		t.Error("Merge succeeded without the lost rows")
+	}
+}
+
+// TestOneStoppedRequestLosesNoRowsOfOthers ends the context of the call that opened the INSERT of a large table. The
+// INSERT also reads the batches of later calls.
+func TestOneStoppedRequestLosesNoRowsOfOthers(t *testing.T) {
+	h := newFixture(t, "product_listings")
+	s := h.openStage()
+	batch := func(prefix string) arrow.RecordBatch {
+		var listings []string
+		for i := range 1_100 {
+			listings = append(listings, listing(fmt.Sprintf("%s%04d", prefix, i), "name", i, i))
+		}
+		return h.batch("product_listings", strings.Join(listings, ","))
+	}
+	first, stop := context.WithCancel(t.Context())
+	must(t, s.Rows.Add(first, "product_listings", "product_listings", batch("a")))
+	stop()
+	must(t, s.Rows.Add(t.Context(), "product_listings", "product_listings", batch("b")))
+	if err := s.Rows.Finish(t.Context(), h.streams[0], load.Whole); err != nil {
+		t.Errorf("after one stopped request, the rows of all are lost: %v", err)
 	}
 }
 

@@ -88,7 +88,11 @@ func TestRejectsAreNumberedInOrder(t *testing.T) {
 	noIDOfPage9.ResponseHash = 1
 	detail := value("d", "total", "x")
 	detail.Stream, detail.Position, detail.Seq = "order_details", 1, 300
+	// A detail has the same reject as two records of page 3, and the same response as page 1.
+	inDetail := value("", "total", "2")
+	inDetail.Stream, inDetail.Pass, inDetail.Seq, inDetail.ResponseHash = "order_details", 1, 301, 1
 	rejects := []stream.Reject{
+		inDetail,
 		{Stream: "files", Table: "files", Key: "f", Raw: "x"}, // this list was not read
 		noIDOfPage9,
 		detail, staged(1, 2, 6, 116, value("d", "total", "x")),
@@ -146,9 +150,9 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	must(t, err)
 	h.requireRows("SELECT table_name, key FROM meta.rejects ORDER BY ALL", "outlet_channels c1", "outlet_channels c2", "outlet_channels c3", "outlet_channels <nil>", "outlets carried", "outlets read", "outlets <nil>", "outlets <nil>")
 
-	// The logo of c3 is rejected again. The reject with the key of c2 is of another table.
+	// The logos of c3 and of the carried outlet are rejected again. The reject with the key of c2 is of another table.
 	h.setFindings([]stream.Reject{reject("outlets", "read", "", "country"), reject("outlet_channels", "c3", "carried", "logo"),
-		reject("outlet_channel_social_links", "c2", "carried", "logo")}, nil, nil)
+		reject("outlets", "carried", "", "logo"), reject("outlet_channel_social_links", "c2", "carried", "logo")}, nil, nil)
 	stageFindings := h.beforeMerge
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 		stageFindings(s, d)
@@ -161,8 +165,8 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 		"outlets": outlet("read", 1), "outlet_channels": channel("c1", "read", 1)}}}, load.Limits{})
 	must(t, err)
 	h.requireRows("SELECT run_id[7:8], table_name, key, parent, column_name FROM meta.rejects ORDER BY ALL",
-		"01 outlet_channels c2 carried logo", "01 outlet_channels <nil> carried <nil>", "01 outlets carried <nil> logo", "01 outlets <nil> missed <nil>",
-		"02 outlet_channel_social_links c2 carried logo", "02 outlet_channels c3 carried logo", "02 outlets read <nil> country")
+		"01 outlet_channels c2 carried logo", "01 outlet_channels <nil> carried <nil>", "01 outlets <nil> missed <nil>",
+		"02 outlet_channel_social_links c2 carried logo", "02 outlet_channels c3 carried logo", "02 outlets carried <nil> logo", "02 outlets read <nil> country")
 
 	h.setFindings(nil, nil, nil)
 	_, err = h.run(map[string]streamInput{"outlets": {coverage: load.Carried}}, load.Limits{})
@@ -209,8 +213,12 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 	h := newFixture(t, "orders")
 	writeSummary := func(summary load.Summary) {
 		t.Helper()
-		h.afterMerge = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+		h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 			must(t, s.Findings.WriteSummary(t.Context(), summary))
+			draftRun := d.Run
+			d.Run = summary.Run.ID
+			must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{{Name: "check of a " + string(summary.Run.Outcome) + " run"}}))
+			d.Run = draftRun
 		}
 		_, err := h.run(nil, load.Limits{})
 		must(t, err)
@@ -226,6 +234,7 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 	h.requireRows("SELECT run_id, stream, grade, reason, total_first, total_last FROM meta.streams ORDER BY 1", "failed files skipped <nil> 0 0", "one orders exact <nil> 0 0")
 	h.requireRows("SELECT run_id, stream, requests, rate_used FROM meta.requests ORDER BY 1", "failed files 2 0", "one orders 0 0")
 	h.requireRows("SELECT run_id[7:8], table_name, rows, rows_new FROM meta.tables", "01 orders 5 4")
+	h.requireRows("SELECT run_id, check_name FROM meta.checks", "one check of a complete run")
 }
 
 // TestRowAgesAreCounted counts all rows of lists and details, and the old rows, which the night did not

@@ -148,6 +148,11 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 	if diff := cmp.Diff(want, queryDraft(t, d, "SELECT run_id, stream, reason, rows_old, age_since::DATE FROM meta.streams ORDER BY ALL")); diff != "" {
 		t.Errorf("meta.streams differs (-want +got):\n%s", diff)
 	}
+	must(t, d.Exec(t.Context(), "INSERT INTO meta.details (stream, id, read_at) SELECT s, 'day ' || n, TIMESTAMPTZ '2026-11-01 02:00:00+00' + INTERVAL (n - 1) DAY FROM range(1, 3) r(n), (VALUES ('orders'), ('files')) v(s)"))
+	must(t, load.ForgetDetails(t.Context(), d, []string{"orders"}, night))
+	if diff := cmp.Diff([]string{"files day 1", "files day 2", "orders day 1"}, queryDraft(t, d, "SELECT stream, id FROM meta.details ORDER BY ALL")); diff != "" {
+		t.Errorf("the details that were read before the lost rows differ (-want +got):\n%s", diff)
+	}
 	must(t, d.Exec(t.Context(), "DROP TABLE meta.streams"))
 	if err := load.CarryStreams(t.Context(), d, "a", []string{"orders"}, night, "x"); err == nil || !strings.Contains(err.Error(), "lower the grades of [orders]") {
 		t.Errorf("without meta.streams CarryStreams returned %v, want an error about the grades of orders", err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"placementsync/internal/load"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 )
 
@@ -27,19 +28,20 @@ func TestStoredIDsAreWrittenInOneCase(t *testing.T) {
 		return strings.Join(rows, ",")
 	}
 	upper := strings.ToUpper(firstID)
-	inputs := wholeList(listing(upper+"1", "x", 1, 1)+","+listing(upper+"2", "x", 2, 2)+","+listing("not-a-UUID", "x", 3, 3), price(upper+"1", 1, "1", 5, 1))
+	inputs := wholeList(listing(upper+"1", "x", 1, 1)+","+listing(upper+"2", "x", 2, 2)+","+listing("NOT-A-UUID", "x", 3, 3), price(upper+"1", 1, "1", 5, 1))
 	inputs["files"] = streamInput{coverage: load.Whole, rows: rows{"files": files(firstID+"3", firstID+"4", secondID+"5", upper+"3")}}
 	_, err := h.run(inputs, load.Limits{})
 	must(t, err)
 
-	h.beforeRead = func(s *load.Stage, _ *warehouse.Draft) {
+	h.beforeRead = func(s *load.Stage, d *warehouse.Draft) {
+		must(t, d.Exec(t.Context(), sqltext.SQL("INSERT INTO meta.details (stream, id) VALUES ('products', '"+upper+"1')")))
 		ids, err := s.UnifyIDs(context.Background())
 		must(t, err)
 		if want := (load.IDs{IsKnown: true, Rewritten: 3}); ids != want {
 			t.Errorf("the ids are %+v, want %+v", ids, want)
 		}
 	}
-	inputs = wholeList(listing(firstID+"1", "x", 11, 1)+","+listing(firstID+"2", "x", 12, 2)+","+listing("not-a-UUID", "x", 3, 3), price(firstID+"1", 1, "1", 5, 1))
+	inputs = wholeList(listing(firstID+"1", "x", 11, 1)+","+listing(firstID+"2", "x", 12, 2)+","+listing("NOT-A-UUID", "x", 3, 3), price(firstID+"1", 1, "1", 5, 1))
 	inputs["files"] = streamInput{coverage: load.Carried}
 	changes, err := h.run(inputs, load.Limits{})
 	must(t, err)
@@ -51,5 +53,6 @@ func TestStoredIDsAreWrittenInOneCase(t *testing.T) {
 	}
 	h.requireRows("SELECT product_listing_id FROM product_listing_prices", firstID+"1")
 	h.requireRows("SELECT product_listing_id FROM read_parquet('"+h.file("product_listing_prices")+"')", firstID+"1")
+	h.requireRows("SELECT id FROM meta.details", firstID+"1")
 	h.requireRows("SELECT id FROM files ORDER BY id", upper+"3", firstID+"3", firstID+"4", secondID+"5")
 }

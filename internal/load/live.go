@@ -25,7 +25,7 @@ func (p *Details) liveIDs(liveWith stream.LiveWith, days int) sqlText {
 		return campaigns
 	case stream.LiveWithArticle:
 		return liveSQL.Render("live_articles", values{"live_campaigns": campaigns,
-			"campaign_articles": p.knownRows("campaign_articles", "id", "live_url", "campaign_id"),
+			"campaign_articles": p.knownRows("campaign_articles", "id", "campaign_id"),
 			"articles":          p.knownRows("articles", "id", "live_url")})
 	}
 	return liveSQL.Render("live_profiles", values{"live_campaigns": campaigns, "now": p.draft.At, "days": days,

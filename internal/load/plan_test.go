@@ -57,10 +57,9 @@ func (h *fixture) plannedIDs(d *warehouse.Draft, streamName string) map[string][
 	return idsByReason
 }
 
-// TestTrialDetailsArePlannedByListRow covers the reasons to read a detail whose changes a list shows.
+// TestDetailsArePlannedByListRow covers the reasons to read a detail whose changes a list shows.
 // Webhook events are not covered.
-func TestTrialDetailsArePlannedByListRow(t *testing.T) {
-	requireTrials(t)
+func TestDetailsArePlannedByListRow(t *testing.T) {
 	list := func(hashes map[string]int, prices ...string) map[string]streamInput {
 		var listings []string
 		for i, id := range slices.Sorted(maps.Keys(hashes)) {
@@ -69,6 +68,17 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 		return wholeList(strings.Join(listings, ","), strings.Join(prices, ","))
 	}
 	first := map[string]int{"a": 1, "b": 2, "c": 3}
+	firstNights := map[load.Outcome]*fixture{} // by the outcome of the requests
+	for _, outcome := range []load.Outcome{load.Answered, load.Missed} {
+		h := newFixture(t, "product_listings", "products")
+		h.planDetails = true
+		lists := list(first)
+		lists["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{outcome: {"a", "b", "c"}},
+			rows: rows{"products": jsonRow(1, 1, "id", `"a"`) + "," + jsonRow(2, 2, "id", `"b"`) + "," + jsonRow(3, 3, "id", `"c"`)}}
+		_, err := h.run(lists, load.Limits{})
+		must(t, err)
+		firstNights[outcome] = h
+	}
 	for name, c := range map[string]struct {
 		second       map[string]streamInput
 		reread       load.Rereading
@@ -99,14 +109,8 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 			map[string][]string{"carried": {"a", "b", "c"}}, load.Plan{Carried: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newFixture(t, "product_listings", "products")
-			h.planDetails = true
-			lists := list(first)
-			lists["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{c.outcome: {"a", "b", "c"}},
-				rows: rows{"products": jsonRow(1, 1, "id", `"a"`) + "," + jsonRow(2, 2, "id", `"b"`) + "," + jsonRow(3, 3, "id", `"c"`)}}
-			_, err := h.run(lists, load.Limits{})
-			must(t, err)
-			h.planDetails = false
+			t.Parallel()
+			h := firstNights[c.outcome].copy(t)
 			products, _ := stream.Find(h.streams, "products")
 			h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 				plan, err := s.Details.Plan(t.Context(), products, c.reread, func(string) bool { return !c.isListUnread })
@@ -119,7 +123,7 @@ func TestTrialDetailsArePlannedByListRow(t *testing.T) {
 					t.Errorf("counts (-want +got):\n%s", diff)
 				}
 			}
-			_, err = h.run(c.second, load.Limits{Rows: 9})
+			_, err := h.run(c.second, load.Limits{Rows: 9})
 			must(t, err)
 		})
 	}
@@ -138,14 +142,15 @@ func TestLiveDetailsAreRead(t *testing.T) {
 	names := []string{"campaigns", "campaign_articles", "campaign_status_counts", "articles", "profiles", "profile_orders",
 		"article_comments", "article_status_events", "article_comment_events"}
 	firstInput := map[string]streamInput{
-		"campaigns": {coverage: load.Whole, rows: rows{"campaigns": campaign("settled", old) + "," + campaign("changed", lately) + "," + campaign("open", old)}},
+		"campaigns": {coverage: load.Whole, rows: rows{"campaigns": campaign("settled", old) + "," + campaign("changed", lately) + "," + campaign("open", old) + "," +
+			jsonRow(1, 1, "id", `"created lately"`, "created_at", lately)}},
 		"campaign_articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open"}}, rows: rows{
 			"campaign_articles": article("a1", "settled", "u") + "," + article("a2", "changed", "u") + "," + article("a3", "open", "")}},
-		"articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3"}}, rows: rows{
-			"articles": article("a1", "settled", "u") + "," + article("a2", "changed", "u") + "," + article("a3", "open", "")}},
-		"article_comments": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3"}}, rows: rows{
+		"articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3", "a4"}}, rows: rows{
+			"articles": article("a1", "settled", "u") + "," + article("a2", "changed", "u") + "," + article("a3", "open", "") + "," + jsonRow(1, 1, "id", `"a4"`)}},
+		"article_comments": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3", "a4"}}, rows: rows{
 			"article_comments": jsonRow(1, 1, "article_id", `"a1"`, "id", `"k1"`)}},
-		"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open"}}},
+		"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open", "created lately"}}},
 		"profiles": {coverage: load.Whole, rows: rows{"profiles": jsonRow(1, 1, "id", `"f-settled"`, "created_at", old) + "," +
 			jsonRow(2, 2, "id", `"f-changed"`, "created_at", old) + "," + jsonRow(3, 3, "id", `"f-open"`, "created_at", old) + "," + jsonRow(4, 4, "id", `"f-new"`, "created_at", lately)}},
 		"profile_orders": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"f-settled", "f-changed", "f-open", "f-new"}}},
@@ -159,11 +164,11 @@ func TestLiveDetailsAreRead(t *testing.T) {
 		wantLive  map[string][]string // the live ids by stream
 		wantEvent map[string][]string // the ids with events by stream
 	}{
-		"no event": {nil, map[string][]string{"campaign_status_counts": {"changed", "open"}, "articles": {"a2", "a3"},
-			"article_comments": {"a2", "a3"}, "profile_orders": {"f-changed", "f-new", "f-open"}}, nil},
+		"no event": {nil, map[string][]string{"campaign_status_counts": {"changed", "created lately", "open"}, "articles": {"a2", "a3"},
+			"article_comments": {"a2", "a3", "a4"}, "profile_orders": {"f-changed", "f-new", "f-open"}}, nil},
 		"a status event": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": jsonRow(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-11-01T12:00:00Z"`)}}},
-			map[string][]string{"campaign_status_counts": {"changed", "open"}},
+			map[string][]string{"campaign_status_counts": {"changed", "created lately", "open"}},
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}, "profile_orders": nil}},
 		"a status event before the detail was read": {map[string]streamInput{"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": jsonRow(1, 1, "event_id", `"e"`,
 			"article_id", `"a1"`, "campaign_id", `"settled"`, "received_at", `"2026-10-31T12:00:00Z"`)}}}, nil,
@@ -393,13 +398,15 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 
 // TestStoredDetailsArePlanned plans several times in one night. No list contains the stored detail "b",
 // and its reading was not recorded. Between the reading of "a" and this night are a published night, a
-// refresh and a failed run. Only the published night counts as a night.
+// refresh and a failed run. Only the published night counts as a night: an early program recorded no kind for it.
+// Another detail stream has read an id "b".
 func TestStoredDetailsArePlanned(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails = true
 	h.afterMerge = func(_ *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		must(t, d.Exec(t.Context(), `INSERT INTO meta.runs (run_id, kind, snapshot_at) VALUES ('night', 'night', TIMESTAMPTZ '2026-11-01 04:00:00+00'),
-			('refresh', 'refresh', TIMESTAMPTZ '2026-11-01 05:00:00+00'), ('failed', 'night', NULL)`))
+		must(t, d.Exec(t.Context(), `INSERT INTO meta.runs (run_id, kind, snapshot_at) VALUES ('night', NULL, TIMESTAMPTZ '2026-11-01 04:00:00+00'),
+			('refresh', 'refresh', TIMESTAMPTZ '2026-11-01 05:00:00+00'), ('failed', 'night', NULL)`,
+			"INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('order_details', 'b', 'night', TIMESTAMPTZ '2026-11-01 02:00:00+00')"))
 	}
 	list := wholeList(listing("a", "x", 1, 1), "")
 	inputs := map[string]streamInput{"product_listings": list["product_listings"], "products": {coverage: load.ByID,

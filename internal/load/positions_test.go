@@ -171,33 +171,35 @@ func TestListsInAnotherOrderAreUnchanged(t *testing.T) {
 	}
 }
 
-// TestItemsKeepTheirPositions reads prices of listings in three nights. An item is a pricing tier and an amount.
+// TestItemsKeepTheirPositions reads prices of listings in several nights. An item is a pricing tier and an amount. The
+// items are not staged in the order of their lists.
 func TestItemsKeepTheirPositions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		nights [3]string // the items of the list
-		want   string    // the stored items in the order of position, and their position if it is another number
+		nights []string // the items of the list; later nights read the last of them again
+		want   string   // the stored items in the order of position, and their position if it is another number
 	}{
-		"the amount of a moved price changes":      {[3]string{"a1 b2", "b3 a1", "b3 a1"}, "a1 b3"},
-		"a price is gone":                          {[3]string{"a1 b2 c3", "a1 c3", "c3 a1"}, "a1 3:c3"},
-		"a price comes back":                       {[3]string{"a1 b2 c3", "c3", "c3 b2 a1"}, "a1 b2 c3"},
-		"a new price does not use an old position": {[3]string{"a1 b2", "a1", "c3 a1"}, "a1 3:c3"},
-		"a new price before the others":            {[3]string{"a1 b2", "c3 a1 b2", "a1 b2 c3"}, "a1 b2 c3"},
-		"a price in the place of another":          {[3]string{"a1 b2", "c3 b2", "b2 c3"}, "c3 b2"},
-		"equal prices":                             {[3]string{"a1 a1 b2", "b2 a1 a1", "a1 b2 a1"}, "a1 a1 b2"},
-		"equal tiers with other amounts":           {[3]string{"a1 a2", "a2 a3", "a3 a2"}, "a3 a2"},
-		"the last price is gone and comes back":    {[3]string{"a1 b2", "", "b2 a1"}, "a1 b2"},
-		"prices without a tier":                    {[3]string{"1 2", "2 3", "3 2"}, "3 2"},
-		"a price gets a tier":                      {[3]string{"1 2", "2 a1", "a1 2"}, "a1 2"},
+		"the amount of a moved price changes":      {[]string{"a1 b2", "b3 a1", "b3 a1"}, "a1 b3"},
+		"a price is gone":                          {[]string{"a1 b2 c3", "a1 c3", "c3 a1"}, "a1 3:c3"},
+		"a price comes back":                       {[]string{"a1 b2 c3", "c3", "c3 b2 a1"}, "a1 b2 c3"},
+		"a new price does not use an old position": {[]string{"a1 b2", "a1", "c3 a1"}, "a1 3:c3"},
+		"a new price before the others":            {[]string{"a1 b2", "c3 a1 b2", "a1 b2 c3"}, "a1 b2 c3"},
+		"a price in the place of another":          {[]string{"a1 b2", "c3 b2", "b2 c3"}, "c3 b2"},
+		"equal prices":                             {[]string{"a1 a1 b2", "b2 a1 a1", "a1 b2 a1"}, "a1 a1 b2"},
+		"equal tiers with other amounts":           {[]string{"a1 a2", "a2 a3", "a3 a2"}, "a3 a2"},
+		"the last price is gone and comes back":    {[]string{"a1 b2", "", "b2 a1"}, "a1 b2"},
+		"prices without a tier":                    {[]string{"1 2", "2 3", "3 2"}, "3 2"},
+		"the last price at a position comes back":  {[]string{"a1 b2", "a1 c3", "a1", "b2 c3 a1"}, "a1 c3 b2"},
+		"a price gets a tier":                      {[]string{"1 2", "2 a1", "a1 2"}, "a1 2"},
 	}
 	names := slices.Sorted(maps.Keys(cases))
 	h := newFixture(t, "product_listings")
-	for night := range 3 {
+	for night := range 4 {
 		var listings, prices []string
 		for i, name := range names {
 			listings = append(listings, listing(name, name, i+1, i+1))
 			b := &listBuilder{t: t, rows: map[string][]string{}}
-			for place, it := range strings.Fields(cases[name].nights[night]) {
+			for place, it := range strings.Fields(cases[name].nights[min(night, len(cases[name].nights)-1)]) {
 				row := map[string]any{"product_listing_id": name, "position": place + 1, "unit_amount": it[len(it)-1:]}
 				if len(it) > 1 {
 					row["pricing_tier"] = it[:1]
@@ -208,18 +210,19 @@ func TestItemsKeepTheirPositions(t *testing.T) {
 				prices = append(prices, strings.Replace(row, `"seq":1`, fmt.Sprintf(`"seq":%d`, i+1), 1))
 			}
 		}
+		slices.Reverse(prices)
 		_, err := h.run(wholeList(strings.Join(listings, ","), strings.Join(prices, ",")), load.Limits{Rows: 99})
 		must(t, err)
 	}
+	var want []string
 	for _, name := range names {
-		var want []string
 		for i, it := range strings.Fields(cases[name].want) {
 			position, text, isOther := strings.Cut(it, ":")
 			if !isOther {
 				position, text = fmt.Sprint(i+1), it
 			}
-			want = append(want, position+" "+text)
+			want = append(want, name+": "+position+" "+text)
 		}
-		h.requireRows("SELECT position, concat(pricing_tier, unit_amount::INTEGER) FROM product_listing_prices WHERE product_listing_id = '"+name+"' ORDER BY position", want...)
 	}
+	h.requireRows("SELECT product_listing_id || ':', position, concat(pricing_tier, unit_amount::INTEGER) FROM product_listing_prices ORDER BY ALL", want...)
 }

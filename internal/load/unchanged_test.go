@@ -38,24 +38,25 @@ func TestUnchangedRecordsKeepTheirRows(t *testing.T) {
 // TestStagedRowsIncludeUnchangedRecords queries the stage, as the plan of details does.
 func TestStagedRowsIncludeUnchangedRecords(t *testing.T) {
 	h := newFixture(t, "product_listings")
-	_, err := h.run(wholeList(listing("a", "a1", 1, 1)+","+listing("b", "b1", 2, 2)+","+listing("c", "c1", 3, 3),
-		price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)), load.Limits{})
+	_, err := h.run(wholeList(listing("a", "a1", 1, 1)+","+listing("b", "b1", 2, 2)+","+listing("c", "c1", 3, 3)+","+listing("d", "d1", 4, 4),
+		price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)+","+price("d", 1, "4", 7, 4)), load.Limits{})
 	must(t, err)
-	h.copies = []listingCopy{{"a", 1, true}, {"b", 2, false}}
-	inputs := wholeList(listing("b", "b2", 12, 2), price("b", 1, "8", 15, 2))
+	h.copies = []listingCopy{{"a", 1, true}, {"b", 2, false}, {"d", 4, true}}
+	// The seq of the staged rows is the row id of d, which is no row of the same record.
+	inputs := wholeList(listing("b", "b2", 12, 3), price("b", 1, "8", 15, 3))
 	h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) {
 		staged := queryDraft(t, d, `SELECT id, name, price.unit_amount::INTEGER, l.row_hash FROM stage.product_listings.product_listings l
-			LEFT JOIN stage.product_listings.product_listing_prices price ON product_listing_id = id AND price.seq = l.seq ORDER BY ALL`)
-		if diff := cmp.Diff([]string{"a a1 1 1", "b b2 8 12"}, staged); diff != "" {
+			JOIN stage.product_listings.product_listing_prices price USING (seq) ORDER BY ALL`)
+		if diff := cmp.Diff([]string{"a a1 1 1", "b b2 8 12", "d d1 4 4"}, staged); diff != "" {
 			t.Errorf("the staged rows with the stored rows (-want +got):\n%s", diff)
 		}
 	}
 	changes, err := h.run(inputs, load.Limits{Rows: 10})
 	must(t, err)
-	h.requireRows("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2")
-	h.requireRows("SELECT product_listing_id, unit_amount::INTEGER FROM product_listing_prices ORDER BY ALL", "a 1", "b 8")
-	if c := changes["product_listings"]; c.New != 0 || c.Changed != 1 || c.Gone != 1 || c.After != 2 {
-		t.Errorf("the change is %+v, want 1 changed, 1 gone, 2 after", c)
+	h.requireRows("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2", "d d1")
+	h.requireRows("SELECT product_listing_id, unit_amount::INTEGER FROM product_listing_prices ORDER BY ALL", "a 1", "b 8", "d 4")
+	if c := changes["product_listings"]; c.New != 0 || c.Changed != 1 || c.Gone != 1 || c.After != 3 {
+		t.Errorf("the change is %+v, want 1 changed, 1 gone, 3 after", c)
 	}
 }
 

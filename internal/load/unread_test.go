@@ -129,19 +129,19 @@ func TestKeepListedChanges404ToMissed(t *testing.T) {
 		h := newFixture(t, "campaigns", "order_items", "campaign_details", "campaign_articles", "articles")
 		h.planDetails = true
 		first := map[string]streamInput{
-			"campaigns":   {coverage: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried") + "," + campaign("failed") + "," + campaign("gone")}},
+			"campaigns":   {coverage: load.Whole, rows: rows{"campaigns": campaign("read") + "," + campaign("carried") + "," + campaign("failed") + "," + campaign("gone") + "," + campaign("emptied")}},
 			"order_items": {coverage: load.Whole, rows: rows{"order_items": sold}},
-			"campaign_articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried", "failed"}},
+			"campaign_articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried", "failed", "emptied"}},
 				rows: rows{"campaign_articles": strings.Join([]string{article("listed", "read"), article("answered", "read"), article("dropped", "read"),
-					article("kept", "carried"), article("failed", "failed")}, ",")}},
+					article("kept", "carried"), article("failed", "failed"), article("moved", "emptied")}, ",")}},
 		}
 		_, err := h.run(first, load.Limits{})
 		must(t, err)
 		second := map[string]streamInput{
 			"campaign_details": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.NotFound: {"read", "gone"}}},
-			"campaign_articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read"}, load.Missed: {"failed"}},
+			"campaign_articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read"}, load.Missed: {"failed"}, load.NotFound: {"emptied"}},
 				rows: rows{"campaign_articles": article("listed", "read") + "," + article("answered", "read")}},
-			"articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"answered"}, load.NotFound: {"listed", "dropped", "kept", "failed", "sold"}}},
+			"articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"answered"}, load.NotFound: {"listed", "dropped", "kept", "failed", "sold", "moved"}}},
 		}
 		wantCampaigns := []string{"gone missed", "read missed"}
 		if wasRead {
@@ -152,7 +152,7 @@ func TestKeepListedChanges404ToMissed(t *testing.T) {
 		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 			for name, want := range map[string][]string{
 				"campaign_details": wantCampaigns,
-				"articles":         {"answered answered", "dropped 404", "failed missed", "kept missed", "listed missed", "sold 404"},
+				"articles":         {"answered answered", "dropped 404", "failed missed", "kept missed", "listed missed", "moved 404", "sold 404"},
 			} {
 				st, _ := stream.Find(h.streams, name)
 				kept, err := s.Details.KeepListed(t.Context(), st, func(string) bool { return wasRead })
@@ -169,13 +169,16 @@ func TestKeepListedChanges404ToMissed(t *testing.T) {
 }
 
 // TestKeepListedCountsStoredRows receives 404 for two listed campaigns. One has stored articles, the other has none.
+// The age of the rows is that of the stored articles. It is unknown if meta.details does not contain their campaign.
+// Another detail stream has read the same ids.
 func TestKeepListedCountsStoredRows(t *testing.T) {
 	h := newFixture(t, "campaigns", "campaign_articles")
 	h.planDetails = true
 	campaigns := jsonRow(1, 1, "id", quote("full")) + "," + jsonRow(2, 2, "id", quote("empty"))
-	night := func(outcomes map[load.Outcome][]string, articles string, want load.KeptIDs) {
+	night := func(readTimes sqltext.SQL, outcomes map[load.Outcome][]string, articles string, want load.KeptIDs) {
 		t.Helper()
-		h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
+		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
+			must(t, d.Exec(t.Context(), readTimes))
 			st, _ := stream.Find(h.streams, "campaign_articles")
 			kept, err := s.Details.KeepListed(t.Context(), st, func(string) bool { return true })
 			must(t, err)
@@ -190,6 +193,11 @@ func TestKeepListedCountsStoredRows(t *testing.T) {
 		must(t, err)
 	}
 	article := jsonRow(1, 1, "id", quote("a"), "campaign_id", quote("full"))
-	night(map[load.Outcome][]string{load.Answered: {"full", "empty"}}, article, load.KeptIDs{})
-	night(map[load.Outcome][]string{load.NotFound: {"full", "empty"}}, "", load.KeptIDs{IDs: 2, WithRows: 1, MaxNights: 1})
+	earlierNight := sqltext.SQL("INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('earlier', TIMESTAMPTZ '2026-10-15 02:00:00+00'); " +
+		"INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('campaign_details', 'full', 'earlier', TIMESTAMPTZ '2026-10-01 02:00:00+00')")
+	emptyWasReadBefore := sqltext.SQL("UPDATE meta.details SET read_at = TIMESTAMPTZ '2026-10-01 02:00:00+00' WHERE stream = 'campaign_articles' AND id = 'empty'")
+	notFound := map[load.Outcome][]string{load.NotFound: {"full", "empty"}}
+	night(earlierNight, map[load.Outcome][]string{load.Answered: {"full", "empty"}}, article, load.KeptIDs{})
+	night(emptyWasReadBefore, notFound, "", load.KeptIDs{IDs: 2, WithRows: 1, MaxNights: 1})
+	night("DELETE FROM meta.details WHERE stream = 'campaign_articles' AND id = 'full'", notFound, "", load.KeptIDs{IDs: 2, WithRows: 1})
 }

@@ -26,14 +26,14 @@ DELETE FROM {table} WHERE seq IN (SELECT seq FROM stage.duplicates)
 DELETE FROM {table} WHERE (seq, {parent_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE NOT same_record)
 
 -- name: drop_repeated_child_rows
--- If an item occurs twice in one record, the table of the rows inside the item has two groups of rows, one
+-- Runs after drop_child_rows. If an item occurs twice in one record, the table of the rows inside the item has two groups of rows, one
 -- after the other. The last group is kept. It begins at the last row whose position is not higher than the
 -- position of the row before it. This position can be higher than 1, because rejected rows are missing.
 DELETE FROM {table} WHERE rowid IN (
     SELECT row_id FROM (
-        SELECT *, rowid AS row_id, lag(position) OVER (PARTITION BY seq, {parent_key} ORDER BY rowid) AS position_before FROM {table}
-        WHERE (seq, {parent_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE same_record))
-    QUALIFY row_id < max(row_id) FILTER (position <= position_before) OVER (PARTITION BY seq, {parent_key}))
+        SELECT *, rowid AS row_id, lag(position) OVER (PARTITION BY {parent_key} ORDER BY rowid) AS position_before FROM {table}
+        WHERE ({parent_key}) IN (SELECT ({key}) FROM stage.duplicates WHERE same_record))
+    QUALIFY row_id < max(row_id) FILTER (position <= position_before) OVER (PARTITION BY {parent_key}))
 
 -- name: drop_duplicates
 DELETE FROM {table} WHERE rowid IN (SELECT row_id FROM stage.duplicates)

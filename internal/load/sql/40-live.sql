@@ -31,7 +31,7 @@ UNION ALL SELECT campaign_id FROM ({campaign_articles}) WHERE coalesce(live_url,
 SELECT id FROM {plan} WHERE why = 'changed'
 
 -- name: live_articles
-SELECT id FROM ({campaign_articles}) WHERE coalesce(live_url, '') = '' OR campaign_id IN ({live_campaigns})
+SELECT id FROM ({campaign_articles}) WHERE campaign_id IN ({live_campaigns})
 UNION ALL SELECT id FROM ({articles}) WHERE coalesce(live_url, '') = ''
 
 -- name: live_profiles

@@ -53,7 +53,7 @@ CREATE TABLE {desired} AS SELECT *, {row_hash} AS row_hash FROM (
     SELECT {values}, coalesce(d.seq, l.seq) AS seq
     FROM {detail} d FULL JOIN (
         SELECT * FROM {list} WHERE seq IN (SELECT r.seq FROM ({list_rows}) r ANTI JOIN {detail_records} f USING ({record_key}))) l ON FALSE
-    LEFT JOIN {main} m ON d.seq IS NULL AND {agrees})
+    LEFT JOIN {main} m ON {agrees})
 
 -- name: child_text
 coalesce(d.{column}, nullif(l.{column}, ''), m.{column}, l.{column}) AS {column}

@@ -17,7 +17,7 @@ INSERT INTO {main} ({columns}, valid_from, row_hash) SELECT {columns}, {now}, ro
 
 -- name: insert_versions
 INSERT INTO {main} ({columns}, valid_from, row_hash) SELECT {columns}, {now}, row_hash FROM {desired}
-SEMI JOIN (SELECT * FROM {changed_keys} WHERE NOT gone) USING ({key})
+SEMI JOIN {changed_keys} USING ({key})
 
 -- name: replace_ignored
 UPDATE {main} AS m SET {assignments} FROM {desired} f SEMI JOIN {replaced} USING ({key}) WHERE {same_key}
