@@ -177,6 +177,9 @@ func TestUnexpectedCommitResponses(t *testing.T) {
 	}
 	s.commit = respondAsProxy(http.StatusConflict, 0)
 	h.mustFail(1, "another publisher", "publish")
+	const someTables = 20 // another publisher changed the others after the commit
+	s.commit = respondAsProxy(http.StatusConflict, someTables)
+	h.mustFail(1, "the night is in the lake completely or not at all", "publish")
 	s.commit = respondAsProxy(http.StatusConflict, allTables) // a proxy repeats a commit that was applied
 	if p := h.publish(); p[0].Run != second || p[0].AlreadyPublished {
 		t.Errorf("published %+v, want %s", p, second)

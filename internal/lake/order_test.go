@@ -1,8 +1,14 @@
 package lake
 
 import (
+	"bytes"
+	"os"
 	"testing"
 	"time"
+
+	"github.com/apache/iceberg-go/table"
+
+	"placementsync/internal/stream"
 )
 
 // TestOnlyALaterNightIsPublished checks which nights may follow a published night. Another run of
@@ -48,5 +54,39 @@ func TestTheNewestNightOfEachTableIsKept(t *testing.T) {
 	states := map[tableName]publishedState{{current, "left"}: {run: night}, {current, "shown"}: {run: nextNight}}
 	if got := oldNights(nil, states, 1); len(got) > 0 {
 		t.Errorf("the nights %v would be removed, want none: one of them is the only night of a table", got)
+	}
+}
+
+// TestATableOfAnotherProgramIsNotOwn creates a table at the place of a table of the lake, without the name that a publish records.
+func TestATableOfAnotherProgramIsNotOwn(t *testing.T) {
+	t.Parallel()
+	l := &Lake{cfg: Config{Namespace: "x"}, files: &files{root: "file:///lake"}}
+	m, err := newMetadata(stream.Definition{}, "file:///lake/x_current/foreign")
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := table.New(table.Identifier{"x_current", "foreign"}, m, "", nil, nil)
+	if own := l.ownTables(tables{{current, "foreign"}: foreign}); len(own) > 0 {
+		t.Error("expire would remove the files of a table of another program")
+	}
+}
+
+// TestTheOwnerFileOfAnotherCatalogIsKept publishes the first nights of two catalogs at the same time. The other catalog wrote its
+// owner file first.
+func TestTheOwnerFileOfAnotherCatalogIsKept(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Warehouse: t.TempDir(), Namespace: "x", Name: "mine"}
+	f, err := openFiles(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &Lake{cfg: cfg, files: f, id: "of-this-catalog"}
+	other := []byte(`{"lake_id": "of-the-other", "catalog_name": "theirs"}`)
+	if err := os.WriteFile(localPath(l.ownerFile()), other, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err = l.writeOwnerFile()
+	if got, _ := os.ReadFile(localPath(l.ownerFile())); err == nil || !bytes.Equal(got, other) {
+		t.Errorf("got %v, and the owner file is %s; want an error, and the file of the other catalog", err, got)
 	}
 }
