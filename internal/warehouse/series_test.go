@@ -267,6 +267,16 @@ func TestDaysAreFoundByTheirFiles(t *testing.T) {
 	}
 }
 
+// TestThePathOfAWarehouseIsNoPattern lists the days of a warehouse whose path, as a pattern, would not match itself.
+func TestThePathOfAWarehouseIsNoPattern(t *testing.T) {
+	w := openWith(t, warehouse.Config{Dir: filepath.Join(t.TempDir(), "w[1]")})
+	must(t, os.MkdirAll(path(w, "state"), 0o700))
+	publishNights(t, w, "one")
+	if days := w.Series.Days(); !slices.Equal(days, []string{"2026-11-01"}) {
+		t.Errorf("the series has the days %v, want the day of the night", days)
+	}
+}
+
 // TestADayManifestIsOfItsDayAndRun reads the manifest of a day for other days and runs. ReadDayManifest
 // must return a DamagedError.
 func TestADayManifestIsOfItsDayAndRun(t *testing.T) {

@@ -25,8 +25,7 @@ import (
 // firstNightAt is the snapshot time of the run firstNight.
 var firstNightAt = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 
-// open returns a new warehouse with the table product_listing_tags. The warehouse keeps two versions. As a pattern, its path
-// would not match itself.
+// open returns a new warehouse with the table product_listing_tags. The warehouse keeps two versions.
 func open(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
 	return openKeeping(t, 2)
@@ -35,9 +34,9 @@ func open(t *testing.T) *warehouse.Warehouse {
 func openKeeping(t *testing.T, versions int) *warehouse.Warehouse {
 	t.Helper()
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "product_listing_tags" })
-	w := warehouse.New(warehouse.Config{Dir: filepath.Join(t.TempDir(), "w[1]"), KeepVersions: versions, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
+	w := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: versions, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
 	// The lock creates this folder, but most of these tests do not take the lock.
-	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
+	must(t, os.Mkdir(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	return w
 }
 
