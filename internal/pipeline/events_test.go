@@ -32,15 +32,15 @@ func articleStreamNames() []string {
 	return []string{"campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments", "article_status_events", "article_comment_events"}
 }
 
-// TestEventsJoinTheSnapshot delivers valid and invalid events, an event with an unknown topic, and an
-// event that was delivered before.
+// TestEventsJoinTheSnapshot delivers valid and invalid events, events with an unknown topic, one of them with a byte that
+// is no UTF-8, and an event that was delivered before.
 func TestEventsJoinTheSnapshot(t *testing.T) {
 	h := newHarness(t, smallWorld(), articleStreamNames()...)
 	h.cfg.BatchRows = 2
 	res := h.requireComplete(h.night())
 	h.requireStream(res.Run, "article_status_events", stream.Skipped, ledger.ReasonNoDelivery, false)
 	h.deliver(statusEvent("a", "1"), statusEvent("b", "2"), delivery{"c", webhook.CommentCreated, `{"id":"c1"}`},
-		delivery{"d", webhook.StatusChanged, `{}`}, delivery{"e", "order.paid", `{"id":7}`}, statusEvent("f", "5"))
+		delivery{"d", webhook.StatusChanged, `{}`}, delivery{"e", "order.paid", `{"id":7}`}, statusEvent("f", "5"), delivery{"g", "order.paid", "{\"id\":\"\xff\"}"})
 	h.cfg.DryRun = true
 	h.requireComplete(h.night())
 	h.cfg.DryRun = false
@@ -53,7 +53,8 @@ func TestEventsJoinTheSnapshot(t *testing.T) {
 		t.Helper()
 		h.requireLines("SELECT event_id, topic, outcome, body FROM meta.webhook_events ORDER BY 1",
 			`a article.status_changed stored {"article_id":"1"}`, `b article.status_changed stored {"article_id":"2"}`, `c comment.created stored {"id":"c1"}`,
-			`d article.status_changed rejected {}`, `e order.paid unknown_topic {"id":7}`, `f article.status_changed stored {"article_id":"5"}`)
+			`d article.status_changed rejected {}`, `e order.paid unknown_topic {"id":7}`, `f article.status_changed stored {"article_id":"5"}`,
+			`g order.paid unknown_topic {"id":"�"}`)
 		h.requireLines("SELECT event_id, article_id FROM article_status_events ORDER BY 1", "a 1", "b 2", "f 5")
 		h.requireLines("SELECT event_id, comment_id FROM article_comment_events", "c c1")
 		h.requireLines("SELECT table_name, key, raw FROM meta.rejects", "article_status_events d {}")
@@ -94,15 +95,18 @@ func TestEventsOutliveFailures(t *testing.T) {
 	h.service.SetFaults(statusFault("/campaigns", 401))
 	h.failedNight()
 	h.service.SetFaults()
+	wholeSeconds := h.cfg.Now
+	h.cfg.Now = func() time.Time { return h.at.Add(123_456 * time.Microsecond) } // the id of a run has whole seconds
 	second := h.requireComplete(h.night())
+	h.cfg.Now = wholeSeconds
 	requireEvents("a")
 	h.deliver(statusEvent("b", "2"))
 	h.at = h.at.Add(time.Minute)
 	replayed, err := pipeline.Replay(t.Context(), h.cfg, second.Run.ID)
 	h.requireComplete(replayed, err)
 	requireEvents("a")
-	if !replayed.Run.SnapshotAt.Equal(second.Run.SnapshotAt) || replayed.Run.Requests != 0 || replayed.Run.ID == second.Run.ID {
-		t.Errorf("the replay is %+v, want a new run with the snapshot time %v and no requests", replayed.Run, second.Run.SnapshotAt)
+	if !replayed.Run.SnapshotAt.Equal(second.Run.SnapshotAt) || replayed.Run.Requests != 0 || replayed.Run.Responses != 0 || replayed.Run.ID == second.Run.ID {
+		t.Errorf("the replay is %+v, want a new run with the snapshot time %v, no requests and no stored responses", replayed.Run, second.Run.SnapshotAt)
 	}
 	h.requireComplete(h.night())
 	requireEvents("a", "b")

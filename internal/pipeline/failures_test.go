@@ -310,7 +310,8 @@ func gatedHarness(t *testing.T, names ...string) *harness {
 // list a second time, without new requests of the other lists. The log must have the losses,
 // without the advice of MassDeleteError.
 func TestGateReadsListsAgain(t *testing.T) {
-	h := gatedHarness(t, orderStreamNames()...)
+	h := gatedHarness(t, append(orderStreamNames(), "article_status_events")...)
+	h.deliver(statusEvent("a", "1"))
 	h.service.SetFaults(emptyListFault("/products/listings", 1))
 	h.service.ResetRequests()
 	var log lockedBuffer
@@ -318,6 +319,7 @@ func TestGateReadsListsAgain(t *testing.T) {
 	res := h.requireComplete(h.night())
 	h.requireIDs("product_listings", "/products/listings")
 	h.requireStream(res.Run, "product_listings", stream.Exact, "", false)
+	h.requireLines("SELECT event_id FROM article_status_events", "a")
 	routes := h.service.RequestsByRoute()
 	if routes["/products/listings"] < 2 || routes["/orders"] > 3 || !strings.Contains(log.String(), "too many rows would be deleted: streams are read a second time") {
 		t.Errorf("the listings were requested %d times and the orders %d times, want at least 2 requests of the listings and at most 3 of the orders; the log has:\n%s", routes["/products/listings"], routes["/orders"], log.String())

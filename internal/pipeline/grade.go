@@ -261,7 +261,7 @@ func (finished results) notFoundLosses(limits load.Limits) (losses []ledger.Loss
 
 // capGrade grades a stream after a refresh has read a part of the stream. If the grade before the refresh
 // was worse, it is kept, unless a request of the refresh failed. A stream that no night has read is
-// graded best_effort. The rows that the refresh did not read keep their age.
+// graded best_effort.
 func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) error {
 	last, ok, err := draft.LastGrade(ctx, r.stream.Name)
 	if err != nil {
@@ -273,6 +273,5 @@ func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) err
 	if r.failure == nil && stream.WorseGrade(r.evidence.Grade, last.Grade) == last.Grade {
 		r.evidence.Grade, r.evidence.Reason = last.Grade, last.Reason
 	}
-	r.since = last.AgeSince
 	return nil
 }

@@ -186,7 +186,14 @@ func TestGradeDetails(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, r.evidence.Grade, c.want)
 		}
 	}
-	r := resultOf(t, "order_details", stream.BestEffort, load.ByID)
+	refused := resultOf(t, "orders", stream.Skipped, load.Carried)
+	refused.refused = true
+	r := resultOf(t, "order_details", stream.Exact, load.ByID)
+	results{refused, resultOf(t, "order_items", stream.Exact, load.Whole)}.gradeDetails(&r, fetch.Details{RequestedIDs: 1, Found: 1})
+	if r.evidence.Grade != stream.Exact {
+		t.Errorf("beside a list that the token may not read: got %s: %s, want %s", r.evidence.Grade, r.evidence.Reason, stream.Exact)
+	}
+	r = resultOf(t, "order_details", stream.BestEffort, load.ByID)
 	results{}.gradeDetails(&r, fetch.Details{RequestedIDs: 9, Failed: 2, FirstFailure: errors.New("broken")})
 	const want = "read order_details: 2 of 9 ids failed; rows of earlier nights are kept; first error: broken"
 	if r.failure == nil || r.failure.Error() != want || r.evidence.Reason != want {

@@ -20,6 +20,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
 )
 
 // lockedBuffer is a buffer for logs of several goroutines.
@@ -170,8 +171,8 @@ func TestInterruptedNightIsResumed(t *testing.T) {
 			}
 			h.onRequest.Store(&hook)
 			first, err := pipeline.Run(ctx, h.cfg)
-			if !errors.Is(err, context.Canceled) || first.Run.Outcome != ledger.Interrupted || first.Run.ExitCode != 130 || h.latest() != "" {
-				t.Fatalf("the stopped run ended %s with %d, want interrupted with 130: %v", first.Run.Outcome, first.Run.ExitCode, err)
+			if !errors.Is(err, context.Canceled) || first.Run.Outcome != ledger.Interrupted || first.Run.ExitCode != 130 || !first.Run.SnapshotAt.IsZero() || h.latest() != "" {
+				t.Fatalf("the stopped run ended %s with %d and the snapshot %v, want interrupted with 130 without a snapshot: %v", first.Run.Outcome, first.Run.ExitCode, first.Run.SnapshotAt, err)
 			}
 			h.onRequest.Store(nil)
 			c.change(h)
@@ -221,7 +222,7 @@ func TestStopDuringTheCommit(t *testing.T) {
 			if finishCommit {
 				h.requireComplete(res, err)
 				h.requireIDs("orders", "/orders")
-			} else if res.Run.Outcome != ledger.Interrupted || !strings.HasSuffix(err.Error(), "run again to resume") || h.latest() != "" {
+			} else if res.Run.Outcome != ledger.Interrupted || err.Error() != "the run was stopped before it was complete; the stored responses are kept: run again to resume" || h.latest() != "" {
 				t.Errorf("the run ended %s, want an interrupted run that can be resumed: %v", res.Run.Outcome, err)
 			}
 		}
@@ -335,6 +336,49 @@ func TestOnlyOneRun(t *testing.T) {
 	if plan.LockedErr == nil || plan.LockedErr.PID != os.Getpid() || len(plan.Damage) > 0 {
 		t.Errorf("the plan shows the holder of the lock %+v, want this process", plan.LockedErr)
 	}
+}
+
+// TestStoredResponsesAreSynced records the steps of a night. The journal of the stored responses must be synced after
+// its last line: otherwise a power cut soon after the night loses responses that a replay needs.
+func TestStoredResponsesAreSynced(t *testing.T) {
+	h := newHarness(t, smallWorld(), "tags")
+	var mu sync.Mutex // guards last
+	last := ""
+	h.cfg.Warehouse.Step = func(name, path string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if filepath.Base(path) == "journal.jsonl" {
+			last = name
+		}
+		return nil
+	}
+	h.requireComplete(h.night())
+	if !strings.HasPrefix(last, "after fsync") {
+		t.Errorf("the last step of the journal is %q, want a sync", last)
+	}
+}
+
+// TestPlanNamesAMissingWarehouse plans a night in an empty folder.
+func TestPlanNamesAMissingWarehouse(t *testing.T) {
+	h := newHarness(t, smallWorld(), "tags")
+	must(t, os.MkdirAll(h.path(), 0o700))
+	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
+	if err != nil || !errors.As(plan.MissingErr, new(*warehouse.NoWarehouseError)) || plan.NeverRead == 0 {
+		t.Errorf("the plan is %+v (%v), want a missing warehouse and a stream that was never read", plan, err)
+	}
+}
+
+// TestFailedStartReleasesTheLock starts a night that cannot read the ledger. A process that goes on, such as the daemon,
+// must then be able to start the next one.
+func TestFailedStartReleasesTheLock(t *testing.T) {
+	h := newHarness(t, smallWorld(), "tags")
+	ledgerPath := h.warehouse().Ledger.Path()
+	must(t, os.MkdirAll(ledgerPath, 0o700))
+	if _, err := h.night(); err == nil {
+		t.Fatal("the night began without a readable ledger")
+	}
+	must(t, os.Remove(ledgerPath))
+	h.requireComplete(h.night())
 }
 
 // TestDamagedCatalogStopsTheNight damages the catalog on which the next night would be based.

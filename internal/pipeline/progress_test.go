@@ -152,9 +152,10 @@ func TestDriftIsLimited(t *testing.T) {
 	findingsOf := func(path, sample string, seq uint64) transform.Findings {
 		return transform.Findings{Drift: []transform.Drift{{Drift: stream.Drift{Table: "orders", Path: path, Kind: "unknown_field", Sample: sample}, First: at(seq)}}}
 	}
-	d.addFindings(findingsOf("a", "second", 2))
-	d.addFindings(findingsOf("a", "first", 1))
 	d.addFindings(findingsOf("a", "third", 3))
+	d.addFindings(findingsOf("a", "first", 1))
+	d.addFindings(findingsOf("a", "second", 2))
+	d.addFindings(findingsOf("a", "fourth", 4))
 	if len(d.drifts) != 1 || d.drifts[0].Sample != "first" {
 		t.Errorf("the unknown fields are %+v, want one with the sample \"first\"", d.drifts)
 	}

@@ -112,6 +112,10 @@ func TestAdoptLastRun(t *testing.T) {
 		if (n.mode.resumed != nil) != c.isResumed || n.run.ID != wantID || !n.run.StartedAt.Equal(wantAt) || !n.run.SnapshotAt.Equal(wantAt) {
 			t.Errorf("%s: resumed %v, with the run %s of %v, want %s of %v", name, n.mode.resumed, n.run.ID, n.run.SnapshotAt, wantID, wantAt)
 		}
+		var holder *warehouse.LockedError
+		if err := n.wh.Folder.CheckUnlocked(); !errors.As(err, &holder) || holder.Run != wantID {
+			t.Errorf("%s: the lock is held by %+v, want the run %s", name, holder, wantID)
+		}
 		u := r.describeRun("")
 		if c.isResumed && (u.Attempt != 3 || u.Rights != "x") || !c.isResumed && (u.Attempt != 1 || u.Rights != "") {
 			t.Errorf("%s: the unfinished run is %+v, want the next attempt and the last rights only if the run is resumed", name, u)

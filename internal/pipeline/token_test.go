@@ -6,7 +6,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestTokenWithoutTeam reads a token without team_id, whose scopes are a text. The team of the configuration is used.
+// TestTokenWithoutTeam reads a token without team_id, whose scopes are a text, and a token whose team_id is null. The team of the configuration is used.
 // Without it, the streams that need a team are skipped.
 func TestTokenWithoutTeam(t *testing.T) {
 	h := newHarness(t, smallWorld(), "token", "profiles", "files")
@@ -17,6 +17,8 @@ func TestTokenWithoutTeam(t *testing.T) {
 	h.requireStream(res.Run, "profiles", stream.Skipped, reason, false)
 	h.requireStream(res.Run, "files", stream.Exact, "", false)
 	h.requireLines("SELECT count(*) FROM meta.rejects", "0")
+	h.service.SetFaults(rewriteFault("/auth/token", `{"source":"oauth","token_type":"custom","scopes":["profiles.lists","files.lists"],"team_id":null}`))
+	h.requireStream(h.requireComplete(h.night()).Run, "profiles", fetch.Skipped, reason, false)
 	h.cfg.TeamID = h.service.TeamID()
 	res = h.requireComplete(h.night())
 	h.requireStream(res.Run, "token", stream.Exact, "", false)
