@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
@@ -166,8 +167,9 @@ func TestResumedRunCountsItsResponses(t *testing.T) {
 	}
 }
 
-// TestReplayKeepsAnotherUnfinishedRun replays a published night while the next night is unfinished. The unfinished
-// night must then be resumed, so that its requests are not repeated.
+// TestReplayKeepsAnotherUnfinishedRun replays a published night while the next night is unfinished, and after a refresh
+// was killed. The unfinished night must then be resumed, so that its requests are not repeated, and the killed refresh
+// must be in the ledger.
 func TestReplayKeepsAnotherUnfinishedRun(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreamNames()...)
 	h.cfg.ResumeMaxAge = 3 * time.Hour
@@ -182,8 +184,15 @@ func TestReplayKeepsAnotherUnfinishedRun(t *testing.T) {
 	h.onRequest.Store(nil)
 	h.service.SetFaults()
 	h.at = h.at.Add(time.Hour)
+	killed := warehouse.UnfinishedRun{Run: "20261103T023000Z", StartedAt: h.at.Add(-time.Minute), Kind: ledger.Refresh, Attempt: 1}
+	must(t, h.warehouse().Ledger.WriteUnresumableRun(killed))
 	h.requireComplete(pipeline.Replay(t.Context(), h.cfg, published.Run.ID))
 	if resumed := h.requireComplete(h.unchangedNight()); resumed.Run.ID != unfinished.Run.ID {
 		t.Errorf("run %s was started, want %s resumed after the replay of %s", resumed.Run.ID, unfinished.Run.ID, published.Run.ID)
+	}
+	runs, err := h.warehouse().Ledger.Runs()
+	must(t, err)
+	if r := ledger.Find(runs, killed.Run); r.Outcome != ledger.Killed {
+		t.Errorf("the ledger has the killed refresh as %q, want %q", r.Outcome, ledger.Killed)
 	}
 }
