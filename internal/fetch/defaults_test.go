@@ -12,6 +12,7 @@ import (
 
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
 )
 
 // defaultConfig returns the configuration of a file without these keys, see also patientConfig.
@@ -70,7 +71,7 @@ func TestTheDefaultsLimitAList(t *testing.T) {
 	cfg.Concurrency, cfg.RequestsPerSecond = 1, 0
 	var got collector
 	e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
-	if err != nil || e.Grade != fetch.BestEffort || service.begun != 4 {
+	if err != nil || e.Grade != stream.BestEffort || service.begun != 4 {
 		t.Errorf("got %+v and %v after %d passes, want best_effort after 4", e, err, service.begun)
 	}
 	if !limits["100"] || len(limits) != 1 {

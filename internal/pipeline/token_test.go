@@ -18,7 +18,7 @@ func TestTokenWithoutTeam(t *testing.T) {
 	h.requireStream(res.Run, "files", stream.Exact, "", false)
 	h.requireLines("SELECT count(*) FROM meta.rejects", "0")
 	h.service.SetFaults(rewriteFault("/auth/token", `{"source":"oauth","token_type":"custom","scopes":["profiles.lists","files.lists"],"team_id":null}`))
-	h.requireStream(h.requireComplete(h.night()).Run, "profiles", fetch.Skipped, reason, false)
+	h.requireStream(h.requireComplete(h.night()).Run, "profiles", stream.Skipped, reason, false)
 	h.cfg.TeamID = h.service.TeamID()
 	res = h.requireComplete(h.night())
 	h.requireStream(res.Run, "token", stream.Exact, "", false)
