@@ -254,3 +254,17 @@ func withoutSignature(url string, hasToken bool) string {
 	})
 	return address + "?" + strings.Join(kept, "&") + "#" + fragment
 }
+
+// comparedColumns returns the columns with which stored rows are compared with staged rows.
+func (s *staging) comparedColumns(t stream.Table) sqlText {
+	names := append(slices.Clone(t.Key), stream.RowHash)
+	def := s.draft.Schema.Definitions[t.Name]
+	for _, key := range def.ItemKeys {
+		names = append(names, key...)
+	}
+	for _, c := range s.looseColumns(t) {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	return sqltext.Names(slices.Compact(names))
+}

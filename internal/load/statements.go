@@ -3,7 +3,11 @@ package load
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/duckdb/duckdb-go/v2"
 
 	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
@@ -51,6 +55,28 @@ func queryTextSet(ctx context.Context, d *warehouse.Draft, query sqlText) (map[s
 		set[text] = true
 	}
 	return set, err
+}
+
+// queryBatches passes the rows of a query to read, which must not keep a batch.
+func queryBatches(ctx context.Context, d *warehouse.Draft, query sqlText, read func(arrow.RecordBatch)) (err error) {
+	conn, err := d.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	a, err := duckdb.NewArrowFromConn(conn)
+	if err != nil {
+		return err
+	}
+	reader, err := a.QueryContext(ctx, string(query))
+	if err != nil {
+		return err
+	}
+	defer reader.Release()
+	for reader.Next() {
+		read(reader.RecordBatch())
+	}
+	return reader.Err()
 }
 
 func unionAll(queries []sqlText) sqlText { return sqltext.JoinSQL(queries, " UNION ALL ") }

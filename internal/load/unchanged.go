@@ -3,34 +3,31 @@ package load
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/duckdb/duckdb-go/v2"
 	"github.com/zeebo/xxh3"
 
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 )
 
-// From the second night on, most records of a list are unchanged. Their rows are decoded and compared with
-// the fingerprints in main, and are not staged. Staging and merging them would take most of the time of
-// such a night.
+// From the second night on, most records of a list are unchanged. Their rows are decoded and compared with the
+// fingerprints in main, and are not staged. Staging and merging them would take most of the time of such a night.
 
 // Stored contains the fingerprints of the records of one list, as they are in main.
 type Stored struct {
-	indexes map[uint64]int // in records, by the hash of the key
-
-	mu      sync.Mutex // guards the numbers of copies in records
 	records []storedRecord
+	indexes map[uint64]int // of records, by the hash of the key
+	mu      sync.Mutex     // guards unchangedSeq and changedSeq of the records
 }
 
 type storedRecord struct {
-	rowID int64
-	sum   uint64 // of stream.RowSum over the rows of the record
+	rowID    int64
+	key, sum uint64 // the hash of the key, and the sum of stream.RowSum over the rows of the record
 	// unchangedSeq and changedSeq are the highest seq of the copies with these rows, and of the copies
 	// with other rows. They are 0 without such a copy.
 	unchangedSeq, changedSeq uint64
@@ -62,7 +59,7 @@ func (r *Rows) Stored(ctx context.Context, st stream.Stream) (*Stored, error) {
 	if !r.canSkip(st) {
 		return nil, nil
 	}
-	stored := &Stored{indexes: map[uint64]int{}}
+	stored := &Stored{}
 	for i, t := range st.Tables {
 		position := sqlText("0::BIGINT")
 		if hasPosition(t) {
@@ -70,15 +67,12 @@ func (r *Rows) Stored(ctx context.Context, st stream.Stream) (*Stored, error) {
 		}
 		query := unchangedSQL.Render("stored_hashes", values{"record_key": recordKey(st, t), "position": position,
 			"main": catalogName + "." + mainTable(t.Name)})
-		if err := r.addHashes(ctx, stored, i, query); err != nil {
+		if err := queryBatches(ctx, r.draft, query, func(b arrow.RecordBatch) { stored.addRows(i, b) }); err != nil {
 			return nil, fmt.Errorf("read the fingerprints of %s: %w", t.Name, err)
 		}
-		if len(stored.records) == 0 {
+		if i == 0 && !stored.fillIndexes() {
 			return nil, nil
 		}
-	}
-	if len(stored.indexes) < len(stored.records) { // two keys have the same hash
-		return nil, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,46 +80,35 @@ func (r *Rows) Stored(ctx context.Context, st stream.Stream) (*Stored, error) {
 	return stored, nil
 }
 
-func (r *Rows) addHashes(ctx context.Context, stored *Stored, table int, query sqlText) (err error) {
-	conn, err := r.draft.Connect(ctx)
-	if err != nil {
-		return err
+// fillIndexes returns false if there are no records, or if the keys of two records have the same hash.
+func (s *Stored) fillIndexes() bool {
+	s.indexes = make(map[uint64]int, len(s.records))
+	for i, record := range s.records {
+		s.indexes[record.key] = i
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	arrow, err := duckdb.NewArrowFromConn(conn)
-	if err != nil {
-		return err
-	}
-	reader, err := arrow.QueryContext(ctx, string(query))
-	if err != nil {
-		return err
-	}
-	defer reader.Release()
-	for reader.Next() {
-		batch := reader.RecordBatch()
-		stored.addRows(table, batch.Column(0).(*array.Int64), batch.Column(1).(*array.String), batch.Column(2).(*array.Uint64),
-			batch.Column(3).(*array.Int64))
-	}
-	return reader.Err()
+	return len(s.records) > 0 && len(s.indexes) == len(s.records)
 }
 
 // addRows adds rows of one table. The records must be added before their child rows. The position of an item is
 // removed from its hash, so that a list in another order is unchanged. A row without a position has position 0.
-func (s *Stored) addRows(table int, rowIDs *array.Int64, keys *array.String, hashes *array.Uint64, positions *array.Int64) {
-	record, isStored := 0, false
+func (s *Stored) addRows(table int, batch arrow.RecordBatch) {
+	rowIDs, keys := batch.Column(0).(*array.Int64), batch.Column(1).(*array.String)
+	hashes, positions := batch.Column(2).(*array.Uint64), batch.Column(3).(*array.Int64)
+	record, previous := -1, -1
 	for i := range hashes.Len() {
 		if table == 0 {
-			s.indexes[xxh3.HashString(keys.Value(i))] = len(s.records)
-			s.records = append(s.records, storedRecord{rowID: rowIDs.Value(i), sum: stream.RowSum(0, hashes.Value(i))})
+			s.records = append(s.records, storedRecord{key: xxh3.HashString(keys.Value(i)), rowID: rowIDs.Value(i),
+				sum: stream.RowSum(0, hashes.Value(i))})
 			continue
 		}
 		// The child rows of a record mostly follow one another.
 		if i == 0 || keys.Value(i) != keys.Value(i-1) {
-			record, isStored = s.indexes[xxh3.HashString(keys.Value(i))]
+			record = s.find(xxh3.HashString(keys.Value(i)), previous)
 		}
-		if !isStored {
+		if record < 0 {
 			continue
 		}
+		previous = record
 		hash := hashes.Value(i)
 		if position := positions.Value(i); position > 0 {
 			hash -= stream.PositionHash(position)
@@ -134,13 +117,24 @@ func (s *Stored) addRows(table int, rowIDs *array.Int64, keys *array.String, has
 	}
 }
 
-// Find implements transform.Stored.
-func (s *Stored) Find(key []byte, sum uint64) (record int, isUnchanged bool) {
-	i, ok := s.indexes[xxh3.Hash(key)]
-	if !ok {
-		return -1, false
+// find returns the index of a record, or -1. It first compares the records after the previous one, because lists and
+// tables mostly have the same order. Reading the map takes several times as long.
+func (s *Stored) find(key uint64, previous int) int {
+	for i := previous + 1; i < min(previous+8, len(s.records)); i++ {
+		if s.records[i].key == key {
+			return i
+		}
 	}
-	return i, s.records[i].sum == sum
+	if i, ok := s.indexes[key]; ok {
+		return i
+	}
+	return -1
+}
+
+// Find implements transform.Stored.
+func (s *Stored) Find(key []byte, sum uint64, previous int) (record int, isUnchanged bool) {
+	i := s.find(xxh3.Hash(key), previous)
+	return i, i >= 0 && s.records[i].sum == sum
 }
 
 // AddCopies implements transform.Stored.
@@ -199,27 +193,12 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, stored *Stor
 		statements = append(statements, unchangedSQL.Render("add_stored_rows", values{
 			"staged": stagedTable(st.Name, t.Name), "outdated": outdatedTable(st.Name), "unchanged": unchangedTable(st.Name),
 			"decoded_rows_name": sqltext.Name(t.Name + decodedRowsSuffix), "decoded_rows": decodedRowsTable(st.Name, t.Name),
-			"columns": columns, "main": catalogName + "." + mainTable(t.Name), "record_key": recordKey(st, t)}),
-			unchangedSQL.Render("keep_maybe_changed", values{"stored": maybeChangedRowsTable(st.Name, t.Name), "columns": r.comparedColumns(t),
-				"main": catalogName + "." + mainTable(t.Name), "maybe_changed": maybeChangedTable(st.Name), "record_key": recordKey(st, t)}))
+			"columns": columns, "main": catalogName + "." + mainTable(t.Name), "record_key": recordKey(st, t),
+			"maybe_changed": maybeChangedTable(st.Name), "maybe_changed_rows": maybeChangedRowsTable(st.Name, t.Name), "compared_columns": r.comparedColumns(t)}))
 	}
 	if err := r.draft.Exec(ctx, statements...); err != nil {
 		return err
 	}
 	r.withStoredRows.add(st.Name)
 	return nil
-}
-
-// comparedColumns returns the columns with which stored rows are compared with staged rows.
-func (s *staging) comparedColumns(t stream.Table) sqlText {
-	names := append(slices.Clone(t.Key), stream.RowHash)
-	def := s.draft.Schema.Definitions[t.Name]
-	for _, key := range def.ItemKeys {
-		names = append(names, key...)
-	}
-	for _, c := range s.looseColumns(t) {
-		names = append(names, c.Name)
-	}
-	slices.Sort(names)
-	return sqltext.Names(slices.Compact(names))
 }

@@ -35,6 +35,9 @@ func (c *IDCase) unify(id []byte) {
 	if c == nil || len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
 		return
 	}
+	if wanted := c.first.Load(); wanted == lowerCase && !hasHexLetter(id, 'A') || wanted == upperCase && !hasHexLetter(id, 'a') {
+		return // mostly
+	}
 	dashes, lower, upper := 0, 0, 0
 	for _, b := range id {
 		switch {
@@ -59,6 +62,16 @@ func (c *IDCase) unify(id []byte) {
 	if wanted == lowerCase && upper > 0 {
 		copy(id, bytes.ToLower(id))
 	}
+}
+
+// hasHexLetter reports whether an id contains one of the six letters from a on, which is 'A' or 'a'.
+func hasHexLetter(id []byte, a byte) bool {
+	for _, b := range id {
+		if b-a < 6 {
+			return true
+		}
+	}
+	return false
 }
 
 // wanted returns the case of the ids. The first id decides. Reading the decision is cheap, because all ids read it.
