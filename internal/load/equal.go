@@ -18,7 +18,8 @@ import (
 
 // A row with another fingerprint is unchanged if its values mean the same as the stored values: the members of a
 // JSON value are in another order, or a URL has a new signature. Such rows are read only if a column of this
-// kind differs. The stored row stays, with its fingerprint. Only ignored columns get their new values.
+// kind differs. No version is written. The stored row stays as it is if only the order differs. With other signatures or
+// ignored values, it gets the new values and their fingerprint: a stored URL can be expired.
 
 // dropEqual removes the rows from the changed keys that mean the same as the stored rows, and corrects the counts.
 func (m *merge) dropEqual(ctx context.Context, tables []stream.Table, changes []Change) error {
@@ -64,25 +65,25 @@ func (m *merge) dropEqualIn(ctx context.Context, t stream.Table) (int64, error) 
 	if found, err := hasRows(ctx, m.draft, maybeEqual); err != nil || !found {
 		return 0, err
 	}
-	count, err := m.stageEqual(ctx, loose, compareSQL.Render("read_maybe_equal", values{"maybe_equal": maybeEqual, "main": mainTable(t.Name),
+	count, replaced, err := m.stageEqual(ctx, loose, compareSQL.Render("read_maybe_equal", values{"maybe_equal": maybeEqual, "main": mainTable(t.Name),
 		"desired": desired, "same_stored": sameStored, "same_desired": sameDesired,
 		"texts": renderLoose("stored_and_desired_text", ", "), "others_equal": othersEqual}))
 	if err != nil || count == 0 {
 		return 0, err
 	}
 	var statements []sqlText
-	if len(m.ignored[t.Name]) > 0 {
+	if replaced > 0 {
 		statements = append(statements, compareSQL.Render("find_replaced", values{"replaced": replacedTable(t.Name), "key": sqltext.Names(t.Key),
 			"changed_keys": changedKeysTable(t.Name), "equal": equal}))
-		m.replaced[t.Name] += count
+		m.replaced[t.Name] += replaced
 		m.hasReplaced[t.Name] = true
 	}
 	return count, m.draft.Exec(ctx, append(statements, compareSQL.Render("drop_equal", values{"changed_keys": changedKeysTable(t.Name), "equal": equal}))...)
 }
 
-// stageEqual stages the row ids of changed keys whose rows are equal, and returns their number. query returns for
-// each row its id, and the stored and the desired text of each column.
-func (m *merge) stageEqual(ctx context.Context, columns []looseColumn, query sqlText) (count int64, err error) {
+// stageEqual stages the row ids of changed keys whose rows are equal. It returns their number, and the number of those
+// that get new values. query returns for each row its id, and the stored and the desired text of each column.
+func (m *merge) stageEqual(ctx context.Context, columns []looseColumn, query sqlText) (count, replaced int64, err error) {
 	var batch [][]driver.Value
 	stageBatch := func() error {
 		err := appendRows(ctx, m.staging, changedKeysSchema, equalName, batch, func(row []driver.Value) []driver.Value { return row })
@@ -99,14 +100,19 @@ func (m *merge) stageEqual(ctx context.Context, columns []looseColumn, query sql
 		if err := scan(cells...); err != nil {
 			return err
 		}
+		isReplaced := false
 		for i, c := range columns {
-			isEqual, err := c.equal(texts[2*i], texts[2*i+1])
-			if err != nil || !isEqual {
+			result, err := c.compare(texts[2*i], texts[2*i+1])
+			if err != nil || result == different {
 				return err
 			}
+			isReplaced = isReplaced || result == resigned
 		}
 		count++
-		if batch = append(batch, []driver.Value{id}); len(batch) < extraBatch {
+		if isReplaced {
+			replaced++
+		}
+		if batch = append(batch, []driver.Value{id, isReplaced}); len(batch) < extraBatch {
 			return nil
 		}
 		return stageBatch()
@@ -117,7 +123,7 @@ func (m *merge) stageEqual(ctx context.Context, columns []looseColumn, query sql
 	if err == nil {
 		err = m.flush(ctx, allStreams)
 	}
-	return count, err
+	return count, replaced, err
 }
 
 // looseColumn is a column whose values can be equal although their texts differ.
@@ -137,46 +143,79 @@ func (s *staging) looseColumns(t stream.Table) (loose []looseColumn) {
 	return loose
 }
 
-// equal reports whether two values of the column mean the same.
-func (c looseColumn) equal(stored, desired sql.NullString) (bool, error) {
+// comparison is the result of comparing two values of a looseColumn.
+type comparison int
+
+const (
+	different comparison = iota
+	resigned             // the same content with other signatures or ignored values
+	sameContent
+)
+
+func (c looseColumn) compare(stored, desired sql.NullString) (comparison, error) {
 	switch {
-	case stored == desired || c.isIgnored:
-		return true, nil
+	case stored == desired:
+		return sameContent, nil
+	case c.isIgnored:
+		return resigned, nil
 	case c.Type == stream.JSON && (stored.Valid && desired.Valid || len(c.ignored) > 0):
-		storedText, err := c.canonicalJSON(stored)
-		if err != nil {
-			return false, fmt.Errorf("read the stored value of %s: %w", c.Name, err)
-		}
-		desiredText, err := c.canonicalJSON(desired)
-		if err != nil {
-			return false, fmt.Errorf("read the new value of %s: %w", c.Name, err)
-		}
-		return storedText == desiredText, nil
+		return c.compareJSON(stored, desired)
 	case c.Type == stream.Text && stored.Valid && desired.Valid:
 		hasToken := isFileName(c.Name)
-		return withoutSignature(stored.String, hasToken) == withoutSignature(desired.String, hasToken), nil
+		if withoutSignature(stored.String, hasToken) == withoutSignature(desired.String, hasToken) {
+			return resigned, nil
+		}
 	}
-	return false, nil
+	return different, nil
 }
 
-// canonicalJSON returns a text that is equal for two JSON values if they differ only in the order of the members
-// of objects, of the items of lists, in ignored members, and in the signatures of URLs. Numbers keep their digits. A list of numbers keeps its
-// order, because it may be a pair of coordinates. NULL is the object without members.
-func (c looseColumn) canonicalJSON(text sql.NullString) (string, error) {
+func (c looseColumn) compareJSON(stored, desired sql.NullString) (comparison, error) {
+	for _, form := range []canonicalForm{{keepsSignatures: true}, {ignored: c.ignored}} {
+		storedText, err := form.write(stored, c.Name)
+		if err != nil {
+			return different, fmt.Errorf("read the stored value of %s: %w", c.Name, err)
+		}
+		desiredText, err := form.write(desired, c.Name)
+		if err != nil {
+			return different, fmt.Errorf("read the new value of %s: %w", c.Name, err)
+		}
+		if storedText != desiredText {
+			continue
+		}
+		if form.keepsSignatures {
+			return sameContent, nil
+		}
+		return resigned, nil
+	}
+	return different, nil
+}
+
+// canonicalForm is a text that is equal for two JSON values if they differ only in the order of the members of objects
+// and of the items of lists. Numbers keep their digits. A list of numbers keeps its order, because it may be a pair of
+// coordinates. NULL is the object without members.
+type canonicalForm struct {
+	keepsSignatures bool     // of URLs
+	ignored         []string // dotted paths of members to leave out
+}
+
+func (f canonicalForm) write(text sql.NullString, name string) (string, error) {
 	if !text.Valid {
 		return "{}", nil
 	}
 	d := jsontext.NewDecoder(bytes.NewBufferString(text.String), jsontext.AllowDuplicateNames(true))
-	return readCanonical(d, c.Name, c.ignored)
+	return f.read(d, name)
 }
 
-// readCanonical reads one value: a member of the given name, or an item of such a member. ignored contains the dotted
-// paths of ignored members.
-func readCanonical(d *jsontext.Decoder, name string, ignored []string) (string, error) {
+// read reads one value: a member of the given name, or an item of such a member.
+func (f canonicalForm) read(d *jsontext.Decoder, name string) (string, error) {
 	kind := d.PeekKind()
 	if kind == '"' {
 		token, err := d.ReadToken()
-		return strconv.Quote(withoutSignature(token.String(), isFileName(name))), err
+		content := token.String()
+		if !f.keepsSignatures {
+			content = withoutSignature(content, isFileName(name))
+		}
+		return strconv.Quote(content), err
 	}
 	if kind != '{' && kind != '[' {
 		value, err := d.ReadValue()
@@ -188,14 +227,15 @@ func readCanonical(d *jsontext.Decoder, name string, ignored []string) (string, 
 	var parts []string
 	keepsOrder := kind == '['
 	for d.PeekKind() != '}' && d.PeekKind() != ']' {
-		prefix, inner := "", ignored
+		prefix, inner := "", f
 		if kind == '{' {
 			token, err := d.ReadToken()
 			if err != nil {
 				return "", err
 			}
 			name = token.String()
-			if inner = membersBelow(ignored, name); slices.Contains(inner, "") {
+			inner.ignored = membersBelow(f.ignored, name)
+			if slices.Contains(inner.ignored, "") {
 				if err := d.SkipValue(); err != nil {
 					return "", err
 				}
@@ -204,7 +244,7 @@ func readCanonical(d *jsontext.Decoder, name string, ignored []string) (string, 
 			prefix = strconv.Quote(name) + ":"
 		}
 		keepsOrder = keepsOrder && d.PeekKind() == '0'
-		part, err := readCanonical(d, name, inner)
+		part, err := inner.read(d, name)
 		if err != nil {
 			return "", err
 		}

@@ -76,7 +76,7 @@ func TestEqualJSONIsNoChange(t *testing.T) {
 }
 
 // TestSignaturesAndIgnoredColumnsAreNoChange reads files with new signatures in their URLs, and with other values in
-// ignored columns. The newest ignored values are stored, also in the Parquet file, without a version.
+// ignored columns. The newest URLs and ignored values are stored, also in the Parquet file, without a version.
 func TestSignaturesAndIgnoredColumnsAreNoChange(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, "files")
@@ -130,9 +130,14 @@ func TestSignaturesAndIgnoredColumnsAreNoChange(t *testing.T) {
 		t.Errorf("the files have %+v, want %d changed and all others replaced", change, len(changed))
 	}
 	h.requireRows("SELECT id FROM past.files ORDER BY id", changed...)
-	const query = "SELECT size, extra->>'seen', extra->'by'->>'at' FROM %s WHERE id IN ('an ignored column', 'an ignored member', 'an ignored inner member') ORDER BY id"
-	want := []string{"2 <nil> <nil>", "0 <nil> 2", "0 2 <nil>"}
+	const query = `SELECT size, extra->>'seen', extra->'by'->>'at' FROM %[1]s WHERE id IN ('an ignored column', 'an ignored member', 'an ignored inner member')
+		UNION ALL SELECT file_url, NULL, NULL FROM %[1]s WHERE id = 'a new signature'
+		UNION ALL SELECT extra->'l'->0->>'logo', extra->'l'->1->>'u', NULL FROM %[1]s WHERE id = 'signatures in JSON' ORDER BY ALL`
+	want := []string{"0 2 <nil>", "0 <nil> 2", "2 <nil> <nil>",
+		cases["a new signature"].new.url + " <nil> <nil>", "https://x/l?token=2 https://x/l?sig=2 <nil>"}
 	h.requireRows(fmt.Sprintf(query, "files"), want...)
 	h.requireRows(fmt.Sprintf(query, "read_parquet('"+h.file("files")+"')"), want...)
-	h.requireRows("SELECT file_url FROM files WHERE id = 'a new signature'", cases["a new signature"].old.url)
+	if change := night(200, func(id string) file { return cases[id].new }); change.Changed+change.Replaced > 0 {
+		t.Errorf("the same files in the next night have %+v, want no change", change)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"maps"
 	"slices"
 
 	"placementsync/internal/sqltext"
@@ -25,7 +24,7 @@ type merge struct {
 	*staging
 	coverage map[string]Coverage
 	limits   Limits
-	// hasReplaced contains the tables with rows whose ignored columns get new values.
+	// hasReplaced contains the tables with rows that get new values without a new version.
 	hasReplaced map[string]bool
 }
 
@@ -148,12 +147,11 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 	if !m.hasReplaced[t.Name] {
 		return nil
 	}
-	ignored := slices.Sorted(maps.Keys(m.ignored[t.Name]))
 	_, desired := m.storedAndDesired(t)
-	return warehouse.ExecIn(ctx, tx, mergeSQL.Render("replace_ignored", values{"main": mainTable(t.Name), "desired": desired,
+	return warehouse.ExecIn(ctx, tx, mergeSQL.Render("replace_values", values{"main": mainTable(t.Name), "desired": desired,
 		"replaced": replacedTable(t.Name), "key": key, "same_key": joinOn("m.", "f.", t.Key),
-		"assignments": sqltext.Join(ignored, ", ", func(column string) sqlText {
-			return mergeSQL.Render("assignment", values{"column": sqltext.Name(column)})
+		"assignments": sqltext.Join(m.looseColumns(t), ", ", func(c looseColumn) sqlText {
+			return mergeSQL.Render("assignment", values{"column": sqltext.Name(c.Name)})
 		})}))
 }
 

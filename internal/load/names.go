@@ -27,7 +27,7 @@ const (
 	desiredSchema          = "desired"      // rows that main must contain after the merge
 	changedKeysSchema      = "changed_keys" // the keys of new, changed and deleted rows
 	maybeEqualName         = "$maybe_equal" // changed rows whose values may mean the same as the stored values
-	replacedSuffix         = "$replaced"    // added to the name of a table, for the keys of rows with new ignored values
+	replacedSuffix         = "$replaced"    // added to the name of a table, for the keys of rows with new values and no new version
 	equalName              = "$equal"       // the row ids of changed keys without a change
 	stageName              = "stage"
 	catalogName            = "catalog" // of the draft

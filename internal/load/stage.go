@@ -47,8 +47,8 @@ type Stage struct {
 	*staging
 }
 
-// Open attaches a stage to a draft. If only ignored columns of a row differ, the row gets their values and no new
-// version. ignored contains columns as table.column, and members of JSON columns as table.column.member.
+// Open attaches a stage to a draft. If only ignored columns of a row differ, or signatures of URLs, the row gets
+// the new values and no new version. ignored contains columns as table.column, and members of JSON columns as table.column.member.
 func Open(ctx context.Context, d *warehouse.Draft, streams []stream.Stream, ignored []string) (*Stage, error) {
 	s := &staging{draft: d, streams: streams, feeds: map[streamTable]*feed{}, directDecided: map[string]bool{}, stored: map[string]*Stored{}, replaced: map[string]int64{}, ignored: map[string]map[string][]string{}}
 	for _, name := range ignored {

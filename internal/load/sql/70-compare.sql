@@ -56,7 +56,7 @@ SELECT (SELECT count(*) FROM {main} m WHERE {stream_condition}), (SELECT count(*
 CREATE OR REPLACE TABLE {maybe_equal} AS SELECT c.rowid AS row_id, {key} FROM {changed_keys} c
 JOIN {stored} m ON {same_stored} JOIN {desired} f ON {same_desired}
 WHERE NOT c.gone AND NOT c.is_new AND ({differs});
-CREATE OR REPLACE TABLE {equal} (row_id BIGINT)
+CREATE OR REPLACE TABLE {equal} (row_id BIGINT, is_replaced BOOLEAN)
 
 -- name: text_differs
 m.{column}::VARCHAR IS DISTINCT FROM f.{column}::VARCHAR
@@ -72,8 +72,8 @@ m.{column}::VARCHAR, f.{column}::VARCHAR
 m.{column} IS NOT DISTINCT FROM f.{column}
 
 -- name: find_replaced
--- The keys of the rows whose ignored columns get new values without a new version.
-CREATE TABLE {replaced} AS SELECT {key} FROM {changed_keys} WHERE rowid IN (SELECT row_id FROM {equal})
+-- The keys of the rows that get new signatures or ignored values without a new version.
+CREATE TABLE {replaced} AS SELECT {key} FROM {changed_keys} WHERE rowid IN (SELECT row_id FROM {equal} WHERE is_replaced)
 
 -- name: drop_equal
 DELETE FROM {changed_keys} WHERE rowid IN (SELECT row_id FROM {equal})

@@ -19,8 +19,9 @@ INSERT INTO {main} ({columns}, valid_from, row_hash) SELECT {columns}, {now}, ro
 INSERT INTO {main} ({columns}, valid_from, row_hash) SELECT {columns}, {now}, row_hash FROM {desired}
 SEMI JOIN {changed_keys} USING ({key})
 
--- name: replace_ignored
-UPDATE {main} AS m SET {assignments} FROM {desired} f SEMI JOIN {replaced} USING ({key}) WHERE {same_key}
+-- name: replace_values
+-- The fingerprint is replaced too. Otherwise the same values would be a change in the next night.
+UPDATE {main} AS m SET row_hash = f.row_hash, {assignments} FROM {desired} f SEMI JOIN {replaced} USING ({key}) WHERE {same_key}
 
 -- name: assignment
 {column} = f.{column}
