@@ -71,3 +71,12 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage) 
 	}
 	return nil
 }
+
+// takeStored ends the use of the fingerprints, which need much memory.
+func (r *Rows) takeStored(streamName string) *Stored {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	stored := r.stored[streamName]
+	delete(r.stored, streamName)
+	return stored
+}

@@ -155,15 +155,6 @@ func (s *Stored) AddCopies(copies []stream.RecordCopy) {
 // of a response have the same seq. If both copies have the same seq, the staged copy counts.
 func (r storedRecord) isUnchanged() bool { return r.unchangedSeq > r.changedSeq }
 
-// takeStored ends the use of the fingerprints, which need much memory.
-func (r *Rows) takeStored(streamName string) *Stored {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	stored := r.stored[streamName]
-	delete(r.stored, streamName)
-	return stored
-}
-
 // addStoredRows makes the stored rows of unchanged records visible as rows of the staging tables. It deletes
 // staged copies that are older than the last, unchanged copy of their record.
 func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, stored *Stored) error {
