@@ -39,6 +39,21 @@ func gradeAllExact() string {
 	return "INSERT INTO meta.streams (run_id, stream, grade) VALUES " + strings.Join(grades, ", ") + ";\n"
 }
 
+// unchangedTables returns SQL that records for the second night that the tables without a name in text have no
+// changed rows, as a night does. Checks leave out these tables, which saves most of the time of a test.
+func unchangedTables(text string) string {
+	if strings.Contains(text, "meta.tables") {
+		return "" // the test has its own records
+	}
+	var rows []string
+	for _, table := range stream.Tables(stream.All()) {
+		if !strings.Contains(text, table.Name) {
+			rows = append(rows, fmt.Sprintf("('20261102T020000Z', '%s', 0, 0, 0, 0)", table.Name))
+		}
+	}
+	return "INSERT INTO meta.tables (run_id, table_name, rows, rows_new, rows_changed, rows_gone) VALUES " + strings.Join(rows, ", ") + ";\n"
+}
+
 func open(t *testing.T, empty fixture.EmptyCatalog, statements string, before query.Before, timeout time.Duration) *query.DB {
 	t.Helper()
 	db, err := query.Open(t.Context(), empty.Fill(t, statements), query.Options{Threads: 1, Timeout: timeout, Before: &before})
@@ -78,10 +93,11 @@ func TestChecks(t *testing.T) {
 		}
 		for _, path := range tests {
 			t.Run(q.Name+"/"+strings.TrimSuffix(filepath.Base(path), ".test"), func(t *testing.T) {
-				archive, err := txtar.ParseFile(path)
+				text, err := os.ReadFile(path)
 				if err != nil {
 					t.Fatal(err)
 				}
+				archive := txtar.Parse(text)
 				files := map[string]string{}
 				for _, f := range archive.Files {
 					files[f.Name] = string(f.Data)
@@ -95,7 +111,7 @@ func TestChecks(t *testing.T) {
 				if rows, ok := files["before.sql"]; ok {
 					before.Catalog = empty.Fill(t, rows)
 				}
-				db := open(t, empty, twoNights+gradeAllExact()+files["fixture.sql"], before, time.Minute)
+				db := open(t, empty, twoNights+gradeAllExact()+unchangedTables(string(text))+files["fixture.sql"], before, time.Minute)
 				rules := map[string]checks.Rule{q.Name: {Params: params}}
 				var out bytes.Buffer
 				w, err := query.NewWriter(query.Output{Format: query.CSV}, &out, query.Screen{})
@@ -271,7 +287,7 @@ INSERT INTO articles (id, live_url, status_prefix, valid_from) SELECT 'a' || n, 
 		{"replaced without a privacy rule", "x", "'other'", nil, []string{"attributes_rewritten", "column_emptied", "currency_changed", "live_without_published", "references_lost", "statuses_backwards", "statuses_renamed", "statuses_unknown"}},
 	} {
 		macros := fmt.Sprintf("CREATE TEMP MACRO was(x) AS %s;\nCREATE TEMP MACRO is_now(x) AS %s;\n", c.was, c.now)
-		db := open(t, empty, twoNights+gradeAllExact()+macros+rows, query.Before{Hidden: c.private}, time.Minute)
+		db := open(t, empty, twoNights+gradeAllExact()+unchangedTables(rows)+macros+rows, query.Before{Hidden: c.private}, time.Minute)
 		results, err := load(t, "", nil, c.private).Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
