@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"placementsync/internal/testing/torture"
+	"placementsync/internal/testing/harness"
 )
 
 // killPlan says when a child process kills itself: at the nth call of a step of its publish. Dir is the
@@ -87,7 +87,7 @@ func (h *fixture) countSteps() (counts map[string]int, isAfterCommit map[string]
 // otherwise the earlier night. Readers of the folder must see the same, unless the kill was between the first
 // rename of a metadata file and the commit. After the next publish all readers must see the new night.
 func TestTrialKilledPublishIsAllOrNothing(t *testing.T) {
-	torture.RequireTrials(t, os.Getenv)
+	harness.Long(t)
 	h := newFixture(t, 1)
 	h.keepNights(1) // so that the publish also removes files
 	first := h.publish()[0].Run

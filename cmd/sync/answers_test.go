@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/testing/harness"
 )
 
 // TestTrialAnswersInTheWorkbench checks each answer in docs/guide/answers.md. It must have one command
 // and one address of a workbench page, with the same query and parameters. The page /explore/questions
 // must link to this query. TestTrialSamples runs the commands.
 func TestTrialAnswersInTheWorkbench(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	site := exploreDemo(t)
 	questionsPage := fetchText(t, site.url+"/explore/questions")
 	answers := strings.Split(read(t, "../../docs/guide/answers.md"), "\n## ")[1:]

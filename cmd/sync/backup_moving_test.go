@@ -14,14 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/command"
-	"placementsync/internal/testing/torture"
+	"placementsync/internal/testing/harness"
 )
 
 // TestTrialBackupDuringNights runs two nights during a backup, on the same day or on the next days.
 // The restored warehouse must have all current and closed rows of one night, and "verify" must
 // find no damage.
 func TestTrialBackupDuringNights(t *testing.T) {
-	torture.RequireTrials(t, os.Getenv)
+	harness.Long(t)
 	t.Parallel()
 	for name, interval := range map[string]time.Duration{"on the same day": 3 * time.Hour, "on the next days": 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -77,6 +77,7 @@ func TestTrialBackupDuringNights(t *testing.T) {
 // TestBackupOfChangingSeriesFails adds a manifest to the Parquet series and changes state/ whenever
 // the backup sends a file. The backup must fail, and the previous backup must remain the newest.
 func TestBackupOfChangingSeriesFails(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	d := newBucketHarness(t)
 	must(t, d.night(t))

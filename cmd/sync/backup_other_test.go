@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"placementsync/internal/testing/harness"
 )
 
 // verifyBackup returns the output of backup --verify.
@@ -35,7 +37,7 @@ func (d *bucketHarness) currentRun(t *testing.T) string {
 // backup must be used only with --older. While the manifest is unreadable, backups must remove no
 // object, because the manifest may name it.
 func TestTrialUnreadableNewestManifest(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	d := newBucketHarness(t)
 	d.configureFewStreams(t)
@@ -98,7 +100,7 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 // backup of the first must be whole. If objects are removed during a backup, this backup must fail,
 // and the next backup must send them again.
 func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	second, first := newBucketHarness(t), newBucketHarness(t)
 	store := second.store // both machines use this store
@@ -145,7 +147,7 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 // TestTrialBackupAfterWrongClock makes a backup with a clock in the future. The backup of
 // the next night must still become the newest backup, and must warn of the wrong time.
 func TestTrialBackupAfterWrongClock(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	d := newBucketHarness(t)
 	d.configureFewStreams(t)

@@ -16,6 +16,7 @@ import (
 	"placementsync/internal/backup"
 	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/warehouse"
 )
@@ -120,6 +121,7 @@ func (h *restoreHarness) unsharedFile(t *testing.T, pattern string) string {
 
 // TestRestore restores the same backup with different faults.
 func TestRestore(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	h := newRestoreHarness(t)
 	t.Run("damaged backup", h.testDamagedBackup)

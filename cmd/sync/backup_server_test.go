@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
 )
 
@@ -121,7 +122,7 @@ func (d *bucketHarness) failBackups(t *testing.T, gateway *s3sim.Gateway) {
 
 // TestTrialKilledBackupContinues kills the program during uploads, and runs it again.
 func TestTrialKilledBackupContinues(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	d := newBucketHarness(t)
 	tenUploaded := make(chan struct{}, 100)

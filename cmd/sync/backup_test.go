@@ -23,6 +23,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/warehouse"
 )
@@ -111,7 +112,7 @@ func (d *bucketHarness) prices(t *testing.T) string {
 
 // TestTrialBackupFailures runs nights and backups, with failures of the warehouse or the bucket.
 func TestTrialBackupFailures(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	d := newBucketHarness(t)
 	must(t, d.night(t))
@@ -385,7 +386,7 @@ func (d *bucketHarness) checkLeftovers(t *testing.T, export func() error, advanc
 // export until the next export is complete. The files of the previous export are then kept until
 // one more export is complete.
 func TestTrialExportToBucketIsAtomic(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	d := newBucketHarness(t)
 	text, err := os.ReadFile(d.g.Config)

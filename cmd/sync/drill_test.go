@@ -17,13 +17,14 @@ import (
 	"placementsync/internal/command"
 	"placementsync/internal/query"
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 )
 
 // TestTrialRestoreDrill runs the commands of "Backup and restore" in docs/guide/recovery.md.
 // The restored warehouse must give the same results as the lost warehouse: for all named queries on
 // the newest and on the first snapshot, for the report, and for the command "diff".
 func TestTrialRestoreDrill(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	d := newTestMachine(t)
 	resultsBeforeLoss := map[string]string{}

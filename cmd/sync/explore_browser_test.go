@@ -15,13 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/command"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/pinned"
 )
 
 // TestTrialExploreInChromium opens the catalog page of a demo in a browser. It checks the layout in
 // both color schemes on wide and narrow screens. Then it searches, filters, sorts and turns pages.
 func TestTrialExploreInChromium(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	if findChromium() == "" {
 		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}

@@ -14,12 +14,14 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
 )
 
 // TestHeldNightHasNoFollowUp runs two nights. A check holds the second night. Watches, lake and backup
 // must not use the held night, even if an operator starts a watch or a backup. After the night is
 // published, all three must run.
 func TestHeldNightHasNoFollowUp(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	d := newBucketHarness(t)
 	var mu sync.Mutex

@@ -23,6 +23,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -132,7 +133,7 @@ func TestOnlyTransientFailuresAreTriedAgain(t *testing.T) {
 // TestTrialInspection compares an inspection with the results of queries and commands. Then it
 // damages or removes the files that the inspection reads, one by one.
 func TestTrialInspection(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	d := newTestMachine(t)
 	s, j := newTestJobs(t, d.g)
@@ -190,7 +191,7 @@ func TestTrialInspection(t *testing.T) {
 
 // TestTrialJobsOnUnmountedDisk checks that the jobs fail and create no files in the mount point.
 func TestTrialJobsOnUnmountedDisk(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	d := newTestMachine(t)
 	s, j := newTestJobs(t, d.g)
@@ -215,7 +216,7 @@ func TestTrialJobsOnUnmountedDisk(t *testing.T) {
 // cannot start because the warehouse is locked, and a third fails. The record must still contain the
 // damage.
 func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	d := newTestMachine(t)
 	s, j := newTestJobs(t, d.g)

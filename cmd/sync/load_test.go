@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 )
 
@@ -30,7 +31,7 @@ type loadPlan struct {
 
 // TestTrialLoad is the short form of TestTortureLoad.
 func TestTrialLoad(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	r := loadPlan{World: worldSize{Listings: 60, Campaigns: 3, Orders: 8}, Rate: 100, Duration: 2 * time.Second, Readers: 10, StalledSenders: 40, NightsBefore: 1}.run(t)
 	r.check(t)

@@ -22,6 +22,7 @@ import (
 	"placementsync/internal/notify"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 // newLoggingGlobals returns globals with a JSON log and a small service whose list of orders
@@ -80,6 +81,7 @@ func linesWith(lines []map[string]any, message string) []map[string]any {
 // TestLogOfPartialNight checks that the JSON log of a partial night has one line for each stream
 // and one for the night, that it warns of failed streams, and that the alert is short.
 func TestLogOfPartialNight(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	alerts := make(chan []byte, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -144,7 +146,7 @@ func checkAlert(t *testing.T, body []byte) {
 
 // TestTrialLogOfServeIsJSON checks the log of "serve" with nights and a rejected request.
 func TestTrialLogOfServeIsJSON(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	log := &output{more: make(chan struct{}, 1)}
 	g := newLoggingGlobals(t, io.Discard, log, "schedule: {cron: '@every 1s'}\nserve: {listen: '127.0.0.1:0'}\n")

@@ -17,6 +17,7 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 )
 
 // mcpProgram is the program with a configuration. The warehouse contains one night.
@@ -54,6 +55,7 @@ func (a mcpProgram) connect(t *testing.T, args []string) *sdk.ClientSession {
 
 // TestAssistants starts the program and calls its tools over standard input and output, as assistants do.
 func TestAssistants(t *testing.T) {
+	harness.Slow(t)
 	a := newMCPProgram(t)
 	t.Run("command lines of the guide", a.testGuideCommands)
 	t.Run("rejected queries", a.testRejections)

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"placementsync/internal/daemon"
+	"placementsync/internal/testing/harness"
 )
 
 // metricLabels returns the labels of each metric of the daemon, without the metrics of Go
@@ -189,7 +190,7 @@ func TestAlertRulesAreTested(t *testing.T) {
 
 // TestTrialAlertRules checks the rules and runs their tests with promtool.
 func TestTrialAlertRules(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/testing/harness"
 )
 
 // TestTrialExplorePagesInChromium uses the pages of a demo in a browser. All subtests share the browser.
 func TestTrialExplorePagesInChromium(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	if findChromium() == "" {
 		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}

@@ -20,6 +20,7 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 )
 
 // failingService is a demo service whose lists fail. Each response has another status or another beginning,
@@ -47,6 +48,7 @@ func (s *failingService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestFailedResponsesPublishNoPrivateValue runs a night of "serve" whose responses are invalid and contain a
 // private value. It looks for the value in everything that the night writes or sends.
 func TestFailedResponsesPublishNoPrivateValue(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	service := &failingService{Service: sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken})}
 	server := httptest.NewServer(service)

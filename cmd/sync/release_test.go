@@ -26,6 +26,7 @@ import (
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	testfixture "placementsync/internal/testing/fixture"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -224,7 +225,7 @@ func (f fixture) requireRowsKept(when string, got map[string]string) {
 // TestTrialReadReleaseWarehouses checks that this program reads the warehouses of all releases,
 // and that reading needs neither token nor service.
 func TestTrialReadReleaseWarehouses(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	for _, release := range releases(t) {
 		t.Run(release, func(t *testing.T) {
@@ -294,7 +295,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 // history of a warehouse in which this program ran all nights. Only the command "run" gets the token. The service sends
 // four fields under their other names, which must not change or hold a night.
 func TestTrialContinueReleaseWarehouses(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	for _, release := range releases(t) {
 		t.Run(release, func(t *testing.T) {
@@ -369,7 +370,7 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 // TestTrialNewerWarehouseIsRejected checks that this program neither reads nor writes a warehouse
 // with the format of a later release.
 func TestTrialNewerWarehouseIsRejected(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	all := releases(t)
 	f := openFixture(t, all[len(all)-1])

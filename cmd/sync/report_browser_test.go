@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"placementsync/internal/command"
+	"placementsync/internal/testing/harness"
 )
 
 // TestTrialReportInChromium opens the report of a demo from the disk, in both themes and on wide
 // and narrow screens.
 func TestTrialReportInChromium(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	if findChromium() == "" {
 		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}

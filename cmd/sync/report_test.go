@@ -7,12 +7,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"placementsync/internal/testing/harness"
 )
 
 // TestTrialReportNumbers compares numbers of the report with the results of independent SQL on the
 // same warehouse.
 func TestTrialReportNumbers(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	config := demoOfThreeNights(t)
 	page := mustRun(t, "report", "--config", config, "-o", "-")
 	tiles := map[string]string{}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -48,7 +49,7 @@ func pricesInCents(_ string, object map[string]any) {
 // day after the demo the service sends prices in cents, because docs/guide/checks.md shows a check
 // that finds them. Variable parts of the output are masked, see masks.
 func TestTrialSamples(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	documents := documentsWithSamples(t)
 	if len(documents) == 0 {
 		t.Fatal("no document has a block that is marked console")

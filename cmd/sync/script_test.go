@@ -16,7 +16,7 @@ import (
 
 	"placementsync/internal/command"
 	"placementsync/internal/stream"
-	"placementsync/internal/testing/torture"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -86,42 +86,46 @@ func mainPausedInCommit(pause func(ctx context.Context)) {
 //	install-lake                build the lake program and add it to PATH
 //	copy-demo DIR               copy the folder of a demo of three nights
 //	sim-await PATH              wait until a path of this service was requested
-func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
+//
+// With the race detector, which makes scripts slow, only the scripts of servers and signals run.
+func TestScripts(t *testing.T) {
+	if !harness.Race {
+		runScripts(t, testscript.Params{Dir: "testdata/script"})
+		return
+	}
+	var concurrent []string
+	for _, name := range []string{"hooks", "serve", "serve_drain", "terminated"} {
+		concurrent = append(concurrent, filepath.Join("testdata/script", name+".txtar"))
+	}
+	runScripts(t, testscript.Params{Files: concurrent})
+}
 
 // TestTrialScripts runs the scripts that take more than a few seconds.
 func TestTrialScripts(t *testing.T) {
-	requireTrials(t)
-	runScripts(t, "testdata/trials")
+	harness.Long(t)
+	runScripts(t, testscript.Params{Dir: "testdata/trials"})
 }
 
-func runScripts(t *testing.T, dir string) {
+func runScripts(t *testing.T, params testscript.Params) {
 	t.Helper()
-	testscript.Run(t, testscript.Params{
-		Dir: dir,
-		Setup: func(env *testscript.Env) error {
-			env.Values[scriptEnvKey{}] = &scriptEnv{requestSignals: map[string]chan struct{}{}}
-			env.Setenv("STREAMS", strconv.Itoa(len(stream.All())))
-			// By default a program with the race detector waits a second at its end for
-			// races of remaining goroutines. These programs have no remaining goroutines.
-			env.Setenv("GORACE", "atexit_sleep_ms=50")
-			root, err := filepath.Abs("../..")
-			env.Setenv("ROOT", root)
-			return err
-		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "start": start, "await": await, "interrupt": sendSignal(os.Interrupt), "terminate": sendSignal(syscall.SIGTERM), "ended": checkEnd,
-			"hold-lock": holdLock, "sim-serve": simServe, "sim-fault": simFault,
-			"get": get, "statement": statement, "hangup": hangup, "deliver": deliver, "receive": receive, "received": received,
-			"leaves-no": leavesNo, "sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait, "install-lake": installLake, "copy-demo": copyDemo,
-		},
-		RequireExplicitExec: true,
-		RequireUniqueNames:  true,
-	})
-}
-
-func requireTrials(t *testing.T) {
-	t.Helper()
-	torture.RequireTrials(t, os.Getenv)
+	params.Setup = func(env *testscript.Env) error {
+		env.Values[scriptEnvKey{}] = &scriptEnv{requestSignals: map[string]chan struct{}{}}
+		env.Setenv("STREAMS", strconv.Itoa(len(stream.All())))
+		// By default a program with the race detector waits a second at its end for
+		// races of remaining goroutines. These programs have no remaining goroutines.
+		env.Setenv("GORACE", "atexit_sleep_ms=50")
+		root, err := filepath.Abs("../..")
+		env.Setenv("ROOT", root)
+		return err
+	}
+	params.Cmds = map[string]func(*testscript.TestScript, bool, []string){
+		"exits": exits, "start": start, "await": await, "interrupt": sendSignal(os.Interrupt), "terminate": sendSignal(syscall.SIGTERM), "ended": checkEnd,
+		"hold-lock": holdLock, "sim-serve": simServe, "sim-fault": simFault,
+		"get": get, "statement": statement, "hangup": hangup, "deliver": deliver, "receive": receive, "received": received,
+		"leaves-no": leavesNo, "sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait, "install-lake": installLake, "copy-demo": copyDemo,
+	}
+	params.RequireExplicitExec, params.RequireUniqueNames = true, true
+	testscript.Run(t, params)
 }
 
 type scriptEnvKey struct{}

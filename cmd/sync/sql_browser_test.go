@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/testing/harness"
 )
 
 // TestTrialSQLInChromium completes, runs, corrects and cancels statements on the page "SQL" of a
 // demo. It also opens a table from the page "Schema".
 func TestTrialSQLInChromium(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	if findChromium() == "" {
 		t.Skip("no chromium was found: install it with apt-get install chromium")
 	}

@@ -19,7 +19,7 @@ import (
 
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
-	"placementsync/internal/testing/torture"
+	"placementsync/internal/testing/harness"
 )
 
 // openTerminal opens both ends of a pseudo terminal.
@@ -68,6 +68,7 @@ func runOnTerminal(t *testing.T, width int, dir string, args ...string) string {
 // TestOutputFitsTerminal runs nights on terminals of several widths. Lines of the progress, the
 // summary, the ledger and the changes must not wrap.
 func TestOutputFitsTerminal(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken})
 	baseURL, stop, err := service.Serve()
@@ -82,7 +83,7 @@ func TestOutputFitsTerminal(t *testing.T) {
 		`total +\[.*\] +\d+/`+strconv.Itoa(len(stream.AllWithEvents()))+` streams, \d+(/\d+)? requests?`,
 		`(?m)^orders +proven +8 +\d`, `(?m)^run \d{8}T\d{6}Z: published`)
 	requirePatterns(t, runOnTerminal(t, 80, dir, "runs"), `(?m)^run +kind +readers +took +outcome +rows +new +changed +gone`)
-	if !torture.TrialsWanted(os.Getenv) {
+	if testing.Short() {
 		return
 	}
 	service.Advance(3)

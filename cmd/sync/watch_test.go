@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/config"
+	"placementsync/internal/testing/harness"
 )
 
 // mailServer is an SMTP server that keeps the received messages.
@@ -85,7 +86,7 @@ func exampleText(t *testing.T) string {
 // TestTrialWatchesOfTheExample runs the channels and watches of config.example.yaml after three
 // nights, and compares the received messages with the results of independent SQL.
 func TestTrialWatchesOfTheExample(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	t.Parallel()
 	d := newTestMachine(t)
 	var mu sync.Mutex

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
-	"fmt"
 	"html"
 	"io"
 	"log/slog"
@@ -18,13 +17,11 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"placementsync/internal/explore"
 	"placementsync/internal/query"
 	"placementsync/internal/report"
 	"placementsync/internal/testing/fixture"
-	"placementsync/internal/testing/torture"
+	"placementsync/internal/testing/harness"
 )
 
 // If the first argument is statementWord, this test program is a child process that runs a statement.
@@ -32,23 +29,13 @@ import (
 const statementWord = "statement"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == statementWord {
+	harness.Main(m, statementWord, func() error {
 		err := os.WriteFile(os.Args[2], []byte(strconv.Itoa(os.Getpid())), 0o600)
 		if err == nil {
 			err = query.Work(context.Background(), os.Stdin, os.Stdout)
 		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
-
-func requireTrials(t *testing.T) {
-	t.Helper()
-	torture.RequireTrials(t, os.Getenv)
+		return err
+	})
 }
 
 // firstRun is the run id of the first snapshot in the fixtures.

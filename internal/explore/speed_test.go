@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"placementsync/internal/testing/fixture"
+	"placementsync/internal/testing/harness"
 )
 
 // TestTrialTablesOfManyRows sorts, filters and pages through a list and the result of a named query, each with
@@ -17,7 +18,7 @@ import (
 // It prints the time within which 95 % of the requests end. If PLACEMENTSYNC_BENCH is set, this time must be at
 // most 200 ms. Otherwise the machine may be busy, and the time is not checked.
 func TestTrialTablesOfManyRows(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	s := newSite(t, "manyrows.sql")
 	const limit = 200 * time.Millisecond
 	for table, columns := range map[string][]string{"/orders": {"order", "profile", "status", "ordered", "paid", "total", "items"},

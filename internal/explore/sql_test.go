@@ -28,6 +28,7 @@ import (
 	"placementsync/internal/dictionary"
 	"placementsync/internal/explore"
 	"placementsync/internal/testing/escapes"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/pinned"
 )
 
@@ -304,7 +305,7 @@ func TestTypedSQLOnlyReads(t *testing.T) {
 
 // TestTrialTypedSQLOnlyReads sends all statements that try to escape.
 func TestTrialTypedSQLOnlyReads(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	testEscapes(t, math.MaxInt)
 }
 
@@ -396,7 +397,7 @@ func TestSchemaPage(t *testing.T) {
 // TestTrialEditorIsReproducible builds the editor from its packages and compares the result with
 // editor.min.js.
 func TestTrialEditorIsReproducible(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	dir := t.TempDir()
 	must(t, os.CopyFS(filepath.Join(dir, "editor"), os.DirFS("editor")))
 	must(t, os.Mkdir(filepath.Join(dir, "assets"), 0o700))

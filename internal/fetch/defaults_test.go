@@ -13,6 +13,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 // defaultConfig returns the configuration of a file without these keys, see also patientConfig.
@@ -90,7 +91,7 @@ func (l *endlessList) RoundTrip(*http.Request) (*http.Response, error) {
 
 // TestTrialEndlessListEndsAtTheDefault reads a list without an end.
 func TestTrialEndlessListEndsAtTheDefault(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	cfg := defaultConfig(nil)
 	cfg.Transport = &endlessList{}
 	cfg.PageSize, cfg.Concurrency, cfg.MaxPasses, cfg.RequestsPerSecond = 1, 1, 1, 0

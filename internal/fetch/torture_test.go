@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 )
 
@@ -173,7 +174,7 @@ func TestMovingListsAreNeverGradedTooHigh(t *testing.T) {
 // TestTrialMovingListsAreNeverGradedTooHigh walks more lists. Trials run without the race detector,
 // with which a walk takes ten times as long.
 func TestTrialMovingListsAreNeverGradedTooHigh(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	const seeds = 24
 	walkMovingLists(t, seeds, 1, 3, 8, 20, 50)
 }

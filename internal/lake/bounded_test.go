@@ -2,7 +2,6 @@ package lake
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,13 +11,13 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/dictionary"
 	"placementsync/internal/stream"
-	"placementsync/internal/testing/torture"
+	"placementsync/internal/testing/harness"
 )
 
 // TestTrialMetadataOf300NightsIsBounded commits 300 nights without rows, in each of which all tables of a
 // warehouse change. After lake.keep_nights nights, the metadata files must not grow.
 func TestTrialMetadataOf300NightsIsBounded(t *testing.T) {
-	torture.RequireTrials(t, os.Getenv)
+	harness.Long(t)
 	const nights, maxBytes = 300, 20_000_000
 	keepNights := config.Default().Lake.KeepNights
 	settledNight := keepNights + keptMetadataFiles // from then on, all kept metadata files describe keepNights nights

@@ -8,6 +8,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -32,7 +33,7 @@ func (h *fixture) setFindings(rejects []stream.Reject, records []stream.DriftRec
 // TestTrialRejectsOfSeveralPassesCountOnce stages rejects of several passes over a list and of
 // its details.
 func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	rejectedValue := func(streamName string, pass, page int, key, raw string) stream.Reject {
 		return stream.Reject{Stream: streamName, Table: "orders", Key: key, Column: "total", Raw: raw, Reason: "no number", Pass: pass, Page: page, Position: 1,
 			Seq: uint64(10*pass + page), ResponseHash: uint64(page)}

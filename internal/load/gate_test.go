@@ -11,6 +11,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
+	"placementsync/internal/testing/harness"
 )
 
 // listings returns the input of a night with n listings.
@@ -61,7 +62,7 @@ func TestMassDeleteErrorSaysWhatToDo(t *testing.T) {
 // TestTrialMassDeletionLimitsAreExact deletes exactly as many rows as a limit allows, and one row
 // more. After a confirmation, each night must delete the rows.
 func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	defaults := defaultLimits()
 	for name, c := range map[string]struct {
 		before, after int

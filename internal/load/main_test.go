@@ -1,17 +1,9 @@
 package load_test
 
 import (
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"placementsync/internal/testing/torture"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func requireTrials(t *testing.T) {
-	t.Helper()
-	torture.RequireTrials(t, os.Getenv)
-}

@@ -10,12 +10,13 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 // TestTrialParquetFitsTheLimit writes tables of narrow, wide and long rows. Their row groups must fit
 // into the memory limit, and no row may be lost or changed.
 func TestTrialParquetFitsTheLimit(t *testing.T) {
-	requireTrials(t)
+	harness.Long(t)
 	h := newFixture(t, "product_listings")
 	for _, c := range []struct {
 		shape, table, key, column string

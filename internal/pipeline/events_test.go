@@ -84,7 +84,7 @@ func TestManyEvents(t *testing.T) {
 // TestEventsOutliveFailures delivers events before a failed night, a rollback, a replay and a
 // rebuild. No event may be lost or stored twice.
 func TestEventsOutliveFailures(t *testing.T) {
-	h := newHarness(t, smallWorld(), articleStreamNames()...)
+	h := newRaceHarness(t, smallWorld(), articleStreamNames()...)
 	requireEvents := func(want ...string) {
 		t.Helper()
 		h.requireLines("SELECT event_id FROM article_status_events ORDER BY 1", want...)

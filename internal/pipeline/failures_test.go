@@ -268,7 +268,7 @@ func TestFailedDetails(t *testing.T) {
 func TestChangedDetails(t *testing.T) {
 	world := smallWorld()
 	world.HistoryDays, world.Orders, world.SilentChange, world.ListingChange = 2000, 30, -1, -1
-	h := newHarness(t, world, "orders", "order_details", "product_listings")
+	h := newRaceHarness(t, world, "orders", "order_details", "product_listings")
 	h.cfg.Details, h.cfg.Recheck, h.cfg.LiveDays = pipeline.ChangedDetails, 2, 1
 	allDetails := streamOf(t, h.requireComplete(h.night()).Run, "order_details").Fetched
 	if allDetails < 20 {
@@ -399,7 +399,7 @@ func TestGateReads404Again(t *testing.T) {
 
 // TestProgress reads the progress before, during and after nights.
 func TestProgress(t *testing.T) {
-	h := newHarness(t, smallWorld(), append(orderStreamNames(), "folders")...)
+	h := newRaceHarness(t, smallWorld(), append(orderStreamNames(), "folders")...)
 	tracker := &pipeline.ProgressTracker{}
 	h.cfg.Progress, h.cfg.Fetch.Concurrency = tracker, 1
 	h.cfg.Details = pipeline.AllDetails

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"placementsync/internal/query"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
 )
@@ -38,6 +40,9 @@ type harness struct {
 	at time.Time
 	// onRequest, if set, is called before the service handles a request.
 	onRequest atomic.Pointer[func(r *http.Request)]
+	// catalogDB is the open catalog, and catalogFile describes its file.
+	catalogDB   *query.DB
+	catalogFile os.FileInfo
 }
 
 const token = "pc_of_the_tests"
@@ -51,8 +56,16 @@ func smallWorld() sim.Options {
 func orderStreamNames() []string { return []string{"product_listings", "orders", "order_details"} }
 
 // newHarness returns a harness whose nights read the named streams. Without names, the nights read all
-// streams and events. The warehouse is empty.
+// streams and events. The warehouse is empty. The test is skipped with the race detector, which makes nights
+// slow; the tests of newRaceHarness have the goroutines of nights.
 func newHarness(t *testing.T, world sim.Options, names ...string) *harness {
+	t.Helper()
+	testharness.Slow(t)
+	return newRaceHarness(t, world, names...)
+}
+
+// newRaceHarness is like newHarness, but the test also runs with the race detector.
+func newRaceHarness(t *testing.T, world sim.Options, names ...string) *harness {
 	t.Helper()
 	t.Parallel()
 	h := &harness{t: t, service: sim.New(world)}
@@ -156,13 +169,24 @@ func (h *harness) path(parts ...string) string {
 	return filepath.Join(append([]string{h.cfg.Warehouse.Dir}, parts...)...)
 }
 
+// catalog opens the published catalog, once for each version, because opening takes longer than most queries.
+func (h *harness) catalog() *query.DB {
+	h.t.Helper()
+	current, err := os.Stat(h.path("catalog.duckdb"))
+	must(h.t, err)
+	if h.catalogDB == nil || !os.SameFile(current, h.catalogFile) || !current.ModTime().Equal(h.catalogFile.ModTime()) {
+		db, err := query.Open(h.t.Context(), h.path("catalog.duckdb"), query.Options{MemoryLimit: "256MB", Threads: 1})
+		must(h.t, err)
+		h.t.Cleanup(func() { must(h.t, db.Close()) })
+		h.catalogDB, h.catalogFile = db, current
+	}
+	return h.catalogDB
+}
+
 // lines returns the rows of a query on the published catalog, the columns separated by spaces.
 func (h *harness) lines(sql string) []string {
 	h.t.Helper()
-	db, err := query.Open(h.t.Context(), h.path("catalog.duckdb"), query.Options{MemoryLimit: "256MB", Threads: 1})
-	must(h.t, err)
-	defer func() { must(h.t, db.Close()) }()
-	result, err := db.Collect(h.t.Context(), query.Query{SQL: sql}, nil, 1000)
+	result, err := h.catalog().Collect(h.t.Context(), query.Query{SQL: sql}, nil, 1000)
 	must(h.t, err)
 	lines := []string{}
 	for _, row := range result.Rows {

@@ -46,7 +46,7 @@ func (b *lockedBuffer) String() string {
 func TestNightsFollowTheService(t *testing.T) {
 	world := smallWorld()
 	world.Listings, world.ListingTurnover = 30, 0.1
-	h := newHarness(t, world)
+	h := newRaceHarness(t, world)
 	h.cfg.BatchRows = 3
 	var history map[string][]string
 	for night := 1; night <= 3; night++ {
@@ -159,7 +159,7 @@ func TestInterruptedNightIsResumed(t *testing.T) {
 		"other rights of the token": {func(h *harness) { h.service.SetFaults(rewriteFault("/auth/token", `{"token_type":"full_access"}`)) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, smallWorld(), append(orderStreamNames(), "files")...)
+			h := newRaceHarness(t, smallWorld(), append(orderStreamNames(), "files")...)
 			h.cfg.ResumeMaxAge = 2 * time.Hour
 			ctx, stop := context.WithCancel(t.Context())
 			requests := 0
@@ -209,7 +209,7 @@ func rewriteFault(path, body string) sim.Fault {
 func TestStopDuringTheCommit(t *testing.T) {
 	for _, finishCommit := range []bool{true, false} {
 		run := func(t *testing.T) {
-			h := newHarness(t, smallWorld(), orderStreamNames()...)
+			h := newRaceHarness(t, smallWorld(), orderStreamNames()...)
 			ctx, stop := context.WithCancel(t.Context())
 			h.cfg.FinishCommit = finishCommit
 			h.cfg.Warehouse.Step = func(name, _ string) error {

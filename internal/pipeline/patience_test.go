@@ -122,7 +122,7 @@ func TestNightWithoutPatienceFailsAtOnce(t *testing.T) {
 
 // TestProgressShowsAWait reads the progress during an outage.
 func TestProgressShowsAWait(t *testing.T) {
-	h := newHarness(t, smallWorld(), "product_listings")
+	h := newRaceHarness(t, smallWorld(), "product_listings")
 	h.cfg.Progress = &pipeline.ProgressTracker{}
 	shown := ""
 	res, _, err := h.patientNight(func(since time.Duration) (*http.Response, bool) {

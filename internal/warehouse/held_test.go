@@ -337,7 +337,7 @@ func TestARollbackDoesNotPublishAHeldNight(t *testing.T) {
 // killStride returns the number of disk operations between two kills in the tests below. Trials can take
 // longer, so they kill at each operation.
 func killStride() int {
-	if os.Getenv("PLACEMENTSYNC_TRIALS") != "" {
+	if !testing.Short() {
 		return 1
 	}
 	return 13

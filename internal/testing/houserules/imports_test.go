@@ -51,7 +51,7 @@ func readImportTable(t *testing.T) (table []row) {
 // testImports returns the packages that all tests may import.
 func testImports() []string {
 	return []string{
-		"internal/sim", "internal/sqltext", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned",
+		"internal/sim", "internal/sqltext", "internal/testing/harness", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned",
 		"internal/testing/escapes", "internal/testing/fixture", "schema", "queries", "internal/config", "internal/dictionary",
 		"internal/stream", "internal/warehouse", "internal/integrity", "internal/query",
 	}
@@ -142,7 +142,7 @@ func dependencies() []dependency {
 		{"log", []string{"internal/command"}, nil, "it is global: take a *slog.Logger"},
 		{"github.com/google/go-cmp", nil, all, "it can panic, which is acceptable only in tests"},
 		{"github.com/google/jsonschema-go", nil, []string{"cmd/sync"}, "only tests validate JSON schemas"},
-		{"go.uber.org/goleak", nil, all, "it is for tests"},
+		{"go.uber.org/goleak", []string{"internal/testing/harness"}, all, "it is for tests"},
 		{"github.com/rogpeppe/go-internal", nil, all, "it is for tests"},
 		{"github.com/stretchr/testify", nil, nil, "tests use the standard library and go-cmp"},
 	}

@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"testing"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -84,22 +83,6 @@ type Store struct {
 	Docs string
 	// Now is the clock for the dates.
 	Now func() time.Time
-}
-
-// trialsVar is the environment variable that enables tests of more than a few seconds. Without it,
-// the tests of a package take less than a minute and can run after every edit.
-const trialsVar = "PLACEMENTSYNC_TRIALS"
-
-// TrialsWanted reports whether tests of more than a few seconds are enabled. "make trials" enables
-// them.
-func TrialsWanted(getenv func(name string) string) bool { return getenv(trialsVar) != "" }
-
-// RequireTrials skips a test of more than a few seconds if such tests are not enabled.
-func RequireTrials(t testing.TB, getenv func(name string) string) {
-	t.Helper()
-	if !TrialsWanted(getenv) {
-		t.Skipf("takes more than a few seconds: run it with make trials, make trials-commands or %s=1", trialsVar)
-	}
 }
 
 // Open returns a store in the folder that PLACEMENTSYNC_TORTURE_DOCS names. "make torture", for example,

@@ -140,7 +140,7 @@ func requireExitCode(t *testing.T, ctx context.Context, cfg pipeline.Config, cod
 // TestTrialAnyOrderGivesTheSameWarehouse is the short form of
 // TestTortureAnyOrderGivesTheSameWarehouse.
 func TestTrialAnyOrderGivesTheSameWarehouse(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	compareAnyOrder(t, 1, fewStreams())
 }

@@ -31,7 +31,7 @@ func settledWorld(divisor int) sim.Options {
 // unchanged details, and then compares all values with the service. In this world, every change of
 // a detail also changes a list.
 func TestTrialNightRequestsOnlyPossibleChanges(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newHarness(t, settledWorld(20))
 	ref := newReference(t, h.service, h.cfg.Streams)
@@ -123,7 +123,7 @@ func requestSummary(res pipeline.Result) string {
 // TestTrialArticleOfUnchangedCampaignIsRead looks for articles whose status changed while the
 // record of their campaign stayed the same. The night must store the new status.
 func TestTrialArticleOfUnchangedCampaignIsRead(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	world := richWorld()
 	world.SilentChange = -1
@@ -186,7 +186,7 @@ func (h *harness) articleStatuses() map[string]articleStatus {
 // TestTrialRechecksFindSilentChanges changes settled records. No list shows these changes. The
 // rechecks must find and count all changes within the configured number of nights.
 func TestTrialRechecksFindSilentChanges(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	const recheck = 3
 	world := richWorld()
@@ -247,7 +247,7 @@ func (h *harness) requireRechecks(nights []pipeline.Result, name string, details
 }
 
 func TestTrialUnchangedNightWritesNoHistory(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld())
 	h.goodNight()
@@ -302,7 +302,7 @@ func TestLostFileOfUnchangedTableIsRestored(t *testing.T) {
 // configuration may set. A small catalog is enough for this test, because the memory for planning
 // and merging depends only on the number of tables.
 func TestTrialNightsWithTheLowestMemoryLimit(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newHarness(t, sim.Options{Token: token})
 	h.cfg.Warehouse.MemoryLimit, h.cfg.Fetch.PageSize = "160MB", 100

@@ -177,7 +177,7 @@ func (w walker) checkGrade(service *sim.Service, s stream.Stream, pageSize int) 
 
 // TestTrialChangingListsAreNotGradedTooHigh is the short form of TestTortureChangingLists.
 func TestTrialChangingListsAreNotGradedTooHigh(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	readChangingLists(t, 2)
 }
 

@@ -86,7 +86,7 @@ func TestCheckShowsARunningNight(t *testing.T) {
 // each other copy has a different kind of damage. At the end the test replaces the folder "raw" of the
 // original by a file. The next night must report this.
 func TestTrialCheckReportsDamage(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()

@@ -41,7 +41,7 @@ func addBuiltInChecks(t *testing.T, h *harness) {
 // each day, and 5 % of the listings are added and removed. No check may fail. The test runs 8
 // nights, or 20 in "make torture".
 func TestTrialBusyNightsAreNotHeld(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newHarness(t, sim.Options{Seed: 3, Token: token, ListingChange: 0.1, ListingTurnover: 0.05})
 	addBuiltInChecks(t, h)
@@ -59,7 +59,6 @@ func TestTrialBusyNightsAreNotHeld(t *testing.T) {
 // TestTrialUnknownOutletsStopTheNight lets the service list ids of outlets that do not exist, and
 // return 404 for their details. The gate must stop the night before the checks run.
 func TestTrialUnknownOutletsStopTheNight(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	h := newCheckedHarness(t)
 	h.goodNight()
@@ -113,7 +112,6 @@ func newSmallHarness(t *testing.T) *harness {
 
 // TestTrialSmallAccountsAreProtected makes the service of a small account return wrong values.
 func TestTrialSmallAccountsAreProtected(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	h := newSmallHarness(t)
 	h.goodNight()
@@ -142,10 +140,9 @@ func TestTrialSmallAccountsAreProtected(t *testing.T) {
 
 // TestTrialNightsOfSmallAccountsAreNotHeld runs nights of a small account without faults. No check may hold one.
 func TestTrialNightsOfSmallAccountsAreNotHeld(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	h := newSmallHarness(t)
-	for n := range 20 {
+	for n := range size(20, 6) {
 		for _, c := range h.goodNight().Run.Checks {
 			t.Errorf("night %d: the check %s %s in %d rows, want no failed check: %s %s", n+1, c.Name, c.Outcome, c.Rows, c.Reason, c.Sample)
 		}
@@ -161,8 +158,9 @@ func TestWrongValuesAreFound(t *testing.T) {
 	t.Parallel()
 	h := newCheckedHarness(t)
 	cases := valueCases(h.service)
-	if os.Getenv("PLACEMENTSYNC_TRIALS") == "" {
-		cases = slices.DeleteFunc(cases, func(c valueCase) bool { return c.name != "prices times 100" && c.name != "some zero prices" })
+	if testing.Short() {
+		shortCases := []string{"prices times 100", "some zero prices", "currency missing", "exchanged names"}
+		cases = slices.DeleteFunc(cases, func(c valueCase) bool { return !slices.Contains(shortCases, c.name) })
 	}
 	h.goodNight()
 	runGoodNight := func() {

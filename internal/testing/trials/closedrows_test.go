@@ -50,7 +50,6 @@ func storedRows(t *testing.T, file string) map[string][]string {
 // them on the same day. One night is rolled back, and old days are pruned. A rebuild from parquet/
 // and state/, a second rebuild, and a rebuild after another night must restore all closed rows.
 func TestTrialRebuildRestoresTheClosedRowsOfEveryRun(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, trialWorld(4), someStreams()...)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
@@ -98,7 +97,6 @@ func TestTrialRebuildRestoresTheClosedRowsOfEveryRun(t *testing.T) {
 // must fail. A rebuild that skips damaged files must restore all rows that other runs closed, and
 // no two versions of a row may be valid at the same time.
 func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, trialWorld(4), someStreams()...)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)

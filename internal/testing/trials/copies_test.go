@@ -75,8 +75,8 @@ func (h *harness) restoreCopy(copyDir string, skipDamaged bool) (dir string, r p
 // night extends parquet/, for the first and for the second night of a day. The catalog rebuilt from a
 // copy must have all values of this night or all values of the previous night.
 func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
-	requireTrials(t)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
+	stride := size(3, 9) // most steps only change the name of a temporary file
 	for name, startHours := range map[string][]time.Duration{"the first night of a day": {0, 24, 48}, "the second night of a day": {0, 24, 27}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,8 +105,8 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 			}
 			copiesByNight := map[time.Time]int{} // numbers of copies by the time of the restored night
 			for i, copyDir := range copies {
-				if i%3 != 0 && i != len(copies)-1 {
-					continue // most steps only change the name of a temporary file
+				if i%stride != 0 && i != len(copies)-1 {
+					continue
 				}
 				dir, r, err := h.restoreCopy(copyDir, false)
 				if err != nil {
@@ -125,7 +125,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 						t.Errorf("copy %d of %d, restored to %s: %s differs from the table of that night", i, len(copies), r.Last, table)
 					}
 				}
-				if i%9 != 0 { // verify only some of the restored copies
+				if i%(3*stride) != 0 { // verify only some of the restored copies
 					must(t, os.RemoveAll(dir))
 					continue
 				}
@@ -152,7 +152,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 // tables, with the grade carried_forward.
 func (h *harness) restoreMixedCopies(copies []string, contentsAt map[time.Time]map[string][]string) {
 	h.t.Helper()
-	const mixedCopies = 8
+	mixedCopies := size(8, 3)
 	newest := slices.MaxFunc(slices.Collect(maps.Keys(contentsAt)), time.Time.Compare)
 	random := rand.New(rand.NewPCG(1, 2))
 	refusals := 0

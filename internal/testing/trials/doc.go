@@ -3,7 +3,7 @@
 // harness_test.go is the fixture, and values_test.go the simplest trial. child_test.go runs nights
 // in child processes, which crash_test.go and other files kill.
 //
-// The package contains only tests. The tests named TestTrial... take more than a few seconds and
-// run only if PLACEMENTSYNC_TRIALS is set, as in "make trials". The tests named TestTorture... run
-// only in "make torture".
+// The package contains only tests. With -short, as in "make trials-short", some trials are skipped, and others try
+// fewer cases.
+// The tests named TestTorture... run only in "make torture".
 package trials

@@ -88,7 +88,7 @@ func (m webhookHarness) articleWithComment() string {
 // TestTrialEventsAreInTheNextSnapshot delivers valid and invalid events, and checks their rows in
 // the next snapshots.
 func TestTrialEventsAreInTheNextSnapshot(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	m := newWebhookHarness(t, richWorld(), streamsWithEvents()...)
 	first := m.goodNight()
@@ -142,7 +142,7 @@ func TestTrialEventsAreInTheNextSnapshot(t *testing.T) {
 // TestTrialEventMakesItsRecordsLive delivers an event about a settled article. The next night must
 // request the article and its campaign, and the following night must not.
 func TestTrialEventMakesItsRecordsLive(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	m := newWebhookHarness(t, richWorld(), streamsWithEvents()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 1, 0
@@ -195,7 +195,7 @@ func (m webhookHarness) watchRequests(article, campaign string) func() []string 
 }
 
 func TestTrialFailedNightKeepsTheEvents(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	m.goodNight()
@@ -208,7 +208,7 @@ func TestTrialFailedNightKeepsTheEvents(t *testing.T) {
 }
 
 func TestTrialEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	m.goodNight()

@@ -80,7 +80,6 @@ func TestIncompleteListDeletesNoRows(t *testing.T) {
 // TestTrialListsWithoutPagesAreRequestedOnce counts the requests for lists that the service does
 // not divide into pages.
 func TestTrialListsWithoutPagesAreRequestedOnce(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld())
 	h.cfg.Fetch.PageSize = 100

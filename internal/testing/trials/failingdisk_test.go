@@ -14,7 +14,6 @@ import (
 
 // TestTrialNightOnAFailingDisk is the short form of TestTortureFailingDisk.
 func TestTrialNightOnAFailingDisk(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	c := newCrashTrial(t, 9, fewStreams()...)
 	c.failAtEachStep(t, []stepCall{{Step: "mid write of the bodies", Nth: 4}, {Step: "before fsync of the draft"}, {Step: "before fsync beside latest"}})

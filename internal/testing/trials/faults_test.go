@@ -124,7 +124,6 @@ func TestDeadServerOnTheFirstNightPublishesNoVersion(t *testing.T) {
 }
 
 func TestTrialBrokenListIsCarriedForward(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	ref := newReference(t, h.service, h.cfg.Streams)
@@ -223,7 +222,6 @@ func TestFailedDetailKeepsItsLastRow(t *testing.T) {
 }
 
 func TestTrialUnreliableNetworkLosesNoRows(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld())
 	h.cfg.Fetch.Retry.MaxRetries = 12

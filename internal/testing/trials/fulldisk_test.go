@@ -11,7 +11,6 @@ import (
 // limit makes the run fail at a different step. The error must name the cause, and the last snapshot
 // must be kept. A run without a limit must resume the night.
 func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	c := newCrashTrial(t, 6, fewStreams()...)
 	c.publishUndisturbed(t)
@@ -34,7 +33,6 @@ func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 // TestTrialDiskFullDuringOneWriteEndsTheNight simulates a full disk while one detail is stored. The
 // night must stop. (After an error of the service it would continue.)
 func TestTrialDiskFullDuringOneWriteEndsTheNight(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	c := newCrashTrial(t, 7, fewStreams()...)
 	c.publishUndisturbed(t)

@@ -73,7 +73,7 @@ func changeOf(res pipeline.Result, table string) load.Change {
 }
 
 func TestTrialRunStoppedByAGateIsNotResumed(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	for _, acceptsLoss := range []bool{false, true} {
 		h := newGatedHarness(t, fewStreams()...)
@@ -94,7 +94,7 @@ func TestTrialRunStoppedByAGateIsNotResumed(t *testing.T) {
 }
 
 func TestTrialMassDeletionIsAcceptedAfterASecondReading(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newGatedHarness(t, fewStreams()...)
 	h.service.SetFaults(emptyList("/products/listings", 0))
@@ -113,7 +113,7 @@ func TestTrialMassDeletionIsAcceptedAfterASecondReading(t *testing.T) {
 // In the next run, only the first request for each product gets a 404. The run must request each
 // product a second time.
 func TestTrialGateReadsDetailsAgain(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newGatedHarness(t, "product_listings", "products")
 	gone := sim.Fault{Route: "/products/{product_id}", Kind: sim.FaultStatus, Status: 404}
@@ -148,7 +148,7 @@ func TestLedgerAndCheckShowTheStoppedRun(t *testing.T) {
 }
 
 func TestTrialFreshBeginsANewRun(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	for _, fresh := range []bool{false, true} {
 		h := newGatedHarness(t, fewStreams()...)

@@ -99,7 +99,7 @@ func (h *harness) requireStreamCounts(res pipeline.Result, reads lastReads) {
 // after nights of several kinds: nights that read all streams, keep the rows of most details, are
 // partial, or read only some streams.
 func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	world := settledWorld(40)
 	world.SilentChange = 0.05
@@ -136,7 +136,6 @@ func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
 // change. A table whose streams are all graded exact or repaired must have the values of the
 // service.
 func TestTrialExactStreamsEqualTheService(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	world := richWorld()
 	world.SilentChange = 0.3
@@ -146,7 +145,7 @@ func TestTrialExactStreamsEqualTheService(t *testing.T) {
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.goodNight()
 	ref.currentRows() // collects the ids in the lists of the first night
-	for range 4 {
+	for range size(4, 2) {
 		res := h.goodNight()
 		current, catalog := ref.currentRows(), h.catalog()
 		proven := map[string]bool{}
@@ -166,7 +165,6 @@ func TestTrialExactStreamsEqualTheService(t *testing.T) {
 // TestTrialBoundedGradeNeedsRechecks checks the grade of details if a night carries some of them. It
 // is bounded if all of them were read within streams.recheck nights, and best_effort otherwise.
 func TestTrialBoundedGradeNeedsRechecks(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	world := settledWorld(60)
 	h := newHarness(t, world, "campaigns", "campaign_details", "campaign_articles", "articles")
@@ -222,7 +220,6 @@ func TestGradeOfAListWithForbiddenDetails(t *testing.T) {
 // withdraws a product. The next night must still know the outlet of the product, and must request
 // only the products of that outlet.
 func TestTrialOutletOfAWithdrawnProductIsRequested(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()
 	world.SilentChange, world.ListingChange, world.ListingTurnover = -1, -1, -1

@@ -22,7 +22,7 @@ import (
 // after the other run must store the event that was delivered before the held night, and must remove all
 // stored responses.
 func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	m := newWebhookHarness(t, richWorld(), append(streamsWithEvents(), "product_listings", "tags")...)
 	addBuiltInChecks(t, m.harness)
@@ -227,7 +227,6 @@ func (j heldJob) run(ctx context.Context) error {
 // each kill, the old or the new snapshot must be published. If a night is held, it must be undamaged.
 // The next night must publish.
 func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, trialWorld(1))
 	startDir := t.TempDir() // the warehouse before the next operation
@@ -281,13 +280,13 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 	}
 }
 
-// killStride returns the number of steps between two kills. "make torture" kills at each step, and
-// "make trials" about six times.
+// killStride returns the number of steps between two kills. "make torture" kills at each step,
+// "make trials" about six times, and "make trials-short" about twice.
 func killStride(steps int) int {
 	if os.Getenv("PLACEMENTSYNC_TORTURE") != "" {
 		return 1
 	}
-	return max(1, steps/6)
+	return max(1, steps/size(6, 2))
 }
 
 func copyWarehouse(t *testing.T, from string) string {

@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"placementsync/internal/testing/torture"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // programVariable is an environment variable. If it names a program, this test binary runs the
@@ -38,7 +38,18 @@ func TestMain(m *testing.M) {
 	}
 }
 
-func requireTrials(t *testing.T) {
+// skipIfShort skips a long trial with -short. Other packages test its claim with fewer records, or another trial
+// tests a part of it.
+func skipIfShort(t *testing.T) {
 	t.Helper()
-	torture.RequireTrials(t, os.Getenv)
+	testharness.Long(t)
+}
+
+// size returns the number of cases or nights of a trial, for example: full, or short with -short, as in
+// "make trials-short".
+func size(full, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return full
 }

@@ -49,7 +49,6 @@ func endpoints() []string {
 
 // TestTrialFaultMatrix is the short form of TestTortureFaultMatrix.
 func TestTrialFaultMatrix(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	short := []string{"TLS failure", "trickled body", "duplicate keys"}
 	for i, kind := range slices.DeleteFunc(faultKinds(), func(k faultKind) bool { return !slices.Contains(short, k.name) }) {

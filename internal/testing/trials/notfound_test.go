@@ -76,7 +76,6 @@ func TestGateStopsANightWith404ForAllArticles(t *testing.T) {
 // it is partial. A later night must keep the rows of these articles, because the lists of
 // campaigns contain them.
 func TestTrialListedArticlesWith404AreKept(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	for _, c := range []struct {
 		notFoundCount int // articles with status 404
@@ -170,7 +169,6 @@ func TestOrderIsDeletedWhenNoListContainsIt(t *testing.T) {
 // the night does not request again. The stored rows of these campaigns contain the articles, so
 // the articles must be kept.
 func TestTrialArticleOfACarriedCampaignIsKept(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	world := settledWorld(20)
 	h := newHarness(t, world, articleStreams()...)

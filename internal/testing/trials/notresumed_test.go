@@ -46,7 +46,6 @@ func TestInterruptedRunOfTheFutureIsNotResumed(t *testing.T) {
 }
 
 func TestTrialReplayedRunIsNotResumed(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.cfg.ResumeMaxAge = time.Hour
@@ -68,7 +67,7 @@ func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 // TestTrialLostVersionIsRebuilt removes the published version. The next night must fail, and a
 // rebuild must restore the history.
 func TestTrialLostVersionIsRebuilt(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()

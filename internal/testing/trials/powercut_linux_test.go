@@ -203,7 +203,6 @@ func requireSameMain(t *testing.T, want, got string) {
 
 // TestTrialPowerCut is the short form of TestTorturePowerCut.
 func TestTrialPowerCut(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	for name, cut := range powerCuts() {
 		t.Run(name, func(t *testing.T) { cut(t, 3) })

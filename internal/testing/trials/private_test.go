@@ -128,7 +128,6 @@ func (m webhookHarness) markedColumns() []string {
 
 // TestTrialPrivateValuesAreNowhere is the short form of TestTorturePrivateValuesAreNowhere.
 func TestTrialPrivateValuesAreNowhere(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	names := append(fewStreams(), "profiles", "campaigns", "campaign_articles", "articles", "article_comments", "article_comment_events", "article_status_events")
 	requirePrivate(t, 45, func(name string) bool { return slices.Contains(names, name) }, func(hashable, dropOnly []string) []transform.Privacy {
@@ -227,7 +226,6 @@ func (m webhookHarness) findMark(mark string) []string {
 // TestTrialOnlyTheOwnerReadsUnpublishedFiles checks that only the owner can read stored responses, the
 // inbox and the other files of state/.
 func TestTrialOnlyTheOwnerReadsUnpublishedFiles(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld())
 	m.deliver(rawDelivery("e", webhook.StatusChanged, `{"article_id":"a"}`))

@@ -14,7 +14,6 @@ import (
 // unknown fields at every depth, deleted records, questionnaires in the list of campaigns, and
 // every form of do_follow_links_allowed. Every column of every table must have a value.
 func TestTrialRareValuesAreStored(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()
 	world.Outlets = 20 // enough for most forms of do_follow_links_allowed

@@ -187,7 +187,6 @@ func (r *reader) compareWithManifest(dir, run string) error {
 
 // TestTrialReadersDuringPublishes is the short form of TestTortureReadersDuringPublishes.
 func TestTrialReadersDuringPublishes(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	readDuringPublishes(t, 4, 4)
 }

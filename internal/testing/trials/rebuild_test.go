@@ -15,7 +15,7 @@ import (
 // TestTrialRebuildGivesTheSameHistory rebuilds the catalog of some streams from the Parquet files
 // of four days. TestTrialRestoreEqualsTheOriginal does the same with all streams.
 func TestTrialRebuildGivesTheSameHistory(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld(), someStreams()...)
 	for range 4 {
@@ -44,7 +44,7 @@ func TestTrialRebuildGivesTheSameHistory(t *testing.T) {
 }
 
 func TestTrialRebuildWorksWithoutACatalog(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()

@@ -19,7 +19,7 @@ import (
 // its files. The catalog is intact, so verify must propose only the repair RebuildSeries, and this repair
 // must restore the series.
 func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.cfg.Warehouse.KeepVersions = 2
@@ -68,7 +68,7 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 // TestTrialRebuildRequiresConsentToALoss removes the newest day from the Parquet series. A rebuild
 // must fail and publish no version. With AcceptLoss it must publish a version.
 func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()

@@ -31,7 +31,7 @@ func (m webhookHarness) refresh(targets pipeline.Targets) pipeline.Result {
 // TestTrialRefreshReadsOnlyItsTargets refreshes an article and its campaign. The refresh must
 // request only these records, and must keep the grades of the night.
 func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	m := newWebhookHarness(t, richWorld())
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 45, 7
@@ -82,7 +82,7 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 // TestTrialInterruptedRefreshErrorNamesNextNight interrupts a refresh. The error must say that the next
 // night reads the records, and must not advise to resume the refresh.
 func TestTrialInterruptedRefreshErrorNamesNextNight(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	m.goodNight()
@@ -103,7 +103,7 @@ func TestTrialInterruptedRefreshErrorNamesNextNight(t *testing.T) {
 // TestTrialRefreshDoesNotCountAsNight checks that refreshes do not count as nights for the number of
 // kept versions, and that a refresh cannot be replayed. A rollback must go to the previous night.
 func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck, m.cfg.Warehouse.KeepVersions = "changed", 1, 3, 2
@@ -135,7 +135,7 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 }
 
 func TestTrialFailedRefreshKeepsTheSnapshot(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	m.goodNight()
@@ -160,7 +160,7 @@ func TestTrialFailedRefreshKeepsTheSnapshot(t *testing.T) {
 // have removed, as if these runs had been killed before the removal. The next run must not store
 // their events again.
 func TestTrialRemainingEventsAreStoredOnce(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	m.goodNight()

@@ -28,7 +28,8 @@ import (
 // TestRepairsRestoreAllIntactData runs fewer combinations than TestTortureRepairs.
 func TestRepairsRestoreAllIntactData(t *testing.T) {
 	t.Parallel()
-	const combinations, workers = 40, 2
+	const workers = 2
+	combinations := size(40, 10)
 	r := newRepairTrial(t, false)
 	r.runAll(t, workers, combinations, func(repairOutcome) {})
 	t.Log(r.counts)

@@ -16,7 +16,7 @@ import (
 )
 
 func TestTrialReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld())
 	h.cfg.Details = "changed"
@@ -47,7 +47,7 @@ func TestTrialReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 // TestTrialReplayPublishesAStoppedRun lets the service return an empty list, so that the night stops
 // because of too many deletions. A replay that allows the deletions must publish the run.
 func TestTrialReplayPublishesAStoppedRun(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()
@@ -100,7 +100,7 @@ func TestReplayErrors(t *testing.T) {
 // TestTrialReplayAfterTheAdvisedRollback rolls back to the first run, then to the second run, as the
 // error of a replay would advise, and replays the second run.
 func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
 	h.goodNight()

@@ -25,7 +25,7 @@ import (
 // of all named queries, for the newest and for an earlier night; and the differences between two
 // nights.
 func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newHarness(t, trialWorld(3))
 	h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = "changed", 45, 7
@@ -69,7 +69,7 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 // TestTrialRestoreOfPrunedSeries prunes days of parquet/ before it removes all versions. The current
 // rows and meta must be restored completely. The history can only be restored from the remaining days.
 func TestTrialRestoreOfPrunedSeries(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newHarness(t, trialWorld(4), someStreams()...)
 	for range 6 {

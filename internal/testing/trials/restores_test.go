@@ -25,9 +25,8 @@ import (
 // backup. All files of the other objects must be restored, and all their rows, closed rows and runs must be
 // published. Then the commands that "verify" proposes must leave no damage.
 func TestTrialRestoresReturnAllIntactData(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
-	const combinations = 40
+	combinations := size(40, 10)
 	r := newRestoreTrial(t)
 	lossless := 0
 	for i := range combinations {
@@ -178,9 +177,8 @@ func missingFacts(got, want facts) []string {
 // TestTrialStoredResponsesRestoreTheNewestNight damages the version of the newest night and other files that the
 // night wrote. The stored responses are intact, so the commands that "verify" proposes must restore all rows.
 func TestTrialStoredResponsesRestoreTheNewestNight(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
-	const combinations = 40
+	combinations := size(40, 10)
 	r := newRepairTrial(t, true)
 	newest := r.baseRuns[0]
 	startedAt, _ := warehouse.RunTime(newest)

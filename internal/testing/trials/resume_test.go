@@ -18,7 +18,8 @@ import (
 // again, and read page 1 of a list again to confirm that the list did not change. The stored values
 // must equal those of the service.
 func TestResumedNightRepeatsNoRequests(t *testing.T) {
-	for _, request := range []int32{2, 7, 15, 40} {
+	requests := []int32{7, 40, 2, 15}
+	for _, request := range requests[:size(4, 2)] {
 		t.Run("at request "+strconv.Itoa(int(request)), func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, smallWorld())

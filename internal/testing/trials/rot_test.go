@@ -24,7 +24,6 @@ import (
 
 // TestTrialRotIsFound is the short form of TestTortureRot.
 func TestTrialRotIsFound(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	r := newRotTrial(t, 4)
 	for i := range len(r.kinds()) {

@@ -59,7 +59,7 @@ func readableStreams(streams []stream.Stream, granted []string) []stream.Stream 
 }
 
 func TestTrialCustomTokenReadsAllowedStreams(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	for name, granted := range map[string]string{
 		"catalog and lists":           "outlets.lists outlets.read orders.lists campaigns.lists",
 		"campaigns and products":      "campaigns.lists campaigns.read articles.read products.read",
@@ -130,7 +130,7 @@ func TestTokenOfAnUnknownTypeTriesAllStreams(t *testing.T) {
 // TestTrialLostScopesKeepRows removes scopes from a token between two nights. Tables of streams that
 // the token can no longer read must keep their rows, and make the night partial. The other tables must be updated.
 func TestTrialLostScopesKeepRows(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	world := smallWorld()
 	world.ListingChange, world.SilentChange = 0.5, 0.5

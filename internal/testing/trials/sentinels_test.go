@@ -201,7 +201,6 @@ func sentinelFaults(withWrongTypes bool) []sim.Fault {
 // and with wrong types. Then it searches the values of all tables and the bytes of all files for
 // sentinels.
 func TestTrialNoSentinelIsPublished(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	unprotected := newPrivateHarness(t, transform.Privacy{}, func(string) bool { return true })
 	unprotected.runSentinelNights()

@@ -10,7 +10,6 @@ import (
 // TestTrialChangedRowMakesItsCampaignLive changes the number of articles of an old campaign in the
 // list of campaigns, but not its updated_at. The night must request the articles of the campaign.
 func TestTrialChangedRowMakesItsCampaignLive(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	world := smallWorld()
 	world.HistoryDays, world.SilentChange, world.Campaigns = 2000, -1, 20
@@ -38,7 +37,7 @@ func TestTrialChangedRowMakesItsCampaignLive(t *testing.T) {
 // campaigns contain. A table that differs from the service must have a lower grade than exact and
 // repaired, and the correct age. Each detail must be read again within streams.recheck nights.
 func TestTrialDetailsOfUnchangedRowsAreBounded(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	const recheck = 4
 	world := richWorld()

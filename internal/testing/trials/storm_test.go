@@ -57,7 +57,6 @@ func criticalSteps() []stepCall {
 
 // TestTrialKilledAtCriticalSteps is the short form of TestTortureKilledAtEveryStep.
 func TestTrialKilledAtCriticalSteps(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	c := newCrashTrial(t, 3, fewStreams()...)
 	c.killAll(t, criticalSteps())
@@ -131,7 +130,6 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 // TestTrialKilledDryRunIsInTheLedger kills a run, and then a dry run. The ledger must contain both,
 // and the next run must resume the first run.
 func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	c := newCrashTrial(t, 6, fewStreams()...)
 	c.try(t, stepCall{Step: "before write run.json"}, 0, waitForExit)

@@ -107,7 +107,7 @@ func (h *limitedHarness) nightCarryingLists(t *testing.T, timeLimit time.Duratio
 // full night. An id that was requested within the limit must be read completely. The next id must
 // remain unread.
 func TestTrialTimeEndsAtTheLastID(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	unlimited := newSlowHarness(t)
 	unlimited.publishedNight(0)
@@ -145,7 +145,7 @@ func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 // resumes it with a limit of 1 ns. The resumed night must publish the stored responses and request
 // no other id.
 func TestTrialInterruptedNightPublishesStoredResponses(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newLimitedHarness(t, largeWorld())
 	h.cfg.ResumeMaxAge = 3 * time.Hour
@@ -240,7 +240,7 @@ func TestInterruptedRunCountsReadRecords(t *testing.T) {
 // TestTrialReplayOfATimeLimitedNight runs nights with a time limit until no ids are unread, and
 // replays each night. The next night continues with the version that the replay published.
 func TestTrialReplayOfATimeLimitedNight(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newLimitedHarness(t, largeWorld())
 	ref := newReference(t, h.service, h.cfg.Streams)
@@ -293,7 +293,7 @@ func (h *limitedHarness) detailRows() []string {
 // count as carried until they were last read streams.recheck nights ago. From then on they count as
 // unread, until a night reads them again.
 func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	const recheck = 3
 	h := newSlowHarness(t)
@@ -331,7 +331,7 @@ func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 // TestTrialDryRunAndRefreshKeepTheirTimeLimit runs a refresh and a dry run with a time limit. The
 // next night must store the webhook events that the refresh did not store.
 func TestTrialDryRunAndRefreshKeepTheirTimeLimit(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	m := newWebhookHarness(t, richWorld(), streamsWithEvents()...)
 	m.cfg.Details, m.cfg.LiveDays, m.cfg.Recheck = "changed", 45, 7

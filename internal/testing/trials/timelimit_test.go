@@ -138,7 +138,7 @@ func largeWorld() sim.Options { return settledWorld(40) }
 // change. Each night must read all lists and leave fewer ids unread than the night before, until all details
 // were read.
 func TestTrialLargeCatalogIsCompleteAfterSomeNights(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newLimitedHarness(t, largeWorld())
 	unlimited := h.otherWarehouse()
@@ -181,7 +181,7 @@ func TestTrialLargeCatalogIsCompleteAfterSomeNights(t *testing.T) {
 // remain unread, and must read all articles in progress. When no ids are unread, all values must be
 // current.
 func TestTrialTimeLimitedNightsFollowAChangingWorld(t *testing.T) {
-	requireTrials(t)
+	skipIfShort(t)
 	t.Parallel()
 	h := newLimitedHarness(t, largeWorld())
 	ref := newReference(t, h.service, h.cfg.Streams)

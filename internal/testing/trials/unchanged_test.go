@@ -11,7 +11,6 @@ import (
 // TestTrialUnchangedRecordsKeepTheirRows runs nights in which most records are unchanged and are not staged. After
 // each night, the current rows must be the same as in a new warehouse, whose night stages all records.
 func TestTrialUnchangedRecordsKeepTheirRows(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	for name, unordered := range sortOrders() {
 		t.Run(name, func(t *testing.T) {

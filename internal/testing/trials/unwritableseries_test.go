@@ -35,7 +35,6 @@ func (h *harness) blockSeries(table string) (unblock func()) {
 // incomplete days, and retention must keep the versions of these days. The next night, or the command
 // "rebuild --series", must write the missing files.
 func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	repairs := map[string]func(h *harness){
 		"the next night": func(h *harness) { h.goodNight() },

@@ -15,7 +15,6 @@ import (
 // TestTrialEveryValueIsStored compares every field of every record of the service with the
 // warehouse after each night, in DuckDB and in Parquet. Then it compares the whole history.
 func TestTrialEveryValueIsStored(t *testing.T) {
-	requireTrials(t)
 	t.Parallel()
 	h := newHarness(t, richWorld())
 	ref := newReference(t, h.service, h.cfg.Streams)

@@ -1,0 +1,48 @@
+// Package harness contains what the tests of several packages share.
+package harness
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// Main runs the tests, which must leak no goroutine. A process whose first argument is childWord is a child
+// process of a test: it calls child instead.
+func Main(m *testing.M, childWord string, child func() error) {
+	if len(os.Args) < 2 || os.Args[1] != childWord {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	if err := child(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// Must ends the test if err is not nil.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Long skips a test that takes more than a few seconds, if the tests run with -short, as in "make test".
+func Long(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes more than a few seconds: run it without -short, or with make trials")
+	}
+}
+
+// Slow skips a test that the race detector makes slow and that uses no more goroutines than other tests.
+// Its package is also tested without the race detector.
+func Slow(t testing.TB) {
+	t.Helper()
+	if Race {
+		t.Skip("slow with the race detector: run it without -race")
+	}
+}
