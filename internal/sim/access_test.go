@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 )
 
 // requiredScopes returns the required scopes by path, as in the table of spec 4.2. The table here is
@@ -48,6 +49,7 @@ func requiredScopes() map[string][]string {
 }
 
 func TestMissingScopeForbidsOnlyItsRoutes(t *testing.T) {
+	harness.Slow(t)
 	paths := samplePaths(t, sim.New(sim.Options{}), 1)
 	var allScopes []string
 	for _, scopes := range requiredScopes() {

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 )
 
 // TestChurnChangesLists reads lists while records are inserted and deleted.
 func TestChurnChangesLists(t *testing.T) {
+	harness.Slow(t)
 	for _, unordered := range []bool{false, true} {
 		for _, path := range pagedLists() {
 			t.Run(fmt.Sprintf("unordered %t, %s", unordered, path), func(t *testing.T) {
@@ -81,6 +83,7 @@ func TestImpossibleInsertsAreNotCounted(t *testing.T) {
 }
 
 func TestListsStaySortedAfterChurn(t *testing.T) {
+	harness.Slow(t)
 	s := serve(t, sim.Options{ChurnEvery: 1})
 	for _, path := range pagedLists() {
 		s.readPages(path, 10)

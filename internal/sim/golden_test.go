@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 )
 
 var update = flag.Bool("update", false, "write testdata/responses.golden anew")
@@ -42,6 +43,7 @@ func goldenQueries() []string {
 // because a seed must give the same world in every release. Routes without a recorded hash are
 // ignored. After an intended change, run "go test ./internal/sim -run TestResponsesAreStable -update".
 func TestResponsesAreStable(t *testing.T) {
+	harness.Slow(t)
 	got := map[string]string{}
 	for name, opts := range goldenWorlds() {
 		service := sim.New(opts)

@@ -10,6 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 )
 
 // pagedLists returns the top-level lists that have pages in the world of the demo.
@@ -18,6 +19,7 @@ func pagedLists() []string {
 }
 
 func TestPagesContainAllRecords(t *testing.T) {
+	harness.Slow(t)
 	for _, unordered := range []bool{false, true} {
 		for _, seed := range []uint64{0, 1} {
 			s := serve(t, sim.Options{Seed: seed, Unordered: unordered})
@@ -131,6 +133,7 @@ func TestDefaultOrderIsNewestFirstWithTiesByID(t *testing.T) {
 }
 
 func TestEnvelopeOption(t *testing.T) {
+	harness.Slow(t)
 	beginning := func(body []byte) string { return string(body[:min(12, len(body))]) }
 	for envelope, want := range map[sim.Envelope]byte{
 		sim.EnvelopePaginated: '{', sim.EnvelopeArray: '[', sim.EnvelopeRecords: '{',

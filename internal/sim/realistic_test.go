@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 )
 
 // TestRealisticWorldHasOneForm compares the kinds of all values. In a realistic world each field has one kind
 // besides null, and each time has the same format.
 func TestRealisticWorldHasOneForm(t *testing.T) {
+	harness.Slow(t)
 	service := sim.New(sim.Options{Realistic: true})
 	service.Advance(3)
 	isTime, format := regexp.MustCompile(`^20\d\d-\d\d-\d\d`), regexp.MustCompile(`^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 )
 
 // requiredFields returns for each route the fields that the spec calls required, and the fields that
@@ -48,6 +49,7 @@ func requiredFields() map[string][]string {
 }
 
 func TestRoutesHaveRequiredFields(t *testing.T) {
+	harness.Slow(t)
 	s := serve(t, sim.Options{})
 	paths := samplePaths(t, s.service, 40)
 	for pattern := range requiredFields() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 )
 
 // wantShapes returns, by route and field, the shapes that must occur in the default world. In a
@@ -91,6 +92,7 @@ func wantShapes() map[string]map[string][]string {
 }
 
 func TestShapesOccurInTheDefaultWorld(t *testing.T) {
+	harness.Slow(t)
 	service := sim.New(sim.Options{})
 	service.Advance(1)
 	paths := samplePaths(t, service, 1000)

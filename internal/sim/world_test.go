@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 )
 
 // responsesByPath returns the lists and objects of a service, at most 150 of each route.
@@ -28,6 +29,7 @@ func responsesByPath(t *testing.T, service *sim.Service) map[string]string {
 }
 
 func TestSameSeedGivesSameBytes(t *testing.T) {
+	harness.Slow(t)
 	threeDays, dayByDay := sim.New(sim.Options{Seed: 5}), sim.New(sim.Options{Seed: 5})
 	threeDays.Advance(3)
 	for range 3 {
