@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/integrity"
-	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
@@ -140,8 +140,8 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 	}
 	must(t, load.CarryStreams(t.Context(), d, "a", []string{"orders", "files"}, night, "its file is lost"))
 	grades, err := load.Grades(t.Context(), d, "a")
-	if err != nil || !cmp.Equal(grades, map[string]ledger.Stream{"orders": {Stream: "orders", Grade: "carried_forward", Reason: "its file is lost"},
-		"files": {Stream: "files", Grade: "carried_forward", Reason: "its file is lost"}, "tags": {Stream: "tags", Grade: "exact"}}) {
+	if err != nil || !cmp.Equal(grades, map[string]stream.GradeReason{"orders": {Grade: stream.CarriedForward, Reason: "its file is lost"},
+		"files": {Grade: stream.CarriedForward, Reason: "its file is lost"}, "tags": {Grade: stream.Exact}}) {
 		t.Errorf("the grades are %+v (%v), want orders and files carried forward with a reason, and tags exact", grades, err)
 	}
 	want := []string{"a files its file is lost 4 2026-10-01", "a orders its file is lost 7 2026-11-01", "a tags 0", "a webhooks 0", "aa orders 0"}
