@@ -1,7 +1,9 @@
 -- subject: commissions
--- title: Payables, item by item
--- grain: one row per order item and open payable (commission, publisher, reseller)
--- about: The open payables that the query payables_ageing sums. The oldest come first, payables of unknown age last. age_days is the time since the customer paid the order, in whole days of 24 hours at the snapshot. Items have no currency.
+-- title: Open payables by item or creditor
+-- grain: one row per order item and open payable (commission, publisher, reseller), or one per kind and creditor, as chosen with "by", the oldest first
+-- about: The open payables that the query payables_ageing sums: whom we owe what, since when, and until when. Payables of unknown age come last. The publisher of an outlet is owed for it, and the referrer a commission; the service does not name resellers. With "by" creditor, paid_at and due_at are those of the oldest payable of the creditor, and items without them are summed too. age_days is the time since the customer paid the order, in whole days of 24 hours at the snapshot. due_at is the payment plus "terms", and empty without terms. Items have no currency: the sums are valid only if all items are in the same currency.
+-- param: by item|creditor item -- grouping of the rows
+-- param: terms COUNT NULL -- days from the payment of the order until a payable is due
 -- param: kind commission|publisher|reseller NULL -- only payables of this kind
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date
@@ -9,23 +11,49 @@
 -- param: min_days COUNT 0 -- minimum age in days
 -- param: top COUNT NULL -- maximum number of rows
 WITH open_payables AS (
-    SELECT *, (epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(order_paid_at)) // 86400000000 AS age_days
-    FROM mart.payables
-    WHERE NOT is_settled
-      AND ($kind IS NULL OR kind = $kind)
-      AND ($since IS NULL OR order_paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
-      AND ($until IS NULL OR order_paid_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+    SELECT
+        p.kind,
+        p.amount,
+        p.order_paid_at,
+        CASE WHEN $by = 'item' THEN p.order_item_id END                           AS order_item_id,
+        CASE WHEN $by = 'item' THEN p.order_id END                                AS order_id,
+        CASE WHEN $by = 'item' THEN p.product_name END                            AS product_name,
+        CASE WHEN $by = 'item' OR p.kind = 'publisher' THEN p.outlet_id END       AS outlet_id,
+        CASE WHEN $by = 'item' OR p.kind = 'publisher' AND p.outlet_id IS NOT NULL THEN p.outlet_name END AS outlet_name,
+        CASE WHEN p.kind = 'commission' THEN i.referrer_id END                    AS referrer_id,
+        (epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(p.order_paid_at)) // 86400000000 AS age_days
+    FROM mart.payables AS p
+    JOIN order_items AS i ON i.id = p.order_item_id
+    WHERE NOT p.is_settled
+      AND ($kind IS NULL OR p.kind = $kind)
+      AND ($since IS NULL OR p.order_paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($until IS NULL OR p.order_paid_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+),
+sums AS (
+    SELECT
+        kind, order_item_id, order_id, product_name, outlet_id, referrer_id,
+        arg_max(outlet_name, (coalesce(order_paid_at, TIMESTAMPTZ '-infinity'), outlet_name)) AS outlet_name,
+        count(*)           AS items,
+        sum(amount)        AS amount,
+        min(order_paid_at) AS paid_at,
+        max(age_days)      AS age_days
+    FROM open_payables
+    WHERE $min_days = 0 OR age_days >= $min_days
+    GROUP BY kind, order_item_id, order_id, product_name, outlet_id, referrer_id
 )
 SELECT
     kind,
-    order_item_id,
-    order_id,
     outlet_name,
     product_name,
-    order_paid_at AS paid_at,
+    items,
+    CAST(amount AS DECIMAL(38, 2)) AS amount,
+    paid_at,
     age_days,
-    CAST(amount AS DECIMAL(18, 2)) AS amount
-FROM open_payables
-WHERE $min_days = 0 OR age_days >= $min_days
-ORDER BY order_paid_at NULLS LAST, order_item_id, kind
+    paid_at + to_hours(24 * $terms) AS due_at,
+    order_item_id,
+    order_id,
+    outlet_id,
+    referrer_id
+FROM sums
+ORDER BY paid_at NULLS LAST, order_item_id, kind, outlet_id, referrer_id
 LIMIT $top
