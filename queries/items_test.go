@@ -36,6 +36,7 @@ func TestOutletNamesComeFromAnyTable(t *testing.T) {
 		INSERT INTO profiles (id) VALUES ('k0');
 		INSERT INTO product_listings (id, outlet_id, country, channel_type, placement_type, domain_authority)
 			SELECT 'l' || n, 'k0', 'US', 'WEBSITE', 'MENTION', 40 FROM range(8) AS t(n);
+		INSERT INTO past.product_listings (id, outlet_id, valid_from, valid_to) VALUES ('l9', 'k0', '2026-11-01 02:00:00+00', '2026-11-02 02:00:00+00');
 		INSERT INTO past.product_listings (id, outlet_id, country, channel_type, domain_authority, valid_from) VALUES ('l0', 'k0', 'US', 'WEBSITE', 50, '2026-10-01');
 		INSERT INTO product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier, valid_from)
 			SELECT 'l' || n, tier, (1 + n) * tier, 'EUR', 'tier ' || tier, '2026-11-02 02:00:00+00' FROM range(8) AS t(n), range(1, 3) AS u(tier);
