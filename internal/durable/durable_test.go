@@ -333,3 +333,62 @@ func TestWriteFolderReplacesANonEmptyFolder(t *testing.T) {
 		t.Errorf("the folder contains %v, want exp/two only", entries)
 	}
 }
+
+// TestChangesAreSyncedInOrder records the steps of each change. A power cut after any of them must leave the old or the
+// new state: the content is synced before its name is made, and the name before the change is reported as made.
+func TestChangesAreSyncedInOrder(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(d durable.Disk, dir, path string) error
+		want   string
+	}{
+		"WriteFile": {func(d durable.Disk, _, path string) error { return d.WriteFile(path, []byte("new"), 0o600) },
+			"write file, fsync file, rename file, fsync beside file"},
+		"CreateFile": {func(d durable.Disk, dir, _ string) error {
+			return d.CreateFile(filepath.Join(dir, "new"), []byte("new"), 0o600, nil)
+		}, "write new, fsync new, link new, fsync beside new"},
+		"AppendLine": {func(d durable.Disk, _, path string) error { return d.AppendLine(path, []byte("new"), 0o600) },
+			"write file, fsync file"},
+		"Copy": {func(d durable.Disk, dir, path string) error { return d.Copy(filepath.Join(dir, "origin"), path) },
+			"copy .file.next, fsync .file.next, rename file, fsync beside file"},
+		"Link": {func(d durable.Disk, dir, path string) error { return d.Link(filepath.Join(dir, "origin"), path) },
+			"link file, rename file, fsync beside file"},
+		"SwapLink": {func(d durable.Disk, _, path string) error { return d.SwapLink("origin", path) },
+			"link file, rename file, fsync beside file"},
+		"SwapLink to the same target": {func(d durable.Disk, dir, _ string) error { return d.SwapLink("origin", filepath.Join(dir, "link")) }, ""},
+		"MakeFolder": {func(d durable.Disk, dir, _ string) error { return d.MakeFolder(filepath.Join(dir, "a/b"), 0o700) },
+			"fsync above a, fsync above b"},
+		"Discard": {func(d durable.Disk, dir, _ string) error { return d.Discard(filepath.Join(dir, "folder")) },
+			"removal folder, fsync top, emptying folder"},
+		"RemoveWithEmptyParents": {func(d durable.Disk, dir, _ string) error {
+			return d.RemoveWithEmptyParents(filepath.Join(dir, "folder/inner/file"), dir)
+		}, "removal file, fsync top"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "top")
+			path := filepath.Join(dir, "file")
+			must(t, os.MkdirAll(filepath.Join(dir, "folder/inner"), 0o700))
+			for _, file := range []string{"file", "origin", "folder/inner/file"} {
+				must(t, os.WriteFile(filepath.Join(dir, file), []byte("old"), 0o600))
+			}
+			must(t, os.Symlink("origin", filepath.Join(dir, "link")))
+			// A killed process left these.
+			must(t, os.MkdirAll(filepath.Join(dir, ".folder.gone/left"), 0o700))
+			must(t, os.WriteFile(filepath.Join(dir, ".file.next"), nil, 0o600))
+			recorder := &stepRecorder{}
+			must(t, tc.change(durable.Disk{Step: recorder.step}, dir, path))
+			var steps []string
+			for _, step := range recorder.steps {
+				step, isFolder := strings.CutPrefix(step, "after fsync above ")
+				if isFolder {
+					steps = append(steps, "fsync above "+step)
+				}
+				if change, ok := strings.CutPrefix(step, "before "); ok {
+					steps = append(steps, change)
+				}
+			}
+			if got := strings.Join(steps, ", "); got != tc.want {
+				t.Errorf("the steps are %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
