@@ -1,0 +1,71 @@
+package warehouse_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/warehouse"
+)
+
+// TestPublishSyncsBeforeReadersDependOnIt records the changes of a second run of a day, which replaces the version and
+// the day of the first. After a power cut at any of them, readers and the series must find whole files: a name is
+// made only for synced files, and an old file is removed only when no reader needs it.
+func TestPublishSyncsBeforeReadersDependOnIt(t *testing.T) {
+	w := openKeeping(t, 1)
+	publishFull(t, w, firstNight, "one")
+	const second = "20261101T030000Z"
+	var changes []string
+	w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 1, Step: func(name, path string) error {
+		if change, ok := strings.CutPrefix(name, "before "); ok {
+			action, _, _ := strings.Cut(strings.Replace(change, "fsync beside", "fsync-beside", 1), " ")
+			changes = append(changes, action+" "+strings.ReplaceAll(w.Folder.Relative(path), second, "RUN"))
+		}
+		return nil
+	}})
+	publishFull(t, w, second, "two")
+
+	const draft = "versions/.RUN.draft"
+	manifest := slices.Index(changes, "write "+draft+"/manifest.json")
+	if manifest < 0 {
+		t.Fatalf("no manifest was written: %q", changes)
+	}
+	// The files of a draft are synced at the same time.
+	for _, file := range []string{"run.json", "catalog.duckdb", "product_listing_tags.parquet", "meta.changes"} {
+		if !slices.Contains(changes[:manifest], "fsync "+draft+"/"+file) {
+			t.Errorf("%s was not synced before the manifest with its checksum was written", file)
+		}
+	}
+	if rename := slices.Index(changes, "rename "+draft+"/catalog.duckdb"); slices.Index(changes[rename+1:], "fsync "+draft+"/catalog.duckdb") < 0 {
+		t.Error("the catalog was not synced after its last change")
+	}
+	const day = "parquet/product_listing_tags/snapshot_date=2026-11-01/product_listing_tags.parquet"
+	want := []string{
+		"write " + draft + "/manifest.json", "fsync " + draft + "/manifest.json", "rename " + draft + "/manifest.json",
+		"fsync-beside " + draft + "/manifest.json",
+		"fsync " + draft,
+		"removal versions/RUN", "rename versions/RUN", "fsync-beside versions/RUN",
+		"link latest", "rename latest", "fsync-beside latest", // from here on readers see the version
+		"copy parquet/.meta/.RUN.changes.next", "fsync parquet/.meta/.RUN.changes.next", "rename parquet/.meta/RUN.changes",
+		"fsync-beside parquet/.meta/RUN.changes",
+		"copy parquet/.meta/.RUN.json.next", "fsync parquet/.meta/.RUN.json.next", "rename parquet/.meta/RUN.json",
+		"fsync-beside parquet/.meta/RUN.json",
+		// The file of the first run is linked before it is replaced.
+		"link parquet/.replaced/" + firstNight + "/product_listing_tags.parquet", "rename parquet/.replaced/" + firstNight + "/product_listing_tags.parquet",
+		"fsync-beside parquet/.replaced/" + firstNight + "/product_listing_tags.parquet",
+		"link " + day, "rename " + day, "fsync-beside " + day,
+		// The manifest names all files of the day, and the index all days.
+		"copy parquet/.manifests/.snapshot_date=2026-11-01.json.next", "fsync parquet/.manifests/.snapshot_date=2026-11-01.json.next",
+		"rename parquet/.manifests/snapshot_date=2026-11-01.json", "fsync-beside parquet/.manifests/snapshot_date=2026-11-01.json",
+		"write parquet/.manifests/index.json", "fsync parquet/.manifests/index.json", "rename parquet/.manifests/index.json",
+		"fsync-beside parquet/.manifests/index.json",
+		"removal parquet/.replaced",
+		"removal versions/" + firstNight, "fsync versions", "emptying versions/" + firstNight,
+		"write state/runs.jsonl", "fsync state/runs.jsonl",
+	}
+	if diff := cmp.Diff(want, changes[manifest:]); diff != "" {
+		t.Errorf("changes after the files of the draft are complete (-want +got):\n%s", diff)
+	}
+}
