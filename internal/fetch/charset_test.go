@@ -3,6 +3,7 @@ package fetch_test
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 
 	"golang.org/x/text/encoding/charmap"
@@ -60,5 +61,24 @@ func TestCharsets(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTokenInAnotherCharsetIsRemoved echoes the token in UTF-16. Neither the reader nor the landing may get it.
+func TestTokenInAnotherCharsetIsRemoved(t *testing.T) {
+	echoed, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(`{"id":"` + token + `"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json; charset=utf-16")
+		_, _ = w.Write([]byte(echoed))
+	}))
+	checkError(t, requestTokenInfo(t, newClient(t, cfg, testLanding(t, dir))), "")
+	for _, response := range storedResponses(t, dir) {
+		if strings.Contains(response.body, token) {
+			t.Errorf("the landing contains the token: %s", response.body)
+		}
 	}
 }

@@ -2,6 +2,10 @@ package fetch_test
 
 import (
 	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -52,4 +56,53 @@ func TestConcurrencyLimitsResponsesInMemory(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestConnectionsAreReused sends 20 requests with 4 workers, which wait for one another. More than 4 connections
+// would mean that a night opens a connection for most requests.
+func TestConnectionsAreReused(t *testing.T) {
+	const workers = 4
+	var connections atomic.Int32
+	var arrived sync.Mutex
+	wave, n := make(chan struct{}), 0
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived.Lock()
+		own := wave
+		if n++; n%workers == 0 {
+			close(wave)
+			wave = make(chan struct{})
+		}
+		arrived.Unlock()
+		<-own
+		textBody(`{"id":"a"}`)(w, r)
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	cfg := testConfig(nil)
+	cfg.BaseURL, cfg.Transport, cfg.Concurrency = server.URL, nil, workers
+	c := newClient(t, cfg, nil)
+	for range 5 {
+		var requests sync.WaitGroup
+		for range workers {
+			requests.Go(func() { checkError(t, requestTokenInfo(t, c), "") })
+		}
+		requests.Wait()
+	}
+	if got := connections.Load(); got != workers {
+		t.Errorf("%d connections were opened, want %d", got, workers)
+	}
+}
+
+// TestHugeHeadersAreNotReceived responds with 2 MiB of headers, more than any proxy adds.
+func TestHugeHeadersAreNotReceived(t *testing.T) {
+	cfg := serverConfig(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Huge", strings.Repeat("x", 2<<20))
+	}))
+	cfg.Retry.MaxRetries = 0
+	checkError(t, requestTokenInfo(t, newClient(t, cfg, nil)), "headers exceeded")
 }

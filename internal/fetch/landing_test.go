@@ -418,13 +418,70 @@ func TestMalformedStoredBodyIsRequestedAgain(t *testing.T) {
 	}
 }
 
-func TestOfflineClientSendsNoRequests(t *testing.T) {
-	service := newScript(textBody(`{"id":"a"}`))
+// TestUnusableStoredResponsesAreRequestedAgain begins with an incomplete response of an earlier release. The
+// refusal of a first page must not be stored: a resumed run would fail without asking the service again.
+func TestUnusableStoredResponsesAreRequestedAgain(t *testing.T) {
+	l, request := testLanding(t, t.TempDir()), pageRequest(1, 1)
+	if _, err := l.Append(fetch.Response{Request: request, Status: http.StatusPartialContent, Body: []byte(`{"id":"part"}`)}, time.Now(), 0); err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, testConfig(newScript(respondWith(400, "busy"), textBody(`{"id":"whole"}`))), l)
+	var got collector
+	if _, err := c.Get(t.Context(), request, got.read); !isError[*fetch.StatusError](err) {
+		t.Errorf("got %v and the ids %q, want the error of status 400", err, got.sorted())
+	}
+	if _, err := c.Get(t.Context(), request, got.read); err != nil || !slices.Equal(got.sorted(), []string{"whole"}) {
+		t.Errorf("got %v and the ids %q, want only the second response of the service", err, got.sorted())
+	}
+}
+
+// TestStoredResponsesAreIgnoredOnRequest asks for a fresh response, and doubts the responses of a stream. Offline,
+// the stored responses are used nevertheless.
+func TestStoredResponsesAreIgnoredOnRequest(t *testing.T) {
+	service, l := newScript(textBody(`{"id":"a"}`)), testLanding(t, t.TempDir())
 	cfg := testConfig(service)
+	online := newClient(t, cfg, l)
 	cfg.Offline = true
-	checkError(t, requestTokenInfo(t, newClient(t, cfg, testLanding(t, t.TempDir()))), "not landed")
-	if service.n.Load() != 0 {
-		t.Error("the offline client sent a request, want none")
+	offline := newClient(t, cfg, l)
+	checkError(t, requestTokenInfo(t, offline), "not landed")
+	for _, step := range []struct {
+		what     string
+		client   *fetch.Client
+		isFresh  bool
+		isDoubt  bool
+		requests int64
+	}{
+		{"the first request", online, false, false, 1},
+		{"a stored response", online, false, false, 1},
+		{"a fresh response", online, true, false, 2},
+		{"a doubted stream", online, false, true, 3},
+		{"a fresh response of a doubted stream, offline", offline, true, true, 3},
+	} {
+		if step.isDoubt {
+			step.client.Refetch("token")
+		}
+		var got collector
+		if _, err := step.client.Get(t.Context(), fetch.Request{Stream: "token", Path: "/auth/token", Fresh: step.isFresh}, got.read); err != nil {
+			t.Errorf("%s: got %v, want no error", step.what, err)
+		}
+		if n := service.n.Load(); n != step.requests {
+			t.Errorf("%s: %d requests in all, want %d", step.what, n, step.requests)
+		}
+	}
+}
+
+// TestCancelledCallReadsNothing reads a stored response often, because select chooses at random.
+func TestCancelledCallReadsNothing(t *testing.T) {
+	c := newClient(t, testConfig(textBody(`{"id":"a"}`)), testLanding(t, t.TempDir()))
+	checkError(t, requestTokenInfo(t, c), "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 {
+		var got collector
+		_, err := c.Get(ctx, fetch.Request{Stream: "token", Path: "/auth/token", Query: "access_token=hidden&x=1"}, got.read)
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v and the ids %q after the cancellation, want context.Canceled", err, got.sorted())
+		}
 	}
 }
 
@@ -487,6 +544,24 @@ func TestTelemetryCounts(t *testing.T) {
 	}
 	if m[0].Bytes == 0 || m[0].P50 == 0 || m[0].P50 > m[0].P95 || m[0].P95 > m[0].Max || m[0].First.IsZero() {
 		t.Errorf("telemetry is %+v, want bytes, ascending latencies and a time of the first request", m)
+	}
+}
+
+// TestFailedAttemptAddsNothingOfTheOneBefore counts a 429 and an attempt without a response.
+func TestFailedAttemptAddsNothingOfTheOneBefore(t *testing.T) {
+	cfg := testConfig(nil)
+	service, sent := handlerTransport{newScript(respondWith(429, "slow down"), textBody(`{"id":"a"}`))}, 0
+	cfg.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		if sent++; sent == 2 {
+			return nil, errors.New("connection reset")
+		}
+		return service.RoundTrip(r)
+	})
+	c := newClient(t, cfg, nil)
+	checkError(t, requestTokenInfo(t, c), "")
+	wantBytes := int64(len("slow down") + len(`{"id":"a"}`))
+	if m := c.Telemetry()[0]; m.Requests != 3 || m.RateLimited != 1 || m.Bytes != wantBytes {
+		t.Errorf("telemetry is %+v, want 3 requests, one 429 and %d bytes", m, wantBytes)
 	}
 }
 

@@ -374,9 +374,9 @@ func TestGoneRecords(t *testing.T) {
 		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch r.URL.Path {
 			case "/v1/outlets/id1":
-				w.WriteHeader(http.StatusNotFound)
+				respondWith(http.StatusNotFound, "not shown")(w, r)
 			case "/v1/outlets/id2":
-				w.WriteHeader(http.StatusGone)
+				respondWith(http.StatusGone, "not shown")(w, r)
 			default:
 				io.WriteString(w, `{"id":"a"}`)
 			}
@@ -393,6 +393,11 @@ func TestGoneRecords(t *testing.T) {
 		}
 		if err := landing.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+	for _, response := range storedResponses(t, dir) {
+		if strings.Contains(response.body, "not shown") {
+			t.Errorf("the body of status %d is stored, want only the status", response.Status)
 		}
 	}
 }
@@ -425,12 +430,13 @@ func TestEmptyResponses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		list := collector{isEmptyList: readList}
-		if _, err := newClient(t, testConfig(newScript(empty(code))), nil).Walk(t.Context(), ordersStream, "", list.read); errors.Is(err, fetch.ErrMalformed) != (code == 200) {
-			t.Errorf("%d for a list of the service: got %v, want ErrMalformed only for 200", code, err)
+		list, listDir := collector{isEmptyList: readList}, t.TempDir()
+		_, err := newClient(t, testConfig(newScript(empty(code))), testLanding(t, listDir)).Walk(t.Context(), ordersStream, "", list.read)
+		if stored := len(storedResponses(t, listDir)); errors.Is(err, fetch.ErrMalformed) != (code == 200) || (stored == 0) != (code == 200) {
+			t.Errorf("%d for a list of the service: got %v and %d stored responses, want ErrMalformed and none only for 200", code, err, stored)
 		}
 		var record collector
-		_, err := newClient(t, testConfig(newScript(empty(code))), nil).Details(t.Context(), outletDetail, numberedIDs(7), record.read)
+		_, err = newClient(t, testConfig(newScript(empty(code))), nil).Details(t.Context(), outletDetail, numberedIDs(7), record.read)
 		if !errors.Is(err, fetch.ErrMalformed) {
 			t.Errorf("%d for a record: got %v, want ErrMalformed", code, err)
 		}

@@ -181,9 +181,7 @@ func (s *sender) passToReader(ctx context.Context, q *call) error {
 	case isEmptyOK(q.Response) && q.Param == "":
 		err = errEmptyBody
 	case isEmptyOK(q.Response):
-		response := q.Response
-		response.Status = http.StatusNoContent
-		facts, err = q.read(ctx, response)
+		facts, err = q.read(ctx, q.Response)
 		facts.IsDoubtful = true
 	case isCompleteStatus(q.Status):
 		response := q.Response
@@ -197,23 +195,23 @@ func (s *sender) passToReader(ctx context.Context, q *call) error {
 	return err
 }
 
-// newHTTPClient returns an HTTP client that does not decompress bodies, because they are stored as
-// received. The client keeps an idle connection for each concurrent request.
+// newHTTPClient returns an HTTP client that keeps an idle connection for each concurrent request. It does not
+// decompress bodies, because sendOnce sets Accept-Encoding.
 func newHTTPClient(cfg Config) *http.Client {
 	transport := cfg.Transport
 	if transport == nil {
 		dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 		transport = &http.Transport{
-			Proxy:                  cfg.Proxy,
-			DialContext:            dialer.DialContext,
-			DisableCompression:     true,
-			ForceAttemptHTTP2:      true,
-			MaxIdleConns:           cfg.Concurrency,
-			MaxIdleConnsPerHost:    cfg.Concurrency,
-			IdleConnTimeout:        90 * time.Second,
-			TLSHandshakeTimeout:    10 * time.Second,
+			Proxy:               cfg.Proxy,
+			DialContext:         dialer.DialContext,
+			ForceAttemptHTTP2:   true,
+			MaxIdleConns:        cfg.Concurrency,
+			MaxIdleConnsPerHost: cfg.Concurrency,
+			IdleConnTimeout:     90 * time.Second,
+			TLSHandshakeTimeout: 10 * time.Second,
+			ReadBufferSize:      64 << 10,
+			// The default of 10 MiB would be received for each concurrent request of a broken service.
 			MaxResponseHeaderBytes: 1 << 20,
-			ReadBufferSize:         64 << 10,
 		}
 	}
 	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}
