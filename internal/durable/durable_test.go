@@ -160,11 +160,12 @@ func TestModesOfFiles(t *testing.T) {
 	if to, err := os.Readlink(link); to != "origin" || readContent(t, origin) != "new" {
 		t.Errorf("the link leads to %q (%v) and its target contains %q, want \"origin\" and \"new\"", to, err, readContent(t, origin))
 	}
+	must(t, durable.Disk{}.WriteFileExactMode(filepath.Join(dir, "exact"), nil, 0o666))
 	originAccess := durable.AccessOf(originInfo)
 	for name, access := range map[string]*durable.Access{"without-access": nil, "access-of-origin": &originAccess} {
 		must(t, durable.Disk{}.CreateFile(filepath.Join(dir, name), nil, 0o640, access))
 	}
-	for name, want := range map[string]fs.FileMode{"origin": 0o664, "access-of-origin": 0o640} {
+	for name, want := range map[string]fs.FileMode{"origin": 0o664, "access-of-origin": 0o640, "exact": 0o666} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		must(t, err)
 		if info.Mode() != want {
@@ -173,6 +174,37 @@ func TestModesOfFiles(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(dir, "without-access")); err != nil || info.Mode()&^0o640 != 0 {
 		t.Errorf("without-access has mode %v (%v), want at most 0640", info.Mode(), err)
+	}
+}
+
+func TestWriteAtWritesBothHalves(t *testing.T) {
+	f, err := durable.Disk{}.Create(filepath.Join(t.TempDir(), "file"), 0o600)
+	must(t, err)
+	defer f.Close()
+	recorder := &stepRecorder{}
+	must(t, durable.Disk{Step: recorder.step}.WriteAt(f, []byte("whole"), 1))
+	if got := readContent(t, f.Name()); got != "\x00whole" {
+		t.Errorf("the content is %q, want %q", got, "\x00whole")
+	}
+}
+
+// TestMakeFolderBelowAnUnreadableFolder makes a folder below one that the user may write but not read.
+func TestMakeFolderBelowAnUnreadableFolder(t *testing.T) {
+	if os.Geteuid() == 0 { // root may read the folder
+		t.Skip("runs only without root")
+	}
+	parent := t.TempDir()
+	must(t, os.Chmod(parent, 0o300))
+	defer os.Chmod(parent, 0o700)
+	must(t, durable.Disk{}.MakeFolder(filepath.Join(parent, "new"), 0o700))
+}
+
+func TestIsFullRecognizesTheErrorsOfDuckDB(t *testing.T) {
+	if !durable.IsFull(errors.New(`IO Error: Could not write file "a.duckdb": No space left on device`)) {
+		t.Error("a full disk was not recognized")
+	}
+	if durable.IsFull(errors.New("no space")) || durable.IsFull(nil) {
+		t.Error("a full disk was recognized in another error")
 	}
 }
 
@@ -311,6 +343,18 @@ func TestConcurrentWritersKeepTheirTempFiles(t *testing.T) {
 	}
 	if got := readContent(t, path); got != "whole" {
 		t.Errorf("the content is %q, want whole", got)
+	}
+}
+
+// TestWriterKeepsTheTempFileOfAnother writes a file while another writer of it has not finished.
+func TestWriterKeepsTheTempFileOfAnother(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	must(t, durable.Disk{}.WriteAtomically(path, 0o600, func(f *os.File) error {
+		_, err := f.WriteString("second")
+		return errors.Join(err, durable.Disk{}.WriteFile(path, []byte("first"), 0o600))
+	}))
+	if got := readContent(t, path); got != "second" {
+		t.Errorf("the content is %q, want second", got)
 	}
 }
 
