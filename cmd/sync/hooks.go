@@ -109,33 +109,31 @@ func (h *hooks) runInTurn(ctx context.Context, do func() error) error {
 }
 
 // runAround runs serve while the receiver runs. If another process has locked the inbox, serve is not run.
-// The receiver stops last, because events are accepted until serve ends.
+// The receiver is closed last, because events are accepted until serve ends.
 func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error) error {
 	if err := h.receiver.Open(); err != nil {
 		return err
 	}
-	servingCtx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	receiverCtx, stopReceiver := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopReceiver()
-	receiverEnded := make(chan error, 1)
-	go func() {
-		err := h.receiver.Run(receiverCtx)
-		stop(err)
-		receiverEnded <- err
-	}()
+	servingCtx, stop := context.WithCancel(ctx)
+	defer stop()
 	refresherEnded := make(chan struct{})
 	go func() {
 		h.refresher.Run(servingCtx, h.refreshTargets)
 		close(refresherEnded)
 	}()
-	stopAlerts := callEvery(inboxAlertInterval, func() { h.alerts.send(servingCtx, h.current.Load().cfg.Notify, h.receiver.Inbox()) })
+	stopAlerts := callEvery(inboxAlertInterval, func() {
+		inbox, err := h.receiver.Inbox()
+		if err != nil {
+			h.log.Warn("inbox not measured", "error", err)
+			return
+		}
+		h.alerts.send(servingCtx, h.current.Load().cfg.Notify, inbox)
+	})
 	defer stopAlerts()
 	err := serve(servingCtx)
-	stop(nil)
+	stop()
 	<-refresherEnded
-	stopReceiver()
-	return errors.Join(err, <-receiverEnded)
+	return errors.Join(err, h.receiver.Close())
 }
 
 // inboxAlertInterval is the interval at which "serve" checks whether the inbox is full.

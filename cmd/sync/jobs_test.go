@@ -140,7 +140,7 @@ func TestTrialInspection(t *testing.T) {
 	folder := s.wh.Folder
 	must(t, os.WriteFile(filepath.Join(folder.InboxPath(), "1.log"), make([]byte, 12_345), 0o600))
 	got := j.Inspect(t.Context())
-	if len(got.Errors) > 0 || got.InboxBytes != 12_345 || got.FreeBytes <= 0 || got.NeededBytes <= 0 || len(got.Verifications) > 0 || len(got.Watches) > 0 {
+	if len(got.Errors) > 0 || got.Inbox.Bytes != 12_345 || got.FreeBytes <= 0 || got.NeededBytes <= 0 || len(got.Verifications) > 0 || len(got.Watches) > 0 {
 		t.Errorf("got %+v, want no error, 12345 bytes in the inbox, no verifications and no watches", got)
 	}
 	if len(got.Tables) < 20 {

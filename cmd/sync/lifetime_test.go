@@ -145,18 +145,14 @@ func (l *testWarehouse) deliver(events ...sim.Delivery) {
 	must(l.T, err)
 	receiver := webhook.New(webhook.Config{Dir: inbox}, slog.New(slog.DiscardHandler), func() time.Time { return l.now })
 	must(l.T, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{secret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
-	ctx, stop := context.WithCancel(l.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- receiver.Run(ctx) }()
 	server := httptest.NewServer(receiver)
 	for _, event := range events {
-		if status, err := sim.Deliver(ctx, server.Client(), server.URL, event, secret); err != nil || status != http.StatusNoContent {
+		if status, err := sim.Deliver(l.Context(), server.Client(), server.URL, event, secret); err != nil || status != http.StatusNoContent {
 			l.Errorf("the response to event %s has the status %d (%v), want 204", event.ID, status, err)
 		}
 	}
 	server.Close()
-	stop()
-	must(l.T, <-ended)
+	must(l.T, receiver.Close())
 }
 
 // interruptNight advances the clock by a day, starts a night, and interrupts it at a request for a campaign.

@@ -56,9 +56,7 @@ type Inspection struct {
 	Tables                 []warehouse.ManifestTable
 	// MissingDays counts the days of the Parquet series that a run could not write.
 	MissingDays int
-	// InboxBytes is the size of the events that no night has published yet.
-	InboxBytes int64
-	Inbox      webhook.InboxState
+	Inbox       webhook.InboxState
 	// Verifications contains the last verification of every byte and the last verification of
 	// names and sizes only.
 	Verifications []integrity.VerifyRecord
@@ -138,8 +136,7 @@ func (i *Inspector) readFree(result *Inspection) (err error) {
 }
 
 func (i *Inspector) readInbox(result *Inspection) (err error) {
-	result.Inbox = i.Receiver.Inbox()
-	result.InboxBytes, err = webhook.WaitingBytes(i.Warehouse.Folder.InboxPath())
+	result.Inbox, err = i.Receiver.Inbox()
 	return err
 }
 

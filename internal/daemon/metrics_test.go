@@ -316,7 +316,7 @@ func fullInspection() daemon.Inspection {
 	return daemon.Inspection{At: now, FreeBytes: 1 << 30, NeededBytes: 50 << 20,
 		Usage: []warehouse.Usage{{Part: "parquet", Bytes: 3 << 20}, {Part: "versions", Bytes: 1 << 20}}, UsageAt: now.Add(-2 * time.Minute),
 		Tables: []warehouse.ManifestTable{{Name: "orders", Rows: 60}, {Name: "tags", Rows: 0}}, MissingDays: 2,
-		InboxBytes: 5 << 20, Inbox: webhook.InboxState{Limit: 20 << 20, FullSince: now.Add(-130 * time.Minute)},
+		Inbox: webhook.InboxState{Bytes: 5 << 20, Limit: 20 << 20, FullSince: now.Add(-130 * time.Minute)},
 		Verifications: []integrity.VerifyRecord{
 			{At: now.Add(-time.Hour), Seconds: 2, Result: integrity.Whole},
 			{ReadData: true, At: now.Add(-26 * time.Hour), Seconds: 90, Result: "damaged", DamagedFiles: []string{"a", "b"}}},

@@ -33,7 +33,7 @@ func hookMetrics() []metric {
 			}
 		}),
 		gauge("inbox_bytes", "Size of the webhook events that are not published yet.", nil,
-			ifRead(SourceInbox, func(s scrape, emit emitter) { emit(float64(s.Inspection.InboxBytes)) })),
+			ifRead(SourceInbox, func(s scrape, emit emitter) { emit(float64(s.Inspection.Inbox.Bytes)) })),
 		gauge("inbox_limit_bytes", "Limit of the inbox. Absent without a limit.", nil,
 			ifRead(SourceInbox, func(s scrape, emit emitter) {
 				if limit := s.Inspection.Inbox.Limit; limit > 0 {

@@ -14,7 +14,7 @@ func (d Disk) SwapLink(target, link string) error {
 	if current, err := os.Readlink(link); err == nil && current == target {
 		return nil
 	}
-	return d.replacePath(link, func(tempPath string) error {
+	return d.replacePath(link, d.Rename, func(tempPath string) error {
 		return d.Do("link", link, func() error { return os.Symlink(target, tempPath) })
 	})
 }
@@ -22,7 +22,15 @@ func (d Disk) SwapLink(target, link string) error {
 // Link creates a hard link to a file. If the link fails, as on file systems without hard links, Link
 // makes a copy. It replaces an existing file atomically. The folder of the new path must exist.
 func (d Disk) Link(from, to string) error {
-	return d.replacePath(to, func(tempPath string) error {
+	if err := d.LinkUnsynced(from, to); err != nil {
+		return err
+	}
+	return d.Do("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) })
+}
+
+// LinkUnsynced is like Link. The caller syncs the folder of the new path afterwards. So many files need one sync.
+func (d Disk) LinkUnsynced(from, to string) error {
+	return d.replacePath(to, d.RenameUnsynced, func(tempPath string) error {
 		if d.Do("link", to, func() error { return os.Link(from, tempPath) }) == nil {
 			return nil
 		}
@@ -32,12 +40,12 @@ func (d Disk) Link(from, to string) error {
 
 // Copy copies a file and replaces an existing file atomically. The folder of the new path must exist.
 func (d Disk) Copy(from, to string) error {
-	return d.replacePath(to, func(tempPath string) error { return d.copyWithTime(from, tempPath) })
+	return d.replacePath(to, d.Rename, func(tempPath string) error { return d.copyWithTime(from, tempPath) })
 }
 
-// replacePath calls create with a temporary path and renames the created file or link to path.
+// replacePath calls create with a temporary path, and rename to move the created file or link to path.
 // It first removes the temporary file of a killed process.
-func (d Disk) replacePath(path string, create func(tempPath string) error) error {
+func (d Disk) replacePath(path string, rename func(from, to string) error, create func(tempPath string) error) error {
 	tempPath := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".next")
 	if err := os.Remove(tempPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -45,7 +53,7 @@ func (d Disk) replacePath(path string, create func(tempPath string) error) error
 	if err := create(tempPath); err != nil {
 		return err
 	}
-	return d.Rename(tempPath, path)
+	return rename(tempPath, path)
 }
 
 // copyWithTime copies a file with its mode and its modification time. SameFile compares these times.

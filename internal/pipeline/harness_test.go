@@ -289,12 +289,9 @@ type delivery [3]string
 // deliver puts events into the inbox, as the receiver does.
 func (h *harness) deliver(events ...delivery) {
 	h.t.Helper()
-	receiver := webhook.New(webhook.Config{Dir: h.warehouse().Folder.InboxPath(), SegmentBytes: 1},
+	receiver := webhook.New(webhook.Config{Dir: h.warehouse().Folder.InboxPath()},
 		slog.New(slog.DiscardHandler), func() time.Time { return h.at })
 	must(h.t, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{webhookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- receiver.Run(ctx) }()
 	server := httptest.NewServer(receiver)
 	for _, e := range events {
 		status, err := sim.Deliver(h.t.Context(), server.Client(), server.URL, sim.Delivery{ID: e[0], Topic: e[1], Body: []byte(e[2])}, webhookSecret)
@@ -303,8 +300,7 @@ func (h *harness) deliver(events ...delivery) {
 		}
 	}
 	server.Close()
-	stop()
-	must(h.t, <-ended)
+	must(h.t, receiver.Close())
 }
 
 // inProcessTransport answers requests without a network. Each request takes delay, which is virtual time inside

@@ -242,7 +242,7 @@ func stepLabel(path string) string {
 	if strings.HasPrefix(visible, DayPrefix) {
 		return "of the day"
 	}
-	if ext := filepath.Ext(name); ext == ".open" || ext == ".log" {
+	if filepath.Ext(name) == ".log" {
 		return "of the inbox"
 	}
 	return name

@@ -15,10 +15,18 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// inboxBytes returns the size of all segments of an inbox.
+// filesIn returns the paths of the events in an inbox.
+func filesIn(t testing.TB, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "2*"))
+	must(t, err)
+	return files
+}
+
+// inboxBytes returns the size of all events of an inbox.
 func inboxBytes(t *testing.T, dir string) (sum int64) {
 	t.Helper()
-	for _, file := range segmentsIn(t, dir) {
+	for _, file := range filesIn(t, dir) {
 		info, err := os.Stat(file)
 		must(t, err)
 		sum += info.Size()
@@ -82,7 +90,7 @@ func TestSameBodyLaterIsAnotherEvent(t *testing.T) {
 		{time.Minute, "an hour later", webhook.CommentUpdated, `{"id":"c"}`},
 		{time.Minute, "an hour and a minute later", webhook.CommentUpdated, `{"id":"c"}`},
 	} {
-		d.now = d.now.Add(hook.after)
+		d.now = d.now.Add(hook.after + time.Nanosecond)
 		if got := d.send(delivery{id: hook.id, topic: hook.topic, body: hook.body}); got != http.StatusNoContent {
 			t.Fatalf("%s got status %d, want 204", hook.id, got)
 		}
@@ -108,32 +116,12 @@ func TestRestartedReceiverRemembersBodies(t *testing.T) {
 	}
 }
 
-// TestUnwrittenEventsAreNotRemembered checks that an event that could not be written is stored when
-// it is sent again, even under another id.
-func TestUnwrittenEventsAreNotRemembered(t *testing.T) {
-	disk := &faultyDisk{}
-	d := newFixture(t, webhook.Config{Disk: durable.Disk{Step: disk.step}}).start()
-	disk.failAtStep(1)
-	hook := newDelivery("e1")
-	if got := d.send(hook); got != http.StatusServiceUnavailable {
-		t.Fatalf("got status %d from a failing disk, want 503", got)
-	}
-	disk.failAtStep(0)
-	hook.id = "e2"
-	if got := d.send(hook); got != http.StatusNoContent {
-		t.Fatalf("got status %d from a working disk, want 204", got)
-	}
-	if got := d.receiver.Counts(); got[webhook.Stored] != 2 || got[webhook.Repeated] != 0 { // fixture.start sends one event
-		t.Errorf("counts are %v, want 2 stored and none repeated", got)
-	}
-}
-
 // TestFullInboxRejectsAndRecovers fills an inbox to its limit. The sender repeats a rejected
-// event until a night has emptied the inbox. Then every acknowledged event must be in the
-// folder of the night or in the inbox.
+// event until a night has emptied the inbox. A delivery notices that after at most ten seconds. Then
+// every acknowledged event must be in the folder of the night or in the inbox.
 func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	const limit = 40_000
-	d := newFixture(t, webhook.Config{SegmentBytes: 1, MaxBody: 1000, Owner: owner{limit: func(int64) int64 { return limit }}}).start()
+	d := newFixture(t, webhook.Config{MaxBody: 1000, Owner: owner{limit: func(int64) int64 { return limit }}}).start()
 	var acknowledged []string
 	largeDelivery := func(n int) delivery {
 		return delivery{id: fmt.Sprint("e", n), body: fmt.Sprintf(`{"n":%d,"notes":%q}`, n, strings.Repeat("x", 900))}
@@ -152,7 +140,8 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	if got := inboxBytes(t, d.dir); got > limit || got < limit-2000 {
 		t.Errorf("the full inbox has %d bytes, want slightly less than %d", got, limit)
 	}
-	state := d.receiver.Inbox()
+	state, err := d.receiver.Inbox()
+	must(t, err)
 	if state.Bytes != inboxBytes(t, d.dir) || state.Limit != limit || !state.FullSince.Equal(d.now) {
 		t.Errorf("the state of the full inbox is %+v, want %d bytes, limit %d, full since %s", state, inboxBytes(t, d.dir), limit, d.now)
 	}
@@ -170,11 +159,18 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	batch, err := webhook.Land(durable.Disk{}, d.dir, folder)
 	must(t, err)
 	must(t, batch.EmptyInbox())
+	d.now = d.now.Add(9 * time.Second)
+	if got := d.send(largeDelivery(n)); got != http.StatusServiceUnavailable {
+		t.Errorf("the rejected event got status %d 9 seconds after the last measurement, want 503 without a measurement", got)
+	}
+	d.now = d.now.Add(time.Second)
 	if got := d.send(largeDelivery(n)); got != http.StatusNoContent {
 		t.Errorf("the rejected event got status %d after the night, want 204", got)
 	}
-	if state := d.receiver.Inbox(); !state.FullSince.IsZero() || state.Bytes != inboxBytes(t, d.dir) {
-		t.Errorf("after the night the state is %+v, want %d bytes and not full", state, inboxBytes(t, d.dir))
+	state, err = d.receiver.Inbox()
+	must(t, err)
+	if !state.FullSince.IsZero() || state.Bytes != inboxBytes(t, d.dir) || state.Events != 1 {
+		t.Errorf("after the night the state is %+v, want 1 event with %d bytes and not full", state, inboxBytes(t, d.dir))
 	}
 	kept := map[string]bool{}
 	for _, dir := range []string{folder, d.dir} {
@@ -201,5 +197,50 @@ func TestLoweredLimitKeepsEvents(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"e1"}, storedIDs(t, d.dir)); diff != "" {
 		t.Errorf("stored ids (-want +got):\n%s", diff)
+	}
+}
+
+// TestNumberOfEventsIsLimited sends more small events than the inbox may contain, before and after a restart.
+func TestNumberOfEventsIsLimited(t *testing.T) {
+	d := newFixture(t, webhook.Config{MaxEvents: 3}).start()
+	var statuses []int
+	for _, id := range []string{"a", "b", "c"} {
+		statuses = append(statuses, d.send(newDelivery(id)))
+	}
+	d.stop()
+	restarted := newFixture(t, webhook.Config{Dir: d.dir, MaxEvents: 3}).start()
+	statuses = append(statuses, restarted.send(newDelivery("c")), restarted.send(newDelivery("b")))
+	if diff := cmp.Diff([]int{204, 204, 503, 503, 204}, statuses); diff != "" {
+		t.Errorf("statuses (-want +got):\n%s", diff)
+	}
+	state, err := restarted.receiver.Inbox()
+	must(t, err)
+	if want := (webhook.InboxState{Bytes: inboxBytes(t, d.dir), Events: 3, FullSince: restarted.now}); !cmp.Equal(want, state) {
+		t.Errorf("the state is %+v, want %+v", state, want)
+	}
+}
+
+// TestFullInboxStaysFullForLongEvents removes one small event of a full inbox. There is room for a short event but
+// not for the longest one, so the inbox stays full since the same time.
+func TestFullInboxStaysFullForLongEvents(t *testing.T) {
+	limit := int64(100_000)
+	d := newFixture(t, webhook.Config{MaxBody: 1000, Owner: owner{limit: func(int64) int64 { return limit }}}).start()
+	since := d.now
+	limit = 1
+	_, err := d.receiver.Inbox()
+	must(t, err)
+	if got := d.send(newDelivery("a")); got != http.StatusServiceUnavailable {
+		t.Fatalf("got status %d from a full inbox, want 503", got)
+	}
+	d.now = d.now.Add(time.Hour)
+	const longest = 1000*4/3 + 16<<10
+	for _, c := range []struct {
+		room int64
+		want time.Time
+	}{{longest - 1, since}, {longest, time.Time{}}} {
+		limit = inboxBytes(t, d.dir) + c.room
+		if state, err := d.receiver.Inbox(); err != nil || !state.FullSince.Equal(c.want) {
+			t.Errorf("with room for %d bytes the inbox is full since %v (%v), want %v", c.room, state.FullSince, err, c.want)
+		}
 	}
 }

@@ -1,27 +1,64 @@
-package webhook
+package webhook_test
 
 import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
 	"testing"
-	"time"
+
+	"placementsync/internal/webhook"
 )
 
-// TestWindowExtendsInBothDirections includes earlier times, because the clock of the machine
-// can be set back between two deliveries.
-func TestWindowExtendsInBothDirections(t *testing.T) {
-	t.Parallel()
-	const window = time.Hour
-	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
-	stored := mark{ID: shortHashOf([]byte("1")), Topic: shortHashOf([]byte("t")), Body: shortHashOf([]byte("b")), At: at.UnixNano()}
-	var m eventMemory
-	m.addEvent(stored, window)
-	for after, want := range map[time.Duration]string{
-		-48 * time.Hour: Stored, -window: Stored, -window + 1: Repeated, 0: Repeated, window - 1: Repeated, window: Stored, 48 * time.Hour: Stored,
-	} {
-		repeated := stored
-		repeated.ID, repeated.At = shortHashOf([]byte("2")), at.Add(after).UnixNano()
-		const stale = false
-		if got := m.classify(repeated, stale, window); got != want {
-			t.Errorf("%v after the stored event: got %q, want %q", after, got, want)
+// stall starts a delivery with a body that never ends. The body is not signed by the secret.
+func (d *fixture) stall(bytes int) *net.TCPConn {
+	d.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
+	must(d.t, err)
+	d.t.Cleanup(func() { _ = conn.Close() })
+	_, err = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\nX-Hook-Signature: %s\r\n\r\n%s",
+		sign("other", ""), strings.Repeat("x", bytes))
+	must(d.t, err)
+	return conn.(*net.TCPConn)
+}
+
+// TestBodiesUseLimitedMemory sends bodies to a receiver with memory for 4096 bytes. Stalled senders use only the
+// memory of the bytes that they have sent, although they announce more. When a delivery ends, its memory is free.
+func TestBodiesUseLimitedMemory(t *testing.T) {
+	d := newFixture(t, webhook.Config{MaxInFlight: 4096}).start()
+	var stalled []*net.TCPConn
+	for range 100 {
+		stalled = append(stalled, d.stall(1))
+	}
+	for i := range 3 {
+		if got := d.send(delivery{id: fmt.Sprint(i), body: strings.Repeat(" ", 3900+i)}); got != http.StatusNoContent {
+			t.Errorf("beside stalled senders, a delivery got status %d, want 204", got)
 		}
+	}
+	if got := d.send(delivery{id: "large", body: strings.Repeat(" ", 5000)}); got != http.StatusServiceUnavailable {
+		t.Errorf("a body larger than the memory got status %d, want 503", got)
+	}
+	for _, conn := range stalled {
+		must(t, conn.CloseWrite())
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		must(t, err)
+		if response.StatusCode != http.StatusBadRequest {
+			t.Errorf("an incomplete body got status %d, want 400", response.StatusCode)
+		}
+		must(t, response.Body.Close())
+	}
+	if got := d.send(delivery{id: "last", body: strings.Repeat(" ", 4096)}); got != http.StatusNoContent {
+		t.Errorf("a later delivery got status %d, want 204", got)
+	}
+	if counts := d.receiver.Counts(); counts[webhook.Crowded] != 1 || counts[webhook.Unavailable] != 0 {
+		t.Errorf("counts are %v, want 1 crowded and none unavailable", counts)
+	}
+}
+
+func TestUnsignedBodyIsNotRead(t *testing.T) {
+	d := newFixture(t, webhook.Config{MaxBody: 100}).start()
+	if got := d.send(delivery{body: strings.Repeat("x", 101), signature: unsigned}); got != http.StatusUnauthorized {
+		t.Errorf("got status %d for a long body without a signature, want 401", got)
 	}
 }

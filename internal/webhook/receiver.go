@@ -2,7 +2,7 @@
 // stores them in an inbox on disk before it acknowledges them, and reads them from the inbox.
 // It also converts bodies to records and rich text to plain text.
 //
-// Events are loaded exactly once: a night links the segments of the inbox into its landing, so a resumed or
+// Events are loaded exactly once: a night links the files of the inbox into its landing, so a resumed or
 // replayed night reads them too, and empties the inbox after it has published. Ids in meta.webhook_events are skipped.
 //
 // The package must not depend on tables, nights, other endpoints or the consequences of an event.
@@ -12,7 +12,6 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -37,9 +36,9 @@ type Config struct {
 	MaxBody int64
 	// MaxInFlight limits the memory of all pending bodies in bytes. Defaults to 32 MiB.
 	MaxInFlight int64
-	// SegmentBytes is the size at which a segment of the inbox is sealed. Defaults to 16 MiB.
-	SegmentBytes int64
-	Owner        Owner // nil means no limit
+	// MaxEvents limits the number of events in the inbox. Defaults to 100,000.
+	MaxEvents int
+	Owner     Owner // nil means no limit in bytes
 
 	log *slog.Logger
 	now func() time.Time
@@ -68,7 +67,7 @@ const (
 	Stale       = "stale"       // the timestamp is too far from now
 	TooLarge    = "too_large"   // the body exceeds MaxBody
 	BadRequest  = "bad_request" // the body is incomplete or arrived too slowly
-	Crowded     = "crowded"     // the body was evicted because memory ran out
+	Crowded     = "crowded"     // the memory is used by other deliveries; the service tries again
 	Full        = "full"        // the inbox is full; the service tries again
 	Unavailable = "unavailable" // an internal error; the service tries again
 )
@@ -78,19 +77,16 @@ func Results() []string {
 	return []string{Stored, Replayed, Repeated, Relabeled, Unsigned, Stale, TooLarge, BadRequest, Crowded, Full, Unavailable}
 }
 
-const (
-	readTimeout   = 10 * time.Second // for a body
-	commitTimeout = 5 * time.Second  // for the disk
-)
+// readTimeout limits the time for a body.
+const readTimeout = 10 * time.Second
 
-// Receiver is the http.Handler of the webhook endpoint. It accepts deliveries between Open and the end of Run.
+// Receiver is the http.Handler of the webhook endpoint. It accepts deliveries between Open and Close.
 type Receiver struct {
-	cfg       Config
-	policy    atomic.Pointer[loadedPolicy]
-	budget    *memoryBudget
-	counts    map[string]*atomic.Uint64
-	committer atomic.Pointer[committer] // nil before Open and after Run
-	inbox     atomic.Pointer[InboxState]
+	cfg        Config
+	policy     atomic.Pointer[loadedPolicy]
+	freeMemory atomic.Int64 // of MaxInFlight
+	counts     map[string]*atomic.Uint64
+	inbox      inbox
 	// logLimits limits the log lines of each result, because strangers can send unsigned
 	// requests at any rate, and because log lines fill a full disk further.
 	logLimits map[string]*rate.Sometimes
@@ -117,17 +113,17 @@ type loadedPolicy struct {
 func New(cfg Config, log *slog.Logger, now func() time.Time) *Receiver {
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, 1<<20)
 	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 32<<20)
-	cfg.SegmentBytes = cmp.Or(cfg.SegmentBytes, 16<<20)
+	cfg.MaxEvents = cmp.Or(cfg.MaxEvents, 100_000)
 	if cfg.Owner == nil {
 		cfg.Owner = noOwner{}
 	}
 	cfg.log, cfg.now = log, now
-	r := &Receiver{cfg: cfg, budget: &memoryBudget{free: cfg.MaxInFlight},
-		counts: map[string]*atomic.Uint64{}, logLimits: map[string]*rate.Sometimes{}}
+	r := &Receiver{cfg: cfg, counts: map[string]*atomic.Uint64{}, logLimits: map[string]*rate.Sometimes{},
+		inbox: inbox{cfg: cfg, turn: make(chan struct{}, 1)}}
 	for _, result := range Results() {
 		r.counts[result], r.logLimits[result] = new(atomic.Uint64), &rate.Sometimes{Interval: time.Minute}
 	}
-	r.inbox.Store(&InboxState{})
+	r.freeMemory.Store(cfg.MaxInFlight)
 	r.policy.Store(&loadedPolicy{})
 	return r
 }
@@ -151,22 +147,15 @@ func (r *Receiver) Counts() map[string]uint64 {
 	return counts
 }
 
-// Inbox returns the state of the inbox. Before Open it returns the zero value.
-func (r *Receiver) Inbox() InboxState { return *r.inbox.Load() }
+// Inbox measures the inbox and returns its state.
+func (r *Receiver) Inbox() (InboxState, error) { return r.inbox.measure(r.cfg.now()) }
 
-// Open locks the inbox and prepares it for Run. It returns an error if another process has the lock.
-func (r *Receiver) Open() error {
-	c, err := openCommitter(r.cfg, windowOf(r.policy.Load().MaxAge), &r.inbox)
-	r.committer.Store(c)
-	return err
-}
+// Open locks the inbox and reads its events. It returns an error if another process has the lock.
+func (r *Receiver) Open() error { return r.inbox.open(windowOf(r.policy.Load().MaxAge)) }
 
-// Run writes to the opened inbox until ctx is done, and then commits the queued deliveries. Stop the
-// HTTP server before ctx is done, because deliveries get 503 after Run. Run must not be called twice.
-func (r *Receiver) Run(ctx context.Context) error {
-	defer r.committer.Store(nil)
-	return r.committer.Load().run(ctx)
-}
+// Close waits until the current delivery is stored, and unlocks the opened inbox. Stop the HTTP server before,
+// because later deliveries get 503.
+func (r *Receiver) Close() error { return r.inbox.close() }
 
 // ServeHTTP responds with 204 if the event is on disk, and with 503 if it cannot be stored now, so that the
 // service tries again.
@@ -202,7 +191,7 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 		return stream.Event{}, outcome{result: Unsigned}
 	}
 	control := http.NewResponseController(w)
-	reader := &bodyReader{budget: r.budget, from: http.MaxBytesReader(w, req.Body, r.cfg.MaxBody), conn: control}
+	reader := &bodyReader{from: http.MaxBytesReader(w, req.Body, r.cfg.MaxBody), free: &r.freeMemory}
 	defer reader.release()
 	// An httptest.ResponseRecorder does not support deadlines.
 	if err := control.SetReadDeadline(time.Now().Add(readTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -218,8 +207,8 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 	}
 	var large *http.MaxBytesError
 	switch {
-	case !reader.protect():
-		return stream.Event{}, outcome{Crowded, errEvicted}
+	case errors.Is(err, errCrowded):
+		return stream.Event{}, outcome{Crowded, err}
 	case errors.As(err, &large):
 		return stream.Event{}, outcome{result: TooLarge}
 	case err != nil:
@@ -228,12 +217,34 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 		return stream.Event{}, outcome{result: Unsigned}
 	}
 	e := newEvent(headers, data, r.cfg.now())
-	o := r.awaitCommit(req.Context(), &delivery{event: e, mark: markOf(e), stale: !isFresh(e, p.MaxAge), window: windowOf(p.MaxAge), done: make(chan outcome, 1)})
+	o := r.inbox.add(req.Context(), e, !isFresh(e, p.MaxAge), windowOf(p.MaxAge))
 	if o.result == Stale && e.Sent == "" {
 		o.err = newMissingHeader(headerTimestamp, []string{headers.prefix}, req.Header)
 	}
 	return e, o
 }
+
+// errCrowded is the error of a body for which there is no memory.
+var errCrowded = errors.New("receive a webhook: too many deliveries at the same time")
+
+// bodyReader reserves memory as the bytes of a body arrive, regardless of its Content-Length. So a stalled sender
+// uses only the memory of the bytes that it has sent.
+type bodyReader struct {
+	from     io.Reader
+	free     *atomic.Int64
+	reserved int64
+}
+
+func (b *bodyReader) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	b.reserved += int64(n)
+	if b.free.Add(-int64(n)) < 0 {
+		return 0, errCrowded
+	}
+	return n, err
+}
+
+func (b *bodyReader) release() { b.free.Add(b.reserved) }
 
 func isGzip(h http.Header) bool {
 	encoding := strings.ToLower(h.Get("Content-Encoding"))
@@ -251,11 +262,11 @@ func (r *Receiver) unpack(reader *bodyReader, packed []byte) ([]byte, error) {
 }
 
 // replaceBody returns the content of another form of a body, or the body if the content cannot be read. The content
-// has the same limit as a body, and its memory belongs to the same budget.
+// has the same limit as a body, and its memory is reserved too.
 func (r *Receiver) replaceBody(reader *bodyReader, body []byte, content io.Reader) ([]byte, error) {
-	reader.readContent(http.MaxBytesReader(nil, io.NopCloser(content), r.cfg.MaxBody))
+	reader.from = http.MaxBytesReader(nil, io.NopCloser(content), r.cfg.MaxBody)
 	data, err := io.ReadAll(reader)
-	if errors.Is(err, errEvicted) || errors.As(err, new(*http.MaxBytesError)) {
+	if errors.Is(err, errCrowded) || errors.As(err, new(*http.MaxBytesError)) {
 		return nil, err
 	}
 	if err != nil {
@@ -264,39 +275,10 @@ func (r *Receiver) replaceBody(reader *bodyReader, body []byte, content io.Reade
 	return data, nil
 }
 
-// awaitCommit waits until a delivery is on disk. After a timeout the delivery may still be stored.
-// When the service sends it again, the event is then known.
-func (r *Receiver) awaitCommit(ctx context.Context, d *delivery) outcome {
-	c := r.committer.Load()
-	if c == nil {
-		return outcome{Unavailable, errors.New("receive a webhook: the receiver is not running")}
-	}
-	timeout, queue := time.After(commitTimeout), c.queue
-	for {
-		problem := ""
-		select {
-		case queue <- d:
-			queue = nil // blocks forever: wait for the outcome only
-			continue
-		case o := <-d.done:
-			return o
-		case <-c.closed:
-			problem = "the receiver is stopping"
-		case <-ctx.Done():
-			problem = "the sender disconnected before the event was stored"
-		case <-timeout:
-			problem = fmt.Sprintf("the disk did not store the event within %s", commitTimeout)
-			if queue != nil {
-				problem = "the queue is full"
-			}
-		}
-		select {
-		case o := <-d.done: // select chooses at random if several are ready
-			return o
-		default:
-			return outcome{Unavailable, errors.New("receive a webhook: " + problem)}
-		}
-	}
+// outcome is the result of a delivery.
+type outcome struct {
+	result string
+	err    error
 }
 
 func (r *Receiver) writeResponse(w http.ResponseWriter, o outcome) {
@@ -350,7 +332,7 @@ func (r *Receiver) logOutcome(o outcome) {
 		case Full:
 			r.cfg.log.Error("webhook not stored", "reason", "the inbox is full until a night succeeds: run placementsync runs to see why nights fail, or raise serve.inbox_max")
 		case Crowded:
-			r.cfg.log.Warn("webhook not stored", "reason", "the body arrived too slowly while other deliveries needed the memory; the service sends it again")
+			r.cfg.log.Warn("webhook not stored", "reason", "other deliveries used the memory while the body arrived; the service sends it again")
 		case Unavailable:
 			r.cfg.log.Error("webhook not stored", "error", o.err)
 		}

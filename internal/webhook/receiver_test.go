@@ -1,7 +1,6 @@
 package webhook_test
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -63,7 +62,7 @@ func (o owner) EventStored(e stream.Event) {
 	}
 }
 
-// newFixture starts an HTTP server with a receiver that knows the secret. The method start runs the receiver.
+// newFixture starts an HTTP server with a receiver that knows the secret. The method start opens the receiver.
 func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 	t.Helper()
 	d := &fixture{t: t, dir: cfg.Dir, now: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}
@@ -80,34 +79,20 @@ func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 	return d
 }
 
-// start runs the receiver and sends one event. It returns when the event was acknowledged. d.stop
-// ends the receiver.
+// start opens the receiver and sends one event. d.stop closes the receiver.
 func (d *fixture) start() *fixture {
 	d.t.Helper()
-	stopReceiver, closeServer := runReceiver(d.t, d.receiver), d.stop
+	must(d.t, d.receiver.Open())
+	closeServer := d.stop
 	d.stop = sync.OnceFunc(func() {
 		closeServer()
-		stopReceiver()
+		must(d.t, d.receiver.Close())
 	})
 	d.t.Cleanup(d.stop)
 	if status := d.send(delivery{id: "hello", topic: "hello", body: "{}"}); status != http.StatusNoContent {
 		d.t.Fatalf("the first delivery got status %d, want 204", status)
 	}
 	return d
-}
-
-func runReceiver(t testing.TB, receiver *webhook.Receiver) (stop func()) {
-	t.Helper()
-	must(t, receiver.Open())
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- receiver.Run(ctx) }()
-	return func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}
 }
 
 // delivery is one request. An empty method means POST. An empty signature means a valid signature.
@@ -294,6 +279,7 @@ func TestOnlyPostedBodiesOfAllowedSizeAreStored(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
+			d.now = d.now.Add(time.Nanosecond)
 			if got := d.send(c.hook); got != c.want {
 				t.Errorf("got status %d, want %d", got, c.want)
 			}
@@ -442,16 +428,12 @@ func TestEnvelopeAndExactBodyAreStored(t *testing.T) {
 // TestUnwrittenEventIsNotAcknowledged removes the folder of the inbox during one delivery.
 func TestUnwrittenEventIsNotAcknowledged(t *testing.T) {
 	d := newFixture(t, webhook.Config{}).start()
-	d.stop()
-	// The restarted receiver knows the event that fixture.start sends, so it has no open segment yet.
-	// Without the folder it cannot create one.
-	restarted := newFixture(t, webhook.Config{Dir: d.dir}).start()
 	must(t, os.Rename(d.dir, d.dir+".away"))
-	if got := restarted.send(delivery{id: "e1", body: "{}"}); got != http.StatusServiceUnavailable {
+	if got := d.send(delivery{id: "e1", body: "{}"}); got != http.StatusServiceUnavailable {
 		t.Errorf("got status %d, want 503", got)
 	}
 	must(t, os.Rename(d.dir+".away", d.dir))
-	if got := restarted.send(delivery{id: "e1", body: "{}"}); got != http.StatusNoContent {
+	if got := d.send(delivery{id: "e1", body: "{}"}); got != http.StatusNoContent {
 		t.Errorf("the retry got status %d, want 204", got)
 	}
 	if diff := cmp.Diff([]string{"e1"}, storedIDs(t, d.dir)); diff != "" {
@@ -467,6 +449,15 @@ func TestOneInboxHasOneReceiver(t *testing.T) {
 	}
 	if got := second.send(delivery{id: "1", body: "{}"}); got != http.StatusServiceUnavailable {
 		t.Errorf("the second receiver responds with %d, want 503", got)
+	}
+	must(t, d.receiver.Close())
+	if got := d.send(newDelivery("1")); got != http.StatusServiceUnavailable {
+		t.Errorf("after Close, a delivery got status %d, want 503", got)
+	}
+	must(t, d.receiver.Open())
+	must(t, second.receiver.Reload(policyOf(secret)))
+	if err := second.receiver.Open(); err == nil {
+		t.Error("a second receiver opened an inbox that was opened again")
 	}
 }
 

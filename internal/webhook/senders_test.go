@@ -240,14 +240,14 @@ func TestMissingHeadersAreNamed(t *testing.T) {
 			policy := policyOf(secret)
 			policy.MaxAge = time.Hour
 			must(t, receiver.Reload(policy))
-			stop := runReceiver(t, receiver)
+			must(t, receiver.Open())
 			req := httptest.NewRequest(http.MethodPost, "/hooks", strings.NewReader("{}"))
 			for name, value := range c.headers {
 				req.Header.Set(name, value)
 			}
 			w := httptest.NewRecorder()
 			receiver.ServeHTTP(w, req)
-			stop()
+			must(t, receiver.Close())
 			if got := strings.TrimSpace(w.Body.String()); w.Code != http.StatusUnauthorized || got != c.response {
 				t.Errorf("got status %d and %q, want 401 and %q", w.Code, got, c.response)
 			}

@@ -1,7 +1,6 @@
 package trials_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -49,17 +48,13 @@ func newWebhookHarness(t *testing.T, opts sim.Options, names ...string) webhookH
 	h.cfg.Warehouse.Tables = stream.Tables(h.cfg.Streams)
 	h.at = h.service.Now()
 	wh := warehouseOf(t, h.cfg)
-	receiver := webhook.New(webhook.Config{Dir: wh.Folder.InboxPath(), SegmentBytes: 1},
+	receiver := webhook.New(webhook.Config{Dir: wh.Folder.InboxPath()},
 		slog.New(slog.DiscardHandler), func() time.Time { return h.at })
 	must(t, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{hookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- receiver.Run(ctx) }()
 	server := httptest.NewServer(receiver)
 	t.Cleanup(func() {
 		server.Close()
-		cancel()
-		must(t, <-ended)
+		must(t, receiver.Close())
 	})
 	return webhookHarness{h, server.URL, server.Client()}
 }
@@ -283,7 +278,6 @@ func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 			t.Parallel()
 			otherReceiver := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 			otherReceiver.deliver(rawDelivery("a", webhook.StatusChanged, `{"article_id":"2"}`))
-			otherReceiver.deliver(rawDelivery("b", webhook.StatusChanged, `{"article_id":"4"}`)) // seals the segment of the event a
 
 			m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 			if reversed {
@@ -291,14 +285,14 @@ func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 			}
 			m.deliver(rawDelivery("a", webhook.StatusChanged, `{"article_id":"1"}`))
 			m.deliver(rawDelivery("c", webhook.CommentCreated, `{"id":"c1"}`))
-			segments, err := filepath.Glob(otherReceiver.path("state", "inbox", "2*.log"))
+			files, err := filepath.Glob(otherReceiver.path("state", "inbox", "2*.log"))
 			must(t, err)
-			if len(segments) != 1 {
-				t.Fatalf("%d segments are sealed, want 1 with the second delivery of the event a", len(segments))
+			if len(files) != 1 {
+				t.Fatalf("%d files are in the inbox, want 1 with the second delivery of the event a", len(files))
 			}
-			text, err := os.ReadFile(segments[0])
+			text, err := os.ReadFile(files[0])
 			must(t, err)
-			must(t, os.WriteFile(m.path("state", "inbox", "29990101T000000.000000000Z.log"), text, 0o600))
+			must(t, os.WriteFile(m.path("state", "inbox", "29990101T000000.000000000Z-0123456789abcdef.log"), text, 0o600))
 			m.goodNight()
 			m.requireLines("SELECT event_id || ' ' || article_id FROM article_status_events", "a 1")
 			m.requireLines("SELECT event_id || ' ' || comment_id FROM article_comment_events", "c c1")
@@ -307,32 +301,31 @@ func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 	}
 }
 
-// TestNightEmptiesTheInbox checks that a published night removes the sealed segments of the inbox,
-// and that a dry run removes none. Each segment contains one delivery. The newest segment is open, and
-// all others are sealed.
+// TestNightEmptiesTheInbox checks that a published night removes the events of the inbox, and that a dry run
+// removes none.
 func TestNightEmptiesTheInbox(t *testing.T) {
 	t.Parallel()
 	m := newWebhookHarness(t, smallWorld(), streamsWithEvents()...)
 	for i := range 5 {
 		m.deliver(rawDelivery(fmt.Sprint(i), "x", fmt.Sprint(i)))
 	}
-	segments := func() int {
-		files, err := filepath.Glob(m.path("state", "inbox", "2*"))
+	files := func() int {
+		matches, err := filepath.Glob(m.path("state", "inbox", "2*"))
 		must(t, err)
-		return len(files)
+		return len(matches)
 	}
-	if got := segments(); got != 5 {
-		t.Fatalf("%d segments exist, want 5", got)
+	if got := files(); got != 5 {
+		t.Fatalf("%d files exist, want 5", got)
 	}
 	m.cfg.DryRun = true
 	_, err := m.night()
 	must(t, err)
-	if got := segments(); got != 5 {
-		t.Errorf("after a dry run %d segments exist, want 5", got)
+	if got := files(); got != 5 {
+		t.Errorf("after a dry run %d files exist, want 5", got)
 	}
 	m.cfg.DryRun = false
 	m.goodNight()
-	if got := segments(); got != 1 {
-		t.Errorf("after the night %d segments exist, want only the open segment", got)
+	if got := files(); got != 0 {
+		t.Errorf("after the night %d files exist, want none", got)
 	}
 }

@@ -399,14 +399,11 @@ func cutInbox(t *testing.T, maxStates int) int {
 // receive runs a receiver and delivers events to it.
 func receive(t *testing.T, m webhookHarness, w *warehouse.Warehouse, inboxDir string, trace *diskTrace) error {
 	t.Helper()
-	receiver := webhook.New(webhook.Config{Dir: inboxDir, SegmentBytes: 1500, Disk: w.Folder.Disk()},
+	receiver := webhook.New(webhook.Config{Dir: inboxDir, Disk: w.Folder.Disk()},
 		slog.New(slog.DiscardHandler), func() time.Time { return m.at })
 	if err := errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{hookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- receiver.Run(ctx) }()
 	server := httptest.NewServer(receiver)
 	defer server.Close()
 	for range 8 {
@@ -419,6 +416,5 @@ func receive(t *testing.T, m webhookHarness, w *warehouse.Warehouse, inboxDir st
 		}
 		trace.acknowledge(d.ID)
 	}
-	cancel()
-	return <-ended
+	return receiver.Close()
 }

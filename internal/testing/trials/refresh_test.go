@@ -156,7 +156,7 @@ func TestTrialFailedRefreshKeepsTheSnapshot(t *testing.T) {
 	m.requireLines("SELECT event_id FROM article_status_events", "e")
 }
 
-// TestTrialRemainingEventsAreStoredOnce restores segments of the inbox that a night and a refresh
+// TestTrialRemainingEventsAreStoredOnce restores files of the inbox that a night and a refresh
 // have removed, as if these runs had been killed before the removal. The next run must not store
 // their events again.
 func TestTrialRemainingEventsAreStoredOnce(t *testing.T) {
@@ -167,22 +167,22 @@ func TestTrialRemainingEventsAreStoredOnce(t *testing.T) {
 	targets := pipeline.Targets{Articles: m.lines("SELECT min(id) FROM articles")}
 	m.deliver(rawDelivery("a", "article.status_changed", `{"article_id":"1"}`))
 	m.deliver(rawDelivery("b", "article.status_changed", `{"article_id":"2"}`))
-	m.deliver(rawDelivery("c", "other.topic", `{}`)) // seals the segment of the event b
+	m.deliver(rawDelivery("c", "other.topic", `{}`))
 	saved := t.TempDir()
 	must(t, os.CopyFS(saved, os.DirFS(m.path("state", "inbox"))))
-	restoreSegments := func() {
+	restoreFiles := func() {
 		t.Helper()
-		segments, err := filepath.Glob(filepath.Join(saved, "*.log"))
+		files, err := filepath.Glob(filepath.Join(saved, "*.log"))
 		must(t, err)
-		if len(segments) != 2 {
-			t.Fatalf("%d sealed segments were saved, want 2", len(segments))
+		if len(files) != 3 {
+			t.Fatalf("%d files were saved, want 3", len(files))
 		}
-		for _, s := range segments {
-			path := m.path("state", "inbox", filepath.Base(s))
+		for _, file := range files {
+			path := m.path("state", "inbox", filepath.Base(file))
 			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-				t.Fatalf("segment %s still exists (%v), want it removed", path, err)
+				t.Fatalf("file %s still exists (%v), want it removed", path, err)
 			}
-			must(t, os.Link(s, path))
+			must(t, os.Link(file, path))
 		}
 	}
 	requireEachOnce := func() {
@@ -192,10 +192,10 @@ func TestTrialRemainingEventsAreStoredOnce(t *testing.T) {
 	}
 	m.goodNight()
 	requireEachOnce()
-	restoreSegments()
+	restoreFiles()
 	m.refresh(targets)
 	requireEachOnce()
-	restoreSegments()
+	restoreFiles()
 	m.goodNight()
 	requireEachOnce()
 }

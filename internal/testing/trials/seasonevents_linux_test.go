@@ -1,7 +1,6 @@
 package trials_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -289,18 +288,14 @@ func (s *season) deliver(count int) {
 	w := warehouseOf(s.t, s.cfg)
 	inbox, err := w.Folder.MakeInbox()
 	must(s.t, err)
-	receiver := webhook.New(webhook.Config{Dir: inbox, SegmentBytes: 1500, Disk: w.Folder.Disk()},
+	receiver := webhook.New(webhook.Config{Dir: inbox, Disk: w.Folder.Disk()},
 		slog.New(slog.DiscardHandler), func() time.Time { return s.at })
 	must(s.t, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{hookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
-	ctx, stop := context.WithCancel(s.t.Context())
-	defer stop()
-	ended := make(chan error, 1)
-	go func() { ended <- receiver.Run(ctx) }()
 	server := httptest.NewServer(receiver)
 	for i := range count {
 		id := fmt.Sprintf("event-%d-%d", s.service.Day(), i)
 		d := sim.Delivery{ID: id, Topic: webhook.StatusChanged, Source: "demo", SentAt: s.at, Body: fmt.Appendf(nil, `{"article_id": %q}`, id)}
-		status, err := sim.Deliver(ctx, server.Client(), server.URL, d, hookSecret)
+		status, err := sim.Deliver(s.t.Context(), server.Client(), server.URL, d, hookSecret)
 		must(s.t, err)
 		if status != http.StatusNoContent {
 			s.t.Fatalf("the response to event %s has status %d, want 204", id, status)
@@ -308,8 +303,7 @@ func (s *season) deliver(count int) {
 		s.acknowledged = append(s.acknowledged, id)
 	}
 	server.Close()
-	stop()
-	must(s.t, <-ended)
+	must(s.t, receiver.Close())
 }
 
 // openReader opens a connection that is kept open in the following nights.

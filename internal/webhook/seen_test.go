@@ -1,0 +1,52 @@
+package webhook
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"placementsync/internal/stream"
+)
+
+// TestWindowExtendsInBothDirections includes earlier times, because the clock of the machine
+// can be set back between two deliveries.
+func TestWindowExtendsInBothDirections(t *testing.T) {
+	t.Parallel()
+	const window = time.Hour
+	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	var s seenEvents
+	s.add(newMark(stream.Event{ID: "1", Topic: "t", Body: []byte("b"), Received: at}), window)
+	for after, want := range map[time.Duration]string{
+		-48 * time.Hour: Stored, -window: Stored, -window + 1: Repeated, 0: Repeated, window - 1: Repeated, window: Stored, 48 * time.Hour: Stored,
+	} {
+		repeated := newMark(stream.Event{ID: "2", Topic: "t", Body: []byte("b"), Received: at.Add(after)})
+		const isStale = false
+		if got := s.classify(repeated, isStale, window); got != want {
+			t.Errorf("%v after the stored event: got %q, want %q", after, got, want)
+		}
+	}
+}
+
+// TestMemoryOfEventsIsLimited adds more events than are remembered. The newest one is still known.
+func TestMemoryOfEventsIsLimited(t *testing.T) {
+	t.Parallel()
+	var s seenEvents
+	var last mark
+	for i := range maxSeen + 1 {
+		last = newMark(stream.Event{ID: fmt.Sprint(i), Body: fmt.Append(nil, i)})
+		s.add(last, time.Hour)
+	}
+	if len(s.ids) > maxSeen || len(s.bodies) > maxSeen || s.classify(last, false, time.Hour) != Replayed {
+		t.Errorf("%d ids and %d bodies are known, want at most %d with the newest one", len(s.ids), len(s.bodies), maxSeen)
+	}
+}
+
+// TestWindowFollowsMaxAge checks that a delivery that is repeated as long as its timestamp is accepted is recognized.
+func TestWindowFollowsMaxAge(t *testing.T) {
+	t.Parallel()
+	for maxAge, want := range map[time.Duration]time.Duration{0: time.Hour, 5 * time.Minute: time.Hour, 3 * time.Hour: 6 * time.Hour} {
+		if got := windowOf(maxAge); got != want {
+			t.Errorf("serve.webhook_max_age %v: got the window %v, want %v", maxAge, got, want)
+		}
+	}
+}
