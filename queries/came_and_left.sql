@@ -29,39 +29,47 @@ ends AS (
     UNION ALL
     SELECT kind, key, valid_to, -1 FROM versions WHERE valid_to < TIMESTAMPTZ 'infinity'
 ),
--- The number of listings after each step. A listing itself has one or none.
-levels AS (
-    SELECT kind, key, happened_at, sum(sum(step)) OVER (PARTITION BY kind, key ORDER BY happened_at) AS level
+-- If as many row versions begin as end, there is no event.
+moves AS MATERIALIZED (
+    SELECT kind, key, happened_at
     FROM ends
+    WHERE ($kind IS NULL OR kind = $kind)
+      AND ($since IS NULL OR happened_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+      AND ($until IS NULL OR happened_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
     GROUP BY kind, key, happened_at
+    HAVING sum(step) <> 0
+),
+-- The number of listings before and after. A listing itself has one or none.
+levels AS (
+    SELECT
+        m.kind, m.key, m.happened_at,
+        min(v.valid_from)                                                              AS first_at,
+        count(*) FILTER (v.valid_from < m.happened_at AND v.valid_to >= m.happened_at) AS listings_before,
+        count(*) FILTER (v.valid_to > m.happened_at)                                   AS listings_after
+    FROM moves AS m
+    JOIN versions AS v ON v.kind = m.kind AND v.key = m.key AND v.valid_from <= m.happened_at
+    GROUP BY m.kind, m.key, m.happened_at
 ),
 events AS (
     SELECT
         kind, key, happened_at,
-        lag(level) OVER (PARTITION BY kind, key ORDER BY happened_at) AS level_before,
         CASE
-            WHEN level = 0 THEN 'withdrawn'
-            WHEN level_before = 0 THEN 'returned'
-            WHEN level_before IS NULL AND happened_at > (SELECT min(snapshot_at) FROM meta.runs) THEN 'new'
+            WHEN listings_after = 0 THEN 'withdrawn'
+            WHEN listings_before > 0 THEN NULL
+            WHEN first_at < happened_at THEN 'returned'
+            WHEN happened_at > (SELECT min(snapshot_at) FROM meta.runs) THEN 'new'
         END AS event,
-        CASE WHEN level = 0 THEN level_before ELSE level END AS listings,
-        CASE WHEN level = 0 THEN happened_at - INTERVAL 1 MICROSECOND ELSE happened_at END AS present_at
+        CASE WHEN listings_after = 0 THEN listings_before ELSE listings_after END AS listings,
+        CASE WHEN listings_after = 0 THEN happened_at - INTERVAL 1 MICROSECOND ELSE happened_at END AS present_at
     FROM levels
-),
-shown_events AS (
-    SELECT *
-    FROM events
-    WHERE event IS NOT NULL
-      AND ($kind IS NULL OR kind = $kind)
-      AND ($event IS NULL OR event = $event)
-      AND ($since IS NULL OR happened_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
-      AND ($until IS NULL OR happened_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 ),
 listings AS MATERIALIZED (
     SELECT e.*, v.* EXCLUDE (kind, key, valid_from, valid_to)
-    FROM shown_events AS e
+    FROM events AS e
     JOIN versions AS v ON v.kind = e.kind AND v.key = e.key AND v.valid_from <= e.present_at AND v.valid_to > e.present_at
-    WHERE $country IS NULL OR v.country = $country
+    WHERE e.event IS NOT NULL
+      AND ($event IS NULL OR e.event = $event)
+      AND ($country IS NULL OR v.country = $country)
 ),
 prices AS (
     SELECT
@@ -91,7 +99,7 @@ SELECT
     coalesce(r.outlet_name, n.outlet_name) AS outlet_name,
     r.listing_name,
     r.country,
-    CAST(r.listings AS BIGINT) AS listings,
+    r.listings,
     r.currency,
     CAST(r.amount AS DECIMAL(18, 2)) AS lowest_price,
     CASE WHEN r.event = 'withdrawn' THEN (SELECT max(snapshot_at) FROM meta.runs WHERE snapshot_at < r.happened_at) END AS last_seen_at,

@@ -44,12 +44,12 @@ first_prices AS (
 last_prices AS (
     SELECT *, row_number() OVER (PARTITION BY listing_id, pricing_tier, currency ORDER BY position) AS nth FROM versions WHERE is_last
 ),
+-- The row version of each listing at the end of the period.
 listings AS (
-    SELECT
-        id, arg_max(name, valid_from) AS name, arg_max(outlet_id, valid_from) AS outlet_id,
-        arg_max(outlet_name, valid_from) AS outlet_name, arg_max(country, valid_from) AS country
-    FROM history.product_listings
-    GROUP BY id
+    SELECT l.*
+    FROM history.product_listings AS l
+    CROSS JOIN period AS d
+    WHERE l.valid_from <= d.last_at AND (l.valid_to IS NULL OR l.valid_to > d.last_at)
 ),
 pairs AS (
     SELECT
