@@ -29,7 +29,7 @@ ends AS (
     UNION ALL
     SELECT kind, key, valid_to, -1 FROM versions WHERE valid_to < TIMESTAMPTZ 'infinity'
 ),
--- If as many row versions begin as end, there is no event.
+-- If as many row versions begin as end, there is no event. Most changes are left out here.
 moves AS MATERIALIZED (
     SELECT kind, key, happened_at
     FROM ends
