@@ -100,7 +100,8 @@ func TestUserDefinedQueries(t *testing.T) {
 func testEarlierSnapshotsAreLimited(t *testing.T, s *site) {
 	ctx, stop := context.WithCancel(t.Context())
 	var slowRequests sync.WaitGroup
-	for _, asOf := range []string{"2026-11-01", "2026-11-02"} {
+	// Two requests for each snapshot take turns, so that the snapshot stays in use when one of them ends.
+	for _, asOf := range []string{"2026-11-01", "2026-11-02", "2026-11-01", "2026-11-02"} {
 		slowRequests.Go(func() {
 			for ctx.Err() == nil { // after the third snapshot was opened below, the request may be rejected
 				_, _, _ = s.fetch(ctx, "/questions/slow?as_of="+asOf)
