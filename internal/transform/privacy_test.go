@@ -124,14 +124,26 @@ func TestDerivedColumnsCanBeDropped(t *testing.T) {
 	if strings.Contains(got, "s3cret") || !strings.Contains(got, `extra = {"new":1}`) {
 		t.Errorf("want extra without the second value of do_follow_links_allowed in %s", got)
 	}
+	got = renderProtected(t, streamNamed(t, "outlets"), p, `{"outlet_channels":[{"do_follow_links_allowed":"s3cret"}]}`)
+	if strings.Contains(got, "s3cret") {
+		t.Errorf("the dropped value is in %s", got)
+	}
 	got = renderProtected(t, streamNamed(t, "outlets"), transform.Privacy{Drop: []string{"outlet_channels.do_follow_links_allowed"}}, channel)
 	if strings.Contains(got, "do_follow_links_allowed =") || strings.Contains(got, "do_follow_links_raw") {
 		t.Errorf("the dropped field is in %s", got)
 	}
 }
 
+// TestDroppedExtraIsNotInRejects rejects a record, because it has no id. Any of its fields may belong to extra.
+func TestDroppedExtraIsNotInRejects(t *testing.T) {
+	p := transform.Privacy{Drop: []string{"orders.extra"}}
+	if got := renderProtected(t, streamNamed(t, "orders"), p, `[{"new":"s3cret"}]`); strings.Contains(got, "s3cret") {
+		t.Errorf("the dropped value is in %s", got)
+	}
+}
+
 func TestOtherColumnsOfAPrivateObjectAreKept(t *testing.T) {
-	const body = `[{"id":"p","disclaimer":{"id":"d1","name":"s3cret","description":"Marked","note":"s3cret"},"new":1}]`
+	const body = `[{"id":"p","disclaimer":{"id":"d1","name":"s3cret","description":"Marked","note":"s3cret"},"new":1,"later":[2]}]`
 	for _, p := range []transform.Privacy{
 		{Drop: []string{"product_listings.disclaimer"}},
 		{Hash: []string{"product_listings.disclaimer"}, Key: []byte("k")},
@@ -140,8 +152,9 @@ func TestOtherColumnsOfAPrivateObjectAreKept(t *testing.T) {
 		if strings.Contains(got, "s3cret") || strings.Contains(got, "note") {
 			t.Errorf("a part of the private value is in %s", got)
 		}
-		for _, want := range []string{"disclaimer_id = d1", "disclaimer_description = Marked", `extra = {"new":1}`,
-			`drift product_listings disclaimer unknown_field x1 "(withheld`, "drift product_listings new unknown_field x1 1"} {
+		for _, want := range []string{"disclaimer_id = d1", "disclaimer_description = Marked", `extra = {"later":[2],"new":1}`,
+			`drift product_listings disclaimer unknown_field x1 "(withheld`, "drift product_listings new unknown_field x1 1",
+			"drift product_listings later unknown_field x1 [2]"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("want %s in %s", want, got)
 			}
