@@ -1,6 +1,7 @@
 package fetch_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -282,21 +283,35 @@ func TestDetails(t *testing.T) {
 			t.Errorf("got grade %q and the failure %v, want best_effort and a StatusError of id7", d.Grade, d.FirstFailure)
 		}
 	})
-	t.Run("failures between successes do not end the stream", func(t *testing.T) {
-		requests := 0
-		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			requests++
-			if requests%2 == 0 {
-				w.WriteHeader(http.StatusBadRequest)
-				return
+	for _, status := range []int{http.StatusOK, http.StatusNotFound} {
+		t.Run(fmt.Sprintf("failures between %ds do not end the stream", status), func(t *testing.T) {
+			requests := 0
+			cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				requests++
+				if requests%2 == 0 {
+					w.WriteHeader(http.StatusBadRequest)
+					return
+				}
+				respondWith(status, `{"id":"a"}`)(w, r)
+			}))
+			cfg.Concurrency = 1
+			var got collector
+			d, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(20), got.read)
+			if err != nil || d.Found+len(d.Gone) != 10 || d.Failed != 10 {
+				t.Errorf("found %d ids, %d gone, %d failed (%v), want 10 found or gone and 10 failed", d.Found, len(d.Gone), d.Failed, err)
 			}
-			io.WriteString(w, `{"id":"a"}`)
-		}))
+		})
+	}
+	t.Run("a cancellation after a read ends the stream", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg := testConfig(textBody(`{"id":"a"}`))
 		cfg.Concurrency = 1
-		var got collector
-		d, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(20), got.read)
-		if err != nil || d.Found != 10 || d.Failed != 10 {
-			t.Errorf("found %d ids, %d failed (%v), want 10 and 10", d.Found, d.Failed, err)
+		d, err := newClient(t, cfg, nil).Details(ctx, outletDetail, numberedIDs(2), func(context.Context, fetch.Response) (stream.PageFacts, error) {
+			cancel()
+			return stream.PageFacts{Records: 1}, nil
+		})
+		if !errors.Is(err, context.Canceled) || d.Grade != stream.BestEffort {
+			t.Errorf("got the grade %q and %v, want best_effort and context.Canceled", d.Grade, err)
 		}
 	})
 	t.Run("ids that change the path fail without a request", func(t *testing.T) {

@@ -2,6 +2,7 @@ package fetch_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -80,5 +81,17 @@ func TestTokenInAnotherCharsetIsRemoved(t *testing.T) {
 		if strings.Contains(response.body, token) {
 			t.Errorf("the landing contains the token: %s", response.body)
 		}
+	}
+}
+
+// TestConvertedBodyIsLimited sends a body that is twice as long in UTF-8.
+func TestConvertedBodyIsLimited(t *testing.T) {
+	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json; charset=windows-1252")
+		_, _ = w.Write([]byte(`{"id":"` + strings.Repeat("\xe9", 60) + `"}`))
+	}))
+	cfg.MaxBody = 100
+	if err := requestTokenInfo(t, newClient(t, cfg, nil)); !errors.Is(err, fetch.ErrTooLarge) {
+		t.Errorf("got %v, want ErrTooLarge", err)
 	}
 }

@@ -228,6 +228,9 @@ func TestUnreadableTokenError(t *testing.T) {
 		if !errors.Is(err, fetch.ErrAuth) || !strings.Contains(err.Error(), "read the token: open token: permission denied") || !strings.Contains(err.Error(), "; the token cannot be read") {
 			t.Errorf("%s: got %v, want ErrAuth with the cause", name, err)
 		}
+		if reads != goodReads+1 {
+			t.Errorf("%s: the token was read %d times, want %d", name, reads, goodReads+1)
+		}
 		if mentions401 := strings.Contains(err.Error(), "answered 401"); mentions401 != (goodReads > 0) {
 			t.Errorf("%s: the error mentions a 401: %v, want %v: %v", name, mentions401, goodReads > 0, err)
 		}

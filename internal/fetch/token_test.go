@@ -116,3 +116,25 @@ func BenchmarkScrubBody(b *testing.B) {
 		})
 	}
 }
+
+// TestExcerptCutsNoToken begins a token before the end of the excerpt, so that a part of it would be shown.
+func TestExcerptCutsNoToken(t *testing.T) {
+	t.Parallel()
+	var known tokens
+	known.read = func(context.Context) (string, error) { return "pc_0123456789", nil }
+	if _, err := known.currentToken(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := known.excerpt([]byte(strings.Repeat(".", maxExcerpt-5) + "pc_0123456789")); strings.Contains(got, "pc_") {
+		t.Errorf("the excerpt contains a part of the token: %s", got)
+	}
+}
+
+func TestURLsAreShownWithoutCredentials(t *testing.T) {
+	t.Parallel()
+	var known tokens
+	const address, want = "https://user:pass@host.test/a?x=1&api_key=2", "https://host.test/a?x=1&api_key=<secret>"
+	if got := known.redactURL(address); got != want {
+		t.Errorf("%s becomes %s, want %s", address, got, want)
+	}
+}
