@@ -302,14 +302,11 @@ func TestDetails(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a cancellation after a read ends the stream", func(t *testing.T) {
+	t.Run("a cancellation before the first id ends the stream", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		cfg := testConfig(textBody(`{"id":"a"}`))
-		cfg.Concurrency = 1
-		d, err := newClient(t, cfg, nil).Details(ctx, outletDetail, numberedIDs(2), func(context.Context, fetch.Response) (stream.PageFacts, error) {
-			cancel()
-			return stream.PageFacts{Records: 1}, nil
-		})
+		ids := func(func(string) bool) { cancel() }
+		var got collector
+		d, err := newClient(t, testConfig(textBody(`{"id":"a"}`)), nil).Details(ctx, outletDetail, ids, got.read)
 		if !errors.Is(err, context.Canceled) || d.Grade != stream.BestEffort {
 			t.Errorf("got the grade %q and %v, want best_effort and context.Canceled", d.Grade, err)
 		}
