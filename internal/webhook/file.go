@@ -35,10 +35,10 @@ func fileName(e stream.Event) string {
 	return e.Received.UTC().Format(timeFormat) + "-" + hex.EncodeToString(sum[:8]) + eventSuffix
 }
 
-// isEventFile returns false for temporary files, whose names begin with a dot.
+// isEventFile returns false for temporary files, because their names have other suffixes.
 func isEventFile(name string) bool {
 	ext := filepath.Ext(name)
-	return !strings.HasPrefix(name, ".") && (ext == eventSuffix || ext == openSuffix)
+	return ext == eventSuffix || ext == openSuffix
 }
 
 // closedName returns the name of a file of an earlier release after its receiver has closed it.

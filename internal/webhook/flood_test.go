@@ -220,6 +220,19 @@ func TestNumberOfEventsIsLimited(t *testing.T) {
 	}
 }
 
+// TestFullInboxAfterClockIsSetBack sets the clock back after the inbox was measured. The next delivery measures the full
+// inbox again, and notices that a night has emptied it.
+func TestFullInboxAfterClockIsSetBack(t *testing.T) {
+	d := newFixture(t, webhook.Config{MaxEvents: 1}).start()
+	for _, file := range filesIn(t, d.dir) {
+		must(t, os.Remove(file))
+	}
+	d.now = d.now.Add(-time.Hour)
+	if got := d.send(newDelivery("a")); got != http.StatusNoContent {
+		t.Errorf("got status %d, want 204", got)
+	}
+}
+
 // TestFullInboxStaysFullForLongEvents removes one small event of a full inbox. There is room for a short event but
 // not for the longest one, so the inbox stays full since the same time.
 func TestFullInboxStaysFullForLongEvents(t *testing.T) {
@@ -233,6 +246,7 @@ func TestFullInboxStaysFullForLongEvents(t *testing.T) {
 		t.Fatalf("got status %d from a full inbox, want 503", got)
 	}
 	d.now = d.now.Add(time.Hour)
+	d.send(newDelivery("b")) // is rejected too
 	const longest = 1000*4/3 + 16<<10
 	for _, c := range []struct {
 		room int64

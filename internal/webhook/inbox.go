@@ -48,7 +48,7 @@ type inbox struct {
 	measuredAt time.Time
 }
 
-func (i *inbox) open(window time.Duration) error {
+func (i *inbox) open() error {
 	i.turn <- struct{}{}
 	defer func() { <-i.turn }()
 	if err := i.cfg.Disk.MakeFolder(i.cfg.Dir, privateDir); err != nil {
@@ -62,14 +62,14 @@ func (i *inbox) open(window time.Duration) error {
 	if !ok {
 		return fmt.Errorf("receive webhooks: another process receives into %s: stop it first", i.cfg.Dir)
 	}
-	if err := i.load(window); err != nil {
+	if err := i.load(); err != nil {
 		return errors.Join(err, lock.Unlock())
 	}
 	i.lock = lock
 	return nil
 }
 
-func (i *inbox) load(window time.Duration) error {
+func (i *inbox) load() error {
 	if err := upgrade(i.cfg.Disk, i.cfg.Dir); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (i *inbox) load(window time.Duration) error {
 		if err != nil {
 			return err
 		}
-		i.seen.add(newMark(e), window)
+		i.seen.add(newMark(e))
 	}
 	_, err := i.measure(i.cfg.now())
 	return err
@@ -120,7 +120,7 @@ func (i *inbox) add(ctx context.Context, e stream.Event, isStale bool, window ti
 	if err := i.write(fileName(e), line); err != nil {
 		return outcome{Unavailable, fmt.Errorf("write to the inbox: %w", err)}
 	}
-	i.seen.add(event, window)
+	i.seen.add(event)
 	return outcome{result: Stored}
 }
 

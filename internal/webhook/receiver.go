@@ -151,7 +151,7 @@ func (r *Receiver) Counts() map[string]uint64 {
 func (r *Receiver) Inbox() (InboxState, error) { return r.inbox.measure(r.cfg.now()) }
 
 // Open locks the inbox and reads its events. It returns an error if another process has the lock.
-func (r *Receiver) Open() error { return r.inbox.open(windowOf(r.policy.Load().MaxAge)) }
+func (r *Receiver) Open() error { return r.inbox.open() }
 
 // Close waits until the current delivery is stored, and unlocks the opened inbox. Stop the HTTP server before,
 // because later deliveries get 503.

@@ -72,10 +72,10 @@ func (s *seenEvents) recent(event mark, window time.Duration) (marks []mark) {
 	return marks
 }
 
-func (s *seenEvents) add(event mark, window time.Duration) {
+func (s *seenEvents) add(event mark) {
 	if s.ids == nil || len(s.ids) >= maxSeen {
 		s.ids, s.bodies = map[digest]bool{}, map[digest][]mark{}
 	}
 	s.ids[event.id] = true
-	s.bodies[event.body] = append(s.recent(event, window), event)
+	s.bodies[event.body] = append(s.bodies[event.body], event)
 }

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ func TestWindowExtendsInBothDirections(t *testing.T) {
 	const window = time.Hour
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	var s seenEvents
-	s.add(newMark(stream.Event{ID: "1", Topic: "t", Body: []byte("b"), Received: at}), window)
+	s.add(newMark(stream.Event{ID: "1", Topic: "t", Body: []byte("b"), Received: at}))
 	for after, want := range map[time.Duration]string{
 		-48 * time.Hour: Stored, -window: Stored, -window + 1: Repeated, 0: Repeated, window - 1: Repeated, window: Stored, 48 * time.Hour: Stored,
 	} {
@@ -34,10 +35,22 @@ func TestMemoryOfEventsIsLimited(t *testing.T) {
 	var last mark
 	for i := range maxSeen + 1 {
 		last = newMark(stream.Event{ID: fmt.Sprint(i), Body: fmt.Append(nil, i)})
-		s.add(last, time.Hour)
+		s.add(last)
 	}
 	if len(s.ids) > maxSeen || len(s.bodies) > maxSeen || s.classify(last, false, time.Hour) != Replayed {
 		t.Errorf("%d ids and %d bodies are known, want at most %d with the newest one", len(s.ids), len(s.bodies), maxSeen)
+	}
+}
+
+// TestDefaultLimitOfEvents checks that an inbox without a limit in bytes has room for the event 100,000, and not for more.
+func TestDefaultLimitOfEvents(t *testing.T) {
+	t.Parallel()
+	r := New(Config{}, slog.New(slog.DiscardHandler), time.Now)
+	for events, want := range map[int]bool{99_999: true, 100_000: false} {
+		r.inbox.state.Events = events
+		if got := r.inbox.hasRoom(1); got != want {
+			t.Errorf("with %d events: got room %t, want %t", events, got, want)
+		}
 	}
 }
 
