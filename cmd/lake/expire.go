@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/humanize"
 	"placementsync/internal/lake"
-	"placementsync/internal/plural"
 	"placementsync/internal/warehouse"
 )
 
@@ -43,6 +43,6 @@ func describeExpired(e lake.Expired) string {
 		verb = "would remove"
 	}
 	fmt.Fprintf(&b, "%s %s with %s, and %s (%s); %d of these files were already unreferenced\n",
-		verb, plural.Count(len(e.Nights), "night"), plural.Count(e.Snapshots, "snapshot"), plural.Count(e.Files, "file"), plural.Count(e.Bytes, "byte"), e.Orphans)
+		verb, humanize.Count(len(e.Nights), "night"), humanize.Count(e.Snapshots, "snapshot"), humanize.Count(e.Files, "file"), humanize.Count(e.Bytes, "byte"), e.Orphans)
 	return b.String()
 }

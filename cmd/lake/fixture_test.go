@@ -20,7 +20,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver for catalog.db
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/fetch"
 	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
@@ -143,7 +143,7 @@ type output struct {
 func (h *fixture) run(args ...string) output {
 	h.Helper()
 	var stdout, stderr bytes.Buffer
-	p := process{stdout: &stdout, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
+	p := process{stdout: &stdout, stderr: &stderr, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 	if step := h.step; step != nil {
 		p.Step = oneAtATime(func(name, path string) error {
 			return step(strings.TrimSuffix(name, filepath.Base(path))+kindOfFile(path), path)

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 )
 
@@ -22,20 +22,20 @@ var (
 
 func main() {
 	const abandonedMessage = "placementsync-lake: stopped before its work was complete; a night is in the lake completely or not at all: run the command again"
-	p := process{stdout: os.Stdout, stderr: os.Stderr, Host: command.Host{LookupEnv: os.LookupEnv, Now: time.Now}}
-	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, _ func()) int { return executeArgs(ctx, os.Args[1:], p) }))
+	p := process{stdout: os.Stdout, stderr: os.Stderr, Host: cli.Host{LookupEnv: os.LookupEnv, Now: time.Now}}
+	os.Exit(cli.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, _ func()) int { return executeArgs(ctx, os.Args[1:], p) }))
 }
 
 // process is the environment of a command. Tests replace it.
 type process struct {
 	stdout, stderr io.Writer
-	command.Host
+	cli.Host
 }
 
 // globals are the environment, the flags and the configuration of every command.
 type globals struct {
 	process
-	command.Flags
+	cli.Flags
 	// cfg is the configuration after loadConfig.
 	cfg config.Config
 }

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
+	"placementsync/internal/humanize"
 	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
-	"placementsync/internal/plural"
 	"placementsync/internal/warehouse"
 )
 
@@ -43,14 +43,14 @@ func publishCommand(g *globals) *cobra.Command {
 	cmd.Flags().BoolVar(&o.all, "all", false, "commit each kept night of the warehouse that is later than the newest night in the lake, oldest first")
 	cmd.Flags().BoolVar(&o.replace, "replace", false, "replace the history of another warehouse, for example of a warehouse that was lost without a backup")
 	cmd.Flags().BoolVar(&o.views, "views", false, "also install the views of mart for Spark and Trino, if the catalog can store views (REST)")
-	command.AddFormat(cmd, &o.format, "table", "json")
+	cli.AddFormat(cmd, &o.format, "table", "json")
 	cmd.Flags().BoolVar(&o.unrecorded, "unrecorded", false, "do not write the ledger line; the calling program writes it")
 	return cmd
 }
 
 func runPublish(ctx context.Context, g *globals, o publishOptions, args []string) (err error) {
 	if o.all && len(args) > 0 {
-		return command.UsageErr("publish takes either a run or --all, not both")
+		return cli.UsageErr("publish takes either a run or --all, not both")
 	}
 	began := g.Now()
 	wh, l, err := g.open(ctx)
@@ -88,11 +88,11 @@ func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o p
 		}
 		published = append(published, p)
 		if err := l.Finish(ctx, p); err != nil {
-			return published, command.EndWith(ledger.Partial, err)
+			return published, cli.EndWith(ledger.Partial, err)
 		}
 	}
 	if readErr != nil {
-		err = command.EndWith(ledger.Partial, fmt.Errorf("publish earlier nights to the lake: %w; the later nights are published", readErr))
+		err = cli.EndWith(ledger.Partial, fmt.Errorf("publish earlier nights to the lake: %w; the later nights are published", readErr))
 	}
 	return published, err
 }
@@ -110,8 +110,8 @@ func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, be
 	}
 	// The user sees a failure on the terminal. An alert is sent only if the lake was behind and
 	// is up to date again.
-	sender := command.NewNotifier(g.cfg.Notify, version, g.NewLogger(g.stderr))
-	return command.RecordFollowUp(ctx, wh, sender, followUp.EndFollowUp(ctx, g.Now(), err), notify.Recovered)
+	sender := cli.NewNotifier(g.cfg.Notify, version, g.NewLogger(g.stderr))
+	return cli.RecordFollowUp(ctx, wh, sender, followUp.EndFollowUp(ctx, g.Now(), err), notify.Recovered)
 }
 
 // newestNight returns the newest published night. The lake does not show refreshes: if readers of the warehouse
@@ -193,7 +193,7 @@ func describePublished(published []lake.Published) string {
 			continue
 		}
 		fmt.Fprintf(&b, "night %s of %s: %s in one commit, %d replaced, %d extended, %d unchanged; %s written in %.1f s\n",
-			p.Run, p.SnapshotAt.Format(time.RFC3339), plural.Count(p.Tables, "table"), p.Replaced, p.Appended, p.Tables-p.Replaced-p.Appended, plural.Count(p.Rows, "row"), p.Seconds)
+			p.Run, p.SnapshotAt.Format(time.RFC3339), humanize.Count(p.Tables, "table"), p.Replaced, p.Appended, p.Tables-p.Replaced-p.Appended, humanize.Count(p.Rows, "row"), p.Seconds)
 		if p.TagsDropped {
 			b.WriteString("note: the catalog of the lake does not keep tags: readers see the newest night and cannot select an earlier night\n")
 		}

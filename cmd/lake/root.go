@@ -10,14 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/lake"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
 
 func executeArgs(ctx context.Context, args []string, p process) int {
-	g := &globals{process: p, Flags: command.Flags{Journal: command.FeedsJournal(p.stderr, p.LookupEnv)}}
+	g := &globals{process: p, Flags: cli.Flags{Journal: cli.FeedsJournal(p.stderr, p.LookupEnv)}}
 	return g.Execute(ctx, newRoot(g), args, p.stdout, p.stderr)
 }
 
@@ -27,20 +27,20 @@ func newRoot(g *globals) *cobra.Command {
 		Short: "Publish nights as Apache Iceberg tables",
 		Long: "placementsync-lake publishes the nights of a warehouse as Apache Iceberg tables, into the\n" +
 			"catalog in the section \"lake\" of the configuration. \"placementsync lake\" runs this program.\n\n" +
-			command.Meanings{Complete: "complete", Failed: "failed, readers see no part of the night", Partial: "done in part"}.Table(),
+			cli.Meanings{Complete: "complete", Failed: "failed, readers see no part of the night", Partial: "done in part"}.Table(),
 	}
 	g.AddTo(root)
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		// Different versions may have different flags and output.
 		if caller, ok := g.LookupEnv("PLACEMENTSYNC_VERSION"); ok && caller != version {
-			return command.UsageErr("placementsync-lake has version %s and placementsync has version %s: install the same version of both", version, caller)
+			return cli.UsageErr("placementsync-lake has version %s and placementsync has version %s: install the same version of both", version, caller)
 		}
 		return g.Check()
 	}
 	root.AddCommand(publishCommand(g), statusCommand(g), verifyCommand(g), expireCommand(g), checkCommand(g),
 		viewsCommand(g))
-	command.AddManual(root, manual())
-	command.AddVersion(root, version, commit)
+	cli.AddManual(root, manual())
+	cli.AddVersion(root, version, commit)
 	return root
 }
 
@@ -53,7 +53,7 @@ type result struct {
 // showResult prints a result. It escapes control characters in the text, which may contain names from a catalog.
 func (g *globals) showResult(format string, r result) error {
 	if format == "json" {
-		return command.WriteJSON(g.stdout, r.value)
+		return cli.WriteJSON(g.stdout, r.value)
 	}
 	_, err := io.WriteString(g.stdout, query.EscapeLines(r.text))
 	return err
@@ -63,7 +63,7 @@ func (g *globals) showResult(format string, r result) error {
 // and the lake, calls run and prints the result. run may return both a result and an error.
 func (g *globals) lakeCommand(cmd *cobra.Command, run func(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args []string) (result, error)) *cobra.Command {
 	var format string
-	command.AddFormat(cmd, &format, "table", "json")
+	cli.AddFormat(cmd, &format, "table", "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		wh, l, err := g.open(cmd.Context())
 		if err != nil {
@@ -92,9 +92,9 @@ func (g *globals) open(ctx context.Context) (*warehouse.Warehouse, *lake.Lake, e
 		return nil, nil, err
 	}
 	if g.cfg.Lake.Catalog == "" {
-		return nil, nil, command.UsageErr("no lake is configured: set lake.catalog and lake.warehouse in %s, see docs/lake.md", g.Config)
+		return nil, nil, cli.UsageErr("no lake is configured: set lake.catalog and lake.warehouse in %s, see docs/lake.md", g.Config)
 	}
-	wh := warehouse.New(command.WarehouseConfig(g.cfg, version))
+	wh := warehouse.New(cli.WarehouseConfig(g.cfg, version))
 	c, err := g.lakeConfig()
 	if err != nil {
 		return wh, nil, err
@@ -118,22 +118,22 @@ func (g *globals) lakeConfig() (lake.Config, error) {
 		REST: lake.REST{URI: cfg.REST.URI, Warehouse: cfg.REST.Warehouse, OAuthURI: cfg.REST.OAuthURI, Scope: cfg.REST.Scope,
 			Token: token.Reveal(), Credential: credential.Reveal(), SigningName: cfg.REST.SigningName, SigningRegion: cfg.REST.SigningRegion}}
 	var err error
-	if c.S3, err = command.BucketConfig(g.cfg.S3); err == nil && c.Warehouse != "" && !strings.Contains(c.Warehouse, "://") {
+	if c.S3, err = cli.BucketConfig(g.cfg.S3); err == nil && c.Warehouse != "" && !strings.Contains(c.Warehouse, "://") {
 		c.Warehouse, err = filepath.Abs(c.Warehouse)
 	}
 	return c, err
 }
 
-func manual() command.Manual {
-	return command.Manual{
+func manual() cli.Manual {
+	return cli.Manual{
 		Version: version,
-		Examples: []command.ManualEntry{
+		Examples: []cli.ManualEntry{
 			{Name: "placementsync-lake status", Meaning: "Show the nights of the lake, and whether it is behind the warehouse."},
 			{Name: "placementsync-lake publish --all", Meaning: "Commit each kept night of the warehouse that is later than the newest night in the lake, as \"placementsync run\" and \"placementsync serve\" do after each night."},
 		},
-		Environment: append(command.Environment(),
-			command.ManualEntry{Name: "PGPASSWORD", Meaning: "The password of a Postgres catalog, unless lake.postgres_password_file is set."},
-			command.ManualEntry{Name: "PLACEMENTSYNC_VERSION", Meaning: "Set by placementsync. Both programs must have the same version."}),
-		Files: []command.ManualEntry{{Name: command.DefaultConfig, Meaning: "The configuration, unless --config names another file."}},
+		Environment: append(cli.Environment(),
+			cli.ManualEntry{Name: "PGPASSWORD", Meaning: "The password of a Postgres catalog, unless lake.postgres_password_file is set."},
+			cli.ManualEntry{Name: "PLACEMENTSYNC_VERSION", Meaning: "Set by placementsync. Both programs must have the same version."}),
+		Files: []cli.ManualEntry{{Name: cli.DefaultConfig, Meaning: "The configuration, unless --config names another file."}},
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/humanize"
 	"placementsync/internal/lake"
-	"placementsync/internal/plural"
 	"placementsync/internal/warehouse"
 )
 
@@ -35,7 +35,7 @@ func readStatus(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, _ []
 	text := s.Location + ": no night yet\n"
 	if s.Run != "" {
 		text = fmt.Sprintf("%s: night %s (snapshot %s), %s, %s; %s tagged\n", s.Location, s.Run,
-			s.SnapshotAt.Format(time.RFC3339), plural.Count(len(s.Tables), "table"), plural.Count(s.Rows, "row"), plural.Count(len(s.Nights), "night"))
+			s.SnapshotAt.Format(time.RFC3339), humanize.Count(len(s.Tables), "table"), humanize.Count(s.Rows, "row"), humanize.Count(len(s.Nights), "night"))
 	}
 	switch {
 	case s.OutOfOrder:

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
+	"placementsync/internal/humanize"
 	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
-	"placementsync/internal/plural"
 	"placementsync/internal/warehouse"
 )
 
@@ -51,7 +51,7 @@ func verifyLake(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args
 		return r, err
 	}
 	if len(verified.Differences) > 0 {
-		err = command.EndWith(ledger.Partial, nil)
+		err = cli.EndWith(ledger.Partial, nil)
 	}
 	return result{verified, describeVerified(verified)}, err
 }
@@ -63,8 +63,8 @@ func describeVerified(v lake.VerifyReport) string {
 	}
 	verdict := "the same as in the warehouse"
 	if n := len(v.Differences); n > 0 {
-		verdict = plural.Count(n, "table") + " with differences"
+		verdict = humanize.Count(n, "table") + " with differences"
 	}
-	fmt.Fprintf(&b, "night %s: %s, %s, %s: %s (%.1f s)\n", v.Run, plural.Count(v.Tables, "table"), plural.Count(v.Files, "file"), plural.Count(v.Rows, "row"), verdict, v.Seconds)
+	fmt.Fprintf(&b, "night %s: %s, %s, %s: %s (%.1f s)\n", v.Run, humanize.Count(v.Tables, "table"), humanize.Count(v.Files, "file"), humanize.Count(v.Rows, "row"), verdict, v.Seconds)
 	return b.String()
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/dialect"
 	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
@@ -38,7 +38,7 @@ func viewsCommand(g *globals) *cobra.Command {
 func runViews(g *globals, o viewsOptions) error {
 	engine, err := dialect.Find(o.dialect)
 	if err != nil {
-		return command.UsageErr("--dialect: %w", err)
+		return cli.UsageErr("--dialect: %w", err)
 	}
 	if err := g.loadConfig(); err != nil {
 		return err
@@ -67,7 +67,7 @@ func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
 	}
 	written, err := l.InstallViews(ctx, dialect.Mart, views)
 	if errors.Is(err, lake.ErrNoViews) {
-		return command.EndWith(ledger.Partial, fmt.Errorf("the night is in the lake, but its views are not: %w; \"placementsync-lake views\" prints them for your engine", err))
+		return cli.EndWith(ledger.Partial, fmt.Errorf("the night is in the lake, but its views are not: %w; \"placementsync-lake views\" prints them for your engine", err))
 	}
 	if err == nil {
 		fmt.Fprintf(g.stderr, "views of mart: %d written, %d unchanged\n", written, len(views)-written)

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/term"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/ledger"
 )
 
@@ -62,7 +62,7 @@ func newAsker(in io.Reader, out io.Writer, makeRaw func() (restore func(), err e
 		case a := <-answered:
 			if errors.Is(a.err, io.EOF) { // also after Ctrl-C, which sends no signal in raw mode
 				fmt.Fprint(out, "\r\n")
-				return "", command.EndWith(ledger.Interrupted, errors.New("init was ended before all questions were answered; nothing was written"))
+				return "", cli.EndWith(ledger.Interrupted, errors.New("init was ended before all questions were answered; nothing was written"))
 			}
 			return a.text, a.err
 		}

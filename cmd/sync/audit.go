@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/checks"
-	"placementsync/internal/command"
+	"placementsync/internal/audit"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
@@ -35,7 +35,7 @@ func auditCommand(g *globals) *cobra.Command {
 		Long: "Run the checks on a published snapshot. Some checks compare it with the previous snapshot. NAME\n" +
 			"selects checks (see --list). A check is SQL that returns violating rows. checks.dir in the configuration is the\n" +
 			"folder of your own checks, and checks.rules changes severities and parameters.\n\n" +
-			command.Meanings{Complete: "every check passed, or was skipped because it had nothing to compare", Failed: "a check of severity \"hold\" failed",
+			cli.Meanings{Complete: "every check passed, or was skipped because it had nothing to compare", Failed: "a check of severity \"hold\" failed",
 				Partial: "a check of severity \"warn\" failed, or a check did not run"}.Table(),
 		RunE: func(cmd *cobra.Command, args []string) error { return runAudit(cmd.Context(), g, o, args) },
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -76,9 +76,9 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	case o.list:
 		return listChecks(g.screen(), set.List(), len(names) > 0, g.width)
 	case o.show && len(names) != 1:
-		return command.UsageErr("--show needs the name of one check: see --list")
+		return cli.UsageErr("--show needs the name of one check: see --list")
 	case !o.show && (format != query.Table && format != query.JSON || o.output.file != ""):
-		return command.UsageErr("the results of an audit are printed as table or json; --show prints rows in any format")
+		return cli.UsageErr("the results of an audit are printed as table or json; --show prints rows in any format")
 	}
 	private, err := privateColumns(cfg)
 	if err != nil {
@@ -111,7 +111,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 		return explainDamage(g, err)
 	}
 	if format == query.JSON {
-		err = command.WriteJSON(g.stdout, results)
+		err = cli.WriteJSON(g.stdout, results)
 	} else {
 		err = showCheckResults(g.stdout, results, g.width)
 	}
@@ -119,9 +119,9 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	case err != nil:
 		return err
 	case slices.ContainsFunc(results, ledger.CheckResult.HoldsNight):
-		return command.EndWith(ledger.Failed, nil)
+		return cli.EndWith(ledger.Failed, nil)
 	case slices.ContainsFunc(results, ledger.CheckResult.NeedsAttention):
-		return command.EndWith(ledger.Partial, nil)
+		return cli.EndWith(ledger.Partial, nil)
 	}
 	return nil
 }
@@ -145,14 +145,14 @@ func previousCatalog(wh *warehouse.Warehouse, isHeld bool) (string, error) {
 	return wh.Folder.VersionCatalog(m.Previous), nil
 }
 
-func loadChecks(cfg config.Config) (checks.Set, error) {
+func loadChecks(cfg config.Config) (audit.Set, error) {
 	private, err := privateColumns(cfg)
 	if err != nil {
-		return checks.Set{}, err
+		return audit.Set{}, err
 	}
-	set, err := checks.Load(cfg.Checks.Dir, command.ConfiguredRules(cfg.Checks), private)
+	set, err := audit.Load(cfg.Checks.Dir, cli.ConfiguredRules(cfg.Checks), private)
 	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
-		err = command.UsageErr("load the user-defined checks:\n  %s", query.EscapeLines(strings.Join(faulty.Problems, "\n  ")))
+		err = cli.UsageErr("load the user-defined checks:\n  %s", query.EscapeLines(strings.Join(faulty.Problems, "\n  ")))
 	}
 	return set, err
 }
@@ -174,7 +174,7 @@ func showCheckResults(w io.Writer, results []ledger.CheckResult, width int) erro
 		if r.Outcome != ledger.CheckFailed {
 			continue
 		}
-		lines := []string{"", fmt.Sprintf("%s (%s): %s", r.Title, r.Name, plural.Count(r.Rows, "row"))}
+		lines := []string{"", fmt.Sprintf("%s (%s): %s", r.Title, r.Name, humanize.Count(r.Rows, "row"))}
 		for _, row := range r.SampleLines() {
 			lines = append(lines, "  "+row)
 		}

@@ -11,14 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/backup"
-	"placementsync/internal/command"
+	"placementsync/internal/bucket"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/durable"
+	"placementsync/internal/humanize"
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
-	"placementsync/internal/object"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -42,7 +42,7 @@ func backupCommand(g *globals) *cobra.Command {
 			"--rehearse restores the newest backup into a folder beside the warehouse, builds its catalog,\n" +
 			"compares every row of main and past with the published version, and removes the folder. It\n" +
 			"needs free space for a second warehouse. Run it monthly.\n\n" +
-			command.Meanings{Complete: "the backup is complete, or no damage was found",
+			cli.Meanings{Complete: "the backup is complete, or no damage was found",
 				Failed:  "the backup failed and the previous backup was kept, or damage was found",
 				Partial: "complete except for damaged files of the warehouse", Locked: "another backup is running"}.Table(),
 		Args: cobra.NoArgs,
@@ -61,13 +61,13 @@ func runBackup(ctx context.Context, g *globals, o backupOptions) error {
 	case err != nil:
 		return err
 	case cfg.Backup == "":
-		return command.UsageErr("no bucket is configured: add the line \"backup: s3://bucket/prefix\" to %s", g.Config)
+		return cli.UsageErr("no bucket is configured: add the line \"backup: s3://bucket/prefix\" to %s", g.Config)
 	case o.readData && !o.verify:
-		return command.UsageErr("--read-data needs --verify")
+		return cli.UsageErr("--read-data needs --verify")
 	case o.older && !o.verify:
-		return command.UsageErr("--older needs --verify")
+		return cli.UsageErr("--older needs --verify")
 	case o.verify && o.rehearse:
-		return command.UsageErr("--verify and --rehearse cannot be combined: run one after the other")
+		return cli.UsageErr("--verify and --rehearse cannot be combined: run one after the other")
 	case o.verify:
 		return verifyBackup(ctx, g, cfg, o)
 	case o.rehearse:
@@ -78,24 +78,24 @@ func runBackup(ctx context.Context, g *globals, o backupOptions) error {
 		err = errors.Join(err, g.recordFollowUp(ctx, cfg, entry))
 	}
 	if err == nil || entry.Outcome == ledger.Partial {
-		fmt.Fprintf(g.stdout, "backed up %s to %s: %s sent\n", entry.Version, cfg.Backup, plural.FormatBytes(entry.Bytes))
+		fmt.Fprintf(g.stdout, "backed up %s to %s: %s sent\n", entry.Version, cfg.Backup, humanize.FormatBytes(entry.Bytes))
 	}
 	if entry.Outcome == ledger.Partial {
-		return command.EndWith(ledger.Partial, err)
+		return cli.EndWith(ledger.Partial, err)
 	}
 	return err
 }
 
-func openBucket(ctx context.Context, cfg config.Config, address string) (*object.Bucket, error) {
-	bucket, prefix, err := config.ParseBucket(address)
+func openBucket(ctx context.Context, cfg config.Config, address string) (*bucket.Bucket, error) {
+	name, prefix, err := config.ParseBucket(address)
 	if err != nil {
-		return nil, command.UsageErr("the address of the bucket %v", err)
+		return nil, cli.UsageErr("the address of the bucket %v", err)
 	}
-	storage, err := command.BucketConfig(cfg.S3)
+	storage, err := cli.BucketConfig(cfg.S3)
 	if err != nil {
 		return nil, err
 	}
-	return object.Open(ctx, storage, bucket, prefix)
+	return bucket.Open(ctx, storage, name, prefix)
 }
 
 func (g *globals) backupConfig(ctx context.Context, cfg config.Config, address string) (backup.Config, error) {
@@ -120,7 +120,7 @@ func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, er
 	if len(res.LeftOut) > 0 {
 		first := res.LeftOut[0]
 		err = fmt.Errorf("back up to %s: the warehouse has %s, such as %s (%s), which the backup does not contain; all other files are backed up: run placementsync verify --read-data, which prints the repair",
-			cfg.Backup, plural.Count(len(res.LeftOut), "damaged file"), first.File, first.Problem)
+			cfg.Backup, humanize.Count(len(res.LeftOut), "damaged file"), first.File, first.Problem)
 		entry.Outcome, entry.ExitCode, entry.Error = ledger.Partial, ledger.Partial.ExitCode(), err.Error()
 		return entry, err
 	}
@@ -146,15 +146,15 @@ func verifyBackup(ctx context.Context, g *globals, cfg config.Config, o backupOp
 	}
 	extent := "names and sizes; --read-data reads every byte"
 	if o.readData {
-		extent = plural.FormatBytes(v.Bytes) + " read"
+		extent = humanize.FormatBytes(v.Bytes) + " read"
 	}
 	result := "intact"
 	if len(v.Damaged) > 0 {
 		result = "damaged"
 	}
-	fmt.Fprintf(g.stdout, "%s: %s of %s (%s, %s)\n", result, query.EscapeLines(v.Run), v.At.Format("2006-01-02 15:04:05"), plural.Count(len(v.Files), "file"), extent)
+	fmt.Fprintf(g.stdout, "%s: %s of %s (%s, %s)\n", result, query.EscapeLines(v.Run), v.At.Format("2006-01-02 15:04:05"), humanize.Count(len(v.Files), "file"), extent)
 	if len(v.Damaged) > 0 {
-		return command.EndWith(ledger.Failed, nil)
+		return cli.EndWith(ledger.Failed, nil)
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func runRehearsal(ctx context.Context, g *globals, cfg config.Config) error {
 	entry = entry.EndFollowUp(ctx, g.Now(), err)
 	if err == nil {
 		fmt.Fprintf(g.stdout, "%s of %s can be restored: %s, %s, every row equal\n", query.EscapeLines(res.Run), res.At.Format(time.DateTime),
-			plural.Count(len(res.Files), "file"), plural.FormatBytes(res.Bytes))
+			humanize.Count(len(res.Files), "file"), humanize.FormatBytes(res.Bytes))
 	}
 	return errors.Join(err, g.recordFollowUp(ctx, cfg, entry))
 }
@@ -201,18 +201,18 @@ func (g *globals) rehearse(ctx context.Context, cfg config.Config, wh *warehouse
 	}
 	if len(res.LeftOut) > 0 {
 		return res, fmt.Errorf("the backup lacks %s, such as %s (%s): run placementsync verify --read-data, which prints the repair",
-			plural.Count(len(res.LeftOut), "file"), res.LeftOut[0].File, res.LeftOut[0].Problem)
+			humanize.Count(len(res.LeftOut), "file"), res.LeftOut[0].File, res.LeftOut[0].Problem)
 	}
 	if len(res.Damaged) > 0 {
 		return res, fmt.Errorf("%s of the backup cannot be restored, such as %s (%s); the warehouse was not changed: run placementsync backup --verify --read-data",
-			plural.Count(len(res.Damaged), "file"), res.Damaged[0].File, res.Damaged[0].Problem)
+			humanize.Count(len(res.Damaged), "file"), res.Damaged[0].File, res.Damaged[0].Problem)
 	}
 	rebuilt, err := pipeline.Rebuild(ctx, pipeline.Config{Warehouse: g.warehouseConfig(cfg), Streams: stream.AllWithEvents(),
 		Now: g.Now, Log: g.newLogger()}, false) // no damaged file is skipped
 	if damaged, ok := errors.AsType[*pipeline.SeriesError](err); ok {
 		// The advice of this error is for a warehouse, not for the restored copy.
 		return res, fmt.Errorf("rebuild the restored copy: %s of the Parquet series are damaged in the backup, such as %s (%s); the warehouse was not changed: "+
-			"run placementsync backup --verify --read-data", plural.Count(len(damaged.Damage), "file"), damaged.Damage[0].File, damaged.Damage[0].Problem)
+			"run placementsync backup --verify --read-data", humanize.Count(len(damaged.Damage), "file"), damaged.Damage[0].File, damaged.Damage[0].Problem)
 	}
 	if err != nil {
 		return res, fmt.Errorf("rebuild the restored copy: %w", err)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/testing/harness"
 )
 
@@ -29,7 +29,7 @@ func TestTrialBackupDuringNights(t *testing.T) {
 			d := newBucketHarness(t)
 			configText, err := os.ReadFile(d.g.Config)
 			must(t, err)
-			noBackupGlobals := &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "no-backup.yaml")}}
+			noBackupGlobals := &globals{process: hostProcess(), Flags: cli.Flags{Config: filepath.Join(d.root, "no-backup.yaml")}}
 			noBackupGlobals.stdout, noBackupGlobals.stderr = &bytes.Buffer{}, &bytes.Buffer{}
 			must(t, os.WriteFile(noBackupGlobals.Config, bytes.ReplaceAll(configText, []byte("backup: s3://store/night\n"), nil), 0o600))
 			at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)

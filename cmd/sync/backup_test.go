@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/checksum"
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	"placementsync/internal/sim"
@@ -55,7 +55,7 @@ warehouse: {dir: warehouse, threads: 1}
 s3: {endpoint: "%s", region: eu-test-1, path_style: true, access_key_file: access, secret_key_file: secret}
 backup: s3://store/night
 `, base, demoToken, server.URL)), 0o600))
-	d.g = &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "config.yaml")}}
+	d.g = &globals{process: hostProcess(), Flags: cli.Flags{Config: filepath.Join(d.root, "config.yaml")}}
 	d.g.stdout, d.g.stderr = d.out, d.out
 	createWarehouse(t, d.dir())
 	d.store.Now = func() time.Time { return d.g.Now() }
@@ -74,7 +74,7 @@ func (d *bucketHarness) night(t *testing.T) error {
 }
 
 // exitCodeOf returns the exit code of the program for an error.
-func exitCodeOf(t *testing.T, err error) int { return command.OutcomeOf(t.Context(), err).ExitCode() }
+func exitCodeOf(t *testing.T, err error) int { return cli.OutcomeOf(t.Context(), err).ExitCode() }
 
 // files returns the files below parquet/ and state/ that belong to a backup: names and contents.
 func (d *bucketHarness) files(t *testing.T) map[string]string {

@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/watch"
 )
@@ -28,7 +28,7 @@ func checkCommand(g *globals) *cobra.Command {
 		Use:   "check",
 		Short: "Check configuration, token, scopes, disk, lock and warehouse, and show the plan of a night",
 		Long: "Check configuration, token, scopes, disk, lock and warehouse, and show the plan of a night.\n\n" +
-			command.Meanings{Complete: "a night can start", Failed: "a night would fail",
+			cli.Meanings{Complete: "a night can start", Failed: "a night would fail",
 				Partial: "the token lost the right to read a stream, so nights would be partial", Locked: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runCheck(cmd.Context(), g, offline) },
@@ -112,7 +112,7 @@ func checkUserSQL(ctx context.Context, g *globals, cfg config.Config) (err error
 			err = watch.Check(ctx, db, q, w)
 		}
 		if err != nil {
-			problems = errors.Join(problems, command.UsageErr("check the watch %s: %w", w.Name, err))
+			problems = errors.Join(problems, cli.UsageErr("check the watch %s: %w", w.Name, err))
 			continue
 		}
 		source := "SQL"
@@ -143,7 +143,7 @@ func (g *globals) checkUserFiles(ctx context.Context, kind, dir string, all quer
 		}
 	}
 	if len(problems) > 0 {
-		return command.UsageErr("load the user-defined %s: %s cannot be used:\n  %s", kind, plural.Count(len(problems), "file"),
+		return cli.UsageErr("load the user-defined %s: %s cannot be used:\n  %s", kind, humanize.Count(len(problems), "file"),
 			query.EscapeLines(strings.Join(problems, "\n  ")))
 	}
 	userFiles := slices.DeleteFunc(all.List(), func(q query.Query) bool { return !q.IsUserDefined() })
@@ -177,9 +177,9 @@ func checkBucket(ctx context.Context, g *globals, cfg config.Config) error {
 
 func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	fmt.Fprintf(w, "service        %s answered in %s\n", cfg.API.BaseURL, p.Latency.Round(time.Millisecond))
-	fmt.Fprintf(w, "token          type %s, team %s, %s\n", orNone(p.Token.Type), orNone(p.Token.TeamID), plural.Count(len(p.Token.Scopes), "scope"))
+	fmt.Fprintf(w, "token          type %s, team %s, %s\n", orNone(p.Token.Type), orNone(p.Token.TeamID), humanize.Count(len(p.Token.Scopes), "scope"))
 	fmt.Fprintf(w, "warehouse      %s, newest snapshot %s\n", cfg.Warehouse.Dir, orNone(p.PublishedRun))
-	free, need := plural.FormatBytes(p.FreeBytes), plural.FormatBytes(p.NeedBytes)
+	free, need := humanize.FormatBytes(p.FreeBytes), humanize.FormatBytes(p.NeedBytes)
 	diskText := fmt.Sprintf("%s free, a night may need %s", free, need)
 	switch {
 	case p.NeedBytes == 0:
@@ -234,29 +234,29 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	case p.LockedErr != nil:
 		return p.LockedErr
 	case p.TooFull():
-		return fmt.Errorf("%s of free disk space is too little for a night: free some space, or run placementsync prune", plural.FormatBytes(p.FreeBytes))
+		return fmt.Errorf("%s of free disk space is too little for a night: free some space, or run placementsync prune", humanize.FormatBytes(p.FreeBytes))
 	case len(p.Damage) > 0:
-		return fmt.Errorf("the warehouse has %s: run placementsync verify --read-data, which prints the repair", plural.Count(len(p.Damage), "damaged file"))
+		return fmt.Errorf("the warehouse has %s: run placementsync verify --read-data, which prints the repair", humanize.Count(len(p.Damage), "damaged file"))
 	case isLosing:
-		return command.EndWith(ledger.Partial, nil)
+		return cli.EndWith(ledger.Partial, nil)
 	}
 	return nil
 }
 
 func unreadText(ids int64, streams int) string {
-	return plural.Count(ids, "id") + " in " + plural.Count(streams, "stream")
+	return humanize.Count(ids, "id") + " in " + humanize.Count(streams, "stream")
 }
 
 func expectedCost(p pipeline.Plan, perSecond float64) string {
 	if p.Requests == 0 {
 		return "requests and time are known after the first night"
 	}
-	text := "about " + plural.Count(p.Requests, "request")
+	text := "about " + humanize.Count(p.Requests, "request")
 	if perSecond > 0 {
 		text += fmt.Sprintf(", %s at %g a second", minTime(p.Requests, perSecond), perSecond)
 	}
 	if p.NeverRead > 0 {
-		text += fmt.Sprintf("; plus the requests of %s that were never read", plural.Count(p.NeverRead, "stream"))
+		text += fmt.Sprintf("; plus the requests of %s that were never read", humanize.Count(p.NeverRead, "stream"))
 	}
 	return text
 }

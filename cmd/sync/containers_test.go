@@ -24,7 +24,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/ledger"
@@ -469,7 +469,7 @@ func TestServeProbe(t *testing.T) {
 		{"", 2, "", `--probe is "": use health or ready`},
 	} {
 		var stdout, stderr bytes.Buffer
-		p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
+		p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 		code := executeArgs(t.Context(), []string{"serve", "--config", file, "--probe", c.kind}, p)
 		if code != c.code || stdout.String() != c.stdout || !strings.Contains(stderr.String(), c.stderr) {
 			t.Errorf("serve --probe %q: got exit code %d, stdout %q and stderr %q, want %d, %q and %q", c.kind, code, &stdout, &stderr, c.code, c.stdout, c.stderr)

@@ -13,13 +13,13 @@ import (
 	"syscall"
 	"testing"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 )
 
 // mainCrash is a program that crashes. The argument of the program selects the kind of crash.
 func mainCrash() {
 	kind := os.Args[1]
-	os.Exit(command.RunInterruptible(os.Stderr, "", func(context.Context, func()) int {
+	os.Exit(cli.RunInterruptible(os.Stderr, "", func(context.Context, func()) int {
 		crash(kind)
 		return 0
 	}))

@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
+	"placementsync/internal/humanize"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/sim"
 )
@@ -55,7 +55,7 @@ func demoCommand(g *globals) *cobra.Command {
 
 func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 	if o.nights < 1 {
-		return command.UsageErr("--nights is %d: use 1 or more", o.nights)
+		return cli.UsageErr("--nights is %d: use 1 or more", o.nights)
 	}
 	service := sim.New(sim.Options{Seed: o.seed, Realistic: !o.strange, Token: demoToken, Encodings: []string{"zstd", "gzip"}})
 	baseURL, stop, err := service.Serve()
@@ -71,7 +71,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(g.stdout, "demo service at %s, %s into %s\n\n", baseURL, plural.Count(o.nights, "night"), cfg.Warehouse.Dir)
+	fmt.Fprintf(g.stdout, "demo service at %s, %s into %s\n\n", baseURL, humanize.Count(o.nights, "night"), cfg.Warehouse.Dir)
 	last, err := runDemoNights(ctx, g, o, service, cfg)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func prepareDemo(dir, baseURL string) error {
 	path := filepath.Join(dir, "config.yaml")
 	old, err := os.ReadFile(path)
 	if err == nil && !bytes.HasPrefix(old, []byte(demoMark)) {
-		return command.UsageErr("%s is not from a demo: choose another folder with --dir", path)
+		return cli.UsageErr("%s is not from a demo: choose another folder with --dir", path)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read the configuration of the demo: %w", err)
@@ -130,7 +130,7 @@ func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.
 		}
 		r := last.Run
 		t.addRow(r.StartedAt.Format("2006-01-02 15:04"), r.Outcome, r.Rows, r.New, r.Changed, r.Gone,
-			r.Requests, plural.FormatBytes(r.Bytes), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
+			r.Requests, humanize.FormatBytes(r.Bytes), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
 	}
 	_, err = fmt.Fprintln(g.stdout, t.render(g.width))
 	return last, err

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/query"
 	"placementsync/internal/sim"
 	"placementsync/internal/testing/harness"
@@ -66,7 +66,7 @@ func newTestMachine(t *testing.T) testMachine {
 	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0}\nwarehouse: {dir: %s, threads: 1}\n", base, demoToken,
 		filepath.Join(d.root, "var/lib/placementsync/warehouse"))
 	must(t, os.WriteFile(filepath.Join(d.root, "etc/placementsync/config.yaml"), []byte(text), 0o600))
-	g := &globals{process: hostProcess(), Flags: command.Flags{Config: filepath.Join(d.root, "etc/placementsync/config.yaml"), Quiet: true}}
+	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: filepath.Join(d.root, "etc/placementsync/config.yaml"), Quiet: true}}
 	g.stdout, g.stderr = io.Discard, io.Discard
 	d.g = g
 	createWarehouse(t, filepath.Join(d.root, "var/lib/placementsync/warehouse"))

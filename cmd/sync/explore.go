@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/durable"
@@ -53,7 +53,7 @@ type exploreOptions struct {
 
 func runExplore(ctx context.Context, g *globals, o exploreOptions) error {
 	if address, parseErr := netip.ParseAddrPort(o.listen); parseErr != nil || !address.Addr().IsLoopback() {
-		return command.UsageErr("--listen is %q: use a loopback address such as 127.0.0.1:8090; the command \"serve\" with serve.auth_token can be reached from other machines", o.listen)
+		return cli.UsageErr("--listen is %q: use a loopback address such as 127.0.0.1:8090; the command \"serve\" with serve.auth_token can be reached from other machines", o.listen)
 	}
 	wh, cfg, err := g.openWarehouse()
 	if err == nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/pinned"
 )
@@ -64,7 +64,7 @@ func exploreDemo(t *testing.T) demoSite {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	site.url = "http://" + listener.Addr().String()
-	g := &globals{process: hostProcess(), Flags: command.Flags{Config: site.config, Quiet: true}}
+	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: site.config, Quiet: true}}
 	g.stdout, g.stderr = io.Discard, t.Output()
 	wh, cfg, err := g.openWarehouse()
 	must(t, err)

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/durable"
-	"placementsync/internal/plural"
+	"placementsync/internal/humanize"
 	"placementsync/internal/query"
 )
 
@@ -83,7 +83,7 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 	if o.out != "" {
 		rows, err := db.SaveExport(ctx, e, o.out)
 		if err == nil && !g.Quiet {
-			fmt.Fprintf(g.stderr, "%s written to %s\n", plural.Count(rows, "row"), o.out)
+			fmt.Fprintf(g.stderr, "%s written to %s\n", humanize.Count(rows, "row"), o.out)
 		}
 		return explainDamage(g, err)
 	}
@@ -123,19 +123,19 @@ func (o exportOptions) newExport(g *globals, tables []string) (query.Export, err
 			return e, err
 		}
 		if o.to != "" || o.partition != "" {
-			return e, command.UsageErr("-o cannot be combined with --to or --partition-by")
+			return e, cli.UsageErr("-o cannot be combined with --to or --partition-by")
 		}
 		if o.query == "" && len(tables) == 0 {
-			return e, command.UsageErr("-o writes one table: name it, or a query with --query")
+			return e, cli.UsageErr("-o writes one table: name it, or a query with --query")
 		}
 	case o.to == "":
-		return e, command.UsageErr("export needs a folder or a file: name it with --to DIR or -o FILE")
+		return e, cli.UsageErr("export needs a folder or a file: name it with --to DIR or -o FILE")
 	}
 	switch {
 	case o.query != "" && len(tables) > 0:
-		return e, command.UsageErr("export takes either tables or --query, not both")
+		return e, cli.UsageErr("export takes either tables or --query, not both")
 	case o.query == "" && len(o.params) > 0:
-		return e, command.UsageErr("--param needs --query")
+		return e, cli.UsageErr("--param needs --query")
 	case o.query == "":
 		return e, nil
 	}
@@ -154,10 +154,10 @@ func showExport(g *globals, to string, m query.ExportManifest) error {
 	for i, f := range m.Files {
 		sourceBytes += f.Bytes
 		if i == len(m.Files)-1 || m.Files[i+1].Source != f.Source {
-			t.addRow(f.Source, f.Rows, plural.FormatBytes(sourceBytes))
+			t.addRow(f.Source, f.Rows, humanize.FormatBytes(sourceBytes))
 			sourceBytes = 0
 		}
 	}
-	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: %s and manifest.json\n", t.render(g.width), m.RunID, to, plural.Count(len(m.Files), "file"))
+	_, err := fmt.Fprintf(g.stdout, "%s\n\nsnapshot %s in %s: %s and manifest.json\n", t.render(g.width), m.RunID, to, humanize.Count(len(m.Files), "file"))
 	return err
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
@@ -33,7 +33,7 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 	}
 	wh := g.newWarehouse(cfg)
 	log := g.newLogger()
-	notifier := command.NewNotifier(cfg.Notify, version, log)
+	notifier := cli.NewNotifier(cfg.Notify, version, log)
 	var problems []error
 	for _, run := range followUps {
 		entry, err := run(ctx, cfg)
@@ -50,7 +50,7 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 		default:
 			log.Info("follow-up done", "work", entry.Kind, "run", entry.Version, "bytes", entry.Bytes, "took", entry.Took())
 		}
-		if err := command.RecordFollowUp(ctx, wh, notifier, entry, notify.Behind, notify.Recovered); err != nil {
+		if err := cli.RecordFollowUp(ctx, wh, notifier, entry, notify.Behind, notify.Recovered); err != nil {
 			log.Warn("ledger line not written", "work", entry.Kind, "error", err)
 		}
 	}
@@ -60,7 +60,7 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 // recordFollowUp writes the ledger line of a follow-up that an operator started. The operator sees a
 // failure on the terminal, so an alert is sent only for a recovery from an earlier failure.
 func (g *globals) recordFollowUp(ctx context.Context, cfg config.Config, entry ledger.Run) error {
-	return command.RecordFollowUp(ctx, g.newWarehouse(cfg), command.NewNotifier(cfg.Notify, version, g.newLogger()), entry, notify.Recovered)
+	return cli.RecordFollowUp(ctx, g.newWarehouse(cfg), cli.NewNotifier(cfg.Notify, version, g.newLogger()), entry, notify.Recovered)
 }
 
 // joinFollowUpError changes the outcome of a complete night to partial if a follow-up failed.
@@ -69,8 +69,8 @@ func joinFollowUpError(ctx context.Context, nightErr, followUpErr error) error {
 		return nightErr
 	}
 	followUpErr = fmt.Errorf("%w; readers of the warehouse see the night; the next night repeats this step", followUpErr)
-	if nightErr == nil || command.OutcomeOf(ctx, nightErr) == ledger.Partial {
-		return command.EndWith(ledger.Partial, errors.Join(nightErr, followUpErr))
+	if nightErr == nil || cli.OutcomeOf(ctx, nightErr) == ledger.Partial {
+		return cli.EndWith(ledger.Partial, errors.Join(nightErr, followUpErr))
 	}
 	return errors.Join(nightErr, followUpErr)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
@@ -35,7 +35,7 @@ func publishCommand(g *globals) *cobra.Command {
 		Short: "Publish the held night despite the checks that failed",
 		Long: "Publish the held night unchanged, without new requests to the service. --accept names each failed\n" +
 			"check that holds the night; the ledger records these names. The next night builds on this night.\n\n" +
-			command.Meanings{Complete: "published", Failed: "failed, the night is still held", Partial: "published, but a later step failed; the next run completes it",
+			cli.Meanings{Complete: "published", Failed: "failed, the night is still held", Partial: "published, but a later step failed; the next run completes it",
 				Locked: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPublishHeld(cmd.Context(), g, held, accept) },
@@ -47,7 +47,7 @@ func publishCommand(g *globals) *cobra.Command {
 
 func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string) error {
 	if !held {
-		return command.UsageErr("publish needs --held: the command \"run\" publishes all other nights itself")
+		return cli.UsageErr("publish needs --held: the command \"run\" publishes all other nights itself")
 	}
 	cfg, err := g.loadConfig()
 	if err != nil {
@@ -61,10 +61,10 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	failed := h.FailedChecks()
 	slices.Sort(accept)
 	if missing := without(failed, accept); len(missing) > 0 {
-		return command.UsageErr("publish the held night %s: --accept lacks the failed checks %s; nothing was changed: add them, or discard the night with placementsync discard --held", h.Manifest.RunID, strings.Join(missing, ", "))
+		return cli.UsageErr("publish the held night %s: --accept lacks the failed checks %s; nothing was changed: add them, or discard the night with placementsync discard --held", h.Manifest.RunID, strings.Join(missing, ", "))
 	}
 	if extra := without(accept, failed); len(extra) > 0 {
-		return command.UsageErr("publish the held night %s: --accept names checks that do not hold this night: %s; nothing was changed: leave them out", h.Manifest.RunID, strings.Join(extra, ", "))
+		return cli.UsageErr("publish the held night %s: --accept names checks that do not hold this night: %s; nothing was changed: leave them out", h.Manifest.RunID, strings.Join(extra, ", "))
 	}
 	err = g.withLock(wh, "publish", func() (err error) {
 		h, err = wh.PublishHeld(ctx, slices.Compact(accept), g.Now())
@@ -76,7 +76,7 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	}
 	fmt.Fprintf(g.stdout, "published %s, the snapshot of %s; accepted: %s\n", h.Manifest.RunID, h.Manifest.SnapshotAt.Format(time.RFC3339), strings.Join(accept, ", "))
 	if afterSwitch != nil {
-		err = command.EndWith(ledger.Partial, err)
+		err = cli.EndWith(ledger.Partial, err)
 	}
 	return joinFollowUpError(ctx, err, g.runFollowUps(ctx, cfg))
 }
@@ -93,7 +93,7 @@ func discardCommand(g *globals) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if !held {
-				return command.UsageErr("discard needs --held: it removes only a held night")
+				return cli.UsageErr("discard needs --held: it removes only a held night")
 			}
 			wh, _, err := g.openWarehouse()
 			if err != nil {

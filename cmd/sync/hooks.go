@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/notify"
 	"placementsync/internal/pipeline"
@@ -172,7 +172,7 @@ func (a *inboxAlerts) send(ctx context.Context, cfg config.Notify, inbox webhook
 	if alert.EndedAt.Before(a.retryAt) {
 		return
 	}
-	if !command.NewNotifier(cfg, version, a.log).Alert(ctx, alert) {
+	if !cli.NewNotifier(cfg, version, a.log).Alert(ctx, alert) {
 		a.retryAt = a.now().Add(retryAfter)
 		return
 	}

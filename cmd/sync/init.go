@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync"
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/durable"
 	"placementsync/internal/fetch"
@@ -44,7 +44,7 @@ func initCommand(g *globals) *cobra.Command {
 			"The unmodified example of a package is filled in.\n\n" +
 			"The check may end with exit code 2 after the configuration was written, for example if the environment\n" +
 			"variable of --token-env is not set.\n\n" +
-			command.Meanings{Complete: "written, and a night can start", Failed: "not written; or written, and the check failed",
+			cli.Meanings{Complete: "written, and a night can start", Failed: "not written; or written, and the check failed",
 				Locked: "written; a run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runInit(cmd.Context(), g, o) },
@@ -62,7 +62,7 @@ func initCommand(g *globals) *cobra.Command {
 
 func runInit(ctx context.Context, g *globals, o initOptions) error {
 	if g.Config == "" {
-		return command.UsageErr("--config is empty: give the path of the file to write")
+		return cli.UsageErr("--config is empty: give the path of the file to write")
 	}
 	d := configDraft{g: g, o: o, values: map[string]string{}}
 	if err := d.readExisting(); err != nil {
@@ -116,10 +116,10 @@ func (d *configDraft) readExisting() error {
 		d.info, err = os.Stat(d.g.Config)
 	}
 	if err != nil {
-		return command.UsageErr("%w: name another file with --config", err)
+		return cli.UsageErr("%w: name another file with --config", err)
 	}
 	if strings.HasPrefix(string(data), "\ufeff") {
-		return command.UsageErr("%s begins with a byte order mark; nothing was changed: save it as UTF-8 without this mark", d.g.Config)
+		return cli.UsageErr("%s begins with a byte order mark; nothing was changed: save it as UTF-8 without this mark", d.g.Config)
 	}
 	example, _ := config.Parse("", placementsync.ExampleConfig, d.g.LookupEnv)
 	d.text = data
@@ -130,9 +130,9 @@ func (d *configDraft) readExisting() error {
 	case example.API.BaseURL:
 		return nil
 	case "":
-		return command.UsageErr("%s exists, and its api.base_url is missing or cannot be read; nothing was changed: move the file away, or name another file with --config", d.g.Config)
+		return cli.UsageErr("%s exists, and its api.base_url is missing or cannot be read; nothing was changed: move the file away, or name another file with --config", d.g.Config)
 	default:
-		return command.UsageErr("%s exists and is already filled in; nothing was changed: check it with %s, or move it away to start again",
+		return cli.UsageErr("%s exists and is already filled in; nothing was changed: check it with %s, or move it away to start again",
 			d.g.Config, d.g.commandLine("check"))
 	}
 }
@@ -150,7 +150,7 @@ func (d *configDraft) chooseServiceAndFolder(ctx context.Context) error {
 	case address != "":
 		err = check(address)
 	case d.g.ask == nil:
-		err = command.UsageErr("init needs the service: give its address with --base-url, or run init on a terminal, where it asks")
+		err = cli.UsageErr("init needs the service: give its address with --base-url, or run init on a terminal, where it asks")
 	default:
 		address, err = d.askFor(ctx, "address of the service, such as https://api.example.com: ", false, check)
 	}
@@ -186,11 +186,11 @@ func (d *configDraft) askFor(ctx context.Context, question string, isSecret bool
 func (d *configDraft) chooseToken(ctx context.Context) error {
 	file, env := d.o.tokenFile, d.o.tokenEnv
 	if file != "" && env != "" {
-		return command.UsageErr("--token-file and --token-env are both given: remove one of the two")
+		return cli.UsageErr("--token-file and --token-env are both given: remove one of the two")
 	}
 	hasFlag := file != "" || env != ""
 	if _, err := (config.API{Token: d.existingToken}).ReadToken(); err == nil && hasFlag {
-		return command.UsageErr("%s has a token in api.token; nothing was changed: leave out --token-file and --token-env, or remove that token first", d.g.Config)
+		return cli.UsageErr("%s has a token in api.token; nothing was changed: leave out --token-file and --token-env, or remove that token first", d.g.Config)
 	}
 	if _, err := (config.API{Token: d.existing.API.Token}).ReadToken(); err == nil && !hasFlag && d.existing.API.TokenFile == "" {
 		return nil
@@ -208,7 +208,7 @@ func (d *configDraft) chooseToken(ctx context.Context) error {
 	if env != "" {
 		looksLikeToken := config.TokenWarning(config.Secret(env)) == ""
 		if !config.IsVariableName(env) || looksLikeToken {
-			return command.UsageErr("--token-env is not the name of an environment variable: write one such as %s; if a token was given there, renew it, because every user of this machine could see it", usualTokenEnv)
+			return cli.UsageErr("--token-env is not the name of an environment variable: write one such as %s; if a token was given there, renew it, because every user of this machine could see it", usualTokenEnv)
 		}
 		d.values["api.token"], d.values["api.token_file"] = "${"+env+"}", ""
 		return nil
@@ -217,11 +217,11 @@ func (d *configDraft) chooseToken(ctx context.Context) error {
 		return d.useFile(ctx, file)
 	}
 	if d.g.ask == nil {
-		return command.UsageErr("init needs the token: name its file with --token-file or its environment variable with --token-env, or run init on a terminal, where it asks")
+		return cli.UsageErr("init needs the token: name its file with --token-file or its environment variable with --token-env, or run init on a terminal, where it asks")
 	}
 	file = filepath.Join(filepath.Dir(d.g.Config), "token")
 	if _, err := os.Lstat(file); err == nil { // the file may contain the token of another service
-		return command.UsageErr("%s exists: use its token with --token-file %[1]s, or move it away", file)
+		return cli.UsageErr("%s exists: use its token with --token-file %[1]s, or move it away", file)
 	}
 	return d.useFile(ctx, file)
 }
@@ -233,7 +233,7 @@ func (d *configDraft) useFile(ctx context.Context, file string) error {
 			return err
 		}
 	} else if err != nil {
-		return command.UsageErr("%w", err)
+		return cli.UsageErr("%w", err)
 	}
 	d.tokenFile = file
 	if file == d.existing.API.TokenFile {
@@ -248,7 +248,7 @@ func (d *configDraft) useFile(ctx context.Context, file string) error {
 // the folder of the configuration becomes relative to this folder. Any other path becomes absolute.
 func (d *configDraft) pathInConfig(path string) (string, error) {
 	if path == "~" || strings.HasPrefix(path, "~/") {
-		return "", command.UsageErr("%q begins with ~, which only a shell expands: write the full path", path)
+		return "", cli.UsageErr("%q begins with ~, which only a shell expands: write the full path", path)
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -266,14 +266,14 @@ func (d *configDraft) pathInConfig(path string) (string, error) {
 
 func (d *configDraft) askToken(ctx context.Context, file string) error {
 	if config.TokenWarning(config.Secret(filepath.Base(file))) == "" {
-		return command.UsageErr("--token-file is not the name of a file, but looks like a token: write the token into a file, and give its name; renew the token that was given there, because every user of this machine could see it")
+		return cli.UsageErr("--token-file is not the name of a file, but looks like a token: write the token into a file, and give its name; renew the token that was given there, because every user of this machine could see it")
 	}
 	dir := filepath.Dir(file)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && filepath.Clean(dir) != filepath.Dir(d.g.Config) {
-		return command.UsageErr("the folder %q for the token does not exist: create it, or name another file with --token-file", dir)
+		return cli.UsageErr("the folder %q for the token does not exist: create it, or name another file with --token-file", dir)
 	}
 	if d.g.ask == nil {
-		return command.UsageErr("%s does not exist: write the token into it so that others cannot read it, or run init on a terminal, where it asks", file)
+		return cli.UsageErr("%s does not exist: write the token into it so that others cannot read it, or run init on a terminal, where it asks", file)
 	}
 	answer, err := d.askFor(ctx, "token (not shown; it is written to a separate file): ", true, func(answer string) error {
 		_, err := config.API{Token: config.Secret(answer)}.ReadToken()
@@ -385,7 +385,7 @@ func (g *globals) commandLine(name string) string {
 }
 
 func (g *globals) programLine(name string) string {
-	if g.Config == command.DefaultConfig {
+	if g.Config == cli.DefaultConfig {
 		return "placementsync " + name
 	}
 	return "placementsync " + name + " --config " + config.QuoteWord(g.Config)

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync"
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/durable"
 	"placementsync/internal/sim"
@@ -32,7 +32,7 @@ type initResult struct {
 func executeInit(t *testing.T, answers string, args ...string) *initResult {
 	t.Helper()
 	var result initResult
-	p := process{stdout: &result.stdout, stderr: &result.stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now},
+	p := process{stdout: &result.stdout, stderr: &result.stderr, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now},
 		ask: newAsker(strings.NewReader(answers), &result.screen, func() (func(), error) { return func() {}, nil })}
 	result.code = executeArgs(t.Context(), append([]string{"init"}, args...), p)
 	return &result
@@ -278,7 +278,7 @@ func TestInitOfRootServesOtherUser(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
 	must(t, os.WriteFile(file, []byte("warehouse: {dir: a/b}\n"), 0o600))
-	g := &globals{process: process{Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }}}}
+	g := &globals{process: process{Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }}}}
 	g.Config = file
 	if got, want := g.commandLine("run"), "placementsync run --config "+file; got != want {
 		t.Errorf("in a folder of root: got %s, want %s", got, want)
@@ -328,7 +328,7 @@ func TestRootIsWarnedOfUnreadableToken(t *testing.T) {
 	must(t, os.Chown(filepath.Join(dir, "warehouse"), otherUser, otherUser))
 
 	var out, stderr bytes.Buffer
-	p := process{stdout: &out, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
+	p := process{stdout: &out, stderr: &stderr, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 	executeArgs(t.Context(), []string{"init", "--config", file, "--base-url", "https://api.example.com"}, p)
 	if want := tokenFile + " does not exist: write the token into it"; !strings.Contains(stderr.String(), want) {
 		t.Errorf("init prints %s, want %s", &stderr, want)

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
+	"placementsync/internal/humanize"
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/plural"
 	"placementsync/internal/warehouse"
 )
 
@@ -147,7 +147,7 @@ func (j *jobs) recordFailure(ctx context.Context, record integrity.VerifyRecord,
 }
 
 func (j *jobs) alert(ctx context.Context, a notify.Alert) {
-	command.NewNotifier(j.cfg.Notify, version, j.s.log).Alert(context.WithoutCancel(ctx), a)
+	cli.NewNotifier(j.cfg.Notify, version, j.s.log).Alert(context.WithoutCancel(ctx), a)
 }
 
 func damageAlert(record integrity.VerifyRecord) notify.Alert {
@@ -157,7 +157,7 @@ func damageAlert(record integrity.VerifyRecord) notify.Alert {
 		a.ExitCode = ledger.Partial.ExitCode()
 	}
 	if n := len(record.DamagedFiles); n > 0 {
-		a.Error = strings.TrimPrefix(a.Error+"; "+plural.Count(n, "file")+": "+strings.Join(record.DamagedFiles, ", "), "; ")
+		a.Error = strings.TrimPrefix(a.Error+"; "+humanize.Count(n, "file")+": "+strings.Join(record.DamagedFiles, ", "), "; ")
 	}
 	return a
 }

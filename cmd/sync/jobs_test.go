@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/fetch"
@@ -204,7 +204,7 @@ func TestTrialJobsOnUnmountedDisk(t *testing.T) {
 	if v, err := j.Verify(t.Context()); err != nil || v.FailedAt.IsZero() || v.Error == "" {
 		t.Errorf("the verification ended with %v: %+v; want a result with the error", err, v)
 	}
-	if _, err := ledgerRuns(command.WarehouseConfig(j.cfg, version)); err == nil {
+	if _, err := ledgerRuns(cli.WarehouseConfig(j.cfg, version)); err == nil {
 		t.Error("the runs on an unmounted disk could be listed, want an error")
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 )
@@ -64,7 +64,7 @@ func findLake() (string, error) {
 	}
 	path, err := exec.LookPath(lakeProgram)
 	if err != nil {
-		return "", command.UsageErr("find %s: it is neither in %s nor in PATH: install it beside placementsync (from source: make lake)",
+		return "", cli.UsageErr("find %s: it is neither in %s nor in PATH: install it beside placementsync (from source: make lake)",
 			lakeProgram, filepath.Dir(self))
 	}
 	return path, nil
@@ -85,7 +85,7 @@ const versionVar = "PLACEMENTSYNC_VERSION"
 func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 	path, err := findLake()
 	if err != nil {
-		return nil, command.UsageErr("%w, or remove lake.catalog from the configuration", err)
+		return nil, cli.UsageErr("%w, or remove lake.catalog from the configuration", err)
 	}
 	flags := []string{"--config", g.Config, "--log-format", cmp.Or(g.LogFormat, "text")}
 	if g.Quiet {
@@ -116,7 +116,7 @@ func (g *globals) runLake(ctx context.Context, args ...string) ([]byte, error) {
 		err = fmt.Errorf("run %s %s: it did not end within %s and was stopped: check that the catalog and the bucket respond, "+
 			"or run \"placementsync lake %s\", which has no time limit", path, args[0], timeout, advised)
 	case message != "" && cmd.ProcessState.ExitCode() == ledger.Misused.ExitCode():
-		err = command.UsageErr("%s", message)
+		err = cli.UsageErr("%s", message)
 	case message != "":
 		err = errors.New(message)
 	default:

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 )
 
 // TestLakeError checks that the error of the lake program is found in each format of its log,
@@ -40,7 +40,7 @@ func TestLakeError(t *testing.T) {
 // TestLakeLogPriorities checks the priorities of a log that is copied to journald.
 func TestLakeLogPriorities(t *testing.T) {
 	var out bytes.Buffer
-	l := &lakeLog{out: (&command.Flags{Journal: true}).LogWriter(&out)}
+	l := &lakeLog{out: (&cli.Flags{Journal: true}).LogWriter(&out)}
 	fmt.Fprint(l, "time=x level=WARN msg=slow\n{\"level\":\"ERROR\",\"msg\":\"no\"}\nplain\n")
 	const want = "<4>time=x level=WARN msg=slow\n<3>{\"level\":\"ERROR\",\"msg\":\"no\"}\n<6>plain\n"
 	if got := out.String(); got != want {

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/query"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
@@ -80,7 +80,7 @@ func (l *testWarehouse) countRequest(r *http.Request) *sim.Fault {
 func (l *testWarehouse) execute(ctx context.Context, env map[string]string, stdout io.Writer, args ...string) (code int, errorOutput string) {
 	l.Helper()
 	var stderr bytes.Buffer
-	p := process{stdin: strings.NewReader(""), stdout: stdout, stderr: &stderr, Host: command.Host{Now: func() time.Time { return l.now },
+	p := process{stdin: strings.NewReader(""), stdout: stdout, stderr: &stderr, Host: cli.Host{Now: func() time.Time { return l.now },
 		LookupEnv: func(name string) (string, bool) {
 			value, ok := env[name]
 			return value, ok
@@ -171,7 +171,7 @@ func (l *testWarehouse) interruptNight() {
 // open opens the warehouse as the program does.
 func (l *testWarehouse) open() *warehouse.Warehouse {
 	l.Helper()
-	g := &globals{process: hostProcess(), Flags: command.Flags{Config: l.config}}
+	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: l.config}}
 	wh, _, err := g.openWarehouse()
 	must(l.T, err)
 	return wh
@@ -196,7 +196,7 @@ func (l *testWarehouse) redirectUnfinishedRun() string {
 // readHistory reads all current and closed rows of all tables as lines of JSON.
 func (l *testWarehouse) readHistory() map[string]string {
 	l.Helper()
-	g := &globals{process: hostProcess(), Flags: command.Flags{Config: l.config, Quiet: true}}
+	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: l.config, Quiet: true}}
 	db, err := openCatalog(l.Context(), g, query.Options{})
 	must(l.T, err)
 	defer db.Close()

@@ -17,7 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
 	"placementsync/internal/sim"
@@ -37,8 +37,8 @@ func newLoggingGlobals(t *testing.T, stdout, stderr io.Writer, extraConfig strin
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	config := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\n", base, demoToken)
 	must(t, os.WriteFile(file, []byte(config+extraConfig), 0o644)) // readable by others, which causes a warning
-	return &globals{process: process{stdout: stdout, stderr: stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}},
-		Flags: command.Flags{Config: file, LogFormat: "json"}}
+	return &globals{process: process{stdout: stdout, stderr: stderr, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}},
+		Flags: cli.Flags{Config: file, LogFormat: "json"}}
 }
 
 // logLines parses a log. It checks that each line is a JSON object with a time, a level, a
@@ -91,7 +91,7 @@ func TestLogOfPartialNight(t *testing.T) {
 	defer receiver.Close()
 	var stdout, log bytes.Buffer
 	g := newLoggingGlobals(t, &stdout, &log, "privacy: {drop: []}\nnotify: {failure_url: '"+receiver.URL+"'}\n")
-	if err := runNight(t.Context(), g, runOptions{newWarehouse: true}); command.OutcomeOf(t.Context(), err) != ledger.Partial {
+	if err := runNight(t.Context(), g, runOptions{newWarehouse: true}); cli.OutcomeOf(t.Context(), err) != ledger.Partial {
 		t.Fatalf("the night ended with %v, want the outcome partial", err)
 	}
 	lines := logLines(t, log.String())

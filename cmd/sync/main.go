@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/warehouse"
 )
@@ -25,19 +25,19 @@ const abandonedMessage = "placementsync: stopped before its work was complete; r
 
 func main() {
 	p := hostProcess()
-	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, removeStopTimeLimit func()) int {
+	os.Exit(cli.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, removeStopTimeLimit func()) int {
 		p.removeStopTimeLimit = removeStopTimeLimit
 		return executeArgs(ctx, os.Args[1:], p)
 	}))
 }
 
 func executeArgs(ctx context.Context, args []string, p process) int {
-	g := &globals{process: p, Flags: command.Flags{Journal: command.FeedsJournal(p.stderr, p.LookupEnv)}}
+	g := &globals{process: p, Flags: cli.Flags{Journal: cli.FeedsJournal(p.stderr, p.LookupEnv)}}
 	return g.Execute(ctx, newRoot(g), args, p.stdout, p.stderr)
 }
 
 func exitCodes() string {
-	return command.Meanings{Complete: "complete", Failed: "failed", Partial: "published but partial",
+	return cli.Meanings{Complete: "complete", Failed: "failed", Partial: "published but partial",
 		Locked: "another run holds the lock"}.Table()
 }
 
@@ -52,15 +52,15 @@ func newRoot(g *globals) *cobra.Command {
 	root.AddCommand(demoCommand(g), initCommand(g), checkCommand(g), runCommand(g), serveCommand(g), runsCommand(g), queryCommand(g), mcpCommand(g),
 		diffCommand(g), auditCommand(g), reportCommand(g), exploreCommand(g), exportCommand(g), schemaCommand(g), replayCommand(g), rebuildCommand(g),
 		rollbackCommand(g), publishCommand(g), discardCommand(g), rawCommand(g), verifyCommand(g), backupCommand(g), lakeCommand(g), watchCommand(g), pruneCommand(g), statementCommand(g))
-	command.AddManual(root, manual())
-	command.AddVersion(root, version, commit)
+	cli.AddManual(root, manual())
+	cli.AddVersion(root, version, commit)
 	return root
 }
 
-func manual() command.Manual {
-	return command.Manual{
+func manual() cli.Manual {
+	return cli.Manual{
 		Version: version,
-		Examples: []command.ManualEntry{
+		Examples: []cli.ManualEntry{
 			{Name: "placementsync init --base-url https://api.example.com --token-file token", Meaning: "Write a configuration in the current folder, and check it."},
 			{Name: "placementsync check --config /etc/placementsync/config.yaml", Meaning: "Show the scopes of the token, the plan of a night, and the free disk space."},
 			{Name: "runuser -u placementsync -- placementsync run --config /etc/placementsync/config.yaml", Meaning: "Run one night by hand, as the user that a package created."},
@@ -68,11 +68,11 @@ func manual() command.Manual {
 			{Name: "placementsync query headline", Meaning: "Run the query \"headline\" on the newest snapshot."},
 			{Name: "placementsync demo", Meaning: "Sync several nights of a demo service, without an account."},
 		},
-		Environment: append(command.Environment(),
-			command.ManualEntry{Name: config.HashKeyVar, Meaning: "The secret key with which privacy.hash hashes values."},
-			command.ManualEntry{Name: "NOTIFY_SOCKET, WATCHDOG_USEC", Meaning: "Set by systemd; serve reports that it is ready and running."}),
-		Files: []command.ManualEntry{
-			{Name: command.DefaultConfig, Meaning: "The configuration, unless --config names another file."},
+		Environment: append(cli.Environment(),
+			cli.ManualEntry{Name: config.HashKeyVar, Meaning: "The secret key with which privacy.hash hashes values."},
+			cli.ManualEntry{Name: "NOTIFY_SOCKET, WATCHDOG_USEC", Meaning: "Set by systemd; serve reports that it is ready and running."}),
+		Files: []cli.ManualEntry{
+			{Name: cli.DefaultConfig, Meaning: "The configuration, unless --config names another file."},
 			{Name: "/etc/placementsync/config.yaml", Meaning: "The configuration that a package installs and the systemd units use."},
 			{Name: "/etc/placementsync/token", Meaning: "The token, if a package is installed. The user placementsync can read it."},
 			{Name: "/var/lib/placementsync/warehouse", Meaning: "The warehouse, if a package is installed. The names below are within warehouse.dir."},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/durable"
 	"placementsync/internal/mcp"
 	"placementsync/internal/query"
@@ -33,7 +33,7 @@ func mcpCommand(g *globals) *cobra.Command {
 
 func runMCP(ctx context.Context, g *globals, queryTimeout time.Duration) error {
 	if queryTimeout < 0 {
-		return command.UsageErr("--timeout is %s: use 0 or more", queryTimeout)
+		return cli.UsageErr("--timeout is %s: use 0 or more", queryTimeout)
 	}
 	cfg, err := g.loadConfig("warehouse", "retention")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/sim"
 	"placementsync/internal/testing/harness"
 )
@@ -35,7 +35,7 @@ func newMCPProgram(t *testing.T) mcpProgram {
 	must(t, os.Symlink(self, a.program))
 	t.Setenv("TOKEN_OF_THE_NIGHT", demoToken)
 	must(t, os.WriteFile(a.config, fmt.Appendf(nil, "api: {base_url: %s, token: '${TOKEN_OF_THE_NIGHT}', requests_per_second: 0}\n", baseURL), 0o600))
-	g := &globals{process: hostProcess(), Flags: command.Flags{Config: a.config, Quiet: true}}
+	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: a.config, Quiet: true}}
 	g.stdout, g.stderr = io.Discard, io.Discard
 	must(t, runNight(t.Context(), g, runOptions{newWarehouse: true}))
 	must(t, os.Unsetenv("TOKEN_OF_THE_NIGHT")) // the environment of an assistant has no token

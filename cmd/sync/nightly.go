@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
@@ -28,7 +28,7 @@ func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pip
 }
 
 func notifyOfNight(ctx context.Context, cfg config.Config, night pipeline.Config, r ledger.Run, now time.Time, err error) {
-	sender := command.NewNotifier(cfg.Notify, version, night.Log)
+	sender := cli.NewNotifier(cfg.Notify, version, night.Log)
 	// The result is sent even while the program is being stopped.
 	ctx = context.WithoutCancel(ctx)
 	if event := alertEvent(r, err); event != "" {
@@ -52,7 +52,7 @@ func ledgerRuns(cfg warehouse.Config) ([]ledger.Run, error) {
 // isTransient returns false for a night that would fail in the same way until an operator acts.
 func isTransient(r ledger.Run, err error) bool {
 	isFailure := err != nil && alertEvent(r, err) == notify.Failed
-	needsOperator := errors.Is(err, fetch.ErrAuth) || command.OutcomeOf(context.Background(), err) == ledger.Misused
+	needsOperator := errors.Is(err, fetch.ErrAuth) || cli.OutcomeOf(context.Background(), err) == ledger.Misused
 	return isFailure && !needsOperator
 }
 
@@ -82,7 +82,7 @@ func newAlert(event string, r ledger.Run, err error, runs []ledger.Run, now time
 	}
 	a.Streak, a.Since = r.Streak(runs)
 	if err != nil {
-		a.Error, a.ExitCode = ledger.ShortenError(err.Error()), cmp.Or(r.ExitCode, command.OutcomeOf(context.Background(), err).ExitCode())
+		a.Error, a.ExitCode = ledger.ShortenError(err.Error()), cmp.Or(r.ExitCode, cli.OutcomeOf(context.Background(), err).ExitCode())
 	}
 	if hold, ok := errors.AsType[*pipeline.HoldError](err); ok {
 		a.Error, a.Checks = ledger.DescribeChecks(hold.Checks), hold.Checks

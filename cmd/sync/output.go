@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/query"
 )
 
@@ -49,7 +49,7 @@ func (o *outputOptions) addFlags(cmd *cobra.Command) {
 // parseFormat returns the format of --format, or else of the file of -o. It also checks the other flags.
 func (o outputOptions) parseFormat() (query.Format, error) {
 	if o.maxRows < 0 {
-		return "", command.UsageErr("--rows is %d: use 0 or more", o.maxRows)
+		return "", cli.UsageErr("--rows is %d: use 0 or more", o.maxRows)
 	}
 	if err := checkOutputFolder(o.file); err != nil {
 		return "", err
@@ -64,11 +64,11 @@ func (o outputOptions) parseFormat() (query.Format, error) {
 	case err != nil:
 		return "", err
 	case o.withGrades && format != query.JSON:
-		return "", command.UsageErr("--with-grades needs --format json")
+		return "", cli.UsageErr("--with-grades needs --format json")
 	case o.bom && format != query.CSV:
-		return "", command.UsageErr("--bom needs the format csv, not %s", format)
+		return "", cli.UsageErr("--bom needs the format csv, not %s", format)
 	case o.vertical && format != query.Table && format != query.Vertical:
-		return "", command.UsageErr("--vertical and --format %s exclude each other", format)
+		return "", cli.UsageErr("--vertical and --format %s exclude each other", format)
 	case o.vertical:
 		return query.Vertical, nil
 	}
@@ -107,9 +107,9 @@ func checkOutputFolder(file string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return command.UsageErr("write %s: the folder %s does not exist: create it, or name another file with -o", file, dir)
+		return cli.UsageErr("write %s: the folder %s does not exist: create it, or name another file with -o", file, dir)
 	case err == nil && !info.IsDir():
-		return command.UsageErr("write %s: %s is not a folder: name another file with -o", file, dir)
+		return cli.UsageErr("write %s: %s is not a folder: name another file with -o", file, dir)
 	}
 	return nil // writing the file reports other errors
 }

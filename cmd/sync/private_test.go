@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/sim"
 	"placementsync/internal/testing/harness"
 )
@@ -71,8 +71,8 @@ notify: {failure_url: '%s'}
 `, server.URL, demoToken, receiver.URL), 0o600))
 	log := &output{more: make(chan struct{}, 1)}
 	lookup := func(name string) (string, bool) { return "k", name == "PLACEMENTSYNC_HASH_KEY" }
-	g := &globals{process: process{stdout: io.Discard, stderr: log, Host: command.Host{LookupEnv: lookup, Now: time.Now}},
-		Flags: command.Flags{Config: file, LogFormat: "json", Verbose: true}}
+	g := &globals{process: process{stdout: io.Discard, stderr: log, Host: cli.Host{LookupEnv: lookup, Now: time.Now}},
+		Flags: cli.Flags{Config: file, LogFormat: "json", Verbose: true}}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- runServe(ctx, g) }()

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/daemon"
 )
 
@@ -22,7 +22,7 @@ func TestHealthProbeNeedsOnlyAddress(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "config.yaml")
 		must(t, os.WriteFile(file, []byte(c.text), 0o600))
-		g := &globals{process: process{Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }}}, Flags: command.Flags{Config: file}}
+		g := &globals{process: process{Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }}}, Flags: cli.Flags{Config: file}}
 		listen, _, err := findDaemon(g, c.kind)
 		if listen != c.listen || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: got the address %q and the error %v, want %q and %q", name, listen, err, c.listen, c.problem)

@@ -8,14 +8,14 @@ import (
 
 	"golang.org/x/term"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 )
 
 // process is the environment of a command. Tests replace it.
 type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	command.Host
+	cli.Host
 	// width and stderrWidth are the widths of the terminals on stdout and stderr. Zero means that
 	// the stream is not a terminal.
 	width, stderrWidth int
@@ -33,7 +33,7 @@ type process struct {
 
 func hostProcess() process {
 	p := process{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		Host: command.Host{LookupEnv: os.LookupEnv, Now: time.Now}}
+		Host: cli.Host{LookupEnv: os.LookupEnv, Now: time.Now}}
 	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		p.width = w
 	}
@@ -48,7 +48,7 @@ func hostProcess() process {
 // globals are the environment and the global flags of every command.
 type globals struct {
 	process
-	command.Flags
+	cli.Flags
 	// held is the flag --held: the command shows the held night instead of the newest snapshot.
 	held bool
 }

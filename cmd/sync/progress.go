@@ -15,9 +15,9 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/plural"
 )
 
 const (
@@ -203,7 +203,7 @@ func (b *bars) streamFacts() string {
 	if current.Name == "" {
 		return ""
 	}
-	return b.joinFacts(outOf(current.Done, current.Total), plural.Count(current.Rows, "row"), timeLeft(current.Left), retriesText(current.Retries))
+	return b.joinFacts(outOf(current.Done, current.Total), humanize.Count(current.Rows, "row"), timeLeft(current.Left), retriesText(current.Retries))
 }
 
 func (b *bars) totalFacts() string {
@@ -213,7 +213,7 @@ func (b *bars) totalFacts() string {
 	if p.AllowedPerSecond > 0 {
 		rate = fmt.Sprintf("%.1f/%g a second", p.PerSecond, p.AllowedPerSecond)
 	}
-	requests := outOf(p.Requests, p.Expected) + " " + plural.Noun(max(p.Requests, p.Expected), "request")
+	requests := outOf(p.Requests, p.Expected) + " " + humanize.Noun(max(p.Requests, p.Expected), "request")
 	return b.joinFacts(fmt.Sprintf("%d/%d streams", streamsRead, len(p.Streams)), requests, timeLeft(p.Left), rate, retriesText(p.Retries))
 }
 
@@ -230,8 +230,8 @@ func (b *bars) joinFacts(facts ...string) string {
 }
 
 func (b *bars) describeStream(s ledger.StreamProgress) string {
-	line := fmt.Sprintf("%-*s%-10s%15s%18s, %s", nameWidth, s.Name, ledger.StandingOf(s.Grade), plural.Count(s.Rows, "row"),
-		plural.Count(s.Requests, "request"), retriesText(s.Retries))
+	line := fmt.Sprintf("%-*s%-10s%15s%18s, %s", nameWidth, s.Name, ledger.StandingOf(s.Grade), humanize.Count(s.Rows, "row"),
+		humanize.Count(s.Requests, "request"), retriesText(s.Retries))
 	return cutCell(strings.TrimSuffix(line, ", "), b.width)
 }
 
@@ -247,7 +247,7 @@ func retriesText(n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return plural.Count(n, "retry")
+	return humanize.Count(n, "retry")
 }
 
 func timeLeft(d time.Duration) string {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
@@ -60,7 +60,7 @@ func TestProgressIsLogged(t *testing.T) {
 			}
 			return nil
 		}})
-	g := &globals{process: process{stdout: io.Discard, stderr: io.Discard, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}}
+	g := &globals{process: process{stdout: io.Discard, stderr: io.Discard, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}}
 	serveDemo(t, g, service)
 	cfg, err := g.loadConfig()
 	if err != nil {
@@ -94,7 +94,7 @@ func TestWaitsAreLogged(t *testing.T) {
 		{11 * time.Minute, true, `"level":"WARN","msg":"still waiting for the service","run":"r","reason":"the service answered 503 Service Unavailable","until":"2026-11-20T02:10:00Z"`},
 	} {
 		logged := &output{more: make(chan struct{}, 1)}
-		flags := command.Flags{Quiet: c.quiet, LogFormat: "json"}
+		flags := cli.Flags{Quiet: c.quiet, LogFormat: "json"}
 		logWait(flags.NewLogger(logged), ledger.Progress{Run: "r", WaitingFor: "the service answered 503 Service Unavailable",
 			WaitingSince: time.Now().Add(-c.waited), WaitingUntil: time.Date(2026, 11, 20, 2, 10, 0, 0, time.UTC)})
 		if got := logged.String(); !strings.Contains(got, c.want) || c.want == "" && got != "" {
@@ -123,7 +123,7 @@ func serveDemo(t *testing.T, g *globals, service *sim.Service) {
 func TestWarningsDuringAndAfterBars(t *testing.T) {
 	t.Parallel()
 	screen := &output{more: make(chan struct{}, 1)}
-	g := &globals{process: process{stderr: screen, stderrWidth: 80}, Flags: command.Flags{LogFormat: "json"}}
+	g := &globals{process: process{stderr: screen, stderrWidth: 80}, Flags: cli.Flags{LogFormat: "json"}}
 	log, stop := g.showProgress(&pipeline.ProgressTracker{})
 	log.Warn("before")
 	stop()
@@ -138,7 +138,7 @@ func TestProgressIsLoggedUnlessQuiet(t *testing.T) {
 	t.Parallel()
 	for _, g := range []*globals{
 		{process: process{stderr: &output{more: make(chan struct{}, 1)}}},
-		{process: process{stderr: &output{more: make(chan struct{}, 1)}, stderrWidth: 80}, Flags: command.Flags{Quiet: true}},
+		{process: process{stderr: &output{more: make(chan struct{}, 1)}, stderrWidth: 80}, Flags: cli.Flags{Quiet: true}},
 	} {
 		log, stop := g.showProgress(&pipeline.ProgressTracker{})
 		if log.Enabled(t.Context(), slog.LevelInfo) == g.Quiet {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/config"
-	"placementsync/internal/plural"
+	"placementsync/internal/humanize"
 	"placementsync/internal/warehouse"
 )
 
@@ -57,10 +57,10 @@ func runPrune(g *globals, dryRun bool, run string) error {
 		t := textTable{columns: []column{{name: action}, {name: "size", isNumber: true}}}
 		var sum int64
 		for _, p := range removed {
-			t.addRow(p.Path, plural.FormatBytes(p.Bytes))
+			t.addRow(p.Path, humanize.FormatBytes(p.Bytes))
 			sum += p.Bytes
 		}
-		_, err = fmt.Fprintf(g.stdout, "%s\n\n%d in total, %s\n", t.render(g.width), len(removed), plural.FormatBytes(sum))
+		_, err = fmt.Fprintf(g.stdout, "%s\n\n%d in total, %s\n", t.render(g.width), len(removed), humanize.FormatBytes(sum))
 		return err
 	})
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/durable"
 	"placementsync/internal/query"
@@ -64,7 +64,7 @@ func addAsOfFlag(cmd *cobra.Command, g *globals, asOf *string) {
 func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) error {
 	switch {
 	case o.list && o.printSQL:
-		return command.UsageErr("--list and --sql exclude each other: explain a query, or print it")
+		return cli.UsageErr("--list and --sql exclude each other: explain a query, or print it")
 	case o.list:
 		return g.listQueries(cmp.Or(o.output.format, string(query.Table)), args)
 	case o.printSQL:
@@ -82,7 +82,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 		return err
 	}
 	if o.timeout < 0 {
-		return command.UsageErr("--timeout is %s: use 0 or more", o.timeout)
+		return cli.UsageErr("--timeout is %s: use 0 or more", o.timeout)
 	}
 	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf, Unsafe: o.unsafe, Timeout: o.timeout})
 	if err != nil {
@@ -136,15 +136,15 @@ func explainDamage(g *globals, err error) error {
 func (o queryOptions) readQuery(g *globals, args []string) (query.Query, error) {
 	switch {
 	case o.file != "" && len(args) > 0:
-		return query.Query{}, command.UsageErr("query takes either SQL or --file, not both")
+		return query.Query{}, cli.UsageErr("query takes either SQL or --file, not both")
 	case o.file != "":
 		text, err := query.ReadText(o.file)
 		if err != nil {
-			return query.Query{}, command.UsageErr("read the query: %s %v", o.file, err)
+			return query.Query{}, cli.UsageErr("read the query: %s %v", o.file, err)
 		}
 		return query.ParseText(o.file, text)
 	case len(args) == 0:
-		return query.Query{}, command.UsageErr("query needs SQL or the name of a query: see --list")
+		return query.Query{}, cli.UsageErr("query needs SQL or the name of a query: see --list")
 	}
 	return g.resolveQuery(args[0])
 }
@@ -152,7 +152,7 @@ func (o queryOptions) readQuery(g *globals, args []string) (query.Query, error) 
 // atMostOneQuery rejects SQL that the shell has split into words.
 func atMostOneQuery(cmd *cobra.Command, args []string) error {
 	if isList, _ := cmd.Flags().GetBool("list"); len(args) > 1 && !isList {
-		return command.UsageErr("query takes one argument and got %d: put SQL in quotes, and give values with --param", len(args))
+		return cli.UsageErr("query takes one argument and got %d: put SQL in quotes, and give values with --param", len(args))
 	}
 	return nil
 }
@@ -162,10 +162,10 @@ func paramValues(params []string) (map[string]string, error) {
 	for _, p := range params {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok {
-			return nil, command.UsageErr("--param is %q: use name=value", p)
+			return nil, cli.UsageErr("--param is %q: use name=value", p)
 		}
 		if _, isRepeated := values[name]; isRepeated {
-			return nil, command.UsageErr("--param sets %q twice: a parameter has one value", name)
+			return nil, cli.UsageErr("--param sets %q twice: a parameter has one value", name)
 		}
 		values[name] = value
 	}
@@ -253,7 +253,7 @@ func snapshotOfRun(wh *warehouse.Warehouse, text string) string {
 
 func (g *globals) loadQueries() (query.Library, error) {
 	cfg, err := g.loadConfig("queries")
-	if g.Config == command.DefaultConfig && errors.Is(err, os.ErrNotExist) {
+	if g.Config == cli.DefaultConfig && errors.Is(err, os.ErrNotExist) {
 		cfg, err = config.Config{}, nil // the built-in queries need no configuration
 	}
 	if err != nil {
@@ -282,7 +282,7 @@ func (g *globals) resolveQuery(text string) (query.Query, error) {
 
 func (g *globals) printSQL(args []string) error {
 	if len(args) == 0 || !query.IsName(args[0]) {
-		return command.UsageErr("--sql needs the name of a query: see --list")
+		return cli.UsageErr("--sql needs the name of a query: see --list")
 	}
 	q, err := g.resolveQuery(args[0])
 	if err != nil {
@@ -313,7 +313,7 @@ func (g *globals) listQueries(format string, words []string) error {
 		}
 	}
 	if len(matches) == 0 {
-		return command.UsageErr("no query has all of the words %q in its name, title, description or subject: use fewer", strings.Join(words, " "))
+		return cli.UsageErr("no query has all of the words %q in its name, title, description or subject: use fewer", strings.Join(words, " "))
 	}
 	return query.WriteList(g.screen(), query.Format(format), matches)
 }

@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
-	"placementsync/internal/plural"
 )
 
 type rawOptions struct {
@@ -46,7 +46,7 @@ func rawCommand(g *globals) *cobra.Command {
 			for _, flag := range []string{"seq", "page", "pass"} {
 				value := cmd.Flags().Lookup(flag).Value.String()
 				if cmd.Flags().Changed(flag) && (value == "0" || value[0] == '-') {
-					return command.UsageErr("--%s is %s: use 1 or more", flag, value)
+					return cli.UsageErr("--%s is %s: use 1 or more", flag, value)
 				}
 			}
 			return runRaw(g, o, args)
@@ -59,7 +59,7 @@ func rawCommand(g *globals) *cobra.Command {
 	f.IntVar(&o.pass, "pass", 0, "only this pass over the list")
 	f.Uint64Var(&o.seq, "seq", 0, "only the response with this `number`")
 	f.BoolVar(&o.print, "print", false, "print one response; fail if several are selected")
-	command.AddFormat(cmd, &o.format, "table", "csv", "json")
+	cli.AddFormat(cmd, &o.format, "table", "csv", "json")
 	cmd.ValidArgsFunction = g.completeRun(landedRuns)
 	completeFlag(cmd, "stream", completeStreams)
 	return cmd
@@ -75,7 +75,7 @@ func (o rawOptions) selects(r fetch.StoredResponse) bool {
 
 func runRaw(g *globals, o rawOptions, args []string) error {
 	if o.hasFormat && o.print {
-		return command.UsageErr("--print and --format exclude each other: print one response, or list them")
+		return cli.UsageErr("--print and --format exclude each other: print one response, or list them")
 	}
 	run, responses, err := openStoredResponses(g, args)
 	if err != nil {
@@ -101,12 +101,12 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	switch {
 	case len(printable) == 1 && !o.hasFormat:
 		err = printBody(g, run, responses, printable[0])
-	case len(selected) == 0 && command.SuggestStream(o.stream) != "":
-		err = command.UsageErr("no stream is named %q: %s", o.stream, command.SuggestStream(o.stream))
+	case len(selected) == 0 && cli.SuggestStream(o.stream) != "":
+		err = cli.UsageErr("no stream is named %q: %s", o.stream, cli.SuggestStream(o.stream))
 	case len(selected) == 0:
 		err = fmt.Errorf("find responses of run %s: no stored response matches: list all with placementsync raw %s --format table", run, run)
 	case o.print:
-		return command.UsageErr("print a response of run %s: %d responses match: choose one with --seq, or with --stream, --param, --page and --pass", run, len(selected))
+		return cli.UsageErr("print a response of run %s: %d responses match: choose one with --seq, or with --stream, --param, --page and --pass", run, len(selected))
 	case o.format == "csv":
 		err = writeResponseCSV(g.screen(), selected)
 	case o.format == "json":
@@ -115,7 +115,7 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 		err = writeResponseTable(g.screen(), selected)
 	}
 	if damagedLines > 0 {
-		err = errors.Join(err, fmt.Errorf("read the responses of run %s: the index of its responses (journal.jsonl) has %s; the responses of these lines are missing: see placementsync verify --read-data", run, plural.Count(damagedLines, "damaged line")))
+		err = errors.Join(err, fmt.Errorf("read the responses of run %s: the index of its responses (journal.jsonl) has %s; the responses of these lines are missing: see placementsync verify --read-data", run, humanize.Count(damagedLines, "damaged line")))
 	}
 	return err
 }
@@ -189,7 +189,7 @@ func writeResponseJSON(w io.Writer, all []fetch.StoredResponse) error {
 		shown[i] = responseJSON{r.Seq, r.Stream, r.Path, r.Query, r.Param, orNull(r.Page), orNull(r.Pass), r.Status, r.Encoding, r.Stored, r.Size,
 			r.At, r.Millis, r.Replaced}
 	}
-	return command.WriteJSON(w, shown)
+	return cli.WriteJSON(w, shown)
 }
 
 func orNull(n int) *int {
@@ -217,8 +217,8 @@ func writeResponseTable(w io.Writer, all []fetch.StoredResponse) error {
 			note = "replaced by a later response"
 		}
 		took := time.Duration(r.Millis * float64(time.Millisecond))
-		t.addRow(r.Seq, r.Stream, r.Param, numberText(r.Page), numberText(r.Pass), r.Status, r.Encoding, plural.FormatBytes(int64(r.Stored)),
-			plural.FormatBytes(int64(r.Size)), r.At.Format(time.DateTime), took.Round(100*time.Microsecond), note)
+		t.addRow(r.Seq, r.Stream, r.Param, numberText(r.Page), numberText(r.Pass), r.Status, r.Encoding, humanize.FormatBytes(int64(r.Stored)),
+			humanize.FormatBytes(int64(r.Size)), r.At.Format(time.DateTime), took.Round(100*time.Microsecond), note)
 	}
 	_, err := fmt.Fprintln(w, t.render(0))
 	return err

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 )
 
 // TestShownCommandsAreTested checks that every command in the README and at the end of the demo is
@@ -18,7 +18,7 @@ import (
 // blocks that are marked "console".
 func TestShownCommandsAreTested(t *testing.T) {
 	var hints strings.Builder
-	if err := showCommands(&globals{process: process{stdout: &hints}, Flags: command.Flags{Config: "demo/config.yaml"}}); err != nil {
+	if err := showCommands(&globals{process: process{stdout: &hints}, Flags: cli.Flags{Config: "demo/config.yaml"}}); err != nil {
 		t.Fatal(err)
 	}
 	testedCommands := slices.Concat(scriptCommands(t), ciCommands(t))

@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/backup"
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -62,9 +62,9 @@ func rebuildCommand(g *globals) *cobra.Command {
 func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	switch {
 	case o.older && o.from == "":
-		return command.UsageErr("--older needs --from")
+		return cli.UsageErr("--older needs --from")
 	case o.series && (o.skipDamaged || o.acceptLoss || o.from != ""):
-		return command.UsageErr("--series cannot be combined with --skip-damaged, --accept-loss or --from")
+		return cli.UsageErr("--series cannot be combined with --skip-damaged, --accept-loss or --from")
 	}
 	sections := []string{"warehouse", "retention"}
 	if o.from != "" {
@@ -101,7 +101,7 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 		return err
 	}
 	if isIncomplete || len(r.Skipped) > 0 || r.LostRun != "" {
-		return command.EndWith(ledger.Partial, nil)
+		return cli.EndWith(ledger.Partial, nil)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 	c.UseOlder = o.older
 	res, err := backup.Restore(ctx, c)
 	if err != nil && res.Fetched > 0 {
-		err = fmt.Errorf("%w; %s restored so far: run the same command again to continue", err, plural.Count(res.Fetched, "file"))
+		err = fmt.Errorf("%w; %s restored so far: run the same command again to continue", err, humanize.Count(res.Fetched, "file"))
 	}
 	if err != nil {
 		return false, err
@@ -127,20 +127,20 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 		fmt.Fprintf(g.stdout, "not restored: %s: %s\n", query.EscapeLines(p.File), query.EscapeLines(p.Problem))
 	}
 	_, err = fmt.Fprintf(g.stdout, "restored %s of %s: %s, %d of them fetched, %s\n", query.EscapeLines(res.Run), res.At.Format(time.DateTime),
-		plural.Count(len(res.Files)-len(res.Damaged), "file"), res.Fetched, plural.FormatBytes(res.Bytes))
+		humanize.Count(len(res.Files)-len(res.Damaged), "file"), res.Fetched, humanize.FormatBytes(res.Bytes))
 	return len(res.LeftOut)+len(res.Damaged) > 0, err
 }
 
 func showRebuilt(g *globals, r pipeline.RebuildResult) error {
 	if r.RestoredRuns > 0 {
 		fmt.Fprintf(g.stdout, "published %s: current rows of %s, history of %s\n", r.Manifest.RunID,
-			r.Last.Format(time.DateTime), plural.Count(r.RestoredRuns, "run"))
+			r.Last.Format(time.DateTime), humanize.Count(r.RestoredRuns, "run"))
 	} else {
-		fmt.Fprintf(g.stdout, "published %s from %s of %s to %s\n", r.Manifest.RunID, plural.Count(r.Snapshots, "snapshot"),
+		fmt.Fprintf(g.stdout, "published %s from %s of %s to %s\n", r.Manifest.RunID, humanize.Count(r.Snapshots, "snapshot"),
 			r.First.Format(time.DateOnly), r.Last.Format(time.DateOnly))
 	}
 	if r.SnapshotsWithoutDay > 0 {
-		fmt.Fprintf(g.stdout, "not in the series: %s of this period; row versions that existed only between two kept days are missing in history\n", plural.Count(r.SnapshotsWithoutDay, "snapshot"))
+		fmt.Fprintf(g.stdout, "not in the series: %s of this period; row versions that existed only between two kept days are missing in history\n", humanize.Count(r.SnapshotsWithoutDay, "snapshot"))
 	}
 	if !r.HasMeta {
 		fmt.Fprintln(g.stdout, "meta is empty: all files with its changes are damaged or missing; runs and grades before this rebuild are lost")

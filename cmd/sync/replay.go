@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/pipeline"
 )
 
@@ -30,11 +30,11 @@ func replayCommand(g *globals) *cobra.Command {
 func exactlyOneRun(cmd *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return command.UsageErr("%s needs a RUN: the command \"runs\" lists the runs", cmd.Name())
+		return cli.UsageErr("%s needs a RUN: the command \"runs\" lists the runs", cmd.Name())
 	case 1:
 		return nil
 	}
-	return command.UsageErr("%s takes one RUN and got %d", cmd.Name(), len(args))
+	return cli.UsageErr("%s takes one RUN and got %d", cmd.Name(), len(args))
 }
 
 func runReplay(ctx context.Context, g *globals, run string, acceptLoss bool) error {

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/durable"
+	"placementsync/internal/html"
 	"placementsync/internal/ledger"
-	"placementsync/internal/page"
 	"placementsync/internal/query"
 	"placementsync/internal/report"
 	"placementsync/internal/warehouse"
@@ -62,7 +62,7 @@ func runReport(ctx context.Context, g *globals, file, asOf, queryPages string) (
 		return err
 	}
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-		return command.UsageErr("%q is not a regular file: use -o - to write to the terminal or a pipe", file)
+		return cli.UsageErr("%q is not a regular file: use -o - to write to the terminal or a pipe", file)
 	}
 	const fileMode = 0o644
 	if err := (durable.Disk{}).WriteAtomically(file, fileMode, func(f *os.File) error { return report.Write(ctx, f, s.ask, opts) }); err != nil {
@@ -78,7 +78,7 @@ func heldNotices(wh *warehouse.Warehouse, isShown bool) ([]report.Notice, error)
 	if err != nil || !ok {
 		return nil, err
 	}
-	n := report.Notice{Alarm: true, Title: "The night of " + page.Clock(h.Manifest.SnapshotAt) + " UTC is held and not published, because of these checks:"}
+	n := report.Notice{Alarm: true, Title: "The night of " + html.Clock(h.Manifest.SnapshotAt) + " UTC is held and not published, because of these checks:"}
 	if isShown {
 		n.Title = "This snapshot is held and not published, because of these checks:"
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/testing/harness"
 )
 
@@ -60,7 +60,7 @@ func demoReport(t *testing.T) string {
 func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, stderr bytes.Buffer
-	p := process{stdout: &out, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
+	p := process{stdout: &out, stderr: &stderr, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 	if code := executeArgs(t.Context(), args, p); code != 0 {
 		t.Fatalf("placementsync %q ended with %d, want 0:\n%s", args, code, stderr.String())
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/warehouse"
 )
 
@@ -29,9 +29,9 @@ func rollbackCommand(g *globals) *cobra.Command {
 func atMostOneRun(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 1:
-		return command.UsageErr("%s takes one RUN and got %d", cmd.Name(), len(args))
+		return cli.UsageErr("%s takes one RUN and got %d", cmd.Name(), len(args))
 	case len(args) == 1 && args[0] == "":
-		return command.UsageErr("%s got an empty RUN: name a run, or omit RUN to go back by one version; nothing was changed", cmd.Name())
+		return cli.UsageErr("%s got an empty RUN: name a run, or omit RUN to go back by one version; nothing was changed", cmd.Name())
 	}
 	return nil
 }

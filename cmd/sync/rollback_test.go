@@ -6,13 +6,13 @@ import (
 	"syscall"
 	"testing"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 )
 
 // TestRollbackOnFullDisk checks that the error of a rollback on a full disk says what to do.
 func TestRollbackOnFullDisk(t *testing.T) {
 	t.Parallel()
-	g := &globals{process: hostProcess(), Flags: command.Flags{Config: demoOfThreeNights(t)}}
+	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: demoOfThreeNights(t)}}
 	g.stdout, g.stderr = io.Discard, io.Discard
 	g.Step = func(string, string) error { return syscall.ENOSPC }
 	const want = "the disk is full or the quota is used up: "

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/durable"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
@@ -68,7 +68,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 			return err
 		}
 		if isPublished {
-			return command.UsageErr("create the warehouse: %q already has a snapshot, %s; nothing was changed: leave out --new", cfg.Warehouse.Dir, run)
+			return cli.UsageErr("create the warehouse: %q already has a snapshot, %s; nothing was changed: leave out --new", cfg.Warehouse.Dir, run)
 		}
 	}
 	night.DryRun, night.NewWarehouse = o.dryRun, o.newWarehouse
@@ -97,7 +97,7 @@ func (g *globals) endNight(res pipeline.Result, err error, dryRun bool) error {
 		}
 	}
 	if outcome := res.Run.Outcome; outcome != "" && outcome != ledger.Complete {
-		return command.EndWith(outcome, err)
+		return cli.EndWith(outcome, err)
 	}
 	return err
 }

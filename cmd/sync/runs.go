@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
-	"placementsync/internal/plural"
 
 	"github.com/spf13/cobra"
 )
@@ -22,7 +22,7 @@ func runsCommand(g *globals) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return runRuns(g, format) },
 	}
-	command.AddFormat(cmd, &format, "table", "json")
+	cli.AddFormat(cmd, &format, "table", "json")
 	cmd.Flags().Lookup("format").Usage += "; json includes the streams"
 	return cmd
 }
@@ -45,7 +45,7 @@ func runRuns(g *globals, format string) error {
 		for i, r := range runs {
 			all[i] = runJSON{r, r.ID == current}
 		}
-		return command.WriteJSON(g.stdout, all)
+		return cli.WriteJSON(g.stdout, all)
 	}
 	if len(runs) == 0 {
 		_, err := fmt.Fprintln(g.stderr, "no run yet: start one with placementsync run")
@@ -76,7 +76,7 @@ func ledgerTable(runs []ledger.Run, current string) *textTable {
 			exitCode = strconv.Itoa(r.ExitCode)
 		}
 		t.addRow(r.ID, cmp.Or(r.Kind, ledger.Night), readersMark(r, current), r.StartedAt.Format(time.DateTime), took,
-			r.Attempts, r.Outcome, exitCode, r.Requests, plural.FormatBytes(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countStandings(r), r.Why())
+			r.Attempts, r.Outcome, exitCode, r.Requests, humanize.FormatBytes(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countStandings(r), r.Why())
 	}
 	return t
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/dictionary"
 )
 
@@ -22,14 +22,14 @@ func schemaCommand(g *globals) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error { return runSchema(g, all, format, args) },
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "print all tables with their columns")
-	command.AddFormat(cmd, &format, "text", "markdown", "json")
+	cli.AddFormat(cmd, &format, "text", "markdown", "json")
 	cmd.ValidArgsFunction = completeTable
 	return cmd
 }
 
 func runSchema(g *globals, all bool, format string, names []string) error {
 	if all && len(names) > 0 {
-		return command.UsageErr("--all prints all tables: leave out the names or --all")
+		return cli.UsageErr("--all prints all tables: leave out the names or --all")
 	}
 	tables, err := dictionary.Select(names)
 	if err != nil {
@@ -44,7 +44,7 @@ func runSchema(g *globals, all bool, format string, names []string) error {
 	var text string
 	switch {
 	case format == "json":
-		return command.WriteJSON(g.stdout, tables)
+		return cli.WriteJSON(g.stdout, tables)
 	case format == "markdown" && isList:
 		text = tables.MarkdownList()
 	case format == "markdown":

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
@@ -50,7 +50,7 @@ func mainShortTimeout() {
 // mainPausedInCommit runs the program with a night that calls pause after its merge.
 func mainPausedInCommit(pause func(ctx context.Context)) {
 	p := hostProcess()
-	os.Exit(command.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, removeStopTimeLimit func()) int {
+	os.Exit(cli.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, removeStopTimeLimit func()) int {
 		p.removeStopTimeLimit = removeStopTimeLimit
 		p.Step = func(name, _ string) error {
 			if name == "before write run.json" {

@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/durable"
@@ -210,7 +210,7 @@ func (s *serveProgram) Reload() (daemon.Settings, error) {
 // probeDaemon is the health check of containers, because the image contains no other program.
 func probeDaemon(ctx context.Context, g *globals, kind string) error {
 	if known := []string{daemon.ProbeHealth, daemon.ProbeReady}; !slices.Contains(known, kind) {
-		return command.UsageErr("--probe is %q: use health or ready", kind)
+		return cli.UsageErr("--probe is %q: use health or ready", kind)
 	}
 	listen, token, err := findDaemon(g, kind)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 )
 
 // sharedResults contains results that several tests share. The first use creates them.
@@ -43,7 +43,7 @@ func (m tests) Run() int {
 		demo: sync.OnceValues(func() (string, error) {
 			demo := filepath.Join(dir, "demo")
 			var stderr bytes.Buffer
-			p := process{stdout: io.Discard, stderr: &stderr, Host: command.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
+			p := process{stdout: io.Discard, stderr: &stderr, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
 			if code := executeArgs(context.Background(), []string{"demo", "--strange", "--nights", "3", "--dir", demo}, p); code != 0 {
 				return "", fmt.Errorf("the demo ended with %d: %s", code, &stderr)
 			}

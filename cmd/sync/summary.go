@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/plural"
 	"placementsync/internal/query"
 )
 
@@ -64,8 +64,8 @@ func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 		result = "nothing published; readers keep the last snapshot"
 	}
 	text := fmt.Sprintf("run %s: %s\n%s, %d new, %d changed, %d gone; %s, %s, %s, %s",
-		r.ID, result, plural.Count(r.Rows, "row"), r.New, r.Changed, r.Gone, plural.Count(r.Requests, "request"), plural.FormatBytes(r.Bytes),
-		plural.Count(r.Retries, "retry"), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
+		r.ID, result, humanize.Count(r.Rows, "row"), r.New, r.Changed, r.Gone, humanize.Count(r.Requests, "request"), humanize.FormatBytes(r.Bytes),
+		humanize.Count(r.Retries, "retry"), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
 	if ids, streams := r.Unread(); ids > 0 {
 		where := "within run.max_duration"
 		if r.Kind == ledger.Replay {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
+	"placementsync/internal/humanize"
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -36,13 +36,13 @@ func verifyCommand(g *globals) *cobra.Command {
 			"verify prints the impact and the command for the repair, if there is one. verify records\n" +
 			"its result for the metrics and the status page of serve, and finishes a killed rollback or\n" +
 			"a killed publish of a held night. It changes nothing else.\n\n" +
-			command.Meanings{Complete: "intact", Failed: "damaged, and some data is lost; or verify itself failed",
+			cli.Meanings{Complete: "intact", Failed: "damaged, and some data is lost; or verify itself failed",
 				Partial: "damaged, and all damage can be repaired", Locked: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) },
 	}
 	cmd.Flags().BoolVar(&o.readData, "read-data", false, "read every byte, not only names and sizes")
-	command.AddFormat(cmd, &o.format, "text", "json")
+	cli.AddFormat(cmd, &o.format, "text", "json")
 	return cmd
 }
 
@@ -61,7 +61,7 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 		g.newLogger().Warn("result of verify not stored", "error", err)
 	}
 	if o.format == "json" {
-		err = command.WriteJSON(g.stdout, verifyJSON{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(),
+		err = cli.WriteJSON(g.stdout, verifyJSON{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(),
 			append([]integrity.Damage{}, v.Damage...), append([]integrity.Repair{}, integrity.PlanRepairs(v.Damage)...), append([]string{}, v.Notes...)})
 	} else {
 		err = showVerified(g.stdout, v)
@@ -71,9 +71,9 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	}
 	switch v.Result() {
 	case integrity.Rebuildable:
-		return command.EndWith(ledger.Partial, nil)
+		return cli.EndWith(ledger.Partial, nil)
 	case integrity.DataLost:
-		return command.EndWith(ledger.Failed, nil)
+		return cli.EndWith(ledger.Failed, nil)
 	}
 	return nil
 }
@@ -103,9 +103,9 @@ func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 		integrity.DataLost: "damaged: some data is lost"}[v.Result()]
 	extent := "names and sizes; --read-data reads every byte"
 	if v.ReadData {
-		extent = plural.FormatBytes(v.Bytes) + " read"
+		extent = humanize.FormatBytes(v.Bytes) + " read"
 	}
-	_, err := fmt.Fprintf(w, "%s (%s, %s, %s)\n", verdict, plural.Count(v.Files, "file"), extent, v.Took.Round(time.Millisecond))
+	_, err := fmt.Fprintf(w, "%s (%s, %s, %s)\n", verdict, humanize.Count(v.Files, "file"), extent, v.Took.Round(time.Millisecond))
 	return err
 }
 

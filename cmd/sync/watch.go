@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
-	"placementsync/internal/plural"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/watch"
@@ -39,7 +39,7 @@ func watchCommand(g *globals) *cobra.Command {
 			"not be sent before. The commands \"run\" and \"serve\" run all watches after each night. A finding is\n" +
 			"sent once; a finding that ended and returns is new again. NAME selects watches.\n\n" +
 			"--dry-run shows the messages. It sends and records nothing.\n\n" +
-			command.Meanings{Complete: "complete: all new findings were sent", Failed: "failed, no watch ran",
+			cli.Meanings{Complete: "complete: all new findings were sent", Failed: "failed, no watch ran",
 				Partial: "a watch failed, or a message could not be sent and was kept", Locked: "another process runs the watches"}.Table(),
 		RunE: func(cmd *cobra.Command, args []string) error { return runWatch(cmd.Context(), g, args, dryRun) },
 	}
@@ -62,7 +62,7 @@ func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) erro
 		err = errors.Join(err, g.recordFollowUp(ctx, cfg, entry))
 	}
 	if len(results) > 0 && err != nil && ctx.Err() == nil {
-		return command.EndWith(ledger.Partial, err)
+		return cli.EndWith(ledger.Partial, err)
 	}
 	return err
 }
@@ -77,12 +77,12 @@ func watchNames(watches []config.Watch) []string {
 
 func chosenWatches(all []config.Watch, names []string, file string) ([]config.Watch, error) {
 	if len(all) == 0 {
-		return nil, command.UsageErr("no watch is configured: add the section \"watch\" to %s, as in config.example.yaml", file)
+		return nil, cli.UsageErr("no watch is configured: add the section \"watch\" to %s, as in config.example.yaml", file)
 	}
 	known := watchNames(all)
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, command.UsageErr("no watch is named %q: use one of %s", name, strings.Join(known, ", "))
+			return nil, cli.UsageErr("no watch is named %q: use one of %s", name, strings.Join(known, ", "))
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(w config.Watch) bool { return len(names) > 0 && !slices.Contains(names, w.Name) }), nil
@@ -164,7 +164,7 @@ func newWatches(all []config.Watch) (watches []watch.Watch) {
 }
 
 func (g *globals) newSender(cfg config.Config) func(ctx context.Context, channel string, m watch.Message) error {
-	notifier := command.NewNotifier(cfg.Notify, version, g.newLogger())
+	notifier := cli.NewNotifier(cfg.Notify, version, g.newLogger())
 	return func(ctx context.Context, channel string, m watch.Message) error {
 		i := slices.IndexFunc(cfg.Notify.Channels, func(c config.Channel) bool { return c.Name == channel })
 		c := cfg.Notify.Channels[i] // Validate checks that the channel exists
@@ -194,7 +194,7 @@ func showWatches(w io.Writer, watches []config.Watch, results []watch.Result, dr
 			fmt.Fprintf(w, "  possibly incomplete: %s\n", query.EscapeLines(r.NotProven))
 		}
 		if r.Skipped > 0 {
-			fmt.Fprintf(w, "  skipped: %s without a number in the column of the condition\n", plural.Count(r.Skipped, "row"))
+			fmt.Fprintf(w, "  skipped: %s without a number in the column of the condition\n", humanize.Count(r.Skipped, "row"))
 		}
 		for _, m := range r.Messages {
 			action := "sent"
@@ -239,7 +239,7 @@ func (g *globals) sendWarnings(ctx context.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
-	sender := command.NewNotifier(cfg.Notify, version, g.newLogger())
+	sender := cli.NewNotifier(cfg.Notify, version, g.newLogger())
 	send := func(ctx context.Context, _ string, m watch.Message) error {
 		night := ledger.Find(runs, m.Run)
 		a := notify.Alert{Event: notify.Warned, Run: m.Run, StartedAt: night.StartedAt, EndedAt: night.EndedAt, ExitCode: night.ExitCode, Program: version}

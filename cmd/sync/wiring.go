@@ -5,7 +5,7 @@ import (
 	"context"
 	"net/http"
 
-	"placementsync/internal/command"
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/load"
@@ -35,7 +35,7 @@ func (g *globals) newWarehouse(cfg config.Config) *warehouse.Warehouse {
 }
 
 func (g *globals) warehouseConfig(cfg config.Config) warehouse.Config {
-	c := command.WarehouseConfig(cfg, version)
+	c := cli.WarehouseConfig(cfg, version)
 	c.Step = g.Step
 	return c
 }
@@ -83,13 +83,13 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 // chosenStreams checks the patterns again, because they may come from a flag.
 func chosenStreams(c config.Streams) ([]string, error) {
 	for _, pattern := range c.Include {
-		if hint := command.SuggestStream(pattern); hint != "" {
-			return nil, command.UsageErr("no stream is named %q: %s", pattern, hint)
+		if hint := cli.SuggestStream(pattern); hint != "" {
+			return nil, cli.UsageErr("no stream is named %q: %s", pattern, hint)
 		}
 	}
-	chosen := command.ChooseStreams(c.Include, c.Exclude)
+	chosen := cli.ChooseStreams(c.Include, c.Exclude)
 	if len(chosen) == 0 {
-		return nil, command.UsageErr("streams.include and streams.exclude leave no stream")
+		return nil, cli.UsageErr("streams.include and streams.exclude leave no stream")
 	}
 	return chosen, nil
 }

@@ -34,7 +34,7 @@ licenses. DuckDB is part of github.com/duckdb/duckdb-go-bindings; the folder thi
 the source of DuckDB contains the libraries in DuckDB and their licenses.
 EOF
 print_terms "Go, runtime and standard library" "$(go env GOROOT)"/LICENSE
-print_terms "Apache ECharts, htmx and CodeMirror, within the pages" internal/page/assets/NOTICE
+print_terms "Apache ECharts, htmx and CodeMirror, within the pages" internal/html/assets/NOTICE
 modules=$(go list -deps -tags "${1:?usage: licenses.sh TAGS}" \
 	-f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/sync ./cmd/lake | sort -u)
 while read -r path version dir; do

@@ -21,9 +21,9 @@ import (
 	"sync"
 	"time"
 
+	"placementsync/internal/bucket"
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
-	"placementsync/internal/object"
 	"placementsync/internal/warehouse"
 )
 
@@ -32,7 +32,7 @@ const parallelFiles = 8
 // Config is a warehouse and its bucket.
 type Config struct {
 	Warehouse *warehouse.Warehouse
-	Bucket    *object.Bucket
+	Bucket    *bucket.Bucket
 	// Program is the version of this program. Manifests record it.
 	Program string
 	// UseOlder makes Restore and Verify use an earlier backup if the newest manifest cannot be
@@ -67,7 +67,7 @@ type job struct {
 	mu     sync.Mutex
 	result Result
 	// stored are the objects in the bucket, by name.
-	stored map[string]object.Object
+	stored map[string]bucket.Object
 	files  []checksum.FileSum
 }
 
@@ -190,9 +190,9 @@ func (j *job) checkOwner(ctx context.Context) (manifests, error) {
 		"restore it with \"placementsync rebuild --from\", or set another prefix for this warehouse", j.Bucket.Address(""), newestRun)
 }
 
-func listData(ctx context.Context, bucket *object.Bucket) (map[string]object.Object, error) {
-	objects, err := bucket.List(ctx, dataDir)
-	stored := map[string]object.Object{}
+func listData(ctx context.Context, b *bucket.Bucket) (map[string]bucket.Object, error) {
+	objects, err := b.List(ctx, dataDir)
+	stored := map[string]bucket.Object{}
 	for _, o := range objects {
 		stored[o.Name] = o
 	}
@@ -333,7 +333,7 @@ func (j *job) claim(f checksum.FileSum) bool {
 	if j.hasObject(f) {
 		return false
 	}
-	j.stored[dataName(f)] = object.Object{Bytes: f.Bytes}
+	j.stored[dataName(f)] = bucket.Object{Bytes: f.Bytes}
 	return true
 }
 

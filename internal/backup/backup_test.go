@@ -15,9 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/bucket"
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
-	"placementsync/internal/object"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/s3sim"
@@ -40,7 +40,7 @@ func newFixture(t *testing.T) *fixture {
 	f.store.Now = func() time.Time { return f.at }
 	server := httptest.NewServer(f.store)
 	t.Cleanup(server.Close)
-	bucket, err := object.Open(t.Context(), object.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
+	bucket, err := bucket.Open(t.Context(), bucket.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
 		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey, MaxPause: time.Millisecond}, "store", "a")
 	must(t, err)
 	f.config = Config{Warehouse: openWarehouse(t), Bucket: bucket, Program: "test", Now: func() time.Time { return f.at }, Log: slog.New(slog.DiscardHandler)}

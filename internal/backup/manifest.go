@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/bucket"
 	"placementsync/internal/checksum"
-	"placementsync/internal/object"
 )
 
 // Parts of the object names of a backup.
@@ -60,7 +60,7 @@ type manifests struct {
 	newestAt time.Time
 }
 
-func writeManifest(ctx context.Context, b *object.Bucket, m Manifest) (name string, err error) {
+func writeManifest(ctx context.Context, b *bucket.Bucket, m Manifest) (name string, err error) {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return "", err
@@ -71,7 +71,7 @@ func writeManifest(ctx context.Context, b *object.Bucket, m Manifest) (name stri
 
 // listManifests reads the manifests in a bucket. It ignores objects that are not named like a manifest. It
 // returns an error if there are manifests and all of them are unreadable.
-func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err error) {
+func listManifests(ctx context.Context, b *bucket.Bucket) (all manifests, err error) {
 	objects, err := b.List(ctx, manifestsDir)
 	if err != nil {
 		return all, err
@@ -85,7 +85,7 @@ func listManifests(ctx context.Context, b *object.Bucket) (all manifests, err er
 		m, err := readManifest(ctx, b, o.Name, wantSHA256)
 		unreadable, isUnreadable := errors.AsType[*manifestError](err)
 		switch {
-		case errors.Is(err, object.ErrMissing): // another backup has removed the manifest meanwhile
+		case errors.Is(err, bucket.ErrMissing): // another backup has removed the manifest meanwhile
 			continue
 		case isUnreadable:
 			all.unreadable = append(all.unreadable, unreadable)
@@ -118,7 +118,7 @@ func (e *manifestError) Error() string {
 	return fmt.Sprintf("read the backup %s: %s", e.address, e.problem)
 }
 
-func readManifest(ctx context.Context, b *object.Bucket, name, wantSHA256 string) (m Manifest, err error) {
+func readManifest(ctx context.Context, b *bucket.Bucket, name, wantSHA256 string) (m Manifest, err error) {
 	text, err := b.Read(ctx, name, maxManifest)
 	if err != nil {
 		return m, err

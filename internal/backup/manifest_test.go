@@ -7,17 +7,17 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/bucket"
 	"placementsync/internal/checksum"
-	"placementsync/internal/object"
 	"placementsync/internal/testing/s3sim"
 )
 
 // openBucket opens a prefix of a bucket that a local server provides.
-func openBucket(t *testing.T) *object.Bucket {
+func openBucket(t *testing.T) *bucket.Bucket {
 	t.Helper()
 	server := httptest.NewServer(s3sim.New("store"))
 	t.Cleanup(server.Close)
-	b, err := object.Open(t.Context(), object.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
+	b, err := bucket.Open(t.Context(), bucket.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
 		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey}, "store", "a")
 	if err != nil {
 		t.Fatal(err)

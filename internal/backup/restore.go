@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"placementsync/internal/bucket"
 	"placementsync/internal/checksum"
-	"placementsync/internal/object"
 )
 
 // Restored describes a restored backup.
@@ -114,9 +114,9 @@ func (r *restore) fetch(ctx context.Context, f checksum.FileSum) error {
 	defer r.mu.Unlock()
 	address := r.Bucket.Address(dataName(f))
 	switch {
-	case errors.Is(err, object.ErrMissing):
+	case errors.Is(err, bucket.ErrMissing):
 		r.damaged = append(r.damaged, DamagedFile{f.File, "the object " + address + " is missing"})
-	case errors.Is(err, object.ErrDiffers):
+	case errors.Is(err, bucket.ErrDiffers):
 		r.damaged = append(r.damaged, DamagedFile{f.File, "the bytes of the object " + address + " do not match its checksum"})
 	case err != nil:
 		return err
@@ -162,7 +162,7 @@ func Verify(ctx context.Context, c Config, readData bool) (v Restored, err error
 			problems <- DamagedFile{f.File, fmt.Sprintf("its object has %d bytes, not %d: the next backup sends it again, if the warehouse has the file", o.Bytes, f.Bytes)}
 		case readData:
 			err := c.Bucket.Get(ctx, dataName(f), f, func() (io.Writer, error) { return io.Discard, nil })
-			if errors.Is(err, object.ErrDiffers) {
+			if errors.Is(err, bucket.ErrDiffers) {
 				problems <- DamagedFile{f.File, fmt.Sprintf("its bytes do not match its checksum: remove %s, and the next backup sends it again", c.Bucket.Address(dataName(f)))}
 				return nil
 			}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/bucket"
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
-	"placementsync/internal/object"
 	"placementsync/internal/warehouse"
 )
 
@@ -268,7 +268,7 @@ func TestNothingIsRemovedInDoubt(t *testing.T) {
 		objects["a/data/untimed"] = []byte("x")
 	})
 	f.at = f.at.AddDate(0, 0, 2)
-	j := &job{Config: f.config, stored: map[string]object.Object{"data/untimed": {Name: "data/untimed"}}}
+	j := &job{Config: f.config, stored: map[string]bucket.Object{"data/untimed": {Name: "data/untimed"}}}
 	if err := j.removeOldBackups(t.Context(), "manifests/none"); err == nil || len(f.manifests()) != 3 {
 		t.Errorf("got %v and %d manifests, want an error and all 3: the manifest of this backup is missing", err, len(f.manifests()))
 	}

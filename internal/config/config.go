@@ -5,7 +5,7 @@
 //
 // The package defines the file format and the bounds of the values. It must not know the
 // components that use the values. It does not know the names of streams and columns either: a
-// [Validation] of internal/command checks them.
+// [Validation] of internal/cli checks them.
 package config
 
 import (

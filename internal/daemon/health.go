@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/page"
+	"placementsync/internal/html"
 )
 
 // stalledAfter is the longest time between two calls of startDueJobs in a healthy process.
@@ -47,7 +47,7 @@ func (d *Daemon) unreadyReasons(st status) []string {
 	limit := 2 * d.settings().Schedule.Interval(night.StartedAt)
 	if age := st.At.Sub(night.EndedAt); age > limit {
 		reasons = append(reasons, fmt.Sprintf("the last successful night, %s, ended %s ago, more than twice the interval of the schedule (%s)",
-			night.ID, page.Duration(age), page.Duration(limit/2)))
+			night.ID, html.Duration(age), html.Duration(limit/2)))
 	}
 	return reasons
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"placementsync/internal/page"
+	"placementsync/internal/html"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
 )
@@ -33,11 +33,11 @@ const (
 )
 
 type heldData struct {
-	page.Frame
+	html.Frame
 	Held warehouse.HeldNight
 	// From is the time of the snapshot that the held night is compared with.
 	From                        time.Time
-	ChangeCounts, ChangedFields page.Table
+	ChangeCounts, ChangedFields html.Table
 	// Problem is the reason why the changes are not shown.
 	Problem string
 }
@@ -55,8 +55,8 @@ func (p *HeldPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeText(w, http.StatusNotFound, "no night is held")
 		return
 	}
-	data := heldData{Held: held, Frame: page.Frame{Title: "held night - placementsync", Name: "status",
-		Tabs: []page.Tab{{Name: "Status", Link: "."}, {Name: "Held night", Link: "held", Current: true}}}}
+	data := heldData{Held: held, Frame: html.Frame{Title: "held night - placementsync", Name: "status",
+		Tabs: []html.Tab{{Name: "Status", Link: "."}, {Name: "Held night", Link: "held", Current: true}}}}
 	if err := p.readChanges(r.Context(), &data); err != nil {
 		p.Log.Warn("changes of the held night not read", "run", held.Run.ID, "error", err)
 		data.Problem = "The changes could not be read: see the log. The command \"placementsync diff --held\" shows them without a time limit."
@@ -101,22 +101,22 @@ func (p *HeldPage) readChanges(ctx context.Context, data *heldData) (err error) 
 	return err
 }
 
-func collectTable(ctx context.Context, db *query.DB, q query.Query, caption string) (page.Table, error) {
+func collectTable(ctx context.Context, db *query.DB, q query.Query, caption string) (html.Table, error) {
 	result, err := db.Collect(ctx, q, nil, maxHeldRows)
 	if err != nil {
-		return page.Table{}, err
+		return html.Table{}, err
 	}
-	t := page.Table{Caption: caption}
+	t := html.Table{Caption: caption}
 	for _, c := range result.Columns {
-		t.Heads = append(t.Heads, page.Head{Label: c.Name, Numeric: c.Numeric})
+		t.Heads = append(t.Heads, html.Head{Label: c.Name, Numeric: c.Numeric})
 	}
 	for _, r := range result.Rows {
-		var row page.Row
+		var row html.Row
 		for i, v := range r.Values {
-			cell := page.Cell{Text: v.Text}
+			cell := html.Cell{Text: v.Text}
 			switch c := result.Columns[i]; {
 			case c.Numeric:
-				cell = page.Cell{Text: page.Decimal(v.Text), Class: "n"}
+				cell = html.Cell{Text: html.Decimal(v.Text), Class: "n"}
 			case c.Name != "table" && c.Name != "field": // wrap long values
 				cell.Class = "why"
 			}
@@ -125,9 +125,9 @@ func collectTable(ctx context.Context, db *query.DB, q query.Query, caption stri
 		t.Rows = append(t.Rows, row)
 	}
 	if result.Total > maxHeldRows {
-		t.More = fmt.Sprintf("The first %d of %s rows.", maxHeldRows, page.Decimal(fmt.Sprint(result.Total)))
+		t.More = fmt.Sprintf("The first %d of %s rows.", maxHeldRows, html.Decimal(fmt.Sprint(result.Total)))
 	}
 	return t, nil
 }
 
-var heldTemplate = template.Must(page.Parse(pageFiles, pageFuncs(), "held.html", "heldnight.html"))
+var heldTemplate = template.Must(html.Parse(pageFiles, pageFuncs(), "held.html", "heldnight.html"))

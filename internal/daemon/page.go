@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"placementsync/internal/html"
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
-	"placementsync/internal/page"
 )
 
 //go:embed *.html
@@ -18,7 +18,7 @@ var pageFiles embed.FS
 
 // statusPage is the data of page.html.
 type statusPage struct {
-	page.Frame
+	html.Frame
 	status
 	Version  string
 	Schedule string
@@ -54,22 +54,22 @@ func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 	p.Unreadable = strings.Join(unreadable, ", ")
-	p.Frame = page.Frame{Title: p.State() + " - placementsync", Name: "status", Refresh: 60, Tabs: d.tabs()}
+	p.Frame = html.Frame{Title: p.State() + " - placementsync", Name: "status", Refresh: 60, Tabs: d.tabs()}
 	if p.Progress != nil {
 		p.Refresh = 3
 	}
 	writePage(w, d.cfg.Log, pageTemplate, p)
 }
 
-func (d *Daemon) tabs() []page.Tab {
-	tabs := []page.Tab{{Name: "Status", Link: ".", Current: true}}
+func (d *Daemon) tabs() []html.Tab {
+	tabs := []html.Tab{{Name: "Status", Link: ".", Current: true}}
 	if d.cfg.Explore != nil {
-		tabs = append(tabs, page.Tab{Name: "Explore", Link: "explore/"})
+		tabs = append(tabs, html.Tab{Name: "Explore", Link: "explore/"})
 	}
 	if _, err := os.Stat(d.cfg.ReportFile); err == nil {
-		tabs = append(tabs, page.Tab{Name: "Report", Link: "report"})
+		tabs = append(tabs, html.Tab{Name: "Report", Link: "report"})
 	}
-	return append(tabs, page.Tab{Name: "Metrics", Link: "metrics"})
+	return append(tabs, html.Tab{Name: "Metrics", Link: "metrics"})
 }
 
 // IsDiskTight compares the free disk space with the need of the next night.
@@ -91,7 +91,7 @@ func (p statusPage) State() string {
 	return "ready"
 }
 
-var pageTemplate = template.Must(page.Parse(pageFiles, pageFuncs(), "page.html", "heldnight.html"))
+var pageTemplate = template.Must(html.Parse(pageFiles, pageFuncs(), "page.html", "heldnight.html"))
 
 func pageFuncs() template.FuncMap {
 	return template.FuncMap{"line": firstLine, "checks": checkTable, "stamp": stamp, "join": strings.Join,

@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/time/rate"
 
-	"placementsync/internal/page"
+	"placementsync/internal/html"
 )
 
 // Content security policies of the pages. They allow only the needed resources. The report
@@ -61,7 +61,7 @@ func (d *Daemon) Handler() http.Handler {
 	protected.Handle("GET /metrics", promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{}))
 	protected.HandleFunc("GET /readyz", d.serveReadyz)
 	protected.HandleFunc("GET /{$}", d.serveStatus)
-	protected.Handle("GET /page.css", page.StyleSheet())
+	protected.Handle("GET /page.css", html.StyleSheet())
 	protected.HandleFunc("GET /report", d.serveReport)
 	if d.cfg.Held != nil {
 		protected.Handle("GET /held", d.cfg.Held)
@@ -157,7 +157,7 @@ func (d *Daemon) serveReport(w http.ResponseWriter, r *http.Request) {
 // writePage renders the whole page before it responds, because an error changes the status code.
 func writePage(w http.ResponseWriter, log *slog.Logger, t *template.Template, data any) {
 	var text bytes.Buffer
-	if err := page.Render(&text, t, data); err != nil {
+	if err := html.Render(&text, t, data); err != nil {
 		log.Error("page not rendered", "error", err)
 		writeText(w, http.StatusInternalServerError, "the page could not be rendered: see the log")
 		return

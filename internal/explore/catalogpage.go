@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"placementsync/internal/page"
+	"placementsync/internal/html"
 	"placementsync/internal/query"
 )
 
@@ -21,9 +21,9 @@ type catalogView struct {
 	Facets          []facetView
 	Ranges          []rangeView
 	Columns         []option
-	Table           page.Table
+	Table           html.Table
 	SourceNote      string      // a note if listings may be missing
-	Outlets         []page.Cell // the first outlets with all words of the search in name and website
+	Outlets         []html.Cell // the first outlets with all words of the search in name and website
 	Total           int64
 	pager
 	Downloads    []pair
@@ -109,16 +109,16 @@ func showCatalog(v *visit) (reply, error) {
 	view.SourceNote = query.DescribeSources(sources)
 	view.Total = c.Total
 	view.Chips = view.chips()
-	view.Table = page.Table{ID: "listings", Caption: "Listings", Swap: "catalog", Stacked: true}
+	view.Table = html.Table{ID: "listings", Caption: "Listings", Swap: "catalog", Stacked: true}
 	for _, col := range s.shownColumns() {
 		view.Table.Heads = append(view.Table.Heads, view.head(col))
 	}
 	for _, r := range rows {
-		var cells []page.Cell
+		var cells []html.Cell
 		for _, col := range s.shownColumns() {
 			cells = append(cells, s.cell(col, r))
 		}
-		view.Table.Rows = append(view.Table.Rows, page.Row{Cells: cells})
+		view.Table.Rows = append(view.Table.Rows, html.Row{Cells: cells})
 	}
 	view.pager = v.pagerOf(s.Page, pageRows, len(rows), c.Total)
 	view.Downloads = v.downloads(catalogPath + ".")
@@ -127,7 +127,7 @@ func showCatalog(v *visit) (reply, error) {
 }
 
 // findOutlets also finds outlets without listings.
-func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
+func (s *catalogState) findOutlets(v *visit) ([]html.Cell, error) {
 	const maxOutlets = 8
 	b := &binder{}
 	where := b.containsWords("lower(concat_ws(chr(10), name, website_url))", s.Search)
@@ -135,9 +135,9 @@ func (s *catalogState) findOutlets(v *visit) ([]page.Cell, error) {
 		return nil, nil
 	}
 	result, err := v.run(b.query(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), maxOutlets)))
-	var outlets []page.Cell
+	var outlets []html.Cell
 	for _, r := range result.Rows {
-		outlets = append(outlets, page.Cell{Text: r.Get("name").Text, Link: linkTo("outlets", r.Get("id").Text)})
+		outlets = append(outlets, html.Cell{Text: r.Get("name").Text, Link: linkTo("outlets", r.Get("id").Text)})
 	}
 	return outlets, err
 }
@@ -226,11 +226,11 @@ func (l listing) addPrices() error {
 	}
 	var prices, exact, tiers []string
 	for _, p := range lowest {
-		currency := page.NoCurrency
+		currency := html.NoCurrency
 		if p.Currency != nil {
 			currency = *p.Currency
 		}
-		prices = append(prices, page.MoneyCell(p.Price.String()).Text+" "+currency)
+		prices = append(prices, html.MoneyCell(p.Price.String()).Text+" "+currency)
 		exact = append(exact, p.Price.String()+" "+currency)
 		tiers = append(tiers, wordsOf(cmp.Or(p.Tier, "not stated")))
 	}
@@ -298,9 +298,9 @@ func (f facet) valueLabel(c choice) string {
 }
 
 // head returns no link for prices of several currencies, which cannot be sorted.
-func (view *catalogView) head(c catalogColumn) page.Head {
+func (view *catalogView) head(c catalogColumn) html.Head {
 	s := view.State
-	h := page.Head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}
+	h := html.Head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}
 	if c.sortColumn == "" || c.key == "price" && len(s.Chosen["currency"]) > 1 {
 		return h
 	}
@@ -313,10 +313,10 @@ func (view *catalogView) head(c catalogColumn) page.Head {
 	return h
 }
 
-func (s *catalogState) cell(c catalogColumn, r listing) page.Cell {
+func (s *catalogState) cell(c catalogColumn, r listing) html.Cell {
 	value, ok := r[c.columnNames[len(c.columnNames)-1]]
 	missing := value.Null || !ok
-	cell := page.Cell{Text: value.Text}
+	cell := html.Cell{Text: value.Text}
 	switch c.key {
 	case "name":
 		cell.Link = linkTo("listings", r["id"].Text)
@@ -333,15 +333,15 @@ func (s *catalogState) cell(c catalogColumn, r listing) page.Cell {
 			cell.Text, cell.Class, cell.Exact = strings.TrimPrefix(u.Hostname(), "www."), "host", value.Text
 		}
 	case "authority", "ranking":
-		cell.Class, cell.Text = "n", page.Decimal(value.Text)
+		cell.Class, cell.Text = "n", html.Decimal(value.Text)
 	case "created":
-		cell.Class, cell.Text, cell.Exact = "t", page.Moment(value.Text), value.Text
+		cell.Class, cell.Text, cell.Exact = "t", html.Moment(value.Text), value.Text
 	case "dofollow":
 		cell.Text = map[string]string{"true": "yes", "false": "no"}[value.Text]
 	case "days":
 		cell.Class = "n"
 		if shortest := r["min_delivery_days"]; !shortest.Null && shortest.Text != value.Text {
-			cell.Text, missing = shortest.Text+"–"+value.Or(page.Unknown), false
+			cell.Text, missing = shortest.Text+"–"+value.Or(html.Unknown), false
 		}
 	case "channel", "placement":
 		if cell.Text = wordsOf(value.Text); cell.Text != value.Text {
@@ -353,7 +353,7 @@ func (s *catalogState) cell(c catalogColumn, r listing) page.Cell {
 		cell.Class, cell.Exact = "n lines", r["exact"].Text
 	}
 	if missing {
-		return page.Cell{Text: page.Unknown, Class: strings.TrimSpace(cell.Class + " none")}
+		return html.Cell{Text: html.Unknown, Class: strings.TrimSpace(cell.Class + " none")}
 	}
 	return cell
 }

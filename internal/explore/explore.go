@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/page"
+	"placementsync/internal/html"
 	"placementsync/internal/query"
 	"placementsync/internal/report"
 )
@@ -69,7 +69,7 @@ type Explorer struct {
 	cfg       Config
 	pool      *pool
 	templates map[string]*template.Template
-	assets    page.Assets
+	assets    html.Assets
 	// formToken is a secret in the HTML form of the SQL page. Pages of other sites cannot read it.
 	formToken  string
 	statements *queue // of typed SQL
@@ -135,7 +135,7 @@ func New(cfg Config) (*Explorer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse the page templates: %w", err)
 	}
-	assets, err := page.ReadAssets(report.Files(), assetFiles)
+	assets, err := html.ReadAssets(report.Files(), assetFiles)
 	if err == nil {
 		assets["completion.json"], err = newCompletion()
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/page"
-	"placementsync/internal/plural"
+	"placementsync/internal/html"
+	"placementsync/internal/humanize"
 	"placementsync/internal/query"
 	"placementsync/internal/sqltext"
 )
@@ -38,7 +38,7 @@ func (v *visit) addFields(view *recordView) error {
 	if err != nil {
 		return err
 	}
-	view.FirstSnapshot = page.Moment(first.Rows[0].Get("first_at").Text)
+	view.FirstSnapshot = html.Moment(first.Rows[0].Get("first_at").Text)
 	for i, t := range v.route.kind.tables {
 		views, presence, err := v.readFields(t)
 		if err != nil {
@@ -107,10 +107,10 @@ func (v *visit) buildFields(t fieldTable, all query.Result, versions []query.Rec
 	view.Title = t.title
 	oldestSuffix := ""
 	if len(all.Rows) == maxRows {
-		oldestSuffix, view.More = orEarlier, "Only the newest "+plural.Number(maxRows)+" versions are shown."
+		oldestSuffix, view.More = orEarlier, "Only the newest "+humanize.Number(maxRows)+" versions are shown."
 	}
 	if t.nameColumn != "" {
-		view.Title += ": " + page.Clip(versions[len(versions)-1].Get(t.nameColumn).Or(page.Unknown), maxText)
+		view.Title += ": " + html.Clip(versions[len(versions)-1].Get(t.nameColumn).Or(html.Unknown), maxText)
 	}
 	presence = periodsOf(versions, "", nil)
 	view.DeletedAt = clockOf(presence[len(presence)-1].to)
@@ -135,11 +135,11 @@ func (v *visit) buildFields(t fieldTable, all query.Result, versions []query.Rec
 		}
 		for _, part := range parts {
 			periods := periodsOf(versions, r.Name, part.valueOf)
-			now, before := viewPeriods(periods, func(value query.Value) page.Cell {
+			now, before := viewPeriods(periods, func(value query.Value) html.Cell {
 				const maxFieldText = 5000 // more than in a table
 				cell := r.buildCell(value)
 				if cell.Class == "w" {
-					cell.Text = page.Clip(value.Text, maxFieldText)
+					cell.Text = html.Clip(value.Text, maxFieldText)
 				}
 				if r.idColumn == r.Name && !value.Null {
 					cell.Link = v.links().linkRecord(r.kind, value.Text)
@@ -213,7 +213,7 @@ func groupRecords(records []query.Record, label func(r query.Record) string) (la
 }
 
 // viewPeriods returns the last period, and the earlier periods, the latest first.
-func viewPeriods(periods []period, format func(v query.Value) page.Cell) (now periodView, before []periodView) {
+func viewPeriods(periods []period, format func(v query.Value) html.Cell) (now periodView, before []periodView) {
 	for i, p := range slices.Backward(periods) {
 		view := periodView{format(p.value), clockOf(p.from), clockOf(p.to)}
 		if i == len(periods)-1 {
@@ -236,5 +236,5 @@ func clockOf(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return page.Clock(at)
+	return html.Clock(at)
 }

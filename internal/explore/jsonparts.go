@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"placementsync/internal/plural"
+	"placementsync/internal/humanize"
 	"placementsync/internal/query"
 )
 
@@ -58,13 +58,13 @@ func objectOf(text json.RawMessage) map[string]json.RawMessage {
 func tellJSON(text json.RawMessage) query.Value {
 	var list []json.RawMessage
 	if object := objectOf(text); object != nil {
-		return query.Value{Text: plural.Count(len(object), "member")}
+		return query.Value{Text: humanize.Count(len(object), "member")}
 	}
 	if json.Unmarshal(text, &list) == nil && list != nil {
 		var items []string
 		for _, item := range list {
 			if strings.ContainsAny(string(item[:1]), "[{") {
-				return query.Value{Text: plural.Count(len(list), "item")}
+				return query.Value{Text: humanize.Count(len(list), "item")}
 			}
 			items = append(items, tellJSON(item).Or("unknown"))
 		}

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"placementsync/internal/page"
+	"placementsync/internal/html"
 	"placementsync/internal/query"
 )
 
 type priceView struct {
 	Currency string
-	Chart    *page.Chart
+	Chart    *html.Chart
 	Rows     []priceRow
 	More     string // a note if the chart does not show all prices
 }
@@ -29,25 +29,25 @@ func buildPrices(records []query.Record, end time.Time) []priceView {
 	var views []priceView
 	currencies, byCurrency := groupRecords(records, func(r query.Record) string { return r.Get("currency").Text })
 	for _, currency := range currencies {
-		view := priceView{Currency: cmp.Or(currency, page.NoCurrency)}
+		view := priceView{Currency: cmp.Or(currency, html.NoCurrency)}
 		names, byName := groupRecords(byCurrency[currency], priceName)
 		var series [][]period
 		for i, name := range names {
 			periods := periodsOf(byName[name], "amount", nil)
 			series = append(series, periods)
-			now, before := viewPeriods(periods, func(v query.Value) page.Cell {
+			now, before := viewPeriods(periods, func(v query.Value) html.Cell {
 				if v.Null {
-					return page.Cell{Text: page.Unknown, Class: "none"}
+					return html.Cell{Text: html.Unknown, Class: "none"}
 				}
-				cell := page.MoneyCell(v.Text)
+				cell := html.MoneyCell(v.Text)
 				cell.Unit = view.Currency
 				return cell
 			})
-			view.Rows = append(view.Rows, priceRow{Tier: name, Colour: i % page.MaxSeries, Now: now, Before: before})
+			view.Rows = append(view.Rows, priceRow{Tier: name, Colour: i % html.MaxSeries, Now: now, Before: before})
 		}
 		view.Chart = chartPrices(names, series, view.Currency, end)
-		if len(names) > page.MaxSeries {
-			view.More = fmt.Sprintf("The chart shows the first %d of %d prices.", page.MaxSeries, len(names))
+		if len(names) > html.MaxSeries {
+			view.More = fmt.Sprintf("The chart shows the first %d of %d prices.", html.MaxSeries, len(names))
 		}
 		views = append(views, view)
 	}
@@ -67,18 +67,18 @@ func priceName(r query.Record) string {
 
 // chartPrices returns the chart of a currency. It is nil if no amount is known, or if no price began
 // before end.
-func chartPrices(names []string, series [][]period, currency string, end time.Time) *page.Chart {
+func chartPrices(names []string, series [][]period, currency string, end time.Time) *html.Chart {
 	start, hasValue := end, false
-	var v page.Variant
-	for i, periods := range series[:min(len(series), page.MaxSeries)] {
-		s := page.Series{Name: names[i], Colour: i}
+	var v html.Variant
+	for i, periods := range series[:min(len(series), html.MaxSeries)] {
+		s := html.Series{Name: names[i], Colour: i}
 		for n, p := range periods {
 			if p.from.Before(start) {
 				start = p.from
 			}
 			_, isNumber := p.value.Number()
 			hasValue = hasValue || isNumber
-			s.AddAt(p.from, p.value.Text, page.MoneyCell(p.value.Text).Text+" "+currency+" from "+page.Clock(p.from))
+			s.AddAt(p.from, p.value.Text, html.MoneyCell(p.value.Text).Text+" "+currency+" from "+html.Clock(p.from))
 			switch isLast := n == len(periods)-1; {
 			case p.isOpen():
 				s.AddAt(end, p.value.Text, "")
@@ -92,5 +92,5 @@ func chartPrices(names []string, series [][]period, currency string, end time.Ti
 	if !hasValue || !end.After(start) {
 		return nil
 	}
-	return &page.Chart{Title: "Price history in " + currency, Kind: page.Steps, Unit: currency, Variants: []page.Variant{v}}
+	return &html.Chart{Title: "Price history in " + currency, Kind: html.Steps, Unit: currency, Variants: []html.Variant{v}}
 }

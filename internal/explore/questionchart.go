@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/page"
-	"placementsync/internal/plural"
+	"placementsync/internal/html"
+	"placementsync/internal/humanize"
 	"placementsync/internal/query"
 )
 
@@ -49,7 +49,7 @@ func (q *question) draw(result query.Result, rowsInTable []query.Record, first, 
 	isDated := isTime(first.Column) || !slices.ContainsFunc(result.Rows, func(r query.Record) bool { _, ok := dateOf(r.Get(first.Name)); return !ok })
 	switch {
 	case result.Total > int64(len(result.Rows)) && isDated:
-		return "the result has more than " + plural.Number(maxRows) + " rows. Filter it."
+		return "the result has more than " + humanize.Number(maxRows) + " rows. Filter it."
 	case len(result.Rows) < 2:
 		return "the result has one row."
 	case isDated:
@@ -65,7 +65,7 @@ func (q *question) draw(result query.Result, rowsInTable []query.Record, first, 
 
 // addBars adds bars, whose lengths are relative to the largest value. If a value is negative, it returns false and
 // adds no bars.
-func addBars(t *page.Table, records []query.Record, column string) bool {
+func addBars(t *html.Table, records []query.Record, column string) bool {
 	largest := 0.0
 	for _, r := range records {
 		n, _ := r.Get(column).Number()
@@ -74,13 +74,13 @@ func addBars(t *page.Table, records []query.Record, column string) bool {
 		}
 		largest = max(largest, n)
 	}
-	i := slices.IndexFunc(t.Heads, func(h page.Head) bool { return h.Name == column })
+	i := slices.IndexFunc(t.Heads, func(h html.Head) bool { return h.Name == column })
 	if largest == 0 || i < 0 {
 		return true
 	}
 	for row, r := range records {
 		if n, ok := r.Get(column).Number(); ok {
-			t.Rows[row].Cells[i].Bar = page.Percent(n / largest)
+			t.Rows[row].Cells[i].Bar = html.Percent(n / largest)
 		}
 	}
 	return true
@@ -88,7 +88,7 @@ func addBars(t *page.Table, records []query.Record, column string) bool {
 
 // drawDates draws a column by the dates of the first column. If a date has several rows, each value of
 // the second column becomes a line. If the result cannot be drawn, drawDates returns the reason.
-func (q *question) drawDates(result query.Result, first, column columnRole) (_ *page.Chart, reason string) {
+func (q *question) drawDates(result query.Result, first, column columnRole) (_ *html.Chart, reason string) {
 	const maxDates = 400
 	var second columnRole
 	values, _ := groupRecords(result.Rows, func(r query.Record) string { return r.Get(first.Name).Text })
@@ -102,10 +102,10 @@ func (q *question) drawDates(result query.Result, first, column columnRole) (_ *
 		}
 		return second.buildCell(r.Get(second.Name)).Text
 	})
-	var v page.Variant
+	var v html.Variant
 	dates := map[time.Time]bool{}
 	for i, name := range names {
-		s := page.Series{Name: name, Colour: i}
+		s := html.Series{Name: name, Colour: i}
 		rows := groups[name]
 		slices.SortStableFunc(rows, func(a, b query.Record) int {
 			aDate, _ := dateOf(a.Get(first.Name))
@@ -136,15 +136,15 @@ func (q *question) drawDates(result query.Result, first, column columnRole) (_ *
 		}
 		v.Series = append(v.Series, s)
 	}
-	if len(names) > page.MaxSeries {
-		return nil, fmt.Sprintf("the result has more than %d groups. Filter it.", page.MaxSeries)
+	if len(names) > html.MaxSeries {
+		return nil, fmt.Sprintf("the result has more than %d groups. Filter it.", html.MaxSeries)
 	}
 	if len(dates) < 2 || len(dates) > maxDates {
 		return nil, fmt.Sprintf("the result has fewer than 2 or more than %d dates.", maxDates)
 	}
-	c := &page.Chart{Kind: page.Lines, Title: labelOf(column.Name) + " by " + strings.ToLower(labelOf(first.Name)), Unit: result.Rows[0].Get(column.unitColumn).Text, Variants: []page.Variant{v}}
+	c := &html.Chart{Kind: html.Lines, Title: labelOf(column.Name) + " by " + strings.ToLower(labelOf(first.Name)), Unit: result.Rows[0].Get(column.unitColumn).Text, Variants: []html.Variant{v}}
 	if len(names) == 1 {
-		c.Kind = page.Bars
+		c.Kind = html.Bars
 	}
 	return c, ""
 }

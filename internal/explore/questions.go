@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"placementsync/internal/page"
+	"placementsync/internal/html"
 	"placementsync/internal/query"
 )
 
@@ -55,7 +55,7 @@ type questionView struct {
 	Table   *tableView
 	// UnknownValues lists parameter values that may be the reason for a result without rows.
 	UnknownValues []string
-	Chart         *page.Chart
+	Chart         *html.Chart
 	ChartColumns  []option // the columns that the chart can show
 	NoChartReason string
 	Command       string
@@ -94,7 +94,7 @@ func showQuestion(v *visit) (reply, error) {
 	}
 	var scripts []string
 	if q.view.Chart != nil {
-		scripts = page.ChartScripts()
+		scripts = html.ChartScripts()
 	}
 	p := newPage(q.view.Title, "question", q.view, scripts...)
 	p.Status = status
@@ -236,12 +236,12 @@ func (q *question) groupKind() string {
 func (q *question) commandLine() string {
 	words := []string{q.pool.cfg.Program}
 	if asOf := q.links().AsOf; asOf != "" {
-		words = append(words, "--as-of "+page.ShellWord(asOf))
+		words = append(words, "--as-of "+html.ShellWord(asOf))
 	}
-	words = append(words, page.ShellWord(q.view.Name))
+	words = append(words, html.ShellWord(q.view.Name))
 	for _, p := range q.view.Params {
 		if value, given := q.values[p.Name]; given {
-			words = append(words, "--param "+page.ShellWord(p.Name+"="+value))
+			words = append(words, "--param "+html.ShellWord(p.Name+"="+value))
 		}
 	}
 	return strings.Join(words, " ")

@@ -6,13 +6,13 @@ import (
 	"net/http"
 	"slices"
 
-	"placementsync/internal/page"
+	"placementsync/internal/html"
 )
 
 // listView is a page with one table: all records of a kind, or a table from the page of a record.
 type listView struct {
 	Title, About string
-	Record       *page.Cell // a link to the record whose page contains the table
+	Record       *html.Cell // a link to the record whose page contains the table
 	Table        *tableView
 	AsOf         asOfView
 }
@@ -68,6 +68,6 @@ func showSection(v *visit) (reply, error) {
 		return t.sendFile(kind.name + "_" + name), nil
 	}
 	address := linkTo(kind.name+"s", id)
-	record := &page.Cell{Text: head.Rows[0].Get("title").Text, Link: v.links().keepAsOf(address)}
+	record := &html.Cell{Text: head.Rows[0].Get("title").Text, Link: v.links().keepAsOf(address)}
 	return t.showList(listView{Title: s.title, About: s.about, Record: record}, cmp.Or(s.empty, "No rows."), address+"/"+name+"/")
 }

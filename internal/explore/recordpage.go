@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"placementsync/internal/page"
-	"placementsync/internal/plural"
+	"placementsync/internal/html"
+	"placementsync/internal/humanize"
 	"placementsync/internal/query"
 	"placementsync/internal/sqltext"
 )
@@ -64,12 +64,12 @@ type recordView struct {
 
 type fact struct {
 	Label string
-	page.Cell
+	html.Cell
 }
 
 type sectionView struct {
 	ID, Title, About string
-	Table            *page.Table
+	Table            *html.Table
 	Link             string // the page on which the table can be sorted and filtered
 	Periods          []periodView
 	Prices           []priceView
@@ -89,7 +89,7 @@ func showRecord(v *visit) (reply, error) {
 	view.Title = head.Rows[0].Get("title").Text
 	for _, r := range rolesOf(head.Columns) {
 		cell := r.showValue(head.Rows[0], v.links())
-		if r.Name != "title" && !r.hidden && cell.Text != page.Unknown && cell.Text != "" {
+		if r.Name != "title" && !r.hidden && cell.Text != html.Unknown && cell.Text != "" {
 			view.Facts = append(view.Facts, fact{labelOf(r.Name), cell})
 		}
 	}
@@ -110,7 +110,7 @@ func showRecord(v *visit) (reply, error) {
 		}
 		view.Sections = append(view.Sections, *built)
 		if len(built.Prices) > 0 {
-			scripts = page.ChartScripts()
+			scripts = html.ChartScripts()
 		}
 	}
 	if err := v.addRejects(&view); err != nil {
@@ -180,7 +180,7 @@ func (v *visit) buildSection(s section) (*sectionView, error) {
 		return view, nil
 	}
 	if n := len(result.Rows); s.layout != asTable && result.Total > int64(n) {
-		view.More = fmt.Sprintf("Only %s of %s rows of the history are shown.", plural.Number(n), plural.Number(result.Total))
+		view.More = fmt.Sprintf("Only %s of %s rows of the history are shown.", humanize.Number(n), humanize.Number(result.Total))
 	}
 	switch s.layout {
 	case asPeriods:
@@ -189,8 +189,8 @@ func (v *visit) buildSection(s section) (*sectionView, error) {
 		view.Prices = buildPrices(result.Rows, v.snapshot.At)
 	case asComments:
 		for _, r := range result.Rows {
-			view.Comments = append(view.Comments, comment{Author: r.Get("author").Or(page.Unknown), WrittenAt: page.Moment(r.Get("written").Text),
-				EditedAt: page.Moment(r.Get("edited").Text), Text: r.Get("text").Text, IsReply: r.Get("reply").Text == "true"})
+			view.Comments = append(view.Comments, comment{Author: r.Get("author").Or(html.Unknown), WrittenAt: html.Moment(r.Get("written").Text),
+				EditedAt: html.Moment(r.Get("edited").Text), Text: r.Get("text").Text, IsReply: r.Get("reply").Text == "true"})
 		}
 	default:
 		roles := rolesOf(result.Columns)
@@ -235,7 +235,7 @@ type comment struct {
 }
 
 type periodView struct {
-	Value       page.Cell
+	Value       html.Cell
 	Since, Till string
 }
 

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync"
 
-	"placementsync/internal/page"
+	"placementsync/internal/html"
 	"placementsync/internal/query"
 	"placementsync/internal/report"
 )
@@ -32,7 +32,7 @@ type reply interface {
 // htmlPage is a page of the template assets/<Template>.html. The template receives the whole
 // htmlPage.
 type htmlPage struct {
-	page.Frame
+	html.Frame
 	Template string
 	Data     any
 	Status   int // the HTTP status; 0 means 200
@@ -47,7 +47,7 @@ type htmlPage struct {
 }
 
 func newPage(title, template string, data any, scripts ...string) htmlPage {
-	return htmlPage{Template: template, Data: data, Frame: page.Frame{Title: title + " – placementsync", Name: "workbench", AssetPath: assetFolder,
+	return htmlPage{Template: template, Data: data, Frame: html.Frame{Title: title + " – placementsync", Name: "workbench", AssetPath: assetFolder,
 		Scripts: append([]string{"page.js", "htmx.min.js"}, scripts...)}}
 }
 
@@ -141,11 +141,11 @@ func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	p.Links, p.Snapshot, p.NewestLink = v.links(), v.snapshot, v.addressWith(pair{asOfKey, ""})
 	for _, name := range tabNames() {
 		if address := rootPath + "/" + strings.ToLower(name); address != sqlPath || e.cfg.Child != nil {
-			p.Tabs = append(p.Tabs, page.Tab{Name: name, Link: p.Link(address), Current: name == v.route.tab})
+			p.Tabs = append(p.Tabs, html.Tab{Name: name, Link: p.Link(address), Current: name == v.route.tab})
 		}
 	}
 	var body bytes.Buffer
-	if err := page.Render(&body, e.templates[p.Template], p); err != nil {
+	if err := html.Render(&body, e.templates[p.Template], p); err != nil {
 		return fmt.Errorf("render the page: %w", err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -215,11 +215,11 @@ func parseTemplates() (map[string]*template.Template, error) {
 		if name == "parts" {
 			continue
 		}
-		if parsed[name], err = page.Parse(assetFiles, nil, "assets/parts.html", file); err != nil {
+		if parsed[name], err = html.Parse(assetFiles, nil, "assets/parts.html", file); err != nil {
 			return nil, err
 		}
 	}
-	t, err := page.Parse(assetFiles, nil, "assets/parts.html")
+	t, err := html.Parse(assetFiles, nil, "assets/parts.html")
 	if err == nil {
 		parsed["report"], err = t.ParseFS(report.Files(), "assets/report.html")
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"placementsync/internal/dictionary"
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
-	"placementsync/internal/plural"
 	"placementsync/internal/query"
 )
 
@@ -71,7 +71,7 @@ func showSchema(v *visit) (reply, error) {
 	slices.SortStableFunc(subjects, func(a, b subjectTables) int {
 		return cmp.Compare(slices.Index(lastSubjects, a.Subject), slices.Index(lastSubjects, b.Subject))
 	})
-	return newPage("Schema", "schema", map[string]any{"Subjects": subjects, "Count": plural.Number(len(tables))}), nil
+	return newPage("Schema", "schema", map[string]any{"Subjects": subjects, "Count": humanize.Number(len(tables))}), nil
 }
 
 // editorLink returns an empty text if there is no SQL editor.

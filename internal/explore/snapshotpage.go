@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"slices"
 
+	"placementsync/internal/html"
 	"placementsync/internal/ledger"
-	"placementsync/internal/page"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
 )
 
 type snapshotView struct {
-	Grades  *page.Table
-	Checks  *page.Table   // nil if no check was run on the snapshot
-	Samples []*page.Table // the first violating rows of each failed check
+	Grades  *html.Table
+	Checks  *html.Table   // nil if no check was run on the snapshot
+	Samples []*html.Table // the first violating rows of each failed check
 }
 
 func showSnapshot(v *visit) (reply, error) {
@@ -50,20 +50,20 @@ func showSnapshot(v *visit) (reply, error) {
 	}
 	view.Checks = buildTable("Checks", rolesOf(checks.Columns), checks, v.links())
 	view.Checks.Blank = nil
-	outcomeIndex := slices.IndexFunc(view.Checks.Heads, func(h page.Head) bool { return h.Name == "outcome" })
+	outcomeIndex := slices.IndexFunc(view.Checks.Heads, func(h html.Head) bool { return h.Name == "outcome" })
 	for i, r := range checks.Rows {
-		view.Checks.Rows[i].Cells[outcomeIndex] = page.TagCell(r.Get("outcome").Text)
+		view.Checks.Rows[i].Cells[outcomeIndex] = html.TagCell(r.Get("outcome").Text)
 	}
 	return newPage("Snapshot", "snapshot", view), nil
 }
 
 // buildSample returns the table of a JSON array of objects.
-func buildSample(check, sampleJSON string) (*page.Table, error) {
-	t := &page.Table{Caption: "First rows of " + check, Stacked: true}
+func buildSample(check, sampleJSON string) (*html.Table, error) {
+	t := &html.Table{Caption: "First rows of " + check, Stacked: true}
 	var rows []json.RawMessage
 	err := json.Unmarshal([]byte(sampleJSON), &rows)
 	for i := 0; i < len(rows) && err == nil; i++ {
-		var cells []page.Cell
+		var cells []html.Cell
 		d := json.NewDecoder(bytes.NewReader(rows[i]))
 		for _, err = d.Token(); err == nil && d.More(); {
 			var key, value any
@@ -72,15 +72,15 @@ func buildSample(check, sampleJSON string) (*page.Table, error) {
 				err = d.Decode(&value)
 			}
 			if len(t.Rows) == 0 {
-				t.Heads = append(t.Heads, page.Head{Label: labelOf(fmt.Sprint(key))})
+				t.Heads = append(t.Heads, html.Head{Label: labelOf(fmt.Sprint(key))})
 			}
-			cell := page.Cell{Text: page.Unknown, Class: "none"}
+			cell := html.Cell{Text: html.Unknown, Class: "none"}
 			if value != nil {
-				cell = page.Cell{Text: page.Clip(fmt.Sprint(value), maxCellText)}
+				cell = html.Cell{Text: html.Clip(fmt.Sprint(value), maxCellText)}
 			}
 			cells = append(cells, cell)
 		}
-		t.Rows = append(t.Rows, page.Row{Cells: cells[:min(len(cells), len(t.Heads))]})
+		t.Rows = append(t.Rows, html.Row{Cells: cells[:min(len(cells), len(t.Heads))]})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the sample of the check %s: %w", check, err)

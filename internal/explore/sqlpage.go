@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"placementsync/internal/dictionary"
-	"placementsync/internal/page"
-	"placementsync/internal/plural"
+	"placementsync/internal/html"
+	"placementsync/internal/humanize"
 	"placementsync/internal/query"
 )
 
@@ -81,7 +81,7 @@ func (e *Explorer) newSQLView(v *visit) (sqlView, error) {
 }
 
 func (view sqlView) page(status int) htmlPage {
-	p := newPage("SQL", "sql", view, append(page.ChartScripts(), "editor.min.js", "sql.js")...)
+	p := newPage("SQL", "sql", view, append(html.ChartScripts(), "editor.min.js", "sql.js")...)
 	p.Status, p.Nonce = status, view.Nonce
 	return p
 }
@@ -109,7 +109,7 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 	q := &question{visit: v, view: view.questionView}
 	q.view.Table = &tableView{Table: buildWholeTable(result, v.links()), Count: formatRowCount(result.Total), SourceNote: query.DescribeSources(result.Sources)}
 	if result.Total > int64(len(result.Rows)) {
-		q.view.Table.Count = fmt.Sprintf("More than %[1]s rows; the table shows the first %[1]s, a file contains all", plural.Number(len(result.Rows)))
+		q.view.Table.Count = fmt.Sprintf("More than %[1]s rows; the table shows the first %[1]s, a file contains all", humanize.Number(len(result.Rows)))
 	}
 	q.addChart(result, result.Rows)
 	view.questionView = q.view
@@ -164,8 +164,8 @@ func (d sqlDownload) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 }
 
 // buildWholeTable shows all columns of a result.
-func buildWholeTable(result query.Result, l links) *page.Table {
-	t := &page.Table{Caption: "Result", Empty: "No rows.", Stacked: true}
+func buildWholeTable(result query.Result, l links) *html.Table {
+	t := &html.Table{Caption: "Result", Empty: "No rows.", Stacked: true}
 	roles := rolesOf(result.Columns)
 	for i := range roles {
 		r := &roles[i]
@@ -181,7 +181,7 @@ func buildWholeTable(result query.Result, l links) *page.Table {
 	return t
 }
 
-func newCompletion() (page.Asset, error) {
+func newCompletion() (html.Asset, error) {
 	tables := dictionary.All()
 	type word struct {
 		Name      string   `json:"name"`
@@ -209,5 +209,5 @@ func newCompletion() (page.Asset, error) {
 		macros = append(macros, word{Name: m.Name, About: m.About, Arguments: m.Arguments})
 	}
 	text, err := json.Marshal(map[string]any{"schemas": schemas, "macros": macros})
-	return page.NewAsset("application/json", string(text)), err
+	return html.NewAsset("application/json", string(text)), err
 }

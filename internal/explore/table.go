@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"placementsync/internal/page"
-	"placementsync/internal/plural"
+	"placementsync/internal/html"
+	"placementsync/internal/humanize"
 	"placementsync/internal/query"
 	"placementsync/internal/sqltext"
 )
@@ -88,8 +88,8 @@ func rolesOf(columns []query.Column) []columnRole {
 }
 
 // buildTable leaves out columns without values if the table contains all rows of the result.
-func buildTable(caption string, roles []columnRole, result query.Result, l links) *page.Table {
-	t := &page.Table{Caption: caption, Empty: "No rows.", Stacked: true}
+func buildTable(caption string, roles []columnRole, result query.Result, l links) *html.Table {
+	t := &html.Table{Caption: caption, Empty: "No rows.", Stacked: true}
 	n := int64(len(result.Rows))
 	roles = slices.DeleteFunc(slices.Clone(roles), func(r columnRole) bool {
 		blank := n > 0 && n == result.Total && !slices.ContainsFunc(result.Rows, func(row query.Record) bool {
@@ -102,25 +102,25 @@ func buildTable(caption string, roles []columnRole, result query.Result, l links
 	})
 	addCells(t, roles, result, l)
 	if result.Total > n {
-		t.More = fmt.Sprintf("The first %s of %s rows.", plural.Number(n), plural.Number(result.Total))
+		t.More = fmt.Sprintf("The first %s of %s rows.", humanize.Number(n), humanize.Number(result.Total))
 	}
 	return t
 }
 
-func addCells(t *page.Table, roles []columnRole, result query.Result, l links) {
+func addCells(t *html.Table, roles []columnRole, result query.Result, l links) {
 	for _, r := range roles {
-		t.Heads = append(t.Heads, page.Head{Name: r.Name, Label: labelOf(r.Name), Numeric: r.Numeric})
+		t.Heads = append(t.Heads, html.Head{Name: r.Name, Label: labelOf(r.Name), Numeric: r.Numeric})
 	}
 	for _, row := range result.Rows {
-		cells := make([]page.Cell, len(roles))
+		cells := make([]html.Cell, len(roles))
 		for i, r := range roles {
 			cells[i] = r.showValue(row, l)
 		}
-		t.Rows = append(t.Rows, page.Row{Cells: cells})
+		t.Rows = append(t.Rows, html.Row{Cells: cells})
 	}
 }
 
-func (r columnRole) showValue(row query.Record, l links) page.Cell {
+func (r columnRole) showValue(row query.Record, l links) html.Cell {
 	v := row.Get(r.Name)
 	cell := r.buildCell(v)
 	if r.idColumn != "" && !row.Get(r.idColumn).Null {
@@ -135,7 +135,7 @@ func (r columnRole) showValue(row query.Record, l links) page.Cell {
 		}
 	}
 	if r.unitColumn != "" && !v.Null {
-		cell.Unit = cmp.Or(row.Get(r.unitColumn).Text, page.NoCurrency)
+		cell.Unit = cmp.Or(row.Get(r.unitColumn).Text, html.NoCurrency)
 	}
 	return cell
 }
@@ -185,26 +185,26 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 const maxCellText = 300 // characters
 
 // buildCell formats a value by the type and the name of its column.
-func buildCell(c query.Column, v query.Value) page.Cell {
+func buildCell(c query.Column, v query.Value) html.Cell {
 	switch {
 	case v.Null && c.Numeric:
-		return page.Cell{Text: page.Unknown, Class: "n none"}
+		return html.Cell{Text: html.Unknown, Class: "n none"}
 	case v.Null:
-		return page.Cell{Text: page.Unknown, Class: "none"}
+		return html.Cell{Text: html.Unknown, Class: "none"}
 	case c.Type == "BOOLEAN":
-		return page.Cell{Text: map[string]string{"true": "yes", "false": "no"}[v.Text]}
+		return html.Cell{Text: map[string]string{"true": "yes", "false": "no"}[v.Text]}
 	case c.Type == "TIMESTAMPTZ":
-		return page.Cell{Text: page.Moment(v.Text), Class: "t", Exact: v.Text}
+		return html.Cell{Text: html.Moment(v.Text), Class: "t", Exact: v.Text}
 	case c.Type == "DATE" && hasWord(c.Name, "month"):
-		return page.Cell{Text: strings.TrimSuffix(v.Text, "-01"), Class: "t", Exact: v.Text}
+		return html.Cell{Text: strings.TrimSuffix(v.Text, "-01"), Class: "t", Exact: v.Text}
 	case c.Type == "DATE":
-		return page.Cell{Text: v.Text, Class: "t"}
+		return html.Cell{Text: v.Text, Class: "t"}
 	case c.Numeric:
-		return page.Cell{Text: page.Decimal(v.Text), Class: "n"}
+		return html.Cell{Text: html.Decimal(v.Text), Class: "n"}
 	case c.Type == "JSON":
-		return page.Cell{Text: v.Text, Class: "long", Summary: "JSON, " + plural.Number(len(v.Text)) + " bytes"}
+		return html.Cell{Text: v.Text, Class: "long", Summary: "JSON, " + humanize.Number(len(v.Text)) + " bytes"}
 	}
-	cell := page.Cell{Text: page.Clip(v.Text, maxCellText), Class: "s"}
+	cell := html.Cell{Text: html.Clip(v.Text, maxCellText), Class: "s"}
 	const wideText = 24 // bytes
 	if len(cell.Text) > wideText {
 		cell.Class = "w"
@@ -215,14 +215,14 @@ func buildCell(c query.Column, v query.Value) page.Cell {
 	return cell
 }
 
-func (r columnRole) buildCell(v query.Value) page.Cell {
+func (r columnRole) buildCell(v query.Value) html.Cell {
 	cell := buildCell(r.Column, v)
 	switch {
 	case v.Null:
 	case r.Name == "promise": // kept, published late, past its promise or due
-		cell = page.TagCell(v.Text)
+		cell = html.TagCell(v.Text)
 	case r.isAmount:
-		cell = page.MoneyCell(v.Text)
+		cell = html.MoneyCell(v.Text)
 	case r.isEnum:
 		if text := wordsOf(v.Text); text != v.Text {
 			cell.Text, cell.Exact = text, v.Text

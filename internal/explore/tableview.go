@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"placementsync/internal/page"
-	"placementsync/internal/plural"
+	"placementsync/internal/html"
+	"placementsync/internal/humanize"
 	"placementsync/internal/query"
 )
 
 type tableView struct {
-	*page.Table
+	*html.Table
 	Search, SortParam string // parameters of the address
 	Chips             []chip
 	// ClearLink is the address without filters. Empty means that the table cannot be filtered.
@@ -109,7 +109,7 @@ func (t *table) show(caption, downloadPrefix string) (*tableView, tableRows, err
 	case len(rows.Rows) == 0 && rows.Total > 0:
 		view.Count += ": this page does not exist"
 	case int64(len(rows.Rows)) < rows.Total:
-		view.Count += fmt.Sprintf(", %s to %s", plural.Number(view.First), plural.Number(view.Last))
+		view.Count += fmt.Sprintf(", %s to %s", humanize.Number(view.First), humanize.Number(view.Last))
 	}
 	view.Downloads = t.downloads(downloadPrefix)
 	return view, rows, nil
@@ -161,14 +161,14 @@ func (t *table) addTotals(view *tableView, sums []currencySums) {
 		return
 	}
 	for _, s := range sums {
-		row := page.Row{Cells: make([]page.Cell, len(view.Heads))}
+		row := html.Row{Cells: make([]html.Cell, len(view.Heads))}
 		for i, h := range view.Heads {
 			index := slices.IndexFunc(summed, func(r columnRole) bool { return r.Name == h.Name })
 			switch {
 			case index >= 0 && s.Sums[index] != nil:
-				row.Cells[i] = page.MoneyCell(*s.Sums[index])
+				row.Cells[i] = html.MoneyCell(*s.Sums[index])
 				if summed[index].unitColumn != "" {
-					row.Cells[i].Unit = cmp.Or(s.Currency, page.NoCurrency)
+					row.Cells[i].Unit = cmp.Or(s.Currency, html.NoCurrency)
 				}
 			case i == 0:
 				row.Cells[i].Text = "Total"
@@ -192,7 +192,7 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 		separator := map[string]string{equalPrefix: ": ", minPrefix: " from ", maxPrefix: " to "}[f.prefix]
 		text := r.optionLabel(f.text)
 		if f.prefix != equalPrefix && r.Numeric {
-			text = page.Decimal(f.text)
+			text = html.Decimal(f.text)
 		}
 		view.Chips = append(view.Chips, chip{labelOf(f.column.Name) + separator + text, f.text, t.addressWith(pair{key, ""})})
 		cleared = append(cleared, pair{key, ""})
@@ -243,4 +243,4 @@ func (r columnRole) optionLabel(encoded string) string {
 	}
 }
 
-func formatRowCount(n int64) string { return plural.Number(n) + " " + plural.Noun(n, "row") }
+func formatRowCount(n int64) string { return humanize.Number(n) + " " + humanize.Noun(n, "row") }

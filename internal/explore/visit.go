@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"placementsync/internal/page"
+	"placementsync/internal/html"
 	"placementsync/internal/query"
 	"placementsync/internal/sqltext"
 )
@@ -82,11 +82,11 @@ func (v *visit) snapshotForm() (asOfView, error) {
 	view := asOfView{Options: []option{{"", "newest", v.snapshot.AsOf == ""}}}
 	for i, r := range result.Rows {
 		if i == 0 {
-			view.Options[0].Label = "newest, " + page.Moment(r.Get("snapshot_at").Text)
+			view.Options[0].Label = "newest, " + html.Moment(r.Get("snapshot_at").Text)
 			continue
 		}
 		run := r.Get("run_id").Text
-		view.Options = append(view.Options, option{run, page.Moment(r.Get("snapshot_at").Text), v.snapshot.AsOf != "" && run == v.snapshot.Run})
+		view.Options = append(view.Options, option{run, html.Moment(r.Get("snapshot_at").Text), v.snapshot.AsOf != "" && run == v.snapshot.Run})
 	}
 	for _, key := range slices.Sorted(maps.Keys(v.params)) {
 		for _, value := range v.params[key] {

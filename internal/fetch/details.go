@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"placementsync/internal/plural"
+	"placementsync/internal/humanize"
 	"placementsync/internal/stream"
 )
 
@@ -71,9 +71,9 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq[stri
 	case err != nil:
 		r.setGrade(stream.BestEffort, "reading stopped early")
 	case r.Failed > 0:
-		r.setGrade(stream.BestEffort, "%d of %s failed", r.Failed, plural.Count(r.RequestedIDs, "id"))
+		r.setGrade(stream.BestEffort, "%d of %s failed", r.Failed, humanize.Count(r.RequestedIDs, "id"))
 	case r.Rejected > 0:
-		r.setGrade(stream.BestEffort, "%s of %s rejected (meta.rejects)", plural.Count(r.Rejected, "record"), plural.Count(r.Found, "response"))
+		r.setGrade(stream.BestEffort, "%s of %s rejected (meta.rejects)", humanize.Count(r.Rejected, "record"), humanize.Count(r.Found, "response"))
 	case r.Grade == "" || r.Grade == stream.Exact:
 		r.setGrade(stream.Exact, "%s", r.DescribeResponses(r.RequestedIDs))
 	}
@@ -82,7 +82,7 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq[stri
 
 // DescribeResponses describes the results for idCount ids, including ids that were not requested.
 func (d Details) DescribeResponses(idCount int) string {
-	text := fmt.Sprintf("%d of %s were read completely", d.Found, plural.Count(idCount, "id"))
+	text := fmt.Sprintf("%d of %s were read completely", d.Found, humanize.Count(idCount, "id"))
 	switch {
 	case idCount == 0:
 		return "there was no id to request"

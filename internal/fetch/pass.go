@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"placementsync/internal/plural"
+	"placementsync/internal/humanize"
 	"placementsync/internal/stream"
 
 	"github.com/zeebo/xxh3"
@@ -130,7 +130,7 @@ func (p *pass) failure() error {
 	for _, number := range p.failedPages[:min(len(p.failedPages), maxNamed)] {
 		names = append(names, strconv.Itoa(number))
 	}
-	text := plural.Noun(len(p.failedPages), "page") + " " + strings.Join(names, ", ")
+	text := humanize.Noun(len(p.failedPages), "page") + " " + strings.Join(names, ", ")
 	if more := len(p.failedPages) - maxNamed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
@@ -362,9 +362,9 @@ func (p *pass) whyUnproven() string {
 	case p.changeSeen:
 		return fmt.Sprintf("total_records changed from %d to %d", p.total, p.lastTotal)
 	case p.repeatedIDs > 0:
-		return fmt.Sprintf("%s occurred more than once", plural.Count(p.repeatedIDs, "id"))
+		return fmt.Sprintf("%s occurred more than once", humanize.Count(p.repeatedIDs, "id"))
 	case p.total >= 0 && int64(records) != p.total:
-		return fmt.Sprintf("total_records is %d, but the pages contain %s", p.total, plural.Count(records, "record"))
+		return fmt.Sprintf("total_records is %d, but the pages contain %s", p.total, humanize.Count(records, "record"))
 	case p.number == 1:
 		return "the list is not sorted newest first, so one pass is no proof"
 	}

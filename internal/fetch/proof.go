@@ -3,7 +3,7 @@ package fetch
 import (
 	"slices"
 
-	"placementsync/internal/plural"
+	"placementsync/internal/humanize"
 	"placementsync/internal/stream"
 )
 
@@ -179,7 +179,7 @@ func (w *walk) gradeProven(rejected int, reason string) {
 	w.evidence.Rejected = rejected
 	switch {
 	case rejected > 0:
-		w.evidence.setGrade(stream.BestEffort, "%s rejected (meta.rejects); apart from that: %s", plural.Count(rejected, "record"), reason)
+		w.evidence.setGrade(stream.BestEffort, "%s rejected (meta.rejects); apart from that: %s", humanize.Count(rejected, "record"), reason)
 	case w.listChanged:
 		w.evidence.setGrade(stream.Repaired, "the list changed while it was read; %s", reason)
 	default:
@@ -192,7 +192,7 @@ func (w *walk) gradeUnproven(p *pass) {
 		w.gradeFailed(p, err)
 		return
 	}
-	w.evidence.setGrade(stream.BestEffort, "not proven in %s (streams.max_passes): %s", plural.Count(w.c.cfg.MaxPasses, "pass"), p.whyUnproven())
+	w.evidence.setGrade(stream.BestEffort, "not proven in %s (streams.max_passes): %s", humanize.Count(w.c.cfg.MaxPasses, "pass"), p.whyUnproven())
 }
 
 // gradeFailed grades a list after a pass in which pages could not be read.

@@ -25,8 +25,8 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"placementsync/internal/bucket"
 	"placementsync/internal/durable"
-	"placementsync/internal/object"
 	"placementsync/internal/warehouse"
 )
 
@@ -68,7 +68,7 @@ type files struct {
 	mode        fs.FileMode // as in Config.Mode
 	root        string      // file:///folder, s3://bucket/prefix, or empty if the server chooses the folders
 	uncommitted *uncommittedFiles
-	s3          object.Config
+	s3          bucket.Config
 }
 
 type uncommittedFiles struct {
@@ -344,7 +344,7 @@ func (f *files) copyIn(from, to string) (err error) {
 }
 
 // list returns the files below an address, and no files if the folder does not exist.
-func (f *files) list(ctx context.Context, address string) (listed []object.Object, err error) {
+func (f *files) list(ctx context.Context, address string) (listed []bucket.Object, err error) {
 	if !f.local {
 		return f.listObjects(ctx, address)
 	}
@@ -356,7 +356,7 @@ func (f *files) list(ctx context.Context, address string) (listed []object.Objec
 		if err != nil {
 			return err
 		}
-		listed = append(listed, object.Object{Name: "file://" + filepath.ToSlash(file), Bytes: info.Size(), StoredAt: info.ModTime()})
+		listed = append(listed, bucket.Object{Name: "file://" + filepath.ToSlash(file), Bytes: info.Size(), StoredAt: info.ModTime()})
 		return ctx.Err()
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -365,19 +365,19 @@ func (f *files) list(ctx context.Context, address string) (listed []object.Objec
 	return listed, err
 }
 
-// listObjects lists objects through the package object: iceberg-go v0.7.0 panics when it
+// listObjects lists objects through the package bucket: iceberg-go v0.7.0 panics when it
 // walks a bucket.
-func (f *files) listObjects(ctx context.Context, address string) ([]object.Object, error) {
+func (f *files) listObjects(ctx context.Context, address string) ([]bucket.Object, error) {
 	rest, ok := strings.CutPrefix(address, "s3://")
 	if !ok {
 		return nil, fmt.Errorf("list %s: it is neither a folder nor an s3:// address", address)
 	}
 	bucketName, prefix, _ := strings.Cut(rest, "/")
-	bucket, err := object.Open(ctx, f.s3, bucketName, "")
+	b, err := bucket.Open(ctx, f.s3, bucketName, "")
 	if err != nil {
 		return nil, err
 	}
-	objects, err := bucket.List(ctx, prefix+"/")
+	objects, err := b.List(ctx, prefix+"/")
 	for i := range objects {
 		objects[i].Name = "s3://" + bucketName + "/" + objects[i].Name
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/apache/iceberg-go/table"
 
-	"placementsync/internal/object"
+	"placementsync/internal/bucket"
 	"placementsync/internal/stream"
 )
 
@@ -43,7 +43,7 @@ type Config struct {
 	// used.
 	Password string
 	REST     REST
-	S3       object.Config
+	S3       bucket.Config
 	// Program is the version of the program. The summary of each commit contains it.
 	Program string
 	// Step, if set, is called before and after each change of the storage, see durable.Disk.

@@ -14,7 +14,7 @@ import (
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
 
-	"placementsync/internal/object"
+	"placementsync/internal/bucket"
 	"placementsync/internal/stream"
 )
 
@@ -51,7 +51,7 @@ func commitTo(t *testing.T, isApplied bool, serve http.HandlerFunc) error {
 		}
 	}))
 	defer server.Close()
-	cfg := Config{Catalog: RESTful, Name: "x", Namespace: "p", REST: REST{URI: server.URL}, S3: object.Config{Stall: 2 * time.Second}}
+	cfg := Config{Catalog: RESTful, Name: "x", Namespace: "p", REST: REST{URI: server.URL}, S3: bucket.Config{Stall: 2 * time.Second}}
 	f, err := openFiles(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"placementsync/internal/plural"
+	"placementsync/internal/humanize"
 )
 
 // CheckOutcome says whether a check of a snapshot passed.
@@ -87,7 +87,7 @@ func DescribeChecks(results []CheckResult) string {
 	for _, c := range results {
 		switch c.Outcome {
 		case CheckFailed:
-			parts = append(parts, fmt.Sprintf("check %s failed in %s", c.Name, plural.Count(c.Rows, "row")))
+			parts = append(parts, fmt.Sprintf("check %s failed in %s", c.Name, humanize.Count(c.Rows, "row")))
 		case CheckNotRun:
 			parts = append(parts, fmt.Sprintf("check %s did not run", c.Name))
 		}

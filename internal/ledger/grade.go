@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/plural"
+	"placementsync/internal/humanize"
 	"placementsync/internal/stream"
 )
 
@@ -189,7 +189,7 @@ func (r Run) Summary() string {
 		switch {
 		case n == 0:
 		case len(parts) == 1: // only the first number has the noun
-			parts = append(parts, fmt.Sprintf("%s %s", plural.Count(n, "stream"), standing))
+			parts = append(parts, fmt.Sprintf("%s %s", humanize.Count(n, "stream"), standing))
 		default:
 			parts = append(parts, fmt.Sprintf("%d %s", n, standing))
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/plural"
+	"placementsync/internal/humanize"
 	"placementsync/internal/stream"
 )
 
@@ -151,7 +151,7 @@ func DescribeLosses(losses []Loss) string {
 	var parts []string
 	for _, l := range losses {
 		if l.NotFound {
-			parts = append(parts, fmt.Sprintf("the service returned 404 for %d of %s of %s although a list contains them", l.Gone, plural.Count(l.Before, "id"), l.Table))
+			parts = append(parts, fmt.Sprintf("the service returned 404 for %d of %s of %s although a list contains them", l.Gone, humanize.Count(l.Before, "id"), l.Table))
 		}
 	}
 	deletions := slices.DeleteFunc(slices.Clone(losses), func(l Loss) bool { return l.NotFound })
@@ -162,10 +162,10 @@ func DescribeLosses(losses []Loss) string {
 		if l.Stream != "" {
 			table += " (" + l.Stream + ")"
 		}
-		tables = append(tables, fmt.Sprintf("%d of %s of %s", l.Gone, plural.Count(l.Before, "row"), table))
+		tables = append(tables, fmt.Sprintf("%d of %s of %s", l.Gone, humanize.Count(l.Before, "row"), table))
 	}
 	if more := len(deletions) - named; more > 0 {
-		tables = append(tables, "rows of "+plural.Count(more, "more table"))
+		tables = append(tables, "rows of "+humanize.Count(more, "more table"))
 	}
 	if len(tables) > 0 {
 		parts = append(parts, strings.Join(tables, ", ")+" would be deleted in one night")

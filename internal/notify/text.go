@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/plural"
+	"placementsync/internal/humanize"
 )
 
 // text returns the value of Text. The lines are short enough for a telephone.
@@ -17,7 +17,7 @@ func (a Alert) text(event, effect string) string {
 	const maxChecks = 5
 	for i, c := range a.Checks {
 		if i == maxChecks {
-			lines = append(lines, "- and "+plural.Count(len(a.Checks)-maxChecks, "more check"))
+			lines = append(lines, "- and "+humanize.Count(len(a.Checks)-maxChecks, "more check"))
 			break
 		}
 		lines = append(lines, "- "+sanitizeText(c.Title+": "+cmp.Or(c.Reason, strings.Join(c.SampleLines(), "; ")), maxSampleChars))
@@ -33,7 +33,7 @@ func (a Alert) describe() (event, effect, advice string) {
 		noun = "attempt"
 	}
 	if a.Streak > 1 {
-		since += fmt.Sprintf(", %s in a row", plural.Count(a.Streak, noun))
+		since += fmt.Sprintf(", %s in a row", humanize.Count(a.Streak, noun))
 	}
 	sinceWithSnapshot := since + ". Readers have the snapshot of " + formatTime(a.SnapshotAt) + "."
 	switch {
@@ -124,7 +124,7 @@ func (a Alert) describeStreams() string {
 	var parts []string
 	for i, s := range a.Streams {
 		if i == maxStreams {
-			parts = append(parts, "and "+plural.Count(len(a.Streams)-maxStreams, "more stream"))
+			parts = append(parts, "and "+humanize.Count(len(a.Streams)-maxStreams, "more stream"))
 			break
 		}
 		part := s.Stream + " is " + s.Standing

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
-	"placementsync/internal/plural"
 	"placementsync/internal/query"
 )
 
@@ -23,11 +23,11 @@ type HoldError struct {
 
 func (e *HoldError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "audit run %s: %s failed; nothing was published; readers keep the last snapshot", e.Run, plural.Count(len(e.Checks), "check"))
+	fmt.Fprintf(&b, "audit run %s: %s failed; nothing was published; readers keep the last snapshot", e.Run, humanize.Count(len(e.Checks), "check"))
 	var names []string
 	for _, c := range e.Checks {
 		names = append(names, c.Name)
-		fmt.Fprintf(&b, "\n  %s (%s): %s", c.Name, c.Title, plural.Count(c.Rows, "row"))
+		fmt.Fprintf(&b, "\n  %s (%s): %s", c.Name, c.Title, humanize.Count(c.Rows, "row"))
 		for _, row := range c.SampleLines() {
 			b.WriteString("\n    " + row)
 		}

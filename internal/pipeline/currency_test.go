@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/checks"
+	"placementsync/internal/audit"
 	"placementsync/internal/sqltext"
 )
 
@@ -14,7 +14,7 @@ func TestCurrenciesInLowerCaseChangeOnce(t *testing.T) {
 	world := smallWorld()
 	world.Listings = 90
 	h := newHarness(t, world)
-	all, err := checks.Load("", nil, nil)
+	all, err := audit.Load("", nil, nil)
 	must(t, err)
 	h.cfg.Checks, h.cfg.CheckTimeout = all, time.Minute
 	old := h.requireComplete(h.night()).Run

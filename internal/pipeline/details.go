@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/humanize"
 	"placementsync/internal/load"
-	"placementsync/internal/plural"
 	"placementsync/internal/stream"
 )
 
@@ -95,7 +95,7 @@ func (r *reader) doubtEmptyResponses(ctx context.Context, s stream.Stream, d *fe
 	if len(known) == 0 && d.Distinct == 0 && s.Envelope != stream.StatusCounts {
 		d.Unproven = append(d.Unproven, d.Doubtful...)
 		d.Grade = stream.WorseGrade(d.Grade, stream.BestEffort)
-		d.Reason = fmt.Sprintf("the responses for %s have no body, and no other response contains records", plural.Count(len(d.Doubtful), "id"))
+		d.Reason = fmt.Sprintf("the responses for %s have no body, and no other response contains records", humanize.Count(len(d.Doubtful), "id"))
 		return nil
 	}
 	doubtfulIDs := slices.DeleteFunc(d.Doubtful, func(id string) bool { return !known[id] })

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
-	"placementsync/internal/plural"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -156,7 +156,7 @@ func (finished results) gradeDetails(r *streamResult, d fetch.Details) {
 	}
 	if d.Failed > 0 {
 		r.failure = fmt.Errorf("read %s: %d of %s failed%s; rows of earlier nights are kept; first error: %w",
-			r.stream.Name, d.Failed, plural.Count(d.RequestedIDs, "id"), describeRefused(d.Refused), d.FirstFailure)
+			r.stream.Name, d.Failed, humanize.Count(d.RequestedIDs, "id"), describeRefused(d.Refused), d.FirstFailure)
 		r.evidence.Reason = r.failure.Error()
 	}
 }
@@ -190,10 +190,10 @@ func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int
 		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids are not requested again (streams.recheck is 0)", plan.Carried)
 	case plan.MaxNights > recheck:
 		r.evidence.Grade = stream.BestEffort
-		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read up to %s ago, but streams.recheck is %d", plan.Carried, plural.Count(plan.MaxNights, "night"), recheck)
+		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read up to %s ago, but streams.recheck is %d", plan.Carried, humanize.Count(plan.MaxNights, "night"), recheck)
 	default:
 		r.evidence.Grade = stream.Bounded
-		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read at most %s ago", plan.Carried, plural.Count(plan.MaxNights, "night"))
+		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read at most %s ago", plan.Carried, humanize.Count(plan.MaxNights, "night"))
 	}
 }
 
@@ -210,7 +210,7 @@ func (r *streamResult) gradeNotFound(recheck int64) {
 	if kept.IDs == 0 {
 		return
 	}
-	problem := fmt.Sprintf("%d of %s returned 404 although a list contains them; ", kept.IDs, plural.Count(r.requested, "id"))
+	problem := fmt.Sprintf("%d of %s returned 404 although a list contains them; ", kept.IDs, humanize.Count(r.requested, "id"))
 	switch kept.WithRows {
 	case kept.IDs:
 		problem += "their rows are kept"
@@ -231,10 +231,10 @@ func (r *streamResult) gradeNotFound(recheck int64) {
 		problem += ", and it is not known when they were read"
 	case kept.MaxNights > recheck:
 		grade = stream.BestEffort
-		problem += fmt.Sprintf(", and were last read up to %s ago, but streams.recheck is %d", plural.Count(kept.MaxNights, "night"), recheck)
+		problem += fmt.Sprintf(", and were last read up to %s ago, but streams.recheck is %d", humanize.Count(kept.MaxNights, "night"), recheck)
 	default:
 		grade = stream.Bounded
-		problem += fmt.Sprintf(", and were last read at most %s ago", plural.Count(kept.MaxNights, "night"))
+		problem += fmt.Sprintf(", and were last read at most %s ago", humanize.Count(kept.MaxNights, "night"))
 	}
 	if worse := stream.WorseGrade(r.evidence.Grade, grade); worse != r.evidence.Grade {
 		r.evidence.Grade, r.evidence.Reason = worse, problem

@@ -6,28 +6,28 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/checks"
+	"placementsync/internal/audit"
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 )
 
 // loadOnlyChecks writes checks into a folder and loads only these checks.
-func loadOnlyChecks(t *testing.T, files map[string]string) checks.Set {
+func loadOnlyChecks(t *testing.T, files map[string]string) audit.Set {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
 		must(t, os.WriteFile(dir+"/"+name+".sql", []byte(text), 0o600))
 	}
-	allChecks, err := checks.Load(dir, nil, nil)
+	allChecks, err := audit.Load(dir, nil, nil)
 	must(t, err)
-	offRules := map[string]checks.Rule{}
+	offRules := map[string]audit.Rule{}
 	for _, q := range allChecks.List() {
 		if _, isGiven := files[q.Name]; !isGiven {
-			offRules[q.Name] = checks.Rule{Severity: "off"}
+			offRules[q.Name] = audit.Rule{Severity: "off"}
 		}
 	}
-	set, err := checks.Load(dir, offRules, nil)
+	set, err := audit.Load(dir, offRules, nil)
 	must(t, err)
 	return set
 }
@@ -73,7 +73,7 @@ func TestFailedChecks(t *testing.T) {
 		t.Errorf("a refresh beside a held night ended with %v, want ErrPostponed", err)
 	}
 	// A held night is not resumed.
-	h.cfg.Checks = checks.Set{}
+	h.cfg.Checks = audit.Set{}
 	if next := h.requireComplete(h.unchangedNight()); next.Run.ID == res.Run.ID || next.Run.Outcome != ledger.Complete {
 		t.Errorf("run %s was resumed, want a new run", res.Run.ID)
 	}

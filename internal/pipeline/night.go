@@ -23,7 +23,7 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/checks"
+	"placementsync/internal/audit"
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
@@ -66,7 +66,7 @@ type Config struct {
 	AllowMassDelete bool
 	// Checks audit the merged rows before they are published. CheckTimeout limits the time of
 	// each check. 0 means no limit.
-	Checks       checks.Set
+	Checks       audit.Set
 	CheckTimeout time.Duration
 	// AcceptLoss allows Rebuild to publish fewer snapshots, runs or rows than the current catalog
 	// contains, and Replay to publish a run whose landed responses are partly lost.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/checks"
+	"placementsync/internal/audit"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/warehouse"
@@ -18,7 +18,7 @@ import (
 func TestUnknownFieldGetsColumn(t *testing.T) {
 	h := newHarness(t, sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 80, Campaigns: 60, Orders: 80, Files: 1, Folders: 1})
 	var err error
-	h.cfg.Checks, err = checks.Load("", nil, nil)
+	h.cfg.Checks, err = audit.Load("", nil, nil)
 	must(t, err)
 	h.cfg.CheckTimeout = time.Minute
 	for _, prefix := range []string{"pending-content-brief", "brief-ready-for-review", "draft-ready-for-review", "request-revision", "needs-info", "pending-publishing"} {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
-	"placementsync/internal/plural"
 	"placementsync/internal/stream"
 )
 
@@ -27,7 +27,7 @@ func (r *reader) unreadErr(unread, planned int64) error {
 	if planned == 0 {
 		return errors.New("the list was not read " + when + "; rows of earlier nights are kept")
 	}
-	return fmt.Errorf("%s of %s %s were not read %s", plural.Number(unread), plural.Number(planned), plural.Noun(planned, "id"), when)
+	return fmt.Errorf("%s of %s %s were not read %s", humanize.Number(unread), humanize.Number(planned), humanize.Noun(planned, "id"), when)
 }
 
 // formatDuration formats a duration without zero minutes and seconds: 6h, not 6h0m0s.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/checks"
+	"placementsync/internal/audit"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 )
@@ -20,7 +20,7 @@ func TestPricesInMinorUnits(t *testing.T) {
 	world := smallWorld()
 	world.Orders = 40
 	h := newHarness(t, world)
-	all, err := checks.Load("", nil, nil)
+	all, err := audit.Load("", nil, nil)
 	must(t, err)
 	h.cfg.Checks, err = all.Choose([]string{"prices_in_minor_units", "prices_scaled"})
 	must(t, err)
@@ -54,7 +54,7 @@ func TestPricesInMinorUnits(t *testing.T) {
 	if !strings.Contains(hold.Error(), "prices_scaled") || !strings.Contains(hold.Error(), "factor 0.01,") {
 		t.Errorf("the night was held because of\n%v\nwant prices_scaled with the factor 0.01", hold)
 	}
-	h.cfg.Checks = checks.Set{}
+	h.cfg.Checks = audit.Set{}
 	h.requireComplete(h.unchangedNight())
 	for table, want := range inCents {
 		h.requireLines(fmt.Sprintf(scaled, 100, table), want)

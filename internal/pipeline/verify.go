@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/humanize"
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
-	"placementsync/internal/plural"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
 )
@@ -145,7 +145,7 @@ func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, affected str
 		return
 	}
 	damage := integrity.Damage{File: wh.Folder.Relative(folder), Affected: affected + "; the records that they name are read again within streams.recheck nights",
-		Problem: plural.Count(damaged, "damaged event"), Repair: integrity.Repair{Kind: integrity.RunNight}, Lost: true}
+		Problem: humanize.Count(damaged, "damaged event"), Repair: integrity.Repair{Kind: integrity.RunNight}, Lost: true}
 	if err != nil {
 		damage.Problem = err.Error()
 	}

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"placementsync/internal/durable"
-	"placementsync/internal/plural"
+	"placementsync/internal/humanize"
 )
 
 // Job is SQL of the user that runs in a child process. A crash of DuckDB then ends only the child,
@@ -181,7 +181,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	switch {
 	case err == nil:
 	case exceedsDiskLimit(err):
-		got = jobResult{Problem: &StatementError{Problem: "the result or its temporary files are larger than " + plural.FormatBytes(j.DiskLimit) + ": select fewer rows or columns, or aggregate"}}
+		got = jobResult{Problem: &StatementError{Problem: "the result or its temporary files are larger than " + humanize.FormatBytes(j.DiskLimit) + ": select fewer rows or columns, or aggregate"}}
 	default:
 		got = jobResult{Problem: newStatementError(j.SQL, err)}
 	}

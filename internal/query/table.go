@@ -9,7 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"placementsync/internal/plural"
+	"placementsync/internal/humanize"
 )
 
 // Screen describes the destination of a table.
@@ -276,7 +276,7 @@ func (w *tableWriter) writeFramed() error {
 		}
 		t.AppendRow(cells)
 	}
-	notes := []string{plural.Count(w.rows, "row")}
+	notes := []string{humanize.Count(w.rows, "row")}
 	if w.rows > len(w.cells) {
 		notes[0] = fmt.Sprintf("%d of %s shown", len(w.cells), notes[0])
 	}
@@ -287,7 +287,7 @@ func (w *tableWriter) writeFramed() error {
 				hidden = append(hidden, escapeControls(c.Name))
 			}
 		}
-		notes = append(notes, fmt.Sprintf("%d of %s hidden: %s", len(hidden), plural.Count(len(w.columns), "column"), strings.Join(hidden, ", ")))
+		notes = append(notes, fmt.Sprintf("%d of %s hidden: %s", len(hidden), humanize.Count(len(w.columns), "column"), strings.Join(hidden, ", ")))
 	}
 	if hasCutText {
 		notes = append(notes, "long texts cut")
@@ -310,7 +310,7 @@ func (w *tableWriter) writeVertical() error {
 			return err
 		}
 	}
-	note := plural.Count(w.rows, "row")
+	note := humanize.Count(w.rows, "row")
 	if w.rows > len(w.cells) {
 		note = fmt.Sprintf("%d of %s shown; --format csv shows all", len(w.cells), note)
 	}

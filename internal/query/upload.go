@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/bucket"
 	"placementsync/internal/checksum"
 	"placementsync/internal/durable"
-	"placementsync/internal/object"
 )
 
 // BucketManifest is the manifest of an export in a bucket. Each export has its own folder. Readers
@@ -43,7 +43,7 @@ const maxManifestBytes = 16 << 20
 // ExportToBucket writes an export into a temporary folder and uploads its files, and then the
 // manifest. Until the manifest is uploaded, readers find the previous export. If the bucket contains
 // a manifest of another program, ExportToBucket keeps it and returns a *UsageError.
-func (db *DB) ExportToBucket(ctx context.Context, b *object.Bucket, e Export, now time.Time, log *slog.Logger) (m ExportManifest, err error) {
+func (db *DB) ExportToBucket(ctx context.Context, b *bucket.Bucket, e Export, now time.Time, log *slog.Logger) (m ExportManifest, err error) {
 	previous, err := readBucketManifest(ctx, b)
 	if err != nil {
 		return m, err
@@ -83,9 +83,9 @@ func (db *DB) ExportToBucket(ctx context.Context, b *object.Bucket, e Export, no
 }
 
 // readBucketManifest returns the current manifest, or an empty one before the first export.
-func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest, err error) {
+func readBucketManifest(ctx context.Context, b *bucket.Bucket) (m BucketManifest, err error) {
 	text, err := b.Read(ctx, exportManifestFile, maxManifestBytes)
-	if errors.Is(err, object.ErrMissing) {
+	if errors.Is(err, bucket.ErrMissing) {
 		return m, nil
 	}
 	if err != nil {
@@ -98,7 +98,7 @@ func readBucketManifest(ctx context.Context, b *object.Bucket) (m BucketManifest
 }
 
 // uploadFiles uploads the files of m. After an error it removes them, because no manifest lists them.
-func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketManifest) error {
+func uploadFiles(ctx context.Context, b *bucket.Bucket, dir string, m BucketManifest) error {
 	upload := func(f ExportFile) (err error) {
 		file, err := os.Open(filepath.Join(dir, f.File))
 		if err != nil {
@@ -130,7 +130,7 @@ func uploadFiles(ctx context.Context, b *object.Bucket, dir string, m BucketMani
 // removes files of interrupted exports, which are in folders that m does not name. Such a folder may
 // belong to a running export, so a file is removed only if it is a day older than the files of m, by
 // the clock of the server.
-func removeOldExports(ctx context.Context, b *object.Bucket, m BucketManifest, old *PreviousExport) error {
+func removeOldExports(ctx context.Context, b *bucket.Bucket, m BucketManifest, old *PreviousExport) error {
 	const folderPrefix, minAge = "2", 24 * time.Hour // folder names begin with a year
 	objects, err := b.List(ctx, folderPrefix)
 	if err != nil {

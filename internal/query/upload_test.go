@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/bucket"
 	"placementsync/internal/checksum"
-	"placementsync/internal/object"
 	"placementsync/internal/query"
 	"placementsync/internal/testing/s3sim"
 )
@@ -26,12 +26,12 @@ import (
 const bucketManifest = "exports/manifest.json"
 
 // openBucket returns a bucket with the prefix "exports" on a new server.
-func openBucket(t *testing.T) (*s3sim.Server, *object.Bucket) {
+func openBucket(t *testing.T) (*s3sim.Server, *bucket.Bucket) {
 	t.Helper()
 	sim := s3sim.New("store")
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
-	b, err := object.Open(t.Context(), object.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true, AccessKey: s3sim.AccessKey,
+	b, err := bucket.Open(t.Context(), bucket.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true, AccessKey: s3sim.AccessKey,
 		SecretKey: s3sim.SecretKey, MaxAttempts: 1, MaxPause: time.Millisecond, Stall: 5 * time.Second}, "store", "exports")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func openBucket(t *testing.T) (*s3sim.Server, *object.Bucket) {
 }
 
 // exportToBucket exports two files to the bucket, and returns the log.
-func exportToBucket(t *testing.T, db *query.DB, b *object.Bucket, now time.Time) (query.ExportManifest, string, error) {
+func exportToBucket(t *testing.T, db *query.DB, b *bucket.Bucket, now time.Time) (query.ExportManifest, string, error) {
 	t.Helper()
 	var log bytes.Buffer
 	q := query.Text("SELECT range AS part, range + 1 AS n FROM range(2)")

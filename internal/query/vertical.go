@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"placementsync/internal/plural"
+	"placementsync/internal/humanize"
 )
 
 // verticalWriter writes one column per line, for rows that are wider than a screen.
@@ -45,7 +45,7 @@ func (w *verticalWriter) writeRow(cells []string) error {
 
 func (w *verticalWriter) End() error {
 	if w.rows == 0 {
-		if _, err := w.out.WriteString(plural.Count(0, "row") + "\n"); err != nil {
+		if _, err := w.out.WriteString(humanize.Count(0, "row") + "\n"); err != nil {
 			return err
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
-	"placementsync/internal/plural"
 	"placementsync/internal/stream"
 )
 
@@ -106,13 +106,13 @@ func (b *builder) findOverdueArticles() (notices []Notice, goodNews string, err 
 	if result.Total == 0 {
 		return nil, "No article is overdue.", nil
 	}
-	n := Notice{Title: plural.Count(result.Total, "overdue article") + ":", Command: b.commandOf(q)}
+	n := Notice{Title: humanize.Count(result.Total, "overdue article") + ":", Command: b.commandOf(q)}
 	for _, row := range result.Rows[:min(len(result.Rows), maxShownRows)] {
 		n.Lines = append(n.Lines, rowLabel(row, "article_name", "campaign_name")+separator+
 			field{as: asDays}.formatCell(row.Get("days_overdue"))+" overdue")
 	}
 	if more := result.Total - int64(len(n.Lines)); more > 0 {
-		n.Lines = append(n.Lines, plural.Number(more)+" more")
+		n.Lines = append(n.Lines, humanize.Number(more)+" more")
 	}
 	return []Notice{n}, "", nil
 }

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/page"
+	"placementsync/internal/html"
 	"placementsync/internal/query"
 )
 
 // plot specifies how a result is drawn: as boxes, with a series for each measure, or with a series for
 // each value of one column.
 type plot struct {
-	kind page.Kind
+	kind html.Kind
 	// horizontal, stacked, logScale and choiceLabel are described in page.Chart.
 	horizontal, stacked, logScale bool
 	choiceLabel                   string
@@ -45,7 +45,7 @@ const (
 	maxCategories = 400
 )
 
-func (p plot) drawVariants(rows []query.Record) []page.Variant {
+func (p plot) drawVariants(rows []query.Record) []html.Variant {
 	variantLabel := func(row query.Record) string { return rowLabel(row, p.split...) }
 	variantLabels := distinctLabels(rows, variantLabel)
 	if p.weight != "" {
@@ -56,7 +56,7 @@ func (p plot) drawVariants(rows []query.Record) []page.Variant {
 		}
 		slices.SortStableFunc(variantLabels, func(x, y string) int { return cmp.Compare(weights[y], weights[x]) })
 	}
-	var all []page.Variant
+	var all []html.Variant
 	for _, label := range variantLabels {
 		subset := filterRows(rows, func(row query.Record) bool { return variantLabel(row) == label })
 		all = append(all, p.drawVariant(subset, label)...)
@@ -68,10 +68,10 @@ func (p plot) drawVariants(rows []query.Record) []page.Variant {
 }
 
 // drawVariant returns no variant if no row has a value.
-func (p plot) drawVariant(rows []query.Record, label string) []page.Variant {
-	var v page.Variant
+func (p plot) drawVariant(rows []query.Record, label string) []html.Variant {
+	var v html.Variant
 	switch {
-	case p.kind == page.Boxes:
+	case p.kind == html.Boxes:
 		v = p.drawBoxes(rows)
 	case p.series != "":
 		v = p.drawValues(rows)
@@ -85,10 +85,10 @@ func (p plot) drawVariant(rows []query.Record, label string) []page.Variant {
 		v.Label, v.Currency = label, currencyOf(rows[0])
 	}
 	v.Heading = strings.Join(slices.DeleteFunc([]string{label, p.unit}, func(part string) bool { return part == "" }), separator)
-	if !p.logScale && p.kind != page.Boxes {
+	if !p.logScale && p.kind != html.Boxes {
 		v.CutOutliers(p.stacked)
 	}
-	return []page.Variant{v}
+	return []html.Variant{v}
 }
 
 func (p plot) category(rows []query.Record, row query.Record) string {
@@ -96,7 +96,7 @@ func (p plot) category(rows []query.Record, row query.Record) string {
 	case "price_from":
 		return priceBand(row)
 	case "snapshot_at": // the day, and also the time if the day has several snapshots
-		at := page.Moment(row.Get("snapshot_at").Text)
+		at := html.Moment(row.Get("snapshot_at").Text)
 		day := at[:min(len(time.DateOnly), len(at))]
 		sameDay := filterRows(rows, func(r query.Record) bool { return strings.HasPrefix(r.Get("snapshot_at").Text, day) })
 		if len(sameDay) > 1 {
@@ -137,8 +137,8 @@ type measure struct {
 }
 
 // drawMeasures skips rows in which all measures, or the column p.drawnIf, are NULL.
-func (p plot) drawMeasures(rows []query.Record) page.Variant {
-	var v page.Variant
+func (p plot) drawMeasures(rows []query.Record) html.Variant {
+	var v html.Variant
 	known := filterRows(rows, func(row query.Record) bool {
 		return (p.drawnIf == "" || !row.Get(p.drawnIf).Null) &&
 			slices.ContainsFunc(p.measures, func(m measure) bool { return !row.Get(m.column).Null })
@@ -151,7 +151,7 @@ func (p plot) drawMeasures(rows []query.Record) page.Variant {
 		v.Categories = append(v.Categories, p.category(known, row))
 	}
 	for _, m := range p.measures {
-		s := page.Series{Name: m.name, Colour: m.colour}
+		s := html.Series{Name: m.name, Colour: m.colour}
 		for _, row := range rows {
 			m.addTo(&s, row.Get(m.column))
 		}
@@ -160,7 +160,7 @@ func (p plot) drawMeasures(rows []query.Record) page.Variant {
 	return v
 }
 
-func (m measure) addTo(s *page.Series, c query.Value) {
+func (m measure) addTo(s *html.Series, c query.Value) {
 	s.Add(c.Text, field{as: cmp.Or(m.as, asNumber)}.formatCell(c))
 	if n, ok := s.Values[len(s.Values)-1].(float64); ok && m.below {
 		s.Values[len(s.Values)-1] = -n
@@ -168,11 +168,11 @@ func (m measure) addTo(s *page.Series, c query.Value) {
 }
 
 // drawValues returns one series for each value of the column p.series, in the order of the rows.
-func (p plot) drawValues(rows []query.Record) page.Variant {
+func (p plot) drawValues(rows []query.Record) html.Variant {
 	name := func(row query.Record) string { return rowLabel(row, p.series) }
 	categories := distinctLabels(rows, func(row query.Record) string { return p.category(rows, row) })
 	categories = categories[:min(len(categories), maxCategories)]
-	v := page.Variant{Categories: categories}
+	v := html.Variant{Categories: categories}
 	names := distinctLabels(rows, name)
 	for i, n := range names[:min(len(names), p.limit)] {
 		byCategory := map[string]query.Value{}
@@ -181,7 +181,7 @@ func (p plot) drawValues(rows []query.Record) page.Variant {
 				byCategory[p.category(rows, row)] = row.Get(p.value)
 			}
 		}
-		s := page.Series{Name: n, Colour: i}
+		s := html.Series{Name: n, Colour: i}
 		for _, c := range categories {
 			value, known := byCategory[c]
 			measure{}.addTo(&s, query.Value{Text: value.Text, Null: !known || value.Null})
@@ -196,15 +196,15 @@ func boxColumns() [5]string {
 }
 
 // drawBoxes skips rows in which one of the five numbers is missing.
-func (p plot) drawBoxes(rows []query.Record) page.Variant {
-	s := page.Series{Name: "prices"}
-	var v page.Variant
+func (p plot) drawBoxes(rows []query.Record) html.Variant {
+	s := html.Series{Name: "prices"}
+	var v html.Variant
 	for _, row := range rows[:min(len(rows), p.limit)] {
 		box, texts, complete := [5]float64{}, [5]string{}, true
 		for i, column := range boxColumns() {
 			c := row.Get(column)
 			n, ok := c.Number()
-			box[i], texts[i], complete = n, page.Decimal(c.Text), complete && ok
+			box[i], texts[i], complete = n, html.Decimal(c.Text), complete && ok
 		}
 		if !complete {
 			continue
@@ -214,6 +214,6 @@ func (p plot) drawBoxes(rows []query.Record) page.Variant {
 		s.Texts = append(s.Texts, fmt.Sprintf("median %s, middle half %s to %s, all prices %s to %s",
 			texts[2], texts[1], texts[3], texts[0], texts[4]))
 	}
-	v.Series = []page.Series{s}
+	v.Series = []html.Series{s}
 	return v
 }

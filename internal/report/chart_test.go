@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/page"
+	"placementsync/internal/html"
 )
 
-func requireVariants(t *testing.T, want, got []page.Variant) {
+func requireVariants(t *testing.T, want, got []html.Variant) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("variants (-want +got):\n%s", diff)
@@ -26,12 +26,12 @@ func TestSeriesByMeasure(t *testing.T) {
 		W4|0|7.50|z`)
 	p := plot{categoryColumns: []string{"week"}, limit: 10, unit: "articles", measures: []measure{{column: "started", name: "started", colour: 5},
 		{column: "published", name: "published", colour: 2, below: true, as: asDays}}}
-	requireVariants(t, []page.Variant{{
+	requireVariants(t, []html.Variant{{
 		Heading:    "articles",
 		Categories: []string{"W1", "W2", "W4"}, // in W3, both measures are NULL
-		Series: []page.Series{
+		Series: []html.Series{
 			{Name: "started", Colour: 5, Values: []any{12.0, 1234.0, 0.0}, Texts: []string{"12", "1,234", "0"}},
-			{Name: "published", Colour: 2, Values: []any{-3.0, nil, -7.5}, Texts: []string{"3" + page.Thin + "d", "–", "7.50" + page.Thin + "d"}},
+			{Name: "published", Colour: 2, Values: []any{-3.0, nil, -7.5}, Texts: []string{"3" + html.Thin + "d", "–", "7.50" + html.Thin + "d"}},
 		},
 		AxisEnd: 15, Note: "The axis ends at 15. Values beyond five times the 75th percentile are cut: W2, started 1,234.",
 	}}, p.drawVariants(result.Rows))
@@ -56,17 +56,17 @@ func TestSeriesByValue(t *testing.T) {
 		2026-11-01|due|7.00
 		2026-11-01||1.00
 		2026-12-01|paid|`)
-	want := func(limit int) []page.Variant {
-		all := []page.Series{
+	want := func(limit int) []html.Variant {
+		all := []html.Series{
 			{Name: "paid", Colour: 0, Values: []any{1000.0, nil, nil}, Texts: []string{"1,000.00", "–", "–"}},
 			{Name: "due", Colour: 1, Values: []any{5.0, 7.0, nil}, Texts: []string{"5.00", "7.00", "–"}},
 			{Name: "(status unknown)", Colour: 2, Values: []any{nil, 1.0, nil}, Texts: []string{"–", "1.00", "–"}},
 		}
-		v := page.Variant{Categories: []string{"2026-10", "2026-11", "2026-12"}, Series: all[:limit]}
+		v := html.Variant{Categories: []string{"2026-10", "2026-11", "2026-12"}, Series: all[:limit]}
 		if limit == 3 {
 			v.AxisEnd, v.Note = 7, "The axis ends at 7. Values beyond five times the 75th percentile are cut: 2026-10, paid 1,000.00."
 		}
-		return []page.Variant{v}
+		return []html.Variant{v}
 	}
 	for _, limit := range []int{3, 2, 1} {
 		requireVariants(t, want(limit), plot{categoryColumns: []string{"month"}, series: "status", value: "total", limit: limit}.drawVariants(result.Rows))
@@ -80,11 +80,11 @@ func TestBoxByRowSkipsIncompleteRows(t *testing.T) {
 		DE|1||3|4|5
 		FR|1|1|1|1|1
 		IT|1|1|1|1|1`)
-	requireVariants(t, []page.Variant{{
+	requireVariants(t, []html.Variant{{
 		Categories: []string{"US", "FR"},
-		Series: []page.Series{{Name: "prices", Values: []any{[5]float64{1, 2, 3000, 4000, 5000.5}, [5]float64{1, 1, 1, 1, 1}},
+		Series: []html.Series{{Name: "prices", Values: []any{[5]float64{1, 2, 3000, 4000, 5000.5}, [5]float64{1, 1, 1, 1, 1}},
 			Texts: []string{"median 3,000, middle half 2 to 4,000, all prices 1 to 5,000.50", "median 1, middle half 1 to 1, all prices 1 to 1"}}},
-	}}, plot{kind: page.Boxes, categoryColumns: []string{"segment"}, limit: 3}.drawVariants(result.Rows))
+	}}, plot{kind: html.Boxes, categoryColumns: []string{"segment"}, limit: 3}.drawVariants(result.Rows))
 }
 
 func TestNightsAreDrawnOldestFirst(t *testing.T) {
@@ -94,10 +94,10 @@ func TestNightsAreDrawnOldestFirst(t *testing.T) {
 		2026-11-04T02:00:00Z|3|48.00
 		2026-11-02T02:00:00Z|2|24.00
 		2026-11-01T02:00:00Z|9000|`)
-	requireVariants(t, []page.Variant{{
+	requireVariants(t, []html.Variant{{
 		// The first night is left out. Labels have a time only on the day with two snapshots.
 		Categories: []string{"2026-11-02", "2026-11-04 02:00", "2026-11-04 14:30"},
-		Series:     []page.Series{{Name: "new", Values: []any{2.0, 3.0, 4.0}, Texts: []string{"2", "3", "4"}}},
+		Series:     []html.Series{{Name: "new", Values: []any{2.0, 3.0, 4.0}, Texts: []string{"2", "3", "4"}}},
 	}}, plot{categoryColumns: []string{"snapshot_at"}, limit: 9, drawnIf: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(result.Rows))
 	if result.Rows[0].Get("rows_new").Text != "4" {
 		t.Error("drawVariants changed the order of its argument's rows")
@@ -113,7 +113,7 @@ func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
 		basic|USD|b|20
 		basic||a|30`)
 	p := plot{split: []string{"tier", "currency"}, unit: "number of prices", categoryColumns: []string{"band"}, limit: 9, measures: []measure{{column: "prices", name: "prices"}}}
-	labelsOf := func(variants []page.Variant) []string {
+	labelsOf := func(variants []html.Variant) []string {
 		var labels []string
 		for _, v := range variants {
 			labels = append(labels, v.Label)
@@ -128,8 +128,8 @@ func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
 	if diff := cmp.Diff([]string{"basic · USD", "basic · (no currency)", "pro · EUR"}, labelsOf(got)); diff != "" {
 		t.Errorf("labels by weight (-want +got):\n%s", diff)
 	}
-	requireVariants(t, []page.Variant{{Label: "pro · EUR", Heading: "pro · EUR · number of prices", Currency: "EUR", Categories: []string{"a", "b"},
-		Series: []page.Series{{Name: "prices", Values: []any{1.0, 2.0}, Texts: []string{"1", "2"}}}}}, got[2:])
+	requireVariants(t, []html.Variant{{Label: "pro · EUR", Heading: "pro · EUR · number of prices", Currency: "EUR", Categories: []string{"a", "b"},
+		Series: []html.Series{{Name: "prices", Values: []any{1.0, 2.0}, Texts: []string{"1", "2"}}}}}, got[2:])
 }
 
 func TestVariantsAreLimited(t *testing.T) {
@@ -149,7 +149,7 @@ func TestChartWithoutValuesHasNoVariants(t *testing.T) {
 	empty := parseResult("tier|band|prices|min_price|p25_price|median_price|p75_price|max_price\npro|a|||||||")
 	plain := plot{categoryColumns: []string{"band"}, limit: 9, measures: []measure{{column: "prices", name: "prices"}}}
 	splitPlot, boxPlot := plain, plain
-	splitPlot.split, boxPlot.kind = []string{"tier"}, page.Boxes
+	splitPlot.split, boxPlot.kind = []string{"tier"}, html.Boxes
 	for name, p := range map[string]plot{"plain": plain, "split": splitPlot, "boxes": boxPlot} {
 		if got := p.drawVariants(empty.Rows); len(got) != 0 {
 			t.Errorf("%s: got %+v, want no variants", name, got)

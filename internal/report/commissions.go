@@ -1,6 +1,6 @@
 package report
 
-import "placementsync/internal/page"
+import "placementsync/internal/html"
 
 var commissionsSection = section{
 	id: "commissions", title: "Commissions and margin",
@@ -11,7 +11,7 @@ var commissionsSection = section{
 			id: "payables-ageing", title: "Payables by age",
 			about: "Unpaid commissions, and unpaid shares of publishers and resellers, by the days since the order was paid.",
 			query: "payables_ageing", rowLimit: tableRows,
-			plot: &plot{kind: page.Bars, horizontal: true, stacked: true, unit: amountsWithoutCurrency, categoryColumns: []string{"kind"}, series: "age_band", value: "amount", limit: 8},
+			plot: &plot{kind: html.Bars, horizontal: true, stacked: true, unit: amountsWithoutCurrency, categoryColumns: []string{"kind"}, series: "age_band", value: "amount", limit: 8},
 			fields: []field{
 				{column: "kind", label: "Owed to"}, {column: "age_band", label: "Age"},
 				{column: "items", label: "Items", as: asNumber}, {column: "amount", label: "Amount", as: asNumber},
@@ -23,7 +23,7 @@ var commissionsSection = section{
 			id: "commissions-by-month", title: "Commissions by month and status",
 			about: "By the month in which the order was paid.",
 			query: "commissions_by_month", rowLimit: 60,
-			plot: &plot{kind: page.Bars, stacked: true, unit: amountsWithoutCurrency, categoryColumns: []string{"month"}, series: "commission_status", value: "commission_total", limit: 8},
+			plot: &plot{kind: html.Bars, stacked: true, unit: amountsWithoutCurrency, categoryColumns: []string{"month"}, series: "commission_status", value: "commission_total", limit: 8},
 			fields: []field{
 				{column: "month", label: "Month", as: asMonth}, {column: "commission_status", label: "Status"},
 				{column: "items", label: "Items", as: asNumber}, {column: "commission_total", label: "Commission", as: asNumber},
@@ -37,7 +37,7 @@ var commissionsSection = section{
 			id: "margin-by-month", title: "Sales and margin by month",
 			about: "The margin is the sale price minus vendor cost, internal cost, reseller price and commission, of the items whose costs are known.",
 			query: "margins", rowLimit: monthsDrawn,
-			plot: &plot{kind: page.Bars, unit: amountsWithoutCurrency, categoryColumns: []string{"group_name"}, limit: monthsDrawn,
+			plot: &plot{kind: html.Bars, unit: amountsWithoutCurrency, categoryColumns: []string{"group_name"}, limit: monthsDrawn,
 				measures: []measure{{column: "sale_total", name: "sales", colour: 5}, {column: "margin_total", name: "margin", colour: 2}}},
 			fields: append([]field{{column: "group_name", label: "Month"}}, marginFields()...),
 			needs:  []string{"order_items"},
@@ -47,7 +47,7 @@ var commissionsSection = section{
 			id: "refunds", title: "Refunds by month",
 			about: "By the month in which the order was paid.",
 			query: "refunds_by_month", rowLimit: monthsDrawn,
-			plot: &plot{kind: page.Bars, stacked: true, unit: amountsWithoutCurrency, categoryColumns: []string{"month"}, limit: monthsDrawn,
+			plot: &plot{kind: html.Bars, stacked: true, unit: amountsWithoutCurrency, categoryColumns: []string{"month"}, limit: monthsDrawn,
 				measures: []measure{{column: "refunded_total", name: "refunded", colour: 3}, {column: "refund_due_total", name: "still due", colour: 1}}},
 			fields: []field{
 				{column: "month", label: "Month", as: asMonth}, {column: "items", label: "Items", as: asNumber},
@@ -61,7 +61,7 @@ var commissionsSection = section{
 			id: "margin-by-outlet", title: "Margin by outlet", wide: true,
 			about: "The outlets with the largest total margin, of the items whose costs are known. Refunded items are not included. Outlets with fewer than half of the costs known are last.",
 			query: "margins", params: map[string]string{"by": "outlet"}, rowLimit: tableRows,
-			plot: &plot{kind: page.Bars, horizontal: true, unit: amountsWithoutCurrency, categoryColumns: []string{"group_name"}, limit: chartBars,
+			plot: &plot{kind: html.Bars, horizontal: true, unit: amountsWithoutCurrency, categoryColumns: []string{"group_name"}, limit: chartBars,
 				measures: []measure{{column: "margin_total", name: "margin", colour: 2}}},
 			fields: append([]field{{column: "group_name", label: "Outlet"}}, marginFields()...),
 			needs:  []string{"order_items"},

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"placementsync/internal/page"
+	"placementsync/internal/html"
 )
 
 func (b *builder) buildPage() (Page, error) {
@@ -14,7 +14,7 @@ func (b *builder) buildPage() (Page, error) {
 		return Page{}, err
 	}
 	p := Page{
-		Snapshot: page.Clock(b.snapshots.at), Run: b.snapshots.run, Outcome: b.snapshots.outcome,
+		Snapshot: html.Clock(b.snapshots.at), Run: b.snapshots.run, Outcome: b.snapshots.outcome,
 		Compared: b.snapshots.compared,
 	}
 	if !b.opts.Earlier && !b.opts.Held {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/html"
 	"placementsync/internal/ledger"
-	"placementsync/internal/page"
 	"placementsync/internal/query"
 	"placementsync/queries"
 )
@@ -102,7 +102,7 @@ func TestAttentionListsChecksAndOverdueArticles(t *testing.T) {
 					Lines: []string{"check repeated_hosts failed in 7 rows: host x.com, outlets 2; host y.com; host z.com", "check slow_hosts did not run: it ran for 30 s"}},
 				{Title: "Rows of these streams may be old or missing:", Command: Command{Text: "ps query stream_grades"}, Lines: []string{"orders is not proven: the list changed"}},
 				{Title: "5 overdue articles:", Command: Command{Text: "ps query overdue_articles"},
-					Lines: []string{"A · X · 9.50" + page.Thin + "d overdue", "B · (campaign name unknown) · 3.00" + page.Thin + "d overdue", "C · X · 2.00" + page.Thin + "d overdue", "2 more"}},
+					Lines: []string{"A · X · 9.50" + html.Thin + "d overdue", "B · (campaign name unknown) · 3.00" + html.Thin + "d overdue", "C · X · 2.00" + html.Thin + "d overdue", "2 more"}},
 			}},
 	} {
 		b := newBuilder(c.texts)
@@ -238,7 +238,7 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 
 func TestBuildPanel(t *testing.T) {
 	p := panel{id: "p", title: "Prices", about: "All.", query: "prices", params: map[string]string{"top": "2", "name": "it's"}, rowLimit: 2, wide: true, empty: "None.",
-		plot: &plot{kind: page.Bars, stacked: true, choiceLabel: "Tier", split: []string{"tier"}, unit: "price", categoryColumns: []string{"name"}, limit: 9, measures: []measure{{column: "price", name: "price"}}},
+		plot: &plot{kind: html.Bars, stacked: true, choiceLabel: "Tier", split: []string{"tier"}, unit: "price", categoryColumns: []string{"name"}, limit: 9, measures: []measure{{column: "price", name: "price"}}},
 		fields: []field{{column: "name", label: "Name", sub: "tier"}, {column: "price", label: "Price", as: asNumber, currency: "currency", about: "Net"},
 			{column: "grade", label: "Grade", as: asTag}, {column: "grade", label: "Standing", as: asGrade}, {column: "at", label: "At", as: asMoment}}}
 	const text = "name|tier|price|currency|grade|at\n" +
@@ -248,17 +248,17 @@ func TestBuildPanel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chart := &page.Chart{Title: "Prices", Kind: page.Bars, Stacked: true, ChoiceLabel: "Tier", Variants: []page.Variant{
-		{Label: "pro", Heading: "pro · price", Currency: "USD", Categories: []string{"A"}, Series: []page.Series{{Name: "price", Values: []any{1000.5}, Texts: []string{"1,000.50"}}}},
-		{Label: "basic", Heading: "basic · price", Currency: "(no currency)", Categories: []string{"C", "D"}, Series: []page.Series{{Name: "price", Values: []any{3.0, 4.0}, Texts: []string{"3", "4"}}}},
+	chart := &html.Chart{Title: "Prices", Kind: html.Bars, Stacked: true, ChoiceLabel: "Tier", Variants: []html.Variant{
+		{Label: "pro", Heading: "pro · price", Currency: "USD", Categories: []string{"A"}, Series: []html.Series{{Name: "price", Values: []any{1000.5}, Texts: []string{"1,000.50"}}}},
+		{Label: "basic", Heading: "basic · price", Currency: "(no currency)", Categories: []string{"C", "D"}, Series: []html.Series{{Name: "price", Values: []any{3.0, 4.0}, Texts: []string{"3", "4"}}}},
 	}}
 	want := Panel{ID: "p", Chart: chart, Title: "Prices", About: "All.", Wide: true,
 		Command: Command{Text: `ps query prices --param 'name=it'\''s' --param top=2`},
-		Table: &page.Table{Caption: "Prices", Folded: true, More: "2 of 4 rows. The query below returns all.",
-			Heads: []page.Head{{Label: "Name"}, {Label: "Price", About: "Net", Numeric: true}, {Label: "Grade"}, {Label: "Standing"}, {Label: "At"}},
-			Rows: []page.Row{
-				{Currency: "USD", Cells: []page.Cell{{Text: "A", Sub: "pro", Class: "w"}, {Text: "1,000.50" + page.Thin + "USD", Sort: "1000.50", Class: "n"}, {Text: "best effort", Tag: "none"}, {Text: "not proven", Tag: "none", Sub: "best_effort"}, {Text: "2026-11-09 02:00", Sort: "2026-11-09T02:00:00Z", Class: "t"}}},
-				{Currency: "EUR", Cells: []page.Cell{{Text: "B", Sub: "pro", Class: "w"}, {Text: "–", Class: "n"}, {Text: "exact", Tag: "good"}, {Text: "proven", Tag: "good", Sub: "exact"}, {Text: "–", Class: "t"}}},
+		Table: &html.Table{Caption: "Prices", Folded: true, More: "2 of 4 rows. The query below returns all.",
+			Heads: []html.Head{{Label: "Name"}, {Label: "Price", About: "Net", Numeric: true}, {Label: "Grade"}, {Label: "Standing"}, {Label: "At"}},
+			Rows: []html.Row{
+				{Currency: "USD", Cells: []html.Cell{{Text: "A", Sub: "pro", Class: "w"}, {Text: "1,000.50" + html.Thin + "USD", Sort: "1000.50", Class: "n"}, {Text: "best effort", Tag: "none"}, {Text: "not proven", Tag: "none", Sub: "best_effort"}, {Text: "2026-11-09 02:00", Sort: "2026-11-09T02:00:00Z", Class: "t"}}},
+				{Currency: "EUR", Cells: []html.Cell{{Text: "B", Sub: "pro", Class: "w"}, {Text: "–", Class: "n"}, {Text: "exact", Tag: "good"}, {Text: "proven", Tag: "good", Sub: "exact"}, {Text: "–", Class: "t"}}},
 			}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("panel (-want +got):\n%s", diff)

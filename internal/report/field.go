@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"strings"
 
+	"placementsync/internal/html"
 	"placementsync/internal/ledger"
-	"placementsync/internal/page"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
 )
@@ -35,26 +35,26 @@ type field struct {
 
 const maxText = 160 // characters of a text of the service
 
-func clipText(text string) string { return page.Clip(text, maxText) }
+func clipText(text string) string { return html.Clip(text, maxText) }
 
 func (f field) isNumeric() bool {
 	return f.as == asNumber || f.as == asPercent || f.as == asChange || f.as == asDays
 }
 
-func (f field) tableCell(row query.Record) page.Cell {
+func (f field) tableCell(row query.Record) html.Cell {
 	v := row.Get(f.column)
-	cell := page.Cell{Text: clipText(f.formatCell(v))}
+	cell := html.Cell{Text: clipText(f.formatCell(v))}
 	switch {
 	case f.as == asTag:
-		cell.Tag, cell.Text = page.Tone(v.Text), strings.ReplaceAll(cell.Text, "_", " ")
+		cell.Tag, cell.Text = html.Tone(v.Text), strings.ReplaceAll(cell.Text, "_", " ")
 	case f.as == asGrade:
-		cell.Tag, cell.Text, cell.Sub = page.Tone(v.Text), string(ledger.StandingOf(stream.Grade(v.Text))), clipText(v.Text)
+		cell.Tag, cell.Text, cell.Sub = html.Tone(v.Text), string(ledger.StandingOf(stream.Grade(v.Text))), clipText(v.Text)
 	}
 	if f.sub != "" {
 		cell.Sub = clipText(row.Get(f.sub).Text)
 	}
 	if f.currency != "" && !v.Null {
-		cell.Text += page.Thin + clipText(currencyName(row.Get(f.currency)))
+		cell.Text += html.Thin + clipText(currencyName(row.Get(f.currency)))
 	}
 	const wideLength = 24 // bytes
 	switch {
@@ -71,19 +71,19 @@ func (f field) tableCell(row query.Record) page.Cell {
 // formatCell formats a value. Numbers keep all digits.
 func (f field) formatCell(v query.Value) string {
 	if v.Null {
-		return page.Unknown
+		return html.Unknown
 	}
 	switch f.as {
 	case asNumber:
-		return page.Decimal(v.Text)
+		return html.Decimal(v.Text)
 	case asPercent:
-		return page.Decimal(v.Text) + page.Thin + "%"
+		return html.Decimal(v.Text) + html.Thin + "%"
 	case asChange:
-		return formatSigned(v.Text) + page.Thin + "%"
+		return formatSigned(v.Text) + html.Thin + "%"
 	case asDays:
-		return page.Decimal(v.Text) + page.Thin + "d"
+		return html.Decimal(v.Text) + html.Thin + "d"
 	case asMoment:
-		return page.Moment(v.Text)
+		return html.Moment(v.Text)
 	case asMonth:
 		return formatMonth(v.Text)
 	case asYesNo:
@@ -95,9 +95,9 @@ func (f field) formatCell(v query.Value) string {
 // formatSigned returns zero without a sign.
 func formatSigned(digits string) string {
 	if strings.HasPrefix(digits, "-") || strings.Trim(digits, "0.") == "" {
-		return page.Decimal(digits)
+		return html.Decimal(digits)
 	}
-	return "+" + page.Decimal(digits)
+	return "+" + html.Decimal(digits)
 }
 
 func formatMonth(date string) string {
@@ -105,4 +105,4 @@ func formatMonth(date string) string {
 	return date[:min(len(date), yearAndMonth)]
 }
 
-func currencyName(v query.Value) string { return cmp.Or(v.Text, page.NoCurrency) }
+func currencyName(v query.Value) string { return cmp.Or(v.Text, html.NoCurrency) }

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/html"
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
-	"placementsync/internal/page"
-	"placementsync/internal/plural"
 	"placementsync/internal/query"
 )
 
@@ -49,7 +49,7 @@ func newTile(result query.Result, row query.Record, earlier []earlierFigures) Ti
 		t.Unit = ""
 	case "":
 	case unitNoCurrency:
-		t.Currency = page.NoCurrency
+		t.Currency = html.NoCurrency
 	default:
 		t.Currency = t.Unit
 	}
@@ -89,9 +89,9 @@ func medianPriceChanges(result query.Result) map[string]Change {
 		if !ok {
 			continue
 		}
-		c := newChange(cmp.Compare(n, 0), formatSigned(percent.Text)+page.Thin+"%")
+		c := newChange(cmp.Compare(n, 0), formatSigned(percent.Text)+html.Thin+"%")
 		listings, _ := row.Get("compared").Number()
-		c.Text += " (same " + plural.Number(int64(listings)) + " " + plural.Noun(int64(listings), "listing") + ")"
+		c.Text += " (same " + humanize.Number(int64(listings)) + " " + humanize.Noun(int64(listings), "listing") + ")"
 		changes[figureLabel(row)] = c
 	}
 	return changes
@@ -129,7 +129,7 @@ func compareFigures(now, earlier query.Value, unit string) Change {
 	text := figureText(query.Value{Text: signedDecimal(difference, amountDecimals)}, unit)
 	if earlierNumber.Sign() != 0 {
 		share := new(big.Rat).Quo(difference, new(big.Rat).Abs(earlierNumber))
-		text += " (" + page.Decimal(signedDecimal(share.Mul(share, big.NewRat(100, 1)), percentDecimals)) + page.Thin + "%)"
+		text += " (" + html.Decimal(signedDecimal(share.Mul(share, big.NewRat(100, 1)), percentDecimals)) + html.Thin + "%)"
 	}
 	return newChange(difference.Sign(), text)
 }

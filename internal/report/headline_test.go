@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/html"
 	"placementsync/internal/ledger"
-	"placementsync/internal/page"
 	"placementsync/internal/query"
 )
 
@@ -45,7 +45,7 @@ func TestFiguresAreComparedExactly(t *testing.T) {
 func plainSpaces(text string) string {
 	out := ""
 	for _, r := range text {
-		if string(r) == page.Thin {
+		if string(r) == html.Thin {
 			r = ' '
 		}
 		out += string(r)

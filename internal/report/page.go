@@ -3,8 +3,8 @@ package report
 import (
 	"time"
 
+	"placementsync/internal/html"
 	"placementsync/internal/ledger"
-	"placementsync/internal/page"
 )
 
 // Page is the data of the template report.html.
@@ -65,8 +65,8 @@ type Change struct {
 // Panel shows the result of one query as a chart, a table, or both.
 type Panel struct {
 	ID, Title, About string
-	Chart            *page.Chart
-	Table            *page.Table
+	Chart            *html.Chart
+	Table            *html.Table
 	Wide             bool
 	Empty            string // shown if there are no numbers
 	// Note lists the source tables that are not proven to be complete. Unused lists the streams

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"placementsync/internal/html"
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
-	"placementsync/internal/page"
-	"placementsync/internal/plural"
 	"placementsync/internal/query"
 )
 
@@ -109,11 +109,11 @@ func (b *builder) addCurrencies(result query.Result) {
 	}
 }
 
-func (p panel) buildChart(result query.Result) *page.Chart {
+func (p panel) buildChart(result query.Result) *html.Chart {
 	if p.plot == nil {
 		return nil
 	}
-	c := &page.Chart{Title: p.title, Kind: p.plot.kind, Horizontal: p.plot.horizontal, Stacked: p.plot.stacked, LogScale: p.plot.logScale, Variants: p.plot.drawVariants(result.Rows)}
+	c := &html.Chart{Title: p.title, Kind: p.plot.kind, Horizontal: p.plot.horizontal, Stacked: p.plot.stacked, LogScale: p.plot.logScale, Variants: p.plot.drawVariants(result.Rows)}
 	if len(c.Variants) == 0 {
 		return nil
 	}
@@ -123,20 +123,20 @@ func (p panel) buildChart(result query.Result) *page.Chart {
 	return c
 }
 
-func (p panel) buildTable(result query.Result, folded bool) *page.Table {
-	t := &page.Table{Caption: p.title, Folded: folded}
+func (p panel) buildTable(result query.Result, folded bool) *html.Table {
+	t := &html.Table{Caption: p.title, Folded: folded}
 	for _, f := range p.fields {
-		t.Heads = append(t.Heads, page.Head{Label: f.label, About: f.about, Numeric: f.isNumeric()})
+		t.Heads = append(t.Heads, html.Head{Label: f.label, About: f.about, Numeric: f.isNumeric()})
 	}
 	for _, row := range result.Rows[:min(len(result.Rows), p.rowLimit)] {
-		cells := make([]page.Cell, len(p.fields))
+		cells := make([]html.Cell, len(p.fields))
 		for i, f := range p.fields {
 			cells[i] = f.tableCell(row)
 		}
-		t.Rows = append(t.Rows, page.Row{Cells: cells, Currency: currencyOf(row)})
+		t.Rows = append(t.Rows, html.Row{Cells: cells, Currency: currencyOf(row)})
 	}
 	if shown := int64(len(t.Rows)); result.Total > shown {
-		t.More = fmt.Sprintf("%d of %s rows. The query below returns all.", shown, plural.Number(result.Total))
+		t.More = fmt.Sprintf("%d of %s rows. The query below returns all.", shown, humanize.Number(result.Total))
 	}
 	return t
 }
@@ -154,7 +154,7 @@ func (b *builder) commandOf(q QuerySpec) Command {
 	}
 	text += " " + q.Query
 	for _, name := range slices.Sorted(maps.Keys(q.Params)) {
-		text += " --param " + page.ShellWord(name+"="+q.Params[name])
+		text += " --param " + html.ShellWord(name+"="+q.Params[name])
 		params.Set("p."+name, q.Params[name])
 	}
 	if b.opts.QueryPages == "" {

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"placementsync/internal/page"
+	"placementsync/internal/html"
 	"placementsync/internal/query"
 )
 
@@ -25,7 +25,7 @@ var pricesSection = section{
 			id: "price-spread", title: "Price by segment", wide: true,
 			about: "Lowest price, quartiles and highest price on a logarithmic scale. The segments with the most prices are first.",
 			query: "report_price_spread", rowLimit: 60,
-			plot: &plot{kind: page.Boxes, horizontal: true, logScale: true, choiceLabel: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
+			plot: &plot{kind: html.Boxes, horizontal: true, logScale: true, choiceLabel: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
 				categoryColumns: []string{"segment"}, limit: chartBars, unit: "price"},
 			fields: []field{
 				{column: "segment_by", label: "By"}, {column: "segment", label: "Segment"},
@@ -40,7 +40,7 @@ var pricesSection = section{
 			id: "price-distribution", title: "Price distribution",
 			about: "The number of prices in each band. Bands are wider for higher prices. The first band may have no lower bound, and the last no upper bound.",
 			query: "price_distribution", rowLimit: 60,
-			plot: &plot{kind: page.Bars, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "prices",
+			plot: &plot{kind: html.Bars, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "prices",
 				categoryColumns: []string{"price_from"}, limit: 60, unit: "number of prices", measures: []measure{{column: "prices", name: "prices"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -53,7 +53,7 @@ var pricesSection = section{
 			id: "price-authority", title: "Price by domain authority",
 			about: "Median price in each band of ten points.",
 			query: "price_by_authority", rowLimit: 60,
-			plot: &plot{kind: page.Bars, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "prices",
+			plot: &plot{kind: html.Bars, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "prices",
 				categoryColumns: []string{"authority_band"}, limit: chartBars, unit: "median price", measures: []measure{{column: "median_price", name: "median price"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
@@ -67,7 +67,7 @@ var pricesSection = section{
 			id: "price-moves", title: "Price moves by day",
 			about: "Prices that rose or fell from one snapshot to the next, in the last 30 days.",
 			query: "price_moves", rowLimit: 60,
-			plot: &plot{kind: page.Bars, stacked: true, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "changes",
+			plot: &plot{kind: html.Bars, stacked: true, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "changes",
 				categoryColumns: []string{"day"}, limit: daysDrawn, unit: "number of prices",
 				measures: []measure{{column: "rises", name: "risen", colour: 1}, {column: "falls", name: "fallen", colour: 0, below: true}}},
 			fields: []field{
@@ -82,7 +82,7 @@ var pricesSection = section{
 			id: "listing-turnover", title: "Listing turnover",
 			about: "New, returned and withdrawn listings on days with a snapshot.",
 			query: "listing_turnover", rowLimit: daysDrawn,
-			plot: &plot{kind: page.Bars, stacked: true, categoryColumns: []string{"day"}, limit: daysDrawn, unit: "listings", measures: []measure{
+			plot: &plot{kind: html.Bars, stacked: true, categoryColumns: []string{"day"}, limit: daysDrawn, unit: "listings", measures: []measure{
 				{column: "new_listings", name: "new", colour: 2}, {column: "returned_listings", name: "returned", colour: 7},
 				{column: "withdrawn_listings", name: "withdrawn", colour: 3, below: true}}},
 			fields: []field{

@@ -1,6 +1,6 @@
 package report
 
-import "placementsync/internal/page"
+import "placementsync/internal/html"
 
 var qualitySection = section{
 	id: "quality", title: "Data quality",
@@ -32,7 +32,7 @@ var qualitySection = section{
 			id: "nights", title: "Changes by night", wide: true,
 			about: "New, changed and deleted rows of all tables. The table has the newest night first.",
 			query: "snapshots", rowLimit: 30,
-			plot: &plot{kind: page.Bars, stacked: true, unit: "rows", categoryColumns: []string{"snapshot_at"}, limit: 30, drawnIf: "hours_since_previous", measures: []measure{
+			plot: &plot{kind: html.Bars, stacked: true, unit: "rows", categoryColumns: []string{"snapshot_at"}, limit: 30, drawnIf: "hours_since_previous", measures: []measure{
 				{column: "rows_new", name: "new", colour: 2}, {column: "rows_changed", name: "changed", colour: 0},
 				{column: "rows_gone", name: "deleted", colour: 3, below: true}}},
 			fields: []field{

@@ -12,8 +12,8 @@ import (
 	"io"
 	"time"
 
+	"placementsync/internal/html"
 	"placementsync/internal/ledger"
-	"placementsync/internal/page"
 	"placementsync/internal/query"
 )
 
@@ -61,18 +61,18 @@ func Write(ctx context.Context, w io.Writer, ask Ask, opts Options) error {
 	if err != nil {
 		return err
 	}
-	assets, err := page.ReadAssets(files)
+	assets, err := html.ReadAssets(files)
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	t, err := page.Parse(files, nil, "assets/report.html", "assets/filefooter.html")
+	t, err := html.Parse(files, nil, "assets/report.html", "assets/filefooter.html")
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	frame := page.Frame{Title: "placementsync report " + content.Snapshot + " UTC", Name: "report",
+	frame := html.Frame{Title: "placementsync report " + content.Snapshot + " UTC", Name: "report",
 		Scripts: append([]string{"page.js"}, Scripts()...), Inline: assets}
-	err = page.Render(w, t, struct {
-		page.Frame
+	err = html.Render(w, t, struct {
+		html.Frame
 		Data Page
 	}{frame, content})
 	if err != nil {
@@ -89,7 +89,7 @@ var files embed.FS
 func Files() embed.FS { return files }
 
 // Scripts lists the scripts of the page, except for page.js, which all pages have.
-func Scripts() []string { return append(page.ChartScripts(), "report.js") }
+func Scripts() []string { return append(html.ChartScripts(), "report.js") }
 
 // AskDB runs a query on an open snapshot and keeps at most maxRows rows. It ignores q.AsOf: the caller has
 // opened the snapshot of that time.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/page"
+	"placementsync/internal/html"
 	"placementsync/internal/query"
 	"placementsync/internal/testing/fixture"
 )
@@ -94,7 +94,7 @@ func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 				for _, m := range p.plot.measures {
 					columns = append(columns, m.column)
 				}
-				if boxes := boxColumns(); p.plot.kind == page.Boxes {
+				if boxes := boxColumns(); p.plot.kind == html.Boxes {
 					columns = append(columns, boxes[:]...)
 				}
 			}

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode"
 
-	"placementsync/internal/plural"
+	"placementsync/internal/humanize"
 	"placementsync/internal/query"
 )
 
@@ -54,11 +54,11 @@ const (
 func newMessage(program string, w Watch, current, base query.Snapshot, c *collector, notProven string) Message {
 	m := Message{ID: messageID(w, current, "found"), Watch: w.Name, Snapshot: current, Since: base.At, Found: len(c.findings), New: c.newCount,
 		More: c.newCount - len(c.shown), Findings: c.shown, Unread: []string{}, NotProven: cutText(notProven, maxLine), Program: program}
-	counts := plural.Count(m.New, "new finding")
+	counts := humanize.Count(m.New, "new finding")
 	switch {
 	case !w.NewOnly:
 		m.More = m.Found - len(c.shown)
-		counts = fmt.Sprintf("%s, %d new", plural.Count(m.Found, "finding"), m.New)
+		counts = fmt.Sprintf("%s, %d new", humanize.Count(m.Found, "finding"), m.New)
 	case m.Found > m.New:
 		counts += fmt.Sprintf(", %d in all", m.Found)
 	}
@@ -81,7 +81,7 @@ func newMessage(program string, w Watch, current, base query.Snapshot, c *collec
 		fmt.Fprintf(&b, "and %d more\n", more)
 	}
 	if c.skipped > 0 {
-		fmt.Fprintf(&b, "Skipped: %s without a number in %s.\n", plural.Count(c.skipped, "row"), cleanText(w.When.Column))
+		fmt.Fprintf(&b, "Skipped: %s without a number in %s.\n", humanize.Count(c.skipped, "row"), cleanText(w.When.Column))
 	}
 	if notProven != "" {
 		fmt.Fprintf(&b, "Possibly incomplete: %s.\n", cleanText(m.NotProven))

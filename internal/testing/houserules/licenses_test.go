@@ -49,9 +49,9 @@ For distributors: the modules of placementsync for linux on amd64. On other syst
 |---|---|---|---|
 %s| Go's runtime and standard library | as in go.mod | BSD-3-Clause | |
 | [DuckDB](https://duckdb.org), within duckdb-go-bindings/lib | %s | MIT | with the third-party libraries that DuckDB's source lists |
-| [Apache ECharts](https://echarts.apache.org), within placementsync/internal/page | 6.1.0 | Apache-2.0 | d3 and ZRender: BSD-3-Clause; tslib: 0BSD; the texts are in internal/page/assets/NOTICE and in each report |
-| [htmx](https://htmx.org), within placementsync/internal/page | 4.0.1 | 0BSD | the text is in internal/page/assets/NOTICE and at /explore/assets/NOTICE |
-| [CodeMirror](https://codemirror.net), within placementsync/internal/explore | 6, see internal/explore/editor/package-lock.json | MIT | with Lezer, crelt, find-cluster-break, style-mod and w3c-keyname, MIT; the text is in internal/page/assets/NOTICE and at /explore/assets/NOTICE |
+| [Apache ECharts](https://echarts.apache.org), within placementsync/internal/html | 6.1.0 | Apache-2.0 | d3 and ZRender: BSD-3-Clause; tslib: 0BSD; the texts are in internal/html/assets/NOTICE and in each report |
+| [htmx](https://htmx.org), within placementsync/internal/html | 4.0.1 | 0BSD | the text is in internal/html/assets/NOTICE and at /explore/assets/NOTICE |
+| [CodeMirror](https://codemirror.net), within placementsync/internal/explore | 6, see internal/explore/editor/package-lock.json | MIT | with Lezer, crelt, find-cluster-break, style-mod and w3c-keyname, MIT; the text is in internal/html/assets/NOTICE and at /explore/assets/NOTICE |
 
 ## Only in placementsync-lake
 

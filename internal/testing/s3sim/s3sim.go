@@ -2,7 +2,7 @@
 // stores objects in memory. [Gateway] runs a real S3 server in a separate process. A test can let
 // requests to either server fail.
 //
-// The package must not share code with internal/object, because the tests of internal/object use this
+// The package must not share code with internal/bucket, because the tests of internal/bucket use this
 // package.
 package s3sim
 

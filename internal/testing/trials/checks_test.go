@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/checks"
+	"placementsync/internal/audit"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
@@ -30,7 +30,7 @@ func newCheckedHarness(t *testing.T) *harness {
 // the nights the default settings of a configuration.
 func addBuiltInChecks(t *testing.T, h *harness) {
 	t.Helper()
-	builtIn, err := checks.Load("", nil, nil)
+	builtIn, err := audit.Load("", nil, nil)
 	must(t, err)
 	h.cfg.Fetch.PageSize, h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = 100, pipeline.ChangedDetails, 45, 7
 	h.cfg.ResumeMaxAge = 24 * time.Hour
@@ -220,7 +220,7 @@ func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 	t.Parallel()
 	h := newCheckedHarness(t)
 	uncheckedCfg := h.cfg
-	uncheckedCfg.Warehouse.Dir, uncheckedCfg.Checks = t.TempDir(), checks.Set{}
+	uncheckedCfg.Warehouse.Dir, uncheckedCfg.Checks = t.TempDir(), audit.Set{}
 	h.goodNight()
 	_, err := pipeline.Run(t.Context(), uncheckedCfg)
 	must(t, err)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/checks"
+	"placementsync/internal/audit"
 	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
@@ -36,7 +36,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 		t.Fatal(err)
 	}
 	heldRun, originalCfg, heldAt := res.Run.ID, m.cfg, m.at
-	lenientChecks, err := checks.Load("", map[string]checks.Rule{"prices_scaled": {Severity: "off"}, "price_median_moved": {Severity: "warn"}}, nil)
+	lenientChecks, err := audit.Load("", map[string]audit.Rule{"prices_scaled": {Severity: "off"}, "price_median_moved": {Severity: "warn"}}, nil)
 	must(t, err)
 	faults := []sim.ValueFault{{Change: pricesTimes(100, 1), Day: m.service.Day()}}
 	run := func() (pipeline.Result, error) { return pipeline.Run(t.Context(), m.cfg) }
@@ -179,7 +179,7 @@ type heldJob struct {
 func (j heldJob) config() (pipeline.Config, error) {
 	cfg := j.job.config()
 	cfg.Chosen = []string{"product_listings", "tags"}
-	all, err := checks.Load("", map[string]checks.Rule{"prices_scaled": {Params: map[string]string{"min_prices": "5"}}}, nil)
+	all, err := audit.Load("", map[string]audit.Rule{"prices_scaled": {Params: map[string]string{"min_prices": "5"}}}, nil)
 	if err == nil {
 		cfg.Checks, err = all.Choose([]string{"prices_scaled"})
 	}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/checks"
+	"placementsync/internal/audit"
 	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
@@ -326,7 +326,7 @@ func cutOperation(t *testing.T, maxStates int, operate, repeat func(cfg pipeline
 func cutHeld(t *testing.T, maxStates int, decide func(w *warehouse.Warehouse, at time.Time) error) int {
 	t.Helper()
 	p := newPowerTrial(t, 2, "product_listings", "tags") // with the tables of other streams, which the check reads
-	all, err := checks.Load("", map[string]checks.Rule{"prices_scaled": {Params: map[string]string{"min_prices": "5"}}}, nil)
+	all, err := audit.Load("", map[string]audit.Rule{"prices_scaled": {Params: map[string]string{"min_prices": "5"}}}, nil)
 	must(t, err)
 	priceCheck, err := all.Choose([]string{"prices_scaled"})
 	must(t, err)

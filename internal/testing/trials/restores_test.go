@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"placementsync/internal/backup"
+	objectstore "placementsync/internal/bucket"
 	"placementsync/internal/integrity"
-	objectstore "placementsync/internal/object"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/warehouse"

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"placementsync/internal/backup"
-	storage "placementsync/internal/object"
+	storage "placementsync/internal/bucket"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/testing/fixture"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"placementsync/internal/checks"
+	"placementsync/internal/audit"
 	"placementsync/internal/fetch"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
@@ -38,7 +38,7 @@ func (j seasonJob) config() (pipeline.Config, error) {
 	cfg.Details, cfg.LiveDays, cfg.Recheck = j.Details, 10, 4
 	cfg.Fetch.Concurrency, cfg.AllowMassDelete = 1, j.AllowMassDelete
 	cfg.Fetch.Retry = fetch.Retry{MaxRetries: 2, Base: time.Millisecond, Max: 2 * time.Millisecond}
-	all, err := checks.Load("", map[string]checks.Rule{"prices_scaled": {Params: map[string]string{"min_prices": "5"}}}, nil)
+	all, err := audit.Load("", map[string]audit.Rule{"prices_scaled": {Params: map[string]string{"min_prices": "5"}}}, nil)
 	if err == nil {
 		cfg.Checks, err = all.Choose([]string{"prices_scaled", "prices_not_positive"})
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/plural"
 	"placementsync/internal/stream"
 )
 
@@ -316,7 +316,7 @@ func TestTrialOverdueSettledDetailsAreRead(t *testing.T) {
 			t.Errorf("night %d: got %+v, want %d of %d details unread and the others carried", night, s, wantUnread, detailCount)
 		}
 		if !isOverdue {
-			h.requireStream(res.Run, "order_details", stream.Bounded, "last read at most "+plural.Count(int64(night-1), "night")+" ago")
+			h.requireStream(res.Run, "order_details", stream.Bounded, "last read at most "+humanize.Count(int64(night-1), "night")+" ago")
 		}
 	}
 	res := h.publishedNight(0)

@@ -1,0 +1,395 @@
+package audit_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	"go.uber.org/goleak"
+
+	"placementsync/internal/audit"
+	"placementsync/internal/ledger"
+	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
+	"placementsync/internal/testing/fixture"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// twoNights is SQL that adds the two nights of every fixture. A row of the schema main whose valid_from
+// is tonight() is from the second night. All other rows are from the first night. Rows of the schema
+// past were closed in the second night.
+const twoNights = `CREATE TEMP MACRO tonight() AS TIMESTAMPTZ '2026-11-02 02:00:00+00';
+INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'complete');
+`
+
+// gradeAllExact returns SQL that grades each stream of the second night exact.
+func gradeAllExact() string {
+	var grades []string
+	for _, s := range stream.All() {
+		grades = append(grades, fmt.Sprintf("('20261102T020000Z', '%s', 'exact')", s.Name))
+	}
+	return "INSERT INTO meta.streams (run_id, stream, grade) VALUES " + strings.Join(grades, ", ") + ";\n"
+}
+
+// unchangedTables returns SQL that records for the second night that the tables without a name in text have no
+// changed rows, as a night does. Checks leave out these tables, which saves most of the time of a test.
+func unchangedTables(text string) string {
+	if strings.Contains(text, "meta.tables") {
+		return "" // the test has its own records
+	}
+	var rows []string
+	for _, table := range stream.Tables(stream.All()) {
+		if !strings.Contains(text, table.Name) {
+			rows = append(rows, fmt.Sprintf("('20261102T020000Z', '%s', 0, 0, 0, 0)", table.Name))
+		}
+	}
+	return "INSERT INTO meta.tables (run_id, table_name, rows, rows_new, rows_changed, rows_gone) VALUES " + strings.Join(rows, ", ") + ";\n"
+}
+
+func open(t *testing.T, empty fixture.EmptyCatalog, statements string, before query.Before, timeout time.Duration) *query.DB {
+	t.Helper()
+	db, err := query.Open(t.Context(), empty.Fill(t, statements), query.Options{Threads: 1, Timeout: timeout, Before: &before})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+func load(t *testing.T, dir string, rules map[string]audit.Rule, private []string, names ...string) audit.Set {
+	t.Helper()
+	set, err := audit.Load(dir, rules, private)
+	if err == nil {
+		set, err = set.Choose(names)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// TestChecks runs testdata/<check>/*.test. A test is a txtar archive: a comment line, the rows
+// of the tables (fixture.sql), values of parameters (params, lines name=value), private columns
+// (private), the violating rows as CSV (want.csv), and the rows of the previous version (before.sql).
+// Without before.sql, the previous rows are derived from the history in the tables.
+func TestChecks(t *testing.T) {
+	empty := fixture.NewEmptyCatalog(t)
+	for _, q := range load(t, "", nil, nil).List() {
+		tests, err := filepath.Glob(filepath.Join("testdata", q.Name, "*.test"))
+		if err != nil || len(tests) == 0 {
+			t.Errorf("check %s has no test in testdata (%v)", q.Name, err)
+		}
+		for _, path := range tests {
+			t.Run(q.Name+"/"+strings.TrimSuffix(filepath.Base(path), ".test"), func(t *testing.T) {
+				text, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				archive := txtar.Parse(text)
+				files := map[string]string{}
+				for _, f := range archive.Files {
+					files[f.Name] = string(f.Data)
+				}
+				params := map[string]string{}
+				for line := range strings.Lines(files["params"]) {
+					name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+					params[name] = value
+				}
+				var before query.Before
+				if rows, ok := files["before.sql"]; ok {
+					before.Catalog = empty.Fill(t, rows)
+				}
+				db := open(t, empty, twoNights+gradeAllExact()+unchangedTables(string(text))+files["fixture.sql"], before, time.Minute)
+				rules := map[string]audit.Rule{q.Name: {Params: params}}
+				var out bytes.Buffer
+				w, err := query.NewWriter(query.Output{Format: query.CSV}, &out, query.Screen{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				set := load(t, "", rules, strings.Fields(files["private"]), q.Name)
+				prepared, values, skipReason, err := set.Prepare(t.Context(), db, q.Name)
+				if err != nil || skipReason != "" {
+					t.Fatalf("Prepare: got error %v and skip reason %q, want neither", err, skipReason)
+				}
+				if _, err := db.Run(t.Context(), prepared, values, w); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(files["want.csv"], strings.ReplaceAll(out.String(), "\r\n", "\n")); diff != "" {
+					t.Errorf("violating rows (-want +got):\n%s", diff)
+				}
+				results, err := set.Run(t.Context(), db)
+				if err != nil {
+					t.Fatal(err)
+				}
+				result := results[0]
+				want := ledger.CheckPassed
+				if strings.Count(files["want.csv"], "\n") > 1 {
+					want = ledger.CheckFailed
+				}
+				if result.Outcome != want {
+					t.Errorf("the outcome is %s (%s), want %s", result.Outcome, result.Reason, want)
+				}
+			})
+		}
+	}
+}
+
+// TestOutcomes checks the outcomes of checks that fail, cannot run, or have no data to compare.
+func TestOutcomes(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"reads_files":  "-- title: A\n-- severity: hold\nSELECT * FROM read_csv('/etc/passwd')",
+		"no_column":    "-- title: A\n-- severity: hold\nSELECT nothing FROM orders",
+		"too_slow":     "-- title: A\n-- severity: hold\nSELECT count(*) FROM range(1000000) AS a(x), range(1000000) AS b(x) WHERE sqrt(a.x + b.x) = 0.5",
+		"switched_off": "-- title: A\n-- severity: hold\nSELECT id FROM orders",
+		"with_params":  "-- title: A\n-- severity: hold\n-- param: least DECIMAL 5 -- x\nSELECT id, total, repeat('x', 300) AS long FROM orders WHERE total > $least ORDER BY id",
+		"compares":     "-- title: A\n-- severity: warn\nSELECT o.id FROM orders AS o JOIN before.orders AS b USING (id) WHERE b.guest_email IS NOT NULL OR b.total > o.total ORDER BY id",
+		"earlier_runs": "-- title: A\n-- severity: warn\nSELECT run_id FROM before.meta.runs",
+		"unread":       "-- title: A\n-- severity: warn\nSELECT id FROM outlets",
+		"rejects":      "-- title: A\n-- severity: warn\nSELECT seq FROM before.meta.rejects",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const rows = twoNights + `INSERT INTO meta.streams (run_id, stream, grade) VALUES ('20261102T020000Z', 'orders', 'exact'), ('20261102T020000Z', 'outlets', 'carried_forward');
+INSERT INTO past.orders (id, total, guest_email) VALUES ('a', 30, 'x@example.com');
+INSERT INTO orders (id, total, valid_from) VALUES ('a', 20, tonight());
+INSERT INTO orders (id, total, guest_email) VALUES ('b', 10, 'y@example.com'), ('c', 10, NULL), ('d', 10, NULL), ('e', 10, NULL);
+INSERT INTO outlets (id) VALUES ('a');`
+	rules := map[string]audit.Rule{"with_params": {Severity: "warn", Params: map[string]string{"least": "1"}}, "switched_off": {Severity: "off"}}
+	for _, q := range load(t, dir, rules, nil).List() {
+		if q.Name == "switched_off" {
+			t.Error("the set contains a check with the severity off")
+		}
+	}
+	set := load(t, dir, rules, []string{"orders.guest_email"}, "compares", "no_column", "with_params", "reads_files", "too_slow", "unread", "earlier_runs", "rejects")
+	empty := fixture.NewEmptyCatalog(t)
+	runAll := func(db *query.DB) map[string]ledger.CheckResult {
+		t.Helper()
+		results, err := set.Run(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byName := map[string]ledger.CheckResult{}
+		for _, r := range results {
+			byName[r.Name] = r
+		}
+		return byName
+	}
+	db := open(t, empty, rows, query.Before{Hidden: []string{"orders.guest_email"}}, 2*time.Second)
+	got := runAll(db)
+	long := strings.Repeat("x", 200) + "..."
+	for name, want := range map[string]ledger.CheckResult{
+		"compares":     {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1, Sample: []byte(`[{"id":"a"}]`)},
+		"no_column":    {Severity: "hold", Outcome: ledger.CheckNotRun},
+		"reads_files":  {Severity: "hold", Outcome: ledger.CheckNotRun},
+		"too_slow":     {Severity: "hold", Outcome: ledger.CheckNotRun},
+		"unread":       {Severity: "warn", Outcome: ledger.CheckSkipped},
+		"rejects":      {Severity: "warn", Outcome: ledger.CheckSkipped}, // a night replaces the rejects of earlier nights
+		"earlier_runs": {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1, Sample: []byte(`[{"run_id":"20261101T020000Z"}]`)},
+		"with_params": {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 5, Sample: []byte(`[{"id":"a","total":20.000000,"long":"` + long + `"},` +
+			`{"id":"b","total":10.000000,"long":"` + long + `"},{"id":"c","total":10.000000,"long":"` + long + `"}]`)},
+	} {
+		result := got[name]
+		if (result.Reason == "") == (want.Outcome == ledger.CheckNotRun || want.Outcome == ledger.CheckSkipped) {
+			t.Errorf("%s: the reason is %q; only checks that are skipped or not run have one", name, result.Reason)
+		}
+		result.Name, result.Title, result.Reason, result.Seconds = "", "", "", 0
+		if diff := cmp.Diff(want, result); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	oneNight := open(t, empty, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', '2026-11-01 02:00:00+00');`, query.Before{}, 2*time.Second)
+	if got := runAll(oneNight)["compares"]; got.Outcome != ledger.CheckSkipped {
+		t.Errorf("compares, without an earlier snapshot: got %s (%s), want skipped", got.Outcome, got.Reason)
+	}
+}
+
+// TestTimeoutBoundsAWholeCheck runs a check with one query for each table. Each query takes less
+// time than the limit. All queries together take more.
+func TestTimeoutBoundsAWholeCheck(t *testing.T) {
+	dir := t.TempDir()
+	const slow = "-- title: A\n-- severity: hold\n-- each: table\nSELECT {name} FROM range(20000) AS a(x), range(2000) AS b(x) WHERE sqrt(a.x + b.x) = 0.5"
+	if err := os.WriteFile(filepath.Join(dir, "slow.sql"), []byte(slow), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const limit = 400 * time.Millisecond
+	db := open(t, fixture.NewEmptyCatalog(t), twoNights+gradeAllExact(), query.Before{}, limit)
+	results, err := load(t, dir, nil, nil, "slow").Run(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := results[0]; r.Outcome != ledger.CheckNotRun || !strings.Contains(r.Reason, "stopped after 400ms") {
+		t.Errorf("the outcome after %.1f s is %q with the reason %q, want \"not run\" and a reason with \"stopped after 400ms\"", r.Seconds, r.Outcome, r.Reason)
+	}
+}
+
+// TestPartsThatDoNotRunHideNoRows runs a check on two tables. One table has no column guest_email,
+// so its query cannot run. The violating row of the other table must still be reported.
+func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
+	dir := t.TempDir()
+	const text = "-- title: A\n-- severity: hold\n-- each: table product_listings orders\nSELECT guest_email IS NULL AS empty, id FROM {table}"
+	if err := os.WriteFile(filepath.Join(dir, "partly.sql"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for rows, want := range map[string]ledger.CheckOutcome{
+		"INSERT INTO orders (id) VALUES ('a');": ledger.CheckFailed,
+		"":                                      ledger.CheckNotRun,
+	} {
+		db := open(t, fixture.NewEmptyCatalog(t), twoNights+gradeAllExact()+rows, query.Before{}, time.Minute)
+		results, err := load(t, dir, nil, nil, "partly").Run(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := results[0]; r.Outcome != want || !strings.Contains(r.Reason, "guest_email") {
+			t.Errorf("with the rows %q the outcome is %s with %d violating rows and the reason %q, want %s and a reason with guest_email", rows, r.Outcome, r.Rows, r.Reason, want)
+		}
+	}
+}
+
+// TestChangedPrivacyRulesFailNoCheck runs the checks on values that were dropped, hashed or shown again
+// because a privacy rule changed. If no rule explains such a change, checks must fail.
+func TestChangedPrivacyRulesFailNoCheck(t *testing.T) {
+	const rows = `INSERT INTO outlets (id) SELECT 'o' || n FROM range(60) AS t(n);
+INSERT INTO past.product_listings (id, name, outlet_id) SELECT 'l' || n, was('L' || n), was('o' || n) FROM range(60) AS t(n);
+INSERT INTO product_listings (id, name, outlet_id, valid_from) SELECT 'l' || n, is_now('L' || n), is_now('o' || n), tonight() FROM range(60) AS t(n);
+INSERT INTO past.product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier) SELECT 'l' || n, 1, 10 + n, was('USD'), was('standard') FROM range(60) AS t(n);
+INSERT INTO product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier, valid_from) SELECT 'l' || n, 1, 10 + n, is_now('USD'), is_now('standard'), tonight() FROM range(60) AS t(n);
+INSERT INTO past.orders (id, status) SELECT 'r' || n, was('paid') FROM range(60) AS t(n);
+INSERT INTO orders (id, status, valid_from) SELECT 'r' || n, is_now('paid'), tonight() FROM range(60) AS t(n);
+INSERT INTO past.articles (id, live_url, status_prefix) SELECT 'a' || n, 'https://example.com', was('published') FROM range(60) AS t(n);
+INSERT INTO articles (id, live_url, status_prefix, valid_from) SELECT 'a' || n, 'https://example.com', is_now('published'), tonight() FROM range(60) AS t(n);`
+	private := []string{"product_listings.name", "product_listings.outlet_id", "product_listing_prices.currency", "product_listing_prices.pricing_tier", "orders.status", "articles.status_prefix"}
+	empty := fixture.NewEmptyCatalog(t)
+	for _, c := range []struct {
+		name, was, now string
+		private        []string
+		want           []string
+	}{
+		{"dropped", "x", "CAST(NULL AS VARCHAR)", private, nil},
+		{"hashed", "x", "sha256(x)", private, nil},
+		{"no longer hashed", "sha256(x)", "x", nil, nil},
+		{"no longer dropped", "CAST(NULL AS VARCHAR)", "x", nil, nil},
+		{"dropped without a privacy rule", "x", "CAST(NULL AS VARCHAR)", nil, []string{"column_emptied", "live_without_published", "nulls_rose", "statuses_backwards"}},
+		{"replaced without a privacy rule", "x", "'other'", nil, []string{"attributes_rewritten", "column_emptied", "currency_changed", "live_without_published", "references_lost", "statuses_backwards", "statuses_renamed", "statuses_unknown"}},
+	} {
+		macros := fmt.Sprintf("CREATE TEMP MACRO was(x) AS %s;\nCREATE TEMP MACRO is_now(x) AS %s;\n", c.was, c.now)
+		db := open(t, empty, twoNights+gradeAllExact()+unchangedTables(rows)+macros+rows, query.Before{Hidden: c.private}, time.Minute)
+		results, err := load(t, "", nil, c.private).Run(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, failedChecks(t, results)); diff != "" {
+			t.Errorf("%s: failed checks (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// failedChecks returns the names of the failed checks. All checks must have run.
+func failedChecks(t *testing.T, results []ledger.CheckResult) (names []string) {
+	t.Helper()
+	for _, r := range results {
+		if r.Outcome == ledger.CheckFailed {
+			names = append(names, r.Name)
+		}
+		if r.Outcome == ledger.CheckNotRun {
+			t.Errorf("%s did not run: %s", r.Name, r.Reason)
+		}
+	}
+	return names
+}
+
+// TestSparseTablesFailNoCheck runs all checks on tables without rows, with rows that have only
+// keys, with one row, with one remaining row, and with one changed order and price.
+func TestSparseTablesFailNoCheck(t *testing.T) {
+	empty := fixture.NewEmptyCatalog(t)
+	fill := func(schema string, rowCount int, extraColumn string) string {
+		var b strings.Builder
+		for _, table := range stream.Tables(stream.All()) {
+			var values []string
+			for _, key := range table.Key {
+				value := "n"
+				if strings.HasSuffix(key, "_at") || key == "timestamp" {
+					value = "make_timestamptz(n)"
+				}
+				values = append(values, value+" AS "+sqltext.Quote(key))
+			}
+			fmt.Fprintf(&b, "INSERT INTO %s.%s BY NAME SELECT %s%s FROM range(%d) AS t(n);\n", schema, sqltext.Quote(table.Name), strings.Join(values, ", "), extraColumn, rowCount)
+		}
+		return b.String()
+	}
+	const validFromTonight = ", tonight() AS valid_from"
+	for name, rows := range map[string]string{
+		"empty":                 "",
+		"all NULL":              fill("past", 60, "") + fill("main", 60, validFromTonight),
+		"one row":               fill("past", 1, "") + fill("main", 1, validFromTonight),
+		"59 of 60 rows removed": fill("past", 60, "") + fill("main", 1, validFromTonight),
+		"one changed order and price": `INSERT INTO past.orders (id, total, status, created_at, date_paid) VALUES ('o', 1, 'paid', '2026-01-01 00:00:00+00', '2026-01-02 00:00:00+00');
+INSERT INTO orders (id, total, status, created_at, date_paid, valid_from) VALUES ('o', 100, 'state_paid', '2026-01-03 00:00:00+00', '2026-01-03 00:00:00+00', tonight());
+INSERT INTO past.product_prices (product_id, position, unit_amount, currency, pricing_tier) VALUES ('p', 1, 100, 'USD', 'standard');
+INSERT INTO product_prices (product_id, position, unit_amount, currency, pricing_tier, valid_from) VALUES ('p', 1, 1, 'EUR', 'standard', tonight());`,
+	} {
+		db := open(t, empty, twoNights+gradeAllExact()+rows, query.Before{}, time.Minute)
+		results, err := load(t, "", nil, nil).Run(t.Context(), db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := failedChecks(t, results); got != nil {
+			t.Errorf("%s: got failed checks %v, want none", name, got)
+		}
+	}
+}
+
+// TestHeadersAreComplete checks that the header of each built-in check contains "Reason:" and "Not detected:",
+// and that each parameter has a default and a description.
+func TestHeadersAreComplete(t *testing.T) {
+	for _, q := range load(t, "", nil, nil).List() {
+		if !strings.Contains(q.About, " Reason: ") || !strings.Contains(q.About, " Not detected: ") {
+			t.Errorf("%s: the header needs Reason: and Not detected: in about: %s", q.Name, q.About)
+		}
+		for _, p := range q.Params {
+			if p.Default == "" || p.About == "" {
+				t.Errorf("%s: parameter %s needs a default and a description", q.Name, p.Name)
+			}
+		}
+	}
+}
+
+// TestInvalidRules checks the messages for wrong names and values.
+func TestInvalidRules(t *testing.T) {
+	all, err := query.LoadChecks("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	rules := map[string]audit.Rule{
+		"price_median_mooved": {}, "prices_scaled": {Params: map[string]string{"share": "much", "snapshot": "x", "high": "2"}},
+		"host_listed_twice": {Params: map[string]string{"a": "1"}}, "statuses_backwards": {Params: map[string]string{"published": "live"}},
+	}
+	audit.RefuseFaults(all.List(), rules, func(path string, value any, message string) {
+		got = append(got, fmt.Sprintf("%s: %v %s", path, value, message))
+	})
+	want := []string{
+		`host_listed_twice.params.a: <nil> is not a parameter of host_listed_twice: the check has no parameters`,
+		`price_median_mooved: <nil> is not a check: did you mean price_median_moved?`,
+		`prices_scaled.params.share: much is not valid: parameter "share": "much" is not a number such as 12.50`,
+		`prices_scaled.params.snapshot: <nil> is not a parameter of prices_scaled: use one of share, low, high, min_prices, share_small, min_small`,
+		`statuses_backwards.params.published: <nil> is not a parameter of statuses_backwards: set statuses.published instead`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,285 @@
+package bucket_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/bucket"
+	"placementsync/internal/checksum"
+	"placementsync/internal/testing/s3sim"
+)
+
+// open returns a bucket on a new server. change may change the configuration of the bucket.
+func open(t *testing.T, change func(*bucket.Config)) (*s3sim.Server, *bucket.Bucket) {
+	t.Helper()
+	sim := s3sim.New("store")
+	server := httptest.NewServer(sim)
+	t.Cleanup(server.Close)
+	c := bucket.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true, AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey,
+		MaxAttempts: 3, MaxPause: time.Millisecond, Stall: 5 * time.Second}
+	if change != nil {
+		change(&c)
+	}
+	b, err := bucket.Open(t.Context(), c, "store", "a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sim, b
+}
+
+func get(t *testing.T, b *bucket.Bucket, name string, want checksum.FileSum) ([]byte, error) {
+	t.Helper()
+	var got bytes.Buffer
+	err := b.Get(t.Context(), name, want, func() (io.Writer, error) {
+		got.Reset()
+		return &got, nil
+	})
+	return got.Bytes(), err
+}
+
+func TestObjectsReadBackAsWritten(t *testing.T) {
+	sim, b := open(t, nil)
+	sim.PageSize = 2
+	sim.Now = func() time.Time { return time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC) }
+	for i := range 5 {
+		data := bytes.Repeat([]byte{byte(i)}, i*1000)
+		if err := b.PutBytes(t.Context(), fmt.Sprintf("data/%d", i), data); err != nil {
+			t.Fatal(err)
+		}
+		got, err := get(t, b, fmt.Sprintf("data/%d", i), checksum.SumText("", data))
+		if err != nil || !bytes.Equal(got, data) {
+			t.Errorf("object %d has %d bytes (%v), want %d", i, len(got), err, len(data))
+		}
+	}
+	list, err := b.List(t.Context(), "data/")
+	var want []bucket.Object
+	for i := range 5 {
+		want = append(want, bucket.Object{Name: fmt.Sprintf("data/%d", i), Bytes: int64(i * 1000), StoredAt: sim.Now()})
+	}
+	if err != nil || !slices.Equal(list, want) {
+		t.Errorf("the list is %v (%v), want %v", list, err, want)
+	}
+	if err := b.Delete(t.Context(), "data/0", "data/4", "data/9"); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(sim.Objects("store")); n != 3 {
+		t.Errorf("%d objects are left, want 3", n)
+	}
+	if _, err := b.Read(t.Context(), "data/0", 10); !errors.Is(err, bucket.ErrMissing) {
+		t.Errorf("reading a deleted object: got %v, want %v", err, bucket.ErrMissing)
+	}
+	if _, err := b.Read(t.Context(), "data/3", 10); err == nil || !strings.Contains(err.Error(), "3000 bytes") {
+		t.Errorf("reading an object that is too large: got %v, want an error with its size", err)
+	}
+}
+
+// TestWrongChecksumIsNotStored checks that the server refuses bytes that differ from the checksum of Put.
+func TestWrongChecksumIsNotStored(t *testing.T) {
+	sim, b := open(t, nil)
+	data := []byte("0123456789abcdef")
+	sum := checksum.SumText("", data)
+	sum.SHA256 = strings.Repeat("0", 64)
+	if err := b.Put(t.Context(), "broken", bytes.NewReader(data), sum); err == nil || sim.Objects("store")["a/b/broken"] != nil {
+		t.Errorf("got %v, want an error and no object", err)
+	}
+}
+
+// TestTooLargeObjectIsNotSent puts a file above the limit of S3. No request may be sent.
+func TestTooLargeObjectIsNotSent(t *testing.T) {
+	sim, b := open(t, nil)
+	sim.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+		t.Errorf("got the request %s %s, want none", r.Method, r.URL.Path)
+		return false
+	}
+	sum := checksum.SumText("", nil)
+	sum.Bytes = 5<<30 + 1
+	want := "put s3://store/a/b/large: the file has 5368709121 bytes, more than the 5 GiB that S3 accepts in one request"
+	if err := b.Put(t.Context(), "large", bytes.NewReader(nil), sum); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestFaults makes some or all requests fail, and checks the error, the number of requests and the
+// stored object.
+func TestFaults(t *testing.T) {
+	data := bytes.Repeat([]byte("x"), 100_000)
+	sum := checksum.SumText("", data)
+	slowDown := func(w http.ResponseWriter, _ *http.Request) {
+		s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
+	}
+	resetConnection := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	cutOff := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100000")
+		_, _ = w.Write(data[:50_000])
+		panic(http.ErrAbortHandler)
+	}
+	wrongBytes := func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(bytes.Repeat([]byte("y"), 100_000))
+	}
+	refuse := func(status int, code string) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) { s3sim.Refuse(w, status, code) }
+	}
+	for _, c := range []struct {
+		name     string
+		method   string
+		times    int
+		fail     func(http.ResponseWriter, *http.Request)
+		want     string // the error; empty if the request succeeds in the end
+		requests int
+		reason   error
+	}{
+		{name: "the server is busy twice", method: "PUT", times: 2, fail: slowDown, requests: 3},
+		{name: "the server is always busy", method: "PUT", times: 99, fail: slowDown, requests: 3, want: "put s3://store/a/b/one: the server returned SlowDown (status 503) (3 attempts)"},
+		{name: "the server receives too many requests", method: "PUT", times: 2, fail: refuse(429, "Busy"), requests: 3},
+		{name: "the connection is reset during an upload", method: "PUT", times: 1, fail: resetConnection, requests: 2},
+		{name: "one response is cut off", method: "GET", times: 1, fail: cutOff, requests: 2},
+		{name: "each response is cut off", method: "GET", times: 99, fail: cutOff, requests: 3, want: "get s3://store/a/b/one: unexpected EOF (3 attempts)"},
+		{name: "each response has wrong bytes", method: "GET", times: 99, fail: wrongBytes, requests: 2, want: "get s3://store/a/b/one: its bytes do not match its checksum (2 attempts)"},
+		{name: "the session token is expired", method: "PUT", times: 99, fail: refuse(400, "ExpiredToken"), requests: 1, reason: bucket.ErrKey,
+			want: "put s3://store/a/b/one: " + bucket.ErrKey.Error() + " (ExpiredToken)"},
+		{name: "the clock is wrong", method: "PUT", times: 99, fail: refuse(403, "RequestTimeTooSkewed"), requests: 1, reason: bucket.ErrClock,
+			want: "put s3://store/a/b/one: " + bucket.ErrClock.Error() + " (RequestTimeTooSkewed)"},
+		{name: "the keys have no permission", method: "PUT", times: 99, fail: refuse(403, "AccessDenied"), requests: 1, reason: bucket.ErrDenied,
+			want: "put s3://store/a/b/one: " + bucket.ErrDenied.Error() + " (AccessDenied)"},
+		{name: "the bucket is missing", method: "PUT", times: 99, fail: refuse(404, "NoSuchBucket"), requests: 1, reason: bucket.ErrNoBucket,
+			want: "put s3://store/a/b/one: " + bucket.ErrNoBucket.Error() + " (NoSuchBucket)"},
+		{name: "the error code contains control characters", method: "PUT", times: 99, fail: refuse(400, "Odd&#xA;Thing\u009b31m"), requests: 1,
+			want: "put s3://store/a/b/one: the server returned Odd?Thing?31m (status 400)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sim, b := open(t, nil)
+			if c.method == "GET" {
+				if err := b.PutBytes(t.Context(), "one", data); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sim.Fail = failTimes(c.times, c.method, c.fail)
+			var err error
+			if c.method == "PUT" {
+				err = b.PutBytes(t.Context(), "one", data)
+			} else {
+				_, err = get(t, b, "one", sum)
+			}
+			text := ""
+			if err != nil {
+				text = err.Error()
+			}
+			if text != c.want || c.reason != nil && !errors.Is(err, c.reason) {
+				t.Errorf("got %q, want %q", text, c.want)
+			}
+			if n := sim.Requests()[c.method]; n != c.requests {
+				t.Errorf("sent %d requests, want %d", n, c.requests)
+			}
+			if stored := sim.Objects("store")["a/b/one"]; c.want == "" && !bytes.Equal(stored, data) {
+				t.Errorf("%d bytes are stored, want %d", len(stored), len(data))
+			}
+			if strings.Contains(text, s3sim.SecretKey) || strings.Contains(text, s3sim.AccessKey) {
+				t.Errorf("the error contains a key: %s", text)
+			}
+		})
+	}
+}
+
+// failTimes returns a function for s3sim.Server.Fail that makes the next requests of a method fail.
+// left is the number of these requests.
+func failTimes(left int, method string, fail func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != method || left == 0 {
+			return false
+		}
+		left--
+		fail(w, r)
+		return true
+	}
+}
+
+// TestWrongKeys checks that the error of a wrong access key differs from that of a wrong secret key.
+func TestWrongKeys(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*bucket.Config)
+		want   error
+	}{
+		{"access key", func(c *bucket.Config) { c.AccessKey = "AKIAOTHER" }, bucket.ErrKey},
+		{"secret key", func(c *bucket.Config) { c.SecretKey = "another" }, bucket.ErrSecret},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sim, b := open(t, c.change)
+			if err := b.PutBytes(t.Context(), "one", []byte("x")); !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+			if n := sim.Requests()["PUT"]; n != 1 {
+				t.Errorf("sent %d requests, want 1", n)
+			}
+		})
+	}
+}
+
+// TestAcceptEncodingIsNotSigned sends each kind of request to a server that rewrites Accept-Encoding before it
+// compares the signature, as Google Cloud Storage does. Two kinds are sent twice, because the server is busy at first.
+func TestAcceptEncodingIsNotSigned(t *testing.T) {
+	sim, b := open(t, nil)
+	seen := map[string]int{}
+	sim.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		seen[r.Method]++
+		if got := r.Header.Get("Accept-Encoding"); got != "identity" {
+			t.Errorf("%s asks for the encoding %q, want identity", r.Method, got)
+		}
+		if strings.Contains(r.Header.Get("Authorization"), "accept-encoding") {
+			t.Errorf("the signature of %s covers Accept-Encoding", r.Method)
+		}
+		if seen[r.Method] > 1 {
+			return false
+		}
+		s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
+		return true
+	}
+	data := []byte("x")
+	if err := b.PutBytes(t.Context(), "one + two~(3)*", data); err != nil {
+		t.Error(err)
+	}
+	if _, err := get(t, b, "one + two~(3)*", checksum.SumText("", data)); err != nil {
+		t.Error(err)
+	}
+	if list, err := b.List(t.Context(), "one +"); err != nil || len(list) != 1 {
+		t.Errorf("listed %v (%v), want one object", list, err)
+	}
+	if err := b.Delete(t.Context(), "one + two~(3)*"); err != nil {
+		t.Error(err)
+	}
+	if want := map[string]int{"PUT": 2, "GET": 3, "POST": 2}; !maps.Equal(seen, want) {
+		t.Errorf("sent %v, want %v", seen, want)
+	}
+}
+
+// TestNoAccessKeys checks that missing access keys are reported before a request is sent.
+func TestNoAccessKeys(t *testing.T) {
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", t.TempDir()+"/none")
+	t.Setenv("AWS_CONFIG_FILE", t.TempDir()+"/none")
+	_, err := bucket.Open(t.Context(), bucket.Config{}, "store", "a")
+	if err == nil || !strings.Contains(err.Error(), "open s3://store/a: find the keys of object storage: ") {
+		t.Errorf("got %v, want an error about the keys", err)
+	}
+}
+
+// TestNoServer checks that the error of a refused connection contains the network error.
+func TestNoServer(t *testing.T) {
+	_, b := open(t, func(c *bucket.Config) { c.Endpoint = "http://127.0.0.1:1" })
+	_, err := b.List(t.Context(), "")
+	if err == nil || !strings.Contains(err.Error(), "list s3://store/a/b: dial tcp 127.0.0.1:1: ") || !strings.HasSuffix(err.Error(), "refused (3 attempts)") {
+		t.Errorf("got %v, want connection refused", err)
+	}
+}

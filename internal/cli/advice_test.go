@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"placementsync/internal/warehouse"
+)
+
+// TestAddAdvice checks the advice for system errors. The errors are real, except for
+// the read-only file system and, if root runs the test, the missing permission.
+func TestAddAdvice(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	_, errInUse := net.Listen("tcp", listener.Addr().String())
+	_, errNotLocal := net.Listen("tcp", "192.0.2.1:8080") // an address reserved for documentation
+	unreadable := filepath.Join(t.TempDir(), "unreadable")
+	if err := os.Mkdir(unreadable, 0o000); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(unreadable, "lock")
+	_, errDenied := os.Open(file)
+	advice := "check the permissions of " + unreadable
+	if os.Geteuid() == 0 { // root may open the file
+		errDenied = &fs.PathError{Op: "open", Path: file, Err: syscall.EACCES}
+		if err := os.Chown(unreadable, 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+		advice = unreadable + " belongs to "
+	}
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"port in use":                {errInUse, "another process already listens on this port, perhaps an instance of this program"},
+		"address of another machine": {errNotLocal, "this machine does not have the address"},
+		"permission denied":          {fmt.Errorf("take the lock: %w", errDenied), advice},
+		"read-only file system":      {&fs.PathError{Op: "open", Path: file, Err: syscall.EROFS}, "mounted read-only"},
+		"full disk":                  {fmt.Errorf("write rows.csv: %w", syscall.ENOSPC), "free some space"},
+	} {
+		got := addAdvice(c.err)
+		if !errors.Is(got, c.err) || !strings.HasPrefix(got.Error(), c.err.Error()+": ") || !strings.Contains(got.Error(), c.want) {
+			t.Errorf("%s: got %q, want the error followed by %q", name, got, c.want)
+		}
+	}
+	want := "/ belongs to root: choose another path, or run the command as a user who may access it"
+	if got := permissionAdvice("/nosuch/x.csv", 65534); !strings.HasPrefix(got, want) {
+		t.Errorf("a folder of root outside of the warehouse: got %q, want %q", got, want)
+	}
+	for _, err := range []error{nil, errors.New("disk"), fs.ErrPermission, &warehouse.FolderError{Dir: unreadable, Err: errDenied}, &warehouse.DiskFullError{Dir: "/w", Err: syscall.ENOSPC}} {
+		if got := addAdvice(err); !errors.Is(got, err) || got != nil && got.Error() != err.Error() {
+			t.Errorf("got %q, want %q unchanged", got, err)
+		}
+	}
+}

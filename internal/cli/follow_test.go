@@ -1,0 +1,68 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"placementsync/internal/cli"
+	"placementsync/internal/config"
+	"placementsync/internal/ledger"
+	"placementsync/internal/notify"
+	"placementsync/internal/warehouse"
+)
+
+// TestAlertsOfFollowUps checks that an alert is sent when a follow-up of a night fails, and when a
+// later attempt succeeds. A command started by hand sends only the alert about the success.
+func TestAlertsOfFollowUps(t *testing.T) {
+	alerts := make(chan notify.Alert, 1)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var a notify.Alert
+		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
+			t.Error(err)
+		}
+		alerts <- a
+	}))
+	defer receiver.Close()
+	dir := t.TempDir()
+	wh := warehouse.New(warehouse.Config{Dir: dir})
+	if err := os.Mkdir(filepath.Join(dir, "state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	sender := cli.NewNotifier(config.Notify{FailureURL: config.Secret(receiver.URL)}, "test", slog.New(slog.DiscardHandler))
+	nightEvents, manualEvents := []string{notify.Behind, notify.Recovered}, []string{notify.Recovered}
+	for i, step := range []struct {
+		outcome ledger.Outcome
+		events  []string
+		want    string // the event of the alert, or "" if none is sent
+		code    int    // the exit code in the alert
+	}{
+		{ledger.Complete, nightEvents, "", 0},
+		{ledger.Failed, manualEvents, "", 0},
+		{ledger.Interrupted, nightEvents, "", 0},
+		{ledger.Complete, manualEvents, notify.Recovered, 0},
+		{ledger.Complete, manualEvents, "", 0},
+		{ledger.Partial, nightEvents, notify.Behind, ledger.Partial.ExitCode()},
+		{ledger.Failed, nightEvents, notify.Behind, ledger.Partial.ExitCode()},
+		{ledger.Complete, nightEvents, notify.Recovered, 0},
+	} {
+		entry := ledger.BeginFollowUp(ledger.Lake, "test", time.Unix(int64(i), 0)).EndFollowUp(t.Context(), time.Unix(int64(i), 5), nil)
+		entry.Outcome, entry.Version = step.outcome, "20261118T020000Z"
+		if err := cli.RecordFollowUp(t.Context(), wh, sender, entry, step.events...); err != nil {
+			t.Fatal(err)
+		}
+		var got notify.Alert
+		select {
+		case got = <-alerts:
+		default:
+		}
+		if got.Event != step.want || got.ExitCode != step.code || step.want != "" && (got.Work != ledger.Lake || got.Run != "20261118T020000Z") {
+			t.Errorf("step %d, outcome %s, events %v: got alert %+v, want event %q with exit code %d", i, step.outcome, step.events, got, step.want, step.code)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"placementsync/internal/cli"
+)
+
+// TestUnknownNamesAreReportedWithTheirLines checks that unknown streams and columns are reported
+// like all other problems of the file. In an expected line, F is the path of the file, and a *
+// at the end matches any text.
+func TestUnknownNamesAreReportedWithTheirLines(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"existing names": {"streams: {include: ['outlet*', orders], exclude: [outlet_products]}\nprivacy: {drop: [orders.client_secret], raw: keep}", ""},
+		"misspelt": {"streams:\n  include: [ordres]\n  exclude: [outlet_prodcuts]\nprivacy:\n  drop:\n    - orders.clientsecret\n    - ordres.guest_email",
+			`F:3: streams.include[0]: "ordres" is not a stream: did you mean orders?
+F:4: streams.exclude[0]: "outlet_prodcuts" is not a stream: did you mean outlet_products?
+F:7: privacy.drop[0]: "orders.clientsecret" is not a column: did you mean orders.client_secret?
+F:8: privacy.drop[1]: "ordres.guest_email" is not a column: did you mean orders.guest_email?`},
+		"unlike any name": {"streams: {include: ['x*']}\nprivacy: {drop: [orders.nothing_of_ours, qqqqqqqq.zzzzzzzz]}",
+			`F:2: streams.include[0]: "x*" is not a stream: use one of token, outlet_listings, *
+F:3: privacy.drop[0]: "orders.nothing_of_ours" is not a column: run placementsync schema orders, which lists the columns of orders
+F:3: privacy.drop[1]: "qqqqqqqq.zzzzzzzz" is not a column: run placementsync schema, which lists all tables`},
+		"malformed names": {"streams: {include: ['[a']}\nprivacy: {drop: [orders]}",
+			`F:2: streams.include[0]: "[a" is not a pattern: close the bracket or write the stream's name
+F:3: privacy.drop[0]: "orders" is not table.column: write one such as orders.guest_email`},
+		"ignored columns": {"history:\n  ignore: [files.file_url, orders.extra.fetched_at,\n    files.file_ulr,\n    files.id,\n    files.name.x]",
+			`F:4: history.ignore[2]: "files.file_ulr" is not a column: did you mean files.file_url?
+F:5: history.ignore[3]: "files.id" identifies its row, and cannot be ignored: remove the line
+F:6: history.ignore[4]: "files.name.x" is a member, but the column is not JSON: write files.name`},
+		"every stream excluded": {"streams:\n  include: [orders]\n  exclude: ['*']", `F:4: streams.exclude: excludes every stream: remove a pattern, or add streams to streams.include`},
+		"with other problems": {"streams: {include: [ordres], recheck: -1}\nverify: {cron: soon}",
+			`F:2: streams.include[0]: "ordres" is not a stream: did you mean orders?
+F:2: streams.recheck: -1 is below 0: use 0 to 365
+F:3: verify.cron: "soon" is not a schedule *`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "config.yaml")
+			text := "api: {base_url: https://api.example.com, token: pc_x}\n" + c.text + "\n"
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f := cli.Flags{Config: file}
+			_, err := f.LoadConfig(nil)
+			if c.want == "" {
+				if err != nil {
+					t.Errorf("got %v, want no error", err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatal("LoadConfig accepted the file")
+			}
+			got := strings.Split(strings.ReplaceAll(err.Error(), file, "F"), "\n")
+			want := strings.Split(c.want, "\n")
+			if len(got) != len(want) {
+				t.Fatalf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), c.want)
+			}
+			for i := range want {
+				if prefix, isPattern := strings.CutSuffix(want[i], "*"); got[i] != want[i] && !(isPattern && strings.HasPrefix(got[i], prefix)) {
+					t.Errorf("got  %s\nwant %s", got[i], want[i])
+				}
+			}
+			// A command that uses only the section "warehouse" ignores these problems.
+			if _, err := f.LoadConfig(nil, "warehouse"); err != nil {
+				t.Errorf("LoadConfig for the section \"warehouse\" returned %v, want no error", err)
+			}
+		})
+	}
+}
+
+func TestOtherNamesOfFields(t *testing.T) {
+	for lines, want := range map[string]string{
+		"    profiles.drive_link: shared_drive\n    articles.writer_first_name: writer.given\n    orders.drive_link_x: b": `F:7: api.fields.orders.drive_link_x: is not a column: run *`,
+		"    profiles.drive_link: shared_drive":      "",
+		"    profiles.drive_lnk: shared_drive":       `F:5: api.fields.profiles.drive_lnk: is not a column: did you mean profiles.drive_link?`,
+		"    profile.drive_link: shared_drive":       `F:5: api.fields.profile.drive_link: is not a column: did you mean profiles.drive_link?`,
+		"    drive_link: shared_drive":               `F:5: api.fields.drive_link: is not table.column: write a line such as profiles.drive_link: shared_drive`,
+		"    profiles.drive_link: a field":           `F:5: api.fields.profiles.drive_link: "a field" is not the name of a field: *`,
+		"    profiles.drive_link: website_url":       `F:5: api.fields.profiles.drive_link: cannot be used: *`,
+		"    outlet_channels.do_follow_links_raw: x": `F:5: api.fields.outlet_channels.do_follow_links_raw: cannot be used: *`,
+		"    orders.name: a\n    orders.email: a":    "F:5: api.fields.orders.name: has the same field as orders.email: *\nF:6: api.fields.orders.email: has the same field as orders.name: *",
+	} {
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		text := "api:\n  base_url: https://api.example.com\n  token: pc_x\n  fields:\n" + lines + "\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := (&cli.Flags{Config: file}).LoadConfig(nil)
+		got := ""
+		if err != nil {
+			got = strings.ReplaceAll(err.Error(), file, "F")
+		}
+		gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want, "\n")
+		for i, wantLine := range wantLines {
+			prefix, isPattern := strings.CutSuffix(wantLine, "*")
+			if len(gotLines) != len(wantLines) || gotLines[i] != wantLine && !(isPattern && strings.HasPrefix(gotLines[i], prefix)) {
+				t.Errorf("%s\ngot  %s\nwant %s", lines, got, want)
+				break
+			}
+		}
+	}
+}

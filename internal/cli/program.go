@@ -1,0 +1,146 @@
+// Package cli has the parts that the programs in cmd share: the flags of every
+// command, errors and exit codes, signals, the log, and functions that convert the configuration
+// to the options of other packages. It must not depend on any command.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"placementsync/internal/query"
+)
+
+// Host contains the functions that tests of both programs replace.
+type Host struct {
+	LookupEnv func(name string) (string, bool) // os.LookupEnv, except in tests
+	Now       func() time.Time                 // time.Now, except in tests
+	// Step, if set, is called before and after each change of the storage.
+	Step func(name, path string) error
+}
+
+// DefaultConfig is the default of the flag --config.
+const DefaultConfig = "config.yaml"
+
+// Flags are the flags of every command.
+type Flags struct {
+	Config    string // path of the configuration file
+	LogFormat string // text or json
+	// Quiet logs only warnings and errors. Verbose also logs debug lines.
+	Quiet, Verbose bool
+	// Journal means that stderr is connected to journald, see [FeedsJournal]. It is not a
+	// flag; the caller sets it.
+	Journal bool
+
+	// checked is set by Check. Earlier errors are about the command line.
+	checked bool
+}
+
+// AddTo adds the flags to the root command, which checks them before the work of each command.
+func (f *Flags) AddTo(root *cobra.Command) {
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return f.Check() }
+	flags := root.PersistentFlags()
+	flags.StringVar(&f.Config, "config", DefaultConfig, "configuration `file`")
+	flags.StringVar(&f.LogFormat, "log-format", "text", "format of the log on stderr: text or json")
+	flags.BoolVar(&f.Quiet, "quiet", false, "log warnings and errors only")
+	flags.BoolVar(&f.Verbose, "verbose", false, "log details too, such as each repeated request")
+}
+
+// Check returns a usage error for invalid or conflicting flags.
+func (f *Flags) Check() error {
+	if f.LogFormat != "text" && f.LogFormat != "json" {
+		return UsageErr("--log-format is %q: use text or json", f.LogFormat)
+	}
+	if f.Quiet && f.Verbose {
+		return UsageErr("--quiet and --verbose exclude each other: use one of them")
+	}
+	f.checked = true
+	return nil
+}
+
+// NewLogger returns a logger with the level of the flags --quiet and --verbose.
+func (f *Flags) NewLogger(w io.Writer) *slog.Logger {
+	switch {
+	case f.Quiet:
+		return f.NewLoggerAt(slog.LevelWarn, w)
+	case f.Verbose:
+		return f.NewLoggerAt(slog.LevelDebug, w)
+	}
+	return f.NewLoggerAt(slog.LevelInfo, w)
+}
+
+// NewLoggerAt returns a logger that omits lines below the given level.
+func (f *Flags) NewLoggerAt(level slog.Level, w io.Writer) *slog.Logger {
+	w = f.LogWriter(w)
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { return f.formatAttr(a) }}
+	if f.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// formatAttr omits empty attributes and rounds durations to milliseconds. In JSON, a duration is a
+// number of seconds. Text lines for the journal have no time, because journald records it.
+func (f *Flags) formatAttr(a slog.Attr) slog.Attr {
+	none := slog.Attr{}
+	isJSON := f.LogFormat == "json"
+	switch a.Value.Kind() {
+	case slog.KindTime:
+		if a.Key == slog.TimeKey && f.Journal && !isJSON {
+			return none
+		}
+	case slog.KindString:
+		if a.Value.String() == "" {
+			return none
+		}
+	case slog.KindAny:
+		if a.Value.Any() == nil {
+			return none
+		}
+	case slog.KindDuration:
+		d := a.Value.Duration().Round(time.Millisecond)
+		if isJSON {
+			return slog.Float64(a.Key, float64(d.Milliseconds())/1000) // d.Seconds() can have rounding errors
+		}
+		return slog.Duration(a.Key, d)
+	}
+	return a
+}
+
+// Execute runs one command of a program and returns the exit code. Results go to stdout,
+// everything else to stderr. An error may quote a response of the service or of a REST
+// catalog, so the control characters of the error are escaped.
+func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	explainUnknown(root)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !f.checked {
+		err = UsageErr("%w\nsee %s --help", joinSuggestions(err), root.Name())
+	}
+	err = addAdvice(err)
+	code := OutcomeOf(ctx, err).ExitCode()
+	switch {
+	case err == nil || err.Error() == "": // no error, or EndWith without an error
+	case f.checked && f.LogFormat == "json": // log collectors expect JSON for the error too
+		name := ""
+		if cmd, _, err := root.Find(args); err == nil {
+			name = cmd.Name()
+		}
+		log := f.NewLogger(stderr)
+		log.Error("command failed", "command", name, "exit_code", code, "error", err)
+	default:
+		text := fmt.Sprintf("%s: %s\n", root.Name(), query.EscapeLines(err.Error()))
+		if f.Journal {
+			text = prefixLines(slog.LevelError, text)
+		}
+		_, _ = io.WriteString(stderr, text)
+	}
+	return code
+}
