@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/fixture"
+	"placementsync/schema"
 )
 
 // TestExtremeValuesFailNoQuery runs all named queries, views and macros on a catalog with the largest and
@@ -40,7 +40,7 @@ func TestExtremeValuesFailNoQuery(t *testing.T) {
 		})
 	}
 	var relations []string
-	for _, v := range dictionary.MartViews() {
+	for _, v := range schema.MartViews() {
 		relations = append(relations, "mart."+v.Name)
 	}
 	for _, table := range stream.Tables(stream.All()) {

@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/query"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/fixture"
+	"placementsync/schema"
 )
 
 // plantedPrefix begins each text of the fixture that is not a key.
@@ -23,7 +23,7 @@ const plantedPrefix = "Planted"
 // texts, but no ids of other records, except the article of an order item.
 func fixtureWithoutReferences(t *testing.T) string {
 	t.Helper()
-	defs, _ := dictionary.Definitions()
+	defs, _ := schema.Definitions()
 	var script strings.Builder
 	script.WriteString("INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('r1', '2026-11-01 02:00:00+00');\n")
 	for _, table := range stream.Tables(stream.All()) {

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/query"
 	"placementsync/internal/testing/fixture"
+	"placementsync/schema"
 )
 
 // TestQueries runs testdata/<query>/*.test. A test is a txtar archive: a comment, the rows of the
@@ -68,7 +68,7 @@ func TestMartsOfAnEarlierSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for _, v := range dictionary.MartViews() {
+	for _, v := range schema.MartViews() {
 		runCSV(t, db, query.Query{Name: v.Name, SQL: "FROM mart." + v.Name}, nil)
 	}
 }
@@ -202,9 +202,9 @@ func TestQueryOfTheGuide(t *testing.T) {
 // TestGuideTableOfMarts compares the table of the guide with the views of mart and the queries that
 // read them.
 func TestGuideTableOfMarts(t *testing.T) {
-	views := dictionary.MartViews()
+	views := schema.MartViews()
 	all := query.List()
-	slices.SortFunc(views, func(a, b dictionary.MartView) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(views, func(a, b schema.MartView) int { return strings.Compare(a.Name, b.Name) })
 	want := "| view of `mart` | one row per | read by |\n|---|---|---|\n"
 	for _, v := range views {
 		if v.Name == "snapshot" {

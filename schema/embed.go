@@ -1,8 +1,9 @@
-// Package schema contains the tables and views of the warehouse, one SQL file each. These files are the
-// only definition of columns, types and meanings. The files in the top folder are the tables of the
-// schema main. The tables of meta/ describe the runs. The views of mart/ are for analysis.
+// Package schema contains the tables and views of the warehouse, one SQL file each, and reads them. These files are
+// the only definition of columns, types and meanings. The files in the top folder are the tables of the schema main.
+// The tables of meta/ describe the runs. The views of mart/ are for analysis. sql/ has SQL that depends only on these
+// definitions.
 //
-// The package imports no package of this project.
+// The package must not know where tables are stored, or who fills and reads them. It opens no database.
 package schema
 
 import "embed"

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 // The functions in this file complete command lines. They must be fast and silent: after
@@ -96,7 +96,7 @@ func isShellSyntax(r rune) bool {
 
 func completeTable(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []string
-	for _, t := range dictionary.All() {
+	for _, t := range schema.All() {
 		if !slices.Contains(args, t.Name()) {
 			names = append(names, t.Name())
 		}

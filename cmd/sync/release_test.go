@@ -22,12 +22,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"placementsync/internal/checksum"
-	"placementsync/internal/dictionary"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	testfixture "placementsync/internal/testing/fixture"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 // fixtureRelease is the release whose fixture TestWriteFixture writes. A fixture contains a
@@ -313,7 +313,7 @@ func TestTrialContinueReleaseWarehouses(t *testing.T) {
 			oldManifest, columns := f.latestManifest(), f.columnNames()
 			// With a new schema, rows that get a value in a new column are closed, so the histories
 			// differ.
-			hasSameSchema := oldManifest.Schema == dictionary.SchemaVersion()
+			hasSameSchema := oldManifest.Schema == schema.SchemaVersion()
 			reference := newTestWarehouse(t, filepath.Join(t.TempDir(), "warehouse"))
 			reference.runFixtureNights()
 			var want map[string]string

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/cli"
-	"placementsync/internal/dictionary"
+	"placementsync/schema"
 )
 
 func schemaCommand(g *globals) *cobra.Command {
@@ -31,7 +31,7 @@ func runSchema(g *globals, all bool, format string, names []string) error {
 	if all && len(names) > 0 {
 		return cli.UsageErr("--all prints all tables: leave out the names or --all")
 	}
-	tables, err := dictionary.Select(names)
+	tables, err := schema.Select(names)
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,11 @@ import (
 
 	"placementsync/internal/audit"
 	"placementsync/internal/config"
-	"placementsync/internal/dictionary"
 	"placementsync/internal/nearest"
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
+	"placementsync/schema"
 )
 
 // refuseUnknownNames is a [config.Validation]. Streams, columns and checks in the configuration
@@ -74,7 +74,7 @@ func suggestIgnored(name string) string {
 			return "identifies its row, and cannot be ignored: remove the line"
 		}
 	}
-	tables, _ := dictionary.Definitions()
+	tables, _ := schema.Definitions()
 	if c, _ := tables[parts[0]].Column(parts[1]); len(parts) == 3 && c.Type != stream.JSON {
 		return fmt.Sprintf("is a member, but the column is not JSON: write %s.%s", parts[0], parts[1])
 	}
@@ -133,7 +133,7 @@ func suggestField(column string, fields map[string]string) string {
 			return fmt.Sprintf("has the same field as %s: remove one of the two lines", other)
 		}
 	}
-	defs, _ := dictionary.Definitions()
+	defs, _ := schema.Definitions()
 	defs = stream.WithOtherNames(defs, map[string]string{column: fields[column]})
 	for _, s := range stream.AllWithEvents() {
 		if slices.Contains(stream.FilledBy([]stream.Stream{s}, table), s.Name) {
@@ -148,7 +148,7 @@ func suggestField(column string, fields map[string]string) string {
 // suggestColumn returns "" for an existing column, and for a name without a dot, which package config reports.
 func suggestColumn(name string) string {
 	table, column, hasDot := strings.Cut(name, ".")
-	tables, _ := dictionary.Definitions()
+	tables, _ := schema.Definitions()
 	def, known := tables[table]
 	if _, exists := def.Column(column); exists || !hasDot {
 		return ""

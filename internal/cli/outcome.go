@@ -14,11 +14,11 @@ import (
 	"syscall"
 
 	"placementsync/internal/config"
-	"placementsync/internal/dictionary"
 	"placementsync/internal/durable"
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 // Meanings explains the outcomes of a command. An empty field means that the command never has
@@ -87,7 +87,7 @@ func OutcomeOf(ctx context.Context, err error) ledger.Outcome {
 		return ledger.Complete
 	case errors.As(err, &explicit):
 		return explicit.outcome
-	case errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)), errors.As(err, new(*dictionary.UnknownTableError)),
+	case errors.As(err, new(*config.Error)), errors.As(err, new(*query.UsageError)), errors.As(err, new(*schema.UnknownTableError)),
 		errors.As(err, new(*ledger.UnknownRunError)), errors.As(err, new(*warehouse.NoWarehouseError)), isInvalidTemp(err):
 		return ledger.Misused
 	case errors.As(err, new(*warehouse.LockedError)):

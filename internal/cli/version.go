@@ -13,8 +13,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 // Build has the versions of a program, of its libraries, and of its file formats.
@@ -61,7 +61,7 @@ func AddVersion(root *cobra.Command, version, commit string) {
 			build := Build{Program: root.Name(), Version: version, Commit: commit,
 				DuckDB: strings.TrimPrefix(duckDBVersion, "v"), Arrow: arrow.PkgVersion, Go: strings.TrimPrefix(runtime.Version(), "go"),
 				Platform: runtime.GOOS + "/" + runtime.GOARCH,
-				Storage:  warehouse.StorageVersion, Format: warehouse.Format, Schema: dictionary.SchemaVersion()}
+				Storage:  warehouse.StorageVersion, Format: warehouse.Format, Schema: schema.SchemaVersion()}
 			return build.write(cmd.OutOrStdout(), format)
 		},
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/cli"
-	"placementsync/internal/dictionary"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 // TestVersion covers --version and both formats of the command "version".
@@ -42,7 +42,7 @@ func TestVersion(t *testing.T) {
 	}
 	want := cli.Build{Program: "program", Version: "1.0.0", Commit: "0123456789ab", DuckDB: build.DuckDB, Arrow: arrow.PkgVersion,
 		Go: strings.TrimPrefix(runtime.Version(), "go"), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Storage: warehouse.StorageVersion, Format: warehouse.Format, Schema: dictionary.SchemaVersion()}
+		Storage: warehouse.StorageVersion, Format: warehouse.Format, Schema: schema.SchemaVersion()}
 	if build != want {
 		t.Errorf("got %+v, want %+v", build, want)
 	}

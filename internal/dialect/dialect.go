@@ -10,8 +10,8 @@ import (
 	"strings"
 	"text/template"
 
-	"placementsync/internal/dictionary"
 	"placementsync/queries"
+	"placementsync/schema"
 )
 
 // Engine is a query engine with its SQL dialect.
@@ -92,7 +92,7 @@ func (e Engine) literal(text string) string { return "'" + e.escaper.Replace(tex
 
 // View is a view of the schema mart. Its columns have the types of DuckDB.
 type View struct {
-	dictionary.MartView
+	schema.MartView
 	// Select is the query of the view in the dialect of the engine, with the namespaces of the lake.
 	Select string
 }
@@ -100,7 +100,7 @@ type View struct {
 // Views returns the views of the schema mart in the order of their dependencies.
 func (e Engine) Views(n LakeNames) []View {
 	var views []View
-	for _, v := range dictionary.MartViews() {
+	for _, v := range schema.MartViews() {
 		views = append(views, View{v, e.render(v.Name, n)})
 	}
 	return views

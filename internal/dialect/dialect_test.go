@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/dialect"
-	"placementsync/internal/dictionary"
 	"placementsync/queries"
+	"placementsync/schema"
 )
 
 func lakeNames() dialect.LakeNames {
@@ -21,7 +21,7 @@ func lakeNames() dialect.LakeNames {
 // that view.
 func TestEachFileIsAView(t *testing.T) {
 	titles := map[string]string{}
-	for _, v := range dictionary.MartViews() {
+	for _, v := range schema.MartViews() {
 		titles[v.Name+".sql"] = firstLine(v.SQL)
 	}
 	files, err := fs.ReadDir(queries.Engines, "engines/mart")

@@ -6,10 +6,10 @@ import (
 	"net/url"
 	"slices"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
+	"placementsync/schema"
 )
 
 type subjectTables struct {
@@ -19,7 +19,7 @@ type subjectTables struct {
 }
 
 type schemaTable struct {
-	dictionary.Table
+	schema.Table
 	Link       string // opens the table in the SQL editor, if there is one
 	GrainOrKey string // the key if the grain is not described
 	Rows       string // the number of rows, if the snapshot counts them
@@ -28,7 +28,7 @@ type schemaTable struct {
 }
 
 func showSchema(v *visit) (reply, error) {
-	tables := dictionary.All()
+	tables := schema.All()
 	counts, err := v.run(query.Query{Name: "rows of tables", SQL: "SELECT table_name, rows FROM meta.tables WHERE run_id = (SELECT run_id FROM mart.snapshot)"}, nil)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func showSchema(v *visit) (reply, error) {
 		if i < 0 {
 			i = len(subjects)
 			subjects = append(subjects, subjectTables{Subject: t.Subject(), Title: labelOf(t.Subject())})
-			if index := slices.IndexFunc(diagrams, func(d dictionary.Diagram) bool { return d.Subject == t.Subject() }); index >= 0 {
+			if index := slices.IndexFunc(diagrams, func(d schema.Diagram) bool { return d.Subject == t.Subject() }); index >= 0 {
 				subjects[i].Diagram = drawDiagram(diagrams[index])
 				for n := range subjects[i].Diagram.Boxes {
 					box := &subjects[i].Diagram.Boxes[n]
@@ -107,7 +107,7 @@ const (
 )
 
 // drawDiagram puts each table to the right of the tables that it references. Tables without relations are left out.
-func drawDiagram(source dictionary.Diagram) *relationDiagram {
+func drawDiagram(source schema.Diagram) *relationDiagram {
 	columns := map[string]int{} // columns of the diagram, by table
 	var place func(table string) int
 	place = func(table string) int {
@@ -128,7 +128,7 @@ func drawDiagram(source dictionary.Diagram) *relationDiagram {
 	boxes := map[string]diagramBox{}
 	boxCounts := map[int]int{} // by column
 	for _, t := range source.Tables {
-		if !slices.ContainsFunc(source.Relations, func(r dictionary.Relation) bool { return r.From == t.Name() || r.To == t.Name() }) {
+		if !slices.ContainsFunc(source.Relations, func(r schema.Relation) bool { return r.From == t.Name() || r.To == t.Name() }) {
 			continue
 		}
 		column := place(t.Name())

@@ -25,11 +25,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/explore"
 	"placementsync/internal/testing/escapes"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/pinned"
+	"placementsync/schema"
 )
 
 var tokenPattern = regexp.MustCompile(`name="token" value="(\w+)"`)
@@ -376,7 +376,7 @@ func TestSchemaPage(t *testing.T) {
 	s := newSite(t, "records.sql")
 	body := s.get(t, "/schema", http.StatusOK)
 	text := textOf(body)
-	tables := dictionary.All()
+	tables := schema.All()
 	for _, table := range tables {
 		if !strings.Contains(body, `href="/explore/sql?sql=FROM&#43;`+table.Name()+`&#43;LIMIT&#43;100"`) && !strings.Contains(body, `href="/explore/sql?sql=FROM+`+table.Name()+`+LIMIT+100"`) {
 			t.Errorf("the page has no link to the editor with %s", table.Name())

@@ -11,10 +11,10 @@ import (
 	"net/http"
 	"strings"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/html"
 	"placementsync/internal/humanize"
 	"placementsync/internal/query"
+	"placementsync/schema"
 )
 
 const (
@@ -182,7 +182,7 @@ func buildWholeTable(result query.Result, l links) *html.Table {
 }
 
 func newCompletion() (html.Asset, error) {
-	tables := dictionary.All()
+	tables := schema.All()
 	type word struct {
 		Name      string   `json:"name"`
 		About     string   `json:"about"`
@@ -191,7 +191,7 @@ func newCompletion() (html.Asset, error) {
 		Arguments []string `json:"arguments,omitempty"` // of a macro
 	}
 	schemas, macros := map[string][]word{}, []word{}
-	add := func(t dictionary.Table) {
+	add := func(t schema.Table) {
 		w := word{Name: t.Table, About: t.About}
 		for _, c := range t.Columns {
 			w.Columns = append(w.Columns, word{Name: c.Name, Type: c.Type, About: c.About})

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 //go:embed sql/integrity.sql
@@ -107,7 +107,7 @@ func sumRows(ctx context.Context, in *warehouse.Instance, source sqltext.SQL, co
 		case c.Type == stream.JSON:
 			return sqltext.Quote(c.Name) + "::VARCHAR"
 		case c.Name == stream.RowHash: // signed in Parquet, unsigned in the catalog
-			return string(dictionary.UnsignedHash())
+			return string(schema.UnsignedHash())
 		}
 		return sqltext.Quote(c.Name)
 	})

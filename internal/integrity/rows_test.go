@@ -4,10 +4,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/integrity"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -19,7 +19,7 @@ func TestRowHashesInParquetAreCompared(t *testing.T) {
 		hash         string
 		damagedFiles int
 	}{
-		"signed":                     {string(dictionary.SignedHash()), 0},
+		"signed":                     {string(schema.SignedHash()), 0},
 		"unsigned":                   {"row_hash", 0},
 		"unsigned, wrong lowest bit": {"18446744073709551614::UBIGINT", 1},
 		"signed, wrong sign bit":     {"9223372036854775807", 1},

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"placementsync/internal/config"
-	"placementsync/internal/dictionary"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/harness"
+	"placementsync/schema"
 )
 
 // TestTrialMetadataOf300NightsIsBounded commits 300 nights without rows, in each of which all tables of a
@@ -73,7 +73,7 @@ func commitNight(t *testing.T, l *Lake, at time.Time) {
 
 // allSources returns the tables of a warehouse.
 func allSources() (sources []source) {
-	definitions, metaDefinitions := dictionary.Definitions()
+	definitions, metaDefinitions := schema.Definitions()
 	for _, s := range stream.Tables(stream.All()) {
 		def := definitions[s.Name]
 		def.Columns = slices.Concat(def.Columns, stream.SystemColumns())

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 //go:embed sql/version.sql
@@ -155,7 +155,7 @@ func (v *Version) writeFile(ctx context.Context, s source, condition sqltext.SQL
 	file = filepath.Join(v.Scratch, s.name.String()+".parquet")
 	err = v.Exec(ctx, versionSQL.Render("copy_rows", sqltext.Values{"columns": columnValues(s.presentColumns), "rows": condition,
 		"schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.table), "file": file,
-		"ids": dictionary.FieldIDs(s.presentColumns), "bytes": v.maxGroupBytes}))
+		"ids": schema.FieldIDs(s.presentColumns), "bytes": v.maxGroupBytes}))
 	return file, err
 }
 
@@ -171,7 +171,7 @@ func columnValues(columns []stream.Column) sqltext.SQL {
 		case c.Type == stream.JSON:
 			return sqltext.Quote(c.Name) + "::VARCHAR AS " + sqltext.Quote(c.Name)
 		case c.Name == stream.RowHash:
-			return string(dictionary.SignedHash()) + " AS " + sqltext.Quote(c.Name)
+			return string(schema.SignedHash()) + " AS " + sqltext.Quote(c.Name)
 		}
 		return sqltext.Quote(c.Name)
 	})

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"placementsync/internal/checksum"
-	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 func countTables(ctx context.Context, d *warehouse.Draft, tables ...stream.Table) (map[string]int64, error) {
@@ -98,6 +98,6 @@ func writeTableSQL(d *warehouse.Draft, def stream.Definition, groupBytes int64) 
 	for _, l := range d.Labels() {
 		labels = append(labels, l.Key+": "+sqltext.Literal(l.Value))
 	}
-	return parquetSQL.Render("write_table", values{"columns": columns, "row_hash": dictionary.SignedHash(), "table": mainTable(def.Name),
-		"ids": dictionary.FieldIDs(slices.Concat(def.Columns, stream.SystemColumns())), "file": filepath.Join(d.Dir, parquetFile(def.Name)), "level": zstdLevel, "max_bytes": groupBytes, "labels": sqlText("{" + strings.Join(labels, ", ") + "}")})
+	return parquetSQL.Render("write_table", values{"columns": columns, "row_hash": schema.SignedHash(), "table": mainTable(def.Name),
+		"ids": schema.FieldIDs(slices.Concat(def.Columns, stream.SystemColumns())), "file": filepath.Join(d.Dir, parquetFile(def.Name)), "level": zstdLevel, "max_bytes": groupBytes, "labels": sqlText("{" + strings.Join(labels, ", ") + "}")})
 }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 // ApplySnapshot replaces the rows of main by the rows in the Parquet files of a later snapshot, and
@@ -27,7 +27,7 @@ func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Tabl
 			def := d.Schema.Definitions[t.Name]
 			main, columns, key := mainTable(t.Name), allColumns(def), sqltext.Names(t.Key)
 			err = d.Atomically(ctx, []sqlText{
-				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, existingColumns), "row_hash": dictionary.UnsignedHash(), "source": source}),
+				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, existingColumns), "row_hash": schema.UnsignedHash(), "source": source}),
 				rebuildSQL.Render("find_ending_rows", values{"stored_key": prefixed("m.", t.Key), "now": snap.SnapshotAt, "main": main,
 					"same_key": joinOn("m.", "f.", t.Key)}),
 				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.SourceRun(), "main": main, "key": key}),

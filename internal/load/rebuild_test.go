@@ -11,12 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 // queryDraft runs a query on a draft and returns its rows as text.
@@ -110,7 +110,7 @@ func TestSnapshotsOfEarlierProgramsAreApplied(t *testing.T) {
 			must(t, err)
 			defer func() { must(t, d.Discard()) }()
 			for i, rows := range nights {
-				hash, file := string(dictionary.SignedHash()), filepath.Join(t.TempDir(), "listings.parquet")
+				hash, file := string(schema.SignedHash()), filepath.Join(t.TempDir(), "listings.parquet")
 				if slices.Contains(nightsOfEarlierProgram, i) {
 					hash = "row_hash"
 				}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
+	"placementsync/schema"
 )
 
 // reusedTables returns the sorted names of the tables whose Parquet files the last night reused from the
@@ -69,7 +69,7 @@ func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
 			day = "02"
 		}
 		h.requireRows("SELECT key::VARCHAR, value::VARCHAR FROM parquet_kv_metadata("+sqltext.Literal(h.file(table))+") ORDER BY 1",
-			"changed_at 2026-11-"+day+"T02:00:00Z", "changed_run 202611"+day+"T020000Z", "schema_version "+dictionary.SchemaVersion())
+			"changed_at 2026-11-"+day+"T02:00:00Z", "changed_run 202611"+day+"T020000Z", "schema_version "+schema.SchemaVersion())
 	}
 	if h.bytesOf("product_listings") != firstBytes {
 		t.Error("the file of an unchanged table has other bytes than in the first night, want the same")

@@ -9,10 +9,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/duckdb/duckdb-go/v2"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 type (
@@ -85,7 +85,7 @@ func prefixed(prefix string, names []string) sqlText {
 	return sqltext.Join(names, ", ", func(name string) string { return prefix + sqltext.Quote(name) })
 }
 
-func allColumns(def stream.Definition) sqlText { return dictionary.ColumnNames("", def) }
+func allColumns(def stream.Definition) sqlText { return schema.ColumnNames("", def) }
 
 func joinOn(a, b string, key []string) sqlText { return joinColumns(a, key, b, key) }
 

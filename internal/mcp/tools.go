@@ -13,8 +13,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/query"
+	"placementsync/schema"
 )
 
 // Limits of a result. Clients pass about 25,000 tokens to an assistant. A token has three or four
@@ -199,7 +199,7 @@ func (s *server) listSnapshots(ctx context.Context, arguments struct {
 func (s *server) describeTables(_ context.Context, arguments struct {
 	Tables []string `json:"tables"`
 }) (any, error) {
-	tables, err := dictionary.Select(arguments.Tables)
+	tables, err := schema.Select(arguments.Tables)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 // Package nearest finds known words that resemble a misspelt word, for suggestions in
 // messages. It must not know the meaning of the words. It is a separate package because
-// config and dictionary both need it and must not import each other.
+// config and schema both need it and must not import each other.
 package nearest
 
 import (

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 	"placementsync/internal/webhook"
+	"placementsync/schema"
 )
 
 // Webhook events are read after the lists and before the details, because a detail that an event names is
@@ -197,7 +197,7 @@ func (k *sink) stageEvent(ctx context.Context, e stream.Event, isPrivate bool) (
 // PrivateColumns returns all columns whose values the rules of privacy remove or hash, as table.column: the
 // columns that the rules name, and the columns of other tables with the same values.
 func PrivateColumns(privacy transform.Privacy) ([]string, error) {
-	definitions, _ := dictionary.Definitions()
+	definitions, _ := schema.Definitions()
 	privacy.Key = []byte("any") // the columns do not depend on the key
 	private := slices.Concat(privacy.Drop, privacy.Hash)
 	for _, s := range stream.AllWithEvents() {

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 // RebuildResult describes the version that Rebuild published.
@@ -459,7 +459,7 @@ func (b *rebuild) carryTable(ctx context.Context, table string, since, detailsAf
 
 // Files of the newest day are linked if the same program wrote them.
 func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, error) {
-	isSameProgram := b.newest.Program == b.cfg.Warehouse.Program && b.newest.Schema == dictionary.SchemaVersion()
+	isSameProgram := b.newest.Program == b.cfg.Warehouse.Program && b.newest.Schema == schema.SchemaVersion()
 	files := map[string]warehouse.ManifestTable{}
 	var toWrite []stream.Table
 	for _, t := range b.wh.Schema.Tables {

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"placementsync/internal/checksum"
-	"placementsync/internal/dictionary"
 	"placementsync/internal/integrity"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 type seriesRebuild struct {
@@ -145,7 +145,7 @@ func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) er
 	if err != nil || ok {
 		return errors.Join(err, m.writeFiles(ctx, dayResult.Unrepaired))
 	}
-	manifest := warehouse.Manifest{RunID: run, SnapshotAt: at, Program: m.cfg.Warehouse.Program, Schema: dictionary.SchemaVersion(), Format: warehouse.Format}
+	manifest := warehouse.Manifest{RunID: run, SnapshotAt: at, Program: m.cfg.Warehouse.Program, Schema: schema.SchemaVersion(), Format: warehouse.Format}
 	rows, err := load.RowCounts(ctx, m.draft, run)
 	if err != nil {
 		return err

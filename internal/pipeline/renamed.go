@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/fetch"
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
+	"placementsync/schema"
 )
 
 // RenamedField is an unknown field in most records of a page, with a name similar to a column without values. The check
@@ -23,7 +23,7 @@ type RenamedField struct {
 
 // findRenamedFields reads one page of each list. A list that cannot be read is left out: a night reports it.
 func findRenamedFields(ctx context.Context, client *fetch.Client, cfg Config, token Token) ([]RenamedField, error) {
-	definitions, _ := dictionary.Definitions()
+	definitions, _ := schema.Definitions()
 	definitions = stream.WithOtherNames(definitions, cfg.OtherNames)
 	private, err := PrivateColumns(cfg.Privacy)
 	if err != nil {

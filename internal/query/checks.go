@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/queries"
+	"placementsync/schema"
 )
 
 // The severities of a check.
@@ -120,7 +120,7 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 	if kind == "" {
 		return []Query{q}
 	}
-	definitions, _ := dictionary.Definitions()
+	definitions, _ := schema.Definitions()
 	pattern := strings.TrimRight(q.withoutHeader(), "; \t\r\n")
 	add := func(names ...string) {
 		part := q

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
+	"placementsync/schema"
 )
 
 // SnapshotsToCompare returns the two snapshots of a comparison. Without names, it returns the last two
@@ -98,7 +98,7 @@ func (db *DB) changesQuery(ctx context.Context, d Diff, outerSQL string) (Query,
 	selects := make([]string, len(tables))
 	for i, t := range tables {
 		selects[i] = fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s) %s", sqltext.Literal(t),
-			sqltext.Quote(t+dictionary.ChangesSuffix), sqltext.Time(d.From.At), sqltext.Time(d.To.At), d.outletCondition(t))
+			sqltext.Quote(t+schema.ChangesSuffix), sqltext.Time(d.From.At), sqltext.Time(d.To.At), d.outletCondition(t))
 	}
 	return Query{SQL: fmt.Sprintf(outerSQL, strings.Join(selects, " UNION ALL "))}, nil
 }
@@ -169,7 +169,7 @@ func (db *DB) comparableTables(ctx context.Context, patterns []string) ([]string
 	err := db.scanRows(ctx, `SELECT DISTINCT table_name
 		FROM duckdb_tables() t JOIN duckdb_functions() f ON f.function_name = t.table_name || ?
 		WHERE t.database_name = ? AND t.schema_name = 'main' AND f.database_name = t.database_name ORDER BY table_name`,
-		[]any{dictionary.ChangesSuffix, catalogDB}, []any{&name}, func() { names = append(names, name) })
+		[]any{schema.ChangesSuffix, catalogDB}, []any{&name}, func() { names = append(names, name) })
 	if err != nil {
 		return nil, fmt.Errorf("list the tables to compare: %w", err)
 	}

@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/nearest"
 	"placementsync/queries"
+	"placementsync/schema"
 )
 
 // Library contains named queries or checks: the built-in ones, and the user's own ones from a folder.
@@ -194,16 +194,16 @@ func (l Library) Resolve(text string) (Query, error) {
 // findTable finds the table or view named word. table is its name in SQL, and dictionaryName is its
 // name in the data dictionary. Both are empty if there is no such table or view.
 func findTable(word string) (table, dictionaryName string) {
-	schema, name, ok := strings.Cut(word, ".")
+	prefix, name, ok := strings.Cut(word, ".")
 	if !ok {
-		schema, name = "", word
+		prefix, name = "", word
 	}
-	for _, t := range dictionary.All() {
+	for _, t := range schema.All() {
 		switch {
 		case t.Table != name:
-		case t.Schema == "main" && slices.Contains([]string{"", "main", "past", "history"}, schema):
+		case t.Schema == "main" && slices.Contains([]string{"", "main", "past", "history"}, prefix):
 			return word, t.Name()
-		case schema == "" || schema == t.Schema:
+		case prefix == "" || prefix == t.Schema:
 			return t.Name(), t.Name()
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
+	"placementsync/schema"
 )
 
 //go:embed sql/diff.sql
@@ -15,8 +15,8 @@ var diffSQL sqltext.File
 // toldChanges returns the WITH clause of the relation "told", which has the changes in words. tables are the
 // tables to compare.
 func (d Diff) toldChanges(tables []string) sqltext.SQL {
-	all := map[string]dictionary.Table{}
-	for _, t := range dictionary.All() {
+	all := map[string]schema.Table{}
+	for _, t := range schema.All() {
 		if t.Schema == "main" {
 			all[t.Table] = t
 		}
@@ -35,7 +35,7 @@ func (d Diff) toldChanges(tables []string) sqltext.SQL {
 	for _, name := range tables {
 		t := all[name]
 		change := sqltext.Values{"name": name, "noun": nounOf(t), "is_item": isItem(t) && !isLink(t), "owner": null, "amounts": amountsOf(t),
-			"macro": sqltext.Name(name + dictionary.ChangesSuffix), "from_time": d.From.At, "to_time": d.To.At, "condition": d.outletCondition(name)}
+			"macro": sqltext.Name(name + schema.ChangesSuffix), "from_time": d.From.At, "to_time": d.To.At, "condition": d.outletCondition(name)}
 		row := sqltext.Values{"name": name, "table": sqltext.Name(name), "key": keyText(t.Key), "own_name": null, "label": labelOf(t),
 			"outlet_id": null, "owner_id": null, "has_position": hasColumn(t, "position"), "from_time": d.From.At, "to_time": d.To.At}
 		if hasColumn(t, "outlet_id") {
@@ -79,20 +79,20 @@ func namesSQL(owner, table, id, name, outletID string) sqltext.SQL {
 }
 
 // isItem reports whether the rows of a table are parts of a record: the key is the id of the record and something else.
-func isItem(t dictionary.Table) bool {
+func isItem(t schema.Table) bool {
 	return len(t.Key) > 1 && t.Table != "outlet_products" && t.Table != "locations"
 }
 
-func isLink(t dictionary.Table) bool {
+func isLink(t schema.Table) bool {
 	return strings.HasPrefix(t.Table, "profile_") && len(t.Key) == 2 && t.Columns[1].References != ""
 }
 
-func hasColumn(t dictionary.Table, name string) bool {
-	return slices.ContainsFunc(t.Columns, func(c dictionary.Column) bool { return c.Name == name })
+func hasColumn(t schema.Table, name string) bool {
+	return slices.ContainsFunc(t.Columns, func(c schema.Column) bool { return c.Name == name })
 }
 
 // nameOf returns the column with the name of a record, or an empty text.
-func nameOf(t dictionary.Table) string {
+func nameOf(t schema.Table) string {
 	for _, name := range []string{"reference_number", "name", "product_name", "article_name", "type", "channel_type"} {
 		if hasColumn(t, name) {
 			return name
@@ -102,7 +102,7 @@ func nameOf(t dictionary.Table) string {
 }
 
 // labelOf returns the expression of a text that tells the items of a list, or the channels of an outlet, apart.
-func labelOf(t dictionary.Table) sqltext.SQL {
+func labelOf(t schema.Table) sqltext.SQL {
 	for _, pair := range [][]string{{"pricing_tier", "currency"}, {"channel_type", "placement_type"}} {
 		if (isItem(t) || t.Table == "outlet_channels") && hasColumn(t, pair[0]) && hasColumn(t, pair[1]) {
 			return sqltext.SQL("nullif(concat_ws(', ', " + string(sqltext.Names(pair)) + "), '')")
@@ -122,7 +122,7 @@ func labelOf(t dictionary.Table) sqltext.SQL {
 
 // ownerOf returns the table with the record that names a row, and the column with the id of this record. A row
 // of a table that links two records has the name of the second.
-func ownerOf(t dictionary.Table, all map[string]dictionary.Table) (owner, column string) {
+func ownerOf(t schema.Table, all map[string]schema.Table) (owner, column string) {
 	columns := t.Columns
 	if isLink(t) {
 		columns = columns[1:]
@@ -136,7 +136,7 @@ func ownerOf(t dictionary.Table, all map[string]dictionary.Table) (owner, column
 	return "", ""
 }
 
-func amountsOf(t dictionary.Table) sqltext.SQL {
+func amountsOf(t schema.Table) sqltext.SQL {
 	amounts := []string{"''"}
 	for _, c := range t.Columns {
 		if strings.HasPrefix(c.Type, "DECIMAL") {
@@ -155,7 +155,7 @@ func keyText(key []string) sqltext.SQL {
 }
 
 // nounOf returns the word for a row of a table, such as "price" for a row of product_listing_prices.
-func nounOf(t dictionary.Table) string {
+func nounOf(t schema.Table) string {
 	words := strings.Split(t.Table, "_")
 	owners := []string{"product", "outlet", "listing", "channel", "order", "campaign", "article", "profile"}
 	for len(words) > 1 && slices.Contains(owners, words[0]) {

@@ -5,9 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 func TestEveryViewOfMartIsCreatedWithComments(t *testing.T) {
@@ -16,7 +16,7 @@ func TestEveryViewOfMartIsCreatedWithComments(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Discard()
-	views := dictionary.MartViews()
+	views := schema.MartViews()
 	for _, v := range views {
 		if diff := cmp.Diff(columnsInDuckDB(t, d, "mart", v.Name), v.Columns); diff != "" || len(v.Columns) == 0 {
 			t.Errorf("mart.%s: columns (-DuckDB +file):\n%s", v.Name, diff)

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"placementsync/internal/checksum"
-	"placementsync/internal/dictionary"
 	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
+	"placementsync/schema"
 )
 
 // AfterSwitchError means that a version is published, but a later step failed. The next run
@@ -78,7 +78,7 @@ func (d *Draft) Publish(ctx context.Context, tables []ManifestTable) (Manifest, 
 }
 
 func (d *Draft) finish(ctx context.Context, tables []ManifestTable) (m Manifest, err error) {
-	m = Manifest{RunID: d.Run, Kind: d.Kind, Night: d.Source, SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: dictionary.SchemaVersion(), Format: Format,
+	m = Manifest{RunID: d.Run, Kind: d.Kind, Night: d.Source, SnapshotAt: d.At, Program: d.w.cfg.Program, Schema: schema.SchemaVersion(), Format: Format,
 		Previous: d.Previous, Tables: tables, Meta: d.meta}
 	if m.Night == "" && d.previousManifest.Kind == ledger.Refresh {
 		m.Night = d.previousManifest.baseRun()

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	"placementsync/schema"
 )
 
 // Schema describes the tables and views that the DuckDB file of a version must have.
@@ -21,7 +21,7 @@ type Schema struct {
 	Definitions map[string]stream.Definition
 	// MetaDefinitions are the definitions of the tables of the schema meta.
 	MetaDefinitions []stream.Definition
-	mart            []dictionary.MartView
+	mart            []schema.MartView
 }
 
 // ensureTables creates the missing schemas, tables, columns and comments of the attached file, and
@@ -40,9 +40,9 @@ func (s *Schema) ensureTables(ctx context.Context, in *Instance, program string)
 		statements = append(statements, t.ensureStatements(existing[t.QualifiedName()])...)
 	}
 	for _, t := range s.Tables {
-		statements = append(statements, dictionary.HistoryStatements(s.Definitions[t.Name], t.Key)...)
+		statements = append(statements, schema.HistoryStatements(s.Definitions[t.Name], t.Key)...)
 	}
-	statements = append(statements, dictionary.AllChangesStatement(s.Tables))
+	statements = append(statements, schema.AllChangesStatement(s.Tables))
 	return in.Atomically(ctx, append(statements, s.martStatements(existing)...))
 }
 
@@ -76,7 +76,7 @@ func (s *Schema) martStatements(existing map[string]map[string]stream.Column) []
 // isSchemaOf reports whether a version has exactly the tables and views of s. The draft then skips
 // ensureTables, because listing all columns takes as long as reading the file.
 func (s *Schema) isSchemaOf(m Manifest) bool {
-	return m.Schema == dictionary.SchemaVersion() && slices.EqualFunc(s.Tables, m.Tables, func(t stream.Table, published ManifestTable) bool {
+	return m.Schema == schema.SchemaVersion() && slices.EqualFunc(s.Tables, m.Tables, func(t stream.Table, published ManifestTable) bool {
 		return t.Name == published.Name
 	})
 }

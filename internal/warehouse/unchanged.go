@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"placementsync/internal/checksum"
-	"placementsync/internal/dictionary"
+	"placementsync/schema"
 )
 
 // Label is a key with its value in the metadata of a Parquet file.
@@ -18,7 +18,7 @@ type Label struct{ Key, Value string }
 // table is unchanged, so the run in the labels can be earlier than the run of the version. Releases up to 1.0.0
 // wrote run_id and snapshot_at instead of changed_run and changed_at.
 func (d *Draft) Labels() []Label {
-	return []Label{{"changed_run", d.Run}, {"changed_at", d.At.Format(time.RFC3339Nano)}, {"schema_version", dictionary.SchemaVersion()}}
+	return []Label{{"changed_run", d.Run}, {"changed_at", d.At.Format(time.RFC3339Nano)}, {"schema_version", schema.SchemaVersion()}}
 }
 
 // CopyUnchanged copies the Parquet file of an unchanged table from Previous into the draft. It does not
@@ -27,7 +27,7 @@ func (d *Draft) Labels() []Label {
 // because the layout may differ. Damage is reported by a verify.
 func (d *Draft) CopyUnchanged(table string) (isCopied bool, err error) {
 	previous := d.previousManifest.Table(table)
-	if previous.File == "" || d.previousManifest.Program != d.w.cfg.Program || d.previousManifest.Schema != dictionary.SchemaVersion() {
+	if previous.File == "" || d.previousManifest.Program != d.w.cfg.Program || d.previousManifest.Schema != schema.SchemaVersion() {
 		return false, nil
 	}
 	from, to := filepath.Join(d.w.Folder.VersionPath(d.Previous), previous.File), filepath.Join(d.Dir, previous.File)

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/checksum"
-	"placementsync/internal/dictionary"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 // TestUnchangedFilesAreCopied copies the file of the previous night into a draft. The copy must be
@@ -50,7 +50,7 @@ func TestUnchangedFilesAreCopied(t *testing.T) {
 func TestDraftsLabelTheirFiles(t *testing.T) {
 	d, err := open(t).Begin(t.Context(), firstNight, firstNightAt)
 	must(t, err)
-	want := []warehouse.Label{{Key: "changed_run", Value: firstNight}, {Key: "changed_at", Value: "2026-11-01T02:00:00Z"}, {Key: "schema_version", Value: dictionary.SchemaVersion()}}
+	want := []warehouse.Label{{Key: "changed_run", Value: firstNight}, {Key: "changed_at", Value: "2026-11-01T02:00:00Z"}, {Key: "schema_version", Value: schema.SchemaVersion()}}
 	if diff := cmp.Diff(want, d.Labels()); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}

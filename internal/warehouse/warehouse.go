@@ -26,9 +26,9 @@ import (
 	"fmt"
 	"io/fs"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/durable"
 	"placementsync/internal/stream"
+	"placementsync/schema"
 )
 
 // Names in the folder of the warehouse. They are documented, because readers rely on them.
@@ -107,14 +107,14 @@ type Warehouse struct {
 
 // New does not access the folder. It panics if a table has no definition in schema/.
 func New(cfg Config) *Warehouse {
-	defs, meta := dictionary.Definitions()
+	defs, meta := schema.Definitions()
 	for _, t := range cfg.Tables {
 		if _, ok := defs[t.Name]; !ok {
 			panic(fmt.Sprintf("table %q has no file in schema/", t.Name))
 		}
 	}
 	w := &Warehouse{cfg: cfg}
-	w.Schema = &Schema{cfg.Tables, defs, meta, dictionary.MartViews()}
+	w.Schema = &Schema{cfg.Tables, defs, meta, schema.MartViews()}
 	w.Folder = &Folder{cfg.Dir, durable.Disk{Step: cfg.Step, Label: stepLabel}, cfg.PublishedMode}
 	w.Versions = &Versions{w.Folder, cfg.KeepVersions}
 	w.Ledger = &Ledger{w.Folder, w.Versions, cfg.Program}

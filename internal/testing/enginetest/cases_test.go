@@ -15,10 +15,10 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"placementsync/internal/dialect"
-	"placementsync/internal/dictionary"
 	"placementsync/internal/query"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/testing/fixture"
+	"placementsync/schema"
 )
 
 // job is the input of a script for an engine.
@@ -86,7 +86,7 @@ const testdataDir = "../../../queries/testdata"
 func fixtureCases(t *testing.T, engine dialect.Engine, engineCatalog, dir string) []sqlCase {
 	t.Helper()
 	viewsByFolder := map[string][]string{}
-	for _, v := range dictionary.MartViews() {
+	for _, v := range schema.MartViews() {
 		viewsByFolder["mart/"+v.Name] = []string{v.Name}
 	}
 	for _, q := range query.List() {

@@ -15,12 +15,12 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/fetch"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/torture"
 	"placementsync/internal/transform"
+	"placementsync/schema"
 )
 
 // changingLists returns the streams whose lists change while they are read.
@@ -103,7 +103,7 @@ type walker struct {
 
 func newWalker(t *testing.T) walker {
 	t.Helper()
-	defs, _ := dictionary.Definitions()
+	defs, _ := schema.Definitions()
 	w := walker{t, map[string]*transform.Binding{}, nil}
 	for _, name := range changingLists() {
 		s, _ := stream.Find(stream.All(), name)

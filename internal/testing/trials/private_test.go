@@ -14,13 +14,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/dictionary"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 	"placementsync/internal/webhook"
+	"placementsync/schema"
 )
 
 // privateMark is a mark that is added to the strings in responses, to find them in the warehouse.
@@ -174,7 +174,7 @@ func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool,
 // splitHashable returns the columns that can be hashed, and the columns that can only be dropped.
 func splitHashable(t *testing.T, streams []stream.Stream, columns []string) (hashable, dropOnly []string) {
 	t.Helper()
-	defs, _ := dictionary.Definitions()
+	defs, _ := schema.Definitions()
 	for _, column := range columns {
 		isRefused := false
 		for _, s := range streams {

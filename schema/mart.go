@@ -1,4 +1,4 @@
-package dictionary
+package schema
 
 import (
 	"io/fs"
@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"placementsync/internal/stream"
-	"placementsync/schema"
 )
 
 // MartView is a view of the schema mart.
@@ -29,9 +28,9 @@ type MartView struct {
 // read each other.
 func MartViews() []MartView {
 	var views, ordered []MartView
-	files, _ := fs.Glob(schema.FS, martGlob) // an embedded file can always be read
+	files, _ := fs.Glob(FS, martGlob) // an embedded file can always be read
 	for _, file := range files {
-		sql, _ := schema.FS.ReadFile(file)
+		sql, _ := FS.ReadFile(file)
 		views = append(views, parseMartView(strings.TrimSuffix(path.Base(file), ".sql"), string(sql)))
 	}
 	for len(views) > 0 {

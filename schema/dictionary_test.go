@@ -1,4 +1,4 @@
-package dictionary_test
+package schema_test
 
 import (
 	"slices"
@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/dictionary"
+	"placementsync/schema"
 )
 
 func TestViewsOfMartComeAfterTheViewsThatTheyRead(t *testing.T) {
-	views := dictionary.MartViews()
+	views := schema.MartViews()
 	if len(views) == 0 {
 		t.Fatal("got no views, want at least one")
 	}
@@ -27,8 +27,8 @@ func TestViewsOfMartComeAfterTheViewsThatTheyRead(t *testing.T) {
 }
 
 func TestDiagramsHaveEveryReferenceOfTheSchema(t *testing.T) {
-	tables := dictionary.All()
-	main, meta := dictionary.Definitions()
+	tables := schema.All()
+	main, meta := schema.Definitions()
 	var want, got []string
 	for _, def := range main {
 		for _, c := range def.Columns {
@@ -64,7 +64,7 @@ func TestDiagramsHaveEveryReferenceOfTheSchema(t *testing.T) {
 }
 
 func TestTablesHaveKeysAndViewsHaveGrains(t *testing.T) {
-	tables := dictionary.All()
+	tables := schema.All()
 	for _, table := range tables {
 		if _, text := table.RowIdentity(""); text == "" {
 			t.Errorf("%s has neither a key nor a grain", table.Name())

@@ -1,9 +1,4 @@
-// Package dictionary reads the definitions of all tables and views (columns, types, keys, field ids and
-// comments) from the files in schema/. It also returns the SQL that depends only on these definitions.
-//
-// The package must not know where tables are stored, or who fills and reads them. It opens no
-// database.
-package dictionary
+package schema
 
 import (
 	"crypto/sha256"
@@ -15,7 +10,6 @@ import (
 
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
-	"placementsync/schema"
 )
 
 var (
@@ -29,11 +23,11 @@ var (
 // sorted by name. It panics if a file embedded from schema/ is not valid.
 func Definitions() (main map[string]stream.Definition, meta []stream.Definition) {
 	main = map[string]stream.Definition{}
-	err := fs.WalkDir(schema.FS, ".", func(file string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(FS, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Dir(file) == path.Dir(martGlob) {
 			return err
 		}
-		sql, err := schema.FS.ReadFile(file)
+		sql, err := FS.ReadFile(file)
 		if err != nil {
 			return fmt.Errorf("read schema %s: %w", file, err)
 		}
@@ -63,9 +57,9 @@ const generatedVersion = 3
 func SchemaVersion() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "generated %d %+v %+v\n", generatedVersion, stream.SystemColumns(), stream.ClosedColumns())
-	_ = fs.WalkDir(schema.FS, ".", func(file string, entry fs.DirEntry, err error) error {
+	_ = fs.WalkDir(FS, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
-			data, _ := schema.FS.ReadFile(file)
+			data, _ := FS.ReadFile(file)
 			fmt.Fprintf(h, "%s %d\n%s", file, len(data), data)
 		}
 		return err
