@@ -478,7 +478,7 @@ func (h *fixture) receiveAlerts() *[]string {
 func (h *fixture) lakeState() ledger.FollowUp {
 	h.Helper()
 	wh := warehouse.New(h.cfg.Warehouse)
-	entries, err := wh.Ledger.RunsAndFollowUps()
+	entries, err := wh.RunLog.RunsAndFollowUps()
 	h.must(err)
 	all := ledger.FollowUps(entries)
 	if len(all) != 1 || all[0].Last.Kind != ledger.Lake {

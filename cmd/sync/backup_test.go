@@ -175,7 +175,7 @@ func (d *bucketHarness) testLostBucket(t *testing.T) {
 	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 	wh, _, err := d.g.openWarehouse()
 	must(t, err)
-	entries, err := wh.Ledger.RunsAndFollowUps()
+	entries, err := wh.RunLog.RunsAndFollowUps()
 	must(t, err)
 	followUps := ledger.FollowUps(entries)
 	if len(followUps) != 1 || !followUps[0].IsBehind() || followUps[0].Last.Outcome != ledger.Failed || followUps[0].SucceededAt.IsZero() {

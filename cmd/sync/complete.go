@@ -130,7 +130,7 @@ func (g *globals) completeRun(runsOf func(*warehouse.Warehouse) ([]string, error
 }
 
 func publishedRuns(wh *warehouse.Warehouse) (runs []string, err error) {
-	all, err := wh.Ledger.Runs()
+	all, err := wh.RunLog.Runs()
 	if err != nil {
 		return keptVersions(wh) // some users have access to snapshots but not to the ledger
 	}

@@ -49,7 +49,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	listFollowUps := func() (all []string) {
 		wh, _, err := d.g.openWarehouse()
 		must(t, err)
-		entries, err := wh.Ledger.RunsAndFollowUps()
+		entries, err := wh.RunLog.RunsAndFollowUps()
 		must(t, err)
 		for _, r := range entries {
 			if r.IsFollowUp() {

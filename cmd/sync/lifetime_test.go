@@ -182,14 +182,14 @@ func (l *testWarehouse) open() *warehouse.Warehouse {
 func (l *testWarehouse) redirectUnfinishedRun() string {
 	l.Helper()
 	wh := l.open()
-	unfinished, ok, err := wh.Ledger.ResumableRun()
+	unfinished, ok, err := wh.RunLog.ResumableRun()
 	if err != nil || !ok {
 		l.Fatalf("no run can be resumed: %v", err)
 	}
 	unfinished.Source = l.baseURL
 	lock, err := wh.Lock(unfinished.Run, l.now)
 	must(l.T, err)
-	must(l.T, errors.Join(wh.Ledger.WriteResumableRun(unfinished), lock.Release()))
+	must(l.T, errors.Join(wh.RunLog.WriteResumableRun(unfinished), lock.Release()))
 	return unfinished.Run
 }
 

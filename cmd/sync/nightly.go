@@ -46,7 +46,7 @@ func ledgerRuns(cfg warehouse.Config) ([]ledger.Run, error) {
 	if err := wh.Folder.CheckExists(); err != nil {
 		return nil, err
 	}
-	return wh.Ledger.Runs()
+	return wh.RunLog.Runs()
 }
 
 // isTransient returns false for a night that would fail in the same way until an operator acts.

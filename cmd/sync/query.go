@@ -235,7 +235,7 @@ func checkPublished(wh *warehouse.Warehouse) error {
 // snapshotOfRun returns the time of the snapshot that readers saw after a run. A rollback, for example, has
 // no snapshot of its own. If the ledger has no such run or snapshot, text is returned unchanged.
 func snapshotOfRun(wh *warehouse.Warehouse, text string) string {
-	runs, err := wh.Ledger.Runs()
+	runs, err := wh.RunLog.Runs()
 	if err != nil {
 		return text // some users have access to snapshots but not to the ledger
 	}

@@ -62,7 +62,7 @@ func (d *bucketHarness) lastRehearsal(t *testing.T) ledger.FollowUp {
 	t.Helper()
 	wh, _, err := d.g.openWarehouse()
 	must(t, err)
-	entries, err := wh.Ledger.RunsAndFollowUps()
+	entries, err := wh.RunLog.RunsAndFollowUps()
 	must(t, err)
 	for _, f := range ledger.FollowUps(entries) {
 		if f.Last.Kind == ledger.Rehearsal {

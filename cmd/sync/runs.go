@@ -32,7 +32,7 @@ func runRuns(g *globals, format string) error {
 	if err != nil {
 		return err
 	}
-	runs, err := wh.Ledger.AllRuns()
+	runs, err := wh.RunLog.AllRuns()
 	if err != nil {
 		return err
 	}

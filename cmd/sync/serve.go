@@ -177,7 +177,7 @@ func (s *serveProgram) Runs() ([]ledger.Run, error) {
 	if err := s.wh.Folder.CheckExists(); err != nil {
 		return nil, err
 	}
-	return s.wh.Ledger.AllRuns()
+	return s.wh.RunLog.AllRuns()
 }
 
 func (s *serveProgram) Progress() (ledger.Progress, bool) { return s.tracker.Progress() }

@@ -235,7 +235,7 @@ func (g *globals) sendWarnings(ctx context.Context, cfg config.Config) error {
 	if cfg.Notify.FailureURL.Reveal() == "" {
 		return nil
 	}
-	runs, err := g.newWarehouse(cfg).Ledger.Runs()
+	runs, err := g.newWarehouse(cfg).RunLog.Runs()
 	if err != nil {
 		return err
 	}

@@ -175,7 +175,7 @@ func (j *job) checkOwner(ctx context.Context) (manifests, error) {
 		return existing, err
 	}
 	newestRun := existing.readable[len(existing.readable)-1].Run
-	runs, err := j.Warehouse.Ledger.AllRuns()
+	runs, err := j.Warehouse.RunLog.AllRuns()
 	if err != nil {
 		return existing, err
 	}

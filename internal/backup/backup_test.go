@@ -71,7 +71,7 @@ func (f *fixture) night() {
 	d.RecordMetaBase(d.MetaBase())
 	m, err := d.Publish(f.t.Context(), []warehouse.ManifestTable{{Name: table, Grade: "exact", FileSum: checksum.FileSum{File: table + ".parquet"}}})
 	must(f.t, err)
-	must(f.t, w.Ledger.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
+	must(f.t, w.RunLog.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
 	must(f.t, lock.Release())
 }
 

@@ -232,7 +232,7 @@ func TestOnlyTheOwnBackupIsReplaced(t *testing.T) {
 	run := f.at.AddDate(0, 0, -1).Format("20060102T150405Z")
 	f.night()
 	w := f.config.Warehouse
-	for _, path := range []string{w.Ledger.Path(), w.Folder.RunManifestPath(run)} {
+	for _, path := range []string{w.RunLog.Path(), w.Folder.RunManifestPath(run)} {
 		must(t, os.Rename(path, path+".away"))
 		f.store.Change("store", func(objects map[string][]byte) {
 			for _, name := range f.manifests()[1:] {

@@ -15,7 +15,7 @@ import (
 func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify.Notifier, entry ledger.Run, events ...string) error {
 	var previous ledger.FollowUp
 	// If the ledger cannot be read, the write below returns the error.
-	if entries, err := wh.Ledger.RunsAndFollowUps(); err == nil {
+	if entries, err := wh.RunLog.RunsAndFollowUps(); err == nil {
 		for _, f := range ledger.FollowUps(entries) {
 			if f.Last.Kind == entry.Kind {
 				previous = f
@@ -30,7 +30,7 @@ func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify
 	case previous.Failures > 0:
 		event = notify.Recovered
 	}
-	err := wh.Ledger.Record(entry)
+	err := wh.RunLog.Record(entry)
 	if event == "" || !slices.Contains(events, event) {
 		return err
 	}

@@ -235,7 +235,7 @@ func (c *checker) checkSeries() {
 // checkMissingDays also returns the days that it reports.
 func (c *checker) checkMissingDays() map[string]bool {
 	days := map[string]bool{}
-	if _, ok, err := c.w.Ledger.KilledRollback(); ok && err == nil {
+	if _, ok, err := c.w.RunLog.KilledRollback(); ok && err == nil {
 		return days // the killed rollback has removed days; checkUnfinished reports this rollback
 	}
 	missing, err := c.w.Series.Missing()
@@ -367,7 +367,7 @@ func (c *checker) checkLedger() {
 	if count > 0 && bytes.HasSuffix(c.ledgerText, c.damagedLines[count-1]) {
 		count-- // a crash may leave an unfinished last line
 	}
-	d := Damage{File: c.w.Folder.Relative(c.w.Ledger.Path()), Repair: Repair{Kind: RunNight}, Lost: true,
+	d := Damage{File: c.w.Folder.Relative(c.w.RunLog.Path()), Repair: Repair{Kind: RunNight}, Lost: true,
 		Affected: "the list of runs; meta.runs in the catalog contains each run that was followed by a published night"}
 	switch {
 	case c.ledgerText == nil:
@@ -386,7 +386,7 @@ func (c *checker) checkLedger() {
 func (c *checker) checkUnfinished() {
 	locked, isLocked := errors.AsType[*warehouse.LockedError](c.w.Folder.CheckUnlocked())
 	isRunning := isLocked && locked.PID != os.Getpid()
-	for _, path := range []string{c.w.Ledger.ResumableRunPath(), c.w.Ledger.UnresumableRunPath()} {
+	for _, path := range []string{c.w.RunLog.ResumableRunPath(), c.w.RunLog.UnresumableRunPath()} {
 		var u warehouse.UnfinishedRun
 		exists, err := c.w.Folder.StateFile(filepath.Base(path)).Read(&u)
 		if err == nil && !exists {

@@ -62,10 +62,10 @@ func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (
 	if inv.days, inv.indexErr = w.Series.Index(); inv.indexErr != nil {
 		inv.days = w.Series.ManifestDays()
 	}
-	if inv.ledgerText, err = os.ReadFile(w.Ledger.Path()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if inv.ledgerText, err = os.ReadFile(w.RunLog.Path()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the ledger: %w", err)
 	}
-	inv.runs, inv.damagedLines = warehouse.ParseLedger(inv.ledgerText)
+	inv.runs, inv.damagedLines = warehouse.ParseRunLog(inv.ledgerText)
 	inv.setExpected()
 	for _, run := range inv.versions {
 		if m, ok := inv.manifest(run); ok && inv.compare(w.Folder.VersionCatalog(run), m.Catalog) == "" {

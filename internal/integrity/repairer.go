@@ -145,7 +145,7 @@ func (c *repairer) repairLedgerCopy(m warehouse.Manifest) error {
 	}
 	var sum *checksum.FileSum
 	if ledgerRun := ledger.Find(c.runs, m.RunID); ledgerRun.ID != "" {
-		written, err := c.w.Ledger.WriteCopy(version, ledgerRun)
+		written, err := c.w.RunLog.WriteCopy(version, ledgerRun)
 		if err != nil {
 			return err
 		}

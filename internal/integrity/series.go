@@ -29,7 +29,7 @@ type seriesReader struct {
 // of the day has intact files of all its tables, ReadSeries returns a Damage with Unfinished set instead
 // of the day.
 func ReadSeries(ctx context.Context, w *warehouse.Warehouse) ([]warehouse.Snapshot, []Damage, error) {
-	runs, err := w.Ledger.Runs()
+	runs, err := w.RunLog.Runs()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -61,7 +61,7 @@ func OpenVersion(ctx context.Context, wh *warehouse.Warehouse, run string) (*Ver
 	for _, def := range wh.Schema.MetaDefinitions {
 		v.add(source{name: tableName{meta, def.Name}, schema: meta, def: def})
 	}
-	runs, err := wh.Ledger.AllRuns()
+	runs, err := wh.RunLog.AllRuns()
 	for _, r := range runs {
 		v.knownRuns[r.ID] = true
 	}

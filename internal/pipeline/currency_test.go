@@ -39,7 +39,7 @@ func TestCurrenciesInLowerCaseChangeOnce(t *testing.T) {
 	must(t, d.WriteLedgerCopy(old))
 	_, err = d.Publish(t.Context(), m.Tables)
 	must(t, err)
-	must(t, w.Ledger.Record(old))
+	must(t, w.RunLog.Record(old))
 	h.requireLines("SELECT count(*) FROM product_listing_prices WHERE currency = 'usd'", prices)
 	h.requireComplete(h.unchangedNight())
 	h.requireLines("SELECT outcome FROM meta.checks WHERE check_name = 'currency_changed' ORDER BY run_id DESC LIMIT 1", "passed")

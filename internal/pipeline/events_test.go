@@ -173,7 +173,7 @@ func TestRefresh(t *testing.T) {
 	if res.Run.IsNight() || res.Manifest.Kind != ledger.Refresh || h.latest() != res.Run.ID {
 		t.Errorf("the refresh is %+v and readers see %s, want a published refresh", res.Run, h.latest())
 	}
-	if _, err := os.Stat(h.warehouse().Ledger.UnresumableRunPath()); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(h.warehouse().RunLog.UnresumableRunPath()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v for the unfinished-run file of a complete refresh, want no file", err)
 	}
 	h.requireLines("SELECT event_id FROM article_status_events", "a")
@@ -203,7 +203,7 @@ func TestRefresh(t *testing.T) {
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, targets); err == nil || h.latest() != failed.Run.ID {
 		t.Errorf("the refresh ended with %v and readers see %s, want an error and %s", err, h.latest(), failed.Run.ID)
 	}
-	if _, isUnfinished, err := h.warehouse().Ledger.ResumableRun(); err != nil || isUnfinished {
+	if _, isUnfinished, err := h.warehouse().RunLog.ResumableRun(); err != nil || isUnfinished {
 		t.Errorf("the failed refresh can be resumed (%v), want no unfinished run", err)
 	}
 	// While a night can be resumed, a refresh is refused. After ResumeMaxAge it is accepted.

@@ -54,7 +54,7 @@ func (r *reader) extract(parent context.Context) error {
 
 func (r *reader) readStreams(ctx context.Context, f *finisher) error {
 	n := r.night
-	runs, err := n.wh.Ledger.Runs()
+	runs, err := n.wh.RunLog.Runs()
 	if err != nil {
 		return err
 	}

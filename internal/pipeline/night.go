@@ -187,7 +187,7 @@ func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshotAt
 // nameRun chooses the id of a run that builds the snapshot of the given time, and writes it into
 // the lock. The lock must be held: otherwise a run of the same second could choose the same id.
 func nameRun(wh *warehouse.Warehouse, lock *warehouse.Lock, snapshotAt, now time.Time) (id string, err error) {
-	if id, err = wh.Ledger.NewRunID(snapshotAt); err != nil {
+	if id, err = wh.RunLog.NewRunID(snapshotAt); err != nil {
 		return "", err
 	}
 	return id, lock.WriteHolder(id, now)
@@ -209,10 +209,10 @@ func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, 
 		r.night.run.ExitCode = ledger.Partial.ExitCode()
 		res.Run = r.night.run
 	}
-	recordErr := wh.Ledger.Record(res.Run)
+	recordErr := wh.RunLog.Record(res.Run)
 	if recordErr == nil && r.night.mode.kind != ledger.Replay {
 		// A replay writes no unfinished-run file: an existing file belongs to another run.
-		recordErr = wh.Ledger.RemoveUnresumableRun()
+		recordErr = wh.RunLog.RemoveUnresumableRun()
 	}
 	return res, wh.Folder.DiskFullErr(errors.Join(err, r.logIfPublished(recordErr), r.lock.Release()))
 }
@@ -297,7 +297,7 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 		n.cfg.Log.Warn("lines in the index of the stored responses are damaged: a run requests these responses again, a replay omits them", "damaged", damaged)
 	}
 	if n.cfg.Details != AllDetails {
-		runs, err := n.wh.Ledger.Runs()
+		runs, err := n.wh.RunLog.Runs()
 		if err != nil {
 			return res, err
 		}
@@ -310,7 +310,7 @@ func (r *runner) execute(ctx context.Context) (res Result, err error) {
 	defer client.Close()
 	r.reader = &reader{night: n, client: client, landing: landing, began: began}
 	if n.cfg.Progress != nil {
-		runs, err := n.wh.Ledger.Runs()
+		runs, err := n.wh.RunLog.Runs()
 		if err != nil {
 			return res, err
 		}

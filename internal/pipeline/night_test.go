@@ -62,7 +62,7 @@ func TestNightsFollowTheService(t *testing.T) {
 		h.requireIDs("campaigns", "/campaigns")
 		h.requireIDs("files", "/files")
 		h.requireCounts(res)
-		runs, err := h.warehouse().Ledger.Runs()
+		runs, err := h.warehouse().RunLog.Runs()
 		must(t, err)
 		if diff := cmp.Diff(res.Run, runs[len(runs)-1], cmpopts.IgnoreFields(ledger.Run{}, "Attempts"), cmpopts.EquateApproxTime(0)); diff != "" || len(runs) != night {
 			t.Errorf("night %d: the last of %d ledger lines differs (-result +ledger):\n%s", night, len(runs), diff)
@@ -140,7 +140,7 @@ func TestDryRun(t *testing.T) {
 	if next := h.requireComplete(h.unchangedNight()); next.Run.ID == res.Run.ID || next.Run.Requests == 0 {
 		t.Errorf("the dry run %s was resumed, want a new run", res.Run.ID)
 	}
-	if runs, err := h.warehouse().Ledger.Runs(); err != nil || len(runs) != 2 || runs[0].VisibleVersion() != "" || runs[1].VisibleVersion() != h.latest() {
+	if runs, err := h.warehouse().RunLog.Runs(); err != nil || len(runs) != 2 || runs[0].VisibleVersion() != "" || runs[1].VisibleVersion() != h.latest() {
 		t.Errorf("the ledger has %+v (%v), want the dry run without a version and the published night", runs, err)
 	}
 }
@@ -188,11 +188,11 @@ func TestInterruptedNightIsResumed(t *testing.T) {
 			} else if s := streamOf(t, res.Run, "orders"); s.Landed != 0 || !res.Run.StartedAt.Equal(h.at) || !res.Run.SnapshotAt.Equal(h.at) {
 				t.Errorf("the new run started at %v and used %d landed responses, want a new start and none", res.Run.StartedAt, s.Landed)
 			}
-			if runs, err := h.warehouse().Ledger.Runs(); err != nil || c.isResumed && (len(runs) != 1 || runs[0].Attempts != 2) {
+			if runs, err := h.warehouse().RunLog.Runs(); err != nil || c.isResumed && (len(runs) != 1 || runs[0].Attempts != 2) {
 				t.Errorf("the ledger has %+v (%v), want one run with two attempts", runs, err)
 			}
 			h.requireIDs("orders", "/orders")
-			if _, isUnfinished, err := h.warehouse().Ledger.ResumableRun(); err != nil || isUnfinished {
+			if _, isUnfinished, err := h.warehouse().RunLog.ResumableRun(); err != nil || isUnfinished {
 				t.Errorf("a run can still be resumed (%v), want no unfinished run", err)
 			}
 		})
@@ -372,7 +372,7 @@ func TestPlanNamesAMissingWarehouse(t *testing.T) {
 // must then be able to start the next one.
 func TestFailedStartReleasesTheLock(t *testing.T) {
 	h := newHarness(t, smallWorld(), "tags")
-	ledgerPath := h.warehouse().Ledger.Path()
+	ledgerPath := h.warehouse().RunLog.Path()
 	must(t, os.MkdirAll(ledgerPath, 0o700))
 	if _, err := h.night(); err == nil {
 		t.Fatal("the night began without a readable ledger")

@@ -92,7 +92,7 @@ func PlanNight(ctx context.Context, cfg Config) (Plan, error) {
 		}
 		p.Damage = report.Damage
 	}
-	runs, err := wh.Ledger.Runs()
+	runs, err := wh.RunLog.Runs()
 	if err != nil {
 		return p, err
 	}

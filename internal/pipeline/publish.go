@@ -168,7 +168,7 @@ func (r *runner) writeEvidence(ctx context.Context, coverage map[string]load.Cov
 	if err := n.stage.Events.Write(ctx); err != nil {
 		return err
 	}
-	runs, err := n.wh.Ledger.Runs()
+	runs, err := n.wh.RunLog.Runs()
 	if err != nil {
 		return err
 	}

@@ -165,7 +165,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	}
 	err = integrity.SetAside(b.wh, b.run.ID, slices.Concat(b.Unfinished, b.Skipped))
 	// Readers see the version, so the rebuild is recorded in the ledger even after another error.
-	return errors.Join(err, b.wh.Ledger.Record(b.run))
+	return errors.Join(err, b.wh.RunLog.Record(b.run))
 }
 
 func (b *rebuild) applySeries(ctx context.Context) error {
@@ -274,7 +274,7 @@ func (b *rebuild) isUnneeded(d integrity.Damage) bool {
 // In a copied warehouse the ledger can be newer than the series. In a damaged warehouse the ledger may have
 // lost lines, but the link "latest" and the index also name published runs.
 func (b *rebuild) setLostRun() error {
-	runs, err := b.wh.Ledger.Runs()
+	runs, err := b.wh.RunLog.Runs()
 	if err != nil {
 		return err
 	}

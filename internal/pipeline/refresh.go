@@ -47,7 +47,7 @@ func (r *runner) checkRefreshable(now time.Time) error {
 	if err := wh.Recover(); err != nil {
 		return err
 	}
-	last, isUnfinished, err := wh.Ledger.ResumableRun()
+	last, isUnfinished, err := wh.RunLog.ResumableRun()
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,7 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 				t.Errorf("history differs (-before +after):\n%s", diff)
 			}
 			c.requireLines("SELECT run_id, outcome, rows FROM meta.runs ORDER BY 1", runLines...)
-			runs, err := c.warehouse().Ledger.Runs()
+			runs, err := c.warehouse().RunLog.Runs()
 			must(t, err)
 			if run := runs[len(runs)-1]; run.Kind != ledger.Rebuild || run.Outcome != ledger.Complete || run.ExitCode != 0 || !run.SnapshotAt.Equal(last) || !run.StartedAt.Equal(c.at) {
 				t.Errorf("the ledger has %+v, want a complete rebuild of the last snapshot", run)
@@ -196,7 +196,7 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		if len(r.Skipped) != 1 || r.Snapshots != 3 {
 			t.Errorf("the rebuild is %+v, want 3 snapshots and one skipped file", r)
 		}
-		run := ledger.Find(mustValue(c.warehouse().Ledger.Runs()), r.Manifest.RunID)
+		run := ledger.Find(mustValue(c.warehouse().RunLog.Runs()), r.Manifest.RunID)
 		if run.Outcome != ledger.Partial || run.ExitCode != 3 || !strings.HasPrefix(run.Error, "skipped damaged or missing files: table product_listings of 2026-11-04") {
 			t.Errorf("the ledger has %+v, want a partial rebuild that names the skipped file", run)
 		}
@@ -277,7 +277,7 @@ func TestRebuildRequiresAcceptLoss(t *testing.T) {
 	if r.LostRun != newest || h.latest() != r.Manifest.RunID {
 		t.Errorf("the rebuild is %+v, want run %s lost", r, newest)
 	}
-	run := ledger.Find(mustValue(h.warehouse().Ledger.Runs()), r.Manifest.RunID)
+	run := ledger.Find(mustValue(h.warehouse().RunLog.Runs()), r.Manifest.RunID)
 	if isSkipped := strings.HasPrefix(run.Error, "skipped damaged or missing files: "); isSkipped != (len(r.Skipped) > 0) || !strings.Contains(run.Error, "run "+newest) {
 		t.Errorf("the ledger has the error %q, want run %s and skipped files: %t", run.Error, newest, len(r.Skipped) > 0)
 	}
@@ -650,7 +650,7 @@ func TestRebuildReportsALostNight(t *testing.T) {
 			}
 			r, err := pipeline.Rebuild(t.Context(), damaged.cfg, true)
 			must(t, err)
-			run := ledger.Find(mustValue(damaged.warehouse().Ledger.Runs()), r.Manifest.RunID)
+			run := ledger.Find(mustValue(damaged.warehouse().RunLog.Runs()), r.Manifest.RunID)
 			if r.LostRun != c.lostRun || run.Outcome != ledger.Partial || run.ExitCode != 3 {
 				t.Errorf("the rebuild is %+v and the ledger has %+v, want the lost run %q and the outcome partial", r, run, c.lostRun)
 			}

@@ -45,7 +45,7 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 // requireAllResponses returns an error if stored responses of a run are missing or damaged. Without them, a replay
 // would publish fewer rows than the service sent.
 func requireAllResponses(wh *warehouse.Warehouse, run string) error {
-	runs, err := wh.Ledger.Runs()
+	runs, err := wh.RunLog.Runs()
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func requireAllResponses(wh *warehouse.Warehouse, run string) error {
 // The ledger contains the time in full precision, the run id only in seconds.
 func landedSnapshotTime(wh *warehouse.Warehouse, run string) (at time.Time, err error) {
 	at, isRunID := warehouse.RunTime(run)
-	runs, err := wh.Ledger.Runs()
+	runs, err := wh.RunLog.Runs()
 	if err != nil {
 		return at, err
 	}

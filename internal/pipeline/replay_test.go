@@ -185,12 +185,12 @@ func TestReplayKeepsAnotherUnfinishedRun(t *testing.T) {
 	h.service.SetFaults()
 	h.at = h.at.Add(time.Hour)
 	killed := warehouse.UnfinishedRun{Run: "20261103T023000Z", StartedAt: h.at.Add(-time.Minute), Kind: ledger.Refresh, Attempt: 1}
-	must(t, h.warehouse().Ledger.WriteUnresumableRun(killed))
+	must(t, h.warehouse().RunLog.WriteUnresumableRun(killed))
 	h.requireComplete(pipeline.Replay(t.Context(), h.cfg, published.Run.ID))
 	if resumed := h.requireComplete(h.unchangedNight()); resumed.Run.ID != unfinished.Run.ID {
 		t.Errorf("run %s was started, want %s resumed after the replay of %s", resumed.Run.ID, unfinished.Run.ID, published.Run.ID)
 	}
-	runs, err := h.warehouse().Ledger.Runs()
+	runs, err := h.warehouse().RunLog.Runs()
 	must(t, err)
 	if r := ledger.Find(runs, killed.Run); r.Outcome != ledger.Killed {
 		t.Errorf("the ledger has the killed refresh as %q, want %q", r.Outcome, ledger.Killed)

@@ -42,7 +42,7 @@ func (r *runner) adoptLastRun(now time.Time) error {
 	if !n.mode.isResumable() {
 		return nil
 	}
-	last, ok, err := n.wh.Ledger.ResumableRun()
+	last, ok, err := n.wh.RunLog.ResumableRun()
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (r *runner) attempt(ctx context.Context) (Result, error) {
 	switch {
 	case n.mode.isResumable() && (stopped || errors.As(err, new(*HoldError))):
 		// A resumed run would use the same responses and stop again.
-		return res, errors.Join(err, n.wh.Ledger.RemoveResumableRun())
+		return res, errors.Join(err, n.wh.RunLog.RemoveResumableRun())
 	case err != nil || n.mode.dryRun:
 		return res, err
 	}
@@ -80,10 +80,10 @@ func (r *runner) writeUnfinished(rights string) error {
 	u := r.describeRun(rights)
 	switch {
 	case n.mode.isResumable():
-		return n.wh.Ledger.WriteResumableRun(u)
+		return n.wh.RunLog.WriteResumableRun(u)
 	case n.mode.usesNetwork():
 		u.Kind = n.run.Kind
-		return n.wh.Ledger.WriteUnresumableRun(u)
+		return n.wh.RunLog.WriteUnresumableRun(u)
 	}
 	return nil
 }
@@ -93,15 +93,15 @@ func (r *runner) cleanUp() (err error) {
 	n := r.night
 	switch n.mode.kind {
 	case ledger.Night:
-		err = inOrder(n.wh.Ledger.RemoveResumableRun, n.landedEvents.EmptyInbox)
+		err = inOrder(n.wh.RunLog.RemoveResumableRun, n.landedEvents.EmptyInbox)
 	case ledger.Refresh:
 		err = n.landedEvents.EmptyInbox()
 	case ledger.Replay:
 		// The responses of the replayed run are now published, so the replayed run is not resumed.
 		var unfinished warehouse.UnfinishedRun
 		var ok bool
-		if unfinished, ok, err = n.wh.Ledger.ResumableRun(); ok && unfinished.Run == n.mode.replayedRun {
-			err = n.wh.Ledger.RemoveResumableRun()
+		if unfinished, ok, err = n.wh.RunLog.ResumableRun(); ok && unfinished.Run == n.mode.replayedRun {
+			err = n.wh.RunLog.RemoveResumableRun()
 		}
 	}
 	if err != nil {

@@ -92,7 +92,7 @@ func TestAdoptLastRun(t *testing.T) {
 		cfg := Config{Fresh: c.fresh, ResumeMaxAge: config.Default().Run.ResumeMaxAge, Fetch: fetch.Config{BaseURL: "http://a"}}
 		r := newRunner(t, cfg, runMode{kind: ledger.Night}, now)
 		last := warehouse.UnfinishedRun{Run: "20261119T200000Z", StartedAt: now.Add(-c.age), Source: c.source, Attempt: 2, Rights: "x"}
-		if err := r.night.wh.Ledger.WriteResumableRun(last); err != nil {
+		if err := r.night.wh.RunLog.WriteResumableRun(last); err != nil {
 			t.Fatal(err)
 		}
 		if c.hasResponses {
@@ -158,7 +158,7 @@ func TestCheckRights(t *testing.T) {
 		if err := os.MkdirAll(r.night.wh.Folder.RawPath(r.night.run.ID), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		u, _, err := r.night.wh.Ledger.ResumableRun()
+		u, _, err := r.night.wh.RunLog.ResumableRun()
 		if err != nil || u.Rights != c.wantRecorded {
 			t.Errorf("%s: the unfinished-run file has the rights %q, want %q: %v", name, u.Rights, c.wantRecorded, err)
 		}

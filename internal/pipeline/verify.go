@@ -70,7 +70,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 	if err != nil {
 		return v, err
 	}
-	runs, err := wh.Ledger.Runs()
+	runs, err := wh.RunLog.Runs()
 	if err != nil {
 		return v, err
 	}

@@ -97,7 +97,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	must(t, d.DB.QueryRowContext(t.Context(), "SELECT count(*), sum(hash(t))::VARCHAR FROM history.product_listing_tags t").Scan(&rows, &sum))
 	m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 	must(t, err)
-	must(t, w.Ledger.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
+	must(t, w.RunLog.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Errorf("a catalog of %d rows has blocks of %d bytes, want 262144", rows, got)
 	}

@@ -181,7 +181,7 @@ func (d *Draft) Discard() error {
 }
 
 func (d *Draft) WriteLedgerCopy(r ledger.Run) error {
-	_, err := d.w.Ledger.WriteCopy(d.Dir, r)
+	_, err := d.w.RunLog.WriteCopy(d.Dir, r)
 	return err
 }
 

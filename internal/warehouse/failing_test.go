@@ -55,9 +55,9 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 			return err
 		}, "two"},
 		"start and finish a run": {original, func(w *warehouse.Warehouse) error {
-			return errors.Join(w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: thirdNight, Attempt: 1}), w.Ledger.RemoveResumableRun())
+			return errors.Join(w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: thirdNight, Attempt: 1}), w.RunLog.RemoveResumableRun())
 		}, "two"},
-		"record a run": {original, func(w *warehouse.Warehouse) error { return w.Ledger.Record(ledger.Run{ID: thirdNight}) }, "two"},
+		"record a run": {original, func(w *warehouse.Warehouse) error { return w.RunLog.Record(ledger.Run{ID: thirdNight}) }, "two"},
 		"restore files of a backup": {original, func(w *warehouse.Warehouse) error {
 			fill := func(f *os.File) error { return nil }
 			return errors.Join(w.Mirror.Restore("state/inbox/a.log", fill), w.Mirror.Restore("parquet/tags/snapshot_date=2026-11-01/tags.parquet", fill))

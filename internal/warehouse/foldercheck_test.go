@@ -32,7 +32,7 @@ func TestNewRunIDFailsIfAFolderCannotBeRead(t *testing.T) {
 			if _, err := os.Lstat(w.Folder.RawPath("x")); errors.Is(err, fs.ErrNotExist) {
 				t.Skip("this user can open folders without permissions")
 			}
-			_, err := w.Ledger.NewRunID(firstNightAt)
+			_, err := w.RunLog.NewRunID(firstNightAt)
 			var folderErr *warehouse.FolderError
 			if !errors.As(err, &folderErr) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), w.Folder.Dir()) {
 				t.Errorf("got %v, want a FolderError with %q", err, c.want)
@@ -47,7 +47,7 @@ func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
 	requireNextID := func(want string) {
 		t.Helper()
-		if id, err := w.Ledger.NewRunID(firstNightAt.In(time.FixedZone("", 3600))); err != nil || id != want {
+		if id, err := w.RunLog.NewRunID(firstNightAt.In(time.FixedZone("", 3600))); err != nil || id != want {
 			t.Errorf("got %q (%v), want %q", id, err, want)
 		}
 	}
@@ -55,11 +55,11 @@ func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	must(t, os.MkdirAll(w.Folder.VersionPath("20261101T020000Z-2"), 0o700))
 	requireNextID("20261101T020000Z-3")
 	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
-	must(t, w.Ledger.Record(ledger.Run{ID: "20261101T020000Z-3", Kind: ledger.Rollback, StartedAt: firstNightAt}))
+	must(t, w.RunLog.Record(ledger.Run{ID: "20261101T020000Z-3", Kind: ledger.Rollback, StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-4")
-	must(t, w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: "20261101T020000Z-4", StartedAt: firstNightAt}))
+	must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: "20261101T020000Z-4", StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-5")
-	must(t, w.Ledger.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261101T020000Z-5", StartedAt: firstNightAt}))
+	must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261101T020000Z-5", StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-6")
 }
 
@@ -69,9 +69,9 @@ func TestBackupsOfOneSecondGetDifferentIDs(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	for i := range 3 {
 		followUp := ledger.BeginFollowUp(ledger.Backup, "test", firstNightAt.Add(time.Duration(i)*time.Millisecond))
-		must(t, w.Ledger.Record(followUp.EndFollowUp(t.Context(), firstNightAt.Add(time.Second), nil)))
+		must(t, w.RunLog.Record(followUp.EndFollowUp(t.Context(), firstNightAt.Add(time.Second), nil)))
 	}
-	followUps, err := w.Ledger.RunsAndFollowUps()
+	followUps, err := w.RunLog.RunsAndFollowUps()
 	must(t, err)
 	var ids []string
 	for _, followUp := range followUps {

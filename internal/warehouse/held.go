@@ -66,7 +66,7 @@ func (w *Warehouse) Held() (h HeldNight, ok bool, err error) {
 	if h.Manifest, err = w.Versions.ReadManifestFile(w.Folder.Path(heldDir, run, ManifestFile), run); err != nil {
 		return h, false, withHeldRemedy(err, run)
 	}
-	h.Run, ok = w.Ledger.readCopy(w.Folder.Path(heldDir, run), run)
+	h.Run, ok = w.RunLog.readCopy(w.Folder.Path(heldDir, run), run)
 	if !ok {
 		err = w.Folder.DamagedErr(w.Folder.Path(heldDir, run, runFile), "it is not the ledger line of the run", nil)
 		return h, false, withHeldRemedy(err, run)
@@ -118,21 +118,21 @@ func (w *Warehouse) recordHeld() error {
 	if err != nil || !ok {
 		return nil // verify reports a damaged held night
 	}
-	runs, err := w.Ledger.Runs()
+	runs, err := w.RunLog.Runs()
 	if err != nil || ledger.Find(runs, h.Run.ID).Held {
 		return err
 	}
 	r := h.Run
 	r.Outcome, r.ExitCode, r.SnapshotAt, r.Held = ledger.Failed, ledger.Failed.ExitCode(), time.Time{}, true
 	r.Error = "held by its checks: " + strings.Join(h.FailedChecks(), ", ")
-	if err := w.Ledger.Record(r); err != nil {
+	if err := w.RunLog.Record(r); err != nil {
 		return err
 	}
-	unfinished, ok, err := w.Ledger.ResumableRun()
+	unfinished, ok, err := w.RunLog.ResumableRun()
 	if err != nil || !ok || unfinished.Run != r.ID {
 		return err
 	}
-	return w.Ledger.RemoveResumableRun()
+	return w.RunLog.RemoveResumableRun()
 }
 
 func noHeldErr(verb string) error {
@@ -202,7 +202,7 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 		return h, w.Versions.switchErr(run, err, "readers keep the last snapshot, and the night is still held")
 	}
 	// If the process is killed from here on, Recover reads the copied ledger line in the version.
-	if err := w.Ledger.Record(h.Run); err != nil {
+	if err := w.RunLog.Record(h.Run); err != nil {
 		return h, &AfterSwitchError{run, err}
 	}
 	if err := w.finishPublish(run); err != nil {
@@ -244,7 +244,7 @@ func (w *Warehouse) createHeldVersion(h *HeldNight) error {
 			return err
 		}
 	}
-	line, err := w.Ledger.WriteCopy(draftDir, h.Run)
+	line, err := w.RunLog.WriteCopy(draftDir, h.Run)
 	if err != nil {
 		return err
 	}

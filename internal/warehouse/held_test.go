@@ -26,7 +26,7 @@ func holdNight(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
 	_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
 	if err == nil {
 		ledgerRun.Outcome, ledgerRun.ExitCode, ledgerRun.SnapshotAt, ledgerRun.Held = ledger.Failed, 1, time.Time{}, true
-		must(t, w.Ledger.Record(ledgerRun))
+		must(t, w.RunLog.Record(ledgerRun))
 	}
 	return errors.Join(err, d.Discard())
 }
@@ -86,7 +86,7 @@ func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	if !slices.Equal(heldCatalog, publishedCatalog) {
 		t.Error("the published catalog differs from the held catalog, want the same bytes")
 	}
-	runs, err := w.Ledger.Runs()
+	runs, err := w.RunLog.Runs()
 	must(t, err)
 	last := runs[len(runs)-1]
 	if last.ID != secondNight || last.Outcome != ledger.Complete || last.Held || !slices.Equal(last.Accepted, []string{"prices"}) || !last.AcceptedAt.Equal(firstNightAt) {
@@ -383,7 +383,7 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 			}
 		case visibleTag == "two" && held == "":
 			must(t, withLock(t, w, thirdNight, w.Recover))
-			runs, err := w.Ledger.Runs()
+			runs, err := w.RunLog.Runs()
 			must(t, err)
 			if ledgerRun := ledger.Find(runs, secondNight); ledgerRun.Outcome != ledger.Complete || !slices.Equal(ledgerRun.Accepted, []string{"prices"}) {
 				t.Errorf("after %d steps the ledger has %+v, want a complete run with the accepted check prices", steps, ledgerRun)
@@ -427,7 +427,7 @@ func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 			t.Errorf("after %d steps %q is held (%v), want the earlier night, the new night, or no night and an error", steps, held, err)
 		}
 		must(t, withLock(t, w, thirdNight, w.Recover))
-		runs, readErr := w.Ledger.Runs()
+		runs, readErr := w.RunLog.Runs()
 		must(t, readErr)
 		if held == thirdNight && !ledger.Find(runs, thirdNight).Held {
 			t.Errorf("after %d steps the ledger has %+v, want the held night %s", steps, runs, thirdNight)

@@ -56,32 +56,32 @@ func TestAKilledRunIsRecorded(t *testing.T) {
 	run := warehouse.UnfinishedRun{Run: "20261101T020000Z", StartedAt: firstNightAt, Attempt: 1, Program: "test"}
 	must(t, withLock(t, w, run.Run, func() error {
 		must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", ".unfinished.json.12345.1"), []byte("{"), 0o600))
-		return w.Ledger.WriteResumableRun(run)
+		return w.RunLog.WriteResumableRun(run)
 	}))
 	if temporary, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".*")); err != nil || len(temporary) > 0 {
 		t.Errorf("after WriteResumableRun there are the temporary files %v (%v), want the files of the killed run removed", temporary, err)
 	}
 	killed := ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1}
-	requireLedger(t, w.Ledger.AllRuns, killed)
-	requireLedger(t, w.Ledger.Runs)
+	requireLedger(t, w.RunLog.AllRuns, killed)
+	requireLedger(t, w.RunLog.Runs)
 
 	must(t, withLock(t, w, run.Run, w.Recover))
 	must(t, withLock(t, w, run.Run, w.Recover))
-	requireLedger(t, w.Ledger.Runs, killed)
-	requireLedger(t, w.Ledger.AllRuns, killed)
+	requireLedger(t, w.RunLog.Runs, killed)
+	requireLedger(t, w.RunLog.AllRuns, killed)
 
 	run.Attempt, killed.Attempts = 2, 2
 	must(t, withLock(t, w, run.Run, func() error {
-		must(t, w.Ledger.WriteResumableRun(run))
-		requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1})
+		must(t, w.RunLog.WriteResumableRun(run))
+		requireLedger(t, w.RunLog.AllRuns, ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1})
 		return nil
 	}))
-	requireLedger(t, w.Ledger.AllRuns, killed)
+	requireLedger(t, w.RunLog.AllRuns, killed)
 	must(t, withLock(t, w, run.Run, w.Recover))
-	requireLedger(t, w.Ledger.Runs, killed)
+	requireLedger(t, w.RunLog.Runs, killed)
 
-	must(t, w.Ledger.Record(ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Complete, Program: "test"}))
-	requireLedger(t, w.Ledger.AllRuns, ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Complete, Program: "test", Attempts: 3})
+	must(t, w.RunLog.Record(ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Complete, Program: "test"}))
+	requireLedger(t, w.RunLog.AllRuns, ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Complete, Program: "test", Attempts: 3})
 }
 
 // withLock locks the warehouse, calls do and unlocks it.
@@ -115,7 +115,7 @@ func TestTheUnpublishedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
 	start := func(run string) {
 		t.Helper()
 		must(t, withLock(t, w, run, func() error {
-			return w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: run, StartedAt: firstNightAt, Attempt: 1})
+			return w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: run, StartedAt: firstNightAt, Attempt: 1})
 		}))
 	}
 	start("20261102T020000Z")
@@ -135,16 +135,16 @@ func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
 	const killed = "20261101T020000Z"
 	must(t, os.MkdirAll(w.Folder.RawPath(killed), 0o700))
 	must(t, withLock(t, w, killed, func() error {
-		return w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: killed, StartedAt: firstNightAt, Attempt: 1})
+		return w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: killed, StartedAt: firstNightAt, Attempt: 1})
 	}))
 	publish(t, w, killed, "one")
 	must(t, withLock(t, w, "20261101T030000Z", w.Recover))
 	publish(t, w, "20261101T030000Z", "two")
-	if u, isResumed, err := w.Ledger.ResumableRun(); isResumed || err != nil {
+	if u, isResumed, err := w.RunLog.ResumableRun(); isResumed || err != nil {
 		t.Errorf("run %s would be resumed (%v), want no resume", u.Run, err)
 	}
-	must(t, w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: secondNight, StartedAt: firstNightAt, Attempt: 1}))
-	if u, isResumed, err := w.Ledger.ResumableRun(); isResumed || err != nil {
+	must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: secondNight, StartedAt: firstNightAt, Attempt: 1}))
+	if u, isResumed, err := w.RunLog.ResumableRun(); isResumed || err != nil {
 		t.Errorf("run %s would be resumed without its stored responses (%v), want no resume", u.Run, err)
 	}
 }
@@ -178,7 +178,7 @@ func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
 	}
 	must(t, w.CheckLink())
 	must(t, w.Recover())
-	runs, err := w.Ledger.Runs()
+	runs, err := w.RunLog.Runs()
 	if err != nil || len(runs) != 3 || runs[2].Kind != ledger.Rollback || runs[2].VisibleVersion() != firstNight {
 		t.Errorf("the ledger has %+v (%v), want the rollback", runs, err)
 	}
@@ -194,7 +194,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 	publishNights(t, w, "one", "two", "three")
 	unfinished := filepath.Join(w.Folder.Dir(), "state", "aside.json")
 	for n := 1; ; n++ {
-		runsBefore, err := w.Ledger.Runs()
+		runsBefore, err := w.RunLog.Runs()
 		must(t, err)
 		steps, wantAdded, lastStep := 0, 0, ""
 		failing := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
@@ -224,7 +224,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		if report, err := integrity.Check(t.Context(), w, true, nil); err != nil || len(report.Damage) > 0 {
 			t.Errorf("killed after %q: verify found %+v (%v), want no damage", lastStep, report.Damage, err)
 		}
-		runs, err := w.Ledger.Runs()
+		runs, err := w.RunLog.Runs()
 		must(t, err)
 		if added := runs[len(runsBefore):]; len(added) != wantAdded || wantAdded > 0 && (added[0].Kind != ledger.Rollback || added[0].Outcome != outcome || added[0].Attempts != 1) {
 			t.Errorf("killed after %q: the ledger has the new runs %+v, want %d with the outcome %s", lastStep, added, wantAdded, outcome)

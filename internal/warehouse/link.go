@@ -48,7 +48,7 @@ func (w *Warehouse) CheckLink() error {
 	if err != nil {
 		return err
 	}
-	runs, err := w.Ledger.Runs()
+	runs, err := w.RunLog.Runs()
 	if err != nil {
 		return err
 	}
@@ -78,13 +78,13 @@ func (w *Warehouse) acceptsLatest(runs []ledger.Run, latest, published string) b
 	if published == "" || latest == published {
 		return true
 	}
-	if u, ok, err := w.Ledger.readUnfinished(w.Ledger.UnresumableRunPath()); err == nil && ok && u.Version == latest {
+	if u, ok, err := w.RunLog.readUnfinished(w.RunLog.UnresumableRunPath()); err == nil && ok && u.Version == latest {
 		return true
 	}
 	if ledger.Find(runs, latest).IsPublished() {
 		return false
 	}
-	_, hasLine := w.Ledger.readCopy(w.Folder.VersionPath(latest), latest)
+	_, hasLine := w.RunLog.readCopy(w.Folder.VersionPath(latest), latest)
 	return hasLine
 }
 
@@ -92,7 +92,7 @@ func (w *Warehouse) acceptsLatest(runs []ledger.Run, latest, published string) b
 // run that was killed before it switched the link "latest". If it cannot list the versions, it returns true.
 func (w *Warehouse) hasSnapshots() bool {
 	versions, err := w.Versions.List()
-	if u, ok, readErr := w.Ledger.readUnfinished(w.Ledger.ResumableRunPath()); ok && readErr == nil {
+	if u, ok, readErr := w.RunLog.readUnfinished(w.RunLog.ResumableRunPath()); ok && readErr == nil {
 		versions = slices.DeleteFunc(versions, func(run string) bool { return run == u.Run })
 	}
 	return err != nil || len(versions) > 0 || len(w.Series.Days()) > 0

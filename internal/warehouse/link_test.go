@@ -87,7 +87,7 @@ func TestAnEarlierVersionWithALedgerLineIsNotAccepted(t *testing.T) {
 // yet, and this must not be an error.
 func TestNoLinkIsExpectedBeforeTheFirstPublish(t *testing.T) {
 	w := open(t)
-	must(t, w.Ledger.Record(ledger.Run{ID: "20261031T020000Z", Outcome: ledger.Failed, ExitCode: 1}))
+	must(t, w.RunLog.Record(ledger.Run{ID: "20261031T020000Z", Outcome: ledger.Failed, ExitCode: 1}))
 	must(t, w.Recover())
 	publish(t, w, firstNight, "one")
 }
@@ -99,17 +99,17 @@ func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	publish(t, w, firstNight, "one")
 	d := beginDraft(t, w, secondNight, "two")
 	must(t, d.WriteLedgerCopy(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
-	must(t, w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: secondNight, StartedAt: firstNightAt, Attempt: 1}))
+	must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: secondNight, StartedAt: firstNightAt, Attempt: 1}))
 	_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 	must(t, err)
 	must(t, w.Recover())
-	if runs, err := w.Ledger.Runs(); err != nil || len(runs) != 2 || runs[1].VisibleVersion() != secondNight {
+	if runs, err := w.RunLog.Runs(); err != nil || len(runs) != 2 || runs[1].VisibleVersion() != secondNight {
 		t.Errorf("the ledger has %+v (%v), want the second night", runs, err)
 	}
-	must(t, w.Ledger.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261103T000000Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+	must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261103T000000Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 	replaceLink(t, w, firstNight)
 	must(t, w.Recover())
-	runs, err := w.Ledger.Runs()
+	runs, err := w.RunLog.Runs()
 	if err != nil || len(runs) != 3 || runs[2].Kind != ledger.Rollback || runs[2].VisibleVersion() != firstNight {
 		t.Errorf("the ledger has %+v (%v), want the rollback", runs, err)
 	}
@@ -124,7 +124,7 @@ func TestRollbackIsInTheLedger(t *testing.T) {
 		_, err := w.Rollback(run, firstNightAt)
 		must(t, err)
 	}
-	runs, err := w.Ledger.Runs()
+	runs, err := w.RunLog.Runs()
 	must(t, err)
 	var got []string
 	for _, r := range runs {
@@ -193,9 +193,9 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 func TestADamagedUnfinishedRunFileIsIgnored(t *testing.T) {
 	w := open(t)
 	must(t, os.MkdirAll(w.Folder.RawPath(firstNight), 0o700))
-	must(t, w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+	must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 	flipBit(t, filepath.Join(w.Folder.Dir(), "state", "unfinished.json"), 50)
-	if u, ok, err := w.Ledger.ResumableRun(); ok || err != nil {
+	if u, ok, err := w.RunLog.ResumableRun(); ok || err != nil {
 		t.Errorf("run %q would be resumed (%v), want no run", u.Run, err)
 	}
 	must(t, w.Recover())
@@ -225,7 +225,7 @@ func flipBit(t *testing.T, file string, at int64) {
 // moved to versions/ and before the link "latest" was created.
 func TestAVersionWithoutALinkIsNoSnapshot(t *testing.T) {
 	w := open(t)
-	must(t, w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+	must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 	must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o755))
 	must(t, w.Recover())
 	publish(t, w, firstNight, "one")

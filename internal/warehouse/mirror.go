@@ -23,7 +23,7 @@ const lockFile = "lock"
 type Mirror struct {
 	folder   *Folder
 	versions *Versions
-	ledger   *Ledger
+	ledger   *RunLog
 	series   *Series
 }
 

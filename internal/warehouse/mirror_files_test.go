@@ -165,7 +165,7 @@ func TestARestoreDestroysNoWarehouse(t *testing.T) {
 	} {
 		w := open(t)
 		for _, r := range c.runs {
-			must(t, w.Ledger.Record(r))
+			must(t, w.RunLog.Record(r))
 		}
 		if c.hasVersion {
 			must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o700))

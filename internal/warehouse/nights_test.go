@@ -36,7 +36,7 @@ func publishDraft(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) (war
 	d.RecordMetaBase(d.MetaBase())
 	m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 	if err == nil || errors.As(err, new(*warehouse.AfterSwitchError)) {
-		err = errors.Join(err, w.Ledger.Record(r))
+		err = errors.Join(err, w.RunLog.Record(r))
 	}
 	return m, err
 }

@@ -25,17 +25,17 @@ func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 		_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
 		must(t, errors.Join(err, d.Discard()))
 		must(t, os.MkdirAll(w.Folder.RawPath(unfinished), 0o700))
-		must(t, w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: unfinished, StartedAt: firstNightAt, Attempt: 1}))
+		must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: unfinished, StartedAt: firstNightAt, Attempt: 1}))
 		for range 2 {
 			must(t, w.Recover())
 		}
-		runs, err := w.Ledger.Runs()
+		runs, err := w.RunLog.Runs()
 		must(t, err)
 		got := ledger.Find(runs, secondNight)
 		if got.Outcome != ledger.Failed || !got.Held || got.ExitCode != 1 || !got.SnapshotAt.IsZero() || got.Error != "held by its checks: prices" || got.Attempts != 1 {
 			t.Errorf("unfinished %s: the ledger has %+v, want a failed run that is held", unfinished, got)
 		}
-		if u, isResumed, err := w.Ledger.ResumableRun(); err != nil || isResumed != (unfinished == thirdNight) {
+		if u, isResumed, err := w.RunLog.ResumableRun(); err != nil || isResumed != (unfinished == thirdNight) {
 			t.Errorf("unfinished %s: %s would be resumed: %t (%v), want %t", unfinished, u.Run, isResumed, err, unfinished == thirdNight)
 		}
 	}
@@ -52,9 +52,9 @@ func TestAPublishedAttemptIsRecorded(t *testing.T) {
 		must(t, d.WriteLedgerCopy(ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
 		_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 		must(t, err)
-		must(t, w.Ledger.Record(ledger.Run{ID: firstNight, Outcome: outcome}))
+		must(t, w.RunLog.Record(ledger.Run{ID: firstNight, Outcome: outcome}))
 		must(t, w.Recover())
-		if runs, err := w.Ledger.Runs(); err != nil || len(runs) != 1 || runs[0].Outcome != want {
+		if runs, err := w.RunLog.Runs(); err != nil || len(runs) != 1 || runs[0].Outcome != want {
 			t.Errorf("%s: the ledger has %+v (%v), want %s", outcome, runs, err, want)
 		}
 	}
@@ -66,8 +66,8 @@ func TestOnlyAnAbandonedVersionIsRemoved(t *testing.T) {
 	w := open(t)
 	start := func(run string) {
 		t.Helper()
-		must(t, w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: run, StartedAt: firstNightAt, Attempt: 1}))
-		if got := contentOf(t, w.Ledger.ResumableRunPath()); !strings.Contains(got, `"`+run+`"`) {
+		must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: run, StartedAt: firstNightAt, Attempt: 1}))
+		if got := contentOf(t, w.RunLog.ResumableRunPath()); !strings.Contains(got, `"`+run+`"`) {
 			t.Errorf("the unfinished-run file contains %s, want the run %s", got, run)
 		}
 	}

@@ -31,17 +31,17 @@ type UnfinishedRun struct {
 }
 
 // ResumableRunPath is the unfinished-run file that WriteResumableRun writes.
-func (l *Ledger) ResumableRunPath() string { return l.folder.Path(stateDir, "unfinished.json") }
+func (l *RunLog) ResumableRunPath() string { return l.folder.Path(stateDir, "unfinished.json") }
 
 // UnresumableRunPath is the unfinished-run file that WriteUnresumableRun writes. Both files can exist at the
 // same time.
-func (l *Ledger) UnresumableRunPath() string { return l.folder.Path(stateDir, "aside.json") }
+func (l *RunLog) UnresumableRunPath() string { return l.folder.Path(stateDir, "aside.json") }
 
 // WriteResumableRun writes the unfinished-run file of a run that can be resumed. The caller must have the Lock.
 //
 // If the file contains an earlier run, the earlier run is abandoned. If readers do not see the version of
 // the abandoned run, WriteResumableRun removes this version, because it would look like a published version.
-func (l *Ledger) WriteResumableRun(u UnfinishedRun) error {
+func (l *RunLog) WriteResumableRun(u UnfinishedRun) error {
 	earlier, ok, err := l.readUnfinished(l.ResumableRunPath())
 	if err != nil {
 		return err
@@ -63,16 +63,16 @@ func (l *Ledger) WriteResumableRun(u UnfinishedRun) error {
 
 // WriteUnresumableRun writes the unfinished-run file of a run that is never resumed. If the run is
 // killed, Recover records it in the ledger. The caller must have the Lock.
-func (l *Ledger) WriteUnresumableRun(u UnfinishedRun) error {
+func (l *RunLog) WriteUnresumableRun(u UnfinishedRun) error {
 	return StateFile{l.folder, l.UnresumableRunPath()}.Write(u)
 }
 
-func (l *Ledger) RemoveResumableRun() error { return l.removeUnfinished(l.ResumableRunPath()) }
+func (l *RunLog) RemoveResumableRun() error { return l.removeUnfinished(l.ResumableRunPath()) }
 
 // RemoveUnresumableRun removes the file that WriteUnresumableRun wrote. The run must be in the ledger.
-func (l *Ledger) RemoveUnresumableRun() error { return l.removeUnfinished(l.UnresumableRunPath()) }
+func (l *RunLog) RemoveUnresumableRun() error { return l.removeUnfinished(l.UnresumableRunPath()) }
 
-func (l *Ledger) removeUnfinished(path string) error {
+func (l *RunLog) removeUnfinished(path string) error {
 	if err := l.folder.disk.Remove(path); err != nil {
 		return fmt.Errorf("remove the file of the unfinished run: %w", err)
 	}
@@ -81,7 +81,7 @@ func (l *Ledger) removeUnfinished(path string) error {
 
 // ResumableRun returns the run that can be resumed. ok is false if there is no such run. A run
 // cannot be resumed if it was killed after it was published, or if its landing is missing.
-func (l *Ledger) ResumableRun() (u UnfinishedRun, ok bool, err error) {
+func (l *RunLog) ResumableRun() (u UnfinishedRun, ok bool, err error) {
 	if u, ok, err = l.readUnfinished(l.ResumableRunPath()); err != nil || !ok {
 		return u, false, err
 	}
@@ -95,7 +95,7 @@ func (l *Ledger) ResumableRun() (u UnfinishedRun, ok bool, err error) {
 
 // readUnfinished reads an unfinished-run file. ok is false if the file is missing or damaged. A run with
 // a damaged file is not resumed: the next run requests everything again.
-func (l *Ledger) readUnfinished(path string) (u UnfinishedRun, ok bool, err error) {
+func (l *RunLog) readUnfinished(path string) (u UnfinishedRun, ok bool, err error) {
 	ok, err = StateFile{l.folder, path}.Read(&u)
 	if errors.As(err, new(*DamagedError)) {
 		return UnfinishedRun{}, false, nil
@@ -104,13 +104,13 @@ func (l *Ledger) readUnfinished(path string) (u UnfinishedRun, ok bool, err erro
 }
 
 // KilledRollback returns a rollback that was killed. ok is false if no rollback was killed.
-func (l *Ledger) KilledRollback() (u UnfinishedRun, ok bool, err error) {
+func (l *RunLog) KilledRollback() (u UnfinishedRun, ok bool, err error) {
 	u, ok, err = l.readUnfinished(l.UnresumableRunPath())
 	return u, ok && u.Kind == ledger.Rollback, err
 }
 
 // removeFileOfPublishedRun removes the unfinished-run file of a run that was killed after its publish.
-func (l *Ledger) removeFileOfPublishedRun() error {
+func (l *RunLog) removeFileOfPublishedRun() error {
 	u, ok, err := l.readUnfinished(l.ResumableRunPath())
 	if err != nil || !ok {
 		return err

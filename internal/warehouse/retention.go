@@ -30,7 +30,7 @@ type Pruned struct {
 type Pruner struct {
 	folder     *Folder
 	versions   *Versions
-	ledger     *Ledger
+	ledger     *RunLog
 	series     *Series
 	discardRaw bool // as in Config.DiscardRaw
 }

@@ -133,7 +133,7 @@ func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Release()
-	if err := w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: "20261001T020000Z", StartedAt: firstNightAt}); err != nil {
+	if err := w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: "20261001T020000Z", StartedAt: firstNightAt}); err != nil {
 		t.Fatal(err)
 	}
 	pruned, err := w.Pruner.Prune(warehouse.Retention{Daily: 9}, firstNightAt.AddDate(1, 0, 0), false)

@@ -78,7 +78,7 @@ func createRunFiles(t *testing.T, w *warehouse.Warehouse) {
 		t.Fatal(err)
 	}
 	defer lock.Release()
-	if err := w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: run, StartedAt: firstNightAt}); err != nil {
+	if err := w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: run, StartedAt: firstNightAt}); err != nil {
 		t.Fatal(err)
 	}
 	d := beginDraft(t, w, run, "one")
@@ -88,7 +88,7 @@ func createRunFiles(t *testing.T, w *warehouse.Warehouse) {
 	if _, err := d.Publish(t.Context(), append([]warehouse.ManifestTable(nil), tableFiles...)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Ledger.Record(ledger.Run{ID: run}); err != nil {
+	if err := w.RunLog.Record(ledger.Run{ID: run}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Folder.MakeInbox(); err != nil {

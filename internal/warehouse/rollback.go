@@ -35,13 +35,13 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	if err := w.recordKilledRuns(); err != nil {
 		return m, err
 	}
-	id, err := w.Ledger.NewRunID(now)
+	id, err := w.RunLog.NewRunID(now)
 	if err != nil {
 		return m, err
 	}
 	// If the process is killed, the next Lock reads this file and finishes the rollback.
 	u := UnfinishedRun{Run: id, Kind: ledger.Rollback, Version: target, StartedAt: now.UTC(), Attempt: 1, Program: w.cfg.Program}
-	if err := w.Ledger.WriteUnresumableRun(u); err != nil {
+	if err := w.RunLog.WriteUnresumableRun(u); err != nil {
 		return m, err
 	}
 	if err := w.Series.removeDaysOutsideLineage(target); err != nil {
@@ -55,12 +55,12 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 		return m, fmt.Errorf("roll back to %s: switch the link \"latest\": %w: check the disk, then repeat the rollback", target, err)
 	}
 	lineage, _ := w.Versions.Lineage(target) // the lineage ends at a damaged manifest
-	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(lineage...), w.Ledger.RemoveResumableRun())
+	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(lineage...), w.RunLog.RemoveResumableRun())
 	// If the ledger cannot be written, Recover needs the file of WriteUnresumableRun.
-	if recordErr := w.Ledger.Record(w.Ledger.completedRollback(u.Run, target, u.StartedAt)); recordErr != nil {
+	if recordErr := w.RunLog.Record(w.RunLog.completedRollback(u.Run, target, u.StartedAt)); recordErr != nil {
 		return m, errors.Join(err, recordErr)
 	}
-	return m, errors.Join(err, w.Ledger.RemoveUnresumableRun())
+	return m, errors.Join(err, w.RunLog.RemoveUnresumableRun())
 }
 
 func (w *Warehouse) rollbackTarget(run string) (string, error) {
@@ -97,30 +97,30 @@ func (w *Warehouse) Recover() error {
 	if err := w.recordKilledRuns(); err != nil {
 		return err
 	}
-	return errors.Join(w.Ledger.removeFileOfPublishedRun(), w.Pruner.RemoveUnneededLandings())
+	return errors.Join(w.RunLog.removeFileOfPublishedRun(), w.Pruner.RemoveUnneededLandings())
 }
 
 func (w *Warehouse) recordKilledRuns() error {
-	if err := w.Ledger.removeDamagedLines(); err != nil {
+	if err := w.RunLog.removeDamagedLines(); err != nil {
 		return err
 	}
 	if err := w.recordHeld(); err != nil {
 		return err
 	}
-	missing, err := w.Ledger.missingRuns()
+	missing, err := w.RunLog.missingRuns()
 	for _, r := range missing {
-		err = errors.Join(err, w.Ledger.Record(r))
+		err = errors.Join(err, w.RunLog.Record(r))
 	}
 	if err != nil {
 		return err
 	}
-	return w.Ledger.RemoveUnresumableRun()
+	return w.RunLog.RemoveUnresumableRun()
 }
 
 // finishKilledRollback completes a rollback that was killed after it switched the link "latest", and undoes
 // a rollback that was killed earlier. In both cases the series gets the missing days of the visible version.
 func (w *Warehouse) finishKilledRollback() error {
-	u, ok, err := w.Ledger.KilledRollback()
+	u, ok, err := w.RunLog.KilledRollback()
 	if err != nil || !ok {
 		return err
 	}
@@ -134,7 +134,7 @@ func (w *Warehouse) finishKilledRollback() error {
 		return fmt.Errorf("finish the rollback %s: %w", u.Run, err)
 	}
 	if latest == u.Version {
-		if err := w.Ledger.RemoveResumableRun(); err != nil {
+		if err := w.RunLog.RemoveResumableRun(); err != nil {
 			return err
 		}
 	}

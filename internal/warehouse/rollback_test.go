@@ -256,13 +256,13 @@ func TestARollbackEndsInterruptedRuns(t *testing.T) {
 	const replay = firstNight + "-2"
 	for name, rollBack := range map[string]func(w *warehouse.Warehouse) error{
 		"a rollback": func(w *warehouse.Warehouse) error {
-			must(t, w.Ledger.WriteUnresumableRun(warehouse.UnfinishedRun{Run: replay, Kind: ledger.Replay, StartedAt: firstNightAt, Attempt: 1}))
+			must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: replay, Kind: ledger.Replay, StartedAt: firstNightAt, Attempt: 1}))
 			_, err := w.Rollback(firstNight, firstNightAt.AddDate(0, 0, 2))
 			return err
 		},
 		"a killed rollback": func(w *warehouse.Warehouse) error {
-			must(t, w.Ledger.Record(ledger.Run{ID: replay, Kind: ledger.Replay, Outcome: ledger.Killed}))
-			must(t, w.Ledger.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261103T020001Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+			must(t, w.RunLog.Record(ledger.Run{ID: replay, Kind: ledger.Replay, Outcome: ledger.Killed}))
+			must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261103T020001Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 			replaceLink(t, w, firstNight)
 			return withLock(t, w, "next", func() error { return nil })
 		},
@@ -270,12 +270,12 @@ func TestARollbackEndsInterruptedRuns(t *testing.T) {
 		w := open(t)
 		publishNights(t, w, "one", "two")
 		must(t, os.MkdirAll(w.Folder.RawPath(thirdNight), 0o700))
-		must(t, w.Ledger.WriteResumableRun(warehouse.UnfinishedRun{Run: thirdNight, StartedAt: firstNightAt, Attempt: 1}))
+		must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: thirdNight, StartedAt: firstNightAt, Attempt: 1}))
 		must(t, rollBack(w))
-		if u, isResumed, err := w.Ledger.ResumableRun(); isResumed || err != nil {
+		if u, isResumed, err := w.RunLog.ResumableRun(); isResumed || err != nil {
 			t.Errorf("after %s, run %s would be resumed (%v), want no resume", name, u.Run, err)
 		}
-		runs, err := w.Ledger.Runs()
+		runs, err := w.RunLog.Runs()
 		must(t, err)
 		if ledger.Find(runs, replay).Outcome != ledger.Killed {
 			t.Errorf("after %s, the ledger has %+v, want the killed replay", name, runs)

@@ -97,7 +97,7 @@ type Warehouse struct {
 	Schema   *Schema
 	Folder   *Folder
 	Versions *Versions
-	Ledger   *Ledger
+	RunLog   *RunLog
 	Series   *Series
 	Pruner   *Pruner
 	Mirror   *Mirror
@@ -117,9 +117,9 @@ func New(cfg Config) *Warehouse {
 	w.Schema = &Schema{cfg.Tables, defs, meta, schema.MartViews()}
 	w.Folder = &Folder{cfg.Dir, durable.Disk{Step: cfg.Step, Label: stepLabel}, cfg.PublishedMode}
 	w.Versions = &Versions{w.Folder, cfg.KeepVersions}
-	w.Ledger = &Ledger{w.Folder, w.Versions, cfg.Program}
+	w.RunLog = &RunLog{w.Folder, w.Versions, cfg.Program}
 	w.Series = &Series{w.Folder, w.Versions}
-	w.Pruner = &Pruner{w.Folder, w.Versions, w.Ledger, w.Series, cfg.DiscardRaw}
-	w.Mirror = &Mirror{w.Folder, w.Versions, w.Ledger, w.Series}
+	w.Pruner = &Pruner{w.Folder, w.Versions, w.RunLog, w.Series, cfg.DiscardRaw}
+	w.Mirror = &Mirror{w.Folder, w.Versions, w.RunLog, w.Series}
 	return w
 }

@@ -102,7 +102,7 @@ func publish(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Ma
 	if err != nil {
 		t.Fatal(err)
 	}
-	must(t, w.Ledger.Record(ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
+	must(t, w.RunLog.Record(ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
 	return m
 }
 
@@ -313,7 +313,7 @@ func TestLedgerKeepsRunsAfterAnUnfinishedLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []ledger.Run{{ID: "a", Outcome: ledger.Failed, ExitCode: 1, Attempts: 1}, {ID: "b", Outcome: ledger.Complete, Rows: 7, Attempts: 1}}
-	if err := w.Ledger.Record(want[0]); err != nil {
+	if err := w.RunLog.Record(want[0]); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(w.Folder.Dir(), "state", "runs.jsonl")
@@ -324,18 +324,18 @@ func TestLedgerKeepsRunsAfterAnUnfinishedLine(t *testing.T) {
 	if err := os.WriteFile(path, append(intact, `{"run_id":"torn`...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Ledger.Record(want[1]); err != nil {
+	if err := w.RunLog.Record(want[1]); err != nil {
 		t.Fatal(err)
 	}
-	got, err := w.Ledger.Runs()
+	got, err := w.RunLog.Runs()
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("ledger differs (-want +got), error %v:\n%s", err, diff)
 	}
 
-	if err := w.Ledger.Record(ledger.Run{ID: "a", Outcome: ledger.Complete}); err != nil {
+	if err := w.RunLog.Record(ledger.Run{ID: "a", Outcome: ledger.Complete}); err != nil {
 		t.Fatal(err)
 	}
-	got, err = w.Ledger.Runs()
+	got, err = w.RunLog.Runs()
 	want = []ledger.Run{want[1], {ID: "a", Outcome: ledger.Complete, Attempts: 2}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("ledger with a second attempt differs (-want +got), error %v:\n%s", err, diff)
@@ -347,8 +347,8 @@ func TestLedgerKeepsRunsAfterAnUnfinishedLine(t *testing.T) {
 func TestDamagedLinesAreMovedOnce(t *testing.T) {
 	w := open(t)
 	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
-	must(t, w.Ledger.Record(ledger.Run{ID: "a", Outcome: ledger.Failed, ExitCode: 1}))
-	path := w.Ledger.Path()
+	must(t, w.RunLog.Record(ledger.Run{ID: "a", Outcome: ledger.Failed, ExitCode: 1}))
+	path := w.RunLog.Path()
 	intact, err := os.ReadFile(path)
 	must(t, err)
 	must(t, os.WriteFile(path, append([]byte("damaged\r\n"), intact...), 0o600))

@@ -203,7 +203,7 @@ func (c *crashTrial) runOnce(t *testing.T, requests int, run func(j job, reached
 func (c *crashTrial) startTime(t *testing.T) time.Time {
 	t.Helper()
 	wh := warehouseOf(t, c.job(killedAgent, c.dir).config())
-	if _, ok, err := wh.Ledger.ResumableRun(); !ok || err != nil {
+	if _, ok, err := wh.RunLog.ResumableRun(); !ok || err != nil {
 		must(t, err)
 		return c.at
 	}
@@ -317,7 +317,7 @@ func (c *crashTrial) finish(t *testing.T) {
 func ledgerResults(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	wh := warehouse.New(warehouse.Config{Dir: dir})
-	runs, err := wh.Ledger.Runs()
+	runs, err := wh.RunLog.Runs()
 	must(t, err)
 	results := map[string]string{}
 	for _, r := range runs {

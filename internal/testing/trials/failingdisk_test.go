@@ -126,7 +126,7 @@ func (c *crashTrial) requirePublished(t *testing.T, s stepCall, runID string, en
 func (c *crashTrial) requireNoSuccess(t *testing.T, runID string) {
 	t.Helper()
 	wh := warehouseOf(t, c.job(killedAgent, c.dir).config())
-	runs, err := wh.Ledger.AllRuns()
+	runs, err := wh.RunLog.AllRuns()
 	must(t, err)
 	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == runID })
 	if i >= 0 && runs[i].Outcome != ledger.Failed && runs[i].Outcome != ledger.Killed {

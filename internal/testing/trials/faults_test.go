@@ -108,7 +108,7 @@ func (l *syncBuffer) String() string {
 func ledgerRuns(t *testing.T, h *harness) []ledger.Run {
 	t.Helper()
 	wh := warehouseOf(t, h.cfg)
-	all, err := wh.Ledger.Runs()
+	all, err := wh.RunLog.Runs()
 	must(t, err)
 	return all
 }

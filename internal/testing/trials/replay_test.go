@@ -131,7 +131,7 @@ func TestReplayAfterAKilledRollback(t *testing.T) {
 	stopped, _ := h.failedNight(t.Context(), exitFailed)
 	wh := warehouseOf(t, h.cfg)
 	unfinished := warehouse.UnfinishedRun{Run: stopped.Run.ID + "-9", Kind: ledger.Rollback, Version: first.Run.ID, StartedAt: h.at, Attempt: 1}
-	must(t, wh.Ledger.WriteUnresumableRun(unfinished))
+	must(t, wh.RunLog.WriteUnresumableRun(unfinished))
 	must(t, (durable.Disk{}).SwapLink(filepath.Join("versions", first.Run.ID), filepath.Join(h.cfg.Warehouse.Dir, "latest")))
 
 	if res, err := pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID); err == nil || res.Run.Outcome != ledger.Failed {

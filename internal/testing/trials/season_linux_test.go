@@ -271,7 +271,7 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 // unfinished or held run.
 func (s *season) killedRun(latest string) string {
 	s.t.Helper()
-	u, ok, err := warehouseOf(s.t, s.cfg).Ledger.ResumableRun()
+	u, ok, err := warehouseOf(s.t, s.cfg).RunLog.ResumableRun()
 	must(s.t, err)
 	switch {
 	case latest != s.version:

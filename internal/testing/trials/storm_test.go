@@ -110,14 +110,14 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	c.try(t, stepCall{Step: "before write run.json"}, 0, waitForExit)
 	wh := warehouseOf(t, c.job(killedAgent, c.dir).config())
 	must(t, wh.Folder.CheckUnlocked())
-	requireKilled(t, wh.Ledger.AllRuns, c.runID)
+	requireKilled(t, wh.RunLog.AllRuns, c.runID)
 	j := c.job(killedAgent, c.dir)
 	j.At = c.at.Add(7 * time.Hour)
 	res := c.mustComplete(pipeline.Run(t.Context(), j.config()))
 	if res.Run.ID == c.runID {
 		t.Errorf("run %s was resumed after 7 hours, want a new run", c.runID)
 	}
-	requireKilled(t, wh.Ledger.Runs, c.runID)
+	requireKilled(t, wh.RunLog.Runs, c.runID)
 	db := openUnmanaged(t, filepath.Join(c.dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
 	defer db.Close()
 	got := query(t, db, `SELECT started_at = ?::TIMESTAMPTZ AND ended_at IS NULL AND snapshot_at IS NULL AND exit_code IS NULL
@@ -140,17 +140,17 @@ func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	}
 	wh := warehouseOf(t, dryJob.config())
 	dryRunID := dryJob.At.UTC().Format("20060102T150405Z")
-	requireKilled(t, wh.Ledger.AllRuns, c.runID)
-	requireKilled(t, wh.Ledger.AllRuns, dryRunID)
+	requireKilled(t, wh.RunLog.AllRuns, c.runID)
+	requireKilled(t, wh.RunLog.AllRuns, dryRunID)
 	j := c.job(killedAgent, c.dir)
 	j.At = c.at.Add(2 * time.Minute)
 	if res := c.mustComplete(pipeline.Run(t.Context(), j.config())); res.Run.ID != c.runID {
 		t.Errorf("got run %s, want the resumed run %s", res.Run.ID, c.runID)
 	}
-	requireKilled(t, wh.Ledger.Runs, dryRunID)
+	requireKilled(t, wh.RunLog.Runs, dryRunID)
 	dryJob.At, dryJob.KillAt = c.at.Add(time.Hour), stepCall{}
 	c.mustComplete(pipeline.Run(t.Context(), dryJob.config()))
-	runs, err := wh.Ledger.AllRuns()
+	runs, err := wh.RunLog.AllRuns()
 	must(t, err)
 	if newest := runs[len(runs)-1]; newest.Outcome != ledger.Complete || !newest.SnapshotAt.IsZero() || len(runs) != 3 {
 		t.Errorf("the ledger has %+v, want 3 runs, the last a complete dry run", runs)

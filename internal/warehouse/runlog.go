@@ -14,20 +14,20 @@ import (
 	"placementsync/internal/ledger"
 )
 
-// Ledger is the list of runs in state/runs.jsonl, and the unfinished-run files, which describe runs
+// RunLog is the list of runs in state/runs.jsonl, and the unfinished-run files, which describe runs
 // that have not ended.
-type Ledger struct {
+type RunLog struct {
 	folder   *Folder
 	versions *Versions
 	program  string // as in Config.Program
 }
 
 // Path is the file with the list of runs.
-func (l *Ledger) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
+func (l *RunLog) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
 
 // Record adds a line for a run, or for a follow-up, such as a backup. A second line with the id of a run is
 // another attempt of the run. A follow-up gets a new id if its id is already in the ledger.
-func (l *Ledger) Record(r ledger.Run) error {
+func (l *RunLog) Record(r ledger.Run) error {
 	if r.IsFollowUp() {
 		runs, err := l.RunsAndFollowUps()
 		if err != nil {
@@ -51,7 +51,7 @@ const runFile = "run.json"
 
 // WriteCopy writes a copy of a run's ledger line into the folder of its version or draft, and returns the
 // checksum of the file.
-func (l *Ledger) WriteCopy(dir string, r ledger.Run) (checksum.FileSum, error) {
+func (l *RunLog) WriteCopy(dir string, r ledger.Run) (checksum.FileSum, error) {
 	line, err := checksum.SealLine(r)
 	if err != nil {
 		return checksum.FileSum{}, fmt.Errorf("write the ledger line of run %s: %w", r.ID, err)
@@ -61,12 +61,12 @@ func (l *Ledger) WriteCopy(dir string, r ledger.Run) (checksum.FileSum, error) {
 }
 
 // removeDamagedLines moves damaged and incomplete lines to a file with the suffix ".damaged".
-func (l *Ledger) removeDamagedLines() error {
+func (l *RunLog) removeDamagedLines() error {
 	data, err := os.ReadFile(l.Path())
 	if err != nil {
 		return nil // Runs reports the error
 	}
-	_, damaged := ParseLedger(data)
+	_, damaged := ParseRunLog(data)
 	if len(damaged) == 0 {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (l *Ledger) removeDamagedLines() error {
 
 // missingRuns returns the killed runs that the ledger does not contain. If a run was killed after its
 // publish, its version contains the ledger line. Other runs are read from unfinished-run files.
-func (l *Ledger) missingRuns() ([]ledger.Run, error) {
+func (l *RunLog) missingRuns() ([]ledger.Run, error) {
 	runs, err := l.Runs()
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (l *Ledger) missingRuns() ([]ledger.Run, error) {
 }
 
 // readCopy reads the copy that WriteCopy wrote. ok is false if it is missing or damaged.
-func (l *Ledger) readCopy(dir, run string) (r ledger.Run, ok bool) {
+func (l *RunLog) readCopy(dir, run string) (r ledger.Run, ok bool) {
 	data, err := os.ReadFile(filepath.Join(dir, runFile))
 	if err == nil {
 		err = checksum.UnsealLine(bytes.TrimSuffix(data, []byte("\n")), &r)
@@ -129,13 +129,13 @@ func (l *Ledger) readCopy(dir, run string) (r ledger.Run, ok bool) {
 
 // Runs returns the runs of the ledger, oldest first. A run with several attempts has several lines. Runs
 // returns only the last attempt. It skips damaged and incomplete lines.
-func (l *Ledger) Runs() ([]ledger.Run, error) {
+func (l *RunLog) Runs() ([]ledger.Run, error) {
 	runs, err := l.RunsAndFollowUps()
 	return slices.DeleteFunc(runs, ledger.Run.IsFollowUp), err
 }
 
 // RunsAndFollowUps returns the runs like Runs, and also the follow-ups, such as backups.
-func (l *Ledger) RunsAndFollowUps() ([]ledger.Run, error) {
+func (l *RunLog) RunsAndFollowUps() ([]ledger.Run, error) {
 	data, err := os.ReadFile(l.Path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -143,12 +143,12 @@ func (l *Ledger) RunsAndFollowUps() ([]ledger.Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the ledger: %w", err)
 	}
-	runs, _ := ParseLedger(data)
+	runs, _ := ParseRunLog(data)
 	return runs, nil
 }
 
-// ParseLedger returns the runs of a ledger, and its damaged and incomplete lines.
-func ParseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
+// ParseRunLog returns the runs of a ledger, and its damaged and incomplete lines.
+func ParseRunLog(data []byte) (runs []ledger.Run, damaged [][]byte) {
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimRight(line, "\r\n")
 		var r ledger.Run
@@ -163,7 +163,7 @@ func ParseLedger(data []byte) (runs []ledger.Run, damaged [][]byte) {
 
 // AllRuns returns RunsAndFollowUps and the killed runs that the next Recover will record. While a run has
 // the lock, AllRuns leaves out the killed runs.
-func (l *Ledger) AllRuns() ([]ledger.Run, error) {
+func (l *RunLog) AllRuns() ([]ledger.Run, error) {
 	lockErr := l.folder.CheckUnlocked()
 	isLocked := errors.As(lockErr, new(*LockedError))
 	if lockErr != nil && !isLocked {
@@ -187,7 +187,7 @@ func mergeRun(runs []ledger.Run, r ledger.Run) []ledger.Run {
 	return append(runs, r)
 }
 
-func (l *Ledger) completedRollback(id, version string, at time.Time) ledger.Run {
+func (l *RunLog) completedRollback(id, version string, at time.Time) ledger.Run {
 	r := ledger.Run{ID: id, Kind: ledger.Rollback, Version: version, StartedAt: at, EndedAt: at, Outcome: ledger.Complete, Program: l.program}
 	if m, err := l.versions.ReadManifest(version); err == nil {
 		r.SnapshotAt = m.SnapshotAt
@@ -201,7 +201,7 @@ func (l *Ledger) completedRollback(id, version string, at time.Time) ledger.Run 
 // NewRunID returns an unused id for a run that begins at a time: the time in UTC, followed by a number if
 // the id of another run contains the same second. The caller must have the Lock, because otherwise another
 // process may use the same id.
-func (l *Ledger) NewRunID(at time.Time) (string, error) {
+func (l *RunLog) NewRunID(at time.Time) (string, error) {
 	runs, err := l.Runs()
 	if err != nil {
 		return "", err
