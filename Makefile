@@ -55,7 +55,7 @@ TEST = env $(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) GORACE=atexit_sleep
 	go test -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) -vet=off -ldflags='-s -w $(LINKER)' -timeout 60m
 # These packages start goroutines, so they are tested with the race detector. transform starts none, and the
 # nights of pipeline call it from several.
-RACE := $(addprefix ./internal/,backup command daemon durable explore fetch load mcp notify query warehouse webhook)
+RACE := $(addprefix ./internal/,backup cli daemon durable explore fetch load mcp notify query warehouse webhook)
 # In these packages the tests that call harness.Slow run without the race detector, and the others with it.
 RACE_AND_SLOW := ./cmd/sync ./internal/pipeline ./internal/sim
 # These packages compile Iceberg or run many nights, which takes minutes.
