@@ -160,6 +160,31 @@ func TestLaterRetryAfterDoesNotShortenThePause(t *testing.T) {
 	}
 }
 
+// TestWorkersThatWaitForTheRatePauseToo rejects the first request while the other workers wait for their turn.
+func TestWorkersThatWaitForTheRatePauseToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var requests, early atomic.Int64
+		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if requests.Add(1) == 1 {
+				<-time.After(50 * time.Millisecond) // until the other workers wait
+				w.Header().Set("Retry-After", "3")
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			if time.Since(start) < 3*time.Second {
+				early.Add(1)
+			}
+			io.WriteString(w, `{"id":"a"}`)
+		}))
+		cfg.Concurrency, cfg.RequestsPerSecond, cfg.Retry = 4, 10, fetch.Retry{MaxRetries: 5}
+		fetchIDs(t, newClient(t, cfg, nil), 4)
+		if n := early.Load(); n > 0 {
+			t.Errorf("%d requests were sent during the pause of 3s, want none", n)
+		}
+	})
+}
+
 func longestPause(times []time.Time) (longest time.Duration, end time.Time) {
 	for i, at := range times[1:] {
 		if d := at.Sub(times[i]); d > longest {

@@ -266,6 +266,31 @@ func TestDamagedLandingReturnsNoWrongBody(t *testing.T) {
 	}
 }
 
+// TestIntactLinesSurviveADamagedLine damages the first line of a journal and opens the landing twice: the first opening
+// writes the other lines again.
+func TestIntactLinesSurviveADamagedLine(t *testing.T) {
+	dir := t.TempDir()
+	l := openLanding(t, dir, withoutSync())
+	landResponses(t, l, 1, 4)
+	closeLanding(t, l)
+	path := filepath.Join(dir, "journal.jsonl")
+	journal, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	journal[0] ^= 1
+	if err := os.WriteFile(path, journal, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		l := openLanding(t, dir, withoutSync())
+		if found := lookupAll(t, l, 4); len(found) != 3 {
+			t.Errorf("found responses %v, want 3", found)
+		}
+		closeLanding(t, l)
+	}
+}
+
 func TestLandingIsSafeForConcurrentUse(t *testing.T) {
 	dir := t.TempDir()
 	l := openLanding(t, dir, fetch.LandingOptions{SegmentBytes: 4096, SyncBytes: 8192})

@@ -1,10 +1,12 @@
 package fetch_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -184,6 +186,36 @@ func TestQuotaOfFiveMinutes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestEachOutageIsLogged reads two details. The service rejects each of them once.
+func TestEachOutageIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := map[string]bool{}
+		service := &outage{refuse: func(w http.ResponseWriter, r *http.Request) bool {
+			if refused[r.URL.Path] {
+				return false
+			}
+			refused[r.URL.Path] = true
+			w.Header().Set("Retry-After", "60")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return true
+		}}
+		cfg := patientConfig(service)
+		cfg.Concurrency = 1
+		var log bytes.Buffer
+		c, err := fetch.New(cfg, nil, slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fetchIDs(t, c, 2)
+		for _, message := range []string{"waiting for the service", "the service answers again"} {
+			if n := strings.Count(log.String(), message); n != 2 {
+				t.Errorf("the log has %q %d times, want 2:\n%s", message, n, &log)
+			}
+		}
+	})
 }
 
 // TestPatienceIsLimited uses up the patience.
