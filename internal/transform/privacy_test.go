@@ -100,6 +100,24 @@ func TestOtherNamesInOtherStreamsArePrivate(t *testing.T) {
 	}
 }
 
+// TestConfiguredNamesOfTheSameKindArePrivate drops a column of articles that has another name only in the
+// articles of a campaign.
+func TestConfiguredNamesOfTheSameKindArePrivate(t *testing.T) {
+	s := streamNamed(t, "campaign_articles")
+	b, err := transform.Compile(s, stream.WithOtherNames(definitions(t, s), map[string]string{"campaign_articles.live_url": "address"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Protect(transform.Privacy{Drop: []string{"articles.live_url"}}); err != nil {
+		t.Fatal(err)
+	}
+	d := b.NewDecoder()
+	page, err := d.Decode([]byte(`[{"id":[],"address":"s3cret"}]`), transform.Origin{})
+	if got := render(t, d, page, err); strings.Contains(got, "s3cret") {
+		t.Errorf("the dropped value is in %s", got)
+	}
+}
+
 func TestHashedValuesDoNotAppear(t *testing.T) {
 	for name, c := range leaks() {
 		t.Run(name, func(t *testing.T) {
