@@ -151,9 +151,11 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	must(t, err)
 	h.requireRows("SELECT table_name, key FROM meta.rejects ORDER BY ALL", "outlet_channels c1", "outlet_channels c2", "outlet_channels c3", "outlet_channels <nil>", "outlets carried", "outlets read", "outlets <nil>", "outlets <nil>")
 
-	// The logos of c3 and of the carried outlet are rejected again. The reject with the key of c2 is of another table.
+	// The logos of c3 and of the carried outlet are rejected again. The reject with the key of c2 is of another table, and
+	// the reject without a key of another outlet.
 	h.setFindings([]stream.Reject{reject("outlets", "read", "", "country"), reject("outlet_channels", "c3", "carried", "logo"),
-		reject("outlets", "carried", "", "logo"), reject("outlet_channel_social_links", "c2", "carried", "logo")}, nil, nil)
+		reject("outlets", "carried", "", "logo"), reject("outlet_channel_social_links", "c2", "carried", "logo"),
+		reject("outlet_channels", "", "read", "")}, nil, nil)
 	stageFindings := h.beforeMerge
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 		stageFindings(s, d)
@@ -167,12 +169,12 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	must(t, err)
 	h.requireRows("SELECT run_id[7:8], table_name, key, parent, column_name FROM meta.rejects ORDER BY ALL",
 		"01 outlet_channels c2 carried logo", "01 outlet_channels <nil> carried <nil>", "01 outlets <nil> missed <nil>",
-		"02 outlet_channel_social_links c2 carried logo", "02 outlet_channels c3 carried logo", "02 outlets carried <nil> logo", "02 outlets read <nil> country")
+		"02 outlet_channel_social_links c2 carried logo", "02 outlet_channels c3 carried logo", "02 outlet_channels <nil> read <nil>", "02 outlets carried <nil> logo", "02 outlets read <nil> country")
 
 	h.setFindings(nil, nil, nil)
 	_, err = h.run(map[string]streamInput{"outlets": {coverage: load.Carried}}, load.Limits{})
 	must(t, err)
-	h.requireRows("SELECT count(*) FROM meta.rejects", "7")
+	h.requireRows("SELECT count(*) FROM meta.rejects", "8")
 }
 
 // TestDriftIsCountedByRecord stages records that occur in several passes and in a detail, in two
