@@ -215,6 +215,9 @@ func TestEmptyBodies(t *testing.T) {
 	res = h.requirePartial(h.unchangedNight())
 	h.requireStream(res.Run, "files", stream.CarriedForward, "the body is empty", true)
 	h.requireIDs("files", "/files")
-	h.requireStream(res.Run, "campaign_articles", stream.BestEffort, "1 of 8 ids failed; rows of earlier nights are kept", true)
+	s := h.requireStream(res.Run, "campaign_articles", stream.BestEffort, "1 of 8 ids failed; rows of earlier nights are kept", true)
+	if s.Fetched != 7 || s.Failed != 1 {
+		t.Errorf("fetched %d ids, and %d failed, want 7 and 1", s.Fetched, s.Failed)
+	}
 	h.requireLines(ofCampaign, stored)
 }
