@@ -52,6 +52,10 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	if err != nil {
 		return err
 	}
+	token, err := cfg.API.ReadToken()
+	if err != nil {
+		return errors.Join(cli.UsageErr("check %s: %w", g.Config, err), checkUserSQL(ctx, g.silent(), cfg))
+	}
 	fmt.Fprintf(g.stdout, "configuration  %s is valid\n", g.Config)
 	if warning := unreadableTokenWarning(cfg); warning != "" {
 		warnings = append(warnings, warning)
@@ -59,9 +63,8 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	for _, warning := range warnings {
 		fmt.Fprintf(g.stdout, "warning        %s\n", warning)
 	}
-	// If the token file cannot be read, the first request reports the error.
-	if token, err := cfg.API.ReadToken(); err == nil && config.TokenWarning(token) != "" {
-		fmt.Fprintf(g.stdout, "token          %s\n", config.TokenWarning(token))
+	if warning := config.TokenWarning(token); warning != "" {
+		fmt.Fprintf(g.stdout, "token          %s\n", warning)
 	}
 	if err := checkUserSQL(ctx, g, cfg); err != nil || offline {
 		return err
