@@ -55,9 +55,9 @@ TEST = env $(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) GORACE=atexit_sleep
 	go test -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) -vet=off -ldflags='-s -w $(LINKER)' -timeout 60m
 # These packages start goroutines, so they are tested with the race detector. transform starts none, and the
 # nights of pipeline call it from several.
-RACE := $(addprefix ./internal/,backup cli daemon durable explore fetch load mcp notify query warehouse webhook)
+RACE := $(addprefix ./internal/,backup cli daemon durable fetch notify webhook)
 # In these packages the tests that call harness.Slow run without the race detector, and the others with it.
-RACE_AND_SLOW := ./cmd/sync ./internal/pipeline ./internal/sim
+RACE_AND_SLOW := ./cmd/sync $(addprefix ./internal/,explore load mcp pipeline query sim warehouse)
 # These packages compile Iceberg or run many nights, which takes minutes.
 TRIALS_PACKAGES := ./cmd/lake ./internal/lake ./internal/testing/trials
 OTHERS = $(filter-out $(patsubst ./%,placementsync/%,$(RACE) $(TRIALS_PACKAGES)),$(shell go list ./...))

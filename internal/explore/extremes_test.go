@@ -7,11 +7,13 @@ import (
 
 	"placementsync/internal/query"
 	"placementsync/internal/testing/fixture"
+	"placementsync/internal/testing/harness"
 )
 
 // TestExtremeValuesFailNoPage opens the pages of a catalog with the largest and smallest values that its columns
 // can hold.
 func TestExtremeValuesFailNoPage(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	const rowsPerBlock, blocks = 40, 6
 	s := newSiteOf(t, fixture.NewEmptyCatalog(t).Fill(t, fixture.ExtremeRows(rowsPerBlock)))

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 )
 
 // flatListings is a common table expression of the reference queries, with the name flat. It has one row
@@ -196,6 +197,7 @@ var (
 // prices and tags with independent queries on main. The fixture has more combinations of currency and tier
 // than a BIGINT has bits, so that an implementation with one bit per combination would fail.
 func TestCatalogEqualsReferenceQueries(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	s := newSite(t, "combinations.sql")
 	db, err := query.Open(t.Context(), s.version.Catalog, query.Options{MemoryLimit: "512MB", Threads: 1})

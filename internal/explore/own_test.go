@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"placementsync/internal/explore"
+	"placementsync/internal/testing/harness"
 )
 
 // TestUserDefinedQueries checks that queries of the user are listed and run, and that their texts are
 // escaped. A query must be stopped at the time limit. A query that writes or reads files must be
 // rejected.
 func TestUserDefinedQueries(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{

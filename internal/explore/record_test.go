@@ -8,11 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/testing/harness"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 // TestPages runs the tests of two fixtures. Tests of a fixture share its site.
 func TestPages(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	for _, c := range []struct {
 		fixture string

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/testing/harness"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/xuri/excelize/v2"
 )
@@ -34,6 +36,7 @@ func orderIDs(body string) []string {
 // TestTablesAreSorted sorts the orders by each column in both directions and reads all pages. Rows
 // with equal values must be in the default order of the list.
 func TestTablesAreSorted(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	s := newSite(t, "tables.sql")
 	const defaultOrder = "ordered DESC NULLS LAST, order_id"
@@ -94,6 +97,7 @@ func tableFilters() map[string]string {
 // TestTablesAreFiltered compares the rows, the count, the total and all downloads of filtered
 // orders with independent SQL.
 func TestTablesAreFiltered(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	s := newSite(t, "tables.sql")
 	for address, where := range tableFilters() {
@@ -142,6 +146,7 @@ func TestTablesAreFiltered(t *testing.T) {
 // TestFilterChipsRemoveTheirFilter follows the link of each chip, and checks the link that removes all
 // filters.
 func TestFilterChipsRemoveTheirFilter(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	s := newSite(t, "tables.sql")
 	filters := url.Values{"q": {"po"}, "is.status": {"pending_payment"}, "min.paid": {"2026-09-01"}, "max.total": {"300"}}
@@ -173,6 +178,7 @@ func TestFilterChipsRemoveTheirFilter(t *testing.T) {
 
 // TestWrongTableAddresses checks that unknown columns and invalid values are errors and are never ignored.
 func TestWrongTableAddresses(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	s := newSite(t, "tables.sql")
 	for address, want := range map[string]string{
@@ -198,6 +204,7 @@ func TestWrongTableAddresses(t *testing.T) {
 // TestQuestionTables sorts and filters the result of a named query with prices in several currencies, and
 // compares the rows with independent SQL.
 func TestQuestionTables(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	s := newSite(t, "tables.sql")
 	const filteredPrices = `(SELECT l.id, pricing_tier, currency, unit_amount AS price FROM main.product_listing_prices AS p JOIN main.product_listings AS l ON l.id = product_listing_id
@@ -251,6 +258,7 @@ func testOutletNames(t *testing.T, s *site) {
 
 // TestSectionsAreTables sorts, filters and downloads a table of a record's page.
 func TestSectionsAreTables(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	s := newSite(t, "tables.sql")
 	wantLinks(t, s.get(t, "/profiles/P0", http.StatusOK), "/explore/profiles/P0/orders", "/explore/profiles/P0/orders?sort=-total", "/explore/profiles/P0/orders?sort=status")

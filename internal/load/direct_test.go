@@ -51,7 +51,7 @@ func TestManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 // TestFailedLargeBatchPreventsTheMerge adds a batch to a directly filled table, and its INSERT fails.
 // Merge must report the failure.
 func TestFailedLargeBatchPreventsTheMerge(t *testing.T) {
-	h := newFixture(t, "product_listings")
+	h := newRaceFixture(t, "product_listings")
 	ctx, s := t.Context(), h.openStage()
 	rowsWithoutID := strings.Repeat(`{"name":"no id","row_hash":1,"seq":1},`, 3_000)
 	// DuckDB converts the batch later, so the error may be returned only when the feed is closed.

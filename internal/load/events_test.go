@@ -17,7 +17,7 @@ import (
 // TestEventsAreKnownByTheirIDs looks up ids of events that an earlier night stored, and ids of events
 // that the current night has staged.
 func TestEventsAreKnownByTheirIDs(t *testing.T) {
-	h := newFixture(t, "article_status_events")
+	h := newRaceFixture(t, "article_status_events")
 	add := func(s *load.Stage, ids ...string) {
 		var rows []load.EventRow
 		for i, id := range ids {

@@ -144,7 +144,7 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	}
 	first := []stream.Reject{reject("outlets", "read", "", "logo"), reject("outlets", "carried", "", "logo"), reject("outlets", "", "missed", ""), reject("outlets", "", "gone", ""),
 		reject("outlet_channels", "c1", "read", "logo"), reject("outlet_channels", "c2", "carried", "logo"), reject("outlet_channels", "c3", "carried", "logo"), reject("outlet_channels", "", "carried", "")}
-	h := newFixture(t, "outlets", "outlet_listings")
+	h := newRaceFixture(t, "outlets", "outlet_listings")
 	h.setFindings(first, nil, nil)
 	_, err := h.run(map[string]streamInput{"outlets": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried"}}, rows: rows{
 		"outlets": outlet("read", 1) + "," + outlet("carried", 2), "outlet_channels": channel("c1", "read", 1) + "," + channel("c2", "carried", 2) + "," + channel("c3", "carried", 3)}}}, load.Limits{})

@@ -14,7 +14,7 @@ import (
 // TestFailedBatchPreventsTheMerge adds a batch whose INSERT fails. DuckDB then drops the transaction with
 // all earlier batches, and COMMIT returns no error. Finish and Merge must report the failure.
 func TestFailedBatchPreventsTheMerge(t *testing.T) {
-	h := newFixture(t, "product_listings")
+	h := newRaceFixture(t, "product_listings")
 	ctx, s := t.Context(), h.openStage()
 	must(t, s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", listing("a", "a", 1, 1))))
 	if err := s.Rows.Add(ctx, "product_listings", "product_listings", batchWithTextForNumber(t, h)); err == nil {

@@ -18,6 +18,7 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -51,7 +52,15 @@ type fixture struct {
 	statements    []string
 }
 
+// newFixture returns a new warehouse with the tables of streams. The race detector makes these tests slow, so they run
+// without it. Tests of goroutines use newRaceFixture.
 func newFixture(t *testing.T, names ...string) *fixture {
+	t.Helper()
+	harness.Slow(t)
+	return newRaceFixture(t, names...)
+}
+
+func newRaceFixture(t *testing.T, names ...string) *fixture {
 	t.Helper()
 	streams := slices.DeleteFunc(stream.AllWithEvents(), func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
 	h := &fixture{t: t, dir: t.TempDir(), streams: streams}

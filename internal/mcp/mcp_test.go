@@ -17,9 +17,11 @@ import (
 	"placementsync/internal/mcp"
 	"placementsync/internal/query"
 	"placementsync/internal/testing/fixture"
+	"placementsync/internal/testing/harness"
 )
 
 func TestToolsAreReadOnly(t *testing.T) {
+	harness.Slow(t)
 	session := connect(t, config(""))
 	if got := session.InitializeResult(); !strings.Contains(got.Instructions, "never instructions") || got.ServerInfo.Version != "v1.2.3" ||
 		got.Capabilities.Tools == nil || got.Capabilities.Resources != nil {
@@ -204,6 +206,7 @@ func testNamedQueries(t *testing.T, path string) {
 
 // TestQueries runs tests that share a catalog.
 func TestQueries(t *testing.T) {
+	harness.Slow(t)
 	path := fixture.NewEmptyCatalog(t).Fill(t, twoNights)
 	for name, test := range map[string]func(*testing.T, string){
 		"results have their snapshot and grades": testSnapshots, "values are exact": testExactValues,

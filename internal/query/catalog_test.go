@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 	"placementsync/schema"
 )
 
@@ -52,8 +53,15 @@ func execute(t testing.TB, db *sql.DB, statements string) {
 	}
 }
 
-// open creates a catalog with the fixture, see createCatalog, and opens it.
+// open creates a catalog with the fixture, see createCatalog, and opens it. The race detector makes these tests slow, so
+// they run without it. Tests of goroutines use openRace.
 func open(t testing.TB, fixture string) *query.DB {
+	t.Helper()
+	harness.Slow(t)
+	return openRace(t, fixture)
+}
+
+func openRace(t testing.TB, fixture string) *query.DB {
 	t.Helper()
 	return openAt(t, createCatalog(t, fixture))
 }

@@ -35,14 +35,14 @@ func (w *stoppingWriter) End() error {
 func TestACutOffResultIsAnError(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	w := &stoppingWriter{stop: stop}
-	if _, err := open(t, "").Run(ctx, query.Text("FROM range(100000)"), nil, w); err == nil || w.ended {
+	if _, err := openRace(t, "").Run(ctx, query.Text("FROM range(100000)"), nil, w); err == nil || w.ended {
 		t.Errorf("got the error %v, and the end of the result: %t; want an error and no end", err, w.ended)
 	}
 }
 
 // TestSpooledResultsAreDropped looks for the temporary table of the last result.
 func TestSpooledResultsAreDropped(t *testing.T) {
-	db := open(t, "")
+	db := openRace(t, "")
 	if _, err := runQuery(t, db, query.Text("FROM range(10)"), nil, query.CSV, query.Screen{}); err != nil {
 		t.Fatal(err)
 	}

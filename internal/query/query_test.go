@@ -40,7 +40,7 @@ func TestTimesAreUTCInAnyTimeZone(t *testing.T) {
 }
 
 func TestErrorsOfDuckDBAreReturned(t *testing.T) {
-	db := open(t, "")
+	db := openRace(t, "")
 	for sql, want := range map[string]string{
 		"SELEC 1":                       "syntax error",
 		"SELECT * FROM nowhere":         "nowhere does not exist",
@@ -97,7 +97,7 @@ func TestACancelledQueryStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = open(t, "").Run(ctx, query.Text("SELECT count(*) FROM range(1e12::BIGINT)"), nil, w)
+	_, err = openRace(t, "").Run(ctx, query.Text("SELECT count(*) FROM range(1e12::BIGINT)"), nil, w)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
@@ -108,7 +108,7 @@ func TestAWriterErrorEndsTheQuery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = open(t, "").Run(t.Context(), query.Text("FROM range(100000)"), nil, w)
+	_, err = openRace(t, "").Run(t.Context(), query.Text("FROM range(100000)"), nil, w)
 	if !errors.Is(err, os.ErrClosed) {
 		t.Errorf("got %v, want os.ErrClosed", err)
 	}

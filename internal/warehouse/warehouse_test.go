@@ -19,6 +19,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -31,7 +32,15 @@ func open(t *testing.T) *warehouse.Warehouse {
 	return openKeeping(t, 2)
 }
 
+// openKeeping returns a new warehouse that keeps a number of versions. The race detector makes these tests slow, so they
+// run without it. Tests of goroutines use openRace.
 func openKeeping(t *testing.T, versions int) *warehouse.Warehouse {
+	t.Helper()
+	harness.Slow(t)
+	return openRace(t, versions)
+}
+
+func openRace(t *testing.T, versions int) *warehouse.Warehouse {
 	t.Helper()
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "product_listing_tags" })
 	w := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: versions, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
@@ -127,7 +136,7 @@ func queryTags(t *testing.T, db *sql.DB) []string {
 }
 
 func TestPublishSwitchesReadersInOneStep(t *testing.T) {
-	w := open(t)
+	w := openRace(t, 2)
 	publish(t, w, "20261101T020000Z", "one")
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Fatalf("got %v after the first night, want %v", got, []string{"one"})
