@@ -68,6 +68,7 @@ func leaks() map[string]leak {
 		"a repeated member in a private object": {"orders", "orders.coupon", `[{"id":"o","coupon":{"name":"x","s3cret":1,"s3cret":2}}]`},
 		"a repeated member in a free form":      {"articles", "articles.support_agent", `{"id":"a","support_agent":{"s3cret":1,"s3cret":2}}`},
 		"a repeated member in an item":          {"outlets", "outlet_channels.channel_url", `{"id":"o","outlet_channels":[{"id":"c","channel_url":{"name":"x","s3cret":1,"s3cret":2}}]}`},
+		"a field of an unknown object":          {"order_items", "campaigns.profile_name", `[{"id":"i","article":{"campaign":{"profile":{"name":"s3cret"}}}}]`},
 		"a text beside status counts":           {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","count":1},"name":"s3cret"}`},
 	}
 }
@@ -177,6 +178,17 @@ func TestOtherColumnsOfAPrivateObjectAreKept(t *testing.T) {
 				t.Errorf("want %s in %s", want, got)
 			}
 		}
+	}
+}
+
+// TestListInAPrivateObjectHidesNothingElse reads a private object that contains a list. The fields of the other
+// records are kept.
+func TestListInAPrivateObjectHidesNothingElse(t *testing.T) {
+	s := streamNamed(t, "things")
+	s.Tables[1].At = "owner.parts"
+	got := renderProtected(t, s, transform.Privacy{Drop: []string{"things.owner"}}, `[{"id":"a","owner":{"name":"s3cret","parts":[{"name":"p"}]}},{"id":"b","new":1}]`)
+	if strings.Contains(got, "s3cret") || !strings.Contains(got, "name = p") || !strings.Contains(got, `extra = {"new":1}`) {
+		t.Errorf("want the part, the new field and no dropped value in %s", got)
 	}
 }
 

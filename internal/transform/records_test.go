@@ -172,6 +172,37 @@ func TestRejectedRecordsAreCounted(t *testing.T) {
 	}
 }
 
+// TestRejectedRecordsHaveNoParts rejects a record because a required column is missing, which is known after its
+// parts were read.
+func TestRejectedRecordsHaveNoParts(t *testing.T) {
+	s, defs := streamNamed(t, "things"), testDefinitions()
+	defs["things"].Columns[1].NotNull = true // label
+	b, err := transform.Compile(s, defs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := b.NewDecoder()
+	decode(t, d, `[{"id":"a","parts":[{"name":"p"}]},{"id":"b","label":"x","parts":[{"name":"q"}]}]`)
+	want := map[string][]string{"things": {"b"}, "parts": {"b"}}
+	if diff := cmp.Diff(want, keysByTable(d)); diff != "" {
+		t.Errorf("keys of the rows (-want +got):\n%s", diff)
+	}
+}
+
+// TestNameColumnPrecedesText decodes an object in a table with a text column and a column for the name of the object.
+func TestNameColumnPrecedesText(t *testing.T) {
+	defs := testDefinitions()
+	defs["things"] = parseDefinition("things", "id owner owner_name extra:JSON")
+	b, err := transform.Compile(streamNamed(t, "things"), defs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := readOne(t, b, streamNamed(t, "things"), `"owner":{"name":"n"}`)
+	if _, set := r["owner"]; set || r["owner_name"] != "n" {
+		t.Errorf("row %v, want only owner_name n", r)
+	}
+}
+
 // TestQuestionnaireAlwaysHasAKey decodes questionnaires with and without an id. Without an id, which the
 // spec allows, the key is the questionnaire_id of the campaign, or else the id of the campaign.
 func TestQuestionnaireAlwaysHasAKey(t *testing.T) {
@@ -221,7 +252,7 @@ func TestFieldOfTheSpecPrecedesOthers(t *testing.T) {
 // bodies, and record d is decoded twice.
 func TestDriftCountsRecords(t *testing.T) {
 	d := decoderOf(t, "things")
-	for i, body := range []string{`[{"id":"a","x":1,"parts":[{"n":1},{"n":2}]},{"id":"b","x":2},{"id":"c"},{"x":1}]`,
+	for i, body := range []string{`[{"id":"lost","lost":1},`, `[{"id":"a","x":1,"parts":[{"n":1},{"n":2}]},{"id":"b","x":2},{"id":"c"},{"x":1}]`,
 		`[{"id":"b","x":3,"y":1,"token_type":"new"},{"id":"d","token_type":"newer","id":"d"}]`, `[{"id":"lost","x":1},`} {
 		_, _ = d.Decode([]byte(body), transform.Origin{Seq: uint64(i)})
 	}
