@@ -68,7 +68,7 @@ func leaks() map[string]leak {
 		"a repeated member in a private object": {"orders", "orders.coupon", `[{"id":"o","coupon":{"name":"x","s3cret":1,"s3cret":2}}]`},
 		"a repeated member in a free form":      {"articles", "articles.support_agent", `{"id":"a","support_agent":{"s3cret":1,"s3cret":2}}`},
 		"a repeated member in an item":          {"outlets", "outlet_channels.channel_url", `{"id":"o","outlet_channels":[{"id":"c","channel_url":{"name":"x","s3cret":1,"s3cret":2}}]}`},
-		"a field of an unknown object":          {"order_items", "campaigns.profile_name", `[{"id":"i","article":{"campaign":{"profile":{"name":"s3cret"}}}}]`},
+		"a field of an unknown object":          {"campaigns", "profiles.legal_company_name", `[{"id":"c","profile":{"legal":{"company_name":"s3cret"}}}]`},
 		"a text beside status counts":           {"campaign_status_counts", "campaign_status_counts.name", `{"draft":{"id":"d","count":1},"name":"s3cret"}`},
 	}
 }
