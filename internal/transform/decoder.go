@@ -284,11 +284,11 @@ func (a *bodyReader) sniffRecords(start int) error {
 		}
 		return fmt.Errorf("%w: the object has no list %q and is no record; its members are %s", ErrMalformed, a.binding.list, names)
 	}
-	a.in.pos, a.in.depth = list.pos, 1
+	a.in.pos = list.pos
 	if err := a.readList(); err != nil {
 		return err
 	}
-	a.in.pos, a.in.depth = end, 0
+	a.in.pos = end
 	a.reportMembers(list.name)
 	return nil
 }
