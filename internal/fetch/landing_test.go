@@ -623,14 +623,85 @@ func TestBodiesAreSyncedBeforeTheJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	syncs = nil // of the new folder
-	landResponses(t, l, 1, 1)
-	if diff := cmp.Diff([]string{"of the bodies", "of the journal", "of the landing"}, syncs); diff != "" {
-		t.Errorf("order of the syncs (-want +got):\n%s", diff)
+	for i := range 2 { // the second body is in the same file
+		syncs = nil
+		landResponses(t, l, i+3, i+3)
+		if diff := cmp.Diff([]string{"of the bodies", "of the journal", "of the landing"}, syncs); diff != "" {
+			t.Errorf("order of the syncs after response %d (-want +got):\n%s", i+3, diff)
+		}
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// damageFile changes one byte of a file.
+func damageFile(t *testing.T, path string, at int) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[at] ^= 1
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkLost compares the number of lost responses of a landing in which the run stored three responses.
+func checkLost(t *testing.T, dir string, want int) {
+	t.Helper()
+	if c, err := fetch.VerifyLanding(dir, 3); err != nil || c.Lost != want {
+		t.Errorf("VerifyLanding returned %+v (%v), want %d lost responses", c, err, want)
+	}
+}
+
+// TestDamagedLineIsReportedOnce damages a line in the middle of the journal. After a resumed run requested its
+// response again, nothing is lost.
+func TestDamagedLineIsReportedOnce(t *testing.T) {
+	dir := t.TempDir()
+	l := openLanding(t, dir, withoutSync())
+	landResponses(t, l, 3, 5)
+	closeLanding(t, l)
+	journal := filepath.Join(dir, "journal.jsonl")
+	text, err := os.ReadFile(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damageFile(t, journal, len(text)/2)
+	checkLost(t, dir, 1)
+	for _, damaged := range []int{1, 0} {
+		l = openLanding(t, dir, withoutSync())
+		if l.Damaged() != damaged {
+			t.Errorf("the journal has %d damaged lines, want %d", l.Damaged(), damaged)
+		}
+		landResponses(t, l, 4, 4)
+		closeLanding(t, l)
+		checkLost(t, dir, 0)
+	}
+}
+
+// TestBodiesOfTheLastTwoSyncsAreVerified damages a body that a power cut can have damaged: a sync may not have ended
+// when as many bytes as a sync has were written after it. The response is removed, so that it is not reported as lost.
+func TestBodiesOfTheLastTwoSyncsAreVerified(t *testing.T) {
+	dir := t.TempDir()
+	options := fetch.LandingOptions{SyncBytes: 160}
+	l := openLanding(t, dir, options)
+	for i := range 4 {
+		var body []byte
+		for len(body) < 100 { // random, so that it is not compressed
+			body = fmt.Appendf(body, "%08x", rand.Uint32())
+		}
+		if _, err := l.Append(fetch.Response{Request: testRequest(i), Status: http.StatusOK, Body: body}, time.Now(), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeLanding(t, l)
+	bodies := filepath.Join(dir, "000001.bodies")
+	stored := storedResponses(t, dir)
+	damageFile(t, bodies, int(stored[1].Offset)+20)
+	closeLanding(t, openLanding(t, dir, options))
+	checkLost(t, dir, 0)
 }
 
 func TestFailedSyncIsPermanent(t *testing.T) {
