@@ -173,6 +173,76 @@ func TestRejectedRecordsAndCopies(t *testing.T) {
 	}
 }
 
+// TestRepeatedPageCountsOnce reads a list that is not paged: page 2 is page 1 again.
+func TestRepeatedPageCountsOnce(t *testing.T) {
+	cfg := testConfig(&listService{})
+	cfg.PageSize = 2
+	read := func(context.Context, fetch.Response) (stream.PageFacts, error) {
+		return stream.PageFacts{Records: 2, IDs: []uint64{1}, RejectedRecords: 1}, nil
+	}
+	e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", read)
+	if err != nil || e.Rejected != 1 || !strings.HasPrefix(e.Reason, "1 record rejected") {
+		t.Errorf("got %+v and %v, want one rejected record", e, err)
+	}
+}
+
+// TestCopiesCountAsRecords reads a list newest first in which a page contains a record twice. The total counts both.
+func TestCopiesCountAsRecords(t *testing.T) {
+	responses := append(unchangedList().withResponse(5, pageResponse{"p p", 20}), pageResponse{"z y", 20})
+	cfg := testConfig(&responses)
+	cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 1
+	var got collector
+	read := func(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
+		p, err := got.read(ctx, r)
+		p.IDs = slices.Compact(p.IDs)
+		p.Copies = p.Records - len(p.IDs)
+		return p, err
+	}
+	e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", read)
+	if err != nil || e.Grade != stream.Exact || e.Distinct != 19 {
+		t.Errorf("got %+v and %v, want exact with 19 ids", e, err)
+	}
+}
+
+// TestPassWithRepeatedIDProvesNothing reads a list without totals twice. Both passes have the same ids, but the first
+// has one of them on two pages, so the list changed and the pass may lack a record.
+func TestPassWithRepeatedIDProvesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		first [][]string
+		grade stream.Grade
+	}{
+		"two equal passes":              {[][]string{{"a", "b"}, {"c", "d"}, {"e"}}, stream.Exact},
+		"a first pass that repeats ids": {[][]string{{"a", "b"}, {"b", "c"}, {"d", "e"}}, stream.BestEffort},
+	} {
+		t.Run(name, func(t *testing.T) {
+			begun := 0
+			cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+				if page == 1 {
+					begun++
+				}
+				pages := [][]string{{"a", "b"}, {"c", "d"}, {"e"}}
+				if begun == 1 {
+					pages = c.first
+				}
+				records := []record{}
+				if page <= len(pages) {
+					for _, id := range pages[page-1] {
+						records = append(records, record{ID: id})
+					}
+				}
+				json.NewEncoder(w).Encode(records)
+			}))
+			cfg.PageSize, cfg.MaxPasses = 2, 2
+			var got collector
+			e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
+			if err != nil || e.Grade != c.grade {
+				t.Errorf("grade is %q, want %q: %s (%v)", e.Grade, c.grade, e.Reason, err)
+			}
+		})
+	}
+}
+
 func TestIDWithRejectedRecordIsUnproven(t *testing.T) {
 	read := func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 		switch r.Param {

@@ -28,6 +28,7 @@ func TestWalk(t *testing.T) {
 		{"an exact multiple of the page size has no further page", &listService{n: 40, dated: true}, stream.Exact, 5},
 		{"another order is proven by one more pass", &listService{n: 35}, stream.Exact, 8},
 		{"a cap below the limit is noticed", &listService{n: 35, cap: 4, dated: true}, stream.Exact, 10},
+		{"newest first is noticed on pages of two records", &listService{n: 12, cap: 2, dated: true}, stream.Exact, 7},
 		{"a total that is too high proves nothing", &listService{n: 35, totalError: 30, dated: true}, stream.BestEffort, 0},
 		{"a total that is too low does not end the walk", &listService{n: 35, totalError: -12, dated: true}, stream.BestEffort, 0},
 		{"a total that is too low does not hide a next page", &listService{n: 35, totalError: -15, correctNext: true, dated: true}, stream.BestEffort, 0},
@@ -170,6 +171,26 @@ func TestFailedPages(t *testing.T) {
 			t.Errorf("got %+v and %v, want the failed id 2", d, err)
 		}
 	})
+}
+
+// TestEmptyPageInTheMiddle reads a list whose service removes all records of page 3 after dividing the list into pages.
+func TestEmptyPageInTheMiddle(t *testing.T) {
+	service := &listService{n: 65, totalError: -10, correctNext: true, dated: true}
+	for _, concurrency := range []int{1, 8} {
+		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("page") == "3" {
+				service.write(w, nil, 3, 10)
+				return
+			}
+			service.ServeHTTP(w, r)
+		}))
+		cfg.Concurrency = concurrency
+		var got collector
+		e, err := newClient(t, cfg, nil).Walk(t.Context(), ordersStream, "", got.read)
+		if err != nil || len(got.ids) != 55 || e.Grade != stream.Exact {
+			t.Errorf("concurrency %d: got %d ids, %+v and %v, want 55 ids and exact", concurrency, len(got.ids), e, err)
+		}
+	}
 }
 
 func TestWalkSendsFixedQueryAndParameter(t *testing.T) {
