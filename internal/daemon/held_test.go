@@ -45,7 +45,7 @@ func TestHeldNight(t *testing.T) {
 		h.mu.Lock()
 		inspection.Held = &warehouse.HeldNight{Run: held}
 		h.mu.Unlock()
-		time.Sleep(90 * time.Second)
+		time.Sleep(3*time.Minute + 30*time.Second)
 		h.wantPage("<title>held", "<h2>Night 20000101T000100Z is held</h2>", "Held since 2000-01-01 00:01 UTC. Readers keep the last snapshot",
 			`<th scope="row"><bdi>prices_scaled</bdi><small>Prices moved</small></th>`, "<bdi>currency EUR, factor 100.00</bdi>",
 			"<code>placementsync publish --held --accept prices_scaled,column_emptied</code>", "<code>placementsync discard --held</code>", `<a href="held">`,
@@ -59,7 +59,7 @@ func TestHeldNight(t *testing.T) {
 		h.ledger[1], inspection.Held = held, nil
 		h.mu.Unlock()
 		time.Sleep(90 * time.Second)
-		h.wantPage("<title>ready", "<h2>Checks of 20000101T000100Z</h2>", "<td><bdi>hold</bdi><small>accepted 2000-01-01 00:02 UTC</small></td>")
+		h.wantPage("<title>ready", "<h2>Checks of 20000101T000100Z</h2>", "<td><bdi>hold</bdi><small>accepted 2000-01-01 00:04 UTC</small></td>")
 		if text := h.get("/").Body.String(); strings.Contains(text, "is held") || strings.Contains(text, "discard") {
 			t.Errorf("the page still shows a held night:\n%s", text)
 		}

@@ -3,12 +3,18 @@ package daemon_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"placementsync/internal/daemon"
+	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
+	"placementsync/internal/webhook"
 )
 
 // TestReadErrorsAreLoggedOnce makes two sources unreadable for ten minutes, for the same reason.
@@ -35,6 +41,60 @@ func TestReadErrorsAreLoggedOnce(t *testing.T) {
 				t.Errorf("the log has %q %d times, want once:\n%s", want, n, &h.log)
 			}
 		}
+	})
+}
+
+// TestDiskUsageIsMeasuredSeldom inspects a warehouse each minute. The measurement reads the whole folder, so
+// its time changes only after ten minutes or with a new version.
+func TestDiskUsageIsMeasuredSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1})
+		log := slog.New(slog.DiscardHandler)
+		inspector := daemon.Inspector{Warehouse: w, Receiver: webhook.New(webhook.Config{Dir: w.Folder.InboxPath()}, log, time.Now), Now: time.Now}
+		publish := func(run string) {
+			t.Helper()
+			latest := w.Folder.Path(warehouse.LatestLink)
+			err := errors.Join(os.MkdirAll(w.Folder.Path(warehouse.VersionsDir), 0o700), os.RemoveAll(latest), os.Symlink(run, latest))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		publish("20000101T000000Z")
+		var measured []string
+		for minute := range 16 {
+			if minute == 13 {
+				publish("20000101T001300Z")
+			}
+			inspection := inspector.Inspect(t.Context())
+			if at := inspection.UsageAt.Format("15:04"); !slices.Contains(measured, at) {
+				measured = append(measured, at)
+			}
+			time.Sleep(time.Minute)
+		}
+		if want := []string{"00:00", "00:10", "00:13"}; !slices.Equal(measured, want) {
+			t.Errorf("the disk usage is measured at %v, want %v", measured, want)
+		}
+	})
+}
+
+// TestInspectionFollowsNight checks that the page shows a held night at its end, without the inspection of the next minute.
+func TestInspectionFollowsNight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, func(context.Context) (ledger.Run, error) {
+			time.Sleep(10*time.Minute + 30*time.Second)
+			return ledger.Run{Outcome: ledger.Failed, Held: true}, errors.New("held")
+		})
+		h.inspect = func(context.Context) daemon.Inspection {
+			inspection := daemon.Inspection{At: time.Now()}
+			if runs, _ := h.readLedger(); len(runs) > 0 {
+				inspection.Held = &warehouse.HeldNight{Run: runs[0]}
+			}
+			return inspection
+		}
+		h.start()
+		defer h.shutDown()
+		time.Sleep(2*time.Hour + 10*time.Minute + 31*time.Second)
+		h.wantPage("<h2>Night 20000101T020000Z is held</h2>")
 	})
 }
 

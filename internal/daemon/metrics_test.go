@@ -226,7 +226,7 @@ func TestMetricsAfterRestart(t *testing.T) {
 }
 
 // TestRunsOfOtherProcessesAreCounted records an interrupted and resumed night of another process,
-// and five refreshes. The last two refreshes fail.
+// and six refreshes. The last three refreshes fail, are interrupted, and fail.
 func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
@@ -243,10 +243,10 @@ func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 		h.mu.Lock()
 		h.ledger[0] = night
 		h.mu.Unlock()
-		for i, outcome := range []ledger.Outcome{ledger.Failed, ledger.Complete, ledger.Partial, ledger.Failed, ledger.Failed} {
+		for i, outcome := range []ledger.Outcome{ledger.Failed, ledger.Complete, ledger.Partial, ledger.Failed, ledger.Interrupted, ledger.Failed} {
 			time.Sleep(time.Minute)
 			r := ledger.Run{ID: "refresh " + string(rune('0'+i)), Kind: ledger.Refresh, StartedAt: time.Now().Add(-20 * time.Second), EndedAt: time.Now(), Outcome: outcome, Streams: streams}
-			if outcome != ledger.Failed {
+			if outcome == ledger.Complete || outcome == ledger.Partial {
 				r.SnapshotAt = r.StartedAt
 			}
 			h.record(r)
@@ -263,10 +263,11 @@ func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 				`refreshes_total{outcome="complete"}`:    "1",
 				`refreshes_total{outcome="partial"}`:     "1",
 				`refreshes_total{outcome="failed"}`:      "3",
+				`refreshes_total{outcome="interrupted"}`: "1",
 				`refresh_failures`:                       "2",
 				`last_refresh_duration_seconds`:          "20",
-				`last_refresh_timestamp_seconds`:         "9.4668576e+08",
-				`stream_requests_total{stream="orders"}`: "63",
+				`last_refresh_timestamp_seconds`:         "9.4668582e+08",
+				`stream_requests_total{stream="orders"}`: "72",
 			})
 			time.Sleep(time.Minute)
 		}
@@ -483,6 +484,10 @@ func TestUnreadableLedgerHasNoMetrics(t *testing.T) {
 		time.Sleep(time.Minute)
 		h.wantMetrics(map[string]string{`last_run_new_rows`: "", `last_success_timestamp_seconds`: "", `snapshot_timestamp_seconds`: "",
 			`last_run_outcome{outcome="complete"}`: "", `refresh_failures`: "", `read_errors_total{source="ledger"}`: "1", `ready`: "0"})
+		h.wantPage("1999-12-31 23:00 UTC") // the page still shows the night
+		if text := h.get("/readyz").Body.String(); strings.Contains(text, "no night") {
+			t.Errorf("/readyz says %q although a night has succeeded", text)
+		}
 	})
 }
 

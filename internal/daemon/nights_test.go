@@ -114,6 +114,9 @@ func TestCatchUp(t *testing.T) {
 				h := newHarness(t, nil)
 				h.ledger, h.settings.CatchUp = c.ledger(time.Now()), c.catchUp
 				h.start()
+				for _, run := range h.ledger { // the catch-up ignores replays, but the page shows them
+					h.wantPage(`<th scope="row"><bdi>` + run.StartedAt.UTC().Format("2006-01-02 15:04 UTC"))
+				}
 				time.Sleep(3 * time.Hour)
 				h.shutDown()
 				wantNights(t, h, c.want...)
@@ -135,7 +138,9 @@ func TestNightRetriesLockedWarehouse(t *testing.T) {
 			return ledger.Run{Outcome: ledger.Complete}, nil
 		})
 		h.start()
-		time.Sleep(3 * time.Hour)
+		time.Sleep(2*time.Hour + time.Minute)
+		h.wantPage("No night has run yet") // a night that waits for the lock has not run
+		time.Sleep(time.Hour)
 		h.shutDown()
 		wantNights(t, h, "01-01 02:00", "01-01 02:05", "01-01 02:10")
 		if got := h.metric(`runs_total{outcome="held"}`); got != "2" {
@@ -192,6 +197,22 @@ func TestStopWaitsForNight(t *testing.T) {
 				t.Errorf("%s nights are complete, want 1", got)
 			}
 		})
+	})
+}
+
+// TestFailedServerEndsDaemon closes the listener while the daemon runs. Without a server nobody could see the state of the
+// nights, so the daemon ends and the service manager starts it again.
+func TestFailedServerEndsDaemon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, nil)
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		l := newSilentListener()
+		time.AfterFunc(time.Minute, func() { _ = l.Close() })
+		err := h.sharedDaemon().Run(ctx, l)
+		if ctx.Err() != nil || err == nil || !strings.Contains(err.Error(), "serve: ") {
+			t.Errorf("the daemon ended with %v (context: %v), want the error of the server at once", err, ctx.Err())
+		}
 	})
 }
 

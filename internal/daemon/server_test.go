@@ -287,6 +287,8 @@ func TestReadiness(t *testing.T) {
 		}
 		return entry
 	}
+	long := night(ledger.Complete, 50*time.Hour)
+	long.EndedAt = now.Add(-47 * time.Hour)
 	replayOf := func(entry ledger.Run) ledger.Run {
 		entry.Kind, entry.StartedAt, entry.EndedAt = ledger.Replay, now.Add(-time.Hour), now.Add(-time.Hour)
 		return entry
@@ -299,6 +301,7 @@ func TestReadiness(t *testing.T) {
 	}{
 		{"before the first night", nil, 503, "no night has succeeded yet"},
 		{"after a success", []ledger.Run{night(ledger.Complete, 10*time.Hour)}, 200, "ready"},
+		{"two intervals after the start of a long night, but not after its end", []ledger.Run{long}, 200, "ready"},
 		{"after a partial night", []ledger.Run{night(ledger.Partial, 10*time.Hour)}, 200, "ready"},
 		{"a failure after a success", []ledger.Run{night(ledger.Complete, 34*time.Hour), night(ledger.Failed, 10*time.Hour)}, 200, "ready"},
 		{"no success for two intervals", []ledger.Run{night(ledger.Complete, 58*time.Hour), night(ledger.Failed, 10*time.Hour)}, 503,

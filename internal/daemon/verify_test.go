@@ -66,15 +66,36 @@ func TestScheduledVerify(t *testing.T) {
 	})
 }
 
+// TestVerificationsNeverOverlap runs verifications that take longer than their interval.
+func TestVerificationsNeverOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, nil)
+		var starts []string
+		h.settings.VerifySchedule = parseSchedule(t, "0 * * * *", "UTC")
+		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
+			starts = append(starts, time.Now().UTC().Format("15:04"))
+			time.Sleep(90 * time.Minute)
+			return integrity.VerifyRecord{}, nil
+		}
+		h.start()
+		time.Sleep(4*time.Hour + time.Minute)
+		h.shutDown()
+		if want := []string{"01:00", "03:00"}; !slices.Equal(starts, want) {
+			t.Errorf("verifications started at %v, want %v", starts, want)
+		}
+	})
+}
+
 // TestVerifyRetriesLockedWarehouse starts a verification three times. The warehouse is locked at the first
-// two attempts, and the third attempt fails. The failure must not hide earlier damage.
+// two attempts, and the third attempt fails. The failure must not hide earlier damage. A night starts before
+// the second attempt and must not cancel it.
 func TestVerifyRetriesLockedWarehouse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		var starts []string
 		at := time.Now()
 		failed := integrity.VerifyRecord{ReadData: true, At: at, Result: "damaged", DamagedFiles: []string{"a"}, Error: "no disk", FailedAt: at.Add(time.Hour)}
-		h.settings.VerifySchedule = parseSchedule(t, "0 1 * * 0", "UTC")
+		h.settings.VerifySchedule = parseSchedule(t, "57 1 * * 0", "UTC")
 		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
 			if starts = append(starts, time.Now().UTC().Format("01-02 15:04")); len(starts) < 3 {
 				return integrity.VerifyRecord{}, &warehouse.LockedError{PID: 1, Run: "x"}
@@ -87,7 +108,7 @@ func TestVerifyRetriesLockedWarehouse(t *testing.T) {
 		h.start()
 		time.Sleep(30 * time.Hour)
 		h.shutDown()
-		if want := []string{"01-02 01:00", "01-02 01:05", "01-02 01:10"}; !slices.Equal(starts, want) {
+		if want := []string{"01-02 01:57", "01-02 02:02", "01-02 02:07"}; !slices.Equal(starts, want) {
 			t.Errorf("verifications started at %v, want %v", starts, want)
 		}
 		if n := h.metric(`last_verify_damaged_files{depth="full"}`); n != "1" {
