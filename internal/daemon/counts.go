@@ -59,11 +59,10 @@ func runOutcomes() []ledger.Outcome {
 func endKey(r ledger.Run) string { return r.ID + " " + r.EndedAt.UTC().Format(time.RFC3339Nano) }
 
 // addRun counts each end of a night or a refresh once. It does not count replays. The ledger line of a killed
-// run has no end time and is counted once too. A run without an id is not in the ledger and is always
-// counted.
+// run has no end time and is counted once too.
 func (c counts) addRun(r ledger.Run) {
 	key := endKey(r)
-	if c.seen[key] && r.ID != "" {
+	if c.seen[key] {
 		return
 	}
 	c.seen[key] = true

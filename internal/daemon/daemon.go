@@ -132,7 +132,6 @@ func (d *Daemon) Run(ctx context.Context, l net.Listener) error {
 		stop(err)
 		served <- err
 	}()
-	d.state.read() // runs that end from here on are counted
 	d.notifyManager("READY=1")
 	d.cfg.Log.Info("serving", "address", l.Addr().String(), "schedule", d.settings().Schedule.String())
 	d.runNights(inner)

@@ -186,7 +186,7 @@ func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 // one night for all slots since the last published night, or to resume a night that was interrupted or killed.
 // A replay reads nothing and is no night here.
 func (s *scheduler) catchUp(ctx context.Context) {
-	settings, st := s.d.settings(), s.d.state.read()
+	settings, st := s.d.settings(), s.d.state.read() // runs that end from here on are counted
 	if st.LedgerErr != nil {
 		s.d.cfg.Log.Error("ledger not read; missed nights are not caught up", "error", st.LedgerErr)
 		return
