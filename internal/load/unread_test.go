@@ -168,13 +168,13 @@ func TestKeepListedChanges404ToMissed(t *testing.T) {
 	}
 }
 
-// TestKeepListedCountsStoredRows receives 404 for two listed campaigns. One has stored articles, the other has none.
-// The age of the rows is that of the stored articles. It is unknown if meta.details does not contain their campaign.
+// TestKeepListedCountsStoredRows receives 404 for three listed campaigns. Two have stored articles, the third has none.
+// The age of the rows is that of the stored articles. It is unknown if meta.details lacks one of their campaigns.
 // Another detail stream has read the same ids.
 func TestKeepListedCountsStoredRows(t *testing.T) {
 	h := newFixture(t, "campaigns", "campaign_articles")
 	h.planDetails = true
-	campaigns := jsonRow(1, 1, "id", quote("full")) + "," + jsonRow(2, 2, "id", quote("empty"))
+	campaigns := jsonRow(1, 1, "id", quote("full")) + "," + jsonRow(2, 2, "id", quote("empty")) + "," + jsonRow(3, 3, "id", quote("second"))
 	night := func(readTimes sqltext.SQL, outcomes map[load.Outcome][]string, articles string, want load.KeptIDs) {
 		t.Helper()
 		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
@@ -192,12 +192,12 @@ func TestKeepListedCountsStoredRows(t *testing.T) {
 		}, load.Limits{Rows: 10})
 		must(t, err)
 	}
-	article := jsonRow(1, 1, "id", quote("a"), "campaign_id", quote("full"))
+	articles := jsonRow(1, 1, "id", quote("a"), "campaign_id", quote("full")) + "," + jsonRow(2, 2, "id", quote("b"), "campaign_id", quote("second"))
 	earlierNight := sqltext.SQL("INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('earlier', TIMESTAMPTZ '2026-10-15 02:00:00+00'); " +
 		"INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('campaign_details', 'full', 'earlier', TIMESTAMPTZ '2026-10-01 02:00:00+00')")
 	emptyWasReadBefore := sqltext.SQL("UPDATE meta.details SET read_at = TIMESTAMPTZ '2026-10-01 02:00:00+00' WHERE stream = 'campaign_articles' AND id = 'empty'")
-	notFound := map[load.Outcome][]string{load.NotFound: {"full", "empty"}}
-	night(earlierNight, map[load.Outcome][]string{load.Answered: {"full", "empty"}}, article, load.KeptIDs{})
-	night(emptyWasReadBefore, notFound, "", load.KeptIDs{IDs: 2, WithRows: 1, MaxNights: 1})
-	night("DELETE FROM meta.details WHERE stream = 'campaign_articles' AND id = 'full'", notFound, "", load.KeptIDs{IDs: 2, WithRows: 1})
+	notFound := map[load.Outcome][]string{load.NotFound: {"full", "second", "empty"}}
+	night(earlierNight, map[load.Outcome][]string{load.Answered: {"full", "second", "empty"}}, articles, load.KeptIDs{})
+	night(emptyWasReadBefore, notFound, "", load.KeptIDs{IDs: 3, WithRows: 2, MaxNights: 1})
+	night("DELETE FROM meta.details WHERE stream = 'campaign_articles' AND id = 'full'", notFound, "", load.KeptIDs{IDs: 3, WithRows: 2})
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"placementsync/internal/mcp"
@@ -130,4 +131,21 @@ func TestRunReturnsErrorsOfTheInput(t *testing.T) {
 	if err := <-done; err == nil || !strings.Contains(err.Error(), io.ErrClosedPipe.Error()) {
 		t.Errorf("Run returned %v, want the error of the input", err)
 	}
+}
+
+// brokenWriter is the output of a client that has gone.
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+func (brokenWriter) Close() error              { return nil }
+
+// TestRunDoesNotWaitForUnwrittenResponses ends the input after two calls whose responses cannot be written.
+func TestRunDoesNotWaitForUnwrittenResponses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		err := mcp.Run(t.Context(), config(""), io.NopCloser(strings.NewReader(initialize+"\n"+ping+"\n")), brokenWriter{})
+		if took := time.Since(began); took > 0 {
+			t.Errorf("Run returned %v after %s, want no wait", err, took)
+		}
+	})
 }
