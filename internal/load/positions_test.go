@@ -183,7 +183,7 @@ func TestItemsKeepTheirPositions(t *testing.T) {
 		"a price is gone":                          {[]string{"a1 b2 c3", "a1 c3", "c3 a1"}, "a1 3:c3"},
 		"a price comes back":                       {[]string{"a1 b2 c3", "c3", "c3 b2 a1"}, "a1 b2 c3"},
 		"a new price does not use an old position": {[]string{"a1 b2", "a1", "c3 a1"}, "a1 3:c3"},
-		"two new prices":                           {[]string{"a1", "a1 b2 c3"}, "a1 b2 c3"},
+		"new prices":                               {[]string{"a1", "a1 b2 c3 d4 e5 f6 g7 h8 i9"}, "a1 b2 c3 d4 e5 f6 g7 h8 i9"},
 		"a new price before the others":            {[]string{"a1 b2", "c3 a1 b2", "a1 b2 c3"}, "a1 b2 c3"},
 		"a price in the place of another":          {[]string{"a1 b2", "c3 b2", "b2 c3"}, "c3 b2"},
 		"equal prices":                             {[]string{"a1 a1 b2", "b2 a1 a1", "a1 b2 a1"}, "a1 a1 b2"},
