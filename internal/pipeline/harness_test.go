@@ -68,6 +68,12 @@ func newHarness(t *testing.T, world sim.Options, names ...string) *harness {
 func newRaceHarness(t *testing.T, world sim.Options, names ...string) *harness {
 	t.Helper()
 	t.Parallel()
+	return newSerialHarness(t, world, names...)
+}
+
+// newSerialHarness is like newRaceHarness, but the test may change the environment, and runs alone.
+func newSerialHarness(t *testing.T, world sim.Options, names ...string) *harness {
+	t.Helper()
 	h := &harness{t: t, service: sim.New(world)}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if hook := h.onRequest.Load(); hook != nil {

@@ -32,6 +32,18 @@ func loadOnlyChecks(t *testing.T, files map[string]string) audit.Set {
 	return set
 }
 
+// TestChecksWithoutTempFolder runs a night while the folder for temporary files, which only checks use, is missing. Its check
+// cannot run, but the night is published.
+func TestChecksWithoutTempFolder(t *testing.T) {
+	h := newSerialHarness(t, smallWorld(), "tags")
+	t.Setenv("TMPDIR", h.path("missing"))
+	h.cfg.Checks = loadOnlyChecks(t, map[string]string{"no_tags": "-- title: No tags.\n-- severity: hold\nSELECT id FROM tags\n"})
+	res := h.requireComplete(h.night())
+	if len(res.Run.Checks) != 1 || res.Run.Checks[0].Outcome != ledger.CheckNotRun || !strings.Contains(res.Run.Checks[0].Reason, h.path("missing")) {
+		t.Errorf("the night has the checks %+v, want a check that did not run because %s is missing", res.Run.Checks, h.path("missing"))
+	}
+}
+
 // TestFailedChecks runs a night with a failed check of severity warn, which must be published, and a
 // night with failed checks of severity hold, which must be held.
 func TestFailedChecks(t *testing.T) {
