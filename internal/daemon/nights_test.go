@@ -112,9 +112,10 @@ func TestCatchUp(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHarness(t, nil)
-				h.ledger, h.settings.CatchUp = c.ledger(time.Now()), c.catchUp
+				runs := c.ledger(time.Now())
+				h.ledger, h.settings.CatchUp = runs, c.catchUp
 				h.start()
-				for _, run := range h.ledger { // the catch-up ignores replays, but the page shows them
+				for _, run := range runs { // the catch-up ignores replays, but the page shows them
 					h.wantPage(`<th scope="row"><bdi>` + run.StartedAt.UTC().Format("2006-01-02 15:04 UTC"))
 				}
 				time.Sleep(3 * time.Hour)
