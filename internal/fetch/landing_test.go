@@ -687,10 +687,11 @@ func TestBodiesOfTheLastTwoSyncsAreVerified(t *testing.T) {
 	dir := t.TempDir()
 	options := fetch.LandingOptions{SyncBytes: 160}
 	l := openLanding(t, dir, options)
+	random := rand.NewChaCha8([32]byte{})
 	for i := range 4 {
-		var body []byte
-		for len(body) < 100 { // random, so that it is not compressed
-			body = fmt.Appendf(body, "%08x", rand.Uint32())
+		body := make([]byte, 100) // random, so that it is not compressed
+		if _, err := random.Read(body); err != nil {
+			t.Fatal(err)
 		}
 		if _, err := l.Append(fetch.Response{Request: testRequest(i), Status: http.StatusOK, Body: body}, time.Now(), 0); err != nil {
 			t.Fatal(err)
