@@ -685,7 +685,7 @@ func TestDamagedLineIsReportedOnce(t *testing.T) {
 // when as many bytes as a sync has were written after it. The response is removed, so that it is not reported as lost.
 func TestBodiesOfTheLastTwoSyncsAreVerified(t *testing.T) {
 	dir := t.TempDir()
-	options := fetch.LandingOptions{SyncBytes: 160}
+	options := fetch.LandingOptions{SyncBytes: 200}
 	l := openLanding(t, dir, options)
 	random := rand.NewChaCha8([32]byte{})
 	for i := range 4 {
