@@ -98,8 +98,10 @@ func Test429PausesWorkersAndLowersRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := &limitedService{latency: 10 * time.Millisecond}
 		var requests atomic.Int64
+		var rejected time.Time
 		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if requests.Add(1) == 400 {
+				rejected = time.Now()
 				w.Header().Set("Retry-After", "3")
 				w.WriteHeader(http.StatusTooManyRequests)
 				return
@@ -114,6 +116,9 @@ func Test429PausesWorkersAndLowersRate(t *testing.T) {
 		if pause < 2900*time.Millisecond || pause > 3200*time.Millisecond {
 			t.Errorf("the longest pause was %v, want 3s", pause)
 		}
+		if n := countBetween(service.served, rejected.Add(1), rejected.Add(3*time.Second)); n > 0 {
+			t.Errorf("%d requests were sent during the pause, want none", n)
+		}
 		if n := countBetween(service.served, resumed, resumed.Add(time.Second)); n < 60 || n > 85 {
 			t.Errorf("%d requests in the second after the pause, want 60 to 85", n)
 		}
@@ -122,6 +127,36 @@ func Test429PausesWorkersAndLowersRate(t *testing.T) {
 		}
 		if m := c.Telemetry()[0]; m.RateLimited != 1 || m.Retries != 1 || m.RetryWait < 3*time.Second || m.RateWait == 0 {
 			t.Errorf("telemetry is %+v, want one 429, one retry, and waits for the retry and the rate", m)
+		}
+	})
+}
+
+// TestSlowReadersDoNotBunchRequests reads the first response for five seconds, with one response in memory. The
+// requests that wait for this must then be sent at the rate, and not all at once.
+func TestSlowReadersDoNotBunchRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := &limitedService{}
+		cfg := testConfig(service)
+		cfg.Concurrency, cfg.RequestsPerSecond, cfg.Burst = 1, 10, 1
+		c := newClient(t, cfg, nil)
+		var isSlow sync.Once
+		read := func(context.Context, fetch.Response) (stream.PageFacts, error) {
+			isSlow.Do(func() { <-time.After(5 * time.Second) }) // the time is virtual (synctest)
+			return stream.PageFacts{}, nil
+		}
+		var requests sync.WaitGroup
+		for i := range 5 {
+			requests.Go(func() {
+				if _, err := c.Get(t.Context(), fetch.Request{Stream: "list", Path: "/list", Page: i + 1}, read); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		requests.Wait()
+		for i, at := range service.served[1:] {
+			if gap := at.Sub(service.served[i]); gap < 100*time.Millisecond {
+				t.Errorf("request %d was sent %v after the one before, want at least 100ms", i+2, gap)
+			}
 		}
 	})
 }

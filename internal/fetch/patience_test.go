@@ -8,9 +8,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -277,6 +279,68 @@ func TestSingleFailureIsNotWaitedFor(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestOneWorkerProbes lets eight workers find out together that the service does not answer. Only one of them asks at a
+// time.
+func TestOneWorkerProbes(t *testing.T) {
+	var probes, asking atomic.Int32
+	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/auth/token" {
+			if n := asking.Add(1); n > 1 {
+				t.Errorf("%d workers ask at the same time, want one", n)
+			}
+			for range 1000 {
+				runtime.Gosched() // to the other workers
+			}
+			probes.Add(1)
+			asking.Add(-1)
+		}
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	cfg.Patience = 10 * time.Millisecond
+	var got collector
+	_, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(8), got.read)
+	checkError(t, err, "run.patience is used up")
+	if probes.Load() == 0 {
+		t.Error("no worker asked whether the service answers")
+	}
+}
+
+// TestSlowAnswerDoesNotHideALaterOne lets a request fail for good while two others are answered: a slow one, which was
+// sent first and is answered last, and a fast one. The fast one shows that the service answers, so there is no probe.
+func TestSlowAnswerDoesNotHideALaterOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		probes := newScript(textBody(`{"id":"a"}`))
+		mux := http.NewServeMux()
+		after := func(d time.Duration, h http.HandlerFunc) http.HandlerFunc {
+			return func(w http.ResponseWriter, r *http.Request) {
+				<-time.After(d) // the time is virtual (synctest)
+				h(w, r)
+			}
+		}
+		mux.Handle("/v1/auth/token", probes)
+		mux.Handle("/v1/slow", after(15*time.Second, textBody(`{"id":"a"}`)))
+		mux.Handle("/v1/fast", textBody(`{"id":"a"}`))
+		mux.Handle("/v1/failing", after(10*time.Second, respondWith(503, "broken")))
+		cfg := testConfig(mux)
+		cfg.Patience, cfg.Retry.MaxRetries = time.Hour, 1
+		c := newClient(t, cfg, nil)
+		get := func(path string) error {
+			var got collector
+			_, err := c.Get(t.Context(), fetch.Request{Stream: "list", Path: path}, got.read)
+			return err
+		}
+		var requests sync.WaitGroup
+		requests.Go(func() { checkError(t, get("/slow"), "") })
+		requests.Go(func() { checkError(t, get("/failing"), "after 2 attempts") }) // fails at 10s and at 20s
+		<-time.After(12 * time.Second)
+		checkError(t, get("/fast"), "")
+		requests.Wait()
+		if n := probes.n.Load(); n > 0 {
+			t.Errorf("%d requests for the token info, want none", n)
+		}
+	})
 }
 
 // TestWaitIsReported reads the current wait in the middle of an outage and after it.
