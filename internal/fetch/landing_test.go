@@ -681,8 +681,8 @@ func TestDamagedLineIsReportedOnce(t *testing.T) {
 	}
 }
 
-// TestBodiesOfTheLastTwoSyncsAreVerified damages a body that a power cut can have damaged: a sync may not have ended
-// when as many bytes as a sync has were written after it. The response is removed, so that it is not reported as lost.
+// TestBodiesOfTheLastTwoSyncsAreVerified damages a body that is more than SyncBytes before the end. A power cut can
+// damage it, because its sync may still have been running. The response is removed, so that it is not reported as lost.
 func TestBodiesOfTheLastTwoSyncsAreVerified(t *testing.T) {
 	dir := t.TempDir()
 	options := fetch.LandingOptions{SyncBytes: 200}
