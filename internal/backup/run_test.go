@@ -113,7 +113,8 @@ func TestNightsDuringABackup(t *testing.T) {
 	before := f.contents()
 	sent := 0
 	f.onPut(func(string) {
-		if sent++; sent == before {
+		sent++
+		if sent == before {
 			f.night()
 		}
 	})
@@ -132,7 +133,8 @@ func TestNightsDuringABackup(t *testing.T) {
 		f.night()
 		total, sent := f.contents(), len(f.store.Objects("store"))-len(f.manifests())
 		f.onPut(func(string) {
-			if sent++; sent == total {
+			sent++
+			if sent == total {
 				f.night()
 				day := warehouse.DayOf(f.at)
 				must(t, f.config.Warehouse.Series.ChangeIndex(func(days map[string]string) { delete(days, day) }))
@@ -171,7 +173,8 @@ func TestCopiesOfDamagedFilesAreSent(t *testing.T) {
 	must(t, os.Remove(inVersion))
 	sent := 0
 	f.onPut(func(string) { // the first of the changed manifests
-		if sent++; sent == 1 {
+		sent++
+		if sent == 1 {
 			must(t, os.WriteFile(inSeries, content, 0o600))
 		}
 	})

@@ -201,7 +201,7 @@ func TestStopWaitsForNight(t *testing.T) {
 	})
 }
 
-// TestFailedServerEndsDaemon closes the listener while the daemon runs. Without a server nobody could see the state of the
+// TestFailedServerEndsDaemon closes the listener while the daemon runs. Without a server, no page shows the state of the
 // nights, so the daemon ends and the service manager starts it again.
 func TestFailedServerEndsDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -68,7 +68,8 @@ func TestConnectionsAreReused(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		arrived.Lock()
 		own := wave
-		if n++; n%workers == 0 {
+		n++
+		if n%workers == 0 {
 			close(wave)
 			wave = make(chan struct{})
 		}

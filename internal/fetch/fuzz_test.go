@@ -137,7 +137,8 @@ func (d landingDamage) isIntact(t *testing.T, journal []byte, number int) bool {
 	start, n := uint(0), 0
 	for lineText := range bytes.Lines(journal) {
 		end := start + uint(len(lineText))
-		if n++; n < number {
+		n++
+		if n < number {
 			start = end
 			continue
 		}

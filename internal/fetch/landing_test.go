@@ -577,7 +577,8 @@ func TestFailedAttemptAddsNothingOfTheOneBefore(t *testing.T) {
 	cfg := testConfig(nil)
 	service, sent := handlerTransport{newScript(respondWith(429, "slow down"), textBody(`{"id":"a"}`))}, 0
 	cfg.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-		if sent++; sent == 2 {
+		sent++
+		if sent == 2 {
 			return nil, errors.New("connection reset")
 		}
 		return service.RoundTrip(r)

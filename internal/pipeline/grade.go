@@ -79,16 +79,18 @@ func (finished results) requireData(isOnlyStream bool) error {
 	return fmt.Errorf("%w%s", ErrNoData, reasons.String())
 }
 
-// gradeTable returns the grade of the rows of a table, and a note about details that were not read.
-func (finished results) gradeTable(table string) (grade stream.Grade, note string) {
+// setGrades sets the grade of each table, and the note about details that were not read.
+func (finished results) setGrades(tables []warehouse.ManifestTable) {
 	var streams []stream.Stream
 	grades := map[string]stream.GradeReason{}
 	for _, r := range finished {
 		streams = append(streams, r.stream)
 		grades[r.stream.Name] = stream.GradeReason{Grade: r.evidence.Grade, Reason: r.evidence.Reason}
 	}
-	g, _ := stream.GradeTable(streams, table, grades)
-	return g.Grade, g.Note
+	for i := range tables {
+		g, _ := stream.GradeTable(streams, tables[i].Name, grades)
+		tables[i].Grade, tables[i].Note = g.Grade, g.Note
+	}
 }
 
 // failLostRight sets the failure of a stream that an earlier night read and that this night may not read, for example

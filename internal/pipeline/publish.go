@@ -128,9 +128,7 @@ func (r *runner) publish(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	for i := range files {
-		files[i].Grade, files[i].Note = finished.gradeTable(files[i].Name)
-	}
+	finished.setGrades(files)
 	if err := n.draft.WriteLedgerCopy(r.completeLedgerLine(ctx, nil)); err != nil {
 		return Result{}, err
 	}

@@ -225,7 +225,8 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 		b, n := newBuilder(results), 0
 		ask := b.ask
 		b.ask = func(ctx context.Context, q QuerySpec) (query.Result, bool, error) {
-			if n++; n == failIndex+1 {
+			n++
+			if n == failIndex+1 {
 				return query.Result{}, false, errors.New("disk failed")
 			}
 			return ask(ctx, q)
