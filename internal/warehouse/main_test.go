@@ -1,9 +1,30 @@
 package warehouse_test
 
 import (
+	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 
-	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"placementsync/internal/testing/harness"
+	"placementsync/internal/warehouse"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// fullDiskArg is the argument with which the test program checks a warehouse on a disk that is full.
+const fullDiskArg = "check-on-a-full-disk"
+
+func TestMain(m *testing.M) { harness.Main(m, fullDiskArg, checkOnAFullDisk) }
+
+// checkOnAFullDisk limits the size of files to nothing and checks the warehouse whose folder is the second
+// argument. An empty file can then be created, as on a full disk. The limit is for the whole process, in which
+// other tests and the test framework write files, so this runs in a child process.
+func checkOnAFullDisk() error {
+	w := warehouse.New(warehouse.Config{Dir: os.Args[2]})
+	signal.Ignore(syscall.SIGXFSZ)
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{}); err != nil {
+		return err
+	}
+	return w.Folder.CheckWritable()
+}
