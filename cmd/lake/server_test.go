@@ -31,18 +31,18 @@ func TestLakeOnAnS3Server(t *testing.T) {
 		t.Errorf("the publish got %d throttled responses, want 5", 5-n)
 	}
 
-	server.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+	server.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPut {
 			return false
 		}
 		s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 		return true
-	}
+	})
 	third := h.night()
 	if got := h.run("publish"); got.code != 1 || !strings.Contains(got.stderr, "AccessDenied") || strings.Contains(got.stdout+got.stderr, s3sim.SecretKey) {
 		t.Errorf("publish: got %+v, want exit code 1 and AccessDenied without the key", got)
 	}
-	server.Fail = nil
+	server.FailWith(nil)
 	if run := h.shownRun(); run != second {
 		t.Errorf("after a rejected publish the lake shows %s, want %s", run, second)
 	}

@@ -75,18 +75,18 @@ func TestBucketFailsDuringPublish(t *testing.T) {
 	first := h.publish()[0].Run
 	h.night()
 	var puts atomic.Int64
-	server.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+	server.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPut || puts.Add(1) < 9 {
 			return false
 		}
 		s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 		return true
-	}
+	})
 	h.mustFail(1, "AccessDenied", "publish")
 	if run := h.shownRun(); run != first {
 		t.Errorf("the lake shows %s, want %s", run, first)
 	}
-	server.Fail = nil
+	server.FailWith(nil)
 	h.publish()
 	h.requireEqualTables(h.shownRun())
 	h.night()

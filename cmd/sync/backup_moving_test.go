@@ -45,15 +45,15 @@ func TestTrialBackupDuringNights(t *testing.T) {
 			}
 			checksums := []string{runNightAfter(0), runNightAfter(interval), runNightAfter(interval)}
 			nightsDuringBackup := 0
-			d.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+			d.store.FailWith(func(_ http.ResponseWriter, r *http.Request) bool {
 				if nightsDuringBackup < 2 && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
 					nightsDuringBackup++
 					checksums = append(checksums, runNightAfter(interval))
 				}
 				return false
-			}
+			})
 			must(t, runBackup(t.Context(), d.g, backupOptions{}))
-			d.store.Fail = nil
+			d.store.FailWith(nil)
 			if nightsDuringBackup != 2 {
 				t.Fatalf("%d nights ran during the backup, want 2", nightsDuringBackup)
 			}
@@ -95,16 +95,16 @@ func TestBackupOfChangingSeriesFails(t *testing.T) {
 	}
 	changes := 0
 	must(t, os.WriteFile(stateFile(changes), []byte("0"), 0o600)) // a file that the backup sends
-	d.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+	d.store.FailWith(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
 			changes++
 			must(t, os.WriteFile(seriesManifestFile(changes), seriesManifest, 0o600))
 			must(t, os.WriteFile(stateFile(changes), []byte(fmt.Sprint(changes)), 0o600))
 		}
 		return false
-	}
+	})
 	err = runBackup(t.Context(), d.g, backupOptions{})
-	d.store.Fail = nil
+	d.store.FailWith(nil)
 	if err == nil || !strings.Contains(err.Error(), "changed during each of 5 attempts") {
 		t.Fatalf("the backup ended with %v after %d changes, want an error after 5 attempts", err, changes)
 	}

@@ -178,7 +178,7 @@ func (h *restoreHarness) testDamagedBackup(t *testing.T) {
 // restore, also after a night was tried. The finished restore must contain everything.
 func (h *restoreHarness) testUnfinishedRestore(t *testing.T) {
 	gets := 0
-	h.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+	h.store.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") {
 			gets++
 		}
@@ -186,12 +186,12 @@ func (h *restoreHarness) testUnfinishedRestore(t *testing.T) {
 			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 		}
 		return gets > 40
-	}
+	})
 	_, err := h.restoreDamaged(t, removeObject)
 	if err == nil || !strings.Contains(err.Error(), "run the same command again to continue") {
 		t.Fatalf("the interrupted restore ended with %v, want advice to run it again", err)
 	}
-	h.store.Fail = nil
+	h.store.FailWith(nil)
 	for name, command := range map[string]func() error{
 		"run":                    func() error { return h.night(t) },
 		"rebuild":                func() error { return runRebuild(t.Context(), h.g, rebuildOptions{}) },

@@ -53,14 +53,14 @@ func TestBackupOnAnS3Server(t *testing.T) {
 	}
 
 	resets := 0
-	gateway.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+	gateway.FailWith(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && resets < 3 {
 			resets++
 			_, _ = io.CopyN(io.Discard, r.Body, 100)
 			panic(http.ErrAbortHandler)
 		}
 		return false
-	}
+	})
 	must(t, d.night(t))
 	if resets < 3 {
 		t.Errorf("%d connections were reset, want 3", resets)
@@ -75,7 +75,7 @@ func TestBackupOnAnS3Server(t *testing.T) {
 	later := d.g.Now().Add(time.Hour)
 	d.g.Now = func() time.Time { return later }
 	truncationsLeft := 3
-	gateway.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+	gateway.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") && truncationsLeft > 0 {
 			truncationsLeft--
 			w.Header().Set("Content-Length", "100000")
@@ -83,13 +83,13 @@ func TestBackupOnAnS3Server(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 		return false
-	}
+	})
 	must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
 	if got := d.prices(t); got != prices {
 		t.Errorf("the restored warehouse returns\n%s\nwant\n%s", got, prices)
 	}
 	must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
-	gateway.Fail = nil
+	gateway.FailWith(nil)
 	must(t, runExport(t.Context(), d.g, exportOptions{to: "s3://store/export", format: "parquet"}, []string{"product_listings"}))
 	if strings.Contains(d.out.String(), s3sim.SecretKey) || strings.Contains(d.out.String(), "another-secret") {
 		t.Error("the output contains a key")
@@ -101,7 +101,7 @@ func (d *bucketHarness) failBackups(t *testing.T, gateway *s3sim.Gateway) {
 	t.Helper()
 	secretFile := filepath.Join(d.root, "secret")
 	must(t, os.WriteFile(secretFile, []byte("another-secret"), 0o600))
-	gateway.Fail = nil
+	gateway.FailWith(nil)
 	readsBefore := gateway.Requests()[http.MethodGet]
 	err := d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "computes another signature") || strings.Contains(err.Error(), "another-secret") {
@@ -127,7 +127,7 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 	d := newBucketHarness(t)
 	tenUploaded := make(chan struct{}, 100)
 	puts := 0
-	d.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+	d.store.FailWith(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
 			if puts++; puts > 10 {
 				select {
@@ -138,7 +138,7 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 			}
 		}
 		return false
-	}
+	})
 	text, err := os.ReadFile(d.g.Config)
 	must(t, err)
 	must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), "backup: s3://store/night", "", 1)), 0o600))
@@ -155,7 +155,7 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 	<-tenUploaded
 	must(t, cmd.Process.Kill())
 	_ = cmd.Wait() // returns an error, because the process was killed
-	d.store.Fail = nil
+	d.store.FailWith(nil)
 	uploadedCount := len(d.store.Objects("store"))
 	if m := backupManifests(d.store.Objects("store")); len(m) != 0 || uploadedCount == 0 {
 		t.Errorf("a killed backup left %d objects and the manifests %v, want some objects and no manifest: %s", uploadedCount, m, out.String())

@@ -155,7 +155,7 @@ func TestTrialBackupFailures(t *testing.T) {
 func (d *bucketHarness) testLostBucket(t *testing.T) {
 	objectsBefore := d.store.Objects("store")
 	puts := 0
-	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+	d.store.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
 			puts++
 		}
@@ -163,12 +163,12 @@ func (d *bucketHarness) testLostBucket(t *testing.T) {
 			s3sim.Refuse(w, http.StatusNotFound, "NoSuchBucket")
 		}
 		return puts > 5
-	}
+	})
 	err := d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "s3://store/night/") || !strings.Contains(err.Error(), "the bucket does not exist") {
 		t.Errorf("the night without a bucket ended with %d: %v; want the outcome partial and the reason", exitCodeOf(t, err), err)
 	}
-	d.store.Fail = nil
+	d.store.FailWith(nil)
 	if diff := cmp.Diff(backupManifests(objectsBefore), backupManifests(d.store.Objects("store"))); diff != "" {
 		t.Errorf("the previous backup changed:\n%s", diff)
 	}
@@ -211,14 +211,14 @@ func (d *bucketHarness) testDamageAfterBackup(t *testing.T) {
 }
 
 func (d *bucketHarness) testDamageBeforeBackup(t *testing.T) {
-	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+	d.store.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 		s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 		return true
-	}
+	})
 	if err := d.night(t); exitCodeOf(t, err) != ledger.Partial.ExitCode() {
 		t.Fatalf("the night ended with %v, want the outcome partial", err)
 	}
-	d.store.Fail = nil
+	d.store.FailWith(nil)
 	// Find a file that the night changed. The bucket already contains the other files.
 	changedFile, newest := "", []byte(nil)
 	tableDirs, err := filepath.Glob(filepath.Join(d.dir(), "parquet/[a-z]*"))
@@ -272,7 +272,7 @@ func (d *bucketHarness) testNewWarehouse(t *testing.T) {
 
 func (d *bucketHarness) testInterruptedRestore(t *testing.T, fileCount int, prices string) {
 	gets := 0
-	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+	d.store.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") {
 			gets++
 		}
@@ -280,18 +280,18 @@ func (d *bucketHarness) testInterruptedRestore(t *testing.T, fileCount int, pric
 			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 		}
 		return gets > 20
-	}
+	})
 	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "run the same command again to continue") {
 		t.Fatalf("the interrupted restore ended with %v, want advice to run it again", err)
 	}
-	d.store.Fail = nil
+	d.store.FailWith(nil)
 	if err := d.night(t); !errors.As(err, new(*warehouse.UnfinishedRestoreError)) {
 		t.Errorf("a night after an interrupted restore ended with %v, want an UnfinishedRestoreError", err)
 	}
 	requests := 0
-	d.store.Fail = func(http.ResponseWriter, *http.Request) bool { requests++; return false }
+	d.store.FailWith(func(http.ResponseWriter, *http.Request) bool { requests++; return false })
 	must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
-	d.store.Fail = nil
+	d.store.FailWith(nil)
 	if requests > fileCount {
 		t.Errorf("the second restore sent %d requests, want at most %d, one for each file", requests, fileCount)
 	}
@@ -340,7 +340,7 @@ func (d *bucketHarness) checkLeftovers(t *testing.T, export func() error, advanc
 		t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	}
 	puts := 0
-	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+	d.store.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
 			puts++
 		}
@@ -348,11 +348,11 @@ func (d *bucketHarness) checkLeftovers(t *testing.T, export func() error, advanc
 			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 		}
 		return puts > 1
-	}
+	})
 	if err := export(); err == nil || !strings.Contains(err.Error(), "from s3://store/for/them/2026") || !strings.Contains(err.Error(), ", which still contains them") {
 		t.Errorf("export ended with %v, want an error that names the kept objects", err)
 	}
-	d.store.Fail = nil
+	d.store.FailWith(nil)
 	if _, err := os.Stat(killed); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the temporary folder of a killed export was not removed (%v)", err)
 	}
@@ -418,7 +418,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 	must(t, export())
 	first, objectCount := readPublished(), len(d.store.Objects("store"))
 	puts := 0
-	d.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+	d.store.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
 			puts++
 		}
@@ -427,11 +427,11 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 		}
 		return refused
-	}
+	})
 	if err := export(); err == nil || !strings.Contains(err.Error(), "readers of s3://store/for/them keep the previous export") {
 		t.Errorf("export ended with %v, want an error that names the previous export", err)
 	}
-	d.store.Fail = nil
+	d.store.FailWith(nil)
 	if diff := cmp.Diff(first, readPublished()); diff != "" {
 		t.Errorf("readers do not see the previous export:\n%s", diff)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,21 +30,27 @@ const table = "product_listing_tags"
 // fixture is a warehouse with one table, and its bucket. Each night and each backup is a day after the one before.
 type fixture struct {
 	t      *testing.T
-	at     time.Time
+	clock  atomic.Int64 // Unix nanoseconds: the store reads it while a test changes it
 	store  *s3sim.Server
 	config Config
 }
 
+func (f *fixture) now() time.Time { return time.Unix(0, f.clock.Load()).UTC() }
+
+// pass changes the time of the warehouse and of the store.
+func (f *fixture) pass(d time.Duration) { f.clock.Add(int64(d)) }
+
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, at: time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC), store: s3sim.New("store")}
-	f.store.Now = func() time.Time { return f.at }
+	f := &fixture{t: t, store: s3sim.New("store")}
+	f.clock.Store(time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC).UnixNano())
+	f.store.Now = f.now
 	server := httptest.NewServer(f.store)
 	t.Cleanup(server.Close)
 	bucket, err := bucket.Open(t.Context(), bucket.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
 		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey, MaxPause: time.Millisecond}, "store", "a")
 	must(t, err)
-	f.config = Config{Warehouse: openWarehouse(t), Bucket: bucket, Program: "test", Now: func() time.Time { return f.at }, Log: slog.New(slog.DiscardHandler)}
+	f.config = Config{Warehouse: openWarehouse(t), Bucket: bucket, Program: "test", Now: f.now, Log: slog.New(slog.DiscardHandler)}
 	return f
 }
 
@@ -56,12 +63,12 @@ func openWarehouse(t *testing.T) *warehouse.Warehouse {
 // night publishes a version with one more row.
 func (f *fixture) night() {
 	f.t.Helper()
-	f.at = f.at.AddDate(0, 0, 1)
+	f.pass(24 * time.Hour)
 	w := f.config.Warehouse
-	lock, err := w.Lock("test", f.at) // creates the folders
+	lock, err := w.Lock("test", f.now()) // creates the folders
 	must(f.t, err)
-	run := f.at.Format("20060102T150405Z")
-	d, err := w.Begin(f.t.Context(), run, f.at)
+	run := f.now().Format("20060102T150405Z")
+	d, err := w.Begin(f.t.Context(), run, f.now())
 	must(f.t, err)
 	must(f.t, d.Exec(f.t.Context(),
 		sqltext.SQL(fmt.Sprintf("INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
@@ -77,7 +84,7 @@ func (f *fixture) night() {
 
 func (f *fixture) backUp() Result {
 	f.t.Helper()
-	f.at = f.at.AddDate(0, 0, 1)
+	f.pass(24 * time.Hour)
 	result, err := Run(f.t.Context(), f.config)
 	must(f.t, err)
 	return result
@@ -140,7 +147,7 @@ func TestManifestsAreWrittenLastAndRemovedFirst(t *testing.T) {
 	f.night()
 	var uploads []string
 	removals := 0
-	f.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+	f.store.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 		switch r.Method {
 		case http.MethodPut:
 			uploads = append(uploads, filepath.Base(filepath.Dir(r.URL.Path)))
@@ -152,7 +159,7 @@ func TestManifestsAreWrittenLastAndRemovedFirst(t *testing.T) {
 			}
 		}
 		return false
-	}
+	})
 	f.backUp()
 	if diff := cmp.Diff([]string{"data", "manifests"}, slices.Compact(uploads)); diff != "" {
 		t.Errorf("uploads (-want +got):\n%s", diff)
@@ -201,14 +208,14 @@ func TestAFailedBackupKeepsTheOneBefore(t *testing.T) {
 	f.backUp()
 	first := contentOf(t, f.config.Warehouse)
 	f.night()
-	f.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+	f.store.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 		isManifest := r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/")
 		if isManifest {
 			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 		}
 		return isManifest
-	}
-	f.at = f.at.AddDate(0, 0, 1)
+	})
+	f.pass(24 * time.Hour)
 	if _, err := Run(t.Context(), f.config); err == nil {
 		t.Fatal("the backup succeeded without its manifest")
 	}
@@ -219,7 +226,7 @@ func TestAFailedBackupKeepsTheOneBefore(t *testing.T) {
 	if diff := cmp.Diff(first, contentOf(t, c.Warehouse)); diff != "" {
 		t.Errorf("files of the first backup (-want +got):\n%s", diff)
 	}
-	f.store.Fail = nil
+	f.store.FailWith(nil)
 	if result := f.backUp(); result.Sent != 0 {
 		t.Errorf("the next attempt sent %d files, want only the manifest", result.Sent)
 	}
@@ -230,11 +237,11 @@ func TestAFailedBackupKeepsTheOneBefore(t *testing.T) {
 func TestRecentObjectsAreKept(t *testing.T) {
 	f := newFixture(t)
 	f.night()
-	f.at = f.at.Add(-time.Hour) // backUp adds 24 hours
+	f.pass(-time.Hour) // backUp adds 24 hours
 	f.store.Change("store", func(objects map[string][]byte) { objects["a/data/old"] = []byte("x") })
-	f.at = f.at.Add(2 * time.Hour)
+	f.pass(2 * time.Hour)
 	f.store.Change("store", func(objects map[string][]byte) { objects["a/data/recent"] = []byte("x") })
-	f.at = f.at.Add(-time.Hour)
+	f.pass(-time.Hour)
 	f.backUp()
 	objects := f.store.Objects("store")
 	if objects["a/data/old"] != nil || objects["a/data/recent"] == nil {

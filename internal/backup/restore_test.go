@@ -19,13 +19,13 @@ import (
 
 // refuse makes the requests of a method whose path contains a text fail, and no other requests.
 func (f *fixture) refuse(method, text string, status int, code string) {
-	f.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+	f.store.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 		isRefused := r.Method == method && strings.Contains(r.URL.Path, text)
 		if isRefused {
 			s3sim.Refuse(w, status, code)
 		}
 		return isRefused
-	}
+	})
 }
 
 // newTarget returns the configuration of a restore into a new folder.
@@ -67,10 +67,10 @@ func TestRestores(t *testing.T) {
 		must(t, w.Folder.CheckRestored())
 	}
 	t.Run("the ledger is the last file", func(t *testing.T) {
-		defer func() { f.store.Fail = nil }()
+		defer func() { f.store.FailWith(nil) }()
 		c := f.newTarget()
 		ledgerObject := "/" + dataName(checksum.SumText("", []byte(want[c.Warehouse.Mirror.LedgerFile()])))
-		f.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+		f.store.FailWith(func(_ http.ResponseWriter, r *http.Request) bool {
 			if strings.HasSuffix(r.URL.Path, ledgerObject) {
 				for name := range want {
 					if _, err := os.Stat(c.Warehouse.Folder.Path(name)); err != nil && name != c.Warehouse.Mirror.LedgerFile() {
@@ -79,7 +79,7 @@ func TestRestores(t *testing.T) {
 				}
 			}
 			return false
-		}
+		})
 		restored, err := Restore(t.Context(), c)
 		must(t, err)
 		if len(restored.Files) != len(want) || restored.Fetched != len(want) ||
@@ -95,7 +95,7 @@ func TestRestores(t *testing.T) {
 		c := f.newTarget()
 		f.refuse(http.MethodGet, "/"+object, http.StatusForbidden, "AccessDenied")
 		_, err := Restore(t.Context(), c)
-		f.store.Fail = nil
+		f.store.FailWith(nil)
 		if checkErr := c.Warehouse.Folder.CheckRestored(); err == nil || !errors.As(checkErr, new(*warehouse.UnfinishedRestoreError)) {
 			t.Fatalf("the restore returned %v, and the next night %v; want errors of both", err, checkErr)
 		}
@@ -105,16 +105,16 @@ func TestRestores(t *testing.T) {
 		check(t, c.Warehouse)
 	})
 	t.Run("a response with wrong bytes is repeated", func(t *testing.T) {
-		defer func() { f.store.Fail = nil }()
+		defer func() { f.store.FailWith(nil) }()
 		c, responses := f.newTarget(), 0
-		f.store.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		f.store.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasSuffix(r.URL.Path, object) || responses > 0 {
 				return false
 			}
 			responses++
 			_, _ = w.Write(make([]byte, file.Bytes+100))
 			return true
-		}
+		})
 		_, err := Restore(t.Context(), c)
 		must(t, err)
 		check(t, c.Warehouse)
@@ -169,7 +169,7 @@ func TestRestores(t *testing.T) {
 
 func TestABackupWithoutALedgerIsNotRestored(t *testing.T) {
 	f := newFixture(t)
-	_, err := writeManifest(t.Context(), f.config.Bucket, Manifest{Kind: manifestKind, Format: manifestFormat, At: f.at})
+	_, err := writeManifest(t.Context(), f.config.Bucket, Manifest{Kind: manifestKind, Format: manifestFormat, At: f.now()})
 	must(t, err)
 	if _, err := Restore(t.Context(), f.config); err == nil || !strings.Contains(err.Error(), "contains no ledger; nothing was changed") {
 		t.Errorf("got %v, want an error", err)

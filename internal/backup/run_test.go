@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,12 +20,12 @@ import (
 
 // onPut calls do with the name of each object before the server stores it.
 func (f *fixture) onPut(do func(name string)) {
-	f.store.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+	f.store.FailWith(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
 			do(strings.TrimPrefix(r.URL.Path, "/store/a/"))
 		}
 		return false
-	}
+	})
 }
 
 // contents returns the number of different contents of the files of a backup.
@@ -76,7 +77,7 @@ func TestMissingDaysAreBackedUpOrReported(t *testing.T) {
 	f := newFixture(t)
 	f.night()
 	w := f.config.Warehouse
-	day := w.Folder.DayManifestPath(warehouse.DayOf(f.at))
+	day := w.Folder.DayManifestPath(warehouse.DayOf(f.now()))
 	loseDay := func() { must(t, os.RemoveAll(filepath.Dir(day))) }
 	wantLeftOut := []DamagedFile{{w.Folder.Relative(day), "run 20261102T020000Z has not completed its day; the next run completes the day"}}
 	check := func(want []DamagedFile) {
@@ -91,12 +92,12 @@ func TestMissingDaysAreBackedUpOrReported(t *testing.T) {
 		}
 	}
 	loseDay()
-	lock, err := w.Lock("a night", f.at)
+	lock, err := w.Lock("a night", f.now())
 	must(t, err)
 	check(wantLeftOut)
 	must(t, lock.Release())
 	check(nil)
-	lock, err = w.Lock("a night", f.at) // the backup has released the lock
+	lock, err = w.Lock("a night", f.now()) // the backup has released the lock
 	must(t, err)
 	must(t, lock.Release())
 	loseDay()
@@ -119,7 +120,7 @@ func TestNightsDuringABackup(t *testing.T) {
 		}
 	})
 	result := f.backUp()
-	f.store.Fail = nil
+	f.store.FailWith(nil)
 	f.checkRestored()
 	if n := len(f.store.Objects("store")) - len(f.manifests()); result.Sent != n || len(result.LeftOut) > 0 {
 		t.Errorf("sent %d objects and left out %v, want %d objects", result.Sent, result.LeftOut, n)
@@ -136,12 +137,12 @@ func TestNightsDuringABackup(t *testing.T) {
 			sent++
 			if sent == total {
 				f.night()
-				day := warehouse.DayOf(f.at)
+				day := warehouse.DayOf(f.now())
 				must(t, f.config.Warehouse.Series.ChangeIndex(func(days map[string]string) { delete(days, day) }))
 				must(t, os.Remove(f.config.Warehouse.Folder.DayManifestPath(day)))
 			}
 		})
-		defer func() { f.store.Fail = nil }()
+		defer func() { f.store.FailWith(nil) }()
 		if result := f.backUp(); len(result.LeftOut) > 0 {
 			t.Errorf("left out %v, want no file: the backup began before the night", result.LeftOut)
 		}
@@ -182,7 +183,7 @@ func TestCopiesOfDamagedFilesAreSent(t *testing.T) {
 	if result := f.backUp(); len(result.LeftOut) > 0 {
 		t.Errorf("left out %v, want no file: the file was only replaced during the backup", result.LeftOut)
 	}
-	f.store.Fail = nil
+	f.store.FailWith(nil)
 	f.store.Change("store", func(objects map[string][]byte) { delete(objects, "a/"+dataName(checksum.SumText("", content))) })
 	must(t, os.Remove(inSeries))
 	must(t, os.Rename(inVersion+".away", inVersion))
@@ -216,9 +217,9 @@ func TestDamagedObjectsAreSentAgain(t *testing.T) {
 		}
 	})
 	before := len(f.manifests())
-	f.at = f.at.AddDate(0, 0, 1)
+	f.pass(24 * time.Hour)
 	_, err := Run(t.Context(), f.config)
-	f.store.Fail = nil
+	f.store.FailWith(nil)
 	if err == nil || !strings.Contains(err.Error(), "was removed during the backup") || len(f.manifests()) != before {
 		t.Errorf("got %v and %d manifests, want an error and no manifest that lists a missing object", err, len(f.manifests())-before)
 	}
@@ -232,7 +233,7 @@ func TestOnlyTheOwnBackupIsReplaced(t *testing.T) {
 	f := newFixture(t)
 	f.night()
 	f.backUp()
-	run := f.at.AddDate(0, 0, -1).Format("20060102T150405Z")
+	run := f.now().AddDate(0, 0, -1).Format("20060102T150405Z")
 	f.night()
 	w := f.config.Warehouse
 	for _, path := range []string{w.RunLog.Path(), w.Folder.RunManifestPath(run)} {
@@ -245,9 +246,9 @@ func TestOnlyTheOwnBackupIsReplaced(t *testing.T) {
 		f.backUp()
 		must(t, os.Rename(path+".away", path))
 	}
-	_, err := writeManifest(t.Context(), f.config.Bucket, Manifest{Kind: manifestKind, Format: manifestFormat, Run: "20250101T020000Z", At: f.at.AddDate(0, 0, 1)})
+	_, err := writeManifest(t.Context(), f.config.Bucket, Manifest{Kind: manifestKind, Format: manifestFormat, Run: "20250101T020000Z", At: f.now().AddDate(0, 0, 1)})
 	must(t, err)
-	f.at = f.at.AddDate(0, 0, 2)
+	f.pass(48 * time.Hour)
 	if _, err := Run(t.Context(), f.config); err == nil || !strings.Contains(err.Error(), "belongs to another warehouse, with run 20250101T020000Z; nothing was changed") {
 		t.Errorf("got %v, want an error", err)
 	}
@@ -260,7 +261,7 @@ func TestNothingIsRemovedInDoubt(t *testing.T) {
 		f.night()
 		f.backUp()
 	}
-	unreadable := "a/manifests/" + f.at.Format(nameTimeFormat) + "-0.json"
+	unreadable := "a/manifests/" + f.now().Format(nameTimeFormat) + "-0.json"
 	f.store.Change("store", func(objects map[string][]byte) { objects[unreadable] = []byte("{}") })
 	f.night()
 	if result := f.backUp(); result.Removed > 0 || len(f.manifests()) != 4 {
@@ -270,7 +271,7 @@ func TestNothingIsRemovedInDoubt(t *testing.T) {
 		delete(objects, unreadable)
 		objects["a/data/untimed"] = []byte("x")
 	})
-	f.at = f.at.AddDate(0, 0, 2)
+	f.pass(48 * time.Hour)
 	j := &job{Config: f.config, stored: map[string]bucket.Object{"data/untimed": {Name: "data/untimed"}}}
 	if err := j.removeOldBackups(t.Context(), "manifests/none"); err == nil || len(f.manifests()) != 3 {
 		t.Errorf("got %v and %d manifests, want an error and all 3: the manifest of this backup is missing", err, len(f.manifests()))
@@ -290,7 +291,7 @@ func TestTheNewestBackupHasTheLatestName(t *testing.T) {
 	f.night()
 	f.backUp()
 	first := f.manifests()
-	f.at = f.at.AddDate(-1, 0, 0)
+	f.pass(-365 * 24 * time.Hour)
 	f.backUp()
 	if all := f.manifests(); len(all) != 2 || all[0] != first[0] {
 		t.Errorf("the manifests are %v, want a new one after %v: a restore reads the last", all, first)

@@ -96,10 +96,10 @@ func TestWrongChecksumIsNotStored(t *testing.T) {
 // TestTooLargeObjectIsNotSent puts a file above the limit of S3. No request may be sent.
 func TestTooLargeObjectIsNotSent(t *testing.T) {
 	sim, b := open(t, nil)
-	sim.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+	sim.FailWith(func(_ http.ResponseWriter, r *http.Request) bool {
 		t.Errorf("got the request %s %s, want none", r.Method, r.URL.Path)
 		return false
-	}
+	})
 	sum := checksum.SumText("", nil)
 	sum.Bytes = 5<<30 + 1
 	want := "put s3://store/a/b/large: the file has 5368709121 bytes, more than the 5 GiB that S3 accepts in one request"
@@ -162,7 +162,7 @@ func TestFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			sim.Fail = failTimes(c.times, c.method, c.fail)
+			sim.FailWith(failTimes(c.times, c.method, c.fail))
 			var err error
 			if c.method == "PUT" {
 				err = b.PutBytes(t.Context(), "one", data)
@@ -189,7 +189,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// failTimes returns a function for s3sim.Server.Fail that makes the next requests of a method fail.
+// failTimes returns a function for s3sim.Server.FailWith that makes the next requests of a method fail.
 // left is the number of these requests.
 func failTimes(left int, method string, fail func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
@@ -229,7 +229,7 @@ func TestWrongKeys(t *testing.T) {
 func TestAcceptEncodingIsNotSigned(t *testing.T) {
 	sim, b := open(t, nil)
 	seen := map[string]int{}
-	sim.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+	sim.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 		seen[r.Method]++
 		if got := r.Header.Get("Accept-Encoding"); got != "identity" {
 			t.Errorf("%s asks for the encoding %q, want identity", r.Method, got)
@@ -242,7 +242,7 @@ func TestAcceptEncodingIsNotSigned(t *testing.T) {
 		}
 		s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
 		return true
-	}
+	})
 	data := []byte("x")
 	if err := b.PutBytes(t.Context(), "one + two~(3)*", data); err != nil {
 		t.Error(err)

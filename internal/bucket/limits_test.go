@@ -115,10 +115,10 @@ func TestRemovals(t *testing.T) {
 		t.Errorf("removed 1001 objects with %d requests (%v), want 2: a server refuses more than 1000 objects", sim.Requests()["POST"], err)
 	}
 	code := "AccessDenied"
-	sim.Fail = func(w http.ResponseWriter, _ *http.Request) bool {
+	sim.FailWith(func(w http.ResponseWriter, _ *http.Request) bool {
 		_, _ = io.WriteString(w, "<DeleteResult><Error><Key>a/b/one</Key><Code>"+code+"</Code></Error></DeleteResult>")
 		return true
-	}
+	})
 	if err := b.Delete(t.Context(), "one"); err == nil || !strings.Contains(err.Error(), "delete s3://store/a/b/one: the server returned AccessDenied") {
 		t.Errorf("got %v, want an error: the server kept the object", err)
 	}

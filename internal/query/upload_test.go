@@ -170,13 +170,13 @@ func TestFailedUploadsKeepThePreviousExport(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := sim.Objects("store")[bucketManifest]
-			sim.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+			sim.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 				if !c.refuses(r) {
 					return false
 				}
 				s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 				return true
-			}
+			})
 			_, _, err := exportToBucket(t, db, b, at.Add(time.Hour))
 			if err == nil || errors.As(err, new(*query.UsageError)) {
 				t.Fatalf("got %v, want an error of the server", err)
@@ -196,7 +196,7 @@ func TestFailedUploadsKeepThePreviousExport(t *testing.T) {
 		sim, b := openBucket(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		sim.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		sim.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 			if ctx.Err() != nil || !isSecondFile(r) {
 				return false
 			}
@@ -204,7 +204,7 @@ func TestFailedUploadsKeepThePreviousExport(t *testing.T) {
 			cancel()
 			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 			return true
-		}
+		})
 		q := query.Text("SELECT range AS part, range + 1 AS n FROM range(2)")
 		_, err := db.ExportToBucket(ctx, b, query.Export{Query: &q, Format: query.Parquet, PartitionBy: "part"}, at, slog.New(slog.DiscardHandler))
 		if err == nil {
@@ -216,13 +216,13 @@ func TestFailedUploadsKeepThePreviousExport(t *testing.T) {
 	})
 	t.Run("listing old files", func(t *testing.T) {
 		sim, b := openBucket(t)
-		sim.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+		sim.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 			isList := r.URL.Query().Has("list-type")
 			if isList {
 				s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
 			}
 			return isList
-		}
+		})
 		if _, log, err := exportToBucket(t, db, b, at); err != nil || !strings.Contains(log, "files of old exports not removed") {
 			t.Errorf("got %v and the log %q, want a warning", err, log)
 		}

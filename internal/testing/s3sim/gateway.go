@@ -97,17 +97,17 @@ func awaitServer(t testing.TB, address string) {
 	}
 }
 
-// ThrottleWrites sets Fail, which responds to the next n PUT requests with the error SlowDown. The returned
+// ThrottleWrites responds to the next n PUT requests with the error SlowDown. The returned
 // function returns the number of PUT requests that are still to be throttled.
 func (g *Gateway) ThrottleWrites(n int) (left func() int) {
-	g.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+	g.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPut || n == 0 {
 			return false
 		}
 		n--
 		Refuse(w, http.StatusServiceUnavailable, "SlowDown")
 		return true
-	}
+	})
 	return func() int {
 		g.mu.Lock()
 		defer g.mu.Unlock()

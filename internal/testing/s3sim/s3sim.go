@@ -45,12 +45,17 @@ type Server struct {
 
 // interceptor counts the requests to a server, and can let them fail.
 type interceptor struct {
-	// Fail, if set, is called for each request. If Fail responds to the request itself, it returns
-	// true, and the server does not handle the request. Calls do not overlap.
-	Fail func(w http.ResponseWriter, r *http.Request) bool
-
 	mu       sync.Mutex
+	fail     func(w http.ResponseWriter, r *http.Request) bool
 	requests map[string]int // by method
+}
+
+// FailWith lets the server call fail for each request from now on, or no function if fail is nil. If fail responds
+// to the request itself, it returns true, and the server does not handle the request. Calls do not overlap.
+func (i *interceptor) FailWith(fail func(w http.ResponseWriter, r *http.Request) bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.fail = fail
 }
 
 // Requests returns the number of requests by method.
@@ -60,12 +65,12 @@ func (i *interceptor) Requests() map[string]int {
 	return maps.Clone(i.requests)
 }
 
-// intercept counts a request, and reports whether Fail has responded to it.
+// intercept counts a request, and reports whether the function of FailWith has responded to it.
 func (i *interceptor) intercept(w http.ResponseWriter, r *http.Request) bool {
 	i.mu.Lock()
-	defer i.mu.Unlock() // also when Fail panics, which resets the connection
+	defer i.mu.Unlock() // also when fail panics, which resets the connection
 	i.requests[r.Method]++
-	return i.Fail != nil && i.Fail(w, r)
+	return i.fail != nil && i.fail(w, r)
 }
 
 // New returns a server with empty buckets.
