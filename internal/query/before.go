@@ -68,6 +68,30 @@ func (db *DB) attachBefore(ctx context.Context, b Before) error {
 	return nil
 }
 
+// hasEarlierValues reports whether the schema past of catalogDB has a value of a hidden column.
+func (db *DB) hasEarlierValues(ctx context.Context, hidden []string) (bool, error) {
+	if len(hidden) == 0 {
+		return false, nil
+	}
+	tables, err := db.storedTables(ctx, catalogDB)
+	if err != nil {
+		return false, err
+	}
+	var selects []string
+	for _, t := range tables {
+		for _, c := range t.columns {
+			if t.schema == "past" && slices.Contains(hidden, t.name+"."+c) {
+				selects = append(selects, "EXISTS (FROM "+t.qualifiedName("past")+" WHERE "+sqltext.Quote(c)+" IS NOT NULL)")
+			}
+		}
+	}
+	found := false
+	if len(selects) > 0 {
+		err = db.scanRows(ctx, "SELECT "+strings.Join(selects, " OR "), nil, []any{&found}, func() {})
+	}
+	return found, err
+}
+
 // WhyNotComparable returns the reason why a check cannot compare the snapshot with the previous one. It
 // returns "" if the check can compare them, or if it does not read the previous snapshot.
 func (db *DB) WhyNotComparable(q Query) string {

@@ -184,8 +184,21 @@ func (db *DB) attachCatalog(ctx context.Context, path string) error {
 	if db.opts.Before != nil {
 		hidden = db.opts.Before.Hidden
 	}
-	if db.opts.AsOf == "" && len(hidden) == 0 {
-		return db.execAll(ctx, fmt.Sprintf(attach, catalogDB), "USE "+catalogDB, setUTC)
+	if db.opts.AsOf == "" {
+		if err := db.execAll(ctx, fmt.Sprintf(attach, catalogDB)); err != nil {
+			return err
+		}
+		// Views of all tables and marts take longer than most checks.
+		found, err := db.hasEarlierValues(ctx, hidden)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return db.execAll(ctx, "USE "+catalogDB, setUTC)
+		}
+		if err := db.execAll(ctx, "DETACH "+catalogDB); err != nil {
+			return err
+		}
 	}
 	db.stored = newestDB
 	if db.opts.Before != nil {
