@@ -246,7 +246,14 @@ func TestOnlyTheOwnBackupIsReplaced(t *testing.T) {
 		f.backUp()
 		must(t, os.Rename(path+".away", path))
 	}
-	_, err := writeManifest(t.Context(), f.config.Bucket, Manifest{Kind: manifestKind, Format: manifestFormat, Run: "20250101T020000Z", At: f.now().AddDate(0, 0, 1)})
+	f.backUp()
+	newest, _, err := w.Versions.Latest()
+	must(t, err)
+	must(t, os.Rename(w.RunLog.Path(), w.RunLog.Path()+".away"))
+	must(t, os.Remove(w.Folder.RunManifestPath(newest)))
+	f.backUp() // only the version names its run
+	must(t, os.Rename(w.RunLog.Path()+".away", w.RunLog.Path()))
+	_, err = writeManifest(t.Context(), f.config.Bucket, Manifest{Kind: manifestKind, Format: manifestFormat, Run: "20250101T020000Z", At: f.now().AddDate(0, 0, 1)})
 	must(t, err)
 	f.pass(48 * time.Hour)
 	if _, err := Run(t.Context(), f.config); err == nil || !strings.Contains(err.Error(), "belongs to another warehouse, with run 20250101T020000Z; nothing was changed") {

@@ -64,6 +64,10 @@ func TestHeldNight(t *testing.T) {
 			t.Errorf("the page still shows a held night:\n%s", text)
 		}
 		h.wantMetrics(map[string]string{`held_since_timestamp_seconds`: "0", `last_run_held`: "0", `last_audit_checks{outcome="failed",severity="hold"}`: "2"})
+		// A night that failed before its checks says nothing about them.
+		h.record(ledger.Run{ID: "20000101T000500Z", StartedAt: time.Now(), EndedAt: time.Now(), Outcome: ledger.Failed, Error: "the service is unreachable"})
+		time.Sleep(90 * time.Second)
+		h.wantMetrics(map[string]string{`last_audit_checks{outcome="failed",severity="hold"}`: "2"})
 
 		h.mu.Lock()
 		inspection.Errors = map[string]error{daemon.SourceHeld: errors.New("damaged")}
