@@ -32,6 +32,21 @@ func TestRequestsRejectedTogetherLowerTheRateOnce(t *testing.T) {
 	})
 }
 
+// TestNoBurstFollowsA429 reserves requests after the pause of a 429. A burst would get the next 429.
+func TestNoBurstFollowsA429(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := NewAllowance(10, 5)
+		a.throttle(3*time.Second, time.Now())
+		<-time.After(3 * time.Second)
+		for i := range 3 {
+			_, delay, _ := a.reserve()
+			if atOnce := delay == 0; atOnce != (i == 0) {
+				t.Errorf("request %d after the pause waits %s, want only the first to be sent at once", i+1, delay)
+			}
+		}
+	})
+}
+
 // TestLargeBuffersAreReleased releases the slot of a large response. Otherwise each worker would keep the memory of the
 // largest response of the night.
 func TestLargeBuffersAreReleased(t *testing.T) {
