@@ -138,3 +138,22 @@ func TestURLsAreShownWithoutCredentials(t *testing.T) {
 		t.Errorf("%s becomes %s, want %s", address, got, want)
 	}
 }
+
+// TestReplacedTokensStaySecret replaces the token during a run. A response that was requested with the first token may
+// still contain it.
+func TestReplacedTokensStaySecret(t *testing.T) {
+	t.Parallel()
+	known := tokens{read: func(context.Context) (string, error) { return "token/of-the-evening", nil }}
+	if _, err := known.currentToken(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	known.read = func(context.Context) (string, error) { return "token-of-the-morning", nil }
+	if _, err := known.renewToken(t.Context(), "token/of-the-evening"); err != nil {
+		t.Fatal(err)
+	}
+	const echoed = `{"a":"token/of-the-evening","b":"token\/of-the-evening","c":"token-of-the-morning"}`
+	const want = `{"a":"<secret>","b":"<secret>","c":"<secret>"}`
+	if body, _ := known.scrubBody([]byte(echoed)); string(body) != want || known.scrubText(echoed) != want {
+		t.Errorf("a response becomes %s and a text %s, want %s", body, known.scrubText(echoed), want)
+	}
+}
