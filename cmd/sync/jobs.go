@@ -136,7 +136,7 @@ func (j *jobs) recordFailure(ctx context.Context, record integrity.VerifyRecord,
 	if err != nil {
 		j.s.log.Warn("result of verify not stored", "error", err)
 	}
-	alert := notify.Alert{Event: notify.Unverified, ExitCode: ledger.Failed.ExitCode(), Error: ledger.ShortenError(cause.Error()),
+	alert := notify.Alert{Event: notify.Unverified, ExitCode: ledger.Failed.ExitCode(), Error: cause.Error(),
 		StartedAt: record.At, EndedAt: j.s.g.Now().UTC(), Program: version}
 	if len(record.DamagedFiles) > 0 {
 		record.Error = cause.Error()

@@ -73,7 +73,6 @@ func alertEvent(r ledger.Run, err error) string {
 	return ""
 }
 
-// newAlert shortens the error. The log and the ledger contain the full error.
 func newAlert(event string, r ledger.Run, err error, runs []ledger.Run, now time.Time) notify.Alert {
 	a := notify.Alert{Event: event, Run: r.ID, ExitCode: r.ExitCode, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Program: version,
 		SnapshotAt: ledger.NewestSnapshotTime(runs)}
@@ -82,19 +81,20 @@ func newAlert(event string, r ledger.Run, err error, runs []ledger.Run, now time
 	}
 	a.Streak, a.Since = r.Streak(runs)
 	if err != nil {
-		a.Error, a.ExitCode = ledger.ShortenError(err.Error()), cmp.Or(r.ExitCode, cli.OutcomeOf(context.Background(), err).ExitCode())
+		a.Error, a.ExitCode = ledger.Summarize(err), cmp.Or(r.ExitCode, cli.OutcomeOf(context.Background(), err).ExitCode())
 	}
 	if hold, ok := errors.AsType[*pipeline.HoldError](err); ok {
 		a.Error, a.Checks = ledger.DescribeChecks(hold.Checks), hold.Checks
 	}
 	if event == notify.Partial {
-		a.Error = ledger.ShortenError(r.Error)
+		a.Error = r.Error
 	}
 	if errors.As(err, new(*warehouse.VerifyError)) {
 		a.Advice = "check the disk, then run placementsync replay " + r.ID + ": it builds the version again from the stored responses."
 	}
 	for _, s := range r.IncompleteStreams() {
-		a.Streams = append(a.Streams, notify.Stream{Stream: s.Stream, Grade: s.Grade, Standing: string(ledger.StandingOf(s.Grade)), Reason: ledger.ShortenError(s.Reason)})
+		standing := string(ledger.StandingOf(s.Grade))
+		a.Streams = append(a.Streams, notify.Stream{Stream: s.Stream, Grade: s.Grade, Standing: standing, Reason: s.Reason})
 	}
 	return a
 }

@@ -79,9 +79,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	res, err := g.runAndNotify(ctx, cfg, night, func() bool { return false })
 	stop()
 	if res.Run.ID != "" && !g.showsBars() { // a terminal with bars needs only the summary
-		loggedRun := res.Run
-		loggedRun.Error = "" // the command itself prints the error
-		loggedRun.LogEnd(log)
+		res.Run.LogEnd(log, nil) // the command itself prints the error
 	}
 	err = g.endNight(res, err, o.dryRun)
 	if o.dryRun || !res.Run.IsPublished() {

@@ -39,7 +39,7 @@ func RecordFollowUp(ctx context.Context, wh *warehouse.Warehouse, sender *notify
 	if newest, ok, err := wh.Versions.Latest(); err == nil && ok {
 		version = newest
 	}
-	a := notify.Alert{Event: event, Work: entry.Kind, Run: version, Error: ledger.ShortenError(entry.Error),
+	a := notify.Alert{Event: event, Work: entry.Kind, Run: version, Error: entry.Error,
 		StartedAt: entry.StartedAt, EndedAt: entry.EndedAt, Since: previous.Since, Program: entry.Program}
 	if event == notify.Behind {
 		a.ExitCode, a.Streak = ledger.Partial.ExitCode(), previous.Failures+1

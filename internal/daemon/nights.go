@@ -266,7 +266,7 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 			night.StartedAt, night.EndedAt = st.RunningSince, now
 		}
 		if err != nil && night.Error == "" {
-			night.Error = err.Error()
+			night.Error = ledger.Summarize(err)
 		}
 		if night.Outcome != ledger.Locked {
 			st.lastOwnNight = night
@@ -275,7 +275,7 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 		st.RunningSince, st.ledgerReadAt = time.Time{}, time.Time{}
 	})
 	if night.Outcome != ledger.Locked {
-		night.LogEnd(s.d.cfg.Log)
+		night.LogEnd(s.d.cfg.Log, err)
 	}
 	s.startInspection(ctx)
 	if night.IsPublished() {

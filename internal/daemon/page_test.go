@@ -49,7 +49,7 @@ func someStreams(began time.Time) []ledger.Stream {
 		{Stream: "token", Grade: "exact", Reason: "complete in one response", Rows: 1, Requests: 1},
 		{Stream: "outlet_listings", Grade: "repaired", Reason: "the list changed during pass 1; pass 2 brought nothing new", Rows: 41_022, Requests: 823, Retries: 4},
 		{Stream: "product_listings", Grade: "best_effort", Reason: "the list still changed in pass 4 of 4", Rows: 82_100, Requests: 3_284, Rejects: 12},
-		{Stream: "orders", Grade: "carried_forward", Reason: `fetch stream "orders": GET /orders answered 503 Service Unavailable after 6 attempts; responses stored before are kept; the next run repeats the request`,
+		{Stream: "orders", Grade: "carried_forward", Reason: "GET /orders answered 503 Service Unavailable after 6 attempts",
 			Rows: 9_001, Requests: 6, Retries: 5, AgeSince: began.AddDate(0, 0, -1), Incomplete: true},
 		{Stream: "files", Grade: "skipped", Reason: "missing scope files.read"},
 	}

@@ -50,6 +50,8 @@ type StatusError struct {
 	// Body describes the last body: its beginning without control characters, or its type and length if
 	// it may contain private values. Empty means that there is no body, or that it contains records.
 	Body string
+	// bodySummary is Body in the summary: a clause with its separator.
+	bodySummary string
 	// Err is the cause. It is nil if the status is the only cause.
 	Err error
 
@@ -66,8 +68,27 @@ type StatusError struct {
 // responses are kept or that the next night repeats the request, because neither is true for a check of
 // the token.
 func (e *StatusError) Error() string {
+	body := e.Body
+	if body != "" {
+		body = ": " + body
+	}
+	return e.describe(fmt.Sprintf("fetch stream %q: GET %s", e.Stream, e.URL), body)
+}
+
+// Summary returns the error with the path of the request instead of its URL, and the message in the body
+// instead of the beginning of the body.
+func (e *StatusError) Summary() string {
+	path, _, _ := strings.Cut(e.URL, "?")
+	if _, rest, isURL := strings.Cut(path, "://"); isURL {
+		_, path, _ = strings.Cut(rest, "/")
+		path = "/" + path
+	}
+	return e.describe("GET "+path, e.bodySummary)
+}
+
+func (e *StatusError) describe(request, body string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "fetch stream %q: GET %s", e.Stream, e.URL)
+	b.WriteString(request)
 	if e.Code != 0 {
 		fmt.Fprintf(&b, " answered %d", e.Code)
 		if name := http.StatusText(e.Code); name != "" {
@@ -80,9 +101,7 @@ func (e *StatusError) Error() string {
 	if e.Err != nil {
 		fmt.Fprintf(&b, ": %v", e.Err)
 	}
-	if e.Body != "" {
-		fmt.Fprintf(&b, ": %s", e.Body)
-	}
+	b.WriteString(body)
 	if e.hasUsedPatience {
 		b.WriteString("; run.patience is used up")
 	}

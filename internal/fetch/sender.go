@@ -3,7 +3,6 @@ package fetch
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -336,9 +335,10 @@ func (s *sender) requestErr(q *call, code int, body []byte, err error) *StatusEr
 	if err != nil {
 		err = s.tokens.scrubErr(err)
 	}
+	text, summary := s.describeBody(code, body)
 	return &StatusError{
 		Code: code, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1,
-		Body: s.describeBody(code, body), Err: err, isPart: q.Param != "" || q.Page > 1,
+		Body: text, bodySummary: summary, Err: err, isPart: q.Param != "" || q.Page > 1,
 	}
 }
 
@@ -350,33 +350,22 @@ func (s *sender) withoutReceivedBytes(err error) error {
 	return unquotedError{err}
 }
 
-func (s *sender) describeBody(code int, body []byte) string {
+// describeBody returns StatusError.Body and its form in the summary.
+func (s *sender) describeBody(code int, body []byte) (text, summary string) {
 	if !s.cfg.HasPrivateValues {
 		return s.tokens.bodyExcerpt(code, body)
 	}
 	if len(body) == 0 {
-		return ""
+		return "", ""
 	}
-	if said := s.refusal(code, body); said != "" {
-		return fmt.Sprintf("the service says %q", said)
+	text = fmt.Sprintf("its body (%d bytes, %s) may contain private values and is not shown", len(body), bodyType(body))
+	if code == http.StatusForbidden {
+		// The message explains the refusal, so it contains no part of a record.
+		if message := s.tokens.excerpt([]byte(bodyMessage(body))); message != "" {
+			text = fmt.Sprintf("the service says %q", message)
+		}
 	}
-	return fmt.Sprintf("its body (%d bytes, %s) may contain private values and is not shown", len(body), bodyType(body))
-}
-
-// refusal returns the message in the body of a 403, or "". The message explains the refusal, so it contains no part of a
-// record.
-func (s *sender) refusal(code int, body []byte) string {
-	var answer struct {
-		Message string `json:"message"`
-		Error   struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	if code != http.StatusForbidden {
-		return ""
-	}
-	_ = json.Unmarshal(body, &answer) // other JSON has no message
-	return s.tokens.excerpt([]byte(cmp.Or(answer.Message, answer.Error.Message)))
+	return text, ": " + text
 }
 
 func (s *sender) unsentErr(q *call, err error) *StatusError {

@@ -146,20 +146,51 @@ func (t *tokens) redactURL(address string) string {
 
 const maxExcerpt = 120 // bytes of a body in an error
 
-// bodyExcerpt returns the words "body begins" and the quoted beginning of a body. code is the HTTP status, or
-// 0 if the status is unknown. For JSON with status 200, 203 or 0 the excerpt is empty, because errors should
-// not repeat records. Control and formatting characters are removed, since errors are printed on terminals.
-func (t *tokens) bodyExcerpt(code int, body []byte) string {
+// bodyExcerpt returns the words "body begins" and the quoted beginning of a body, and a clause for a summary: the
+// message in the body, or the kind of a body without message. code is the HTTP status, or 0 if the status is
+// unknown. For JSON with status 200, 203 or 0 both are empty, because errors should not repeat
+// records. Control and formatting characters are removed, since errors are printed on terminals.
+func (t *tokens) bodyExcerpt(code int, body []byte) (excerpt, summary string) {
 	first := bytes.TrimLeft(body, " \t\r\n")
 	isJSON := len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0
 	if isJSON && (code == 0 || isCompleteStatus(code)) {
-		return ""
+		return "", ""
 	}
 	text := t.excerpt(body)
 	if text == "" {
+		return "", ""
+	}
+	excerpt = fmt.Sprintf("body begins %q", text)
+	switch message := t.excerpt([]byte(bodyMessage(body))); {
+	case message != "":
+		return excerpt, ": " + message
+	case first[0] == '<':
+		return excerpt, " with a page of HTML"
+	case isJSON:
+		return excerpt, " with JSON that has no message"
+	}
+	return excerpt, ": " + text
+}
+
+// bodyMessage returns the message in a JSON error body, under the usual member names, or "".
+func bodyMessage(body []byte) string {
+	var problem struct {
+		Error       json.RawMessage `json:"error"`
+		Message     json.RawMessage `json:"message"`
+		Detail      json.RawMessage `json:"detail"`
+		Description json.RawMessage `json:"error_description"`
+		Title       json.RawMessage `json:"title"`
+	}
+	if json.Unmarshal(body, &problem) != nil {
 		return ""
 	}
-	return fmt.Sprintf("body begins %q", text)
+	for _, value := range []json.RawMessage{problem.Message, problem.Detail, problem.Description, problem.Error, problem.Title} {
+		var text string
+		if json.Unmarshal(value, &text) == nil && text != "" {
+			return text
+		}
+	}
+	return bodyMessage(problem.Error)
 }
 
 // excerpt returns the beginning of a text without secrets and control characters.

@@ -91,7 +91,7 @@ func (p Problem) describe(names []string) string {
 
 func shortenReason(reason string) string {
 	const maxRunes = 160
-	reason, _, _ = strings.Cut(ShortenError(reason), "\n")
+	reason, _, _ = strings.Cut(reason, "\n")
 	if runes := []rune(reason); len(runes) > maxRunes {
 		return string(runes[:maxRunes]) + "\u2026"
 	}
@@ -201,7 +201,7 @@ func (r Run) Summary() string {
 // streams and the checks that failed or could not be run. It returns an empty text if there are none.
 func (r Run) Why() string {
 	if r.Error != "" {
-		line, _, _ := strings.Cut(ShortenError(r.Error), "\n")
+		line, _, _ := strings.Cut(r.Error, "\n")
 		return line
 	}
 	var problems []Problem

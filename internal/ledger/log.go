@@ -8,8 +8,8 @@ import (
 )
 
 // LogEnd logs the end of a night. The level is error if the run failed, warn if it is partial, and info
-// otherwise.
-func (r Run) LogEnd(log *slog.Logger) {
+// otherwise. err is the error of the night, or nil: the ledger contains only its summary.
+func (r Run) LogEnd(log *slog.Logger, err error) {
 	level, reason := slog.LevelInfo, ""
 	switch r.Outcome {
 	case Failed:
@@ -21,7 +21,12 @@ func (r Run) LogEnd(log *slog.Logger) {
 	if r.IsPublished() { // otherwise the row counts are unknown, not zero
 		log = log.With("rows", r.Rows, "new", r.New, "changed", r.Changed, "gone", r.Gone)
 	}
-	log.Log(context.Background(), level, "night ended", "requests", r.Requests, "retries", r.Retries, "took", r.Took(), "reason", reason, "error", r.Error)
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	log.Log(context.Background(), level, "night ended", "requests", r.Requests, "retries", r.Retries, "took", r.Took(),
+		"reason", reason, "error", text)
 }
 
 // Streak counts the consecutive nights with the outcome of r, up to and including r. since is the start

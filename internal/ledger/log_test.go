@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -19,13 +20,18 @@ func TestLogEnd(t *testing.T) {
 	partial.Outcome, partial.Streams = ledger.Partial, []ledger.Stream{{Stream: "tags", Grade: "skipped", Incomplete: true}}
 	failed := night
 	failed.Outcome, failed.Error = ledger.Failed, "unreachable"
+	unreachable := errors.New("unreachable, in all words")
 	for want, r := range map[string]ledger.Run{
 		`level=INFO msg="night ended" run=a outcome=complete version=a rows=9 new=4 changed=3 gone=1 requests=5 retries=2 took=1m30s reason="" error=""`:                 night,
 		`level=WARN msg="night ended" run=a outcome=partial version=a rows=9 new=4 changed=3 gone=1 requests=5 retries=2 took=1m30s reason="tags was not read" error=""`: partial,
-		`level=ERROR msg="night ended" run=a outcome=failed version="" requests=5 retries=2 took=1m30s reason="" error=unreachable`:                                      failed,
+		`level=ERROR msg="night ended" run=a outcome=failed version="" requests=5 retries=2 took=1m30s reason="" error="unreachable, in all words"`:                      failed,
 	} {
 		var out bytes.Buffer
-		r.LogEnd(slog.New(slog.NewTextHandler(&out, nil)))
+		var err error
+		if r.Outcome == ledger.Failed {
+			err = unreachable
+		}
+		r.LogEnd(slog.New(slog.NewTextHandler(&out, nil)), err)
 		if _, got, _ := strings.Cut(strings.TrimSpace(out.String()), " "); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}

@@ -119,6 +119,9 @@ func (r *reader) readStream(ctx context.Context, result *unfinishedResult) (err 
 		result.evidence, result.err = r.client.Walk(ctx, s, r.listParam(s), result.sink.readBody)
 		result.distinct = int64(result.evidence.Distinct)
 		result.failure, result.missed = result.evidence.Failure, int64(result.evidence.FailedPages)
+		if result.failure != nil {
+			result.evidence.Reason = ledger.Summarize(result.failure)
+		}
 		result.coverage = load.Whole
 		if result.evidence.Grade == stream.BestEffort {
 			result.coverage = load.Unproven
@@ -227,7 +230,11 @@ func (f *finisher) logStream(ctx context.Context, result unfinishedResult) {
 			telemetry = t
 		}
 	}
-	n.cfg.Log.Log(ctx, level, message, "stream", result.stream.Name, "rows", result.rows, "requests", telemetry.Requests, "retries", telemetry.Retries,
+	log := n.cfg.Log
+	if err := cmp.Or(result.failure, result.err); err != nil {
+		log = log.With("error", err) // the reason contains only the summary
+	}
+	log.Log(ctx, level, message, "stream", result.stream.Name, "rows", result.rows, "requests", telemetry.Requests, "retries", telemetry.Retries,
 		"standing", string(standing), "grade", result.evidence.Grade, "took", result.took, "reason", reason)
 }
 
@@ -237,7 +244,7 @@ func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) e
 	case endsNight(ctx, err):
 		return err
 	case errors.Is(err, fetch.ErrScope):
-		r.evidence.Grade, r.evidence.Reason, r.refused = stream.Skipped, "403: "+err.Error(), true
+		r.evidence.Grade, r.evidence.Reason, r.refused = stream.Skipped, "403: "+ledger.Summarize(err), true
 		isDocumented := r.stream.Scopes != nil && slices.Contains([]string{"full_access", "custom", "read_only"}, f.reader.token.Type)
 		carryErr := f.carryRows(ctx, r)
 		// If the type of the token or the scope of the stream is not documented, a 403 is expected, unless an earlier
@@ -247,7 +254,7 @@ func (f *finisher) judgeError(ctx context.Context, r *streamResult, err error) e
 		}
 		return carryErr
 	default:
-		r.evidence.Grade, r.evidence.Reason, r.failure = stream.Skipped, err.Error(), err
+		r.evidence.Grade, r.evidence.Reason, r.failure = stream.Skipped, ledger.Summarize(err), err
 	}
 	return f.carryRows(ctx, r)
 }

@@ -159,7 +159,7 @@ func (finished results) gradeDetails(r *streamResult, d fetch.Details) {
 	if d.Failed > 0 {
 		r.failure = fmt.Errorf("read %s: %d of %s failed%s; rows of earlier nights are kept; first error: %w",
 			r.stream.Name, d.Failed, humanize.Count(d.RequestedIDs, "id"), describeRefused(d.Refused), d.FirstFailure)
-		r.evidence.Reason = r.failure.Error()
+		r.evidence.Reason = ledger.Summarize(r.failure)
 	}
 }
 

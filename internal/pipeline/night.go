@@ -205,7 +205,7 @@ func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, 
 	}
 	res.Run = r.completeLedgerLine(ctx, err)
 	if afterSwitchErr != nil {
-		r.night.run.Outcome, r.night.run.Error = ledger.Partial, afterSwitchErr.Error()
+		r.night.run.Outcome, r.night.run.Error = ledger.Partial, ledger.Summarize(afterSwitchErr)
 		r.night.run.ExitCode = ledger.Partial.ExitCode()
 		res.Run = r.night.run
 	}
@@ -393,7 +393,7 @@ func (r *runner) completeLedgerLine(ctx context.Context, err error) ledger.Run {
 		run.Outcome, run.SnapshotAt = ledger.Failed, time.Time{}
 	}
 	if err != nil {
-		run.Error = err.Error()
+		run.Error = ledger.Summarize(err)
 	}
 	if r.night.mode.dryRun {
 		run.SnapshotAt = time.Time{}

@@ -79,7 +79,7 @@ func (r *reader) gradeUnread(ctx context.Context, result *streamResult) error {
 	unreadErr := r.unreadErr(plan.Unread, plan.ToRequest+plan.Unread)
 	reason := unreadErr.Error()
 	if result.failure != nil {
-		reason = result.failure.Error() + "; " + reason
+		reason = ledger.Summarize(result.failure) + "; " + reason
 	} else {
 		result.failure = unreadErr
 	}
