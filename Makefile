@@ -35,9 +35,9 @@ help: ## list the targets
 build: ## build bin/placementsync
 	$(GO_BUILD) -o $(BINARY) ./cmd/sync
 
-# A separate target, because Iceberg takes minutes to compile and most warehouses have no lake.
+# A module of its own, because Iceberg takes minutes to compile and most warehouses have no lake.
 lake: ## build bin/placementsync-lake, which publishes to Apache Iceberg
-	$(GO_BUILD) -o $(LAKE) ./cmd/lake
+	cd lake && $(GO_BUILD) -o ../$(LAKE) ./cmd/lake
 
 demo: build ## build, then run the main job on the embedded demo service
 	$(BINARY) demo
@@ -58,34 +58,39 @@ TEST = env $(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) GORACE=atexit_sleep
 RACE := $(addprefix ./internal/,backup cli daemon durable fetch notify webhook)
 # In these packages the tests that call harness.Slow run without the race detector, and the others with it.
 RACE_AND_SLOW := ./cmd/sync $(addprefix ./internal/,explore load mcp pipeline query sim warehouse)
-# These packages compile Iceberg or run many nights, which takes minutes.
-TRIALS_PACKAGES := ./cmd/lake ./internal/lake ./internal/testing/trials
-OTHERS = $(filter-out $(patsubst ./%,placementsync/%,$(RACE) $(TRIALS_PACKAGES)),$(shell go list ./...))
+OTHERS = $(filter-out $(patsubst ./%,placementsync/%,$(RACE) ./internal/testing/trials),$(shell go list ./...))
 
 test: ## run the fast tests, those of concurrent packages with the race detector
 	$(TEST) -short -race $(RACE) $(RACE_AND_SLOW)
 	$(TEST) -short $(OTHERS)
 
 trials-short: ## run whole nights, kills, damage and the lake, with fewer cases than make trials
-	$(TEST) -short $(TRIALS_PACKAGES)
+	$(TEST) -short ./internal/testing/trials
+	cd lake && $(TEST) -short ./...
 
 trials: ## run all tests: also browsers, load, samples of the documents and warehouses of earlier releases
 	$(TEST) ./...
+	cd lake && $(TEST) ./...
 
 lint: ## check format, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
 		echo "not formatted, run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
+	cd lake && go vet ./...
 	go run $(STATICCHECK) ./...
+	cd lake && go run $(STATICCHECK) ./...
 
 tidy-check: ## show what go mod tidy would change, fail if anything
 	go mod tidy -diff
+	cd lake && go mod tidy -diff
 
 verify: ## compare the modules in the cache with go.sum
 	go mod verify
+	cd lake && go mod verify
 
 vuln: ## look for known vulnerabilities in what is called (asks the Go vulnerability database)
 	go run $(GOVULNCHECK) ./...
+	cd lake && go run $(GOVULNCHECK) ./...
 
 docs: ## write the generated pages under docs/ again
 	go test ./internal/testing/houserules -run TestDocsLicenses -update

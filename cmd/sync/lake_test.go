@@ -19,7 +19,7 @@ func installLake(ts *testscript.TestScript, neg bool, args []string) {
 
 // buildLake builds the lake program into a folder.
 func buildLake(dir string) error {
-	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-tags", "duckdb_arrow", "-o", filepath.Join(dir, lakeProgram), "../lake").CombinedOutput()
+	out, err := exec.Command("go", "build", "-C", "../../lake", "-ldflags=-s -w", "-tags", "duckdb_arrow", "-o", filepath.Join(dir, lakeProgram), "./cmd/lake").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("build %s: %w\n%s", lakeProgram, err, out)
 	}

@@ -35,8 +35,13 @@ the source of DuckDB contains the libraries in DuckDB and their licenses.
 EOF
 print_terms "Go, runtime and standard library" "$(go env GOROOT)"/LICENSE
 print_terms "Apache ECharts, htmx and CodeMirror, within the pages" internal/html/assets/NOTICE
-modules=$(go list -deps -tags "${1:?usage: licenses.sh TAGS}" \
-	-f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/sync ./cmd/lake | sort -u)
+# modules FOLDER PACKAGE: lists the modules of a program, without those of this project.
+modules() {
+	go list -C "$1" -deps -tags "$tags" \
+		-f '{{with .Module}}{{if not (or .Main .Replace)}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' "$2"
+}
+tags=${1:?usage: licenses.sh TAGS}
+modules=$({ modules . ./cmd/sync; modules lake ./cmd/lake; } | sort -u)
 while read -r path version dir; do
 	print_terms "$path $version" "$dir"/{licen[cs]e,[u]nlicense,[c]opying,[n]otice}{,[-_]*,.txt,.md}
 done <<< "$modules"

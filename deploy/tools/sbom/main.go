@@ -126,8 +126,8 @@ func readProgram(file, version string, allLicenses licenses) (program cdx.Compon
 		Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}}}
 	parts = append(parts, libraryComponent("std", strings.TrimPrefix(info.GoVersion, "go"), "pkg:golang/std@", "BSD-3-Clause"))
 	for _, m := range info.Deps {
-		if m.Replace != nil {
-			m = m.Replace
+		if m.Replace != nil { // the lake contains the module of this project
+			continue
 		}
 		parts = append(parts, libraryComponent(m.Path, m.Version, "pkg:golang/"+m.Path+"@", allLicenses.byModule[m.Path]))
 	}

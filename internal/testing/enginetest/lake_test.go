@@ -133,8 +133,8 @@ type demo struct {
 func makeDemo(t *testing.T, e equipment) demo {
 	t.Helper()
 	d := demo{dir: t.TempDir()}
-	for _, name := range []string{"sync", "lake"} {
-		runIn(t, "../../..", "go", "build", "-trimpath", "-tags", "duckdb_arrow", "-o", e.path("bin", name), "./cmd/"+name)
+	for module, name := range map[string]string{"../../..": "sync", "../../../lake": "lake"} {
+		runIn(t, module, "go", "build", "-trimpath", "-tags", "duckdb_arrow", "-o", e.path("bin", name), "./cmd/"+name)
 	}
 	runIn(t, d.dir, e.path("bin", "sync"), "--quiet", "demo", "--strange", "--dir", d.dir)
 	paths, err := filepath.Glob(filepath.Join(d.dir, "warehouse", "versions", "*", "catalog.duckdb"))

@@ -24,9 +24,9 @@ func TestDocsLicenses(t *testing.T) {
 	without := func(all, listed []builtModule) []builtModule {
 		return slices.DeleteFunc(all, func(d builtModule) bool { return slices.Contains(listed, d) })
 	}
-	built := builtModules(t, "./cmd/sync")
-	lake := without(builtModules(t, "./cmd/lake"), built)
-	onlyTests := without(builtModules(t, "-test", "./..."), slices.Concat(built, lake))
+	built := builtModules(t, ".", "./cmd/sync")
+	lake := without(builtModules(t, "lake", "./cmd/lake"), built)
+	onlyTests := without(builtModules(t, ".", "-test", "./..."), slices.Concat(built, lake))
 	var b bytes.Buffer
 	fmt.Fprintf(&b, licensesPage, licenseRows(t, built), duckDBVersion(t, built), licenseRows(t, lake), licenseRows(t, onlyTests))
 	if *update {
@@ -81,10 +81,11 @@ func duckDBVersion(t *testing.T, built []builtModule) string {
 // builtModule is a module that a build needs. dir is its folder in the module cache.
 type builtModule struct{ path, version, dir string }
 
-func builtModules(t *testing.T, args ...string) []builtModule {
+// builtModules lists the modules of packages below a folder, without those of this project.
+func builtModules(t *testing.T, folder string, args ...string) []builtModule {
 	t.Helper()
-	const format = `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}`
-	out := run(t, "go", append([]string{"list", "-C", root, "-deps", "-tags", "duckdb_arrow", "-f", format}, args...)...)
+	const format = `{{with .Module}}{{if not (or .Main .Replace)}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}`
+	out := run(t, "go", append([]string{"list", "-C", filepath.Join(root, folder), "-deps", "-tags", "duckdb_arrow", "-f", format}, args...)...)
 	var all []builtModule
 	for line := range strings.Lines(string(out)) {
 		if words := strings.Fields(line); len(words) == 3 {

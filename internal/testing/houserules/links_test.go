@@ -11,7 +11,7 @@ var (
 	pageLink      = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	notInAnchor   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	codeSpan      = regexp.MustCompile("`[^`]*`")
-	namedPath     = regexp.MustCompile("`((?:internal|cmd|docs|schema|queries|deploy)/[\\w./-]*\\w)`")
+	namedPath     = regexp.MustCompile("`((?:internal|cmd|lake|docs|schema|queries|deploy)/[\\w./-]*\\w)`")
 	namedTest     = regexp.MustCompile("`(Test\\w+)(?:/\\w+)?`")
 	declaredTest  = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	linkInHeading = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)

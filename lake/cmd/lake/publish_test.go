@@ -17,12 +17,12 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
+	"placementsync/lake/internal/lake"
 )
 
 // TestEveryNightIsPublished publishes three nights one by one, reads each by its tag and compares

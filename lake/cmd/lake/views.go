@@ -10,8 +10,8 @@ import (
 
 	"placementsync/internal/cli"
 	"placementsync/internal/dialect"
-	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
+	"placementsync/lake/internal/lake"
 )
 
 type viewsOptions struct {

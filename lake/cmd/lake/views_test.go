@@ -40,7 +40,7 @@ func TestViewsAreStatements(t *testing.T) {
 				t.Errorf("%s: the SQL does not contain %q:\n%s", engine, w, text)
 			}
 		}
-		views, err := filepath.Glob("../../queries/engines/mart/*.sql")
+		views, err := filepath.Glob("../../../queries/engines/mart/*.sql")
 		h.must(err)
 		if n := strings.Count(text, "CREATE OR REPLACE VIEW"); n != len(views) || n == 0 {
 			t.Errorf("%s: the output creates %d views, want %d", engine, n, len(views))

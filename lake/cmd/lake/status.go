@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/humanize"
-	"placementsync/internal/lake"
 	"placementsync/internal/warehouse"
+	"placementsync/lake/internal/lake"
 )
 
 func statusCommand(g *globals) *cobra.Command {

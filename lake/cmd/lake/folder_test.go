@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"placementsync/internal/lake"
+	"placementsync/lake/internal/lake"
 )
 
 // tableFolders returns the folders of all tables of the lake.

@@ -22,13 +22,13 @@ import (
 
 	"placementsync/internal/cli"
 	"placementsync/internal/fetch"
-	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
+	"placementsync/lake/internal/lake"
 )
 
 // fixture is a demo service, a warehouse with its nights, and a lake.

@@ -10,9 +10,9 @@ import (
 
 	"placementsync/internal/cli"
 	"placementsync/internal/humanize"
-	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
+	"placementsync/lake/internal/lake"
 )
 
 func verifyCommand(g *globals) *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/lake"
+	"placementsync/lake/internal/lake"
 )
 
 // makeFilesOld sets the times of all files of the lake to four days ago, so that expire removes

@@ -12,10 +12,10 @@ import (
 
 	"placementsync/internal/cli"
 	"placementsync/internal/humanize"
-	"placementsync/internal/lake"
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
 	"placementsync/internal/warehouse"
+	"placementsync/lake/internal/lake"
 )
 
 type publishOptions struct {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"placementsync/internal/lake"
 	"placementsync/internal/warehouse"
+	"placementsync/lake/internal/lake"
 )
 
 func checkCommand(g *globals) *cobra.Command {

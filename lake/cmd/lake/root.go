@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/cli"
-	"placementsync/internal/lake"
 	"placementsync/internal/query"
 	"placementsync/internal/warehouse"
+	"placementsync/lake/internal/lake"
 )
 
 func executeArgs(ctx context.Context, args []string, p process) int {
