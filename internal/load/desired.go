@@ -120,7 +120,7 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 	}
 	var batch [][]driver.Value
 	stageBatch := func() error {
-		return appendRows(ctx, m.staging, desiredSchema, extraPrefix+root.Name, batch, func(row []driver.Value) []driver.Value { return row })
+		return appendRows(ctx, m.Stage, desiredSchema, extraPrefix+root.Name, batch, func(row []driver.Value) []driver.Value { return row })
 	}
 	query := desiredSQL.Render("different_extras", values{"key": sqltext.Name(root.Key[0]), "main": mainTable(root.Name),
 		"detail": stagedTable(detail.Name, root.Name), "list_rows": listRows(detail)})

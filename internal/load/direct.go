@@ -17,7 +17,7 @@ import (
 
 // chooseDirect decides whether the tables of a stream are filled directly. It decides at its first call for
 // the stream, by the number of rows that are inserted first.
-func (s *staging) chooseDirect(ctx context.Context, streamName string, rowCount int64) error {
+func (s *Stage) chooseDirect(ctx context.Context, streamName string, rowCount int64) error {
 	if s.directDecided[streamName] {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (s *staging) chooseDirect(ctx context.Context, streamName string, rowCount 
 
 // createViewSQL returns SQL that creates a view of a directly filled table, with the name and the columns of
 // the staging table that it replaces.
-func (s *staging) createViewSQL(streamName, table string, seq sqlText) sqlText {
+func (s *Stage) createViewSQL(streamName, table string, seq sqlText) sqlText {
 	return firstNightSQL.Render("direct_view", values{"staged": stagedTable(streamName, table), "columns": allColumns(s.draft.Schema.Definitions[table]),
 		"seq": seq, "table": catalogName + "." + mainTable(table)})
 }
@@ -76,14 +76,14 @@ func chooseCompression(first arrow.RecordBatch) map[string]string {
 	return methods
 }
 
-func (s *staging) tableWithRows(streamName, table string) sqlText {
+func (s *Stage) tableWithRows(streamName, table string) sqlText {
 	if s.direct.has(table) {
 		return catalogName + "." + mainTable(table)
 	}
 	return stagedTable(streamName, table)
 }
 
-func (s *staging) insertBatchSQL(target streamTable, view string) sqlText {
+func (s *Stage) insertBatchSQL(target streamTable, view string) sqlText {
 	args := values{"table": s.tableWithRows(target.stream, target.table), "view": sqltext.Name(view)}
 	if !s.direct.has(target.table) {
 		return stageSQL.Render("insert_batch", args)
@@ -92,7 +92,7 @@ func (s *staging) insertBatchSQL(target streamTable, view string) sqlText {
 	return firstNightSQL.Render("insert_direct", args)
 }
 
-func (s *staging) endDirect(ctx context.Context) error {
+func (s *Stage) endDirect(ctx context.Context) error {
 	var statements []sqlText
 	for _, st := range s.streams {
 		for _, t := range tablesOf(st) {

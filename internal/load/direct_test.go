@@ -55,7 +55,7 @@ func TestFailedLargeBatchPreventsTheMerge(t *testing.T) {
 	ctx, s := t.Context(), h.openStage()
 	rowsWithoutID := strings.Repeat(`{"name":"no id","row_hash":1,"seq":1},`, 3_000)
 	// DuckDB converts the batch later, so the error may be returned only when the feed is closed.
-	_ = s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(rowsWithoutID, ",")))
+	_ = s.AddRows(ctx, "product_listings", "product_listings", h.batch("product_listings", strings.TrimSuffix(rowsWithoutID, ",")))
 	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {
 		t.Error("Merge succeeded without the lost rows")
 	}
@@ -74,10 +74,10 @@ func TestOneStoppedRequestLosesNoRowsOfOthers(t *testing.T) {
 		return h.batch("product_listings", strings.Join(listings, ","))
 	}
 	first, stop := context.WithCancel(t.Context())
-	must(t, s.Rows.Add(first, "product_listings", "product_listings", batch("a")))
+	must(t, s.AddRows(first, "product_listings", "product_listings", batch("a")))
 	stop()
-	must(t, s.Rows.Add(t.Context(), "product_listings", "product_listings", batch("b")))
-	if err := s.Rows.Finish(t.Context(), h.streams[0], load.Whole); err != nil {
+	must(t, s.AddRows(t.Context(), "product_listings", "product_listings", batch("b")))
+	if err := s.FinishStream(t.Context(), h.streams[0], load.Whole); err != nil {
 		t.Errorf("after one stopped request, the rows of all are lost: %v", err)
 	}
 }
@@ -96,7 +96,7 @@ func TestAllBatchesAreInserted(t *testing.T) {
 		batches = append(batches, h.batch("product_listings", strings.Join(listings, ",")))
 	}
 	for _, b := range batches {
-		must(t, s.Rows.Add(ctx, "product_listings", "product_listings", b))
+		must(t, s.AddRows(ctx, "product_listings", "product_listings", b))
 	}
 	changes, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{})
 	must(t, err)

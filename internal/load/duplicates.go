@@ -11,7 +11,7 @@ import (
 
 // deduplicate keeps, for each key, the row with the highest seq. It deletes the other rows and
 // their child rows.
-func (s *staging) deduplicate(ctx context.Context, st stream.Stream) error {
+func (s *Stage) deduplicate(ctx context.Context, st stream.Stream) error {
 	for _, t := range tablesOf(st) {
 		if len(t.Parents) > 0 && slices.Equal(t.Key[:len(t.Parents)], t.Parents) {
 			// The key contains the key of the parent, so a row is a duplicate only if its parent is a

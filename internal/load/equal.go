@@ -86,7 +86,7 @@ func (m *merge) dropEqualIn(ctx context.Context, t stream.Table) (int64, error) 
 func (m *merge) stageEqual(ctx context.Context, columns []looseColumn, query sqlText) (count, replaced int64, err error) {
 	var batch [][]driver.Value
 	stageBatch := func() error {
-		err := appendRows(ctx, m.staging, changedKeysSchema, equalName, batch, func(row []driver.Value) []driver.Value { return row })
+		err := appendRows(ctx, m.Stage, changedKeysSchema, equalName, batch, func(row []driver.Value) []driver.Value { return row })
 		batch = batch[:0]
 		return err
 	}
@@ -133,7 +133,7 @@ type looseColumn struct {
 	ignored   []string // dotted paths of members of a JSON column
 }
 
-func (s *staging) looseColumns(t stream.Table) (loose []looseColumn) {
+func (s *Stage) looseColumns(t stream.Table) (loose []looseColumn) {
 	for _, c := range s.draft.Schema.Definitions[t.Name].Columns {
 		paths, isNamed := s.ignored[t.Name][c.Name]
 		if isNamed || c.Type == stream.JSON || isURLColumn(c) {
@@ -296,7 +296,7 @@ func withoutSignature(url string, hasToken bool) string {
 }
 
 // comparedColumns returns the columns with which stored rows are compared with staged rows.
-func (s *staging) comparedColumns(t stream.Table) sqlText {
+func (s *Stage) comparedColumns(t stream.Table) sqlText {
 	names := append(slices.Clone(t.Key), stream.RowHash)
 	def := s.draft.Schema.Definitions[t.Name]
 	for _, key := range def.ItemKeys {

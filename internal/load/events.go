@@ -26,46 +26,43 @@ const (
 	EventUnknown  = "unknown_topic" // no stream has the topic
 )
 
-// Events stages webhook events.
-type Events struct{ *staging }
-
-// Known returns the given ids that are in meta.webhook_events or are staged for this table.
-func (e *Events) Known(ctx context.Context, ids []string) (map[string]bool, error) {
+// KnownEvents returns the given ids that are in meta.webhook_events or are staged for this table.
+func (s *Stage) KnownEvents(ctx context.Context, ids []string) (map[string]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if err := e.flush(ctx, allStreams); err != nil {
+	if err := s.flush(ctx, allStreams); err != nil {
 		return nil, err
 	}
-	known, err := queryTextSet(ctx, e.draft, eventsSQL.Render("known_events", values{"ids": ids}))
+	known, err := queryTextSet(ctx, s.draft, eventsSQL.Render("known_events", values{"ids": ids}))
 	if err != nil {
 		return nil, fmt.Errorf("look up known events: %w", err)
 	}
 	return known, nil
 }
 
-// Add stages new events for meta.webhook_events.
-func (e *Events) Add(ctx context.Context, events []EventRow) error {
-	return appendRows(ctx, e.staging, "main", "events", events, func(e EventRow) []driver.Value {
+// AddEvents stages new events for meta.webhook_events.
+func (s *Stage) AddEvents(ctx context.Context, events []EventRow) error {
+	return appendRows(ctx, s, "main", "events", events, func(e EventRow) []driver.Value {
 		return []driver.Value{e.ID, textOrNull(e.Topic), textOrNull(e.Source), textOrNull(e.Sent), e.Received.UnixMicro(), e.Outcome,
 			nullIf(e.Withheld, string(e.Body)), e.BodySum, e.Seq}
 	})
 }
 
-// Write writes the staged events into meta.webhook_events, in the order of the inbox.
-func (e *Events) Write(ctx context.Context) error {
-	if err := e.flush(ctx, allStreams); err != nil {
+// WriteEvents writes the staged events into meta.webhook_events, in the order of the inbox.
+func (s *Stage) WriteEvents(ctx context.Context) error {
+	if err := s.flush(ctx, allStreams); err != nil {
 		return err
 	}
-	if err := e.draft.Exec(ctx, eventsSQL.Render("write_events", values{"run": e.draft.Run})); err != nil {
+	if err := s.draft.Exec(ctx, eventsSQL.Render("write_events", values{"run": s.draft.Run})); err != nil {
 		return fmt.Errorf("write the events: %w", err)
 	}
 	return nil
 }
 
 // HasRows reports whether a table of main has rows.
-func (e *Events) HasRows(ctx context.Context, table string) (bool, error) {
-	has, err := hasRows(ctx, e.draft, mainTable(table))
+func (s *Stage) HasRows(ctx context.Context, table string) (bool, error) {
+	has, err := hasRows(ctx, s.draft, mainTable(table))
 	if err != nil {
 		return false, fmt.Errorf("read table %s: %w", table, err)
 	}
@@ -74,8 +71,8 @@ func (e *Events) HasRows(ctx context.Context, table string) (bool, error) {
 
 // PublishedRuns returns the published runs on which the draft is based. It omits runs that were rolled back
 // or replayed.
-func (e *Events) PublishedRuns(ctx context.Context) (map[string]bool, error) {
-	runs, err := queryTextSet(ctx, e.draft, eventsSQL.Render("published_runs", nil))
+func (s *Stage) PublishedRuns(ctx context.Context) (map[string]bool, error) {
+	runs, err := queryTextSet(ctx, s.draft, eventsSQL.Render("published_runs", nil))
 	if err != nil {
 		return nil, fmt.Errorf("read meta.runs: %w", err)
 	}

@@ -23,11 +23,11 @@ func TestEventsAreKnownByTheirIDs(t *testing.T) {
 		for i, id := range ids {
 			rows = append(rows, load.EventRow{Event: stream.Event{ID: id, Received: night, Seq: uint64(i + 1)}, Outcome: load.EventUnknown})
 		}
-		must(t, s.Events.Add(t.Context(), rows))
+		must(t, s.AddEvents(t.Context(), rows))
 	}
 	h.afterMerge = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		add(s, "stored", "'")
-		must(t, s.Events.Write(t.Context()))
+		must(t, s.WriteEvents(t.Context()))
 	}
 	_, err := h.run(nil, load.Limits{})
 	must(t, err)
@@ -45,7 +45,7 @@ func TestEventsAreKnownByTheirIDs(t *testing.T) {
 			"5000 new ids":                 {slices.Collect(numberedIDs(5000)), nil},
 			"5000 new ids and a known one": {append(slices.Collect(numberedIDs(5000)), "stored"), []string{"stored"}},
 		} {
-			known, err := s.Events.Known(t.Context(), c.ids)
+			known, err := s.KnownEvents(t.Context(), c.ids)
 			must(t, err)
 			if got := slices.Sorted(maps.Keys(known)); !slices.Equal(got, c.want) {
 				t.Errorf("%s: known ids are %q, want %q", name, got, c.want)
@@ -77,9 +77,9 @@ func TestEventsAreWrittenWithTheirOutcome(t *testing.T) {
 			{Event: stream.Event{ID: "minimal", Sent: "yesterday", Received: received, Seq: 1}, BodySum: "def", Outcome: load.EventUnknown},
 			{Event: stream.Event{ID: "private", Topic: "t", Received: received, Body: []byte("secret"), Seq: 2}, BodySum: "012", Outcome: load.EventRejected, Withheld: true},
 		} {
-			must(t, s.Events.Add(t.Context(), []load.EventRow{e}))
+			must(t, s.AddEvents(t.Context(), []load.EventRow{e}))
 		}
-		must(t, s.Events.Write(t.Context()))
+		must(t, s.WriteEvents(t.Context()))
 	}
 	_, err := h.run(nil, load.Limits{})
 	must(t, err)
@@ -93,7 +93,7 @@ func TestEventsAreWrittenWithTheirOutcome(t *testing.T) {
 func TestPublishedRunsOmitFailedRuns(t *testing.T) {
 	h := newFixture(t, "article_status_events")
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At},
+		must(t, s.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At},
 			Ledger: []ledger.Run{{ID: "failed", StartedAt: d.At, SnapshotAt: d.At}}}))
 	}
 	for range 2 {
@@ -102,12 +102,12 @@ func TestPublishedRunsOmitFailedRuns(t *testing.T) {
 	}
 	h.afterMerge = nil
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
-		runs, err := s.Events.PublishedRuns(t.Context())
+		runs, err := s.PublishedRuns(t.Context())
 		must(t, err)
 		if len(runs) != 2 || !runs["20261101T020000Z"] || !runs["20261102T020000Z"] {
 			t.Errorf("published runs are %v, want the runs of the two nights", runs)
 		}
-		has, err := s.Events.HasRows(t.Context(), "article_status_events")
+		has, err := s.HasRows(t.Context(), "article_status_events")
 		if err != nil || has {
 			t.Errorf("HasRows returned %t, %v, want false", has, err)
 		}

@@ -24,8 +24,8 @@ type feed struct {
 }
 
 // openFeed starts the INSERT of a table on a connection of its own. The INSERT also reads the batches
-// of later calls of Rows.Add, so the end of ctx must not cancel it.
-func (s *staging) openFeed(ctx context.Context, target streamTable, schema *arrow.Schema) (*feed, error) {
+// of later calls of AddRows, so the end of ctx must not cancel it.
+func (s *Stage) openFeed(ctx context.Context, target streamTable, schema *arrow.Schema) (*feed, error) {
 	ctx = context.WithoutCancel(ctx)
 	database := stageName
 	if s.direct.has(target.table) {

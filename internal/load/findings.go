@@ -10,38 +10,34 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Findings stages rejects and drift, and writes tables of meta. Rejects are invalid values and records.
-// Drift is unknown fields and values, and values that were converted.
-type Findings struct{ *staging }
-
-// AddRejects stages rejected values and records.
-func (f *Findings) AddRejects(ctx context.Context, rejects []stream.Reject) error {
-	return appendRows(ctx, f.staging, "main", "rejects", rejects, func(r stream.Reject) []driver.Value {
+// AddRejects stages rejects: invalid values and records.
+func (s *Stage) AddRejects(ctx context.Context, rejects []stream.Reject) error {
+	return appendRows(ctx, s, "main", "rejects", rejects, func(r stream.Reject) []driver.Value {
 		return []driver.Value{textOrNull(r.Table), textOrNull(r.Key), textOrNull(r.Parent), textOrNull(r.Column), textOrNull(r.Raw),
 			textOrNull(r.Reason), textOrNull(r.Stream), intOrNull(r.Pass), intOrNull(r.Page), intOrNull(r.Position), r.ResponseHash, r.Seq}
 	})
 }
 
-// AddDriftRecords stages records with drift.
-func (f *Findings) AddDriftRecords(ctx context.Context, records []stream.DriftRecord) error {
-	return appendRows(ctx, f.staging, "main", "drift_records", records, func(r stream.DriftRecord) []driver.Value {
+// AddDriftRecords stages records with drift: unknown fields and values, and values that were converted.
+func (s *Stage) AddDriftRecords(ctx context.Context, records []stream.DriftRecord) error {
+	return appendRows(ctx, s, "main", "drift_records", records, func(r stream.DriftRecord) []driver.Value {
 		return []driver.Value{int64(r.DriftIndex), r.Record}
 	})
 }
 
-func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
+func (s *Stage) countDrift(ctx context.Context, drift []stream.Drift) error {
 	index := int64(-1)
-	err := appendRows(ctx, f.staging, "main", "drift", drift, func(d stream.Drift) []driver.Value {
+	err := appendRows(ctx, s, "main", "drift", drift, func(d stream.Drift) []driver.Value {
 		index++
 		return []driver.Value{index, d.Table, d.Path, d.Kind, d.Sample, textOrNull(d.Key)}
 	})
 	if err != nil {
 		return err
 	}
-	if err := f.flush(ctx, allStreams); err != nil {
+	if err := s.flush(ctx, allStreams); err != nil {
 		return err
 	}
-	if err := f.draft.Exec(ctx, metaSQL.Render("count_drift", nil)); err != nil {
+	if err := s.draft.Exec(ctx, metaSQL.Render("count_drift", nil)); err != nil {
 		return fmt.Errorf("count the drift: %w", err)
 	}
 	return nil
@@ -49,38 +45,38 @@ func (f *Findings) countDrift(ctx context.Context, drift []stream.Drift) error {
 
 // WriteRejects writes the rejects of tonight, after the merge. They replace the earlier rejects of the rows that
 // were read tonight, so that meta.rejects does not grow by the same values every night.
-func (f *Findings) WriteRejects(ctx context.Context, coverage map[string]Coverage) error {
+func (s *Stage) WriteRejects(ctx context.Context, coverage map[string]Coverage) error {
 	// The unread keys of a table are computed only if the table has earlier rejects.
-	tablesWithRejects, err := queryTextSet(ctx, f.draft, metaSQL.Render("tables_with_rejects", nil))
+	tablesWithRejects, err := queryTextSet(ctx, s.draft, metaSQL.Render("tables_with_rejects", nil))
 	if err != nil {
 		return fmt.Errorf("read the rejects: %w", err)
 	}
 	var deletes []sqlText
 	readTables := []string{""} // an empty list would be invalid SQL
-	for _, t := range stream.Tables(f.streams) {
+	for _, t := range stream.Tables(s.streams) {
 		wasRead := func(name string) bool { return coverage[name] != Carried }
-		if !slices.ContainsFunc(stream.FilledBy(f.streams, t.Name), wasRead) {
+		if !slices.ContainsFunc(stream.FilledBy(s.streams, t.Name), wasRead) {
 			continue
 		}
 		// An event is read once, so its rejects are kept.
-		streams, _ := f.sources(t.Name)
+		streams, _ := s.sources(t.Name)
 		if tablesWithRejects[t.Name] && !slices.ContainsFunc(streams, stream.Stream.IsEvents) {
-			deletes = append(deletes, f.deleteRejectsSQL(t))
+			deletes = append(deletes, s.deleteRejectsSQL(t))
 		}
 		readTables = append(readTables, t.Name)
 	}
-	if err := f.draft.Atomically(ctx, deletes); err != nil {
+	if err := s.draft.Atomically(ctx, deletes); err != nil {
 		return fmt.Errorf("replace the rejects: %w", err)
 	}
-	if err := f.draft.Exec(ctx, metaSQL.Render("write_rejects", values{"run": f.draft.Run, "tables": readTables})); err != nil {
+	if err := s.draft.Exec(ctx, metaSQL.Render("write_rejects", values{"run": s.draft.Run, "tables": readTables})); err != nil {
 		return fmt.Errorf("write the rejects: %w", err)
 	}
 	return nil
 }
 
 // deleteRejectsSQL keeps the rejects of a row if the row, its record or its parent was not read tonight.
-func (f *Findings) deleteRejectsSQL(t stream.Table) sqlText {
-	streams, detail := f.sources(t.Name)
+func (s *Stage) deleteRejectsSQL(t stream.Table) sqlText {
+	streams, detail := s.sources(t.Name)
 	st := append(streams, detail)[0] // detail is used only if no other stream fills the table
 	root := st.Root()
 	unreadKeys := func(table stream.Table) sqlText {

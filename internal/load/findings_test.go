@@ -18,14 +18,14 @@ const rejectsQuery = "SELECT run_id[7:8], table_name, key, column_name, raw, pag
 func (h *fixture) setFindings(rejects []stream.Reject, records []stream.DriftRecord, drift []stream.Drift) {
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		for _, r := range rejects {
-			must(h.t, s.Findings.AddRejects(h.t.Context(), []stream.Reject{r}))
+			must(h.t, s.AddRejects(h.t.Context(), []stream.Reject{r}))
 		}
-		must(h.t, s.Findings.AddDriftRecords(h.t.Context(), records))
+		must(h.t, s.AddDriftRecords(h.t.Context(), records))
 	}
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, coverage map[string]load.Coverage, changes []load.Change) {
-		err := s.Findings.WriteRejects(h.t.Context(), coverage)
+		err := s.WriteRejects(h.t.Context(), coverage)
 		must(h.t, err)
-		must(h.t, s.Findings.WriteSummary(h.t.Context(), load.Summary{Drift: drift, Changes: changes,
+		must(h.t, s.WriteSummary(h.t.Context(), load.Summary{Drift: drift, Changes: changes,
 			Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
 	}
 }
@@ -160,7 +160,7 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 		stageFindings(s, d)
 		outlets, _ := stream.Find(h.streams, "outlets")
-		_, err := s.Details.PlanOnly(t.Context(), outlets, []string{"read", "missed", "gone"})
+		_, err := s.PlanIDs(t.Context(), outlets, []string{"read", "missed", "gone"})
 		must(t, err)
 	}
 	outcomes := map[load.Outcome][]string{load.Answered: {"read"}, load.Missed: {"missed"}, load.NotFound: {"gone"}}
@@ -217,7 +217,7 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 	writeSummary := func(summary load.Summary) {
 		t.Helper()
 		h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-			must(t, s.Findings.WriteSummary(t.Context(), summary))
+			must(t, s.WriteSummary(t.Context(), summary))
 			draftRun := d.Run
 			d.Run = summary.Run.ID
 			must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{{Name: "check of a " + string(summary.Run.Outcome) + " run"}}))
@@ -292,7 +292,7 @@ func TestRowAgesAreCounted(t *testing.T) {
 func TestChecksAreWrittenAndAccepted(t *testing.T) {
 	h := newFixture(t, "orders")
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, SnapshotAt: d.At}}))
+		must(t, s.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, SnapshotAt: d.At}}))
 		must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{
 			{Name: "hosts", Severity: "warn", Outcome: ledger.CheckSkipped, Reason: "why", Seconds: 0.5},
 			{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 7, Sample: []byte(`[{"id":"a"}]`)}}))
@@ -305,7 +305,7 @@ func TestChecksAreWrittenAndAccepted(t *testing.T) {
 	must(t, err)
 	acceptedRuns := []ledger.Run{{ID: held, Accepted: []string{"prices"}, AcceptedAt: night}, {ID: "accepted before", Accepted: []string{"prices"}, AcceptedAt: night}}
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, SnapshotAt: d.At}, Ledger: acceptedRuns}))
+		must(t, s.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, SnapshotAt: d.At}, Ledger: acceptedRuns}))
 		must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}))
 	}
 	_, err = h.run(nil, load.Limits{})

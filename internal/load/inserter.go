@@ -119,7 +119,7 @@ func (ins *inserter) commit(ctx context.Context) error {
 }
 
 // appendRows inserts rows into a table of the stage. The values of a row are in the order of the columns.
-func appendRows[R any](ctx context.Context, s *staging, schema, table string, rows []R, valuesOf func(R) []driver.Value) error {
+func appendRows[R any](ctx context.Context, s *Stage, schema, table string, rows []R, valuesOf func(R) []driver.Value) error {
 	if len(rows) == 0 {
 		return nil
 	}

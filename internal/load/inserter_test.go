@@ -16,11 +16,11 @@ import (
 func TestFailedBatchPreventsTheMerge(t *testing.T) {
 	h := newRaceFixture(t, "product_listings")
 	ctx, s := t.Context(), h.openStage()
-	must(t, s.Rows.Add(ctx, "product_listings", "product_listings", h.batch("product_listings", listing("a", "a", 1, 1))))
-	if err := s.Rows.Add(ctx, "product_listings", "product_listings", batchWithTextForNumber(t, h)); err == nil {
+	must(t, s.AddRows(ctx, "product_listings", "product_listings", h.batch("product_listings", listing("a", "a", 1, 1))))
+	if err := s.AddRows(ctx, "product_listings", "product_listings", batchWithTextForNumber(t, h)); err == nil {
 		t.Fatal("Add accepted a text in a column of numbers")
 	}
-	if err := s.Rows.Finish(ctx, h.streams[0], load.Whole); err == nil || !strings.Contains(err.Error(), "commit the staged rows") {
+	if err := s.FinishStream(ctx, h.streams[0], load.Whole); err == nil || !strings.Contains(err.Error(), "commit the staged rows") {
 		t.Errorf("Finish returned %v, want an error of the commit", err)
 	}
 	if _, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{}); err == nil {

@@ -127,13 +127,13 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 		h.stage(ctx, s, name, input)
 	}
 	for _, st := range h.streams {
-		must(h.t, s.Rows.Finish(ctx, st, coverage[st.Name]))
+		must(h.t, s.FinishStream(ctx, st, coverage[st.Name]))
 		if h.planDetails && st.IsDetail() {
-			_, err := s.Details.Plan(ctx, st, h.reread, func(string) bool { return true })
+			_, err := s.PlanDetails(ctx, st, h.reread, func(string) bool { return true })
 			must(h.t, err)
-			h.pendingIDs, err = s.Details.IDsToRequest(ctx, st)
+			h.pendingIDs, err = s.IDsToRequest(ctx, st)
 			must(h.t, err)
-			h.plan, err = s.Details.MarkUnread(ctx, st)
+			h.plan, err = s.MarkUnread(ctx, st)
 			must(h.t, err)
 		}
 	}
@@ -178,10 +178,10 @@ func (h *fixture) readLog(d *warehouse.Draft) {
 func (h *fixture) stage(ctx context.Context, s *load.Stage, name string, input streamInput) {
 	h.t.Helper()
 	for table, text := range input.rows {
-		must(h.t, s.Rows.Add(ctx, name, table, h.batch(table, text)))
+		must(h.t, s.AddRows(ctx, name, table, h.batch(table, text)))
 	}
 	for outcome, ids := range input.outcomes {
-		must(h.t, s.Details.AddOutcomes(ctx, name, ids, outcome))
+		must(h.t, s.AddOutcomes(ctx, name, ids, outcome))
 	}
 }
 
@@ -198,7 +198,7 @@ func (h *fixture) addCopies(s *load.Stage) {
 		return
 	}
 	st, _ := stream.Find(h.streams, "product_listings")
-	stored, err := s.Rows.Stored(h.t.Context(), st)
+	stored, err := s.StoredRecords(h.t.Context(), st)
 	must(h.t, err)
 	for _, c := range h.copies {
 		record, _ := stored.Find([]byte(c.id), 0, -1)

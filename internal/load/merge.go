@@ -21,7 +21,7 @@ type Change struct {
 }
 
 type merge struct {
-	*staging
+	*Stage
 	coverage map[string]Coverage
 	limits   Limits
 	// hasReplaced contains the tables with rows that get new values without a new version.

@@ -24,14 +24,14 @@ const (
 )
 
 // AddOutcomes stages requested ids of a stream, which all have the same outcome.
-func (p *Details) AddOutcomes(ctx context.Context, streamName string, ids []string, outcome Outcome) error {
-	return appendRows(ctx, p.staging, streamName, requestedName, ids, func(id string) []driver.Value { return []driver.Value{id, string(outcome)} })
+func (s *Stage) AddOutcomes(ctx context.Context, streamName string, ids []string, outcome Outcome) error {
+	return appendRows(ctx, s, streamName, requestedName, ids, func(id string) []driver.Value { return []driver.Value{id, string(outcome)} })
 }
 
 // IDsToRequest returns the planned ids of a stream. Ids that were never read come first, then those that were
 // read longest ago.
-func (p *Details) IDsToRequest(ctx context.Context, st stream.Stream) ([]string, error) {
-	ids, err := queryColumn[string](ctx, p.draft, planSQL.Render("ids_to_request", values{"plan": planTable(st.Name)}))
+func (s *Stage) IDsToRequest(ctx context.Context, st stream.Stream) ([]string, error) {
+	ids, err := queryColumn[string](ctx, s.draft, planSQL.Render("ids_to_request", values{"plan": planTable(st.Name)}))
 	if err != nil {
 		return nil, fmt.Errorf("list the ids for %s: %w", st.Name, err)
 	}
@@ -40,15 +40,15 @@ func (p *Details) IDsToRequest(ctx context.Context, st stream.Stream) ([]string,
 
 // MarkUnread marks each planned id without a request as unread, and returns the updated plan. Rechecks
 // that are not overdue are marked as carried instead.
-func (p *Details) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error) {
-	if err := p.flush(ctx, allStreams); err != nil {
+func (s *Stage) MarkUnread(ctx context.Context, st stream.Stream) (Plan, error) {
+	if err := s.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
 	}
 	args := values{"plan": planTable(st.Name), "requested": requestedTable(st.Name)}
-	if err := p.draft.Exec(ctx, planSQL.Render("carry_rechecks", args), planSQL.Render("mark_unread", args)); err != nil {
+	if err := s.draft.Exec(ctx, planSQL.Render("carry_rechecks", args), planSQL.Render("mark_unread", args)); err != nil {
 		return Plan{}, fmt.Errorf("mark the unread ids of %s: %w", st.Name, err)
 	}
-	return p.countPlan(ctx, st)
+	return s.countPlan(ctx, st)
 }
 
 // KeptIDs are the ids of a detail stream that returned 404 although a list contains them.
@@ -64,17 +64,17 @@ type KeptIDs struct {
 // KeepListed changes the outcome NotFound of an id to Missed if a list still contains the id. The rows of
 // the record are then kept. For a list that was not read in this run, and for details of another stream
 // that were not read, KeepListed uses the rows in main.
-func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (kept KeptIDs, err error) {
-	if err := p.flush(ctx, allStreams); err != nil {
+func (s *Stage) KeepListed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (kept KeptIDs, err error) {
+	if err := s.flush(ctx, allStreams); err != nil {
 		return KeptIDs{}, err
 	}
 	var listed []sqlText
 	for _, ref := range usedIDColumns(st, wasRead) {
-		for _, name := range stream.FilledBy(p.streams, ref.Table) {
+		for _, name := range stream.FilledBy(s.streams, ref.Table) {
 			if name == st.Name || !ref.ShowsRecord() {
 				continue
 			}
-			source, _ := stream.Find(p.streams, name)
+			source, _ := stream.Find(s.streams, name)
 			column, main := sqltext.Name(ref.Column), mainTable(ref.Table)
 			listed = append(listed, planSQL.Render("listed_ids", values{"column": column, "table": stagedTable(name, ref.Table)}))
 			switch {
@@ -94,12 +94,12 @@ func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func
 	count := planSQL.Render("count_listed", values{"requested": requested, "listed": union, "stream": st.Name,
 		"param": sqltext.Name(st.Param), "main": mainTable(st.Root().Name)})
 	var oldest sql.NullTime
-	err = queryRow(ctx, p.draft, count).Scan(&kept.IDs, &kept.WithRows, &oldest)
+	err = queryRow(ctx, s.draft, count).Scan(&kept.IDs, &kept.WithRows, &oldest)
 	if err == nil {
-		err = p.draft.Exec(ctx, planSQL.Render("keep_listed", values{"requested": requested, "listed": union}))
+		err = s.draft.Exec(ctx, planSQL.Render("keep_listed", values{"requested": requested, "listed": union}))
 	}
 	if err == nil && oldest.Valid {
-		kept.MaxNights, err = p.nightsSince(ctx, oldest.Time)
+		kept.MaxNights, err = s.nightsSince(ctx, oldest.Time)
 	}
 	if err != nil {
 		return KeptIDs{}, fmt.Errorf("compare the 404 responses of %s with the lists: %w", st.Name, err)
@@ -109,16 +109,16 @@ func (p *Details) KeepListed(ctx context.Context, st stream.Stream, wasRead func
 
 // KnownIDs returns the ids of a detail stream that are known to have records: the ids of its rows in
 // main, and the ids in the staged and stored rows of the column st.NonEmptyFor.
-func (p *Details) KnownIDs(ctx context.Context, st stream.Stream) (map[string]bool, error) {
-	if err := p.flush(ctx, allStreams); err != nil {
+func (s *Stage) KnownIDs(ctx context.Context, st stream.Stream) (map[string]bool, error) {
+	if err := s.flush(ctx, allStreams); err != nil {
 		return nil, err
 	}
 	param := sqltext.Names([]string{st.Param})
 	rows := []sqlText{liveSQL.Render("known_rows", values{"columns": param, "table": mainTable(st.Root().Name)})}
 	if st.NonEmptyFor.Table != "" {
-		rows = append(rows, p.knownRows(st.NonEmptyFor.Table, st.NonEmptyFor.Column))
+		rows = append(rows, s.knownRows(st.NonEmptyFor.Table, st.NonEmptyFor.Column))
 	}
-	known, err := queryTextSet(ctx, p.draft, planSQL.Render("known_ids", values{"param": param, "rows": unionAll(rows)}))
+	known, err := queryTextSet(ctx, s.draft, planSQL.Render("known_ids", values{"param": param, "rows": unionAll(rows)}))
 	if err != nil {
 		return nil, fmt.Errorf("list the known ids of %s: %w", st.Name, err)
 	}

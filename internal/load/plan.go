@@ -11,9 +11,6 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Details plans which details a night requests, and stages the outcomes of the requests.
-type Details struct{ *staging }
-
 // Rereading selects the details that a night requests again.
 type Rereading struct {
 	// All means that every detail is requested. LiveDays and RecheckNights are then not used.
@@ -36,62 +33,62 @@ type Plan struct {
 	MaxNights int64
 }
 
-// Plan decides for every id of a detail stream whether it is requested. The ids are the staged and
+// PlanDetails decides for every id of a detail stream whether it is requested. The ids are the staged and
 // stored values of the columns st.IDColumns, and the ids with rows in main. With the rule
 // stream.ByRow, an id that no list contains any longer counts as changed. It is requested, so that a 404
 // proves the deletion. With this rule, all details are requested if a list that shows their changes was
 // not read tonight. wasRead reports whether a stream was read.
-func (p *Details) Plan(ctx context.Context, st stream.Stream, r Rereading, wasRead func(string) bool) (Plan, error) {
-	nights, err := p.earlierNights(ctx)
+func (s *Stage) PlanDetails(ctx context.Context, st stream.Stream, r Rereading, wasRead func(string) bool) (Plan, error) {
+	nights, err := s.earlierNights(ctx)
 	if err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
-	lastEvents, err := p.lastEvents(ctx, st.LiveWith)
+	lastEvents, err := s.lastEvents(ctx, st.LiveWith)
 	if err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
 	// Only details with the rule stream.ByRow have change lists.
 	isUnread := func(l changeList) bool { return !wasRead(l.list.Name) }
-	requestsAll := r.All || st.Rule == stream.EveryNight || slices.ContainsFunc(p.changeLists(st), isUnread)
+	requestsAll := r.All || st.Rule == stream.EveryNight || slices.ContainsFunc(s.changeLists(st), isUnread)
 	args := values{"plan": planTable(st.Name), "stream": st.Name, "all": requestsAll, "by_row": st.Rule == stream.ByRow,
-		"nights": r.RecheckNights, "tonight": 0, "overdue_since": sqlText("NULL"), "live_ids": p.liveIDs(st.LiveWith, r.LiveDays),
-		"candidate_ids": p.candidateIDs(st, wasRead), "fingerprints": p.fingerprints(st), "last_events": lastEvents}
+		"nights": r.RecheckNights, "tonight": 0, "overdue_since": sqlText("NULL"), "live_ids": s.liveIDs(st.LiveWith, r.LiveDays),
+		"candidate_ids": s.candidateIDs(st, wasRead), "fingerprints": s.fingerprints(st), "last_events": lastEvents}
 	if r.RecheckNights > 0 {
 		args["tonight"] = len(nights) % r.RecheckNights
 	}
 	if r.RecheckNights > 1 && len(nights) > r.RecheckNights-2 {
 		args["overdue_since"] = nights[r.RecheckNights-2]
 	}
-	return p.storePlan(ctx, st, planSQL.Render("create_plan", args))
+	return s.storePlan(ctx, st, planSQL.Render("create_plan", args))
 }
 
-// PlanOnly plans to request only the given ids, and to carry all other ids. The given ids need not be
+// PlanIDs plans to request only the given ids, and to carry all other ids. The given ids need not be
 // known.
-func (p *Details) PlanOnly(ctx context.Context, st stream.Stream, ids []string) (Plan, error) {
+func (s *Stage) PlanIDs(ctx context.Context, st stream.Stream, ids []string) (Plan, error) {
 	wasRead := func(string) bool { return false } // includes all columns
-	return p.storePlan(ctx, st, planSQL.Render("create_refresh_plan",
-		values{"plan": planTable(st.Name), "targets": ids, "candidate_ids": p.candidateIDs(st, wasRead), "stream": st.Name}))
+	return s.storePlan(ctx, st, planSQL.Render("create_refresh_plan",
+		values{"plan": planTable(st.Name), "targets": ids, "candidate_ids": s.candidateIDs(st, wasRead), "stream": st.Name}))
 }
 
-func (p *Details) storePlan(ctx context.Context, st stream.Stream, create sqlText) (Plan, error) {
-	if err := p.flush(ctx, allStreams); err != nil {
+func (s *Stage) storePlan(ctx context.Context, st stream.Stream, create sqlText) (Plan, error) {
+	if err := s.flush(ctx, allStreams); err != nil {
 		return Plan{}, err
 	}
-	if err := p.draft.Exec(ctx, create); err != nil {
+	if err := s.draft.Exec(ctx, create); err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
-	return p.countPlan(ctx, st)
+	return s.countPlan(ctx, st)
 }
 
-func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error) {
+func (s *Stage) countPlan(ctx context.Context, st stream.Stream) (Plan, error) {
 	var plan Plan
 	var oldest sql.NullTime
-	err := queryRow(ctx, p.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
+	err := queryRow(ctx, s.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
 		Scan(&plan.ToRequest, &plan.ToRecheck, &plan.Carried, &plan.Unread, &oldest)
 	if err == nil && plan.Carried > 0 {
 		plan.MaxNights = 1
 		if oldest.Valid {
-			plan.MaxNights, err = p.nightsSince(ctx, oldest.Time)
+			plan.MaxNights, err = s.nightsSince(ctx, oldest.Time)
 		}
 	}
 	if err != nil {
@@ -101,8 +98,8 @@ func (p *Details) countPlan(ctx context.Context, st stream.Stream) (Plan, error)
 }
 
 // nightsSince returns the number of nights since the night at a time. It is 1 for the previous night.
-func (p *Details) nightsSince(ctx context.Context, at time.Time) (int64, error) {
-	earlier, err := p.earlierNights(ctx)
+func (s *Stage) nightsSince(ctx context.Context, at time.Time) (int64, error) {
+	earlier, err := s.earlierNights(ctx)
 	nights := int64(1)
 	for _, night := range earlier {
 		if night.After(at) {
@@ -113,21 +110,21 @@ func (p *Details) nightsSince(ctx context.Context, at time.Time) (int64, error) 
 }
 
 // earlierNights returns the times of the published nights, newest first.
-func (p *Details) earlierNights(ctx context.Context) ([]time.Time, error) {
-	return queryColumn[time.Time](ctx, p.draft, planSQL.Render("earlier_nights", nil))
+func (s *Stage) earlierNights(ctx context.Context) ([]time.Time, error) {
+	return queryColumn[time.Time](ctx, s.draft, planSQL.Render("earlier_nights", nil))
 }
 
-func (p *Details) candidateIDs(st stream.Stream, wasRead func(string) bool) sqlText {
+func (s *Stage) candidateIDs(st stream.Stream, wasRead func(string) bool) sqlText {
 	var parts []sqlText
 	add := func(column, table string, stagedOrMain sqlText) {
 		createdAt := sqlText("NULL::TIMESTAMPTZ")
-		if _, ok := p.draft.Schema.Definitions[table].Column("created_at"); ok {
+		if _, ok := s.draft.Schema.Definitions[table].Column("created_at"); ok {
 			createdAt = "created_at"
 		}
 		parts = append(parts, planSQL.Render("ids_in_table", values{"column": sqltext.Name(column), "created_at": createdAt, "table": stagedOrMain}))
 	}
 	for _, ref := range usedIDColumns(st, wasRead) {
-		streams := stream.FilledBy(p.streams, ref.Table)
+		streams := stream.FilledBy(s.streams, ref.Table)
 		for _, name := range streams {
 			add(ref.Column, ref.Table, stagedTable(name, ref.Table))
 		}
@@ -153,10 +150,10 @@ type changeList struct {
 	ref  stream.IDColumn
 }
 
-func (p *Details) changeLists(st stream.Stream) []changeList {
+func (s *Stage) changeLists(st stream.Stream) []changeList {
 	var all []changeList
 	for _, ref := range st.IDColumns {
-		streams, _ := p.sources(ref.Table)
+		streams, _ := s.sources(ref.Table)
 		for _, l := range streams {
 			if ref.ShowsChanges && !l.IsDetail() && l.Root().Name == ref.Table {
 				all = append(all, changeList{l, ref})
@@ -168,12 +165,12 @@ func (p *Details) changeLists(st stream.Stream) []changeList {
 
 // fingerprints returns SQL that selects the fingerprint of each id. A fingerprint is computed from all
 // rows that contain the id tonight, and from their child rows.
-func (p *Details) fingerprints(st stream.Stream) sqlText {
+func (s *Stage) fingerprints(st stream.Stream) sqlText {
 	var parts []sqlText
-	for _, l := range p.changeLists(st) {
+	for _, l := range s.changeLists(st) {
 		column, list := sqltext.Name(l.ref.Column), stagedTable(l.list.Name, l.list.Root().Name)
 		rows := planSQL.Render("rows_with_id", values{"column": column, "list": list})
-		if len(stream.FilledBy(p.streams, l.ref.Lookup)) > 0 {
+		if len(stream.FilledBy(s.streams, l.ref.Lookup)) > 0 {
 			rows = unionAll([]sqlText{rows, planSQL.Render("rows_without_id", values{"column": column, "list": list,
 				"lookup": mainTable(l.ref.Lookup), "lookup_key": sqltext.Name(l.ref.LookupKey), "key": sqltext.Name(l.list.Root().Key[0])})})
 		}

@@ -38,7 +38,7 @@ func planRows(t *testing.T, d *warehouse.Draft, streamName, columns string) []st
 // idsToRequest returns the ids that a night requests next, in order.
 func idsToRequest(t *testing.T, s *load.Stage, st stream.Stream) []string {
 	t.Helper()
-	ids, err := s.Details.IDsToRequest(t.Context(), st)
+	ids, err := s.IDsToRequest(t.Context(), st)
 	must(t, err)
 	return ids
 }
@@ -113,7 +113,7 @@ func TestDetailsArePlannedByListRow(t *testing.T) {
 			h := firstNights[c.outcome].copy(t)
 			products, _ := stream.Find(h.streams, "products")
 			h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
-				plan, err := s.Details.Plan(t.Context(), products, c.reread, func(string) bool { return !c.isListUnread })
+				plan, err := s.PlanDetails(t.Context(), products, c.reread, func(string) bool { return !c.isListUnread })
 				must(t, err)
 				if diff := cmp.Diff(c.want, h.plannedIDs(d, "products")); diff != "" {
 					t.Errorf("plan (-want +got):\n%s", diff)
@@ -197,7 +197,7 @@ func TestLiveDetailsAreRead(t *testing.T) {
 					if !st.IsDetail() {
 						continue
 					}
-					_, err := s.Details.Plan(t.Context(), st, load.Rereading{LiveDays: 30}, func(string) bool { return true })
+					_, err := s.PlanDetails(t.Context(), st, load.Rereading{LiveDays: 30}, func(string) bool { return true })
 					must(t, err)
 					got := h.plannedIDs(d, st.Name)
 					if want, ok := c.wantLive[st.Name]; ok && !slices.Equal(got["live"], want) {
@@ -246,7 +246,7 @@ func TestCampaignWithChangedRowIsLive(t *testing.T) {
 			{"campaign_status_counts", []string{"changed live", "changed lately live", "failed lately live", "settled carried"}},
 		} {
 			st, _ := stream.Find(h.streams, c.stream)
-			_, err := s.Details.Plan(t.Context(), st, load.Rereading{LiveDays: 30}, func(string) bool { return true })
+			_, err := s.PlanDetails(t.Context(), st, load.Rereading{LiveDays: 30}, func(string) bool { return true })
 			must(t, err)
 			if diff := cmp.Diff(c.want, planRows(t, d, c.stream, "id, why")); diff != "" {
 				t.Errorf("plan of %s (-want +got):\n%s", c.stream, diff)
@@ -278,7 +278,7 @@ func TestFingerprintsContainLookedUpRows(t *testing.T) {
 	must(t, err)
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 		st, _ := stream.Find(h.streams, "outlets")
-		_, err := s.Details.Plan(t.Context(), st, load.Rereading{}, func(string) bool { return true })
+		_, err := s.PlanDetails(t.Context(), st, load.Rereading{}, func(string) bool { return true })
 		must(t, err)
 		if diff := cmp.Diff([]string{"o1 3", "o2 4", "o3"}, planRows(t, d, "outlets", "id, fingerprint")); diff != "" {
 			t.Errorf("fingerprints (-want +got):\n%s", diff)
@@ -322,7 +322,7 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 		for name, want := range map[string][]string{"campaign_status_counts": {"boundary"}, "profile_orders": {"by campaign", "by order", "by payment", "itself"}} {
 			st, _ := stream.Find(h.streams, name)
-			_, err := s.Details.Plan(t.Context(), st, load.Rereading{LiveDays: days}, func(string) bool { return true })
+			_, err := s.PlanDetails(t.Context(), st, load.Rereading{LiveDays: days}, func(string) bool { return true })
 			must(t, err)
 			if got := h.plannedIDs(d, name)["live"]; !slices.Equal(got, want) {
 				t.Errorf("%s: live ids are %v, want %v", name, got, want)
@@ -348,13 +348,13 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 	}
 	list := wholeList(strings.Join(listings, ","), "")
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		must(t, s.Findings.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
+		must(t, s.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
 	}
 	readings, lastNight := map[string]int{}, map[string]int{}
 	for number := range 1 + 2*recheckNights {
 		isShort := number == recheckNights-1 // this night has no time for settled details
 		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
-			plan, err := s.Details.Plan(t.Context(), products, load.Rereading{RecheckNights: recheckNights}, func(string) bool { return true })
+			plan, err := s.PlanDetails(t.Context(), products, load.Rereading{RecheckNights: recheckNights}, func(string) bool { return true })
 			must(t, err)
 			why := h.plannedIDs(d, "products")
 			wantNights := 0 // since the oldest reading of a carried id
@@ -375,8 +375,8 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 				readings[id]++
 				lastNight[id] = number
 			}
-			must(t, s.Details.AddOutcomes(t.Context(), "products", requested, load.Answered))
-			finalPlan, err := s.Details.MarkUnread(t.Context(), products)
+			must(t, s.AddOutcomes(t.Context(), "products", requested, load.Answered))
+			finalPlan, err := s.MarkUnread(t.Context(), products)
 			must(t, err)
 			if plan.ToRequest+plan.Carried != listingCount || finalPlan.ToRequest != int64(len(requested)) || finalPlan.Unread+finalPlan.Carried+finalPlan.ToRequest != listingCount {
 				t.Errorf("night %d: the first plan is %+v and the final plan %+v, want %d ids in both, and %d requested", number, plan, finalPlan, listingCount, len(requested))
@@ -433,7 +433,7 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 			{"the list was not read", load.Rereading{}, false, map[string][]string{"all": {"a", "b"}}, []string{"b", "a"},
 				load.Plan{ToRequest: 2}, load.Plan{Unread: 2}},
 		} {
-			plan, err := s.Details.Plan(t.Context(), products, c.reread, func(string) bool { return c.wasListRead })
+			plan, err := s.PlanDetails(t.Context(), products, c.reread, func(string) bool { return c.wasListRead })
 			must(t, err)
 			if diff := cmp.Diff(c.wantReasons, h.plannedIDs(d, "products")); diff != "" || plan != c.wantPlan {
 				t.Errorf("%s: the plan is %+v, want %+v; ids by reason (-want +got):\n%s", c.name, plan, c.wantPlan, diff)
@@ -441,7 +441,7 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 			if got := idsToRequest(t, s, products); !slices.Equal(got, c.wantRequests) {
 				t.Errorf("%s: IDsToRequest returned %v, want %v", c.name, got, c.wantRequests)
 			}
-			plan, err = s.Details.MarkUnread(t.Context(), products)
+			plan, err = s.MarkUnread(t.Context(), products)
 			must(t, err)
 			if plan != c.wantFinalPlan {
 				t.Errorf("%s: after a night without requests, the plan is %+v, want %+v", c.name, plan, c.wantFinalPlan)
@@ -474,9 +474,9 @@ func TestTheDefaultRecheckIsAWeekOfNights(t *testing.T) {
 	products, _ := stream.Find(h.streams, "products")
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 		for _, want := range []load.Plan{{Carried: 1, MaxNights: 6}, {Unread: 1}} {
-			_, err := s.Details.Plan(t.Context(), products, load.Rereading{RecheckNights: config.Default().Streams.Recheck}, func(string) bool { return true })
+			_, err := s.PlanDetails(t.Context(), products, load.Rereading{RecheckNights: config.Default().Streams.Recheck}, func(string) bool { return true })
 			must(t, err)
-			got, err := s.Details.MarkUnread(t.Context(), products)
+			got, err := s.MarkUnread(t.Context(), products)
 			must(t, err)
 			if got != want {
 				t.Errorf("a night without time leaves the plan %+v, want %+v", got, want)
@@ -502,7 +502,7 @@ func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 	h.planDetails = false
 	products, _ := stream.Find(h.streams, "products")
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
-		plan, err := s.Details.PlanOnly(t.Context(), products, []string{"b", "it's new"})
+		plan, err := s.PlanIDs(t.Context(), products, []string{"b", "it's new"})
 		must(t, err)
 		if plan.ToRequest != 2 || plan.Carried != 1 {
 			t.Errorf("the plan is %+v, want 2 ids to request and 1 carried", plan)
@@ -530,10 +530,10 @@ func TestSecondPlanContainsLaterIDs(t *testing.T) {
 			products, _ := stream.Find(h.streams, "products")
 			h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 				wasRead := func(string) bool { return true }
-				_, err := s.Details.Plan(t.Context(), products, load.Rereading{}, wasRead)
+				_, err := s.PlanDetails(t.Context(), products, load.Rereading{}, wasRead)
 				must(t, err)
-				must(t, s.Rows.Add(t.Context(), "order_items", "order_items", h.batch("order_items", c.lateRow)))
-				plan, err := s.Details.Plan(t.Context(), products, load.Rereading{}, wasRead)
+				must(t, s.AddRows(t.Context(), "order_items", "order_items", h.batch("order_items", c.lateRow)))
+				plan, err := s.PlanDetails(t.Context(), products, load.Rereading{}, wasRead)
 				must(t, err)
 				if plan.ToRequest != c.want {
 					t.Errorf("the plan is %+v, want %d ids to request", plan, c.want)
@@ -552,7 +552,7 @@ func TestKnownIDs(t *testing.T) {
 	counts, _ := stream.Find(h.streams, "campaign_status_counts")
 	requireKnown := func(want ...string) func(*load.Stage, *warehouse.Draft) {
 		return func(s *load.Stage, _ *warehouse.Draft) {
-			got, err := s.Details.KnownIDs(t.Context(), counts)
+			got, err := s.KnownIDs(t.Context(), counts)
 			must(t, err)
 			if !slices.Equal(slices.Sorted(maps.Keys(got)), want) {
 				t.Errorf("known ids are %v, want %v", got, want)

@@ -33,7 +33,7 @@ type itemList struct {
 }
 
 // keepPositions gives the staged items of a stream the positions that they have in main.
-func (s *staging) keepPositions(ctx context.Context, st stream.Stream) error {
+func (s *Stage) keepPositions(ctx context.Context, st stream.Stream) error {
 	for _, t := range tablesOf(st) {
 		if !hasPosition(t) || s.direct.has(t.Name) {
 			continue
@@ -51,7 +51,7 @@ func (s *staging) keepPositions(ctx context.Context, st stream.Stream) error {
 
 func hasPosition(t stream.Table) bool { return slices.Contains(t.Key, stream.Position) }
 
-func (s *staging) keepPositionsIn(ctx context.Context, st stream.Stream, t stream.Table) error {
+func (s *Stage) keepPositionsIn(ctx context.Context, st stream.Stream, t stream.Table) error {
 	def := s.draft.Schema.Definitions[t.Name]
 	staged, stored := stagedTable(st.Name, t.Name), catalogName+"."+mainTable(t.Name)
 	if s.withStoredRows.has(st.Name) {
@@ -118,7 +118,7 @@ func itemKey(def stream.Definition, n int) sqlText {
 
 // stagePositions stages the positions of the items that must not keep the position in their list. query returns
 // the items, list by list. isMoved reports whether there are such items.
-func (s *staging) stagePositions(ctx context.Context, st stream.Stream, isJoined bool, query sqlText) (isMoved bool, err error) {
+func (s *Stage) stagePositions(ctx context.Context, st stream.Stream, isJoined bool, query sqlText) (isMoved bool, err error) {
 	var list itemList
 	var batch [][]driver.Value
 	stageBatch := func() error {

@@ -9,23 +9,20 @@ import (
 	"placementsync/internal/stream"
 )
 
-// Rows stages decoded rows. Add may be called from many goroutines.
-type Rows struct{ *staging }
-
-// Add stages the batches of one table and releases them. It waits while DuckDB is busy, so that decoders
-// do not fill the memory.
-func (r *Rows) Add(ctx context.Context, streamName, table string, batches ...arrow.RecordBatch) error {
+// AddRows stages the batches of one table and releases them. It waits while DuckDB is busy, so that decoders
+// do not fill the memory. It may be called from many goroutines.
+func (s *Stage) AddRows(ctx context.Context, streamName, table string, batches ...arrow.RecordBatch) error {
 	defer ReleaseBatches(batches)
 	target := streamTable{streamName, table}
 	var count int64
 	for _, b := range batches {
 		count += b.NumRows()
 	}
-	tableFeed, err := r.chooseFeed(ctx, target, batches[0], count)
+	tableFeed, err := s.chooseFeed(ctx, target, batches[0], count)
 	switch {
 	case err != nil:
 	case tableFeed == nil:
-		err = r.shared.insert(ctx, r.insertBatchSQL(target, r.shared.view), batches, count)
+		err = s.shared.insert(ctx, s.insertBatchSQL(target, s.shared.view), batches, count)
 	default:
 		err = tableFeed.send(ctx, batches)
 	}
@@ -42,28 +39,28 @@ func ReleaseBatches(batches []arrow.RecordBatch) {
 	}
 }
 
-// Finish makes the staged rows of a stream visible to queries. It keeps only the latest copy of each
+// FinishStream makes the staged rows of a stream visible to queries. It keeps only the latest copy of each
 // record, and gives the items of its lists the positions that they have in main. It deletes all staged rows of
 // a carried stream.
-func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage) error {
-	if err := r.flush(ctx, st.Name); err != nil {
+func (s *Stage) FinishStream(ctx context.Context, st stream.Stream, coverage Coverage) error {
+	if err := s.flush(ctx, st.Name); err != nil {
 		return err
 	}
 	var err error
-	stored := r.takeStored(st.Name)
+	stored := s.takeStored(st.Name)
 	if coverage == Carried {
 		var deletes []sqlText
 		for _, t := range tablesOf(st) {
-			deletes = append(deletes, duplicatesSQL.Render("delete_all", values{"table": r.tableWithRows(st.Name, t.Name)}))
+			deletes = append(deletes, duplicatesSQL.Render("delete_all", values{"table": s.tableWithRows(st.Name, t.Name)}))
 		}
-		err = r.draft.Atomically(ctx, deletes)
+		err = s.draft.Atomically(ctx, deletes)
 	} else {
-		err = r.deduplicate(ctx, st)
+		err = s.deduplicate(ctx, st)
 		if err == nil && stored != nil {
-			err = r.addStoredRows(ctx, st, stored)
+			err = s.addStoredRows(ctx, st, stored)
 		}
 		if err == nil {
-			err = r.keepPositions(ctx, st)
+			err = s.keepPositions(ctx, st)
 		}
 	}
 	if err != nil {
@@ -73,10 +70,10 @@ func (r *Rows) Finish(ctx context.Context, st stream.Stream, coverage Coverage) 
 }
 
 // takeStored ends the use of the fingerprints, which need much memory.
-func (r *Rows) takeStored(streamName string) *Stored {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	stored := r.stored[streamName]
-	delete(r.stored, streamName)
+func (s *Stage) takeStored(streamName string) *Stored {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stored := s.stored[streamName]
+	delete(s.stored, streamName)
 	return stored
 }

@@ -168,30 +168,30 @@ func runAllQueries(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) 
 		}
 		return st
 	}
-	_, err := s.Details.PlanOnly(ctx, find("articles"), []string{"a1"})
+	_, err := s.PlanIDs(ctx, find("articles"), []string{"a1"})
 	must(t, err)
 	for _, name := range []string{"order_details", "articles", "profile_orders", "campaign_status_counts"} {
-		_, err = s.Details.Plan(ctx, find(name), h.reread, wasRead)
+		_, err = s.PlanDetails(ctx, find(name), h.reread, wasRead)
 		must(t, err)
 	}
-	_, err = s.Details.IDsToRequest(ctx, find("articles"))
+	_, err = s.IDsToRequest(ctx, find("articles"))
 	must(t, err)
-	_, err = s.Details.KeepListed(ctx, find("articles"), wasRead)
+	_, err = s.KeepListed(ctx, find("articles"), wasRead)
 	must(t, err)
-	_, err = s.Details.KnownIDs(ctx, find("campaign_status_counts"))
+	_, err = s.KnownIDs(ctx, find("campaign_status_counts"))
 	must(t, err)
-	_, err = s.Events.PublishedRuns(ctx)
+	_, err = s.PublishedRuns(ctx)
 	must(t, err)
 	event := stream.Event{ID: d.Run, Topic: "t", Received: d.At, Body: []byte("{}"), Seq: 1}
-	must(t, s.Events.Add(ctx, []load.EventRow{{Event: event, Outcome: load.EventUnknown}}))
-	known, err := s.Events.Known(ctx, []string{d.Run, "another"})
+	must(t, s.AddEvents(ctx, []load.EventRow{{Event: event, Outcome: load.EventUnknown}}))
+	known, err := s.KnownEvents(ctx, []string{d.Run, "another"})
 	must(t, err)
 	if !maps.Equal(known, map[string]bool{d.Run: true}) {
 		t.Errorf("known events are %v, want only %s", known, d.Run)
 	}
-	must(t, s.Findings.AddRejects(ctx, []stream.Reject{{Stream: "products", Table: "products", Key: "p0001", Raw: "x", Seq: 1},
+	must(t, s.AddRejects(ctx, []stream.Reject{{Stream: "products", Table: "products", Key: "p0001", Raw: "x", Seq: 1},
 		{Stream: "orders", Table: "order_line_items", Key: "a/1", Column: "c", Raw: "x", Seq: 2}}))
-	must(t, s.Findings.AddDriftRecords(ctx, []stream.DriftRecord{{Record: 7}}))
+	must(t, s.AddDriftRecords(ctx, []stream.DriftRecord{{Record: 7}}))
 }
 
 // writeAllMeta writes all tables of meta.
@@ -201,10 +201,10 @@ func writeAllMeta(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft, c
 	if coverage["products"] == load.Carried {
 		coverage["products"] = load.ByID // the rejects of a stream that was read are replaced
 	}
-	err := s.Findings.WriteRejects(ctx, coverage)
+	err := s.WriteRejects(ctx, coverage)
 	must(t, err)
-	must(t, s.Events.Write(ctx))
-	must(t, s.Findings.WriteSummary(ctx, load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At, Streams: []ledger.Stream{{Stream: "orders"}}},
+	must(t, s.WriteEvents(ctx))
+	must(t, s.WriteSummary(ctx, load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At, Streams: []ledger.Stream{{Stream: "orders"}}},
 		Ledger:  []ledger.Run{{ID: "held", Accepted: []string{"prices"}}},
 		Changes: changes, Drift: []stream.Drift{{Table: "orders", Path: "x", Kind: "unknown_field"}}}))
 	coverage["products"] = load.Carried

@@ -29,6 +29,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"placementsync/internal/sqltext"
@@ -36,21 +37,33 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Stage contains the rows of a night until they are merged. Its exported fields may be used from many
-// goroutines.
+// Stage contains the rows of a night until they are merged. Rows are added from many goroutines.
 type Stage struct {
-	Rows     *Rows
-	Events   *Events
-	Details  *Details
-	Findings *Findings
+	draft   *warehouse.Draft
+	streams []stream.Stream
+	direct  nameSet // tables of main that are filled directly
+	// withStoredRows contains the lists to whose staged rows the stored rows of unchanged records were added.
+	withStoredRows nameSet
+	shared         *inserter                      // for all tables without a feed
+	replaced       map[string]int64               // the number of rows of main with other values and no new version, by table
+	ignored        map[string]map[string][]string // paths of members by table and column; no path means the whole column
 
-	*staging
+	mu    sync.Mutex // guards the fields below
+	feeds map[streamTable]*feed
+	// feedErr joins the errors of feeds. The rows of a failed feed are lost, so the stage cannot be
+	// merged.
+	feedErr       error
+	directDecided map[string]bool    // the streams for which chooseDirect has decided
+	stored        map[string]*Stored // the lists that are being read
 }
 
 // Open attaches a stage to a draft. If only ignored columns of a row differ, or signatures of URLs, the row gets
 // the new values and no new version. ignored contains columns as table.column, and members of JSON columns as table.column.member.
 func Open(ctx context.Context, d *warehouse.Draft, streams []stream.Stream, ignored []string) (*Stage, error) {
-	s := &staging{draft: d, streams: streams, feeds: map[streamTable]*feed{}, directDecided: map[string]bool{}, stored: map[string]*Stored{}, replaced: map[string]int64{}, ignored: map[string]map[string][]string{}}
+	s := &Stage{
+		draft: d, streams: streams, feeds: map[streamTable]*feed{}, directDecided: map[string]bool{}, stored: map[string]*Stored{},
+		replaced: map[string]int64{}, ignored: map[string]map[string][]string{},
+	}
 	for _, name := range ignored {
 		table, path, _ := strings.Cut(name, ".")
 		column, member, isMember := strings.Cut(path, ".")
@@ -80,14 +93,14 @@ func Open(ctx context.Context, d *warehouse.Draft, streams []stream.Stream, igno
 	if err != nil {
 		return nil, fmt.Errorf("open the stage: %w", err)
 	}
-	return &Stage{Rows: &Rows{s}, Events: &Events{s}, Details: &Details{s}, Findings: &Findings{s}, staging: s}, nil
+	return s, nil
 }
 
 // Merge applies the staged rows to main. It moves changed and deleted rows from main to past, and
 // inserts new rows and new row versions. Before it writes, it checks the limits. If deletions exceed the
 // limits, it returns a *MassDeleteError.
 func (s *Stage) Merge(ctx context.Context, coverage map[string]Coverage, limits Limits) ([]Change, error) {
-	m := &merge{staging: s.staging, coverage: coverage, limits: limits, hasReplaced: map[string]bool{}}
+	m := &merge{Stage: s, coverage: coverage, limits: limits, hasReplaced: map[string]bool{}}
 	if err := m.flush(ctx, allStreams); err != nil {
 		return nil, err
 	}
@@ -143,7 +156,7 @@ func (s *Stage) CountRowAges(ctx context.Context, coverage map[string]Coverage) 
 	return all, nil
 }
 
-func (s *staging) countRowAgesSQL(st stream.Stream, c Coverage) sqlText {
+func (s *Stage) countRowAgesSQL(st stream.Stream, c Coverage) sqlText {
 	main, condition := mainTable(st.Root().Name), streamCondition(st.Root())
 	old, since := sqlText("0"), sqlText("NULL::TIMESTAMPTZ")
 	switch {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -19,28 +18,9 @@ import (
 // because staged rows, which are deleted after the merge, would leave unused blocks in the catalog.
 const stageFile = "stage.duckdb"
 
-type staging struct {
-	draft   *warehouse.Draft
-	streams []stream.Stream
-	direct  nameSet // tables of main that are filled directly
-	// withStoredRows contains the lists to whose staged rows the stored rows of unchanged records were added.
-	withStoredRows nameSet
-	shared         *inserter                      // for all tables without a feed
-	replaced       map[string]int64               // the number of rows of main with other values and no new version, by table
-	ignored        map[string]map[string][]string // paths of members by table and column; no path means the whole column
-
-	mu    sync.Mutex // guards the fields below
-	feeds map[streamTable]*feed
-	// feedErr joins the errors of feeds. The rows of a failed feed are lost, so the stage cannot be
-	// merged.
-	feedErr       error
-	directDecided map[string]bool    // the streams for which chooseDirect has decided
-	stored        map[string]*Stored // the lists that are being read
-}
-
 type streamTable struct{ stream, table string }
 
-func (s *staging) create(ctx context.Context) error {
+func (s *Stage) create(ctx context.Context) error {
 	path := filepath.Join(s.draft.Dir, stageFile)
 	if err := s.draft.Exec(ctx, stageSQL.Render("attach", values{"file": path})); err != nil {
 		return err
@@ -79,7 +59,7 @@ const largeBatchRows = 1_024
 
 // chooseFeed returns the feed of a table, and opens it if the table needs one. nil means that the rows are
 // inserted without a feed.
-func (s *staging) chooseFeed(ctx context.Context, target streamTable, first arrow.RecordBatch, rowCount int64) (*feed, error) {
+func (s *Stage) chooseFeed(ctx context.Context, target streamTable, first arrow.RecordBatch, rowCount int64) (*feed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if existing := s.feeds[target]; existing != nil || s.feedErr != nil {
@@ -105,9 +85,9 @@ func (s *staging) chooseFeed(ctx context.Context, target streamTable, first arro
 
 const allStreams = "" // an argument of flush
 
-// flush makes the added rows of a stream, or of allStreams, visible to queries. Concurrent calls of Rows.Add
+// flush makes the added rows of a stream, or of allStreams, visible to queries. Concurrent calls of AddRows
 // wait until flush ends.
-func (s *staging) flush(ctx context.Context, streamName string) error {
+func (s *Stage) flush(ctx context.Context, streamName string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := errors.Join(s.closeFeeds(streamName), s.shared.commit(ctx))
@@ -117,7 +97,7 @@ func (s *staging) flush(ctx context.Context, streamName string) error {
 	return nil
 }
 
-func (s *staging) closeFeeds(streamName string) error {
+func (s *Stage) closeFeeds(streamName string) error {
 	closing := map[streamTable]*feed{}
 	for target, f := range s.feeds {
 		if streamName == allStreams || streamName == target.stream {

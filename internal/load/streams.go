@@ -9,7 +9,7 @@ import (
 
 // sources returns the streams that fill a table. detail is the detail stream that completes a list of the
 // table, or the zero value. streams are all others: lists, events, and details that complete no list.
-func (s *staging) sources(table string) (streams []stream.Stream, detail stream.Stream) {
+func (s *Stage) sources(table string) (streams []stream.Stream, detail stream.Stream) {
 	for _, name := range stream.FilledBy(s.streams, table) {
 		st, _ := stream.Find(s.streams, name)
 		if st.Completes != "" {
@@ -23,7 +23,7 @@ func (s *staging) sources(table string) (streams []stream.Stream, detail stream.
 
 // knownRows returns SQL that selects columns of the staged and stored rows of a table. A table that
 // no stream fills has no rows.
-func (s *staging) knownRows(table string, columnNames ...string) sqlText {
+func (s *Stage) knownRows(table string, columnNames ...string) sqlText {
 	streams := stream.FilledBy(s.streams, table)
 	if len(streams) == 0 {
 		var nulls []sqlText

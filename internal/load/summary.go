@@ -26,29 +26,29 @@ type Summary struct {
 }
 
 // WriteSummary writes runs, streams, requests, tables, drift and accepted checks into meta.
-func (f *Findings) WriteSummary(ctx context.Context, s Summary) error {
-	if err := f.countDrift(ctx, s.Drift); err != nil {
+func (s *Stage) WriteSummary(ctx context.Context, night Summary) error {
+	if err := s.countDrift(ctx, night.Drift); err != nil {
 		return err
 	}
 	// meta.runs is read before the transaction replaces the rows of this run.
-	known, err := queryTextSet(ctx, f.draft, metaSQL.Render("known_runs", nil))
+	known, err := queryTextSet(ctx, s.draft, metaSQL.Render("known_runs", nil))
 	if err != nil {
 		return fmt.Errorf("read meta.runs: %w", err)
 	}
-	return f.draft.InTransaction(ctx, func(tx *sql.Tx) error {
-		args := values{"run": f.draft.Run}
+	return s.draft.InTransaction(ctx, func(tx *sql.Tx) error {
+		args := values{"run": s.draft.Run}
 		if err := warehouse.ExecIn(ctx, tx, metaSQL.Render("update_drift", args), metaSQL.Render("insert_drift", args)); err != nil {
 			return fmt.Errorf("write the drift: %w", err)
 		}
 		var tables []any
-		for _, c := range s.Changes {
-			tables = append(tables, f.draft.Run, c.Table, c.After, c.New, c.Changed, c.Gone)
+		for _, c := range night.Changes {
+			tables = append(tables, s.draft.Run, c.Table, c.After, c.New, c.Changed, c.Gone)
 		}
 		err := insertMeta(ctx, tx, "tables", []string{"run_id", "table_name", "rows", "rows_new", "rows_changed", "rows_gone"}, tables)
 		if err != nil {
 			return err
 		}
-		for _, r := range s.Ledger {
+		for _, r := range night.Ledger {
 			for _, check := range r.Accepted {
 				at := r.AcceptedAt.UTC().Format(time.RFC3339Nano)
 				if err := warehouse.ExecIn(ctx, tx, metaSQL.Render("accept_check", values{"run": r.ID, "check": check, "at": at})); err != nil {
@@ -63,12 +63,12 @@ func (f *Findings) WriteSummary(ctx context.Context, s Summary) error {
 				return err
 			}
 		}
-		return writeRun(ctx, tx, s.Run)
+		return writeRun(ctx, tx, night.Run)
 	})
 }
 
 // WriteChecks writes the results of the checks of a draft into meta. A resumed run has no earlier results
-// in meta, because [Findings.WriteSummary] removes them.
+// in meta, because [Stage.WriteSummary] removes them.
 func WriteChecks(ctx context.Context, d *warehouse.Draft, results []ledger.CheckResult) error {
 	return d.InTransaction(ctx, func(tx *sql.Tx) error {
 		var checks []any

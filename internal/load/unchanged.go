@@ -36,7 +36,7 @@ type storedRecord struct {
 // canSkip reports whether unchanged records of a stream need not be staged. The key of a record must be one
 // column, and the first column of the key of its child rows. A changed value of an untracked column does
 // not change the fingerprint, but must be stored.
-func (s *staging) canSkip(st stream.Stream) bool {
+func (s *Stage) canSkip(st stream.Stream) bool {
 	if st.IsEvents() || !FillsAlone(s.streams, st) || len(st.Root().Key) != 1 || len(st.Root().Const) > 0 {
 		return false
 	}
@@ -53,10 +53,10 @@ func (s *staging) canSkip(st stream.Stream) bool {
 	return true
 }
 
-// Stored reads the fingerprints of the records of a list from main. It returns nil if every record of
+// StoredRecords reads the fingerprints of the records of a list from main. It returns nil if every record of
 // the list must be staged.
-func (r *Rows) Stored(ctx context.Context, st stream.Stream) (*Stored, error) {
-	if !r.canSkip(st) {
+func (s *Stage) StoredRecords(ctx context.Context, st stream.Stream) (*Stored, error) {
+	if !s.canSkip(st) {
 		return nil, nil
 	}
 	stored := &Stored{}
@@ -67,16 +67,16 @@ func (r *Rows) Stored(ctx context.Context, st stream.Stream) (*Stored, error) {
 		}
 		query := unchangedSQL.Render("stored_hashes", values{"record_key": recordKey(st, t), "position": position,
 			"main": catalogName + "." + mainTable(t.Name)})
-		if err := queryBatches(ctx, r.draft, query, func(b arrow.RecordBatch) { stored.addRows(i, b) }); err != nil {
+		if err := queryBatches(ctx, s.draft, query, func(b arrow.RecordBatch) { stored.addRows(i, b) }); err != nil {
 			return nil, fmt.Errorf("read the fingerprints of %s: %w", t.Name, err)
 		}
 		if i == 0 && !stored.fillIndexes() {
 			return nil, nil
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stored[st.Name] = stored
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stored[st.Name] = stored
 	return stored, nil
 }
 
@@ -157,24 +157,25 @@ func (r storedRecord) isUnchanged() bool { return r.unchangedSeq > r.changedSeq 
 
 // addStoredRows makes the stored rows of unchanged records visible as rows of the staging tables. It deletes
 // staged copies that are older than the last, unchanged copy of their record.
-func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, stored *Stored) error {
-	listed := slices.DeleteFunc(stored.records, func(s storedRecord) bool { return s.isUnchanged() && s.changedSeq == 0 })
+func (s *Stage) addStoredRows(ctx context.Context, st stream.Stream, stored *Stored) error {
+	listed := slices.DeleteFunc(stored.records, func(r storedRecord) bool { return r.isUnchanged() && r.changedSeq == 0 })
 	if len(listed) == len(stored.indexes) {
 		return nil // all records were staged or were not read
 	}
-	if err := appendRows(ctx, r.staging, st.Name, listedName, listed, func(s storedRecord) []driver.Value {
-		return []driver.Value{s.rowID, s.isUnchanged()}
-	}); err != nil {
+	err := appendRows(ctx, s, st.Name, listedName, listed, func(r storedRecord) []driver.Value {
+		return []driver.Value{r.rowID, r.isUnchanged()}
+	})
+	if err != nil {
 		return err
 	}
-	if err := r.shared.commit(ctx); err != nil {
+	if err := s.shared.commit(ctx); err != nil {
 		return err
 	}
 	statements := []sqlText{unchangedSQL.Render("find_records", values{
 		"maybe_changed": maybeChangedTable(st.Name), "outdated": outdatedTable(st.Name), "unchanged": unchangedTable(st.Name),
 		"listed": stagedTable(st.Name, listedName), "key": sqltext.Name(st.Root().Key[0]), "main": catalogName + "." + mainTable(st.Root().Name)})}
 	for _, t := range tablesOf(st) {
-		columns := sqltext.Join(r.draft.Schema.Definitions[t.Name].Columns, ", ", func(c stream.Column) sqlText {
+		columns := sqltext.Join(s.draft.Schema.Definitions[t.Name].Columns, ", ", func(c stream.Column) sqlText {
 			name := sqlText("m." + sqltext.Quote(c.Name))
 			if c.Type == stream.JSON {
 				name += "::VARCHAR"
@@ -185,11 +186,11 @@ func (r *Rows) addStoredRows(ctx context.Context, st stream.Stream, stored *Stor
 			"staged": stagedTable(st.Name, t.Name), "outdated": outdatedTable(st.Name), "unchanged": unchangedTable(st.Name),
 			"decoded_rows_name": sqltext.Name(t.Name + decodedRowsSuffix), "decoded_rows": decodedRowsTable(st.Name, t.Name),
 			"columns": columns, "main": catalogName + "." + mainTable(t.Name), "record_key": recordKey(st, t),
-			"maybe_changed": maybeChangedTable(st.Name), "maybe_changed_rows": maybeChangedRowsTable(st.Name, t.Name), "compared_columns": r.comparedColumns(t)}))
+			"maybe_changed": maybeChangedTable(st.Name), "maybe_changed_rows": maybeChangedRowsTable(st.Name, t.Name), "compared_columns": s.comparedColumns(t)}))
 	}
-	if err := r.draft.Exec(ctx, statements...); err != nil {
+	if err := s.draft.Exec(ctx, statements...); err != nil {
 		return err
 	}
-	r.withStoredRows.add(st.Name)
+	s.withStoredRows.add(st.Name)
 	return nil
 }

@@ -74,7 +74,7 @@ func TestStoredRecordsAreFoundByTheirRows(t *testing.T) {
 		}
 	}
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
-		stored, err := s.Rows.Stored(t.Context(), st)
+		stored, err := s.StoredRecords(t.Context(), st)
 		must(t, err)
 		for name, c := range map[string]struct {
 			id          string

@@ -155,7 +155,7 @@ func TestKeepListedChanges404ToMissed(t *testing.T) {
 				"articles":         {"answered answered", "dropped 404", "failed missed", "kept missed", "listed missed", "moved 404", "sold 404"},
 			} {
 				st, _ := stream.Find(h.streams, name)
-				kept, err := s.Details.KeepListed(t.Context(), st, func(string) bool { return wasRead })
+				kept, err := s.KeepListed(t.Context(), st, func(string) bool { return wasRead })
 				must(t, err)
 				missed := strings.Count(strings.Join(want, ","), " missed")
 				if diff := cmp.Diff(want, outcomes(d, name)); diff != "" || int(kept.IDs) != missed {
@@ -180,7 +180,7 @@ func TestKeepListedCountsStoredRows(t *testing.T) {
 		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 			must(t, d.Exec(t.Context(), readTimes))
 			st, _ := stream.Find(h.streams, "campaign_articles")
-			kept, err := s.Details.KeepListed(t.Context(), st, func(string) bool { return true })
+			kept, err := s.KeepListed(t.Context(), st, func(string) bool { return true })
 			must(t, err)
 			if kept != want {
 				t.Errorf("with the outcomes %v KeepListed returned %+v, want %+v", outcomes, kept, want)

@@ -76,7 +76,7 @@ func (n *night) newSink(ctx context.Context, s stream.Stream) (*sink, error) {
 }
 
 func (k *sink) skipUnchanged(ctx context.Context) error {
-	stored, err := k.night.stage.Rows.Stored(ctx, k.stream)
+	stored, err := k.night.stage.StoredRecords(ctx, k.stream)
 	if err != nil || stored == nil {
 		return markStageErr(err)
 	}
@@ -185,7 +185,7 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 			load.ReleaseBatches(rows[t])
 			continue
 		}
-		err = k.night.stage.Rows.Add(ctx, k.stream.Name, t, rows[t]...)
+		err = k.night.stage.AddRows(ctx, k.stream.Name, t, rows[t]...)
 	}
 	return err
 }
@@ -199,8 +199,8 @@ func (k *sink) flushAll(ctx context.Context) error {
 
 func (k *sink) stageFindings(ctx context.Context, findings transform.Findings) error {
 	k.rejects.Add(int64(len(findings.Rejects)))
-	if err := k.night.stage.Findings.AddDriftRecords(ctx, k.night.drift.addFindings(findings)); err != nil {
+	if err := k.night.stage.AddDriftRecords(ctx, k.night.drift.addFindings(findings)); err != nil {
 		return err
 	}
-	return k.night.stage.Findings.AddRejects(ctx, findings.Rejects)
+	return k.night.stage.AddRejects(ctx, findings.Rejects)
 }

@@ -17,16 +17,16 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult) erro
 	var plan load.Plan
 	var err error
 	if n.mode.isRefresh() {
-		plan, err = stage.Details.PlanOnly(ctx, s, n.unifyIDs(n.mode.targetIDs(s)))
+		plan, err = stage.PlanIDs(ctx, s, n.unifyIDs(n.mode.targetIDs(s)))
 	} else {
 		rereading := load.Rereading{All: n.cfg.Details != ChangedDetails, LiveDays: n.cfg.LiveDays, RecheckNights: n.cfg.Recheck}
-		plan, err = stage.Details.Plan(ctx, s, rereading, r.finished.wasRead)
+		plan, err = stage.PlanDetails(ctx, s, rereading, r.finished.wasRead)
 	}
 	if err != nil {
 		return markStageErr(err)
 	}
 	n.cfg.Progress.setPlanned(s, plan.ToRequest)
-	plannedIDs, err := stage.Details.IDsToRequest(ctx, s)
+	plannedIDs, err := stage.IDsToRequest(ctx, s)
 	if err != nil {
 		return markStageErr(err)
 	}
@@ -59,11 +59,11 @@ func (r *reader) readDetails(ctx context.Context, result *unfinishedResult) erro
 	}
 	answeredIDs := slices.DeleteFunc(requestedIDs, func(id string) bool { return hasOtherOutcome[id] })
 	err = inOrder(
-		func() error { return stage.Details.AddOutcomes(ctx, s.Name, answeredIDs, load.Answered) },
-		func() error { return stage.Details.AddOutcomes(ctx, s.Name, details.Gone, load.NotFound) },
-		func() error { return stage.Details.AddOutcomes(ctx, s.Name, details.Unproven, load.Missed) },
+		func() error { return stage.AddOutcomes(ctx, s.Name, answeredIDs, load.Answered) },
+		func() error { return stage.AddOutcomes(ctx, s.Name, details.Gone, load.NotFound) },
+		func() error { return stage.AddOutcomes(ctx, s.Name, details.Unproven, load.Missed) },
 		func() (err error) {
-			result.notFound, err = stage.Details.KeepListed(ctx, s, r.finished.wasRead)
+			result.notFound, err = stage.KeepListed(ctx, s, r.finished.wasRead)
 			return err
 		})
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *reader) doubtEmptyResponses(ctx context.Context, s stream.Stream, d *fe
 	if len(d.Doubtful) == 0 {
 		return nil
 	}
-	known, err := r.night.stage.Details.KnownIDs(ctx, s)
+	known, err := r.night.stage.KnownIDs(ctx, s)
 	if err != nil {
 		return markStageErr(err)
 	}

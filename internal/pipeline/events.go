@@ -105,7 +105,7 @@ func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes ma
 	for i, e := range batch {
 		ids[i] = e.ID
 	}
-	known, err := n.stage.Events.Known(ctx, ids)
+	known, err := n.stage.KnownEvents(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes ma
 		}
 		rows = append(rows, row)
 	}
-	return n.stage.Events.Add(ctx, rows)
+	return n.stage.AddEvents(ctx, rows)
 }
 
 // landEvents links the events of the inbox into the landing of this run. It returns the event folder of this
@@ -144,7 +144,7 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 	if n.landedEvents, err = webhook.Land(n.wh.Folder.Disk(), n.wh.Folder.InboxPath(), folder); err != nil {
 		return nil, err
 	}
-	publishedRuns, err := n.stage.Events.PublishedRuns(ctx)
+	publishedRuns, err := n.stage.PublishedRuns(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (n *night) landEvents(ctx context.Context) ([]string, error) {
 
 // A stream of events is never proven, because missed deliveries cannot be detected.
 func (n *night) gradeEvents(ctx context.Context, result *unfinishedResult) error {
-	hasRows, err := n.stage.Events.HasRows(ctx, result.stream.Root().Name)
+	hasRows, err := n.stage.HasRows(ctx, result.stream.Root().Name)
 	if err != nil {
 		return markStageErr(err)
 	}
@@ -187,7 +187,7 @@ func (k *sink) stageEvent(ctx context.Context, e stream.Event, isPrivate bool) (
 		if isPrivate {
 			reject.Raw = withheldBody
 		}
-		return load.EventRejected, k.night.stage.Findings.AddRejects(ctx, []stream.Reject{reject})
+		return load.EventRejected, k.night.stage.AddRejects(ctx, []stream.Reject{reject})
 	case err != nil:
 		return "", err
 	}

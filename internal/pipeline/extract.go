@@ -199,7 +199,7 @@ func (f *finisher) finishStream(ctx context.Context, result unfinishedResult) er
 		}
 	}
 	if err == nil {
-		err = n.stage.Rows.Finish(ctx, result.stream, result.coverage)
+		err = n.stage.FinishStream(ctx, result.stream, result.coverage)
 	}
 	if err != nil {
 		return err
@@ -271,7 +271,7 @@ func (f *finisher) carryRows(ctx context.Context, r *streamResult) error {
 	if r.stream.Completes != "" {
 		// The list is merged without new details. The plan decides which stored details still match
 		// their record.
-		if _, err := n.stage.Details.Plan(ctx, r.stream, load.Rereading{LiveDays: n.cfg.LiveDays}, f.reader.finished.wasRead); err != nil {
+		if _, err := n.stage.PlanDetails(ctx, r.stream, load.Rereading{LiveDays: n.cfg.LiveDays}, f.reader.finished.wasRead); err != nil {
 			return err
 		}
 	}

@@ -149,7 +149,7 @@ func (h *harness) failedNight() (pipeline.Result, error) {
 	h.t.Helper()
 	previous := h.latest()
 	res, err := h.night()
-	if err == nil || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1 || res.Run.Error != err.Error() || !res.Run.SnapshotAt.IsZero() {
+	if err == nil || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1 || res.Run.Error != ledger.Summarize(err) || !res.Run.SnapshotAt.IsZero() {
 		h.t.Fatalf("run %s ended %s with %d, want failed with 1: %v\nthe ledger has %q", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, res.Run.Error)
 	}
 	if h.latest() != previous {

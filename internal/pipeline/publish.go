@@ -160,17 +160,17 @@ func (r *runner) writeFiles(ctx context.Context, changes []load.Change) (files [
 // writeEvidence also copies failed runs before this night from the ledger to meta.
 func (r *runner) writeEvidence(ctx context.Context, coverage map[string]load.Coverage, changes []load.Change) error {
 	n := r.night
-	if err := n.stage.Findings.WriteRejects(ctx, coverage); err != nil {
+	if err := n.stage.WriteRejects(ctx, coverage); err != nil {
 		return err
 	}
-	if err := n.stage.Events.Write(ctx); err != nil {
+	if err := n.stage.WriteEvents(ctx); err != nil {
 		return err
 	}
 	runs, err := n.wh.RunLog.Runs()
 	if err != nil {
 		return err
 	}
-	return n.stage.Findings.WriteSummary(ctx, load.Summary{Run: r.completeLedgerLine(ctx, nil), Ledger: runs, Changes: changes, Drift: n.drift.drifts})
+	return n.stage.WriteSummary(ctx, load.Summary{Run: r.completeLedgerLine(ctx, nil), Ledger: runs, Changes: changes, Drift: n.drift.drifts})
 }
 
 // allowed is the limit of the request rate, per second. 0 means no limit.

@@ -68,7 +68,7 @@ func unreadListsFirst(streams []stream.Stream, lastNight ledger.Run) []stream.St
 }
 
 func (r *reader) gradeUnread(ctx context.Context, result *streamResult) error {
-	plan, err := r.night.stage.Details.MarkUnread(ctx, result.stream)
+	plan, err := r.night.stage.MarkUnread(ctx, result.stream)
 	if err != nil {
 		return err
 	}
