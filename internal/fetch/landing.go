@@ -261,14 +261,7 @@ func (l *Landing) loadBody(loc location) ([]byte, error) {
 		return nil, errDamagedBody
 	}
 	// Extra capacity lets gzip detect the end without a reallocation.
-	body, err := l.decompressor.decompress(loc.Encoding, frame, make([]byte, 0, int(loc.Size)+bytes.MinRead))
-	if err != nil {
-		return nil, err
-	}
-	if len(body) != int(loc.Size) {
-		return nil, errDamagedBody
-	}
-	return body, nil
+	return l.decompressor.decompress(loc.Encoding, frame, make([]byte, 0, int(loc.Size)+bytes.MinRead))
 }
 
 // sync syncs bodies before the journal, so that every journal line on disk has its body on disk.

@@ -80,6 +80,12 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 	if m, err := w.Series.ReadDayManifest("2026-11-01", firstNight); err != nil || !slices.Equal(m.Lost, []string{table}) {
 		t.Errorf("the manifest of the day names the lost tables %v (%v), want %s", m.Lost, err, table)
 	}
+	// The damage was found before the rebuild, which has written a new index since then.
+	w = clone(t, original)
+	must(t, integrity.SetAside(w, run, []integrity.Damage{{File: index}}))
+	if got := contentOf(t, w); got[index] == "" {
+		t.Error("the new index was moved")
+	}
 	// Files from which the run built its version are kept.
 	w = clone(t, original)
 	must(t, integrity.SetAside(w, thirdNight, []integrity.Damage{{File: series3}}))
