@@ -38,48 +38,48 @@ func (e *HoldError) Error() string {
 }
 
 // audit requires a closed stage. If a failed check holds the night, it returns a *HoldError.
-func (n *night) audit(ctx context.Context) error {
-	if len(n.cfg.Checks.List()) == 0 {
+func (m *merged) audit(ctx context.Context) error {
+	if len(m.cfg.Checks.List()) == 0 {
 		return nil
 	}
-	n.cfg.Progress.setPhase("checking")
-	private, err := PrivateColumns(n.cfg.Privacy)
+	m.cfg.Progress.setPhase("checking")
+	private, err := PrivateColumns(m.cfg.Privacy)
 	if err != nil {
-		return fmt.Errorf("audit run %s: %w", n.run.ID, err)
+		return fmt.Errorf("audit run %s: %w", m.line.ID, err)
 	}
 	var results []ledger.CheckResult
-	err = n.draft.ReadClosed(ctx, func(catalog string) (err error) {
+	err = m.draft.ReadClosed(ctx, func(catalog string) (err error) {
 		before := query.Before{Hidden: private}
-		if n.draft.Previous != "" {
-			before.Catalog = n.draft.VersionCatalog(n.draft.Previous)
+		if m.draft.Previous != "" {
+			before.Catalog = m.draft.VersionCatalog(m.draft.Previous)
 		}
-		db, err := query.Open(ctx, catalog, query.Options{MemoryLimit: n.cfg.Warehouse.MemoryLimit, Threads: n.cfg.Warehouse.Threads,
-			Timeout: n.cfg.CheckTimeout, Before: &before})
+		db, err := query.Open(ctx, catalog, query.Options{MemoryLimit: m.cfg.Warehouse.MemoryLimit, Threads: m.cfg.Warehouse.Threads,
+			Timeout: m.cfg.CheckTimeout, Before: &before})
 		if err != nil && ctx.Err() == nil {
-			results = n.cfg.Checks.NotRun(err)
+			results = m.cfg.Checks.NotRun(err)
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, db.Close()) }()
-		results, err = n.cfg.Checks.Run(ctx, db)
+		results, err = m.cfg.Checks.Run(ctx, db)
 		return err
 	})
 	if err == nil {
-		err = load.WriteChecks(ctx, n.draft, results)
+		err = load.WriteChecks(ctx, m.draft, results)
 	}
 	if err != nil {
-		return fmt.Errorf("audit run %s: %w", n.run.ID, err)
+		return fmt.Errorf("audit run %s: %w", m.line.ID, err)
 	}
-	n.run.Checks = slices.DeleteFunc(slices.Clone(results), func(c ledger.CheckResult) bool { return !c.NeedsAttention() })
-	for _, c := range n.run.Checks {
-		n.cfg.Log.Warn("check failed or did not run", "check", c.Name, "title", c.Title, "severity", c.Severity, "outcome", c.Outcome,
+	m.line.Checks = slices.DeleteFunc(slices.Clone(results), func(c ledger.CheckResult) bool { return !c.NeedsAttention() })
+	for _, c := range m.line.Checks {
+		m.cfg.Log.Warn("check failed or did not run", "check", c.Name, "title", c.Title, "severity", c.Severity, "outcome", c.Outcome,
 			"rows", c.Rows, "first_rows", strings.Join(c.SampleLines(), "; "), "reason", c.Reason)
 	}
 	holdingChecks := slices.DeleteFunc(results, func(c ledger.CheckResult) bool { return !c.HoldsNight() })
 	if len(holdingChecks) > 0 {
-		return &HoldError{n.run.ID, holdingChecks}
+		return &HoldError{m.line.ID, holdingChecks}
 	}
 	return nil
 }

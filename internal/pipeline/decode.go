@@ -38,7 +38,7 @@ func markStageErr(err error) error {
 
 // sink decodes the bodies of one stream and stages their rows. It has one decoder per processor.
 type sink struct {
-	night    *night
+	reading  *reading
 	stream   stream.Stream
 	free     chan *decoder // the free decoders
 	decoders []*decoder    // all decoders
@@ -56,27 +56,27 @@ type decoder struct {
 	unstagedBytes int // of the bodies whose rows are not staged yet
 }
 
-func (n *night) newSink(ctx context.Context, s stream.Stream) (*sink, error) {
-	defs := stream.WithOtherNames(n.wh.Schema.Definitions, n.cfg.OtherNames)
-	binding, err := bindPrivately(s, defs, n.cfg.Privacy)
+func (d *reading) newSink(ctx context.Context, s stream.Stream) (*sink, error) {
+	defs := stream.WithOtherNames(d.wh.Schema.Definitions, d.cfg.OtherNames)
+	binding, err := bindPrivately(s, defs, d.cfg.Privacy)
 	if err != nil {
 		return nil, err
 	}
-	if n.cfg.MinorUnits {
+	if d.cfg.MinorUnits {
 		binding.ReadMinorUnits()
 	}
-	k := &sink{night: n, stream: s, free: make(chan *decoder, runtime.GOMAXPROCS(0))}
+	k := &sink{reading: d, stream: s, free: make(chan *decoder, runtime.GOMAXPROCS(0))}
 	for range cap(k.free) {
-		d := &decoder{Decoder: binding.NewDecoder()}
-		d.UnifyIDs(&n.idCase)
-		k.decoders = append(k.decoders, d)
-		k.free <- d
+		one := &decoder{Decoder: binding.NewDecoder()}
+		one.UnifyIDs(&d.idCase)
+		k.decoders = append(k.decoders, one)
+		k.free <- one
 	}
 	return k, k.skipUnchanged(ctx)
 }
 
 func (k *sink) skipUnchanged(ctx context.Context) error {
-	stored, err := k.night.stage.StoredRecords(ctx, k.stream)
+	stored, err := k.reading.stage.StoredRecords(ctx, k.stream)
 	if err != nil || stored == nil {
 		return markStageErr(err)
 	}
@@ -90,7 +90,7 @@ func (k *sink) skipUnchanged(ctx context.Context) error {
 func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 	if r.Previous != nil {
 		k.countRecords(*r.Previous)
-		k.night.cfg.Progress.countResponse(r, *r.Previous)
+		k.reading.cfg.Progress.countResponse(r, *r.Previous)
 		return *r.Previous, nil
 	}
 	facts, err := k.decodeBody(ctx, r)
@@ -99,7 +99,7 @@ func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts
 	}
 	if err == nil {
 		k.countRecords(facts)
-		k.night.cfg.Progress.countResponse(r, facts)
+		k.reading.cfg.Progress.countResponse(r, facts)
 	}
 	return facts, err
 }
@@ -132,7 +132,7 @@ func (k *sink) decodeBody(ctx context.Context, r fetch.Response) (stream.PageFac
 		return stream.PageFacts{}, context.Cause(ctx)
 	}
 	defer func() { k.free <- d }()
-	origin := transform.Origin{Seq: r.Seq, Param: r.Param, Pass: r.Pass, Page: r.Page, Team: k.night.cfg.TeamID}
+	origin := transform.Origin{Seq: r.Seq, Param: r.Param, Pass: r.Pass, Page: r.Page, Team: k.reading.cfg.TeamID}
 	facts, err := d.Decode(r.Body, origin)
 	if errors.Is(err, transform.ErrFull) {
 		if err := k.flushDecoders(ctx, d); err != nil {
@@ -145,7 +145,7 @@ func (k *sink) decodeBody(ctx context.Context, r fetch.Response) (stream.PageFac
 	}
 	k.records.Add(int64(facts.Records))
 	facts.IDs = slices.Clone(facts.IDs) // the decoder reuses the slice
-	if d.unstagedBytes += len(r.Body); d.Rows() < cmp.Or(k.night.cfg.BatchRows, batchRows) && d.unstagedBytes < batchBytes {
+	if d.unstagedBytes += len(r.Body); d.Rows() < cmp.Or(k.reading.cfg.BatchRows, batchRows) && d.unstagedBytes < batchBytes {
 		return facts, nil
 	}
 	return facts, k.flushDecoders(ctx, d)
@@ -185,7 +185,7 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 			load.ReleaseBatches(rows[t])
 			continue
 		}
-		err = k.night.stage.AddRows(ctx, k.stream.Name, t, rows[t]...)
+		err = k.reading.stage.AddRows(ctx, k.stream.Name, t, rows[t]...)
 	}
 	return err
 }
@@ -199,8 +199,8 @@ func (k *sink) flushAll(ctx context.Context) error {
 
 func (k *sink) stageFindings(ctx context.Context, findings transform.Findings) error {
 	k.rejects.Add(int64(len(findings.Rejects)))
-	if err := k.night.stage.AddDriftRecords(ctx, k.night.drift.addFindings(findings)); err != nil {
+	if err := k.reading.stage.AddDriftRecords(ctx, k.reading.drift.addFindings(findings)); err != nil {
 		return err
 	}
-	return k.night.stage.AddRejects(ctx, findings.Rejects)
+	return k.reading.stage.AddRejects(ctx, findings.Rejects)
 }

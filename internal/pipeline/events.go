@@ -33,12 +33,35 @@ const (
 
 const withheldBody = `"(withheld: the event may contain private columns)"`
 
-func (n *night) takeEvents(ctx context.Context, client *fetch.Client) error {
-	folders, err := n.landEvents(ctx)
-	if err != nil {
-		return err
+// readEvents stages the events of the inbox, and grades the given streams, which are all streams of events.
+func (d *reading) readEvents(ctx context.Context, streams []stream.Stream) error {
+	if len(streams) == 0 {
+		return nil
 	}
-	routes, err := n.newEventRoutes(ctx)
+	var runs []*streamRun
+	sinks := map[string]*sink{}
+	for _, s := range streams {
+		run, _ := d.begin(s)
+		runs = append(runs, run)
+		var err error
+		if sinks[s.Name], err = d.openSink(ctx, s); err != nil {
+			return markStageErr(err)
+		}
+	}
+	if err := d.takeEvents(ctx, d.eventRoutes(streams, sinks)); err != nil {
+		return markStageErr(err)
+	}
+	for _, run := range runs {
+		sink := sinks[run.stream.Name]
+		if err := d.finish(ctx, run, sink, d.gradeEvents(ctx, run, sink)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *reading) takeEvents(ctx context.Context, routes map[string]eventRoute) error {
+	folders, err := d.landEvents(ctx)
 	if err != nil {
 		return err
 	}
@@ -50,19 +73,20 @@ func (n *night) takeEvents(ctx context.Context, client *fetch.Client) error {
 				return err
 			}
 			seq++
-			e.Body = client.RemoveTokens(ctx, e.Body)
+			e.Body = d.client.RemoveTokens(ctx, e.Body)
 			e.Seq, e.Received = seq, e.Received.UTC().Truncate(time.Microsecond) // the precision of the catalog
 			batch = append(batch, e)
-			if size += len(e.Body); len(batch) < maxBatchEvents && size < maxBatchBytes {
+			size += len(e.Body)
+			if len(batch) < maxBatchEvents && size < maxBatchBytes {
 				continue
 			}
-			if err := n.stageEvents(ctx, batch, routes); err != nil {
+			if err := d.stageEvents(ctx, batch, routes); err != nil {
 				return err
 			}
 			batch, size = batch[:0], 0
 		}
 	}
-	return n.stageEvents(ctx, batch, routes)
+	return d.stageEvents(ctx, batch, routes)
 }
 
 // eventRoute is the destination of the events of a topic. Each event gets a row in meta.webhook_events. If
@@ -72,32 +96,24 @@ type eventRoute struct {
 	isPrivate bool // the bodies may contain private values
 }
 
-// Topics without a stream use the route of the empty topic. Their events may contain any private value.
-func (n *night) newEventRoutes(ctx context.Context) (map[string]eventRoute, error) {
-	n.eventSinks = map[string]*sink{}
+// eventRoutes returns the route of each topic. Topics without a stream use the route of the empty topic. Their events may
+// contain any private value.
+func (d *reading) eventRoutes(streams []stream.Stream, sinks map[string]*sink) map[string]eventRoute {
 	routes := map[string]eventRoute{}
 	var unknownTopic eventRoute
-	for _, s := range n.cfg.Streams {
-		if !s.IsEvents() {
-			continue
-		}
-		isPrivate := len(privateEventColumns(s, n.wh.Schema.Definitions[s.Root().Name], slices.Concat(n.cfg.Privacy.Drop, n.cfg.Privacy.Hash))) > 0
+	for _, s := range streams {
+		isPrivate := len(privateEventColumns(s, d.wh.Schema.Definitions[s.Root().Name], slices.Concat(d.cfg.Privacy.Drop, d.cfg.Privacy.Hash))) > 0
 		unknownTopic.isPrivate = unknownTopic.isPrivate || isPrivate
-		sink, err := n.newSink(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		n.eventSinks[s.Name] = sink
 		for _, topic := range s.Topics {
-			routes[topic] = eventRoute{sink, isPrivate}
+			routes[topic] = eventRoute{sinks[s.Name], isPrivate}
 		}
 	}
 	routes[""] = unknownTopic
-	return routes, nil
+	return routes
 }
 
 // Only the first delivery of an event counts.
-func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes map[string]eventRoute) error {
+func (d *reading) stageEvents(ctx context.Context, batch []stream.Event, routes map[string]eventRoute) error {
 	if len(batch) == 0 {
 		return nil
 	}
@@ -105,7 +121,7 @@ func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes ma
 	for i, e := range batch {
 		ids[i] = e.ID
 	}
-	known, err := n.stage.KnownEvents(ctx, ids)
+	known, err := d.stage.KnownEvents(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -129,48 +145,48 @@ func (n *night) stageEvents(ctx context.Context, batch []stream.Event, routes ma
 		}
 		rows = append(rows, row)
 	}
-	return n.stage.AddEvents(ctx, rows)
+	return d.stage.AddEvents(ctx, rows)
 }
 
 // landEvents links the events of the inbox into the landing of this run. It returns the event folder of this
 // run, and the event folders of earlier runs that were rolled back or not published. For a replay, it returns
 // only the folder of the replayed run.
-func (n *night) landEvents(ctx context.Context) ([]string, error) {
-	if !n.mode.usesNetwork() {
-		return []string{n.wh.Folder.EventsPath(n.mode.replayedRun)}, nil
+func (d *reading) landEvents(ctx context.Context) ([]string, error) {
+	if !d.mode.usesNetwork() {
+		return []string{d.wh.Folder.EventsPath(d.mode.replayedRun)}, nil
 	}
-	folder := n.wh.Folder.EventsPath(n.run.ID)
+	folder := d.wh.Folder.EventsPath(d.line.ID)
 	var err error
-	if n.landedEvents, err = webhook.Land(n.wh.Folder.Disk(), n.wh.Folder.InboxPath(), folder); err != nil {
+	if d.inbox, err = webhook.Land(d.wh.Folder.Disk(), d.wh.Folder.InboxPath(), folder); err != nil {
 		return nil, err
 	}
-	publishedRuns, err := n.stage.PublishedRuns(ctx)
+	publishedRuns, err := d.stage.PublishedRuns(ctx)
 	if err != nil {
 		return nil, err
 	}
-	runs, err := n.wh.Folder.LandedRuns()
+	runs, err := d.wh.Folder.LandedRuns()
 	if err != nil {
 		return nil, err
 	}
 	var folders []string
 	for _, run := range runs {
-		if !publishedRuns[run] && run != n.run.ID {
-			folders = append(folders, n.wh.Folder.EventsPath(run))
+		if !publishedRuns[run] && run != d.line.ID {
+			folders = append(folders, d.wh.Folder.EventsPath(run))
 		}
 	}
 	return append(folders, folder), nil
 }
 
 // A stream of events is never proven, because missed deliveries cannot be detected.
-func (n *night) gradeEvents(ctx context.Context, result *unfinishedResult) error {
-	hasRows, err := n.stage.HasRows(ctx, result.stream.Root().Name)
+func (d *reading) gradeEvents(ctx context.Context, run *streamRun, sink *sink) error {
+	hasRows, err := d.stage.HasRows(ctx, run.stream.Root().Name)
 	if err != nil {
 		return markStageErr(err)
 	}
-	result.coverage = load.Unproven
-	result.evidence.Grade, result.evidence.Reason = stream.BestEffort, "built from received webhook deliveries; missed deliveries cannot be detected"
-	if !hasRows && result.sink.records.Load() == 0 {
-		result.evidence.Grade, result.evidence.Reason = stream.Skipped, ledger.ReasonNoDelivery
+	run.coverage = load.Unproven
+	run.evidence.Grade, run.evidence.Reason = stream.BestEffort, "built from received webhook deliveries; missed deliveries cannot be detected"
+	if !hasRows && sink.records.Load() == 0 {
+		run.evidence.Grade, run.evidence.Reason = stream.Skipped, ledger.ReasonNoDelivery
 	}
 	return nil
 }
@@ -187,7 +203,7 @@ func (k *sink) stageEvent(ctx context.Context, e stream.Event, isPrivate bool) (
 		if isPrivate {
 			reject.Raw = withheldBody
 		}
-		return load.EventRejected, k.night.stage.AddRejects(ctx, []stream.Reject{reject})
+		return load.EventRejected, k.reading.stage.AddRejects(ctx, []stream.Reject{reject})
 	case err != nil:
 		return "", err
 	}

@@ -16,8 +16,10 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-type streamResult struct {
+// streamRun is the reading of one stream in a run, from its start to its grade.
+type streamRun struct {
 	stream   stream.Stream
+	began    time.Time // on the real clock
 	coverage load.Coverage
 	evidence fetch.Evidence
 	// ids counts all known ids of a detail stream. requested counts the requested ids. found counts the
@@ -34,58 +36,54 @@ type streamResult struct {
 	distinct int64
 	// rows counts the received records. rejects counts the invalid values and records.
 	rows, rejects int64
-	refused       bool      // the token may not read the stream
+	isRefused     bool      // the token may not read the stream
 	failure       error     // left the stream unread or partly read
 	since         time.Time // when the oldest of the rows that were not read in this run was last read
-	// stored contains the row counts and the age of the rows in the snapshot. It is set after the merge,
-	// when merged becomes true.
-	stored load.RowAges
-	merged bool
+	// stored contains the row counts and the age of the rows in the snapshot, if isMerged is set.
+	stored   load.RowAges
+	isMerged bool
 }
 
-// results contains the streams in the order in which they were finished.
-type results []streamResult
-
-func (finished results) wasRead(name string) bool {
-	return slices.ContainsFunc(finished, func(r streamResult) bool { return r.stream.Name == name && r.coverage != load.Carried })
+// fail records an error that left the stream unread.
+func (s *streamRun) fail(err error) {
+	s.failure, s.evidence.Reason = err, ledger.Summarize(err)
 }
 
-func (finished results) coverage() map[string]load.Coverage {
+type streamRuns []streamRun
+
+func (all streamRuns) wasRead(name string) bool {
+	return slices.ContainsFunc(all, func(s streamRun) bool { return s.stream.Name == name && s.coverage != load.Carried })
+}
+
+func (all streamRuns) coverage() map[string]load.Coverage {
 	coverage := map[string]load.Coverage{}
-	for _, r := range finished {
-		coverage[r.stream.Name] = r.coverage
+	for _, s := range all {
+		coverage[s.stream.Name] = s.coverage
 	}
 	return coverage
 }
 
-func (finished results) outcome() ledger.Outcome {
-	if slices.ContainsFunc(finished, func(r streamResult) bool { return r.failure != nil }) {
-		return ledger.Partial
-	}
-	return ledger.Complete
-}
-
 // requireData returns an error if no stream could be read. Events do not count, nor do details without requests.
 // The stream of the token counts only if it is the only chosen stream.
-func (finished results) requireData(isOnlyStream bool) error {
+func (all streamRuns) requireData(isOnlyStream bool) error {
 	var reasons strings.Builder
-	for _, r := range finished {
-		isData := r.stream.Path != tokenPath || isOnlyStream
-		if r.coverage != load.Carried && !r.stream.IsEvents() && (!r.stream.IsDetail() || r.requested > 0) && isData {
+	for _, s := range all {
+		isData := s.stream.Path != tokenPath || isOnlyStream
+		if s.coverage != load.Carried && !s.stream.IsEvents() && (!s.stream.IsDetail() || s.requested > 0) && isData {
 			return nil
 		}
-		fmt.Fprintf(&reasons, "\n  %s: %s", r.stream.Name, r.evidence.Reason)
+		fmt.Fprintf(&reasons, "\n  %s: %s", s.stream.Name, s.evidence.Reason)
 	}
 	return fmt.Errorf("%w%s", ErrNoData, reasons.String())
 }
 
-// setGrades sets the grade of each table, and the note about details that were not read.
-func (finished results) setGrades(tables []warehouse.ManifestTable) {
+// gradeTables sets the grade of each table, and the note about details that were not read.
+func (all streamRuns) gradeTables(tables []warehouse.ManifestTable) {
 	var streams []stream.Stream
 	grades := map[string]stream.GradeReason{}
-	for _, r := range finished {
-		streams = append(streams, r.stream)
-		grades[r.stream.Name] = stream.GradeReason{Grade: r.evidence.Grade, Reason: r.evidence.Reason}
+	for _, s := range all {
+		streams = append(streams, s.stream)
+		grades[s.stream.Name] = stream.GradeReason{Grade: s.evidence.Grade, Reason: s.evidence.Reason}
 	}
 	for i := range tables {
 		g, _ := stream.GradeTable(streams, tables[i].Name, grades)
@@ -95,47 +93,26 @@ func (finished results) setGrades(tables []warehouse.ManifestTable) {
 
 // failLostRight sets the failure of a stream that an earlier night read and that this night may not read, for example
 // because the token lost a scope. The night is partial until the configuration excludes the stream.
-func (r *streamResult) failLostRight() {
-	unread := ledger.Stream{Grade: r.evidence.Grade, Reason: r.evidence.Reason}
-	if r.failure != nil || r.evidence.Grade != stream.CarriedForward || unread.IsExcluded() {
+func (s *streamRun) failLostRight() {
+	unread := ledger.Stream{Grade: s.evidence.Grade, Reason: s.evidence.Reason}
+	if s.failure != nil || s.evidence.Grade != stream.CarriedForward || unread.IsExcluded() {
 		return
 	}
-	r.evidence.Reason += "; an earlier night read this stream: restore the right, or add the stream to streams.exclude"
-	r.failure = errors.New(r.evidence.Reason)
-}
-
-// setRowAges is called after the merge.
-func (finished results) setRowAges(ctx context.Context, n *night) error {
-	ages, err := n.stage.CountRowAges(ctx, finished.coverage())
-	if err != nil {
-		return err
-	}
-	for i := range finished {
-		r := &finished[i]
-		r.stored, r.merged = ages[r.stream.Name], true
-		if r.stored.Old == 0 && r.coverage != load.Carried || !r.stored.Since.IsZero() {
-			continue
-		}
-		if r.stored.Since = r.since; r.since.IsZero() {
-			if r.stored.Since, _, err = n.draft.RowsReadSince(ctx, r.stream.Name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	s.evidence.Reason += "; an earlier night read this stream: restore the right, or add the stream to streams.exclude"
+	s.failure = errors.New(s.evidence.Reason)
 }
 
 // gradeDetails limits the grade of a detail stream to the worst grade of the streams that contain its
 // ids. An unread stream counts as best_effort. If the token may read some of these streams, the others do not count,
 // because the token cannot see their records. A detail stream without ids is graded skipped if its grade
-// would be best_effort. If requests failed, gradeDetails sets r.failure.
-func (finished results) gradeDetails(r *streamResult, d fetch.Details) {
-	parents := slices.DeleteFunc(slices.Clone(finished), func(parent streamResult) bool {
-		return !slices.ContainsFunc(r.stream.IDColumns, func(ref stream.IDColumn) bool {
+// would be best_effort. If requests failed, gradeDetails sets s.failure.
+func (all streamRuns) gradeDetails(s *streamRun, d fetch.Details) {
+	parents := slices.DeleteFunc(slices.Clone(all), func(parent streamRun) bool {
+		return !slices.ContainsFunc(s.stream.IDColumns, func(ref stream.IDColumn) bool {
 			return slices.ContainsFunc(parent.stream.Tables, func(t stream.Table) bool { return t.Name == ref.Table })
 		})
 	})
-	isRefused := func(parent streamResult) bool { return parent.refused && parent.evidence.Grade == stream.Skipped }
+	isRefused := func(parent streamRun) bool { return parent.isRefused && parent.evidence.Grade == stream.Skipped }
 	if readable := slices.DeleteFunc(slices.Clone(parents), isRefused); len(readable) > 0 {
 		parents = readable
 	}
@@ -144,22 +121,22 @@ func (finished results) gradeDetails(r *streamResult, d fetch.Details) {
 		if parentGrade.IsUnread() {
 			parentGrade = stream.BestEffort
 		}
-		if worse := stream.WorseGrade(r.evidence.Grade, parentGrade); worse != r.evidence.Grade {
-			r.evidence.Grade = worse
+		if worse := stream.WorseGrade(s.evidence.Grade, parentGrade); worse != s.evidence.Grade {
+			s.evidence.Grade = worse
 			quality := string(parent.evidence.Grade)
 			if standing := ledger.StandingOf(parent.evidence.Grade); standing != ledger.Proven {
 				quality = string(standing)
 			}
-			r.evidence.Reason = fmt.Sprintf("the ids come from the stream %s, which is %s", parent.stream.Name, quality)
+			s.evidence.Reason = fmt.Sprintf("the ids come from the stream %s, which is %s", parent.stream.Name, quality)
 		}
 	}
-	if d.RequestedIDs == 0 && r.carried == 0 && r.evidence.Grade == stream.BestEffort {
-		r.evidence.Grade = stream.Skipped
+	if d.RequestedIDs == 0 && s.carried == 0 && s.evidence.Grade == stream.BestEffort {
+		s.evidence.Grade = stream.Skipped
 	}
 	if d.Failed > 0 {
-		r.failure = fmt.Errorf("read %s: %d of %s failed%s; rows of earlier nights are kept; first error: %w",
-			r.stream.Name, d.Failed, humanize.Count(d.RequestedIDs, "id"), describeRefused(d.Refused), d.FirstFailure)
-		r.evidence.Reason = ledger.Summarize(r.failure)
+		s.failure = fmt.Errorf("read %s: %d of %s failed%s; rows of earlier nights are kept; first error: %w",
+			s.stream.Name, d.Failed, humanize.Count(d.RequestedIDs, "id"), describeRefused(d.Refused), d.FirstFailure)
+		s.evidence.Reason = ledger.Summarize(s.failure)
 	}
 }
 
@@ -180,22 +157,22 @@ func describeRefused(ids []string) string {
 
 // gradeCarried lowers the grade of a detail stream if ids are carried. An unchanged row of a list does not
 // prove that the columns that only the detail contains are unchanged. recheck is Config.Recheck.
-func (r *streamResult) gradeCarried(d fetch.Details, plan load.Plan, recheck int64) {
-	if plan.Carried == 0 || stream.WorseGrade(r.evidence.Grade, stream.Bounded) != stream.Bounded {
+func (s *streamRun) gradeCarried(d fetch.Details, plan load.Plan, recheck int64) {
+	if plan.Carried == 0 || stream.WorseGrade(s.evidence.Grade, stream.Bounded) != stream.Bounded {
 		return
 	}
 	idCount := plan.ToRequest + plan.Carried
-	r.evidence.Reason = d.DescribeResponses(int(idCount))
+	s.evidence.Reason = d.DescribeResponses(int(idCount))
 	switch {
 	case recheck == 0:
-		r.evidence.Grade = stream.BestEffort
-		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids are not requested again (streams.recheck is 0)", plan.Carried)
+		s.evidence.Grade = stream.BestEffort
+		s.evidence.Reason += fmt.Sprintf("; %d unchanged ids are not requested again (streams.recheck is 0)", plan.Carried)
 	case plan.MaxNights > recheck:
-		r.evidence.Grade = stream.BestEffort
-		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read up to %s ago, but streams.recheck is %d", plan.Carried, humanize.Count(plan.MaxNights, "night"), recheck)
+		s.evidence.Grade = stream.BestEffort
+		s.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read up to %s ago, but streams.recheck is %d", plan.Carried, humanize.Count(plan.MaxNights, "night"), recheck)
 	default:
-		r.evidence.Grade = stream.Bounded
-		r.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read at most %s ago", plan.Carried, humanize.Count(plan.MaxNights, "night"))
+		s.evidence.Grade = stream.Bounded
+		s.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read at most %s ago", plan.Carried, humanize.Count(plan.MaxNights, "night"))
 	}
 }
 
@@ -207,12 +184,12 @@ const ordinaryNotFound, ordinaryPercent = 3, 1
 // gradeNotFound limits the grade of a detail stream whose ids returned 404 although a list contains them. If
 // each response of the stream is one record, a few such ids are ordinary. If each response is a list, it is not known
 // how many rows one id lacks, so its rows must have been read on an earlier night. recheck is Config.Recheck.
-func (r *streamResult) gradeNotFound(recheck int64) {
-	kept := r.notFound
+func (s *streamRun) gradeNotFound(recheck int64) {
+	kept := s.notFound
 	if kept.IDs == 0 {
 		return
 	}
-	problem := fmt.Sprintf("%d of %s returned 404 although a list contains them; ", kept.IDs, humanize.Count(r.requested, "id"))
+	problem := fmt.Sprintf("%d of %s returned 404 although a list contains them; ", kept.IDs, humanize.Count(s.requested, "id"))
 	switch kept.WithRows {
 	case kept.IDs:
 		problem += "their rows are kept"
@@ -223,9 +200,9 @@ func (r *streamResult) gradeNotFound(recheck int64) {
 	}
 	grade, missed := stream.Repaired, int64(0)
 	switch {
-	case kept.IDs > ordinaryNotFound && kept.IDs*100 > r.requested*ordinaryPercent:
+	case kept.IDs > ordinaryNotFound && kept.IDs*100 > s.requested*ordinaryPercent:
 		grade, missed = stream.BestEffort, kept.IDs
-	case !r.stream.HasRowLists():
+	case !s.stream.HasRowLists():
 	case kept.WithRows < kept.IDs:
 		grade, missed = stream.BestEffort, kept.IDs-kept.WithRows
 	case kept.MaxNights == 0:
@@ -238,24 +215,24 @@ func (r *streamResult) gradeNotFound(recheck int64) {
 		grade = stream.Bounded
 		problem += fmt.Sprintf(", and were last read at most %s ago", humanize.Count(kept.MaxNights, "night"))
 	}
-	if worse := stream.WorseGrade(r.evidence.Grade, grade); worse != r.evidence.Grade {
-		r.evidence.Grade, r.evidence.Reason = worse, problem
+	if worse := stream.WorseGrade(s.evidence.Grade, grade); worse != s.evidence.Grade {
+		s.evidence.Grade, s.evidence.Reason = worse, problem
 	} else {
-		r.evidence.Reason += "; " + problem
+		s.evidence.Reason += "; " + problem
 	}
-	r.missed += missed
-	if missed > 0 && r.failure == nil {
-		r.failure = fmt.Errorf("read %s: %s", r.stream.Name, problem)
+	s.missed += missed
+	if missed > 0 && s.failure == nil {
+		s.failure = fmt.Errorf("read %s: %s", s.stream.Name, problem)
 	}
 }
 
 // notFoundLosses applies the limits for deletions of rows to the ids that returned 404.
-func (finished results) notFoundLosses(limits load.Limits) (losses []ledger.Loss) {
-	for _, r := range finished {
-		table := r.stream.Root().Name
-		gone := r.notFound.IDs
-		if gone > 0 && limits.AreExceeded(gone, r.ids) && !limits.Confirmed(table) {
-			losses = append(losses, ledger.Loss{Table: table, Gone: gone, Before: r.ids, NotFound: true})
+func (all streamRuns) notFoundLosses(limits load.Limits) (losses []ledger.Loss) {
+	for _, s := range all {
+		table := s.stream.Root().Name
+		gone := s.notFound.IDs
+		if gone > 0 && limits.AreExceeded(gone, s.ids) && !limits.Confirmed(table) {
+			losses = append(losses, ledger.Loss{Table: table, Gone: gone, Before: s.ids, NotFound: true})
 		}
 	}
 	return losses
@@ -264,16 +241,40 @@ func (finished results) notFoundLosses(limits load.Limits) (losses []ledger.Loss
 // capGrade grades a stream after a refresh has read a part of the stream. If the grade before the refresh
 // was worse, it is kept, unless a request of the refresh failed. A stream that no night has read is
 // graded best_effort.
-func (r *streamResult) capGrade(ctx context.Context, draft *warehouse.Draft) error {
-	last, ok, err := draft.LastGrade(ctx, r.stream.Name)
+func (s *streamRun) capGrade(ctx context.Context, draft *warehouse.Draft) error {
+	last, ok, err := draft.LastGrade(ctx, s.stream.Name)
 	if err != nil {
 		return err
 	}
 	if !ok || last.Grade == stream.Skipped {
 		last.Grade, last.Reason = stream.BestEffort, "only the records named by webhook events were read"
 	}
-	if r.failure == nil && stream.WorseGrade(r.evidence.Grade, last.Grade) == last.Grade {
-		r.evidence.Grade, r.evidence.Reason = last.Grade, last.Reason
+	if s.failure == nil && stream.WorseGrade(s.evidence.Grade, last.Grade) == last.Grade {
+		s.evidence.Grade, s.evidence.Reason = last.Grade, last.Reason
 	}
 	return nil
+}
+
+// ledgerStream returns the line of the stream in the ledger. allowed is the limit of the request rate, per second. 0 means no limit.
+func (s *streamRun) ledgerStream(t fetch.Telemetry, allowed float64) ledger.Stream {
+	e := s.evidence
+	line := ledger.Stream{
+		Stream: s.stream.Name, Grade: e.Grade, Reason: e.Reason, Pages: int64(e.Pages), Requests: t.Requests,
+		Passes: int64(e.Passes), TotalFirst: e.TotalFirst, TotalLast: e.TotalLast, Distinct: int64(e.Distinct),
+		Repeated: int64(e.Repeated), Rows: s.stored.Rows, RowsOld: s.stored.Old, Rejects: s.rejects,
+		Fetched: s.found, Carried: s.carried,
+		Rechecked: s.rechecked, Failed: s.missed, Unread: s.unread, AgeSince: s.stored.Since,
+		Incomplete: s.failure != nil, Events: s.stream.IsEvents(), Unsorted: e.Unsortable,
+		Bytes: t.Bytes, Retries: t.Retries, RateLimited: t.RateLimited, Landed: t.Hits,
+		LatencyP50: t.P50.Seconds() * 1e3, LatencyP95: t.P95.Seconds() * 1e3, LatencyMax: t.Max.Seconds() * 1e3,
+		RateWaitSeconds: t.RateWait.Seconds(), RetryAfterSeconds: t.RetryWait.Seconds(),
+	}
+	if !s.isMerged {
+		line.Rows = s.rows
+	}
+	// The first request is not counted, because it did not wait.
+	if span := t.Last.Sub(t.First).Seconds(); allowed > 0 && span > 0 {
+		line.RateUsed = float64(t.Requests-1) / (span * allowed)
+	}
+	return line
 }

@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,13 +17,13 @@ import (
 )
 
 // resultOf returns a result of the named stream.
-func resultOf(t *testing.T, name string, grade stream.Grade, coverage load.Coverage) streamResult {
+func resultOf(t *testing.T, name string, grade stream.Grade, coverage load.Coverage) streamRun {
 	t.Helper()
 	s, ok := stream.Find(stream.AllWithEvents(), name)
 	if !ok {
 		t.Fatalf("no stream %s", name)
 	}
-	return streamResult{stream: s, coverage: coverage, evidence: fetch.Evidence{Grade: grade, Reason: "why " + name}}
+	return streamRun{stream: s, coverage: coverage, evidence: fetch.Evidence{Grade: grade, Reason: "why " + name}}
 }
 
 // TestGradeCarried checks the boundary between bounded and best_effort, in nights.
@@ -42,7 +44,7 @@ func TestGradeCarried(t *testing.T) {
 		"repaired becomes bounded":       {stream.Repaired, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 7, stream.Bounded, "3 of 5 ids were read completely; 2 unchanged ids were last read at most 1 night ago"},
 		"best_effort before":             {stream.BestEffort, load.Plan{ToRequest: 3, Carried: 2, MaxNights: 1}, 7, stream.BestEffort, "reason before"},
 	} {
-		r := streamResult{evidence: fetch.Evidence{Grade: c.before, Reason: "reason before"}}
+		r := streamRun{evidence: fetch.Evidence{Grade: c.before, Reason: "reason before"}}
 		r.gradeCarried(fetch.Details{RequestedIDs: 3, Found: 3}, c.plan, c.recheck)
 		if r.evidence.Grade != c.want || r.evidence.Reason != c.wantReason {
 			t.Errorf("%s: got %s: %s\nwant %s: %s", name, r.evidence.Grade, r.evidence.Reason, c.want, c.wantReason)
@@ -147,7 +149,7 @@ func TestLossesByNotFound(t *testing.T) {
 		if c.stops {
 			want = []ledger.Loss{{Table: c.stream, Gone: c.notFound, Before: c.ids, NotFound: true}}
 		}
-		if diff := cmp.Diff(want, results{r}.notFoundLosses(limits)); diff != "" {
+		if diff := cmp.Diff(want, streamRuns{r}.notFoundLosses(limits)); diff != "" {
 			t.Errorf("%d of %d ids of %s (-want +got):\n%s", c.notFound, c.ids, c.stream, diff)
 		}
 	}
@@ -164,7 +166,7 @@ func TestGradeDetails(t *testing.T) {
 		stream.BestEffort: {stream.BestEffort, "not proven"}, stream.CarriedForward: {stream.BestEffort, "carried"}, stream.Skipped: {stream.BestEffort, "not read"},
 	} {
 		r := resultOf(t, "order_details", stream.Exact, load.ByID)
-		finished := results{resultOf(t, "orders", stream.Exact, load.Whole), resultOf(t, "order_items", listGrade, load.Whole), resultOf(t, "files", stream.BestEffort, load.Unproven)}
+		finished := streamRuns{resultOf(t, "orders", stream.Exact, load.Whole), resultOf(t, "order_items", listGrade, load.Whole), resultOf(t, "files", stream.BestEffort, load.Unproven)}
 		finished.gradeDetails(&r, fetch.Details{RequestedIDs: 1, Found: 1})
 		wantReason := "why order_details"
 		if listGrade != stream.Exact {
@@ -174,7 +176,7 @@ func TestGradeDetails(t *testing.T) {
 			t.Errorf("with the list %s: got %s: %s, failed %v, want %s: %s", listGrade, r.evidence.Grade, r.evidence.Reason, r.failure, want.grade, wantReason)
 		}
 	}
-	withoutList := results{resultOf(t, "orders", stream.Skipped, load.Carried)}
+	withoutList := streamRuns{resultOf(t, "orders", stream.Skipped, load.Carried)}
 	for name, c := range map[string]struct {
 		requested int
 		carried   int64
@@ -187,38 +189,61 @@ func TestGradeDetails(t *testing.T) {
 		}
 	}
 	refused := resultOf(t, "orders", stream.Skipped, load.Carried)
-	refused.refused = true
+	refused.isRefused = true
 	r := resultOf(t, "order_details", stream.Exact, load.ByID)
-	results{refused, resultOf(t, "order_items", stream.Exact, load.Whole)}.gradeDetails(&r, fetch.Details{RequestedIDs: 1, Found: 1})
+	streamRuns{refused, resultOf(t, "order_items", stream.Exact, load.Whole)}.gradeDetails(&r, fetch.Details{RequestedIDs: 1, Found: 1})
 	if r.evidence.Grade != stream.Exact {
 		t.Errorf("beside a list that the token may not read: got %s: %s, want %s", r.evidence.Grade, r.evidence.Reason, stream.Exact)
 	}
 	r = resultOf(t, "order_details", stream.BestEffort, load.ByID)
-	results{}.gradeDetails(&r, fetch.Details{RequestedIDs: 9, Failed: 2, FirstFailure: errors.New("broken")})
+	streamRuns{}.gradeDetails(&r, fetch.Details{RequestedIDs: 9, Failed: 2, FirstFailure: errors.New("broken")})
 	const want = "read order_details: 2 of 9 ids failed; rows of earlier nights are kept; first error: broken"
 	if r.failure == nil || r.failure.Error() != want || r.evidence.Reason != want {
 		t.Errorf("a stream with two failed ids: got %v with the reason %s, want %s", r.failure, r.evidence.Reason, want)
 	}
 }
 
-func TestOutcomeAndCoverageOfResults(t *testing.T) {
-	whole, failed := resultOf(t, "orders", stream.Exact, load.Whole), resultOf(t, "files", stream.CarriedForward, load.Carried)
-	failed.failure = errors.New("503")
-	skipped := resultOf(t, "tags", stream.Skipped, load.Carried)
-	for _, c := range []struct {
-		finished results
-		want     ledger.Outcome
-	}{{nil, ledger.Complete}, {results{whole, skipped}, ledger.Complete}, {results{whole, failed}, ledger.Partial}, {results{failed, whole}, ledger.Partial}} {
-		if got := c.finished.outcome(); got != c.want {
-			t.Errorf("%v: got %s, want %s", c.finished.coverage(), got, c.want)
-		}
+func TestCoverageOfStreams(t *testing.T) {
+	all := streamRuns{resultOf(t, "orders", stream.Exact, load.Whole), resultOf(t, "files", stream.CarriedForward, load.Carried)}
+	wasRead := map[string]bool{}
+	for _, name := range []string{"orders", "files", "articles"} {
+		wasRead[name] = all.wasRead(name)
 	}
-	finished := results{whole, failed}
-	if !finished.wasRead("orders") || finished.wasRead("files") || finished.wasRead("articles") {
-		t.Errorf("wasRead returned %t for orders, %t for files and %t for articles, want true only for orders", finished.wasRead("orders"), finished.wasRead("files"), finished.wasRead("articles"))
+	if diff := cmp.Diff(map[string]bool{"orders": true, "files": false, "articles": false}, wasRead); diff != "" {
+		t.Errorf("wasRead (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]load.Coverage{"orders": load.Whole, "files": load.Carried}, finished.coverage()); diff != "" {
+	if diff := cmp.Diff(map[string]load.Coverage{"orders": load.Whole, "files": load.Carried}, all.coverage()); diff != "" {
 		t.Errorf("coverage (-want +got):\n%s", diff)
+	}
+}
+
+// TestCompleteLine checks the outcome of runs with and without incomplete streams and errors.
+func TestCompleteLine(t *testing.T) {
+	startedAt := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	endedAt := startedAt.Add(time.Minute)
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	whole, partly := []ledger.Stream{{}, {}}, []ledger.Stream{{}, {Incomplete: true}}
+	for name, c := range map[string]struct {
+		ctx     context.Context
+		streams []ledger.Stream
+		err     error
+		dryRun  bool
+		want    ledger.Run
+	}{
+		"complete":  {t.Context(), whole, nil, false, ledger.Run{Outcome: ledger.Complete, SnapshotAt: startedAt}},
+		"partial":   {t.Context(), partly, nil, false, ledger.Run{Outcome: ledger.Partial, ExitCode: 3, SnapshotAt: startedAt}},
+		"a dry run": {t.Context(), whole, nil, true, ledger.Run{Outcome: ledger.Complete}},
+		"failed":    {t.Context(), partly, errors.New("broken"), false, ledger.Run{Outcome: ledger.Failed, ExitCode: 1, Error: "broken"}},
+		"stopped":   {stopped, whole, errors.New("stopped"), false, ledger.Run{Outcome: ledger.Interrupted, ExitCode: 130, Error: "stopped"}},
+	} {
+		l := &locked{cfg: Config{Now: func() time.Time { return endedAt }}, mode: runMode{kind: ledger.Night, dryRun: c.dryRun}}
+		l.line = ledger.Run{StartedAt: startedAt, SnapshotAt: startedAt, Streams: c.streams}
+		l.completeLine(c.ctx, c.err)
+		c.want.StartedAt, c.want.EndedAt, c.want.Streams = startedAt, endedAt, c.streams
+		if diff := cmp.Diff(c.want, l.line); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
@@ -229,18 +254,18 @@ func TestRequireData(t *testing.T) {
 	details := resultOf(t, "order_details", stream.Exact, load.ByID)
 	details.requested = 1
 	for name, c := range map[string]struct {
-		finished     results
+		finished     streamRuns
 		isOnlyStream bool
 		hasData      bool
 	}{
 		"no stream":                {nil, false, false},
-		"the token":                {results{token}, false, false},
-		"only the token is chosen": {results{token}, true, true},
-		"a list":                   {results{resultOf(t, "orders", stream.BestEffort, load.Unproven)}, false, true},
-		"a carried list":           {results{resultOf(t, "orders", stream.CarriedForward, load.Carried)}, false, false},
-		"events":                   {results{resultOf(t, "article_status_events", stream.BestEffort, load.Unproven)}, false, false},
-		"details":                  {results{details}, false, true},
-		"details without requests": {results{resultOf(t, "order_details", stream.Exact, load.ByID)}, false, false},
+		"the token":                {streamRuns{token}, false, false},
+		"only the token is chosen": {streamRuns{token}, true, true},
+		"a list":                   {streamRuns{resultOf(t, "orders", stream.BestEffort, load.Unproven)}, false, true},
+		"a carried list":           {streamRuns{resultOf(t, "orders", stream.CarriedForward, load.Carried)}, false, false},
+		"events":                   {streamRuns{resultOf(t, "article_status_events", stream.BestEffort, load.Unproven)}, false, false},
+		"details":                  {streamRuns{details}, false, true},
+		"details without requests": {streamRuns{resultOf(t, "order_details", stream.Exact, load.ByID)}, false, false},
 	} {
 		err := c.finished.requireData(c.isOnlyStream)
 		noData := errors.Is(err, ErrNoData)

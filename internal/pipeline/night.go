@@ -1,11 +1,18 @@
 // Package pipeline runs a night. It is the only package that connects fetch, transform, load and
-// warehouse. Reading order: Run in this file, then resume.go, preflight.go,
-// extract.go, decode.go and publish.go. mode.go contains the differences between nights,
-// refreshes and replays.
+// warehouse. Reading order: Run and execute in this file, then streams.go, decode.go and publish.go.
 //
-// A runner executes a run, from taking the lock to writing the ledger line. Its reader
-// requests the streams, and a finisher grades each stream while the next one is read. Reader and
-// finisher share a night, which contains the draft of a version and the stage of its rows.
+// A run goes through phases. Each phase is a type that embeds the phase before it, and contains what the
+// phase adds:
+//
+//	locked     the lock is held, and the run has an id
+//	prepared   the token was checked, and responses can be requested or read from the landing
+//	reading    the draft and the stage are open, and the streams are read one after the other
+//	read       each stream is graded
+//	merged     the draft contains the new rows
+//	published  readers see the version
+//
+// A reading that a gate stops is repeated from prepared. mode.go contains the differences between nights,
+// refreshes and replays.
 //
 // A resumed run repeats the steps with the id and the start time in the unfinished-run file, and reads most responses
 // from the landing. An id for which no time was left keeps its rows, and the next night selects it by the usual rule.
@@ -18,12 +25,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"runtime/debug"
-	"strings"
+	"slices"
+	"sync"
 	"time"
 
-	"placementsync/internal/audit"
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
@@ -33,116 +39,6 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// Config configures a run.
-type Config struct {
-	Warehouse warehouse.Config
-	// NewWarehouse allows a run to create the warehouse. Without it, a folder that contains no warehouse is an
-	// error, because its disk may not be mounted.
-	NewWarehouse bool
-	Fetch        fetch.Config
-	// Streams are all streams with tables in the warehouse, lists before details.
-	Streams []stream.Stream
-	// Chosen names the streams to read. Other streams keep their rows.
-	Chosen  []string
-	Details Details
-	// LiveDays is the number of days for which a detail is live after its record changed.
-	// Settled details are read again within Recheck nights. A Recheck of 0 means never.
-	LiveDays, Recheck int
-	// BatchRows is the number of rows after which a decoder stages its rows. Defaults to 8,192.
-	BatchRows int
-	TeamID    string // of the partner; defaults to the team of the token
-	// OtherNames are names under which the service sends columns, by table.column, in addition to those in schema/.
-	OtherNames map[string]string
-	// MinorUnits means that the service sends prices in the smallest unit of their currency.
-	MinorUnits bool
-	// Ignored are columns, as table.column, and members of JSON columns, as table.column.member, whose changes add no
-	// version of a row.
-	Ignored []string
-	// Privacy names the private columns. Their values are removed or hashed before rows are staged.
-	Privacy transform.Privacy
-	// Limits are the limits for deletions. AllowMassDelete accepts a mass deletion if a second
-	// reading of the lists confirms the deletion.
-	Limits          load.Limits
-	AllowMassDelete bool
-	// Checks audit the merged rows before they are published. CheckTimeout limits the time of
-	// each check. 0 means no limit.
-	Checks       audit.Set
-	CheckTimeout time.Duration
-	// AcceptLoss allows Rebuild to publish fewer snapshots, runs or rows than the current catalog
-	// contains, and Replay to publish a run whose landed responses are partly lost.
-	AcceptLoss bool
-	DryRun     bool // merge, but do not publish
-	// FinishCommit completes and publishes a merge even if ctx ends after the merge began.
-	FinishCommit bool
-	// ResumeMaxAge is the maximum age of an unpublished run that is resumed. Its landed
-	// responses are used and not requested again. 0 means never.
-	ResumeMaxAge time.Duration
-	Fresh        bool // start a new run even if an earlier one could be resumed
-	// MaxDuration limits the time for reading, measured on the real clock from the start of this attempt at the
-	// run. 0 means no limit.
-	MaxDuration time.Duration
-	Progress    *ProgressTracker // may be nil
-	// Now is the clock of the snapshot time and of the ledger line. fetch measures waits
-	// and latencies on the real clock.
-	Now func() time.Time
-	Log *slog.Logger
-}
-
-// Result is the result of a run. A partial run is a result and not an error:
-// Run.Outcome and the grades in Run.Streams show what is missing and why.
-type Result struct {
-	Run      ledger.Run
-	Changes  []load.Change
-	Manifest warehouse.Manifest
-	// IsUnsynced means that the run failed, but readers see its snapshot: the link "latest" was switched
-	// and could not be synced.
-	IsUnsynced bool
-}
-
-// ErrNoData means that no stream could be read.
-var ErrNoData = errors.New("read the service: no stream could be read; nothing was published; readers keep the last snapshot: run placementsync check")
-
-// night is the state of a run.
-type night struct {
-	cfg          Config
-	mode         runMode
-	wh           *warehouse.Warehouse
-	run          ledger.Run // the ledger line
-	draft        *warehouse.Draft
-	stage        *load.Stage // nil before readAndPublish, and after closeStage
-	drift        *driftCollector
-	idCase       transform.IDCase
-	landedEvents webhook.Batch    // landed by this run from the inbox
-	eventSinks   map[string]*sink // by stream; nil before the inbox is read
-}
-
-// close closes the stage. It removes a draft that was not published.
-func (n *night) close(ctx context.Context) error {
-	err := n.closeStage(ctx)
-	if n.draft != nil {
-		err = errors.Join(err, n.draft.Discard())
-	}
-	n.draft = nil
-	return err
-}
-
-func (n *night) closeStage(ctx context.Context) error {
-	stage := n.stage
-	if stage == nil {
-		return nil
-	}
-	n.stage = nil
-	return stage.Close(context.WithoutCancel(ctx))
-}
-
-type runner struct {
-	night     *night
-	lock      *warehouse.Lock
-	reader    *reader         // nil until execute has created the client
-	reread    map[string]bool // the streams that were read a second time because of a gate
-	published bool            // the snapshot is visible
-}
-
 // Run executes one night: lock, preflight, extract, gate, merge, publish. Once the run
 // has started, the Result is also set if there is an error. Callers can tell these errors apart:
 // *warehouse.NoWarehouseError, *warehouse.LockedError (another run holds the lock), fetch.ErrAuth,
@@ -150,19 +46,91 @@ type runner struct {
 // *warehouse.UnsyncedSwitchError. After an error the landed responses are kept, and unless
 // Result.IsUnsynced is set, readers keep the last snapshot.
 func Run(ctx context.Context, cfg Config) (Result, error) {
-	wh := warehouse.New(cfg.Warehouse)
 	now := snapshotTime(cfg)
-	r, err := startRun(cfg, wh, runMode{kind: ledger.Night, dryRun: cfg.DryRun}, now, now)
+	l, err := begin(cfg, runMode{kind: ledger.Night, dryRun: cfg.DryRun}, now, now)
 	if err != nil {
 		return Result{}, err
 	}
-	res, err := r.runOrResume(ctx, now)
-	return r.finishRun(ctx, res, err)
+	res, err := l.resumeOrExecute(ctx, now)
+	return l.end(ctx, res, err)
+}
+
+// execute runs the phases after locked.
+func (l *locked) execute(ctx context.Context) (res Result, err error) {
+	if err := l.writeUnfinished(""); err != nil {
+		return res, err
+	}
+	p, err := l.prepare(ctx)
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	for {
+		var suspects []string
+		res, suspects, err = p.readAndPublish(ctx)
+		if len(suspects) == 0 {
+			break
+		}
+		p.requestAgain(suspects)
+	}
+	_, isStopped := errors.AsType[*load.MassDeleteError](err)
+	if l.mode.isResumable() && (isStopped || errors.As(err, new(*HoldError))) {
+		// A resumed run would use the same responses and stop again.
+		err = errors.Join(err, l.wh.RunLog.RemoveResumableRun())
+	}
+	return res, err
+}
+
+// readAndPublish reads the streams, merges their rows and publishes the version. A dry run ends after the merge. If a
+// gate stops the night because streams may have omitted rows, readAndPublish returns the names of these streams, which
+// must be read a second time.
+func (p *prepared) readAndPublish(ctx context.Context) (res Result, suspects []string, err error) {
+	reading, err := p.open(ctx)
+	if err != nil {
+		return res, nil, err
+	}
+	defer func() { err = errors.Join(err, reading.close()) }()
+	read, err := reading.readStreams(ctx)
+	if err != nil {
+		return res, nil, err
+	}
+	if p.cfg.FinishCommit {
+		ctx = context.WithoutCancel(ctx)
+	}
+	// From here on, DuckDB needs the memory. DuckDB's limit does not include the memory that Go
+	// has freed and not returned to the system.
+	debug.FreeOSMemory()
+	merged, err := read.merge(ctx)
+	if gate, isStopped := errors.AsType[*load.MassDeleteError](err); isStopped {
+		return res, read.suspectsOf(gate), err
+	}
+	if err != nil {
+		return res, nil, err
+	}
+	if p.mode.dryRun {
+		return Result{Changes: merged.changes}, nil, nil
+	}
+	published, res, err := merged.publish(ctx)
+	if err != nil {
+		return res, nil, err
+	}
+	return res, nil, published.cleanUp()
+}
+
+// locked is a run that holds the lock.
+type locked struct {
+	cfg         Config
+	mode        runMode
+	wh          *warehouse.Warehouse
+	lock        *warehouse.Lock
+	line        ledger.Run // the ledger line
+	isPublished bool       // readers see the snapshot
 }
 
 func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.Microsecond) }
 
-func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshotAt time.Time) (*runner, error) {
+func begin(cfg Config, mode runMode, now, snapshotAt time.Time) (*locked, error) {
+	wh := warehouse.New(cfg.Warehouse)
 	cfg.Fetch.Offline = !mode.usesNetwork()
 	if mode.isRefresh() {
 		cfg.Fetch.Patience = 0 // a waiting refresh would hold the lock; the next night reads the same records
@@ -179,9 +147,8 @@ func startRun(cfg Config, wh *warehouse.Warehouse, mode runMode, now, snapshotAt
 	if err != nil {
 		return nil, wh.Folder.DiskFullErr(errors.Join(err, lock.Release()))
 	}
-	n := &night{cfg: cfg, mode: mode, wh: wh, drift: newDriftCollector()}
-	n.run = ledger.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshotAt, Program: cfg.Warehouse.Program}
-	return &runner{night: n, lock: lock, reread: map[string]bool{}}, nil
+	line := ledger.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshotAt, Program: cfg.Warehouse.Program}
+	return &locked{cfg: cfg, mode: mode, wh: wh, lock: lock, line: line}, nil
 }
 
 // nameRun chooses the id of a run that builds the snapshot of the given time, and writes it into
@@ -193,229 +160,216 @@ func nameRun(wh *warehouse.Warehouse, lock *warehouse.Lock, snapshotAt, now time
 	return id, lock.WriteHolder(id, now)
 }
 
-func (r *runner) finishRun(ctx context.Context, res Result, err error) (Result, error) {
-	wh := r.night.wh
-	var afterSwitchErr *warehouse.AfterSwitchError
-	if r.published {
-		errors.As(err, &afterSwitchErr)
-	}
-	err = wh.Folder.DiskFullErr(r.logIfPublished(err))
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		err = &stoppedError{cause, err, r.night.mode.stopConsequence()}
-	}
-	res.Run = r.completeLedgerLine(ctx, err)
-	if afterSwitchErr != nil {
-		r.night.run.Outcome, r.night.run.Error = ledger.Partial, ledger.Summarize(afterSwitchErr)
-		r.night.run.ExitCode = ledger.Partial.ExitCode()
-		res.Run = r.night.run
-	}
-	recordErr := wh.RunLog.Record(res.Run)
-	if recordErr == nil && r.night.mode.kind != ledger.Replay {
-		// A replay writes no unfinished-run file: an existing file belongs to another run.
-		recordErr = wh.RunLog.RemoveUnresumableRun()
-	}
-	return res, wh.Folder.DiskFullErr(errors.Join(err, r.logIfPublished(recordErr), r.lock.Release()))
+// prepared is a run whose token was checked.
+type prepared struct {
+	*locked
+	client    *fetch.Client
+	landing   *fetch.Landing
+	token     Token
+	began     time.Time       // start of this attempt at the run, on the real clock
+	readTwice map[string]bool // the streams that are read a second time because of a gate
 }
 
-// stoppedError contains the cause and the consequence of a stop of a run. The message omits the errors
-// that the stop caused, and contains all other errors.
-type stoppedError struct {
-	cause, err  error
-	consequence string
-}
-
-func (e *stoppedError) Error() string {
-	text := e.cause.Error()
-	if e.cause == context.Canceled {
-		text = "the run was stopped before it was complete"
+func (l *locked) prepare(ctx context.Context) (*prepared, error) {
+	p := &prepared{locked: l, began: time.Now(), readTwice: map[string]bool{}}
+	raw := l.wh.Folder.RawPath(cmp.Or(l.mode.replayedRun, l.line.ID))
+	var err error
+	if p.landing, err = fetch.OpenLanding(raw, fetch.LandingOptions{Step: l.cfg.Warehouse.Step}); err != nil {
+		return nil, err
 	}
-	if others := errorsBesideStop(e.err, e.cause); len(others) > 0 {
-		text += ": " + strings.Join(others, "; ")
+	if damaged := p.landing.Damaged(); damaged > 0 {
+		l.cfg.Log.Warn("lines in the index of the stored responses are damaged: a run requests these responses again, a replay omits them", "damaged", damaged)
 	}
-	return text + "; " + e.consequence
-}
-
-func errorsBesideStop(err, cause error) (others []string) {
-	if err == errStage {
-		return nil // it only marks where the joined error occurred
-	}
-	if !errors.Is(err, cause) && !errors.Is(err, context.Canceled) {
-		if warehouse.IsInterrupted(err) {
-			return nil
-		}
-		return []string{err.Error()}
-	}
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		return errorsBesideStop(e.Unwrap(), cause)
-	case interface{ Unwrap() []error }:
-		if !strings.Contains(err.Error(), "\n") {
-			return nil // one error that wraps two; joined errors are on separate lines
-		}
-		for _, joined := range e.Unwrap() {
-			others = append(others, errorsBesideStop(joined, cause)...)
-		}
-	}
-	return others
-}
-
-func (e *stoppedError) Unwrap() []error { return []error{e.cause, e.err} }
-
-// logIfPublished returns nil after the publish: readers see the snapshot, and the next run completes the
-// remaining steps.
-func (r *runner) logIfPublished(err error) error {
-	if err == nil || !r.published {
-		return err
-	}
-	warnIncomplete(r.night.cfg.Log, r.night.run.ID, err)
-	return nil
-}
-
-func warnIncomplete(log *slog.Logger, run string, err error) {
-	log.Warn("published, but a later step failed; the next run completes it", "run", run, "error", err)
-}
-
-func inOrder(steps ...func() error) error {
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *runner) execute(ctx context.Context) (res Result, err error) {
-	n := r.night
-	began := time.Now()
-	raw := n.wh.Folder.RawPath(cmp.Or(n.mode.replayedRun, n.run.ID))
-	landing, err := fetch.OpenLanding(raw, fetch.LandingOptions{Step: n.cfg.Warehouse.Step})
+	runs, err := l.wh.RunLog.Runs()
 	if err != nil {
-		return res, err
+		return nil, errors.Join(err, p.landing.Close())
 	}
-	defer func() { err = errors.Join(err, landing.Close()) }()
-	if damaged := landing.Damaged(); damaged > 0 {
-		n.cfg.Log.Warn("lines in the index of the stored responses are damaged: a run requests these responses again, a replay omits them", "damaged", damaged)
+	if l.cfg.Details != AllDetails {
+		l.cfg.Fetch.Unsortable = lastPublishedNight(runs).UnsortedStreams()
 	}
-	if n.cfg.Details != AllDetails {
-		runs, err := n.wh.RunLog.Runs()
-		if err != nil {
-			return res, err
-		}
-		n.cfg.Fetch.Unsortable = lastPublishedNight(runs).UnsortedStreams()
+	if p.client, err = fetch.New(l.cfg.Fetch, p.landing, l.cfg.Log); err != nil {
+		return nil, errors.Join(err, p.landing.Close())
 	}
-	client, err := fetch.New(n.cfg.Fetch, landing, n.cfg.Log)
+	l.cfg.Progress.beginRun(p, runs)
+	p.token, err = checkToken(ctx, p.client, l.cfg.TeamID)
+	if err == nil {
+		err = l.checkRights(p.token.describeRights())
+	}
 	if err != nil {
-		return res, err
+		return nil, errors.Join(err, p.close())
 	}
-	defer client.Close()
-	r.reader = &reader{night: n, client: client, landing: landing, began: began}
-	if n.cfg.Progress != nil {
-		runs, err := n.wh.RunLog.Runs()
-		if err != nil {
-			return res, err
-		}
-		n.cfg.Progress.beginRun(client, n, runs)
-		defer n.cfg.Progress.endRun()
-	}
-	if r.reader.token, err = checkToken(ctx, client, n.cfg.TeamID); err != nil {
-		return res, err
-	}
-	if err := r.checkRights(r.reader.token.describeRights()); err != nil {
-		return res, err
-	}
-	return r.publishWithRereads(ctx)
+	return p, nil
 }
 
-func (r *runner) readAndPublish(ctx context.Context) (res Result, err error) {
-	n := r.night
-	defer func() { err = errors.Join(err, n.close(ctx)) }()
-	if n.mode.usesNetwork() {
-		n.draft, err = n.wh.Begin(ctx, n.run.ID, n.run.SnapshotAt)
+func (p *prepared) close() error {
+	p.countRequests()
+	p.cfg.Progress.endRun()
+	p.client.Close()
+	return p.landing.Close()
+}
+
+// telemetry returns the telemetry of the requests so far, by stream.
+func (p *prepared) telemetry() map[string]fetch.Telemetry {
+	byStream := map[string]fetch.Telemetry{}
+	for _, t := range p.client.Telemetry() {
+		byStream[t.Stream] = t
+	}
+	return byStream
+}
+
+// countRequests writes the requests so far into the ledger line.
+func (p *prepared) countRequests() {
+	line := &p.line
+	line.Requests, line.Bytes, line.Retries, line.ThrottledSeconds = 0, 0, 0, 0
+	for _, t := range p.client.Telemetry() {
+		line.Requests += t.Requests
+		line.Bytes += t.Bytes
+		line.Retries += t.Retries
+		line.ThrottledSeconds += t.RetryWait.Seconds()
+	}
+	if p.mode.usesNetwork() {
+		line.Responses = p.landing.Responses()
+	}
+}
+
+// requestAgain makes the next reading request the given streams again. It reads the other streams from the landing.
+func (p *prepared) requestAgain(streams []string) {
+	p.line.Streams = nil
+	for _, name := range streams {
+		p.readTwice[name] = true
+		p.client.Refetch(name)
+	}
+}
+
+// reading is a run that reads its streams into the stage of a draft.
+type reading struct {
+	*prepared
+	draft      *warehouse.Draft
+	stage      *load.Stage
+	closeStage func() error // closes the stage at the first call
+	drift      *driftCollector
+	idCase     transform.IDCase
+	inbox      webhook.Batch // the events that were linked from the inbox into the landing
+	streams    streamRuns    // in the order in which they were read
+}
+
+func (p *prepared) open(ctx context.Context) (d *reading, err error) {
+	d = &reading{prepared: p, drift: newDriftCollector()}
+	if p.mode.usesNetwork() {
+		d.draft, err = p.wh.Begin(ctx, p.line.ID, p.line.SnapshotAt)
 	} else {
-		n.draft, err = n.wh.BeginFrom(ctx, n.run.ID, n.run.SnapshotAt, n.mode.base)
+		d.draft, err = p.wh.BeginFrom(ctx, p.line.ID, p.line.SnapshotAt, p.mode.base)
 	}
 	if err != nil {
-		return res, err
+		return nil, err
 	}
-	n.draft.Kind = n.run.Kind
-	if n.stage, err = load.Open(ctx, n.draft, n.cfg.Streams, n.cfg.Ignored); err != nil {
-		return res, err
+	d.draft.Kind = p.line.Kind
+	if d.stage, err = load.Open(ctx, d.draft, p.cfg.Streams, p.cfg.Ignored); err != nil {
+		return nil, errors.Join(err, d.draft.Discard())
 	}
-	if err := n.unifyStoredIDs(ctx); err != nil {
-		return res, err
+	d.closeStage = sync.OnceValue(func() error { return d.stage.Close(context.WithoutCancel(ctx)) })
+	if err = d.unifyStoredIDs(ctx); err != nil {
+		return nil, errors.Join(err, d.close())
 	}
-	if err := r.reader.extract(ctx); err != nil {
-		return res, err
+	return d, nil
+}
+
+// close closes the stage. It removes a draft that was not published.
+func (d *reading) close() error {
+	d.describeStreams()
+	return errors.Join(d.closeStage(), d.draft.Discard())
+}
+
+// describeStreams writes the requests and the streams so far into the ledger line.
+func (d *reading) describeStreams() {
+	d.countRequests()
+	d.line.Streams = nil
+	telemetry := d.telemetry()
+	for _, s := range d.streams {
+		d.line.Streams = append(d.line.Streams, s.ledgerStream(telemetry[s.stream.Name], d.cfg.Fetch.RequestsPerSecond))
 	}
-	if n.cfg.FinishCommit {
-		ctx = context.WithoutCancel(ctx)
-	}
-	// From here on, DuckDB needs the memory. DuckDB's limit does not include the memory that Go
-	// has freed and not returned to the system.
-	debug.FreeOSMemory()
-	return r.publish(ctx)
 }
 
 // unifyStoredIDs finds the case of the stored ids, and writes the ids of other rows in this case.
-func (n *night) unifyStoredIDs(ctx context.Context) error {
-	ids, err := n.stage.UnifyIDs(ctx)
+func (d *reading) unifyStoredIDs(ctx context.Context) error {
+	ids, err := d.stage.UnifyIDs(ctx)
 	if err != nil {
 		return err
 	}
 	if ids.IsKnown {
-		n.idCase.Set(ids.IsUpper)
+		d.idCase.Set(ids.IsUpper)
 	}
 	if ids.Rewritten > 0 {
-		n.cfg.Log.Warn("the ids of stored rows were in another case than most ids: they are now in the same case, and their rows get a version if they are read",
+		d.cfg.Log.Warn("the ids of stored rows were in another case than most ids: they are now in the same case, and their rows get a version if they are read",
 			"rows", ids.Rewritten)
 	}
 	return nil
 }
 
-func (n *night) unifyIDs(ids []string) []string {
+func (d *reading) unifyIDs(ids []string) []string {
 	unified := make([]string, len(ids))
 	for i, id := range ids {
-		unified[i] = n.idCase.Unify(id)
+		unified[i] = d.idCase.Unify(id)
 	}
 	return unified
 }
 
-// err is the error of the run, or nil.
-func (r *runner) completeLedgerLine(ctx context.Context, err error) ledger.Run {
-	run := &r.night.run
-	run.EndedAt = run.StartedAt.Add(max(0, r.night.cfg.Now().Sub(run.StartedAt)))
-	switch {
-	case err == nil:
-		run.Outcome = r.reader.finished.outcome()
-	case ctx.Err() != nil:
-		run.Outcome, run.SnapshotAt = ledger.Interrupted, time.Time{}
-	default:
-		run.Outcome, run.SnapshotAt = ledger.Failed, time.Time{}
+// read is a run whose streams are graded.
+type read struct{ *reading }
+
+// A gate stops a night with an unusual number of deletions, because the service may have omitted records
+// that still exist. Before a gate stops the night, the streams of the affected tables, and the lists that contain
+// their ids, are requested a second time in the same run. Their first responses are not used. --allow-mass-delete
+// accepts a loss only if the second reading confirms the loss.
+
+// suspectsOf returns the streams to read a second time because of a gate, lists before details. It returns none if the
+// streams of a table with a loss were read twice, because this loss would remain, and in a replay. The losses are
+// then final.
+func (r *read) suspectsOf(gate *load.MassDeleteError) []string {
+	suspects := r.streamsToReread(gate.Losses)
+	if len(suspects) == 0 || !r.mode.usesNetwork() {
+		r.line.Losses, gate.Reread = gate.Losses, r.mode.usesNetwork()
+		return nil
 	}
-	if err != nil {
-		run.Error = ledger.Summarize(err)
-	}
-	if r.night.mode.dryRun {
-		run.SnapshotAt = time.Time{}
-	}
-	run.ExitCode = run.Outcome.ExitCode()
-	run.Streams, run.Requests, run.Bytes, run.Retries, run.ThrottledSeconds = nil, 0, 0, 0, 0
-	if r.reader == nil {
-		return *run
-	}
-	if r.night.mode.usesNetwork() {
-		run.Responses = r.reader.landing.Responses()
-	}
-	telemetry := map[string]fetch.Telemetry{}
-	for _, t := range r.reader.client.Telemetry() {
-		telemetry[t.Stream] = t
-		run.Requests += t.Requests
-		run.Bytes += t.Bytes
-		run.Retries += t.Retries
-		run.ThrottledSeconds += t.RetryWait.Seconds()
-	}
-	for _, result := range r.reader.finished {
-		run.Streams = append(run.Streams, result.ledgerStream(telemetry[result.stream.Name], r.night.cfg.Fetch.RequestsPerSecond))
-	}
-	return *run
+	r.cfg.Log.Warn("too many rows would be deleted: streams are read a second time", "streams", suspects, "error", ledger.DescribeLosses(gate.Losses))
+	return suspects
 }
+
+func (r *read) streamsToReread(losses []ledger.Loss) (names []string) {
+	suspects := map[string]bool{}
+	for _, l := range losses {
+		if len(r.streamsReadOnce(l.Table)) == 0 {
+			return nil
+		}
+		r.addSuspects(l.Table, suspects)
+	}
+	for _, s := range r.cfg.Streams {
+		if suspects[s.Name] && r.wasReadOnce(s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// addSuspects adds the streams that may have omitted rows of a table: the streams that fill the table, and the streams
+// that contain the ids of its details.
+func (r *read) addSuspects(table string, suspects map[string]bool) {
+	for _, name := range stream.FilledBy(r.cfg.Streams, table) {
+		if suspects[name] {
+			continue
+		}
+		suspects[name] = true
+		s, _ := stream.Find(r.cfg.Streams, name)
+		for _, ref := range s.IDColumns {
+			if ref.ShowsRecord() {
+				r.addSuspects(ref.Table, suspects)
+			}
+		}
+	}
+}
+
+func (r *read) streamsReadOnce(table string) []string {
+	return slices.DeleteFunc(stream.FilledBy(r.cfg.Streams, table), func(name string) bool { return !r.wasReadOnce(name) })
+}
+
+func (r *read) wasReadOnce(name string) bool { return r.streams.wasRead(name) && !r.readTwice[name] }

@@ -103,12 +103,15 @@ func findStream(p *ledger.Progress, name string) *ledger.StreamProgress {
 	return &p.Streams[i]
 }
 
-func (t *ProgressTracker) beginRun(client *fetch.Client, n *night, runs []ledger.Run) {
+func (t *ProgressTracker) beginRun(p *prepared, runs []ledger.Run) {
+	if t == nil {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.client, t.requestsBefore, t.countedInIDs = client, nil, map[string]bool{}
-	t.current = ledger.Progress{Run: n.run.ID, StartedAt: n.run.StartedAt, Phase: "checking the token", AllowedPerSecond: n.cfg.Fetch.RequestsPerSecond}
-	for _, s := range n.cfg.Streams {
+	t.client, t.requestsBefore, t.countedInIDs = p.client, nil, map[string]bool{}
+	t.current = ledger.Progress{Run: p.line.ID, StartedAt: p.line.StartedAt, Phase: "checking the token", AllowedPerSecond: p.cfg.Fetch.RequestsPerSecond}
+	for _, s := range p.cfg.Streams {
 		t.current.Streams = append(t.current.Streams, ledger.StreamProgress{Name: s.Name, State: ledger.Waiting})
 		t.requestsBefore = append(t.requestsBefore, lastRequests(runs, s.Name))
 	}
@@ -166,8 +169,8 @@ func (t *ProgressTracker) countResponse(r fetch.Response, page stream.PageFacts)
 	})
 }
 
-func (t *ProgressTracker) setRead(r streamResult) {
-	t.update(r.stream.Name, func(p *ledger.StreamProgress) {
-		p.State, p.Rows, p.Left, p.Grade, p.Reason = ledger.Read, r.rows, 0, r.evidence.Grade, r.evidence.Reason
+func (t *ProgressTracker) setRead(run *streamRun) {
+	t.update(run.stream.Name, func(p *ledger.StreamProgress) {
+		p.State, p.Rows, p.Left, p.Grade, p.Reason = ledger.Read, run.rows, 0, run.evidence.Grade, run.evidence.Reason
 	})
 }

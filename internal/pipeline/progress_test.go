@@ -105,7 +105,7 @@ func TestLedgerStream(t *testing.T) {
 	if diff := cmp.Diff(want, row); diff != "" {
 		t.Errorf("before the merge (-want +got):\n%s", diff)
 	}
-	r.merged = true
+	r.isMerged = true
 	if row = r.ledgerStream(telemetry, 10); row.Rows != 7 {
 		t.Errorf("after the merge the stream has %d rows, want 7", row.Rows)
 	}

@@ -3,194 +3,155 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
-	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
-// A gate stops a night with an unusual number of deletions, because the service may have omitted records
-// that still exist. Before a gate stops the night, the streams of the affected tables, and the lists that contain
-// their ids, are requested a second time in the same run. Their first responses are not used. --allow-mass-delete
-// accepts a loss only if the second reading confirms the loss.
+// merged is a run whose draft contains the new rows.
+type merged struct {
+	*read
+	changes []load.Change
+}
 
-func (r *runner) publishWithRereads(ctx context.Context) (Result, error) {
-	n := r.night
-	for {
-		res, err := r.readAndPublish(ctx)
-		massDelete, stopped := errors.AsType[*load.MassDeleteError](err)
-		if !stopped {
-			return res, err
-		}
-		toReread := r.streamsToReread(massDelete.Losses)
-		if len(toReread) == 0 || !n.mode.usesNetwork() {
-			n.run.Losses, massDelete.Reread = massDelete.Losses, n.mode.usesNetwork()
-			return res, err
-		}
-		n.cfg.Log.Warn("too many rows would be deleted: streams are read a second time", "streams", toReread, "error", ledger.DescribeLosses(massDelete.Losses))
-		for _, name := range toReread {
-			r.reread[name] = true
-			r.reader.client.Refetch(name)
-		}
-		// The other streams are read again from the landing.
-		r.reader.finished, n.drift, n.eventSinks = nil, newDriftCollector(), nil
+// merge checks the limits for deletions, and merges the staged rows into the draft. If a gate stops the night, the
+// error is a *load.MassDeleteError.
+func (r *read) merge(ctx context.Context) (*merged, error) {
+	r.cfg.Progress.setPhase("merging")
+	limits := r.cfg.Limits
+	limits.Confirmed = func(table string) bool {
+		return r.cfg.AllowMassDelete && (!r.mode.usesNetwork() || len(r.streamsReadOnce(table)) == 0)
 	}
-}
-
-func (r *runner) streamsReadOnce(table string) []string {
-	return slices.DeleteFunc(stream.FilledBy(r.night.cfg.Streams, table), func(name string) bool { return !r.wasReadOnce(name) })
-}
-
-func (r *runner) wasReadOnce(name string) bool {
-	return r.reader.finished.wasRead(name) && !r.reread[name]
-}
-
-// streamsToReread returns the streams to read a second time because of losses, lists before details. It returns none
-// if the streams of a table with a loss were read twice, because this loss would remain.
-func (r *runner) streamsToReread(losses []ledger.Loss) (names []string) {
-	suspects := map[string]bool{}
-	for _, l := range losses {
-		if len(r.streamsReadOnce(l.Table)) == 0 {
-			return nil
-		}
-		r.addSuspects(l.Table, suspects)
+	if losses := r.streams.notFoundLosses(limits); len(losses) > 0 {
+		return nil, &load.MassDeleteError{Losses: losses}
 	}
-	for _, s := range r.night.cfg.Streams {
-		if suspects[s.Name] && r.wasReadOnce(s.Name) {
-			names = append(names, s.Name)
-		}
+	changes, err := r.stage.Merge(ctx, r.streams.coverage(), limits)
+	if err != nil {
+		return nil, err
 	}
-	return names
+	for _, c := range changes {
+		r.line.Rows += c.After
+		r.line.New += c.New
+		r.line.Changed += c.Changed
+		r.line.Gone += c.Gone
+	}
+	return &merged{r, changes}, r.setRowAges(ctx)
 }
 
-// addSuspects adds the streams that may have omitted rows of a table: the streams that fill the table, and the streams
-// that contain the ids of its details.
-func (r *runner) addSuspects(table string, suspects map[string]bool) {
-	for _, name := range stream.FilledBy(r.night.cfg.Streams, table) {
-		if suspects[name] {
+// setRowAges counts the rows of the streams in main.
+func (r *read) setRowAges(ctx context.Context) error {
+	ages, err := r.stage.CountRowAges(ctx, r.streams.coverage())
+	if err != nil {
+		return err
+	}
+	for i := range r.streams {
+		s := &r.streams[i]
+		s.stored, s.isMerged = ages[s.stream.Name], true
+		if s.stored.Old == 0 && s.coverage != load.Carried || !s.stored.Since.IsZero() {
 			continue
 		}
-		suspects[name] = true
-		s, _ := stream.Find(r.night.cfg.Streams, name)
-		for _, ref := range s.IDColumns {
-			if ref.ShowsRecord() {
-				r.addSuspects(ref.Table, suspects)
+		s.stored.Since = s.since
+		if s.since.IsZero() {
+			if s.stored.Since, _, err = r.draft.RowsReadSince(ctx, s.stream.Name); err != nil {
+				return err
 			}
 		}
 	}
+	return nil
 }
 
-// publish checks the limits, merges the staged rows into the draft and publishes it. A dry
-// run ends after the merge. If a check holds the night, the draft becomes the held night.
-func (r *runner) publish(ctx context.Context) (Result, error) {
-	n, finished := r.night, r.reader.finished
-	n.cfg.Progress.setPhase("merging")
-	limits := n.cfg.Limits
-	limits.Confirmed = func(table string) bool {
-		return n.cfg.AllowMassDelete && (!n.mode.usesNetwork() || len(r.streamsReadOnce(table)) == 0)
+// published is a run whose version readers see.
+type published struct{ *merged }
+
+// publish completes the draft and publishes it. If a check holds the night, the draft becomes the held night, and
+// the error is a *HoldError.
+func (m *merged) publish(ctx context.Context) (*published, Result, error) {
+	res := Result{Changes: m.changes}
+	if err := m.writeEvidence(ctx); err != nil {
+		return nil, res, err
 	}
-	if losses := finished.notFoundLosses(limits); len(losses) > 0 {
-		return Result{}, &load.MassDeleteError{Losses: losses}
+	if err := m.closeStage(); err != nil {
+		return nil, res, err
 	}
-	coverage := finished.coverage()
-	changes, err := n.stage.Merge(ctx, coverage, limits)
+	err := m.audit(ctx)
+	hold, isHeld := errors.AsType[*HoldError](err)
+	if err != nil && !isHeld {
+		return nil, res, err
+	}
+	m.cfg.Progress.setPhase("publishing")
+	files, err := m.writeFiles(ctx)
 	if err != nil {
-		return Result{}, err
+		return nil, res, err
 	}
-	for _, c := range changes {
-		n.run.Rows += c.After
-		n.run.New += c.New
-		n.run.Changed += c.Changed
-		n.run.Gone += c.Gone
-	}
-	if err := finished.setRowAges(ctx, n); err != nil || n.mode.dryRun {
-		return Result{Changes: changes}, err
-	}
-	err = inOrder(
-		func() error { return r.writeEvidence(ctx, coverage, changes) },
-		func() error { return n.closeStage(ctx) },
-		func() error { return n.audit(ctx) },
-	)
-	holdErr, isHeld := errors.AsType[*HoldError](err)
-	if isHeld {
-		err = nil
-	}
-	if err != nil {
-		return Result{Changes: changes}, err
-	}
-	n.cfg.Progress.setPhase("publishing")
-	files, err := r.writeFiles(ctx, changes)
-	if err != nil {
-		return Result{}, err
-	}
-	finished.setGrades(files)
-	if err := n.draft.WriteLedgerCopy(r.completeLedgerLine(ctx, nil)); err != nil {
-		return Result{}, err
+	m.streams.gradeTables(files)
+	m.completeLine(ctx, nil)
+	if err := m.draft.WriteLedgerCopy(m.line); err != nil {
+		return nil, res, err
 	}
 	if isHeld {
-		if _, err := n.draft.Hold(ctx, files); err != nil {
-			return Result{Changes: changes}, err
+		if _, err := m.draft.Hold(ctx, files); err != nil {
+			return nil, res, err
 		}
-		n.run.Held = true
-		return Result{Changes: changes}, holdErr
+		m.line.Held = true
+		return nil, res, hold
 	}
-	m, err := n.draft.Publish(ctx, files)
-	r.published = err == nil || errors.As(err, new(*warehouse.AfterSwitchError))
-	return Result{Changes: changes, Manifest: m, IsUnsynced: errors.As(err, new(*warehouse.UnsyncedSwitchError))}, err
+	res.Manifest, err = m.draft.Publish(ctx, files)
+	m.isPublished = err == nil || errors.As(err, new(*warehouse.AfterSwitchError))
+	res.IsUnsynced = errors.As(err, new(*warehouse.UnsyncedSwitchError))
+	return &published{m}, res, err
 }
 
-func (r *runner) writeFiles(ctx context.Context, changes []load.Change) (files []warehouse.ManifestTable, err error) {
-	n := r.night
+// writeEvidence also copies failed runs before this night from the ledger to meta.
+func (m *merged) writeEvidence(ctx context.Context) error {
+	if err := m.stage.WriteRejects(ctx, m.streams.coverage()); err != nil {
+		return err
+	}
+	if err := m.stage.WriteEvents(ctx); err != nil {
+		return err
+	}
+	runs, err := m.wh.RunLog.Runs()
+	if err != nil {
+		return err
+	}
+	m.describeStreams()
+	m.completeLine(ctx, nil)
+	return m.stage.WriteSummary(ctx, load.Summary{Run: m.line, Ledger: runs, Changes: m.changes, Drift: m.drift.drifts})
+}
+
+func (m *merged) writeFiles(ctx context.Context) (files []warehouse.ManifestTable, err error) {
 	writing, ctx := errgroup.WithContext(ctx)
 	writing.Go(func() error {
-		return load.WriteMeta(ctx, n.draft, n.wh.Schema.MetaDefinitions, n.wh.Schema.Tables)
+		return load.WriteMeta(ctx, m.draft, m.wh.Schema.MetaDefinitions, m.wh.Schema.Tables)
 	})
 	writing.Go(func() (err error) {
-		files, err = load.WriteParquet(ctx, n.draft, n.wh.Schema.Tables, changes)
+		files, err = load.WriteParquet(ctx, m.draft, m.wh.Schema.Tables, m.changes)
 		return err
 	})
 	return files, writing.Wait()
 }
 
-// writeEvidence also copies failed runs before this night from the ledger to meta.
-func (r *runner) writeEvidence(ctx context.Context, coverage map[string]load.Coverage, changes []load.Change) error {
-	n := r.night
-	if err := n.stage.WriteRejects(ctx, coverage); err != nil {
+// cleanUp removes what is no longer needed: the unfinished-run file, the events in the inbox, and stored responses. end
+// removes the unfinished-run file of a refresh.
+func (p *published) cleanUp() error {
+	isUnfinishedRun := p.mode.kind == ledger.Night
+	if p.mode.kind == ledger.Replay {
+		// The responses of the replayed run are now published, so the replayed run is not resumed.
+		unfinished, ok, err := p.wh.RunLog.ResumableRun()
+		if err != nil {
+			return err
+		}
+		isUnfinishedRun = ok && unfinished.Run == p.mode.replayedRun
+	}
+	if isUnfinishedRun {
+		if err := p.wh.RunLog.RemoveResumableRun(); err != nil {
+			return err
+		}
+	}
+	if err := p.inbox.EmptyInbox(); err != nil {
 		return err
 	}
-	if err := n.stage.WriteEvents(ctx); err != nil {
-		return err
-	}
-	runs, err := n.wh.RunLog.Runs()
-	if err != nil {
-		return err
-	}
-	return n.stage.WriteSummary(ctx, load.Summary{Run: r.completeLedgerLine(ctx, nil), Ledger: runs, Changes: changes, Drift: n.drift.drifts})
-}
-
-// allowed is the limit of the request rate, per second. 0 means no limit.
-func (r streamResult) ledgerStream(t fetch.Telemetry, allowed float64) ledger.Stream {
-	e := r.evidence
-	s := ledger.Stream{
-		Stream: r.stream.Name, Grade: e.Grade, Reason: e.Reason, Pages: int64(e.Pages), Requests: t.Requests,
-		Passes: int64(e.Passes), TotalFirst: e.TotalFirst, TotalLast: e.TotalLast, Distinct: int64(e.Distinct),
-		Repeated: int64(e.Repeated), Rows: r.stored.Rows, RowsOld: r.stored.Old, Rejects: r.rejects, Fetched: r.found, Carried: r.carried,
-		Rechecked: r.rechecked, Failed: r.missed, Unread: r.unread, AgeSince: r.stored.Since, Incomplete: r.failure != nil, Events: r.stream.IsEvents(), Unsorted: e.Unsortable,
-		Bytes: t.Bytes, Retries: t.Retries, RateLimited: t.RateLimited, Landed: t.Hits,
-		LatencyP50: t.P50.Seconds() * 1e3, LatencyP95: t.P95.Seconds() * 1e3, LatencyMax: t.Max.Seconds() * 1e3,
-		RateWaitSeconds: t.RateWait.Seconds(), RetryAfterSeconds: t.RetryWait.Seconds(),
-	}
-	if !r.merged {
-		s.Rows = r.rows
-	}
-	// The first request is not counted, because it did not wait.
-	if span := t.Last.Sub(t.First).Seconds(); allowed > 0 && span > 0 {
-		s.RateUsed = float64(t.Requests-1) / (span * allowed)
-	}
-	return s
+	return p.wh.Pruner.RemoveUnneededLandings()
 }

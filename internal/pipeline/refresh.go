@@ -25,41 +25,40 @@ var ErrPostponed = errors.New("refresh: no night was published yet, or a night c
 // is not resumed, because the next night reads its records. Refresh returns the errors of [Run], and
 // ErrPostponed.
 func Refresh(ctx context.Context, cfg Config, targets Targets) (Result, error) {
-	wh := warehouse.New(cfg.Warehouse)
 	now := snapshotTime(cfg)
-	r, err := startRun(cfg, wh, runMode{kind: ledger.Refresh, targets: targets}, now, now)
+	l, err := begin(cfg, runMode{kind: ledger.Refresh, targets: targets}, now, now)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := r.checkRefreshable(now); err != nil {
-		return Result{}, errors.Join(err, r.lock.Release())
+	if err := l.checkRefreshable(now); err != nil {
+		return Result{}, errors.Join(err, l.lock.Release())
 	}
-	res, err := r.attempt(ctx)
-	return r.finishRun(ctx, res, err)
+	res, err := l.execute(ctx)
+	return l.end(ctx, res, err)
 }
 
 // checkRefreshable returns ErrPostponed before the first night, if a night can be resumed, and if
 // a night is held. A resumed night keeps its snapshot time, so a later snapshot must not be published
 // before the night is resumed. A held night can only be published while readers see the version on which
 // it was built.
-func (r *runner) checkRefreshable(now time.Time) error {
-	wh := r.night.wh
-	if err := wh.Recover(); err != nil {
+func (l *locked) checkRefreshable(now time.Time) error {
+	if err := l.wh.Recover(); err != nil {
 		return err
 	}
-	last, isUnfinished, err := wh.RunLog.ResumableRun()
+	last, isUnfinished, err := l.wh.RunLog.ResumableRun()
 	if err != nil {
 		return err
 	}
-	_, hasVersion, err := wh.Versions.Latest()
+	_, hasVersion, err := l.wh.Versions.Latest()
 	if err != nil {
 		return err
 	}
-	_, isHeld, err := wh.Held()
+	_, isHeld, err := l.wh.Held()
 	if err != nil {
 		return err
 	}
-	if !hasVersion || isHeld || isUnfinished && now.Sub(last.StartedAt) <= r.night.cfg.ResumeMaxAge {
+	canResume := isUnfinished && now.Sub(last.StartedAt) <= l.cfg.ResumeMaxAge
+	if !hasVersion || isHeld || canResume {
 		return ErrPostponed
 	}
 	return nil

@@ -25,21 +25,21 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 		return Result{}, err
 	}
 	mode := runMode{kind: ledger.Replay, dryRun: cfg.DryRun, replayedRun: run}
-	r, err := startRun(cfg, wh, mode, snapshotTime(cfg), at)
+	l, err := begin(cfg, mode, snapshotTime(cfg), at)
 	if err != nil {
 		return Result{}, err
 	}
 	if err = wh.CheckLink(); err == nil {
-		r.night.mode.base, err = replayBase(wh, run)
+		l.mode.base, err = replayBase(wh, run)
 	}
 	if err == nil && !cfg.AcceptLoss {
 		err = requireAllResponses(wh, run)
 	}
 	if err != nil {
-		return Result{}, errors.Join(err, r.lock.Release())
+		return Result{}, errors.Join(err, l.lock.Release())
 	}
-	res, err := r.attempt(ctx)
-	return r.finishRun(ctx, res, err)
+	res, err := l.execute(ctx)
+	return l.end(ctx, res, err)
 }
 
 // requireAllResponses returns an error if stored responses of a run are missing or damaged. Without them, a replay

@@ -53,23 +53,22 @@ func TestRefreshReadsItsTargets(t *testing.T) {
 	}
 }
 
-// newRunner starts a run in an empty warehouse.
-func newRunner(t *testing.T, cfg Config, mode runMode, now time.Time) *runner {
+// newRun begins a run in an empty warehouse.
+func newRun(t *testing.T, cfg Config, mode runMode, now time.Time) *locked {
 	t.Helper()
 	cfg.Warehouse = warehouse.Config{Dir: t.TempDir(), KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: stream.Tables(stream.AllWithEvents())}
 	cfg.Log, cfg.Streams, cfg.Details = slog.New(slog.DiscardHandler), stream.AllWithEvents(), ChangedDetails
 	cfg.NewWarehouse = true
-	wh := warehouse.New(cfg.Warehouse)
-	r, err := startRun(cfg, wh, mode, now, now)
+	l, err := begin(cfg, mode, now, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := r.lock.Release(); err != nil {
+		if err := l.lock.Release(); err != nil {
 			t.Error(err)
 		}
 	})
-	return r
+	return l
 }
 
 // TestAdoptLastRun checks the maximum age to the nanosecond, and the other conditions for a resume.
@@ -90,41 +89,40 @@ func TestAdoptLastRun(t *testing.T) {
 		"no stored responses":      {age: time.Hour, source: "http://a"},
 	} {
 		cfg := Config{Fresh: c.fresh, ResumeMaxAge: config.Default().Run.ResumeMaxAge, Fetch: fetch.Config{BaseURL: "http://a"}}
-		r := newRunner(t, cfg, runMode{kind: ledger.Night}, now)
+		l := newRun(t, cfg, runMode{kind: ledger.Night}, now)
 		last := warehouse.UnfinishedRun{Run: "20261119T200000Z", StartedAt: now.Add(-c.age), Source: c.source, Attempt: 2, Rights: "x"}
-		if err := r.night.wh.RunLog.WriteResumableRun(last); err != nil {
+		if err := l.wh.RunLog.WriteResumableRun(last); err != nil {
 			t.Fatal(err)
 		}
 		if c.hasResponses {
-			if err := os.MkdirAll(r.night.wh.Folder.RawPath(last.Run), 0o700); err != nil {
+			if err := os.MkdirAll(l.wh.Folder.RawPath(last.Run), 0o700); err != nil {
 				t.Fatal(err)
 			}
 		}
-		newID := r.night.run.ID
-		if err := r.adoptLastRun(now); err != nil {
+		newID := l.line.ID
+		if err := l.adoptLastRun(now); err != nil {
 			t.Fatal(err)
 		}
-		n := r.night
 		wantID, wantAt := newID, now
 		if c.isResumed {
 			wantID, wantAt = last.Run, last.StartedAt
 		}
-		if (n.mode.resumed != nil) != c.isResumed || n.run.ID != wantID || !n.run.StartedAt.Equal(wantAt) || !n.run.SnapshotAt.Equal(wantAt) {
-			t.Errorf("%s: resumed %v, with the run %s of %v, want %s of %v", name, n.mode.resumed, n.run.ID, n.run.SnapshotAt, wantID, wantAt)
+		if (l.mode.resumed != nil) != c.isResumed || l.line.ID != wantID || !l.line.StartedAt.Equal(wantAt) || !l.line.SnapshotAt.Equal(wantAt) {
+			t.Errorf("%s: resumed %v, with the run %s of %v, want %s of %v", name, l.mode.resumed, l.line.ID, l.line.SnapshotAt, wantID, wantAt)
 		}
 		var holder *warehouse.LockedError
-		if err := n.wh.Folder.CheckUnlocked(); !errors.As(err, &holder) || holder.Run != wantID {
+		if err := l.wh.Folder.CheckUnlocked(); !errors.As(err, &holder) || holder.Run != wantID {
 			t.Errorf("%s: the lock is held by %+v, want the run %s", name, holder, wantID)
 		}
-		u := r.describeRun("")
+		u := l.describeRun("")
 		if c.isResumed && (u.Attempt != 3 || u.Rights != "x") || !c.isResumed && (u.Attempt != 1 || u.Rights != "") {
 			t.Errorf("%s: the unfinished run is %+v, want the next attempt and the last rights only if the run is resumed", name, u)
 		}
-		if u := r.describeRun("y"); u.Rights != "y" || u.Source != "http://a" || u.Run != wantID {
+		if u := l.describeRun("y"); u.Rights != "y" || u.Source != "http://a" || u.Run != wantID {
 			t.Errorf("%s: the unfinished run is %+v, want the rights y", name, u)
 		}
 		// No night was published, so a refresh must wait in all cases.
-		if err := r.checkRefreshable(now); !errors.Is(err, ErrPostponed) {
+		if err := l.checkRefreshable(now); !errors.Is(err, ErrPostponed) {
 			t.Errorf("%s: a refresh before the first night: got %v, want ErrPostponed", name, err)
 		}
 	}
@@ -147,18 +145,18 @@ func TestCheckRights(t *testing.T) {
 		"a dry run records none":  {runMode{kind: ledger.Night, dryRun: true}, "-", "a", false, ""},
 		"a refresh records none":  {runMode{kind: ledger.Refresh}, "-", "a", false, ""},
 	} {
-		r := newRunner(t, Config{Fetch: fetch.Config{BaseURL: "http://a"}}, c.mode, now)
+		l := newRun(t, Config{Fetch: fetch.Config{BaseURL: "http://a"}}, c.mode, now)
 		if c.before != "-" {
-			r.night.mode.resumed = &warehouse.UnfinishedRun{Run: r.night.run.ID, Attempt: 1, Rights: c.before}
+			l.mode.resumed = &warehouse.UnfinishedRun{Run: l.line.ID, Attempt: 1, Rights: c.before}
 		}
-		err := r.checkRights(c.rights)
+		err := l.checkRights(c.rights)
 		if isChanged := errors.Is(err, errRightsChanged); isChanged != c.wantErr || !isChanged && err != nil {
 			t.Errorf("%s: got error %v, want errRightsChanged: %v", name, err, c.wantErr)
 		}
-		if err := os.MkdirAll(r.night.wh.Folder.RawPath(r.night.run.ID), 0o700); err != nil {
+		if err := os.MkdirAll(l.wh.Folder.RawPath(l.line.ID), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		u, _, err := r.night.wh.RunLog.ResumableRun()
+		u, _, err := l.wh.RunLog.ResumableRun()
 		if err != nil || u.Rights != c.wantRecorded {
 			t.Errorf("%s: the unfinished-run file has the rights %q, want %q: %v", name, u.Rights, c.wantRecorded, err)
 		}
@@ -192,7 +190,7 @@ func TestPrivateColumnsIncludeOtherTables(t *testing.T) {
 // tables with records of the same kind.
 func TestPrivateColumnsOfEvents(t *testing.T) {
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
-	r := newRunner(t, Config{}, runMode{kind: ledger.Night}, now)
+	l := newRun(t, Config{}, runMode{kind: ledger.Night}, now)
 	statuses, _ := stream.Find(stream.AllWithEvents(), "article_status_events")
 	comments, _ := stream.Find(stream.AllWithEvents(), "article_comment_events")
 	for _, c := range []struct {
@@ -208,19 +206,19 @@ func TestPrivateColumnsOfEvents(t *testing.T) {
 		{comments, []string{"article_comments.content"}, []string{"content", "content_text"}},
 		{comments, []string{"article_comment_events.content_text"}, []string{"content", "content_text"}},
 	} {
-		if got := privateEventColumns(c.stream, r.night.wh.Schema.Definitions[c.stream.Root().Name], c.configured); !slices.Equal(got, c.want) {
+		if got := privateEventColumns(c.stream, l.wh.Schema.Definitions[c.stream.Root().Name], c.configured); !slices.Equal(got, c.want) {
 			t.Errorf("the private columns of %s are %q with %q in the configuration, want %q", c.stream.Name, got, c.configured, c.want)
 		}
 	}
-	r.night.cfg.Privacy = transform.Privacy{Key: []byte("k"), Drop: []string{"articles.campaign_id"}, Hash: []string{"articles.id", "articles.campaign_id", "articles.updated_at"}}
+	l.cfg.Privacy = transform.Privacy{Key: []byte("k"), Drop: []string{"articles.campaign_id"}, Hash: []string{"articles.id", "articles.campaign_id", "articles.updated_at"}}
 	articles, _ := stream.Find(stream.AllWithEvents(), "articles")
-	if diff := cmp.Diff(r.night.cfg.Privacy, privacyOf(articles, r.night.wh.Schema.Definitions["articles"], r.night.cfg.Privacy)); diff != "" {
+	if diff := cmp.Diff(l.cfg.Privacy, privacyOf(articles, l.wh.Schema.Definitions["articles"], l.cfg.Privacy)); diff != "" {
 		t.Errorf("private columns of a list (-want +got):\n%s", diff)
 	}
 	want := transform.Privacy{Key: []byte("k"), Hash: []string{"article_status_events.article_id"},
 		Drop: []string{"article_status_events.campaign_id", "article_status_events.extra", "article_status_events.received_at"}}
-	r.night.cfg.Privacy.Hash = append(r.night.cfg.Privacy.Hash, "article_status_events.article_id", "article_status_events.received_at")
-	got := privacyOf(statuses, r.night.wh.Schema.Definitions["article_status_events"], r.night.cfg.Privacy)
+	l.cfg.Privacy.Hash = append(l.cfg.Privacy.Hash, "article_status_events.article_id", "article_status_events.received_at")
+	got := privacyOf(statuses, l.wh.Schema.Definitions["article_status_events"], l.cfg.Privacy)
 	slices.Sort(got.Drop)
 	got.Drop = slices.Compact(got.Drop)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -37,7 +37,7 @@ func TestStoppedErrorContainsOtherErrors(t *testing.T) {
 // TestRepeatedPagesCountAsRecords reads a list in three passes. Its first page has 10 good records in each pass, and is decoded
 // once. Its second page has 6 other records without an id in each pass. Less than half of the records are rejected.
 func TestRepeatedPagesCountAsRecords(t *testing.T) {
-	k := &sink{night: &night{}}
+	k := &sink{reading: &reading{prepared: &prepared{locked: &locked{}}}}
 	good := stream.PageFacts{Records: 10, IDs: make([]uint64, 10)}
 	k.countRecords(good)
 	for range 2 {

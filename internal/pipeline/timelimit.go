@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,9 +18,9 @@ import (
 
 // unreadErr returns the error for a stream that this run had no time to read completely. For a list,
 // unread and planned are 0. Otherwise they are numbers of ids.
-func (r *reader) unreadErr(unread, planned int64) error {
-	when := "within run.max_duration (" + formatDuration(r.night.cfg.MaxDuration) + ")"
-	if !r.night.mode.usesNetwork() {
+func (p *prepared) unreadErr(unread, planned int64) error {
+	when := "within run.max_duration (" + formatDuration(p.cfg.MaxDuration) + ")"
+	if !p.mode.usesNetwork() {
 		when = "by the run that is replayed"
 	}
 	if planned == 0 {
@@ -37,52 +36,32 @@ func formatDuration(d time.Duration) string {
 
 // isTimeOver reports whether the time for new lists and ids is over. A replay sends no requests, so its time is
 // always over.
-func (r *reader) isTimeOver() bool {
-	limit := r.night.cfg.MaxDuration
-	return !r.night.mode.usesNetwork() || limit > 0 && time.Since(r.began) >= limit
+func (p *prepared) isTimeOver() bool {
+	limit := p.cfg.MaxDuration
+	return !p.mode.usesNetwork() || limit > 0 && time.Since(p.began) >= limit
 }
 
 // A list or id whose response was landed in an earlier attempt needs no time.
-func (r *reader) canRead(s stream.Stream, param string) bool {
-	return !r.isTimeOver() || r.client.HasLanded(s, param)
+func (p *prepared) canRead(s stream.Stream, param string) bool {
+	return !p.isTimeOver() || p.client.HasLanded(s, param)
 }
 
-// unreadListsFirst puts the lists first that the last night had no time for. The order of details and events does
-// not change: the streams with the most ids, which are those of the catalog, are last.
-func unreadListsFirst(streams []stream.Stream, lastNight ledger.Run) []stream.Stream {
-	rank := func(s stream.Stream) int {
-		wasUnread := slices.ContainsFunc(lastNight.Streams, func(l ledger.Stream) bool {
-			return l.Stream == s.Name && l.Incomplete && l.Grade.IsUnread()
-		})
-		switch {
-		case s.IsEvents() || s.IsDetail():
-			return 2
-		case wasUnread:
-			return 0
-		}
-		return 1
-	}
-	ordered := slices.Clone(streams)
-	slices.SortStableFunc(ordered, func(a, b stream.Stream) int { return rank(a) - rank(b) })
-	return ordered
-}
-
-func (r *reader) gradeUnread(ctx context.Context, result *streamResult) error {
-	plan, err := r.night.stage.MarkUnread(ctx, result.stream)
+func (d *reading) gradeUnread(ctx context.Context, run *streamRun) error {
+	plan, err := d.stage.MarkUnread(ctx, run.stream)
 	if err != nil {
 		return err
 	}
-	result.unread, result.carried, result.rechecked = plan.Unread, plan.Carried, plan.ToRecheck
-	if result.unread == 0 {
+	run.unread, run.carried, run.rechecked = plan.Unread, plan.Carried, plan.ToRecheck
+	if run.unread == 0 {
 		return nil
 	}
-	unreadErr := r.unreadErr(plan.Unread, plan.ToRequest+plan.Unread)
+	unreadErr := d.unreadErr(plan.Unread, plan.ToRequest+plan.Unread)
 	reason := unreadErr.Error()
-	if result.failure != nil {
-		reason = ledger.Summarize(result.failure) + "; " + reason
+	if run.failure != nil {
+		reason = ledger.Summarize(run.failure) + "; " + reason
 	} else {
-		result.failure = unreadErr
+		run.failure = unreadErr
 	}
-	result.evidence.Grade, result.evidence.Reason = stream.BestEffort, reason
+	run.evidence.Grade, run.evidence.Reason = stream.BestEffort, reason
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
@@ -14,13 +16,13 @@ import (
 // TestANightEndsAfterTheDefaultDuration calls isTimeOver before and after six hours.
 func TestANightEndsAfterTheDefaultDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &reader{night: &night{cfg: Config{MaxDuration: config.Default().Run.MaxDuration}, mode: runMode{kind: ledger.Night}}, began: time.Now()}
+		p := &prepared{locked: &locked{cfg: Config{MaxDuration: config.Default().Run.MaxDuration}, mode: runMode{kind: ledger.Night}}, began: time.Now()}
 		time.Sleep(6*time.Hour - time.Second)
-		if r.isTimeOver() {
+		if p.isTimeOver() {
 			t.Error("the time of a night is over after less than six hours")
 		}
 		time.Sleep(time.Second)
-		if !r.isTimeOver() {
+		if !p.isTimeOver() {
 			t.Error("the time of a night is not over after six hours")
 		}
 	})
@@ -40,9 +42,9 @@ func TestIsTimeOver(t *testing.T) {
 			"a replay":              {ledger.Replay, 0, 0},
 			"a replay with a limit": {ledger.Replay, time.Hour, 0},
 		} {
-			r := &reader{night: &night{cfg: Config{MaxDuration: c.limit}, mode: runMode{kind: c.kind}}, began: time.Now()}
+			p := &prepared{locked: &locked{cfg: Config{MaxDuration: c.limit}, mode: runMode{kind: c.kind}}, began: time.Now()}
 			for elapsed := time.Duration(0); elapsed <= 4*time.Second; elapsed += time.Second / 2 {
-				if want := c.overAfter >= 0 && elapsed >= c.overAfter; r.isTimeOver() != want {
+				if want := c.overAfter >= 0 && elapsed >= c.overAfter; p.isTimeOver() != want {
 					t.Errorf("%s: isTimeOver after %v returned %t, want %t", name, elapsed, !want, want)
 				}
 				time.Sleep(time.Second / 2)
@@ -67,16 +69,17 @@ func TestUnreadListsComeFirst(t *testing.T) {
 		return all
 	}
 	allStreams := stream.AllWithEvents()
-	if got, want := names(unreadListsFirst(allStreams, ledger.Run{})), names(allStreams); !slices.Equal(got, want) {
-		t.Errorf("without a last night: got %v, want %v", got, want)
+	read := func(lastNight ledger.Run) []string {
+		lists, events, details := inReadingOrder(allStreams, lastNight)
+		return names(slices.Concat(lists, events, details))
 	}
-	got := names(unreadListsFirst(allStreams, lastNight))
-	want := append([]string{"files", "folders"}, slices.DeleteFunc(names(allStreams), func(n string) bool { return n == "files" || n == "folders" })...)
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	if diff := cmp.Diff(names(allStreams), read(ledger.Run{})); diff != "" {
+		t.Errorf("without a last night (-want +got):\n%s", diff)
 	}
-	if !slices.Equal(names(allStreams), names(stream.AllWithEvents())) {
-		t.Error("unreadListsFirst changed its argument, want a new slice")
+	isFirst := func(n string) bool { return n == "files" || n == "folders" }
+	want := append([]string{"files", "folders"}, slices.DeleteFunc(names(allStreams), isFirst)...)
+	if diff := cmp.Diff(want, read(lastNight)); diff != "" {
+		t.Errorf("after a night with unread lists (-want +got):\n%s", diff)
 	}
 }
 
@@ -97,8 +100,8 @@ func TestUnreadErrorMessages(t *testing.T) {
 		{ledger.Night, 1, 1, "1 of 1 id were not read within run.max_duration (1h)"},
 		{ledger.Replay, 1200, 1300, "1,200 of 1,300 ids were not read by the run that is replayed"},
 	} {
-		r := &reader{night: &night{cfg: Config{MaxDuration: time.Hour}, mode: runMode{kind: c.kind}}}
-		if got, want := r.unreadErr(c.unread, c.planned).Error(), c.want; got != want {
+		p := &prepared{locked: &locked{cfg: Config{MaxDuration: time.Hour}, mode: runMode{kind: c.kind}}}
+		if got, want := p.unreadErr(c.unread, c.planned).Error(), c.want; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -1,0 +1,244 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+)
+
+// readStreams reads the streams one after the other: the lists, then the events, then the details, whose ids the lists
+// contain. All workers read the same stream, because fewer records change during a short walk. The error of a
+// single stream is part of its streamRun. readStreams returns only errors that end the night.
+func (d *reading) readStreams(ctx context.Context) (*read, error) {
+	runs, err := d.wh.RunLog.Runs()
+	if err != nil {
+		return nil, err
+	}
+	lists, events, details := inReadingOrder(d.cfg.Streams, lastPublishedNight(runs))
+	for _, s := range lists {
+		if err := d.readList(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.readEvents(ctx, events); err != nil {
+		return nil, err
+	}
+	for _, s := range details {
+		if err := d.readDetails(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	return &read{d}, d.streams.requireData(len(d.cfg.Chosen) == 1)
+}
+
+// inReadingOrder puts the lists first that the last night had no time for. The order of details and events does
+// not change: the streams with the most ids, which are those of the catalog, are last.
+func inReadingOrder(streams []stream.Stream, lastNight ledger.Run) (lists, events, details []stream.Stream) {
+	var unread []stream.Stream
+	for _, s := range streams {
+		wasUnread := slices.ContainsFunc(lastNight.Streams, func(l ledger.Stream) bool {
+			return l.Stream == s.Name && l.Incomplete && l.Grade.IsUnread()
+		})
+		switch {
+		case s.IsEvents():
+			events = append(events, s)
+		case s.IsDetail():
+			details = append(details, s)
+		case wasUnread:
+			unread = append(unread, s)
+		default:
+			lists = append(lists, s)
+		}
+	}
+	return slices.Concat(unread, lists), events, details
+}
+
+// readList reads a list until it is proven to be complete.
+func (d *reading) readList(ctx context.Context, s stream.Stream) error {
+	run, reason := d.begin(s)
+	if reason == "" && !d.canRead(s, d.listParam(s)) {
+		run.fail(d.unreadErr(0, 0))
+		reason = run.evidence.Reason
+	}
+	if reason != "" {
+		return d.finishUnread(ctx, run)
+	}
+	sink, err := d.openSink(ctx, s)
+	if err != nil {
+		return err
+	}
+	run.evidence, err = d.client.Walk(ctx, s, d.listParam(s), sink.readBody)
+	run.distinct = int64(run.evidence.Distinct)
+	run.failure, run.missed = run.evidence.Failure, int64(run.evidence.FailedPages)
+	if run.failure != nil {
+		run.evidence.Reason = ledger.Summarize(run.failure)
+	}
+	run.coverage = load.Whole
+	if run.evidence.Grade == stream.BestEffort {
+		run.coverage = load.Unproven
+	}
+	return d.finish(ctx, run, sink, err)
+}
+
+// begin begins the run of a stream. reason is not empty if the stream is not read.
+func (d *reading) begin(s stream.Stream) (run *streamRun, reason string) {
+	run = &streamRun{stream: s, began: time.Now(), isRefused: len(missingScopes(d.token, s)) > 0,
+		evidence: fetch.Evidence{Grade: stream.Skipped, TotalFirst: -1, TotalLast: -1}}
+	reason = d.cfg.skipReason(d.token, s)
+	if !d.mode.keepsGrade(s) {
+		run.evidence.Reason = reason
+	} else if reason == "" && len(d.mode.targetIDs(s)) == 0 {
+		reason = "the refresh has no target in this stream"
+	}
+	return run, reason
+}
+
+func (d *reading) openSink(ctx context.Context, s stream.Stream) (*sink, error) {
+	d.cfg.Progress.setReading(s)
+	return d.newSink(ctx, s)
+}
+
+func (d *reading) listParam(s stream.Stream) string {
+	if strings.Contains(s.Path, "{team_id}") {
+		return d.token.TeamID
+	}
+	return ""
+}
+
+// endsNight reports whether all other streams would fail with the same error.
+func endsNight(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrAuth) || errors.Is(err, fetch.ErrLanding) || errors.Is(err, errStage))
+}
+
+// finish stages the remaining rows of a stream, and grades the stream. err is the error of its requests. finish
+// returns an error that ends the night. After any other error, the stream keeps its last rows.
+func (d *reading) finish(ctx context.Context, run *streamRun, sink *sink, err error) error {
+	if endsNight(ctx, err) {
+		return errors.Join(err, sink.stagingErr)
+	}
+	if err == nil || sink.stagingErr != nil {
+		err = errors.Join(err, sink.flushAll(ctx))
+	}
+	// Passes over a list overlap, so records with ids are counted by distinct ids.
+	run.rows, run.rejects = cmp.Or(run.distinct, sink.records.Load()), sink.rejects.Load()
+	if endsNight(ctx, err) {
+		return err
+	}
+	if err != nil {
+		if err := d.finishFailed(ctx, run, err); err != nil {
+			return err
+		}
+		return d.finishRows(ctx, run)
+	}
+	if rejectionErr := sink.rejectionErr(); run.failure == nil && rejectionErr != nil {
+		run.failure, run.evidence.Reason = rejectionErr, ledger.Summarize(rejectionErr)+"; "+run.evidence.Reason
+	}
+	if d.mode.isRefresh() && run.coverage == load.ByID {
+		if err := run.capGrade(ctx, d.draft); err != nil {
+			return err
+		}
+	}
+	return d.finishRows(ctx, run)
+}
+
+// finishFailed makes a stream keep its last rows because of an error of its requests.
+func (d *reading) finishFailed(ctx context.Context, run *streamRun, err error) error {
+	run.evidence.Grade = stream.Skipped
+	if !errors.Is(err, fetch.ErrScope) {
+		run.fail(err)
+		return d.carryRows(ctx, run)
+	}
+	run.evidence.Reason, run.isRefused = "403: "+ledger.Summarize(err), true
+	if err := d.carryRows(ctx, run); err != nil {
+		return err
+	}
+	// If the type of the token or the scope of the stream is not documented, a 403 is expected, unless an earlier
+	// night read the stream.
+	isDocumented := run.stream.Scopes != nil && slices.Contains([]string{"full_access", "custom", "read_only"}, d.token.Type)
+	if isDocumented || run.evidence.Grade == stream.CarriedForward {
+		run.failure = err
+	}
+	return nil
+}
+
+// finishUnread finishes a stream that was not requested. In a refresh, it keeps its last grade and reason.
+func (d *reading) finishUnread(ctx context.Context, run *streamRun) error {
+	if err := d.carryRows(ctx, run); err != nil {
+		return err
+	}
+	if !d.mode.keepsGrade(run.stream) {
+		run.failLostRight()
+		return d.finishRows(ctx, run)
+	}
+	last, isKnown, err := d.draft.LastGrade(ctx, run.stream.Name)
+	if err != nil {
+		return err
+	}
+	if isKnown {
+		run.evidence.Grade, run.evidence.Reason, run.since = last.Grade, last.Reason, last.AgeSince
+	}
+	return d.finishRows(ctx, run)
+}
+
+// carryRows keeps the last rows of a stream that was not read. A stream that was never read is graded
+// skipped, because its table is empty although the service may have rows.
+func (d *reading) carryRows(ctx context.Context, run *streamRun) error {
+	since, wasRead, err := d.draft.RowsReadSince(ctx, run.stream.Name)
+	if err != nil {
+		return err
+	}
+	run.coverage = load.Carried
+	if run.stream.Completes != "" {
+		// The list is merged without new details. The plan decides which stored details still match
+		// their record.
+		if _, err := d.stage.PlanDetails(ctx, run.stream, load.Rereading{LiveDays: d.cfg.LiveDays}, d.streams.wasRead); err != nil {
+			return err
+		}
+	}
+	if wasRead {
+		run.since, run.evidence.Grade = since, stream.CarriedForward
+	}
+	return nil
+}
+
+// finishRows completes the staged rows of a stream whose coverage and grade are known.
+func (d *reading) finishRows(ctx context.Context, run *streamRun) error {
+	if err := d.stage.FinishStream(ctx, run.stream, run.coverage); err != nil {
+		return err
+	}
+	d.streams = append(d.streams, *run)
+	d.cfg.Progress.setRead(run)
+	d.logStream(ctx, run)
+	return nil
+}
+
+func (d *reading) logStream(ctx context.Context, run *streamRun) {
+	level, message := slog.LevelInfo, "stream read"
+	standing, reason := ledger.StandingOf(run.evidence.Grade), run.evidence.Reason
+	switch standing {
+	case ledger.Proven:
+		reason = "" // the evidence is in meta.streams
+	case ledger.NotRead, ledger.Carried:
+		message = "stream not read"
+	}
+	isInfo := slices.Contains(d.cfg.Chosen, run.stream.Name) || run.stream.IsEvents() && standing != ledger.NotRead
+	if d.mode.isRefresh() || !isInfo {
+		level = slog.LevelDebug
+	}
+	telemetry := d.telemetry()[run.stream.Name]
+	log := d.cfg.Log
+	if run.failure != nil {
+		log = log.With("error", run.failure) // the reason contains only the summary
+	}
+	log.Log(ctx, level, message, "stream", run.stream.Name, "rows", run.rows, "requests", telemetry.Requests, "retries", telemetry.Retries,
+		"standing", string(standing), "grade", run.evidence.Grade, "took", time.Since(run.began), "reason", reason)
+}
