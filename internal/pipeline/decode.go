@@ -38,13 +38,14 @@ func markStageErr(err error) error {
 
 // sink decodes the bodies of one stream and stages their rows. It has one decoder per processor.
 type sink struct {
-	reading  *reading
-	stream   stream.Stream
-	free     chan *decoder // the free decoders
-	decoders []*decoder    // all decoders
-	records  atomic.Int64  // the number of decoded records
-	rejects  atomic.Int64  // invalid values and records
-	mu       sync.Mutex    // guards the fields below
+	reading   *reading
+	stream    stream.Stream
+	free      chan *decoder // the free decoders
+	decoders  []*decoder    // all decoders
+	isPrivate bool          // the table has private columns
+	records   atomic.Int64  // the number of decoded records
+	rejects   atomic.Int64  // invalid values and records
+	mu        sync.Mutex    // guards the fields below
 	// read and rejected count the records of all passes, and those among them that were rejected as a whole.
 	read, rejected int
 	// stagingErr joins the errors of rows that could not be staged.
@@ -58,14 +59,14 @@ type decoder struct {
 
 func (d *reading) newSink(ctx context.Context, s stream.Stream) (*sink, error) {
 	defs := stream.WithOtherNames(d.wh.Schema.Definitions, d.cfg.OtherNames)
-	binding, err := bindPrivately(s, defs, d.cfg.Privacy)
+	binding, err := transform.Bind(s, defs, d.cfg.Privacy)
 	if err != nil {
 		return nil, err
 	}
 	if d.cfg.MinorUnits {
 		binding.ReadMinorUnits()
 	}
-	k := &sink{reading: d, stream: s, free: make(chan *decoder, runtime.GOMAXPROCS(0))}
+	k := &sink{reading: d, stream: s, isPrivate: len(binding.PrivateColumns()) > 0, free: make(chan *decoder, runtime.GOMAXPROCS(0))}
 	for range cap(k.free) {
 		one := &decoder{Decoder: binding.NewDecoder()}
 		one.UnifyIDs(&d.idCase)

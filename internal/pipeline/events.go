@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -48,7 +47,7 @@ func (d *reading) readEvents(ctx context.Context, streams []stream.Stream) error
 			return markStageErr(err)
 		}
 	}
-	if err := d.takeEvents(ctx, d.eventRoutes(streams, sinks)); err != nil {
+	if err := d.takeEvents(ctx, eventRoutes(streams, sinks)); err != nil {
 		return markStageErr(err)
 	}
 	for _, run := range runs {
@@ -98,14 +97,14 @@ type eventRoute struct {
 
 // eventRoutes returns the route of each topic. Topics without a stream use the route of the empty topic. Their events may
 // contain any private value.
-func (d *reading) eventRoutes(streams []stream.Stream, sinks map[string]*sink) map[string]eventRoute {
+func eventRoutes(streams []stream.Stream, sinks map[string]*sink) map[string]eventRoute {
 	routes := map[string]eventRoute{}
 	var unknownTopic eventRoute
 	for _, s := range streams {
-		isPrivate := len(privateEventColumns(s, d.wh.Schema.Definitions[s.Root().Name], slices.Concat(d.cfg.Privacy.Drop, d.cfg.Privacy.Hash))) > 0
-		unknownTopic.isPrivate = unknownTopic.isPrivate || isPrivate
+		sink := sinks[s.Name]
+		unknownTopic.isPrivate = unknownTopic.isPrivate || sink.isPrivate
 		for _, topic := range s.Topics {
-			routes[topic] = eventRoute{sinks[s.Name], isPrivate}
+			routes[topic] = eventRoute{sink, sink.isPrivate}
 		}
 	}
 	routes[""] = unknownTopic
@@ -217,7 +216,7 @@ func PrivateColumns(privacy transform.Privacy) ([]string, error) {
 	privacy.Key = []byte("any") // the columns do not depend on the key
 	private := slices.Concat(privacy.Drop, privacy.Hash)
 	for _, s := range stream.AllWithEvents() {
-		binding, err := bindPrivately(s, definitions, privacy)
+		binding, err := transform.Bind(s, definitions, privacy)
 		if err != nil {
 			return nil, err
 		}
@@ -225,58 +224,4 @@ func PrivateColumns(privacy transform.Privacy) ([]string, error) {
 	}
 	slices.Sort(private)
 	return slices.Compact(private), nil
-}
-
-func bindPrivately(s stream.Stream, definitions map[string]stream.Definition, privacy transform.Privacy) (*transform.Binding, error) {
-	binding, err := transform.Compile(s, definitions)
-	if err != nil {
-		return nil, err
-	}
-	return binding, binding.Protect(privacyOf(s, definitions[s.Root().Name], privacy))
-}
-
-// privacyOf returns the private columns of a stream. root is its first table. For a stream of events, they are
-// derived from the private columns of its table and of the tables with records of the same kind.
-func privacyOf(s stream.Stream, root stream.Definition, configured transform.Privacy) transform.Privacy {
-	if !s.IsEvents() {
-		return configured
-	}
-	drop := privateEventColumns(s, root, configured.Drop)
-	privacy := transform.Privacy{Key: configured.Key}
-	for _, column := range privateEventColumns(s, root, configured.Hash) {
-		switch c, _ := root.Column(column); {
-		case slices.Contains(drop, column):
-		case c.Type == stream.Text:
-			privacy.Hash = append(privacy.Hash, root.Name+"."+column)
-		default: // only text columns can be hashed
-			drop = append(drop, column)
-		}
-	}
-	for _, column := range drop {
-		privacy.Drop = append(privacy.Drop, root.Name+"."+column)
-	}
-	return privacy
-}
-
-// privateEventColumns returns the private columns of the table of an event stream. configured contains private
-// columns as table.column. They also apply to tables with records of the same kind. If the table
-// of the event stream lacks such a column, its column extra is private, because it may contain the value. If
-// the plain text or the rich text of a comment is private, both are private.
-func privateEventColumns(s stream.Stream, def stream.Definition, configured []string) []string {
-	var columns []string
-	for _, private := range configured {
-		table, column, _ := strings.Cut(private, ".")
-		if table != def.Name && !slices.Contains(stream.SameKind(s.SameKindAs), table) {
-			continue
-		}
-		if _, ok := def.Column(column); !ok {
-			column = "extra"
-		}
-		columns = append(columns, column)
-		if column == "content" || column == "content_text" {
-			columns = append(columns, "content", "content_text")
-		}
-	}
-	slices.Sort(columns)
-	return slices.Compact(columns)
 }

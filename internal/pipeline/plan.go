@@ -9,6 +9,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
+	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
 )
 
@@ -34,7 +35,7 @@ type Plan struct {
 	// the night would read for the first time. Requests does not include them.
 	Requests  int64
 	NeverRead int
-	Renamed   []RenamedField
+	Renamed   []transform.RenamedField
 	LastNight ledger.Run // the newest night with a snapshot; without an id before the first night
 }
 
