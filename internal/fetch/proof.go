@@ -100,7 +100,7 @@ func (s *sightings) countExisting(pass uint8, page1 []uint64) int {
 
 // evaluateFirstPage evaluates page 1 of a pass: as a complete list, and as the confirmation of the
 // previous pass. previous may be nil. evaluateFirstPage returns true if the list is proven.
-func (w *walk) evaluateFirstPage(previous, p *pass) bool {
+func (w *walk) evaluateFirstPage(previous *view, p *pass) bool {
 	e := &w.evidence
 	if previous == nil {
 		e.TotalFirst = p.total
@@ -120,36 +120,36 @@ func (w *walk) evaluateFirstPage(previous, p *pass) bool {
 	if !p.isCompleteOnPage1() {
 		return false
 	}
-	p.finishIDs()
-	e.Passes, e.Pages = p.number, max(e.Pages, 1)
-	w.seen.addPass(uint8(p.number), p.ids)
-	w.gradeProven(p.rejectedRecords, "complete in one response")
+	seen := p.end()
+	e.Passes, e.Pages = seen.number, max(e.Pages, 1)
+	w.seen.addPass(uint8(seen.number), seen.ids)
+	w.gradeProven(seen.rejectedRecords, "complete in one response")
 	return true
 }
 
-// evaluatePass evaluates a pass after finishIDs, together with the previous passes. It returns true
+// evaluatePass evaluates a pass that has ended, together with the previous passes. It returns true
 // if the list is proven, or if no further pass can prove more.
-func (w *walk) evaluatePass(previous, p *pass) bool {
-	w.seen.addPass(uint8(p.number), p.ids)
+func (w *walk) evaluatePass(previous, seen *view) bool {
+	w.seen.addPass(uint8(seen.number), seen.ids)
 	e := &w.evidence
-	e.Passes = p.number
-	e.Pages = max(e.Pages, p.countFilledPages())
-	e.Repeated += p.repeatedIDs
-	e.Rejected = p.rejectedRecords
-	e.TotalLast = p.lastTotal
-	sameIDs := previous != nil && slices.Equal(previous.ids, p.ids)
-	w.listChanged = w.listChanged || !p.isUnchanged() || previous != nil && !sameIDs
+	e.Passes = seen.number
+	e.Pages = max(e.Pages, seen.countFilledPages())
+	e.Repeated += seen.repeatedIDs
+	e.Rejected = seen.rejectedRecords
+	e.TotalLast = seen.lastTotal
+	sameIDs := previous != nil && slices.Equal(previous.ids, seen.ids)
+	w.listChanged = w.listChanged || !seen.isUnchanged() || previous != nil && !sameIDs
 	switch {
-	case p.isUnpaged():
-		w.gradeProven(p.rejectedRecords, "complete in one response: the service does not page the list")
-	case w.isProvenAtPage1(previous, p):
-		w.gradeProven(p.rejectedRecords, "at one moment, the number of existing ids was equal to total_records")
-	case p.total < 0 && sameIDs && previous.isUnchanged() && p.isUnchanged():
-		w.gradeProven(p.rejectedRecords, "the service states no totals; two consecutive passes read the same ids")
-	case sameIDs && len(p.failedPages) > 0:
-		w.gradeUnproven(p)
-	case sameIDs && previous.total == p.total && !previous.changeSeen && !p.changeSeen:
-		e.setGrade(stream.BestEffort, "two passes were identical but do not prove completeness: %s", p.whyUnproven())
+	case seen.isUnpaged():
+		w.gradeProven(seen.rejectedRecords, "complete in one response: the service does not page the list")
+	case w.isProvenAtPage1(previous, seen):
+		w.gradeProven(seen.rejectedRecords, "at one moment, the number of existing ids was equal to total_records")
+	case seen.total < 0 && sameIDs && previous.isUnchanged() && seen.isUnchanged():
+		w.gradeProven(seen.rejectedRecords, "the service states no totals; two consecutive passes read the same ids")
+	case sameIDs && len(seen.failedPages) > 0:
+		w.gradeUnproven(seen)
+	case sameIDs && previous.total == seen.total && !previous.changeSeen && !seen.changeSeen:
+		e.setGrade(stream.BestEffort, "two passes were identical but do not prove completeness: %s", seen.whyUnproven())
 	default:
 		return false
 	}
@@ -159,12 +159,12 @@ func (w *walk) evaluatePass(previous, p *pass) bool {
 // isProvenAtPage1 reports whether the number of existing ids was equal to total_records when page 1 of
 // one of the passes was read. Copies on one page and records without an id are counted without being
 // identified. Their number proves something only if the list did not change.
-func (w *walk) isProvenAtPage1(previous, p *pass) bool {
-	unidentified := p.recordsWithoutID + p.copies
+func (w *walk) isProvenAtPage1(previous, seen *view) bool {
+	unidentified := seen.recordsWithoutID + seen.copies
 	if previous == nil || unidentified > 0 && (w.listChanged || previous.recordsWithoutID+previous.copies != unidentified) {
 		return false
 	}
-	for number := 2; number <= p.number; number++ {
+	for number := 2; number <= seen.number; number++ {
 		page1 := w.firstPages[number-1]
 		if page1.total >= 0 && int64(w.seen.countExisting(uint8(number), page1.ids)+unidentified) == page1.total {
 			return true
@@ -187,16 +187,16 @@ func (w *walk) gradeProven(rejected int, reason string) {
 	}
 }
 
-func (w *walk) gradeUnproven(p *pass) {
-	if err := p.failure(); err != nil {
-		w.gradeFailed(p, err)
+func (w *walk) gradeUnproven(seen *view) {
+	if err := seen.failure(); err != nil {
+		w.gradeFailed(seen, err)
 		return
 	}
-	w.evidence.setGrade(stream.BestEffort, "not proven in %s (streams.max_passes): %s", humanize.Count(w.c.cfg.MaxPasses, "pass"), p.whyUnproven())
+	w.evidence.setGrade(stream.BestEffort, "not proven in %s (streams.max_passes): %s", humanize.Count(w.c.cfg.MaxPasses, "pass"), seen.whyUnproven())
 }
 
 // gradeFailed grades a list after a pass in which pages could not be read.
-func (w *walk) gradeFailed(p *pass, err error) {
-	w.evidence.Failure, w.evidence.FailedPages = err, max(len(p.failedPages), 1)
+func (w *walk) gradeFailed(seen *view, err error) {
+	w.evidence.Failure, w.evidence.FailedPages = err, max(len(seen.failedPages), 1)
 	w.evidence.setGrade(stream.BestEffort, "%v", err)
 }

@@ -119,24 +119,24 @@ func (w *walk) pageRequest(pass, page int) Request {
 // readList reads passes until one completes the proof. Page 1 of a pass also confirms the
 // previous pass. A failure after the first pass only ends the proof.
 func (w *walk) readList(ctx context.Context) error {
-	var previous *pass
+	var previous *view
 	for number := 1; ; number++ {
-		p := &pass{number: number, cfg: w.c.cfg, minPageSize: min(w.c.cfg.PageSize, w.c.sizes.shortest()),
-			pages: make([]pageState, 1), keySums: map[uint64]bool{}, previous: previous}
-		hasEnded, err := w.readPass(ctx, previous, p)
+		p := &pass{previous: previous, keySums: map[uint64]bool{}}
+		p.view = view{number: number, cfg: w.c.cfg, minPageSize: min(w.c.cfg.PageSize, w.c.sizes.shortest()), pages: make([]pageState, 1)}
+		seen, err := w.readPass(ctx, previous, p)
 		if err != nil && previous != nil && !endsStream(err) {
-			w.gradeFailed(p, fmt.Errorf("the pages were read, but not a second time: %w", err))
+			w.gradeFailed(&p.view, fmt.Errorf("the pages were read, but not a second time: %w", err))
 			return nil
 		}
-		if err != nil || hasEnded {
+		if err != nil || seen == nil {
 			return err
 		}
-		previous = p
+		previous = seen
 	}
 }
 
-// readPass returns true if the list is proven, or if no further pass can prove more.
-func (w *walk) readPass(ctx context.Context, previous, p *pass) (bool, error) {
+// readPass returns what the pass has seen, or nil if the list is proven, or if no further pass can prove more.
+func (w *walk) readPass(ctx context.Context, previous *view, p *pass) (*view, error) {
 	w.isSorted = w.isSorted && !w.evidence.Unsortable
 	err := w.readPage(ctx, p, 1)
 	if err != nil && w.isSorted && p.number == 1 && canRefuseOrder(err) {
@@ -145,31 +145,31 @@ func (w *walk) readPass(ctx context.Context, previous, p *pass) (bool, error) {
 		w.evidence.Unsortable = err == nil
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	p.asksSorted = w.isSorted
 	if w.evaluateFirstPage(previous, p) {
-		return true, nil
+		return nil, nil
 	}
 	if p.number > w.c.cfg.MaxPasses {
 		w.gradeUnproven(previous)
-		return true, nil
+		return nil, nil
 	}
 	for !p.hasEnded() {
 		if err := w.readPages(ctx, p, p.nextWave()); err != nil {
-			return false, err
+			return nil, err
 		}
 	}
-	p.finishIDs()
-	w.evidence.Unsortable = w.evidence.Unsortable || p.asksSorted && (!p.isSorted() || p.repeatsLike(previous))
-	if w.evaluatePass(previous, p) {
-		return true, nil
+	seen := p.end()
+	w.evidence.Unsortable = w.evidence.Unsortable || seen.asksSorted && (!seen.isSorted() || seen.repeatsLike(previous))
+	if w.evaluatePass(previous, seen) {
+		return nil, nil
 	}
-	if p.number == w.c.cfg.MaxPasses && !p.isConfirmable() {
-		w.gradeUnproven(p)
-		return true, nil
+	if seen.number == w.c.cfg.MaxPasses && !seen.isConfirmable() {
+		w.gradeUnproven(seen)
+		return nil, nil
 	}
-	return false, nil
+	return seen, nil
 }
 
 // errFailedBefore is the failure of a page in an earlier attempt at the run.
