@@ -2,6 +2,8 @@
 -- title: Campaign funnel
 -- grain: one row per campaign; late campaigns first, finished campaigns last
 -- about: Progress of each campaign: planned articles, order items, and articles that are begun, have a brief or draft, are published (by status or live address) or ended unpublished. A campaign needs the larger number of planned and begun articles, minus the ended articles. A campaign is late if its target date is past and fewer articles are published than it needs. Deleted campaigns are left out.
+-- also: progress, pipeline, brief, draft, published, stage, late
+-- chart: bar x=campaign_name y=published_percent
 -- param: since DATE NULL -- only campaigns created on or after this date
 -- param: until DATE NULL -- only campaigns created before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York

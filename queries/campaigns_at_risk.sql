@@ -2,6 +2,7 @@
 -- title: Campaigns at risk
 -- grain: one row per campaign that is forecast to exceed its budget or miss a date, the nearest target date first
 -- about: Budget and dates of unfinished campaigns. projected_total is the sum of the sales without refunded items, plus the average sale price for each planned article that has not begun. An article is expected to take the usual time from start to first publication: the median of the articles that were published at most "days" days before the snapshot. The column pace_days shows this time. late_for_target counts the articles that are expected after the target date, and late_for_promise the articles that are expected after their promised delivery.
+-- also: late, delay, overdue, forecast, deadline, budget, overspend, danger, behind, risk
 -- param: days COUNT 90 -- number of days before the snapshot whose publications determine the usual time
 -- param: profile VARCHAR NULL -- only campaigns of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles

@@ -2,6 +2,8 @@
 -- title: Commissions by month
 -- grain: one row per month and commission status
 -- about: Commissions earned and paid. An item counts in the month in which its order was paid or, if that is unknown, in which the item was created. Deleted items are left out. The commission of a refunded item counts as refunded unless the commission was paid. commission_total is the sum of paid, unpaid and refunded commissions. paid_percent is the paid share of paid and unpaid commissions. Commissions have no currency: the sums are valid only if all commissions are in the same currency.
+-- also: referrer, affiliate, fee, paid, owed, payout
+-- chart: bar x=month y=commission_total by=commission_status
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- only the month of this date and later months
 -- param: until DATE NULL -- only months before the month of this date

@@ -2,6 +2,8 @@
 -- title: Delivery against the promised date
 -- grain: one row per outlet, writer, client profile or type of channel, as chosen with "by", and one for articles without a group
 -- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts the articles that were published by that date. Days run from payment to publication; p50 and p90 are durations that occurred. open_late counts open articles that are not refunded and whose promised date is past. The type of channel is taken from the bought listing, or else from the first placement that the item includes. Deleted articles and items are left out.
+-- also: on time, late, punctual, promise, SLA, delay, speed, days, overdue, outlets, writers
+-- chart: bar x=group_name y=on_time_percent
 -- param: by outlet|writer|profile|channel_type outlet -- grouping of the rows
 -- param: days COUNT 90 -- length of the period in days, if "since" is not set
 -- param: since DATE NULL -- the period begins on this date

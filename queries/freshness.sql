@@ -2,6 +2,8 @@
 -- title: Freshness
 -- grain: one row per stream of the newest snapshot, the stalest first
 -- about: Hours since each stream was last read from the service (grade exact, repaired, bounded or best_effort) and since it was last proven complete, relative to the newest snapshot. With the grade exact or repaired, the stream is proven complete at the time of the snapshot; with the grade bounded, at the time of its oldest read. runs_behind counts the snapshots published since the last read. A time, and the numbers that depend on it, are empty if the stream was never read or never proven.
+-- also: stale, old, age, last read, up to date, current
+-- chart: bar x=stream y=hours_since_read
 WITH stream_grades AS (
     SELECT s.stream, s.grade, s.age_since, r.snapshot_at, s.run_id = n.run_id AS is_newest
     FROM meta.streams AS s

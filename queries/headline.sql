@@ -2,6 +2,7 @@
 -- title: Headline numbers
 -- grain: one row per measure: rows of all tables, then listings, outlets, orders, order items, campaigns and articles
 -- about: Counts of the newest snapshot, compared with the previous snapshot and with the newest snapshot that is at least 7 days older. A number is empty if no snapshot is old enough, or if the snapshot lacks the table. Articles are counted in the table articles or in campaign_articles, whichever has more. The counts include records that the service marked as deleted but still returns.
+-- also: overview, total, count, summary, rows, KPI
 WITH snapshots AS (
     SELECT
         run_id,

@@ -2,6 +2,8 @@
 -- title: New and withdrawn listings
 -- grain: one row per day that has a snapshot
 -- about: New, withdrawn and returned product listings, by the day of the snapshot that showed the change. A listing that comes back after a withdrawal counts as returned. Listings of the first snapshot are not counted as new. The column net is the number of new and returned listings less the withdrawn ones. listings_at_end is the number of listings in the last snapshot of the day.
+-- also: came, left, gone, churn, added, removed, vanished, catalog size, growth
+-- chart: line x=day y=listings_at_end
 -- param: since DATE? snapshot-30d -- only days on or after this date
 -- param: until DATE NULL -- only days before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which days begin, such as America/New_York

@@ -2,6 +2,8 @@
 -- title: Order value by month
 -- grain: one row per month in which orders were paid
 -- about: Paid orders and their values. The average is computed without floating-point numbers and rounded to 2 places, half away from zero; if two totals are in the middle, the median is the lower one. Orders without a total are counted but not included in the amounts; deleted orders are left out. Orders have no currency: the sums are valid only if all orders are in the same currency.
+-- also: revenue, turnover, sales, income, average, AOV, size
+-- chart: bar x=month y=order_total
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- only the month of this date and later months
 -- param: until DATE NULL -- only months before the month of this date

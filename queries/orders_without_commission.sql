@@ -2,6 +2,7 @@
 -- title: Paid orders without a commission
 -- grain: one row per paid order without a commission, newest first
 -- about: Paid orders without any commission on their items, or without items. A commission of 0 counts as no commission. Deleted orders and deleted or refunded items are not counted; an order whose items were all refunded is left out. Orders and items have no currency.
+-- also: missing, referrer, unassigned, forgotten
 -- param: since DATE NULL -- only orders paid on or after this date
 -- param: until DATE NULL -- only orders paid before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York

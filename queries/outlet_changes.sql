@@ -2,6 +2,7 @@
 -- title: Changes of an outlet
 -- grain: one row per change, the latest night first
 -- about: Changes of an outlet and of its channels, listings, prices, tags, links and included placements. changed_at is the first snapshot with the new value. A listing in several lists of the service has one row for a change that these lists show in the same night. A new or removed record has one row, without rows for its parts. An item of a list in another position is not a change. A record counts if it belonged to the outlet at any time. Orders and articles are left out.
+-- also: history, news, difference, what changed, site, price, log
 -- param: outlet VARCHAR REQUIRED -- id or name of the outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT id FROM outlets
 -- param: since DATE snapshot-30d -- only changes on or after this date

@@ -2,6 +2,8 @@
 -- title: Overdue articles
 -- grain: one row per article that is past its expected date, the longest overdue first
 -- about: Articles that were expected before the snapshot and are neither published nor ended. Days have 24 hours and are rounded to 2 places. An article with a live address counts as published.
+-- also: late, delay, delayed, deadline, missed, behind, past due
+-- chart: bar x=article_name y=days_overdue
 -- param: since DATE NULL -- only articles expected on or after this date
 -- param: until DATE NULL -- only articles expected before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York

@@ -2,6 +2,8 @@
 -- title: Paid and outstanding orders by month and client profile
 -- grain: one row per month and client profile, oldest first
 -- about: Orders of each client profile. A paid order counts in the month of its payment, an unpaid one in the month in which it was created. Deleted orders, and unpaid orders that ended, are left out. Orders without a total are counted but not included in the amounts. Orders have no currency: the sums are valid only if all orders are in the same currency.
+-- also: client, customer, revenue, receivable, unpaid, invoice, monthly, owe
+-- chart: bar x=month y=paid_total
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- only the month of this date and later months
 -- param: until DATE NULL -- only months before the month of this date

@@ -2,6 +2,8 @@
 -- title: From order paid to live
 -- grain: one row per month in which articles were published
 -- about: Time from the payment of the order to the start of the article, and to its first publication, in days of 24 hours; p50 and p90 are durations that occurred. Articles without a known time of payment, and articles published before the payment, are counted, but left out of the durations.
+-- also: turnaround, lead time, speed, publish, days, delivery, how long
+-- chart: line x=month y=p50_days,p90_days
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- only the month of this date and later months
 -- param: until DATE NULL -- only months before the month of this date

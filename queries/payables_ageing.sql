@@ -2,6 +2,8 @@
 -- title: Payables by age
 -- grain: one row per kind (commission, publisher, reseller) and age band, including bands without rows
 -- about: Unpaid amounts of sold items, grouped by age: commissions (commission_amount), publishers (vendor_cost) and resellers (reseller_price). The age is the time since the order was paid, in whole days of 24 hours at the snapshot. Refunded and deleted items, and amounts that are 0 or unknown, are left out. The amount is empty if no item states an amount of the kind. Items have no currency: the sums are valid only if all items are in the same currency.
+-- also: owed, owe, unpaid, debt, aging, creditor, liability, payouts, publishers, commissions, old
+-- chart: bar x=age_band y=amount
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York

@@ -2,6 +2,7 @@
 -- title: Premium of each placement type
 -- grain: one row per tier, currency and placement type
 -- about: Price premium of each placement type. premium_percent compares the median price of the placement type with the median of all prices of the tier and currency. like_premium_percent compares the placement type with the other placement types in the same country, authority band, channel type and kind of link (a segment). It is the median of these comparisons, weighted by the number of prices, and empty if fewer than "min_prices" prices are compared. like_segments and like_prices count the compared segments and prices. The tier and currency with the most prices come first.
+-- also: article, mention, link, surcharge, markup, cost, kind
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: min_prices COUNT 5 -- minimum number of prices of a row and of a comparison

@@ -2,6 +2,8 @@
 -- title: Price distribution
 -- grain: one row per tier, currency and price band, including empty bands
 -- about: Number of prices in each band. Each power of ten has six bands. They begin at 1, 1.5, 2, 3, 5 and 7, then at 10, 15 and so on; prices below 1 share one band. The bands of a tier and currency reach from the 1st to the 99th percentile. The first band also counts all lower prices; if there are any, its price_from is empty. The last band also counts all higher prices; if there are any, its price_below is empty. The tier and currency with the most prices come first.
+-- also: histogram, spread, band, range, how many
+-- chart: bar x=price_from y=prices
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier

@@ -2,6 +2,8 @@
 -- title: Price history of a listing or an outlet
 -- grain: one row per listing, tier, currency and change of the price, the latest change of a price last
 -- about: Each price with the snapshot that first showed it, and the price before. A new price has no old price, and a removed price has no new price. A price that was set before "since" and was still valid then has its row too. A price at another position in the list of the service is not a change. A change that rounds to 0.00 percent has no percentage. A listing counts if it had the name or belonged to the outlet at any time.
+-- also: past, trend, development, over time, old prices, chart
+-- chart: step x=changed_at y=new_price by=listing_name,pricing_tier
 -- param: name VARCHAR REQUIRED -- id or name of a listing, or id or name of an outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT name FROM history.product_listings UNION ALL SELECT id FROM outlets UNION ALL SELECT id FROM history.product_listings
 -- param: since DATE? snapshot-90d -- only prices that were valid on or after this date

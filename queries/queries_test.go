@@ -116,8 +116,8 @@ func TestHeadersAreComplete(t *testing.T) {
 	subjects := []string{"commissions", "margins", "orders", "placements", "prices", "quality", "report", "throughput"}
 	parameters := map[string]string{} // query and parameter, by the SQL of its values line
 	for _, q := range all {
-		if q.Title == "" || q.Grain == "" || q.About == "" || !slices.Contains(subjects, q.Subject) {
-			t.Errorf("%s: its header needs title, grain, about and one of the subjects %s, not %q", q.Name, strings.Join(subjects, ", "), q.Subject)
+		if q.Title == "" || q.Grain == "" || q.About == "" || q.Also == "" || !slices.Contains(subjects, q.Subject) {
+			t.Errorf("%s: its header needs title, grain, about, also and one of the subjects %s, not %q", q.Name, strings.Join(subjects, ", "), q.Subject)
 		}
 		for _, p := range q.Params {
 			if needsValues := p.Type == "VARCHAR" && slices.Contains([]string{"currency", "tier", "country", "tag"}, p.Name); needsValues && p.Values == "" {
@@ -131,6 +131,67 @@ func TestHeadersAreComplete(t *testing.T) {
 	for values, name := range parameters {
 		if _, _, err := db.ParamValues(t.Context(), query.Param{Name: name, Values: values}, 1); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestSearchFindsQuestions searches with words that a user would type.
+func TestSearchFindsQuestions(t *testing.T) {
+	for words, want := range map[string][]string{
+		"owed":                     {"commissions_by_month", "orders_open", "payables_ageing", "payables_open"},
+		"whom do we owe":           {"orders_open", "paid_by_profile", "payables_ageing", "payables_open"},
+		"debts":                    {"payables_ageing", "payables_open"},
+		"late":                     {"campaign_funnel", "campaigns_at_risk", "delivery", "overdue_articles"},
+		"late articles":            {"overdue_articles"},
+		"spend":                    {"campaign_budgets", "client_spend"},
+		"vanished":                 {"bought_and_gone", "came_and_left", "listing_turnover"},
+		"What did a client spend":  {"client_spend"},
+		"how much is our profit":   {"margins"},
+		"cheap":                    {"best_value", "price_outliers"},
+		"which outlets are unused": {"sites_not_used"},
+		"price increases":          {"price_changes", "price_moves", "price_net_changes"},
+		"ate":                      nil, // part of "late"
+		"Quartiles":                {"report_price_spread"},
+		"interpolated":             {"price_by_segment", "price_moves", "report_price_spread"}, // only in their descriptions
+		"margin months":            {"margins", "month_to_date", "refunds_by_month"},
+	} {
+		var got []string
+		for _, q := range query.FilterByWords(query.List(), strings.Fields(words)) {
+			got = append(got, q.Name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", words, diff)
+		}
+	}
+}
+
+// TestChartsNameColumns checks that the columns of each chart are columns of its query, and that the values are
+// numbers.
+func TestChartsNameColumns(t *testing.T) {
+	db := open(t, "", fixture.NewEmptyCatalog(t))
+	for _, q := range query.List() {
+		if q.Chart == nil {
+			continue
+		}
+		values := map[string]string{}
+		for _, p := range q.Params {
+			if p.Default == "" {
+				values[p.Name] = "1"
+			}
+		}
+		result, err := db.Collect(t.Context(), q, values, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range q.Chart.Columns() {
+			i := slices.IndexFunc(result.Columns, func(c query.Column) bool { return c.Name == name })
+			if i < 0 {
+				t.Errorf("%s: its chart names the column %q, which the result does not have", q.Name, name)
+				continue
+			}
+			if isValue := slices.Contains(q.Chart.Y, name); isValue && !result.Columns[i].Numeric {
+				t.Errorf("%s: its chart draws the column %q of type %s, want numbers", q.Name, name, result.Columns[i].Type)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@
 -- title: Price spread by kind of segment
 -- grain: one row per kind of segment, segment, pricing tier and currency
 -- about: Prices by placement type, by channel type and by country, for the box plots of the report. Quartiles and median are not interpolated (if two prices are in the middle, the median is the lower one); all are rounded to 2 places. The tier and currency with the most prices come first, and within them the segments with the most prices. The segment is NULL if the type or the country is unknown.
+-- also: range, quartile, box plot
 -- param: top COUNT 15 -- maximum number of segments for each kind, tier and currency
 WITH segments AS (
     SELECT

@@ -2,6 +2,7 @@
 -- title: Drift of the service
 -- grain: one row per table, path and kind of drift, new ones first
 -- about: Fields and values that are not in the specification, and values that were converted. Unknown fields are stored in the column extra of their table, unknown values in their column. is_new marks drift that first appeared in the newest snapshot. The column advice is filled if a column without values has a similar name: see the check fields_renamed. The comment of meta.drift.kind explains the kinds.
+-- also: unknown field, new field, API change, enum, unexpected
 WITH advice AS (
     SELECT c.run_id, json_extract_string(found.value, '$.table_name') AS table_name, json_extract_string(found.value, '$.set_in_configuration') AS line
     FROM meta.checks AS c, json_each(c.sample) AS found

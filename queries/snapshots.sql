@@ -2,6 +2,8 @@
 -- title: Snapshots
 -- grain: one row per published snapshot, newest first
 -- about: Published snapshots with their changes and durations. hours_since_previous is the time since the previous snapshot. Nights without a snapshot are left out; the command "placementsync runs" shows them.
+-- also: nights, runs, history, when, loads, imports
+-- chart: line x=snapshot_at y=rows
 -- param: top COUNT? 30 -- maximum number of rows
 SELECT
     run_id,

@@ -2,6 +2,7 @@
 -- title: Grades of the newest snapshot
 -- grain: one row per stream, the weakest grade first
 -- about: The grade of each stream shows how complete its data is; the column reason explains it. rows_old counts the rows of earlier runs. oldest_days is the age of the oldest of these rows at the snapshot, in days of 24 hours: 0 if there are no rows of earlier runs, empty if the stream was skipped.
+-- also: complete, completeness, missing, proven, evidence, trust, quality, table
 SELECT
     s.stream,
     s.grade,

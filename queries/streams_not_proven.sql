@@ -2,6 +2,8 @@
 -- title: Streams that are not proven
 -- grain: one row per stream that was not proven for several nights in a row, the most nights first
 -- about: Streams whose grade is best_effort or carried_forward in the newest night that did not skip them. The column nights counts the nights in a row, the column since is the time of the first of them, and the column reason explains the newest grade. The rows of such a stream may be incomplete or old. Refreshes are left out.
+-- also: incomplete, missing, unproven, trust, problem
+-- chart: bar x=stream y=nights
 -- param: nights COUNT 3 -- only streams that are not proven for at least this many nights
 WITH stream_grades AS (
     SELECT s.stream, s.grade, s.reason, r.snapshot_at

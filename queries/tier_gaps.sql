@@ -2,6 +2,7 @@
 -- title: Gaps between tiers
 -- grain: one row per currency and pair of tiers, pairs with the most listings first
 -- about: Price difference between two tiers for the same product. The column tier is the tier with more listings, and compared_tier is the other tier. The gap is the price of compared_tier less the price of tier, for each listing that has both prices in one currency; quartiles are gaps that occurred. compared_cheaper counts the negative gaps. If a listing has several prices of a tier, the lowest counts. Prices without a tier are left out.
+-- also: difference, discount, pro, standard, pricing plan, saving
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 WITH lowest_prices AS (

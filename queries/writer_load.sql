@@ -2,6 +2,8 @@
 -- title: Workload of writers
 -- grain: one row per writer, and one for articles without a writer
 -- about: Current and recently finished articles of each writer. Open articles are neither published nor ended; the columns in_revision and overdue count only open articles. The days to publish are the time from the start of an article to its first publication, for articles published in the period, in days of 24 hours; the median is a duration that occurred.
+-- also: author, capacity, busy, assignment, staff, workload, overdue, team
+-- chart: bar x=writer_name y=open_articles
 -- param: days COUNT 30 -- length of the period in days, if "since" is not set
 -- param: since DATE NULL -- the period begins on this date
 -- param: until DATE NULL -- the period ends before this date; NULL means at the snapshot

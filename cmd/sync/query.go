@@ -90,6 +90,15 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	}
 	ctx, cancel := db.WithTimeout(ctx)
 	defer cancel()
+	values, notes, err := db.ResolveNames(ctx, q, values)
+	if err != nil {
+		return explainDamage(g, errors.Join(err, db.Close()))
+	}
+	if !g.Quiet {
+		for _, note := range notes {
+			fmt.Fprintln(g.stderr, query.EscapeLines(note))
+		}
+	}
 	written := make(chan error, 1)
 	go func() { written <- errors.Join(o.writeResult(ctx, g, db, q, values), db.Close()) }()
 	select {
@@ -110,12 +119,11 @@ func (o queryOptions) writeResult(ctx context.Context, g *globals, db *query.DB,
 	if err != nil || rows > 0 {
 		return err
 	}
-	// A parameter value that does not occur in the data can be the reason for an empty result.
 	unknown, err := db.DescribeUnknownValues(ctx, q, values)
-	for _, u := range unknown {
-		fmt.Fprintln(g.stderr, "placementsync:", query.EscapeLines(u))
+	if err != nil || len(unknown) == 0 {
+		return err
 	}
-	return err
+	return cli.UsageErr("no rows: %s", query.EscapeLines(strings.Join(unknown, "; ")))
 }
 
 // explainDamage returns the damage with its repair if a damaged catalog can be the cause of err.

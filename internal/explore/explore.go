@@ -91,8 +91,8 @@ type route struct {
 func routes() []route {
 	catalog := route{path: "/catalog", tab: "Catalog", show: showCatalog, newestOnly: true, checksParams: true}
 	all := append(fileRoutes(catalog), catalog,
-		route{path: "/questions", tab: "Questions", show: showQuestions},
-		route{path: "/questions/{name}", tab: "Questions", show: showQuestion, keys: tableKeys(paramKey, chartKey)},
+		route{path: "/questions", tab: "Questions", show: showQuestions, keys: []string{searchKey}},
+		route{path: "/questions/{name}", tab: "Questions", show: showQuestion, keys: tableKeys(paramKey)},
 		route{path: "/questions/{name}/{format}", tab: "Questions", show: sendResult, keys: tableKeys(paramKey), slow: true},
 		route{path: "/report", tab: "Report", show: showReport, newestOnly: true, slow: true},
 		route{path: "/snapshot", tab: "Snapshot", show: showSnapshot},
@@ -261,6 +261,5 @@ const (
 // Parameters of an address.
 const (
 	asOfKey  = "as_of"
-	chartKey = "chart" // the column of a chart
-	paramKey = "p."    // the prefix of the parameters of a named query
+	paramKey = "p." // the prefix of the parameters of a named query
 )

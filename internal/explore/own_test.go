@@ -31,11 +31,13 @@ func TestUserDefinedQueries(t *testing.T) {
 		"reading": "-- title: Reading\nSELECT * FROM read_text('/etc/passwd')",
 		"twice":   "-- title: Twice\nSELECT 1 AS a, 2 AS a",
 		"faulty":  "-- title: Faulty\n-- param: x\nSELECT $x",
-		"mixed":   "-- title: Mixed\nSELECT * FROM (VALUES ('a', 10, 'USD'), ('b', 12, 'EUR')) AS t(what, list_now, list_currency)",
-		"zero":    "-- title: Zero\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i) MONTH AS DATE) AS month, 0::DECIMAL(18,2) AS paid_total FROM range(3) AS t(i)",
-		"sales":   "-- title: Sales\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i) MONTH AS DATE) AS month, i AS orders, i * 1000.125 AS sale_total FROM range(150) AS t(i)",
-		"lines":   "-- title: Lines\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i // 2) MONTH AS DATE) AS month, 'site ' || i % 2 AS outlet, i AS orders FROM range(8) AS t(i)",
-		"late":    "-- title: Late\nSELECT 'row ' || i AS place, greatest(i - 120, 0) AS n FROM range(150) AS t(i) ORDER BY i",
+		"mixed":   "-- title: Mixed\n-- chart: bar x=what y=list_now\nSELECT * FROM (VALUES ('a', 10.5, 'USD'), ('b', 12.5, 'EUR')) AS t(what, list_now, list_currency)",
+		"zero":    "-- title: Zero\n-- chart: bar x=month y=paid_total\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i) MONTH AS DATE) AS month, 0::DECIMAL(18,2) AS paid_total FROM range(3) AS t(i)",
+		"sales":   "-- title: Sales\n-- chart: bar x=month y=sale_total\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i) MONTH AS DATE) AS month, i AS orders, i * 1000.125 AS sale_total FROM range(150) AS t(i)",
+		"lines":   "-- title: Lines\n-- chart: line x=month y=orders by=outlet\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i // 2) MONTH AS DATE) AS month, 'site ' || i % 2 AS outlet, i AS orders FROM range(8) AS t(i)",
+		"late":    "-- title: Late\n-- chart: bar x=place y=n\nSELECT 'row ' || i AS place, greatest(i - 120, 0) AS n FROM range(150) AS t(i) ORDER BY i",
+		"months":  "-- title: Months\n-- chart: bar x=month y=orders\nSELECT month::DATE AS month, outlet, orders FROM (VALUES ('2026-08-01', 'a', 10), ('2026-08-01', 'b', 5), ('2026-10-01', 'a', 0), ('2026-11-01', 'a', 7), (NULL, 'a', 99)) AS t(month, outlet, orders)",
+		"lacking": "-- title: Lacking\n-- chart: bar x=month y=orders\nSELECT DATE '2026-08-01' AS month",
 		"long":    "-- title: Long\nSELECT i AS n, 'x' || i AS text FROM range(2500) AS t(i) ORDER BY i",
 	} {
 		must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
@@ -78,6 +80,12 @@ func TestUserDefinedQueries(t *testing.T) {
 			t.Errorf("the chart lacks %s:\n%s", want, sales)
 		}
 	}
+	// Rows of the same month are added up, a month without rows is a gap, and the month of the snapshot is marked.
+	months := html.UnescapeString(s.get(t, "/questions/months", http.StatusOK))
+	if want := `"categories":["2026-08","2026-09","2026-10","2026-11 so far"],"series":[{"colour":0,"values":[15,null,0,7]`; !strings.Contains(months, want) || !strings.Contains(months, `"unfinished":true`) {
+		t.Errorf("the chart lacks %s, or no mark of its unfinished month:\n%s", want, months)
+	}
+	wantTexts(t, s.get(t, "/questions/lacking", http.StatusOK), `No chart: the result has no column "orders".`)
 	wantTexts(t, s.get(t, "/questions/sales?max.month=2026-09-01&min.month=2026-09-01", http.StatusOK), "1 row", "2026-09 1 1,000.13")
 	lines := html.UnescapeString(s.get(t, "/questions/lines", http.StatusOK))
 	if want := `"?is.outlet=site+1&max.month=2026-09-01&min.month=2026-09-01#table"`; !strings.Contains(lines, want) {

@@ -19,6 +19,12 @@ func testQuestionsAreListed(t *testing.T, s *site) {
 		wantTexts(t, body, q.Title)
 		wantTexts(t, s.get(t, "/questions/"+q.Name, http.StatusOK), q.Title)
 	}
+	found := s.get(t, "/questions?q=what+is+owed", http.StatusOK)
+	wantTexts(t, found, "Open payables by item or creditor")
+	if strings.Contains(textOf(found), "Price by segment") {
+		t.Error("a search for owed finds the prices, want only questions with this word")
+	}
+	wantTexts(t, s.get(t, "/questions?q=wed", http.StatusOK), "No question has all of these words.") // part of "owed"
 	s.get(t, "/questions/none", http.StatusNotFound)
 	if body := s.get(t, "/questions/margins", http.StatusOK); !strings.Contains(body, `value="UTC"`) || strings.Contains(body, `value="schedule.timezone"`) {
 		t.Error("the form does not show the time zone of the schedule")
@@ -75,15 +81,16 @@ func testQuestionsAsOf(t *testing.T, s *site) {
 	}
 }
 
-// testQuestionCharts checks that a result by date has a chart, that a result by text has bars in its
-// table, and that a result with several currencies or one row has neither. A chart of prices shows the new ones.
+// testQuestionCharts checks the charts that the headers of the queries state. A result by date has a chart. A result by
+// name has bars in its table. Amounts in several currencies have neither. A query without a chart in its header has none.
 func testQuestionCharts(t *testing.T, s *site) {
 	for _, c := range []struct{ path, has, lacks string }{
-		{"/questions/weekly_throughput?chart=started", `class="chart"`, "No chart"},
+		{"/questions/weekly_throughput", `&#34;Started, published by week&#34;`, "No chart"},
 		{"/questions/payables_ageing", `class="share"`, `class="chart"`},
 		{"/questions/price_by_segment", "No chart: the result has several currencies.", `class="share"`},
-		{"/questions/price_by_segment?p.currency=EUR", "EUR", `class="share"`}, // one row
-		{"/questions/price_history?p.name=L1&p.currency=USD", `<option value="new_price" selected>`, `<option value="old_price" selected>`},
+		{"/questions/price_by_segment?p.currency=EUR", `class="share"`, `class="chart"`},
+		{"/questions/price_history?p.name=L1&p.currency=USD", `&#34;New price by changed at&#34;,&#34;kind&#34;:&#34;step&#34;,&#34;unit&#34;:&#34;USD&#34;`, "No chart"},
+		{"/questions/price_changes?p.since=2026-01-01", "L1", `class="share"`},
 	} {
 		body := s.get(t, c.path, http.StatusOK)
 		if !strings.Contains(body, c.has) || strings.Contains(body, c.lacks) {

@@ -2,65 +2,94 @@ package explore
 
 import (
 	"fmt"
+	"maps"
+	"math/big"
 	"slices"
 	"strings"
 	"time"
 
 	"placementsync/internal/html"
-	"placementsync/internal/humanize"
 	"placementsync/internal/query"
 )
 
-// addChart draws the column that the address chooses. The default is the first column of amounts, or else the first of
-// numbers. If the first column of the result contains dates or months, a chart is drawn. If it contains texts, the table
-// gets bars. result can contain the rows of all pages of the table, rowsInTable contains those of the shown page.
+// addChart draws the chart that the header of the query states. Bars by date, and lines, are a chart above the table.
+// Bars by name are drawn in the rows of the table. result can contain the rows of all pages of the table, rowsInTable
+// contains those of the shown page.
 func (q *question) addChart(result query.Result, rowsInTable []query.Record) {
-	shown := slices.DeleteFunc(rolesOf(result.Columns), func(r columnRole) bool { return r.hidden })
-	numbers := slices.DeleteFunc(slices.Clone(shown), func(r columnRole) bool { return !r.Numeric })
-	if len(result.Rows) == 0 || len(numbers) == 0 || shown[0].Numeric {
+	if q.view.Query.Chart == nil || len(result.Rows) == 0 {
 		return
 	}
-	isPresentAmount := func(r columnRole) bool { return r.isAmount && !hasWord(r.Name, "old") }
-	column := numbers[max(0, slices.IndexFunc(numbers, isPresentAmount))]
-	for _, r := range numbers {
-		if r.Name == q.params.Get(chartKey) {
-			column = r
-		}
-	}
-	if q.view.NoChartReason = q.draw(result, rowsInTable, shown[0], column); q.view.NoChartReason != "" {
-		q.view.NoChartReason = "No chart: " + q.view.NoChartReason
-	}
-	for _, r := range numbers {
-		q.view.ChartColumns = append(q.view.ChartColumns, option{r.Name, labelOf(r.Name), r.Name == column.Name})
+	d := chartDrawing{question: q, Chart: *q.view.Query.Chart, roles: map[string]columnRole{}, result: result}
+	if reason := d.draw(rowsInTable); reason != "" {
+		q.view.NoChartReason = "No chart: " + reason
 	}
 }
 
-// draw returns the reason if the column cannot be drawn.
-func (q *question) draw(result query.Result, rowsInTable []query.Record, first, column columnRole) (reason string) {
-	for _, c := range result.Columns {
-		values, _ := groupRecords(result.Rows, func(r query.Record) string { return r.Get(c.Name).Text })
-		if isCurrency := c.Name == "currency" || strings.HasSuffix(c.Name, "_currency"); isCurrency && len(values) > 1 {
-			return "the result has several currencies. Choose one."
+// chartDrawing draws the chart of one result. roles are the columns of the result by name.
+type chartDrawing struct {
+	*question
+	query.Chart
+	roles  map[string]columnRole
+	result query.Result
+}
+
+// draw returns the reason if the chart cannot be drawn.
+func (d chartDrawing) draw(rowsInTable []query.Record) (reason string) {
+	for _, r := range rolesOf(d.result.Columns) {
+		d.roles[r.Name] = r
+	}
+	for _, name := range d.Columns() {
+		if _, ok := d.roles[name]; !ok {
+			return fmt.Sprintf("the result has no column %q.", name)
 		}
 	}
-	if !slices.ContainsFunc(result.Rows, func(r query.Record) bool { n, ok := r.Get(column.Name).Number(); return ok && n != 0 }) {
-		return strings.ToLower(labelOf(column.Name)) + " has no value other than 0."
+	if d.hasSeveralCurrencies() {
+		return "the result has several currencies. Choose one."
 	}
-	isDated := isTime(first.Column) || !slices.ContainsFunc(result.Rows, func(r query.Record) bool { _, ok := dateOf(r.Get(first.Name)); return !ok })
-	switch {
-	case result.Total > int64(len(result.Rows)) && isDated:
-		return "the result has more than " + humanize.Number(maxRows) + " rows. Filter it."
-	case len(result.Rows) < 2:
-		return "the result has one row."
-	case isDated:
-		q.view.Chart, reason = q.drawDates(result, first, column)
-		return reason
-	case first.Type != "VARCHAR":
-		return "the first column is neither a date nor a text."
-	case !addBars(q.view.Table.Table, rowsInTable, column.Name):
-		return strings.ToLower(labelOf(column.Name)) + " has negative values."
+	if !slices.ContainsFunc(d.result.Rows, d.hasValue) {
+		return labelsOf(d.Y) + " has no value other than 0."
 	}
-	return ""
+	isDated := slices.ContainsFunc(d.result.Rows, func(r query.Record) bool { _, ok := dateOf(r.Get(d.X)); return ok })
+	if !isDated && d.Kind == query.ChartBars {
+		if !addBars(d.view.Table.Table, rowsInTable, d.Y[0]) {
+			return labelsOf(d.Y[:1]) + " has negative values."
+		}
+		return ""
+	}
+	if !isDated {
+		return fmt.Sprintf("%s is neither a date nor a month.", labelsOf([]string{d.X}))
+	}
+	if d.result.Total > int64(len(d.result.Rows)) {
+		return "the result has too many rows. Filter it."
+	}
+	d.view.Chart, reason = d.drawDates()
+	return reason
+}
+
+func (d chartDrawing) hasSeveralCurrencies() bool {
+	if !slices.ContainsFunc(d.Y, func(y string) bool { return d.roles[y].isAmount }) {
+		return false
+	}
+	return slices.ContainsFunc(d.result.Columns, func(c query.Column) bool {
+		if c.Name != "currency" && !strings.HasSuffix(c.Name, "_currency") || slices.Contains(d.By, c.Name) {
+			return false
+		}
+		values, _ := groupRecords(d.result.Rows, func(r query.Record) string { return r.Get(c.Name).Text })
+		return len(values) > 1
+	})
+}
+
+func (d chartDrawing) hasValue(r query.Record) bool {
+	return slices.ContainsFunc(d.Y, func(y string) bool { n, ok := r.Get(y).Number(); return ok && n != 0 })
+}
+
+// labelsOf returns the labels of columns in lower case.
+func labelsOf(columns []string) string {
+	labels := make([]string, len(columns))
+	for i, c := range columns {
+		labels[i] = strings.ToLower(labelOf(c))
+	}
+	return strings.Join(labels, ", ")
 }
 
 // addBars adds bars, whose lengths are relative to the largest value. If a value is negative, it returns false and
@@ -86,81 +115,198 @@ func addBars(t *html.Table, records []query.Record, column string) bool {
 	return true
 }
 
-// drawDates draws a column by the dates of the first column. If a date has several rows, each value of
-// the second column becomes a line. If the result cannot be drawn, drawDates returns the reason.
-func (q *question) drawDates(result query.Result, first, column columnRole) (_ *html.Chart, reason string) {
+// chartPoint is the sum of the values of a series at one date. record is one of its rows.
+type chartPoint struct {
+	sum    *big.Rat
+	digits string // of the only value, or the sum
+	record query.Record
+}
+
+// chartSeries contains the points of a series by date.
+type chartSeries struct {
+	name   string
+	column columnRole // with the values
+	points map[time.Time]chartPoint
+}
+
+// drawDates returns the reason if the result cannot be drawn.
+func (d chartDrawing) drawDates() (_ *html.Chart, reason string) {
 	const maxDates = 400
-	var second columnRole
-	values, _ := groupRecords(result.Rows, func(r query.Record) string { return r.Get(first.Name).Text })
-	next := 1 + slices.IndexFunc(result.Columns, func(c query.Column) bool { return c.Name == first.Name })
-	if next < len(result.Columns) && result.Columns[next].Type == "VARCHAR" && len(values) < len(result.Rows) {
-		second = rolesOf(result.Columns)[next]
-	}
-	names, groups := groupRecords(result.Rows, func(r query.Record) string {
-		if second.Name == "" {
-			return ""
-		}
-		return second.buildCell(r.Get(second.Name)).Text
-	})
-	var v html.Variant
-	dates := map[time.Time]bool{}
-	for i, name := range names {
-		s := html.Series{Name: name, Colour: i}
-		rows := groups[name]
-		slices.SortStableFunc(rows, func(a, b query.Record) int {
-			aDate, _ := dateOf(a.Get(first.Name))
-			bDate, _ := dateOf(b.Get(first.Name))
-			return aDate.Compare(bDate)
-		})
-		var last time.Time
-		for _, r := range rows {
-			date, value := r.Get(first.Name), r.Get(column.Name)
-			at, ok := dateOf(date)
-			if _, isNumber := value.Number(); !ok || !isNumber {
-				continue
-			}
-			if at.Equal(last) {
-				return nil, "a date has several rows."
-			}
-			last, dates[at] = at, true
-			shownDate, text := first.buildCell(date).Text, column.buildCell(value).Text
-			if len(names) == 1 { // one bar per date
-				v.Categories = append(v.Categories, shownDate)
-				s.Add(value.Text, text)
-			} else {
-				s.AddAt(at, value.Text, shownDate+": "+text)
-			}
-			if q.view.Name != "" { // the page of typed SQL has no filters for the rows of a value
-				s.Links = append(s.Links, q.linkToRows(first, second, r))
-			}
-		}
-		v.Series = append(v.Series, s)
-	}
-	if len(names) > html.MaxSeries {
+	all := d.collectSeries()
+	if len(all) > html.MaxSeries {
 		return nil, fmt.Sprintf("the result has more than %d groups. Filter it.", html.MaxSeries)
 	}
+	known := map[time.Time]bool{}
+	for _, s := range all {
+		for at := range s.points {
+			known[at] = true
+		}
+	}
+	dates := slices.SortedFunc(maps.Keys(known), time.Time.Compare)
 	if len(dates) < 2 || len(dates) > maxDates {
 		return nil, fmt.Sprintf("the result has fewer than 2 or more than %d dates.", maxDates)
 	}
-	c := &html.Chart{Kind: html.Lines, Title: labelOf(column.Name) + " by " + strings.ToLower(labelOf(first.Name)), Unit: result.Rows[0].Get(column.unitColumn).Text, Variants: []html.Variant{v}}
-	if len(names) == 1 {
-		c.Kind = html.Bars
+	x := d.roles[d.X]
+	kind := map[query.ChartKind]html.Kind{query.ChartBars: html.Bars, query.ChartLines: html.Lines, query.ChartSteps: html.Steps}[d.Kind]
+	unit := ""
+	if column := all[0].column.unitColumn; column != "" && !slices.Contains(d.By, column) {
+		unit = d.result.Rows[0].Get(column).Text
+	}
+	c := &html.Chart{Kind: kind, Title: capitalize(labelsOf(d.Y)) + " by " + strings.ToLower(labelOf(d.X)), Unit: unit}
+	if kind == html.Bars || isPeriod(x) {
+		c.Variants = []html.Variant{d.drawCategories(all, x, dates)}
+	} else {
+		c.Variants = []html.Variant{d.drawTimes(all, x, dates)}
 	}
 	return c, ""
 }
 
-func (q *question) linkToRows(first, second columnRole, row query.Record) string {
-	date := row.Get(first.Name).Text
-	filters := []pair{{equalPrefix + first.Name, date}}
-	if isTime(first.Column) {
+// collectSeries adds up the values with the same date. Rows without a date are left out.
+func (d chartDrawing) collectSeries() []chartSeries {
+	var all []chartSeries
+	for _, y := range d.Y {
+		names, groups := groupRecords(d.result.Rows, func(r query.Record) string {
+			var parts []string
+			for _, by := range d.By {
+				parts = append(parts, d.roles[by].buildCell(r.Get(by)).Text)
+			}
+			return strings.Join(parts, " · ")
+		})
+		for _, name := range names {
+			s := chartSeries{name: name, column: d.roles[y], points: map[time.Time]chartPoint{}}
+			if len(d.Y) > 1 {
+				s.name = labelOf(y)
+			}
+			for _, r := range groups[name] {
+				at, isDate := dateOf(r.Get(d.X))
+				value, isNumber := new(big.Rat).SetString(r.Get(y).Text)
+				if !isDate || !isNumber {
+					continue
+				}
+				p, isRepeated := s.points[at]
+				if !isRepeated {
+					s.points[at] = chartPoint{value, r.Get(y).Text, r}
+					continue
+				}
+				const places = 6
+				p.sum = value.Add(value, p.sum)
+				p.digits = p.sum.FloatString(places)
+				if p.sum.IsInt() {
+					p.digits = p.sum.FloatString(0)
+				}
+				s.points[at] = p
+			}
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// isPeriod reports whether a column contains the first days of months or weeks.
+func isPeriod(x columnRole) bool {
+	return x.Type != "TIMESTAMPTZ" && hasWord(x.Name, "month", "week", "group")
+}
+
+// drawCategories draws the values at equal distances. Months without values have a gap.
+func (d chartDrawing) drawCategories(all []chartSeries, x columnRole, dates []time.Time) html.Variant {
+	var v html.Variant
+	isMonth := !slices.ContainsFunc(dates, func(at time.Time) bool { return at.Day() != 1 }) && x.Type != "TIMESTAMPTZ"
+	if isMonth {
+		for at := dates[0]; !at.After(dates[len(dates)-1]); at = at.AddDate(0, 1, 0) {
+			if !slices.Contains(dates, at) {
+				dates = append(dates, at)
+			}
+		}
+		slices.SortFunc(dates, time.Time.Compare)
+	}
+	now := d.localSnapshot()
+	for i, at := range dates {
+		label := at.Format(time.DateOnly)
+		end := at.AddDate(0, 0, 7)
+		switch {
+		case isMonth && isPeriod(x):
+			label, end = at.Format("2006-01"), at.AddDate(0, 1, 0)
+		case x.Type == "TIMESTAMPTZ":
+			label = html.Clock(at)
+		}
+		if isPeriod(x) && i == len(dates)-1 && !at.After(now) && end.After(now) {
+			label += html.SoFar
+			v.Unfinished = true
+		}
+		v.Categories = append(v.Categories, label)
+	}
+	for i, s := range all {
+		drawn := html.Series{Name: s.name, Colour: i}
+		for _, at := range dates {
+			p := s.points[at]
+			text := ""
+			if p.sum != nil {
+				text = s.column.buildCell(query.Value{Text: p.digits}).Text
+			}
+			drawn.Add(p.digits, text)
+			d.addLink(&drawn, p)
+		}
+		v.Series = append(v.Series, drawn)
+	}
+	return v
+}
+
+// localSnapshot returns the time of the snapshot on the clock of the time zone in which the periods of the query begin.
+func (d chartDrawing) localSnapshot() time.Time {
+	zone := d.values["timezone"]
+	if zone == "" || zone == query.ScheduleTimezone {
+		zone = d.pool.cfg.Timezone
+	}
+	at := d.snapshot.At.UTC()
+	location, err := time.LoadLocation(zone)
+	if err != nil { // running the query has already reported the unknown time zone
+		return at
+	}
+	_, offset := at.In(location).Zone()
+	return at.Add(time.Duration(offset) * time.Second)
+}
+
+func (d chartDrawing) drawTimes(all []chartSeries, x columnRole, dates []time.Time) html.Variant {
+	var v html.Variant
+	for i, s := range all {
+		drawn := html.Series{Name: s.name, Colour: i}
+		for _, at := range dates {
+			p, ok := s.points[at]
+			if !ok {
+				continue
+			}
+			drawn.AddAt(at, p.digits, x.buildCell(p.record.Get(d.X)).Text+": "+s.column.buildCell(query.Value{Text: p.digits}).Text)
+			d.addLink(&drawn, p)
+		}
+		v.Series = append(v.Series, drawn)
+	}
+	return v
+}
+
+// addLink links a value to its rows. The page of typed SQL has no filters for them.
+func (d chartDrawing) addLink(s *html.Series, p chartPoint) {
+	if d.view.Name == "" {
+		return
+	}
+	link := ""
+	if p.sum != nil {
+		link = d.linkToRows(p.record)
+	}
+	s.Links = append(s.Links, link)
+}
+
+func (d chartDrawing) linkToRows(row query.Record) string {
+	date := row.Get(d.X).Text
+	filters := []pair{{equalPrefix + d.X, date}}
+	if isTime(d.roles[d.X].Column) {
 		day := date[:min(len(date), len(time.DateOnly))]
-		filters = []pair{{minPrefix + first.Name, day}, {maxPrefix + first.Name, day}}
+		filters = []pair{{minPrefix + d.X, day}, {maxPrefix + d.X, day}}
 	}
-	if second.Name != "" {
-		v := row.Get(second.Name)
-		filters = append(filters, pair{equalPrefix + second.Name, choice{v.Text, v.Null}.encode()})
+	for _, by := range d.By {
+		v := row.Get(by)
+		filters = append(filters, pair{equalPrefix + by, choice{v.Text, v.Null}.encode()})
 	}
-	return q.addressWith(filters...) + "#table"
+	return d.addressWith(filters...) + "#table"
 }
 
 func dateOf(v query.Value) (at time.Time, ok bool) {

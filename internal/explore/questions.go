@@ -26,7 +26,8 @@ type queryItem struct {
 func showQuestions(v *visit) (reply, error) {
 	var subjects []subjectView
 	library, err := v.pool.cfg.Queries()
-	for _, q := range library.List() {
+	search := strings.TrimSpace(v.params.Get(searchKey))
+	for _, q := range query.FilterByWords(library.List(), strings.Fields(search)) {
 		i := slices.IndexFunc(subjects, func(s subjectView) bool { return s.Subject == labelOf(q.Subject) })
 		if i < 0 {
 			i = len(subjects)
@@ -44,7 +45,7 @@ func showQuestions(v *visit) (reply, error) {
 	if filesErr, ok := errors.AsType[*query.FilesError](err); ok {
 		problems, err = filesErr.Problems, nil
 	}
-	return newPage("Questions", "questions", map[string]any{"Subjects": subjects, "Problems": problems}), err
+	return newPage("Questions", "questions", map[string]any{"Subjects": subjects, "Problems": problems, "Search": search, "All": v.links().keepAsOf(rootPath + "/questions")}), err
 }
 
 type questionView struct {
@@ -53,10 +54,11 @@ type questionView struct {
 	Fields  []formField
 	Problem string // the reason why there is no result
 	Table   *tableView
+	// ResolvedNames has a sentence for each given name that stands for a longer one.
+	ResolvedNames []string
 	// UnknownValues lists parameter values that may be the reason for a result without rows.
 	UnknownValues []string
-	Chart         *html.Chart
-	ChartColumns  []option // the columns that the chart can show
+	Chart         *html.Chart // nil if it is not drawn, or drawn in the table
 	NoChartReason string
 	Command       string
 	AsOf          asOfView
@@ -144,6 +146,11 @@ func (v *visit) findQuestion() (*question, error) {
 			q.values[name] = v.params.Get(key) // running the query reports the unknown parameter
 		}
 	}
+	var notes []string
+	if q.values, notes, err = v.db.ResolveNames(v.Context(), q.view.Query, q.values); err != nil {
+		return nil, err
+	}
+	q.view.ResolvedNames = notes
 	return q, nil
 }
 

@@ -39,7 +39,7 @@ type sqlView struct {
 }
 
 func sqlRoute(show func(v *visit) (reply, error)) route {
-	return route{path: "/sql", tab: "SQL", show: show, slow: true, keys: []string{sqlKey, formatKey, chartKey}}
+	return route{path: "/sql", tab: "SQL", show: show, slow: true, keys: []string{sqlKey, formatKey}}
 }
 
 // serveStatement runs the statement of a form. It accepts only the form of the page SQL: the browser
@@ -106,6 +106,9 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 	if err != nil {
 		return view.explain(e, err)
 	}
+	// Mistakes in the header of the statement matter only if it becomes a file of queries.dir.
+	stated, _ := query.ParseText("", view.SQL)
+	view.Query.Chart = stated.Chart
 	q := &question{visit: v, view: view.questionView}
 	q.view.Table = &tableView{Table: buildWholeTable(result, v.links()), Count: formatRowCount(result.Total), SourceNote: query.DescribeSources(result.Sources)}
 	if result.Total > int64(len(result.Rows)) {

@@ -142,7 +142,7 @@ func (v *visit) pagerOf(page, pageRows, shownRows int, total int64) pager {
 func (v *visit) downloads(prefix string) []pair {
 	var all []pair
 	for _, f := range downloadFormats() {
-		all = append(all, pair{f.label, prefix + string(f.format) + strings.TrimSuffix(v.addressWith(pair{chartKey, ""}), "?")})
+		all = append(all, pair{f.label, prefix + string(f.format) + strings.TrimSuffix(v.addressWith(), "?")})
 	}
 	return all
 }

@@ -37,6 +37,9 @@ const (
 	Steps Kind = "step" // each value is valid until the next value
 )
 
+// SoFar ends the name of a category that is a period which has not ended, see Variant.Unfinished.
+const SoFar = " so far"
+
 // MaxSeries is the number of series colors in the style sheet.
 const MaxSeries = 8
 
@@ -53,6 +56,9 @@ type Variant struct {
 	// zero, all values fit the axis. Note lists the values that do not fit.
 	AxisEnd float64 `json:"most,omitempty"`
 	Note    string  `json:"note,omitempty"`
+	// Unfinished means that the last category is a period that has not ended, such as the current month. Its
+	// bars are pale.
+	Unfinished bool `json:"unfinished,omitempty"`
 }
 
 // Series is a list of values, each a float64 or, in Boxes, five numbers: minimum, lower

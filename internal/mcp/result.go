@@ -71,6 +71,13 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 		}
 		res.Snapshot.Run, res.Snapshot.At = snapshot.Run, snapshot.At.UTC().Format(time.RFC3339Nano)
 		res.Snapshot.AgeHours = math.Round(s.cfg.Now().Sub(snapshot.At).Hours()*10) / 10
+		values, notes, err := db.ResolveNames(ctx, q, values)
+		if err != nil {
+			return err
+		}
+		for _, note := range notes {
+			res.warn(note)
+		}
 		r, err := s.run(ctx, db, q, values, limit)
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -17,10 +18,13 @@ import (
 //	-- title: Price changes
 //	-- grain: one row per change
 //	-- about: Which prices moved.
+//	-- also: increase, decrease, dearer
+//	-- chart: bar x=day y=rises,falls
 //	-- param: currency VARCHAR NULL -- only prices in this currency
 //	-- values: SELECT DISTINCT currency FROM product_listing_prices
 //
-// A values line belongs to the parameter above it. The header of a check also has the line "severity",
+// A values line belongs to the parameter above it. The line "also" has further words by which a search finds
+// the query. For the line "chart", see [Chart]. The header of a check also has the line "severity",
 // and may have the line "each"; see [LoadChecks] and [EachTable]. A line that begins with a misspelled
 // word, such as "parm:", is a mistake. Other comments are ignored.
 
@@ -39,7 +43,7 @@ type fault struct {
 }
 
 func (q *Query) parseHeader() (faults []fault) {
-	textFields := map[string]*string{"subject": &q.Subject, "title": &q.Title, "grain": &q.Grain, "about": &q.About}
+	textFields := map[string]*string{"subject": &q.Subject, "title": &q.Title, "grain": &q.Grain, "about": &q.About, "also": &q.Also}
 	if q.isCheck {
 		textFields["severity"], textFields["each"] = &q.Severity, &q.Each
 	}
@@ -65,6 +69,16 @@ func (q *Query) parseHeader() (faults []fault) {
 			add(`the line "-- %s: TEXT" may occur once and needs a text`, word)
 		case field != nil:
 			*field = text
+		case word == "chart":
+			chart, err := parseChart(text)
+			if err == nil && q.Chart != nil {
+				err = errors.New("a query has one chart")
+			}
+			if err != nil {
+				add("%v", err)
+				continue
+			}
+			q.Chart = chart
 		case word == "param":
 			p, err := parseParam(text)
 			if _, twice := q.Param(p.Name); err == nil && twice {
@@ -80,7 +94,7 @@ func (q *Query) parseHeader() (faults []fault) {
 		case word == "values":
 			q.Params[len(q.Params)-1].Values = text
 		default:
-			if alike := nearest.FindNearest(append(slices.Sorted(maps.Keys(textFields)), "param", "values"), word); alike != "" {
+			if alike := nearest.FindNearest(append(slices.Sorted(maps.Keys(textFields)), "param", "values", "chart"), word); alike != "" {
 				add("unknown header line %q: did you mean %s?", word, alike)
 			}
 		}

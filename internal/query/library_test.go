@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,6 +95,7 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 	dir := writeQueryFiles(t, map[string]string{
 		"best_value.sql":  good,
 		"Good.sql":        good,
+		"charts.sql":      "-- title: Charts\n-- chart: pie x=a y=b\n-- chart: bar x=a y=b,c by=d\n-- chart: bar x=a y=b\n-- chart: bar x=a y=c\nSELECT 1",
 		"my-query.sql":    good,
 		"no_title.sql":    "SELECT 1 AS n",
 		"not_text.sql":    "-- title: \xff",
@@ -115,6 +117,9 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 	}
 	want := []string{
 		"best_value.sql: has the name of the built-in queries/best_value.sql: rename it",
+		`charts.sql:2: write a chart as KIND x=COLUMN y=COLUMN,... by=COLUMN,... with the kind bar, line or step, not "pie x=a y=b"; by is optional`,
+		`charts.sql:3: a chart with several columns y cannot have by: "bar x=a y=b,c by=d"`,
+		`charts.sql:5: a query has one chart`,
 		`empty_title.sql:1: the line "-- title: TEXT" may occur once and needs a text`,
 		"folder.sql: is not a regular file",
 		"my-query.sql: has an invalid name: use only letters, digits and _",
@@ -252,6 +257,37 @@ func TestDescribeUnknownValues(t *testing.T) {
 	unknown, err := db.DescribeUnknownValues(t.Context(), q, map[string]string{"city": "Bonn"})
 	if err != nil || len(unknown) != 1 || unknown[0] != `parameter "city": the data has no value "Bonn"; it has no values at all` {
 		t.Errorf("a column without values: got %v, %v, want Bonn unknown", unknown, err)
+	}
+}
+
+func TestNamesAreFoundByTheirWords(t *testing.T) {
+	db := open(t, threeListings)
+	const acme, id = "Acme & Söhne GmbH", "4f1d5f0e-9b3c-4a1e-8f55-0c2f9d1b7a10"
+	names := []string{acme, "Berlin Tech Observer", "Berlin Post", id}
+	for i := range 80 {
+		names = append(names, fmt.Sprintf("Outlet %02d", i))
+	}
+	q := query.Query{Name: "places", Params: []query.Param{{Name: "name", Type: "VARCHAR", Values: "SELECT unnest(['" + strings.Join(names, "','") + "'])"}}}
+	for given, want := range map[string]struct{ resolved, note, unknown string }{
+		acme:          {acme, "", ""},
+		id:            {id, "", ""},
+		"acme":        {acme, `name: "acme" stands for "` + acme + `"`, ""},
+		"Berlin Tech": {"Berlin Tech Observer", `name: "Berlin Tech" stands for "Berlin Tech Observer"`, ""},
+		"berlin":      {"berlin", "", `parameter "name": the data has no value "berlin" (did you mean Berlin Post or Berlin Tech Observer?)`},
+		"Berlin Teck": {"Berlin Teck", "", `parameter "name": the data has no value "Berlin Teck" (did you mean Berlin Tech Observer?)`},
+		"outlet":      {"outlet", "", `parameter "name": the data has no value "outlet" (did you mean Outlet 00 or Outlet 01 or Outlet 02 or Outlet 03 or Outlet 04 or others?)`},
+		"4f1d5f0e": {"4f1d5f0e", "", `parameter "name": the data has no value "4f1d5f0e"; it has Acme & Söhne GmbH, Berlin Post, Berlin Tech Observer, ` +
+			`Outlet 00, Outlet 01, Outlet 02, Outlet 03, Outlet 04, Outlet 05, Outlet 06 and others`},
+		"berlin post, outlet 07": {"berlin post, outlet 07", "", ""}, // each part exists
+	} {
+		resolved, notes, err := db.ResolveNames(t.Context(), q, map[string]string{"name": given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		unknown, err := db.DescribeUnknownValues(t.Context(), q, resolved)
+		if got := strings.Join(unknown, ""); err != nil || resolved["name"] != want.resolved || strings.Join(notes, "") != want.note || got != want.unknown {
+			t.Errorf("%s: got %q, %q, %q, %v, want %q", given, resolved["name"], notes, got, err, want)
+		}
 	}
 }
 

@@ -17,8 +17,11 @@ type Query struct {
 	// Title describes the result. Grain describes one row. About explains the numbers. In a
 	// user's query, only Title is required.
 	Title, Grain, About string
-	Params              []Param // as declared in the header
-	SQL                 string  // the whole text of the file, including the header
+	// Also lists further words for a search, such as synonyms, separated by commas.
+	Also   string
+	Chart  *Chart  // nil means that the result has no chart
+	Params []Param // as declared in the header
+	SQL    string  // the whole text of the file, including the header
 	// Only checks have a severity, which is hold or warn. If the field Each is set, the check is a pattern
 	// for several queries, see [Query.Expand].
 	Severity, Each string

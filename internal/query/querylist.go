@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"placementsync/internal/nearest"
 )
 
 // WriteList lists queries by subject. In the format Table, each query is one line. JSON and CSV
@@ -66,18 +68,49 @@ func (q Query) Marts() []string {
 	return slices.Compact(names)
 }
 
-// FilterByWords returns the queries that contain each of the words in Name, Title, About or Subject.
-// Upper and lower case are equal.
+// FilterByWords returns the queries that have each of the words in their name, title, subject or synonyms, or, if
+// there are none, also in the rest of their description. Upper and lower case, and singular and plural, are equal.
+// Words such as "what" and "we" are ignored, so that a question in plain words finds its query.
 func FilterByWords(all []Query, words []string) []Query {
+	wanted := slices.DeleteFunc(searchWords(strings.Join(words, " ")), isStopWord)
+	matching := filterByText(all, wanted, func(q Query) string { return strings.Join([]string{q.Name, q.Title, q.Subject, q.Also}, " ") })
+	if len(matching) > 0 {
+		return matching
+	}
+	return filterByText(all, wanted, func(q Query) string {
+		return strings.Join([]string{q.Name, q.Title, q.Subject, q.Also, q.Grain, q.About}, " ")
+	})
+}
+
+func filterByText(all []Query, wanted []string, textOf func(q Query) string) []Query {
 	var matching []Query
 	for _, q := range all {
-		text := strings.ToLower(strings.Join([]string{q.Name, q.Title, q.About, q.Subject}, "\n"))
-		lacks := func(word string) bool { return !strings.Contains(text, strings.ToLower(word)) }
-		if !slices.ContainsFunc(words, lacks) {
+		known := searchWords(textOf(q))
+		if !slices.ContainsFunc(wanted, func(word string) bool { return !slices.Contains(known, word) }) {
 			matching = append(matching, q)
 		}
 	}
 	return matching
+}
+
+// searchWords returns the words of a text in the singular.
+func searchWords(text string) []string {
+	words := nearest.Words(strings.ReplaceAll(text, "_", " "))
+	for i, word := range words {
+		const minPlural = 4 // "is" and "us" are no plurals
+		switch {
+		case strings.HasSuffix(word, "ies") && len(word) > minPlural:
+			words[i] = strings.TrimSuffix(word, "ies") + "y"
+		case strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "ss") && len(word) >= minPlural:
+			words[i] = strings.TrimSuffix(word, "s")
+		}
+	}
+	return words
+}
+
+func isStopWord(word string) bool {
+	const ignored = " a an and are by did do doe each for from has have how i in is it many me much my of on or our show that the their them this to us was we were what when where which who whom why with "
+	return strings.Contains(ignored, " "+word+" ")
 }
 
 func (q Query) ownNote() string {
@@ -118,6 +151,7 @@ type queryInList struct {
 	Title   string        `json:"title"`
 	Grain   string        `json:"grain"`
 	About   string        `json:"about"`
+	Also    string        `json:"also"`
 	Params  []paramInList `json:"params"`
 	Marts   []string      `json:"marts"`
 	File    string        `json:"file"`
@@ -135,7 +169,7 @@ type paramInList struct {
 func listAsJSON(w io.Writer, all []Query) error {
 	listed := make([]queryInList, len(all))
 	for i, q := range all {
-		listed[i] = queryInList{q.Subject, q.Name, q.Title, q.Grain, q.About, []paramInList{}, append([]string{}, q.Marts()...), q.File}
+		listed[i] = queryInList{q.Subject, q.Name, q.Title, q.Grain, q.About, q.Also, []paramInList{}, append([]string{}, q.Marts()...), q.File}
 		for _, p := range q.Params {
 			param := paramInList{Name: p.Name, Type: p.Type, Nullable: p.TakesNull(), About: p.About, Values: p.Values}
 			if p.Default != "" {

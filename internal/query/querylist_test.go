@@ -21,16 +21,23 @@ func namesOf(all []query.Query) (names []string) {
 
 func TestFilterByWords(t *testing.T) {
 	all := []query.Query{
-		{Name: "margins", Title: "Sales and margin", About: "By month.", Subject: "margins"},
-		{Name: "refunds", Title: "Refunds by month", About: "No margin.", Subject: "orders"},
-		{Name: "prices", Title: "Prices", About: "Costs.", Subject: "prices"},
+		{Name: "margins", Title: "Sales and margin", About: "By month.", Subject: "margins", Also: "profit, earnings"},
+		{Name: "refunds_by_month", Title: "Refunds", About: "No margin.", Subject: "orders"},
+		{Name: "prices", Title: "Prices", Grain: "one row per country", About: "Costs of a class.", Subject: "prices"},
 	}
 	for words, want := range map[string][]string{
-		"":              {"margins", "refunds", "prices"},
-		"MARGIN month":  {"margins", "refunds"},
-		"orders month":  {"refunds"},
-		"fund":          {"refunds"},
-		"month nowhere": nil,
+		"":                   {"margins", "refunds_by_month", "prices"},
+		"MARGIN":             {"margins"}, // the name and the title come before the description
+		"margin month":       {"margins", "refunds_by_month"},
+		"orders month":       {"refunds_by_month"},
+		"fund":               nil,
+		"refund":             {"refunds_by_month"},
+		"what is our profit": {"margins"},
+		"the earning":        {"margins"},
+		"countries":          {"prices"},
+		"clas":               nil,
+		"month nowhere":      nil,
+		"how":                {"margins", "refunds_by_month", "prices"},
 	} {
 		if diff := cmp.Diff(want, namesOf(query.FilterByWords(all, strings.Fields(words)))); diff != "" {
 			t.Errorf("queries with %q (-want +got):\n%s", words, diff)
@@ -98,6 +105,7 @@ func TestListContainsParameters(t *testing.T) {
     "title": "A & B",
     "grain": "",
     "about": "",
+    "also": "",
     "params": [
       {
         "name": "most",

@@ -3,7 +3,9 @@ package query
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,43 +38,131 @@ func (db *DB) readValues(ctx context.Context, p Param, condition string, args ma
 	return r, err
 }
 
+// ResolveNames replaces names that do not exist in the data by the only name that contains all their words: "acme" by
+// "Acme & Sons". notes has a sentence for each replaced value. Only parameters with a line "values" in the header
+// have known names.
+func (db *DB) ResolveNames(ctx context.Context, q Query, values map[string]string) (resolved map[string]string, notes []string, err error) {
+	resolved = maps.Clone(values)
+	for _, p := range q.Params {
+		value, given := values[p.Name]
+		if p.Values == "" || !given || value == nullText && p.TakesNull() {
+			continue
+		}
+		if exists, err := db.hasValue(ctx, p, value); err != nil || exists {
+			if err != nil && !IsMissing(err) { // running the query reports a missing table or column
+				return nil, nil, err
+			}
+			continue
+		}
+		names, areExact, err := db.findNames(ctx, p, value)
+		if err != nil {
+			return nil, nil, err
+		}
+		if areExact && len(names) == 1 {
+			resolved[p.Name] = names[0]
+			notes = append(notes, fmt.Sprintf("%s: %q stands for %q", p.Name, value, names[0]))
+		}
+	}
+	return resolved, notes, nil
+}
+
+// hasValue reports whether the data has a value. A value with commas can be a list, see hasListedValues.
+func (db *DB) hasValue(ctx context.Context, p Param, value string) (bool, error) {
+	r, err := db.readValues(ctx, p, "::VARCHAR = $value LIMIT 1", map[string]string{"value": value})
+	return r.Total > 0, err
+}
+
+// hasListedValues reports whether the data has each part of a list such as "paid,pending", in upper or lower case.
+func (db *DB) hasListedValues(ctx context.Context, p Param, list string) (bool, error) {
+	for part := range strings.SplitSeq(list, ",") {
+		r, err := db.readValues(ctx, p, "::VARCHAR ILIKE $value LIMIT 1", map[string]string{"value": strings.TrimSpace(part)})
+		if err != nil || r.Total == 0 {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// findNames returns the values that contain the words of a text, or near words. Ids are left out.
+func (db *DB) findNames(ctx context.Context, p Param, text string) (names []string, areExact bool, err error) {
+	const maxNames = 200_000 // of listings, which have the most names
+	all, _, err := db.ParamValues(ctx, p, maxNames)
+	if err != nil {
+		return nil, false, err
+	}
+	names, areExact = nearest.FindByWords(withoutIDs(all), text)
+	return names, areExact, nil
+}
+
+var uuidText = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// withoutIDs removes the ids from a list of names and ids.
+func withoutIDs(values []string) []string {
+	return slices.DeleteFunc(slices.Clone(values), uuidText.MatchString)
+}
+
 // DescribeUnknownValues returns a sentence for each given value that does not exist in the data, which
 // may explain an empty result. It checks only parameters with a line "values" in the header.
 func (db *DB) DescribeUnknownValues(ctx context.Context, q Query, values map[string]string) ([]string, error) {
-	const limit = 30
 	var unknown []string
 	for _, p := range q.Params {
 		value, given := values[p.Name]
 		if p.Values == "" || !given || value == nullText && p.TakesNull() {
 			continue
 		}
-		known, more, err := db.ParamValues(ctx, p, limit)
+		exists, err := db.hasValue(ctx, p, value)
+		if err == nil && !exists && strings.Contains(value, ",") {
+			exists, err = db.hasListedValues(ctx, p, value)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if slices.Contains(known, value) {
+		if exists {
 			continue
 		}
-		if more {
-			r, err := db.readValues(ctx, p, "::VARCHAR = $value LIMIT 1", map[string]string{"value": value})
-			if err != nil {
-				return nil, err
-			}
-			if r.Total > 0 {
-				continue
-			}
-		}
-		text := fmt.Sprintf("parameter %q: the data has no value %q; it has ", p.Name, value) + strings.Join(known, ", ")
-		if more {
-			text += " and others"
-		}
-		if len(known) == 0 {
-			text += "no values at all"
-		}
-		if similar := nearest.FindNear(known, value); len(similar) > 0 {
-			text += " (did you mean " + strings.Join(similar, " or ") + "?)"
+		text, err := db.describeUnknownValue(ctx, p, value)
+		if err != nil {
+			return nil, err
 		}
 		unknown = append(unknown, text)
 	}
 	return unknown, nil
+}
+
+func (db *DB) describeUnknownValue(ctx context.Context, p Param, value string) (string, error) {
+	const maxListed, maxProposed, maxRead = 10, 5, 60
+	text := fmt.Sprintf("parameter %q: the data has no value %q", p.Name, value)
+	similar, _, err := db.findNames(ctx, p, value)
+	if err != nil {
+		return "", err
+	}
+	known, more, err := db.ParamValues(ctx, p, maxRead)
+	if err != nil {
+		return "", err
+	}
+	if names := withoutIDs(known); len(names) > 0 {
+		known = names
+	}
+	if len(similar) == 0 {
+		similar = nearest.FindNear(known, value)
+	}
+	hasMore := more || len(known) > maxListed
+	switch {
+	case len(known) == 0:
+		text += "; it has no values at all"
+	case len(similar) > 0 && hasMore: // the proposals say more than a part of the list
+	default:
+		text += "; it has " + strings.Join(known[:min(len(known), maxListed)], ", ")
+	}
+	if len(similar) > 0 {
+		proposed := strings.Join(similar[:min(len(similar), maxProposed)], " or ")
+		if len(similar) > maxProposed {
+			proposed += " or others"
+		}
+		return text + " (did you mean " + proposed + "?)", nil
+	}
+	if hasMore {
+		text += " and others"
+	}
+	return text, nil
 }

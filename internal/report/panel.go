@@ -93,6 +93,7 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 		return out, nil
 	}
 	out.Chart = p.buildChart(result)
+	b.markUnfinished(out.Chart)
 	out.Table = p.buildTable(result, out.Chart != nil)
 	b.addCurrencies(result)
 	return out, nil
@@ -121,6 +122,22 @@ func (p panel) buildChart(result query.Result) *html.Chart {
 		c.ChoiceLabel = p.plot.choiceLabel
 	}
 	return c
+}
+
+// markUnfinished marks the month of the snapshot in a chart by months: its numbers are smaller than those of whole
+// months.
+func (b *builder) markUnfinished(c *html.Chart) {
+	if c == nil {
+		return
+	}
+	month := b.snapshots.at.UTC().Format("2006-01")
+	for i := range c.Variants {
+		v := &c.Variants[i]
+		if last := len(v.Categories) - 1; v.Categories[last] == month {
+			v.Categories[last] += html.SoFar
+			v.Unfinished = true
+		}
+	}
 }
 
 func (p panel) buildTable(result query.Result, folded bool) *html.Table {

@@ -82,7 +82,6 @@
     run();
   });
   cancel.addEventListener("click", () => running?.abort());
-  document.addEventListener("change", (event) => { if (event.target.id === "chart") run(); });
   document.addEventListener("click", (event) => {
     const place = event.target.closest("button[data-line]");
     if (place) editor?.select(Number(place.dataset.line), Number(place.dataset.column));

@@ -7,7 +7,8 @@ const Charts = (() => {
   const colour = (n) => `var(--c${n % colours})`;
   const quiet = "var(--quiet)";
   const font = getComputedStyle(document.body).fontFamily;
-  const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+  // Six digits keep the labels of an axis distinct: 10.25K and 10.3K.
+  const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 6 });
 
   const element = (name, text, parent) => {
     const e = document.createElement(name);
@@ -50,17 +51,19 @@ const Charts = (() => {
       : { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true },
   });
 
-  // timeAxis shows dates or months in UTC, or times if they span less than two days.
+  // timeAxis labels up to five of the dates in UTC, or the times if they span less than two days. Each label is
+  // at a value, and no two labels are equal.
   const timeAxis = (variant) => {
-    const all = variant.series.flatMap((s) => s.times.map(Date.parse));
-    const [first, last] = [Math.min(...all), Math.max(...all)];
-    const monthly = all.every((t) => new Date(t).toISOString().slice(8, 16) === "01T00:00");
-    const part = last - first < 48 * 3600e3 ? [5, 16] : monthly ? [0, 7] : [0, 10];
+    const all = variant.series.flatMap((s) => s.times.map(Date.parse)).sort((a, b) => a - b);
+    const [first, last] = [all[0], all.at(-1)];
+    const part = last - first < 48 * 3600e3 ? [5, 16] : [0, 10];
+    const label = (t) => new Date(t).toISOString().slice(...part).replace("T", " ");
+    const distinct = [...new Map(all.map((t) => [label(t), t])).values()], most = Math.min(5, distinct.length);
+    const labelled = Array.from({ length: most }, (_, i) => distinct[Math.round(i * (distinct.length - 1) / Math.max(1, most - 1))]);
     return {
-      type: "time", min: first, max: last, splitNumber: 4, axisTick: { show: false }, splitLine: { show: false },
+      type: "time", min: first, max: last, axisTick: { show: false }, splitLine: { show: false },
       axisLine: { onZero: false, lineStyle: { color: "var(--line)" } },
-      axisLabel: { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true,
-        formatter: (t) => new Date(t).toISOString().slice(...part).replace("T", " ") },
+      axisLabel: { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true, customValues: labelled, formatter: label },
     };
   };
 
@@ -99,8 +102,12 @@ const Charts = (() => {
   // pointsOf returns the values with their times. A value with an empty text has no mark.
   const pointsOf = (s) => s.values.map((v, i) => ({ value: [Date.parse(s.times[i]), v], symbol: s.texts[i] ? "circle" : "none" }));
 
-  const series = (chart) => (s) => {
-    const shared = { name: s.name, data: s.times ? pointsOf(s) : s.values, animation: false, cursor: s.links ? "pointer" : "default", emphasis: { disabled: true } };
+  // valuesOf returns the values by category. Those of an unfinished period are pale.
+  const valuesOf = (variant, s) => s.values.map((value, i) =>
+    variant.unfinished && i === s.values.length - 1 ? { value, symbol: "emptyCircle", itemStyle: { opacity: 0.45 } } : value);
+
+  const series = (chart, variant) => (s) => {
+    const shared = { name: s.name, data: s.times ? pointsOf(s) : valuesOf(variant, s), animation: false, cursor: s.links ? "pointer" : "default", emphasis: { disabled: true } };
     if (chart.kind === "box") {
       return { ...shared, type: "boxplot", boxWidth: [6, 16],
         itemStyle: { color: "var(--fill)", borderColor: colour(0), borderWidth: 1.2 } };
@@ -138,7 +145,7 @@ const Charts = (() => {
       tooltip: { trigger: isTimed(variant) ? "item" : "axis", axisPointer: { type: "shadow", shadowStyle: { color: "rgba(128,128,128,0.12)" } }, confine: true,
         backgroundColor: "var(--card)", borderColor: "var(--line)", borderWidth: 1, padding: 8, transitionDuration: 0, formatter: tooltip(chart, variant) },
       xAxis: chart.across ? value : place, yAxis: chart.across ? place : value,
-      series: variant.series.map(series(chart)),
+      series: variant.series.map(series(chart, variant)),
     };
   };
 
