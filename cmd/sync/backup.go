@@ -73,7 +73,9 @@ func runBackup(ctx context.Context, g *globals, o backupOptions) error {
 	case o.rehearse:
 		return runRehearsal(ctx, g, cfg)
 	}
-	entry, err := g.backUp(ctx, cfg)
+	bar := g.showWork("backup", "")
+	entry, err := g.backUp(ctx, cfg, bar.set)
+	bar.stop()
 	if !errors.As(err, new(*warehouse.LockedError)) {
 		err = errors.Join(err, g.recordFollowUp(ctx, cfg, entry))
 	}
@@ -105,11 +107,13 @@ func (g *globals) backupConfig(ctx context.Context, cfg config.Config, address s
 	return c, err
 }
 
-func (g *globals) backUp(ctx context.Context, cfg config.Config) (ledger.Run, error) {
+// backUp calls progress, unless it is nil, see [backup.Config].
+func (g *globals) backUp(ctx context.Context, cfg config.Config, progress func(done, total int64)) (ledger.Run, error) {
 	entry := ledger.BeginFollowUp(ledger.Backup, version, g.Now())
 	c, err := g.backupConfig(ctx, cfg, cfg.Backup)
 	var res backup.Result
 	if err == nil {
+		c.Progress = progress
 		res, err = backup.Run(ctx, c)
 	}
 	entry.Version, entry.Bytes = res.Run, res.SentBytes

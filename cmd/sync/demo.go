@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -73,6 +74,9 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 	}
 	fmt.Fprintf(g.stdout, "demo service at %s, %s into %s\n\n", baseURL, humanize.Count(o.nights, "night"), cfg.Warehouse.Dir)
 	last, err := runDemoNights(ctx, g, o, service, cfg)
+	if ctx.Err() != nil {
+		return fmt.Errorf("run the demo: %w: a further demo begins anew", context.Cause(ctx))
+	}
 	if err != nil {
 		return err
 	}
@@ -115,11 +119,18 @@ func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.
 		return pipeline.Result{}, err
 	}
 	night.NewWarehouse, night.Log = true, slog.New(slog.DiscardHandler)
-	t := textTable{columns: []column{{name: "night"}, {name: "outcome"}, {name: "rows", isNumber: true}, {name: "new", isNumber: true},
-		{name: "changed", isNumber: true}, {name: "gone", isNumber: true}, {name: "requests", isNumber: true}, {name: "received", isNumber: true},
-		{name: "took", isNumber: true}}}
+	t := textTable{columns: []column{{name: "night", width: 16}, {name: "outcome", width: 8}, {name: "rows", isNumber: true, width: 7}, {name: "new", isNumber: true, width: 7},
+		{name: "changed", isNumber: true}, {name: "gone", isNumber: true, width: 5}, {name: "requests", isNumber: true}, {name: "received", isNumber: true, width: 9},
+		{name: "took", isNumber: true, width: 7}}}
 	var last pipeline.Result
-	for range o.nights {
+	bar := g.showWork("nights", "night")
+	defer bar.stop()
+	var out io.Writer = g.stdout
+	if g.width > 0 { // stdout is the terminal of the bar
+		out = bar
+	}
+	for i := range o.nights {
+		bar.set(int64(i), int64(o.nights))
 		service.Advance(1)
 		night.Now = clockFrom(service.Now().Add(2 * time.Hour)) // 02:00 of the simulated day
 		if last, err = pipeline.Run(ctx, night); err != nil {
@@ -131,9 +142,11 @@ func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.
 		r := last.Run
 		t.addRow(r.StartedAt.Format("2006-01-02 15:04"), r.Outcome, r.Rows, r.New, r.Changed, r.Gone,
 			r.Requests, humanize.FormatBytes(r.Bytes), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
+		if _, err := fmt.Fprintln(out, t.renderLast(g.width)); err != nil {
+			return last, err
+		}
 	}
-	_, err = fmt.Fprintln(g.stdout, t.render(g.width))
-	return last, err
+	return last, nil
 }
 
 // clockFrom returns a clock whose first reading is the simulated time, so that each night starts exactly
@@ -186,8 +199,9 @@ or, to use check, keep a demo service running and open a second terminal:
   bin/placementsync demo --keep-serving
   bin/placementsync check --config %[1]s
 Any DuckDB reads %[2]s, any Parquet tool %[3]s.
+A further demo replaces the warehouse in %[4]s.
 `
 	dir := filepath.Join(filepath.Dir(g.Config), "warehouse")
-	_, err := fmt.Fprintf(g.stdout, text, config.QuoteWord(g.Config), filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "latest", "*.parquet"))
+	_, err := fmt.Fprintf(g.stdout, text, config.QuoteWord(g.Config), filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "latest", "*.parquet"), filepath.Dir(g.Config))
 	return err
 }

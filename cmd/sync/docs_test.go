@@ -10,10 +10,17 @@ import (
 	"testing"
 )
 
-// commandName matches a command in the list of "placementsync help".
-var commandName = regexp.MustCompile(`(?m)^  ([a-z]+)  +[A-Z]`)
+// replaceVersions replaces the versions in a page that come from the dependencies and the schema. Those of the
+// program and of Go differ between builds.
+func replaceVersions(page, versions string) string {
+	for _, name := range []string{"duckdb", "arrow", "storage", "format", "schema"} {
+		line := regexp.MustCompile(`(?m)^` + name + ` +\S+$`)
+		page = line.ReplaceAllString(page, line.FindString(versions))
+	}
+	return page
+}
 
-// TestDocs compares docs/tables.md and docs/cli.md with the output of the program, and docs/alarms.md with the alert
+// TestDocs compares docs/tables.md, docs/cli.md and the versions in docs/install.md with the output of the program, and docs/alarms.md with the alert
 // rules. With -update, it writes them.
 func TestDocs(t *testing.T) {
 	outputOf := func(args ...string) []byte {
@@ -28,17 +35,18 @@ func TestDocs(t *testing.T) {
 	}
 	var commands bytes.Buffer
 	commands.WriteString("# Commands\n\nFor users of the command line: the help of every command. `make docs` writes this page.\n")
-	rootHelp := outputOf("help")
-	fmt.Fprintf(&commands, "\n## placementsync\n\n```text\n%s```\n", rootHelp)
-	for _, match := range commandName.FindAllSubmatch(rootHelp, -1) {
-		if name := string(match[1]); name != "help" && name != "completion" { // cobra adds these commands
+	fmt.Fprintf(&commands, "\n## placementsync\n\n```text\n%s```\n", outputOf("help"))
+	for _, cmd := range newRoot(&globals{}).Commands() {
+		if name := cmd.Name(); cmd.IsAvailableCommand() {
 			fmt.Fprintf(&commands, "\n## placementsync %s\n\n```text\n%s```\n", name, outputOf("help", name))
 		}
 	}
+	installPage := replaceVersions(read(t, "../../docs/install.md"), string(outputOf("version")))
 	for name, want := range map[string][]byte{
-		"tables.md": outputOf("schema", "--all", "--format", "markdown"),
-		"cli.md":    commands.Bytes(),
-		"alarms.md": []byte(alarmsPage(t)),
+		"install.md": []byte(installPage),
+		"tables.md":  outputOf("schema", "--all", "--format", "markdown"),
+		"cli.md":     commands.Bytes(),
+		"alarms.md":  []byte(alarmsPage(t)),
 	} {
 		file := filepath.Join("../../docs", name)
 		if *update {

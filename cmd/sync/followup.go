@@ -29,7 +29,7 @@ func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 		followUps = append(followUps, g.publishToLake)
 	}
 	if cfg.Backup != "" {
-		followUps = append(followUps, g.backUp)
+		followUps = append(followUps, func(ctx context.Context, cfg config.Config) (ledger.Run, error) { return g.backUp(ctx, cfg, nil) })
 	}
 	wh := g.newWarehouse(cfg)
 	log := g.newLogger()

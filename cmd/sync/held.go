@@ -29,26 +29,28 @@ func findHeld(wh *warehouse.Warehouse) (warehouse.HeldNight, error) {
 
 func publishCommand(g *globals) *cobra.Command {
 	var accept []string
-	var held bool
 	cmd := &cobra.Command{
-		Use:   "publish --held --accept NAME,...",
+		Use:   "publish --accept NAME,...",
 		Short: "Publish the held night despite the checks that failed",
 		Long: "Publish the held night unchanged, without new requests to the service. --accept names each failed\n" +
 			"check that holds the night; the ledger records these names. The next night builds on this night.\n\n" +
 			cli.Meanings{Complete: "published", Failed: "failed, the night is still held", Partial: "published, but a later step failed; the next run completes it",
 				Locked: "another run holds the lock"}.Table(),
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runPublishHeld(cmd.Context(), g, held, accept) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runPublishHeld(cmd.Context(), g, accept) },
 	}
-	cmd.Flags().BoolVar(&held, "held", false, "publish the held night; required")
+	ignoreHeldFlag(cmd)
 	cmd.Flags().StringSliceVar(&accept, "accept", nil, "the failed checks that are accepted: `names` separated by commas")
 	return cmd
 }
 
-func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string) error {
-	if !held {
-		return cli.UsageErr("publish needs --held: the command \"run\" publishes all other nights itself")
-	}
+// ignoreHeldFlag accepts the flag --held, which earlier releases required.
+func ignoreHeldFlag(cmd *cobra.Command) {
+	cmd.Flags().Bool("held", true, "ignored")
+	_ = cmd.Flags().MarkHidden("held") // the flag exists
+}
+
+func runPublishHeld(ctx context.Context, g *globals, accept []string) error {
 	cfg, err := g.loadConfig()
 	if err != nil {
 		return err
@@ -61,7 +63,7 @@ func runPublishHeld(ctx context.Context, g *globals, held bool, accept []string)
 	failed := h.FailedChecks()
 	slices.Sort(accept)
 	if missing := without(failed, accept); len(missing) > 0 {
-		return cli.UsageErr("publish the held night %s: --accept lacks the failed checks %s; nothing was changed: add them, or discard the night with placementsync discard --held", h.Manifest.RunID, strings.Join(missing, ", "))
+		return cli.UsageErr("publish the held night %s: --accept lacks the failed checks %s; nothing was changed: add them, or discard the night with placementsync discard", h.Manifest.RunID, strings.Join(missing, ", "))
 	}
 	if extra := without(accept, failed); len(extra) > 0 {
 		return cli.UsageErr("publish the held night %s: --accept names checks that do not hold this night: %s; nothing was changed: leave them out", h.Manifest.RunID, strings.Join(extra, ", "))
@@ -86,15 +88,11 @@ func without(names, excluded []string) []string {
 }
 
 func discardCommand(g *globals) *cobra.Command {
-	var held bool
 	cmd := &cobra.Command{
-		Use:   "discard --held",
+		Use:   "discard",
 		Short: "Discard the held night; readers keep the last snapshot",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if !held {
-				return cli.UsageErr("discard needs --held: it removes only a held night")
-			}
 			wh, _, err := g.openWarehouse()
 			if err != nil {
 				return err
@@ -108,6 +106,6 @@ func discardCommand(g *globals) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&held, "held", false, "discard the held night; required")
+	ignoreHeldFlag(cmd)
 	return cmd
 }

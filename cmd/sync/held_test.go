@@ -98,7 +98,7 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 		t.Errorf("readers see %s and the lineage is %+v, want only %s", latest, lineage, firstRun)
 	}
 
-	if err := runPublishHeld(t.Context(), d.g, true, []string{"two_nights"}); cli.OutcomeOf(t.Context(), err) != ledger.Partial {
+	if err := runPublishHeld(t.Context(), d.g, []string{"two_nights"}); cli.OutcomeOf(t.Context(), err) != ledger.Partial {
 		t.Fatalf("publish ended with %v, want the outcome partial", err)
 	}
 	if got := listFollowUps(); !slices.Equal(got[len(got)-3:], []string{"watch " + heldRun, "lake", "backup " + heldRun}) || len(messages) != 2 {

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -21,11 +22,19 @@ var (
 	commit  = ""
 )
 
-const abandonedMessage = "placementsync: stopped before its work was complete; readers see a complete snapshot, and stored responses are kept: repeat the command; the next run resumes an interrupted night"
+// Messages of a program that a second signal ends.
+const (
+	abandonedMessage = "placementsync: stopped before its work was complete; readers see a complete snapshot, and stored responses are kept: repeat the command; the next run resumes an interrupted night"
+	abandonedDemo    = "placementsync: stopped before the demo was complete: a further demo begins anew"
+)
 
 func main() {
 	p := hostProcess()
-	os.Exit(cli.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, removeStopTimeLimit func()) int {
+	message := abandonedMessage
+	if slices.Contains(os.Args[1:], "demo") {
+		message = abandonedDemo
+	}
+	os.Exit(cli.RunInterruptible(p.stderr, message, func(ctx context.Context, removeStopTimeLimit func()) int {
 		p.removeStopTimeLimit = removeStopTimeLimit
 		return executeArgs(ctx, os.Args[1:], p)
 	}))
@@ -46,12 +55,14 @@ func newRoot(g *globals) *cobra.Command {
 		Use:   "placementsync",
 		Short: "Sync a media placement marketplace into DuckDB and Parquet",
 		Long: "placementsync reads every endpoint of the service, checks each list for missing records,\n" +
-			"and publishes one consistent snapshot as a DuckDB file and as Parquet.\n\n" + exitCodes(),
+			"and publishes one consistent snapshot as a DuckDB file and as Parquet. To begin, run init, or\n" +
+			"demo without an account.\n\n" + exitCodes(),
 	}
 	g.AddTo(root)
-	root.AddCommand(demoCommand(g), initCommand(g), checkCommand(g), runCommand(g), serveCommand(g), runsCommand(g), queryCommand(g), mcpCommand(g),
-		diffCommand(g), auditCommand(g), reportCommand(g), exploreCommand(g), exportCommand(g), schemaCommand(g), replayCommand(g), rebuildCommand(g),
-		rollbackCommand(g), publishCommand(g), discardCommand(g), rawCommand(g), verifyCommand(g), backupCommand(g), lakeCommand(g), watchCommand(g), pruneCommand(g), statementCommand(g))
+	cli.AddGroup(root, "Nights", runCommand(g), serveCommand(g), runsCommand(g), checkCommand(g))
+	cli.AddGroup(root, "Ask", queryCommand(g), diffCommand(g), reportCommand(g), exportCommand(g), exploreCommand(g))
+	cli.AddGroup(root, "Keep", backupCommand(g), verifyCommand(g), rebuildCommand(g), rollbackCommand(g), pruneCommand(g), auditCommand(g), publishCommand(g), discardCommand(g))
+	root.AddCommand(demoCommand(g), initCommand(g), lakeCommand(g), mcpCommand(g), rawCommand(g), replayCommand(g), schemaCommand(g), watchCommand(g), statementCommand(g))
 	cli.AddManual(root, manual())
 	cli.AddVersion(root, version, commit)
 	return root

@@ -26,9 +26,9 @@ const (
 )
 
 // progressInterval returns the time between two log lines about progress. Most nights are shorter
-// than 15 minutes, so their log has no such line.
-func (g *globals) progressInterval() time.Duration {
-	if g.Verbose {
+// than 15 minutes, so their log has no such line. Somebody waits for the first night.
+func (g *globals) progressInterval(isFirst bool) time.Duration {
+	if g.Verbose || isFirst {
 		return time.Minute
 	}
 	return 15 * time.Minute
@@ -38,10 +38,10 @@ func (g *globals) showsBars() bool { return g.stderrWidth > 0 && !g.Quiet && !g.
 
 // showProgress shows the progress of a night until stop is called: as bars on a terminal,
 // otherwise as lines of the log. The night must log to the returned log.
-func (g *globals) showProgress(tracker *pipeline.ProgressTracker) (log *slog.Logger, stop func()) {
+func (g *globals) showProgress(tracker *pipeline.ProgressTracker, isFirst bool) (log *slog.Logger, stop func()) {
 	if !g.showsBars() {
 		log = g.newLogger()
-		stopProgress := callEvery(g.progressInterval(), func() { logProgress(log, tracker) })
+		stopProgress := callEvery(g.progressInterval(isFirst), func() { logProgress(log, tracker) })
 		stopWaits := logWaits(log, tracker)
 		return log, func() {
 			stopProgress()

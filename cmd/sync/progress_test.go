@@ -124,7 +124,7 @@ func TestWarningsDuringAndAfterBars(t *testing.T) {
 	t.Parallel()
 	screen := &output{more: make(chan struct{}, 1)}
 	g := &globals{process: process{stderr: screen, stderrWidth: 80}, Flags: cli.Flags{LogFormat: "json"}}
-	log, stop := g.showProgress(&pipeline.ProgressTracker{})
+	log, stop := g.showProgress(&pipeline.ProgressTracker{}, false)
 	log.Warn("before")
 	stop()
 	log.Warn("after")
@@ -140,7 +140,7 @@ func TestProgressIsLoggedUnlessQuiet(t *testing.T) {
 		{process: process{stderr: &output{more: make(chan struct{}, 1)}}},
 		{process: process{stderr: &output{more: make(chan struct{}, 1)}, stderrWidth: 80}, Flags: cli.Flags{Quiet: true}},
 	} {
-		log, stop := g.showProgress(&pipeline.ProgressTracker{})
+		log, stop := g.showProgress(&pipeline.ProgressTracker{}, false)
 		if log.Enabled(t.Context(), slog.LevelInfo) == g.Quiet {
 			t.Errorf("with Quiet %v, the level Info is enabled: %v, want %v", g.Quiet, g.Quiet, !g.Quiet)
 		}

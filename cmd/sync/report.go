@@ -87,8 +87,8 @@ func heldNotices(wh *warehouse.Warehouse, isShown bool) ([]report.Notice, error)
 			n.Lines = append(n.Lines, ledger.DescribeChecks([]ledger.CheckResult{c}))
 		}
 	}
-	n.Lines = append(n.Lines, "Run placementsync diff --held to compare it with the published snapshot. Then run placementsync publish --held --accept "+
-		strings.Join(h.FailedChecks(), ",")+" to publish it, or placementsync discard --held to discard it.")
+	n.Lines = append(n.Lines, "Run placementsync diff --held to compare it with the published snapshot. Then run placementsync publish --accept "+
+		strings.Join(h.FailedChecks(), ",")+" to publish it, or placementsync discard to discard it.")
 	return []report.Notice{n}, nil
 }
 

@@ -62,19 +62,19 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	if o.full {
 		night.Details = pipeline.AllDetails
 	}
+	published, isPublished, err := g.newWarehouse(cfg).Versions.Latest()
 	if o.newWarehouse {
-		run, isPublished, err := g.newWarehouse(cfg).Versions.Latest()
 		if err != nil {
 			return err
 		}
 		if isPublished {
-			return cli.UsageErr("create the warehouse: %q already has a snapshot, %s; nothing was changed: leave out --new", cfg.Warehouse.Dir, run)
+			return cli.UsageErr("create the warehouse: %q already has a snapshot, %s; nothing was changed: leave out --new", cfg.Warehouse.Dir, published)
 		}
 	}
 	night.DryRun, night.NewWarehouse = o.dryRun, o.newWarehouse
 	night.AllowMassDelete, night.Fresh = o.allowMassDelete, o.fresh
 	night.Progress = &pipeline.ProgressTracker{}
-	log, stop := g.showProgress(night.Progress)
+	log, stop := g.showProgress(night.Progress, !isPublished)
 	night.Log = log
 	res, err := g.runAndNotify(ctx, cfg, night, func() bool { return false })
 	stop()

@@ -92,7 +92,7 @@ func runServe(ctx context.Context, g *globals) error {
 		return fmt.Errorf("serve on %s (serve.listen): %w", cfg.Serve.Listen, err)
 	}
 	defer listener.Close() // for errors before the daemon owns the listener
-	defer callEvery(g.progressInterval(), func() { logProgress(s.log, &s.tracker) })()
+	defer callEvery(g.progressInterval(false), func() { logProgress(s.log, &s.tracker) })()
 	defer logWaits(s.log, &s.tracker)()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)

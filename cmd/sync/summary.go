@@ -21,7 +21,12 @@ func showNight(g *globals, res pipeline.Result, dryRun bool) error {
 	}
 	t := textTable{columns: []column{{name: "stream"}, {name: "standing"}, {name: rowsHead, isNumber: true}, {name: "requests", isNumber: true, drop: 2},
 		{name: "passes", isNumber: true, drop: 3}, {name: "why", drop: 1, minWidth: 24}}}
+	notChosen := 0
 	for _, s := range res.Run.Streams {
+		if !countsRows && s.Reason == ledger.ReasonNotChosen {
+			notChosen++
+			continue
+		}
 		standing := ledger.StandingOf(s.Grade)
 		if !countsRows && standing == ledger.Carried {
 			standing = ledger.NotRead // without a snapshot, no rows are carried
@@ -30,6 +35,9 @@ func showNight(g *globals, res pipeline.Result, dryRun bool) error {
 	}
 	if _, err := fmt.Fprintln(g.stdout, t.render(g.width)); err != nil {
 		return err
+	}
+	if notChosen > 0 {
+		fmt.Fprintln(g.stdout, humanize.Count(notChosen, "stream")+" not chosen")
 	}
 	changes := textTable{columns: []column{{name: "table", minWidth: 20}, {name: "rows", isNumber: true, drop: 1}, {name: "new", isNumber: true},
 		{name: "changed", isNumber: true}, {name: "gone", isNumber: true}}}

@@ -30,6 +30,19 @@ func TestSummaryCounts(t *testing.T) {
 	}
 }
 
+// TestSummaryOfChosenStreams checks that a failed night with --streams lists only the chosen streams.
+func TestSummaryOfChosenStreams(t *testing.T) {
+	var out bytes.Buffer
+	run := ledger.Run{ID: "r", Outcome: ledger.Failed, Streams: []ledger.Stream{{Stream: "orders", Grade: "carried_forward", Reason: "refused"},
+		{Stream: "files", Grade: "carried_forward", Reason: ledger.ReasonNotChosen}, {Stream: "tags", Grade: "carried_forward", Reason: ledger.ReasonNotChosen}}}
+	if err := showNight(&globals{process: process{stdout: &out}}, pipeline.Result{Run: run}, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, "orders") || strings.Contains(got, "files") || !strings.Contains(got, "\n2 streams not chosen\n") {
+		t.Errorf("the summary must list orders and count the other two:\n%s", got)
+	}
+}
+
 // TestSummaryOfADryRun checks that the summary of a partial dry run does not report a publish.
 func TestSummaryOfADryRun(t *testing.T) {
 	var out bytes.Buffer

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"placementsync/internal/bucket"
@@ -40,6 +41,9 @@ type Config struct {
 	UseOlder bool
 	Now      func() time.Time
 	Log      *slog.Logger
+	// Progress is called when Run has sent a file, or found it in the bucket, with the bytes of these files and of all
+	// files. Nil means that it is not called.
+	Progress func(done, total int64)
 }
 
 // Result is the result of Run.
@@ -227,7 +231,7 @@ func (j *job) sendFiles(ctx context.Context) error {
 			return err
 		}
 		j.files, j.result.LeftOut = nil, nil
-		if err := eachFile(ctx, files, j.sendFile); err != nil {
+		if err := eachFile(ctx, files, j.reportProgress(files)); err != nil {
 			return err
 		}
 		filesAfter, err := j.Warehouse.Mirror.Files()
@@ -249,6 +253,23 @@ func (j *job) sendFiles(ctx context.Context) error {
 	slices.SortFunc(j.files, compareFiles)
 	slices.SortFunc(j.result.LeftOut, func(x, y DamagedFile) int { return strings.Compare(x.File, y.File) })
 	return nil
+}
+
+// reportProgress returns sendFile, which then reports the progress.
+func (j *job) reportProgress(files []checksum.FileSum) func(ctx context.Context, want checksum.FileSum) error {
+	if j.Progress == nil {
+		return j.sendFile
+	}
+	var done atomic.Int64
+	total := int64(0)
+	for _, f := range files {
+		total += f.Bytes
+	}
+	return func(ctx context.Context, want checksum.FileSum) error {
+		err := j.sendFile(ctx, want)
+		j.Progress(done.Add(want.Bytes), total)
+		return err
+	}
 }
 
 // seriesFiles returns the files with a checksum, sorted. Mirror.Files returns a checksum only for files of the

@@ -383,7 +383,7 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 			_, err := draft.Hold(d.t.Context(), []warehouse.ManifestTable{{Name: table, FileSum: checksum.FileSum{File: tagsFile}}})
 			must(d.t, err)
 			d.remove("held/20261104T020000Z/" + tagsFile)
-		}, []string{"held/20261104T020000Z/" + tagsFile + ": discard --held"}, "it is missing", ""},
+		}, []string{"held/20261104T020000Z/" + tagsFile + ": discard"}, "it is missing", ""},
 		"a run that was killed before it added its day": {func(d damager) {
 			d.remove("parquet/"+table+"/snapshot_date=2026-11-03", manifest3)
 			writeIndex(d, firstNight, secondNight)

@@ -62,7 +62,7 @@ func (r Repair) Command() string {
 	case DropVersion:
 		return "placementsync prune --version " + r.Version
 	case DiscardHeld:
-		return "placementsync discard --held"
+		return "placementsync discard"
 	default:
 		return ""
 	}

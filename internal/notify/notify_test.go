@@ -169,7 +169,7 @@ func TestAlertsOfChecks(t *testing.T) {
 				"- Prices moved: currency EUR, factor 100.00; currency \u2039!here\u203a, factor 3\n" +
 				"- Long: text " + strings.Repeat("x", 289) + "...\n" +
 				"Since 2026-11-20 02:00 UTC, 2 nights in a row. Readers have the snapshot of 2026-11-19 02:00 UTC.\n" +
-				"To do: run placementsync diff --held. If the values are right, run placementsync publish --held --accept prices_scaled,long; else placementsync discard --held, or wait for the next night."},
+				"To do: run placementsync diff --held. If the values are right, run placementsync publish --accept prices_scaled,long; else placementsync discard, or wait for the next night."},
 		"warned": {notify.Alert{Event: notify.Warned, Run: "r1", Error: "check slow did not run", StartedAt: at, Checks: []ledger.CheckResult{slow}},
 			"placementsync: night r1 is published with warnings: check slow did not run\n- Too slow: it took longer than 30s\n" +
 				"Found on 2026-11-20 02:00 UTC. Readers see the snapshot of this night.\n" +

@@ -89,8 +89,8 @@ func (a Alert) describe() (event, effect, advice string) {
 		}
 		return fmt.Sprintf("night %s is held%s", a.Run, cause),
 			sinceWithSnapshot,
-			"run placementsync diff --held. If the values are right, run placementsync publish --held --accept " + strings.Join(names, ",") +
-				"; else placementsync discard --held, or wait for the next night."
+			"run placementsync diff --held. If the values are right, run placementsync publish --accept " + strings.Join(names, ",") +
+				"; else placementsync discard, or wait for the next night."
 	case Warned:
 		return fmt.Sprintf("night %s is published with warnings%s", a.Run, cause),
 			"Found on " + from + ". Readers see the snapshot of this night.",

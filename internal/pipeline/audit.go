@@ -33,7 +33,7 @@ func (e *HoldError) Error() string {
 		}
 	}
 	fmt.Fprintf(&b, "\nThe night is held. To inspect it: placementsync audit --held, then placementsync diff --held\n"+
-		"To publish it: placementsync publish --held --accept %s\nTo discard it: placementsync discard --held", strings.Join(names, ","))
+		"To publish it: placementsync publish --accept %s\nTo discard it: placementsync discard", strings.Join(names, ","))
 	return b.String()
 }
 

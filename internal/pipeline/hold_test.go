@@ -73,7 +73,7 @@ func TestFailedChecks(t *testing.T) {
 	want := "audit run " + res.Run.ID + ": 2 checks failed; nothing was published; readers keep the last snapshot\n" +
 		"  no_folders (There must be no folders.): 2 rows\n    a a, b 1\n    a a, b 1\n  no_tags (There must be no tags.): 1 row\n    n 7\n" +
 		"The night is held. To inspect it: placementsync audit --held, then placementsync diff --held\n" +
-		"To publish it: placementsync publish --held --accept no_folders,no_tags\nTo discard it: placementsync discard --held"
+		"To publish it: placementsync publish --accept no_folders,no_tags\nTo discard it: placementsync discard"
 	if hold.Error() != want || !res.Run.Held || len(res.Run.Checks) != 3 {
 		t.Errorf("got the error\n%s\nwant\n%s\nthe ledger has %+v, want 2 failed checks and one that did not run", hold, want, res.Run.Checks)
 	}

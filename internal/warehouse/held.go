@@ -76,7 +76,7 @@ func (w *Warehouse) Held() (h HeldNight, ok bool, err error) {
 
 func withHeldRemedy(err error, run string) error {
 	if damaged, ok := errors.AsType[*DamagedError](err); ok {
-		damaged.Remedy = "the held night cannot be used, and readers keep the last snapshot: run placementsync discard --held, " +
+		damaged.Remedy = "the held night cannot be used, and readers keep the last snapshot: run placementsync discard, " +
 			"and placementsync replay " + run + " to build the night again from its stored responses"
 	}
 	return err
@@ -184,11 +184,11 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 		return h, err
 	}
 	if !w.Versions.canReplace(h.Manifest, latest) {
-		return h, fmt.Errorf("publish the held night %s: it is based on %s, but readers see %s; nothing was published: discard it with \"placementsync discard --held\"",
+		return h, fmt.Errorf("publish the held night %s: it is based on %s, but readers see %s; nothing was published: discard it with \"placementsync discard\"",
 			h.Manifest.RunID, describeVersion(h.Manifest.Previous), describeVersion(latest))
 	}
 	if damaged, _ := w.VerifyHeld(ctx, true); len(damaged) > 0 {
-		return h, fmt.Errorf("publish the held night %s: %w; nothing was published: discard it with \"placementsync discard --held\"", h.Manifest.RunID, damaged[0])
+		return h, fmt.Errorf("publish the held night %s: %w; nothing was published: discard it with \"placementsync discard\"", h.Manifest.RunID, damaged[0])
 	}
 	h.Run.Accepted, h.Run.AcceptedAt = accepted, now.UTC()
 	if err := w.createHeldVersion(&h); err != nil {
