@@ -152,13 +152,13 @@ func TestErrorTypes(t *testing.T) {
 // TestErrorSummary checks that the summary contains no host, no query and no JSON.
 func TestErrorSummary(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"error":{"status":503,"message":"say \"later\""}}`: `GET /auth/token answered 400 Bad Request: say "later"`,
-		`{"error":"invalid","detail":"too ` + token + `"}`:   "GET /auth/token answered 400 Bad Request: too <secret>",
-		`{"error":"invalid"}`:                                "GET /auth/token answered 400 Bad Request: invalid",
-		`{"code":5}`:                                         "GET /auth/token answered 400 Bad Request with JSON that has no message",
-		"<!DOCTYPE html><title>later</title>":                "GET /auth/token answered 400 Bad Request with a page of HTML",
-		"no such\nthing":                                     "GET /auth/token answered 400 Bad Request: no such thing",
-		"":                                                   "GET /auth/token answered 400 Bad Request",
+		`{"error":{"status":503,"message":"say \"later\""}}`: `GET /v1/auth/token answered 400 Bad Request: say "later"`,
+		`{"error":"invalid","detail":"too ` + token + `"}`:   "GET /v1/auth/token answered 400 Bad Request: too <secret>",
+		`{"error":"invalid"}`:                                "GET /v1/auth/token answered 400 Bad Request: invalid",
+		`{"code":5}`:                                         "GET /v1/auth/token answered 400 Bad Request with JSON that has no message",
+		"<!DOCTYPE html><title>later</title>":                "GET /v1/auth/token answered 400 Bad Request with a page of HTML",
+		"no such\nthing":                                     "GET /v1/auth/token answered 400 Bad Request: no such thing",
+		"":                                                   "GET /v1/auth/token answered 400 Bad Request",
 	} {
 		err := requestTokenInfo(t, newClient(t, testConfig(newScript(respondWith(http.StatusBadRequest, body))), nil))
 		failed, ok := errors.AsType[*fetch.StatusError](err)

@@ -2,7 +2,7 @@ package fetch
 
 import (
 	"bufio"
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/zeebo/xxh3"
+
+	"placementsync/internal/checksum"
 )
 
-// StoredResponse is a line of the journal, a JSON object about one response. marshal appends a last
-// member, "sum", with the checksum of the text before the member, because after a power cut a complete
-// line can have wrong bytes.
+// StoredResponse is a line of the journal, a JSON object about one response. The line is sealed, because
+// after a power cut a complete line can have wrong bytes.
 type StoredResponse struct {
 	location
 	Request
@@ -40,25 +41,16 @@ type location struct {
 	Encoding string `json:"encoding,omitempty"`
 }
 
-const lineSumFormat = `,"sum":"%08x"}` + "\n"
-
 func (n *StoredResponse) marshal() ([]byte, error) {
-	text, err := json.Marshal(n)
-	if err != nil {
-		return nil, err
-	}
-	text = text[:len(text)-1]
-	return fmt.Appendf(text, lineSumFormat, checksumOf(text)), nil
+	line, err := checksum.SealLine(n)
+	return append(line, '\n'), err
 }
 
 // parseLine parses a line with its newline. It accepts only the output of marshal.
-func parseLine(text []byte) (StoredResponse, bool) {
-	var n StoredResponse
-	cut := len(text) - len(fmt.Sprintf(lineSumFormat, 0))
-	if cut < 0 || string(text[cut:]) != fmt.Sprintf(lineSumFormat, checksumOf(text[:cut])) {
-		return n, false
-	}
-	return n, json.Unmarshal(text, &n) == nil
+func parseLine(text []byte) (n StoredResponse, ok bool) {
+	line, hasNewline := bytes.CutSuffix(text, []byte("\n"))
+	ok = hasNewline && checksum.UnsealLine(line, &n) == nil
+	return n, ok
 }
 
 // With 128 bits a collision within a run is less likely than a hardware fault.
