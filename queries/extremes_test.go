@@ -28,7 +28,7 @@ func TestExtremeValuesFailNoQuery(t *testing.T) {
 			}
 		}
 	}
-	for _, q := range query.List() {
+	for _, q := range query.All() {
 		t.Run(q.Name, func(t *testing.T) {
 			for i, values := range parameterVariants(q) {
 				formats := []query.Format{query.CSV}

@@ -58,7 +58,7 @@ func fixtureWithoutReferences(t *testing.T) string {
 // TestGroupsWithoutKeyHaveNoName runs all queries on rows with names but without ids of other records. A
 // result row whose key is NULL summarizes many records, so it must not have the name of one of them.
 func TestGroupsWithoutKeyHaveNoName(t *testing.T) {
-	all := query.List()
+	all := query.All()
 	db := open(t, fixtureWithoutReferences(t), fixture.NewEmptyCatalog(t))
 	var keylessQueries []string
 	for _, q := range all {

@@ -1,4 +1,5 @@
 -- subject: prices
+-- replacement: premium --param by=channel_type
 -- title: Premium of each channel type
 -- grain: one row per tier, currency and channel type
 -- about: Price premium of each channel type. premium_percent compares the median price of the channel type with the median of all prices of the tier and currency. like_premium_percent compares the channel type with the other channel types in the same country, authority band, placement type and kind of link (a segment). It is the median of these comparisons, weighted by the number of prices, and empty if fewer than "min_prices" prices are compared. like_segments and like_prices count the compared segments and prices. The tier and currency with the most prices come first.

@@ -1,4 +1,5 @@
 -- subject: prices
+-- replacement: premium --param by=placement_type
 -- title: Premium of each placement type
 -- grain: one row per tier, currency and placement type
 -- about: Price premium of each placement type. premium_percent compares the median price of the placement type with the median of all prices of the tier and currency. like_premium_percent compares the placement type with the other placement types in the same country, authority band, channel type and kind of link (a segment). It is the median of these comparisons, weighted by the number of prices, and empty if fewer than "min_prices" prices are compared. like_segments and like_prices count the compared segments and prices. The tier and currency with the most prices come first.

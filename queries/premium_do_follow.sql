@@ -1,4 +1,5 @@
 -- subject: prices
+-- replacement: premium --param by=is_do_follow
 -- title: Premium of do-follow links
 -- grain: one row per tier, currency and value of is_do_follow (empty if unknown)
 -- about: Price premium of placements with and without do-follow links. premium_percent compares the median price of each kind of link with the median of all prices of the tier and currency. like_premium_percent compares it with the other kinds of link in the same country, authority band, channel type and placement type (a segment). It is the median of these comparisons, weighted by the number of prices, and empty if fewer than "min_prices" prices are compared. like_segments and like_prices count the compared segments and prices. The tier and currency with the most prices come first.

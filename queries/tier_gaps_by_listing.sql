@@ -1,4 +1,5 @@
 -- subject: prices
+-- replacement: tier_gaps --param by=listing
 -- title: Widest gaps between tiers
 -- grain: one row per product listing and currency with different prices of several tiers
 -- about: The lowest and the highest price of each listing with their tiers, and the gap between them. The widest gap in percent of the lowest price comes first. If tiers have equal prices, the first by name is shown. Prices without a tier are left out, and so are listings whose lowest price is 0 or less.

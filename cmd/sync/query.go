@@ -74,6 +74,9 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	if err != nil {
 		return err
 	}
+	if q.Replacement != "" && !g.Quiet {
+		fmt.Fprintf(g.stderr, "placementsync: the next release has no query %s: use placementsync query %s\n", q.Name, q.Replacement)
+	}
 	values, err := paramValues(o.params)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ func TestExtremeValuesFailNoPage(t *testing.T) {
 			paths = append(paths, fmt.Sprintf("/%ss/k%d", kind, block*rowsPerBlock))
 		}
 	}
-	for _, q := range query.List() {
+	for _, q := range query.All() {
 		paths = append(paths, "/questions/"+q.Name)
 	}
 	for _, path := range paths {

@@ -24,7 +24,8 @@ import (
 //	-- values: SELECT DISTINCT currency FROM product_listing_prices
 //
 // A values line belongs to the parameter above it. The line "also" has further words by which a search finds
-// the query. For the line "chart", see [Chart]. The header of a check also has the line "severity",
+// the query. The line "replacement" names the query that replaces this one. For the line "chart", see [Chart].
+// The header of a check also has the line "severity",
 // and may have the line "each"; see [LoadChecks] and [EachTable]. A line that begins with a misspelled
 // word, such as "parm:", is a mistake. Other comments are ignored.
 
@@ -43,7 +44,8 @@ type fault struct {
 }
 
 func (q *Query) parseHeader() (faults []fault) {
-	textFields := map[string]*string{"subject": &q.Subject, "title": &q.Title, "grain": &q.Grain, "about": &q.About, "also": &q.Also}
+	textFields := map[string]*string{"subject": &q.Subject, "title": &q.Title, "grain": &q.Grain, "about": &q.About, "also": &q.Also,
+		"replacement": &q.Replacement}
 	if q.isCheck {
 		textFields["severity"], textFields["each"] = &q.Severity, &q.Each
 	}

@@ -40,8 +40,11 @@ const (
 // own queries. If Load returns a *FilesError, the library still contains the queries without mistakes.
 func Load(dir string) (Library, error) { return namedQueries().load(dir) }
 
-// List returns the built-in queries, sorted by name.
-func List() []Query { return namedQueries().builtIn().queries }
+// List returns the listed built-in queries, sorted by name.
+func List() []Query { return namedQueries().builtIn().List() }
+
+// All returns all built-in queries, sorted by name.
+func All() []Query { return namedQueries().builtIn().queries }
 
 // queryKind describes named queries or checks.
 type queryKind struct {
@@ -145,8 +148,13 @@ func ReadText(file string) (string, error) {
 	return string(text), nil
 }
 
-// List returns all queries, sorted by name.
-func (l Library) List() []Query { return slices.Clone(l.queries) }
+// List returns the queries, sorted by name, without those that only the report needs and those with
+// another name.
+func (l Library) List() []Query {
+	return slices.DeleteFunc(slices.Clone(l.queries), func(q Query) bool {
+		return q.Replacement != "" || q.File == "" && q.Subject == "report"
+	})
+}
 
 // Find returns the query with the given name.
 func (l Library) Find(name string) (Query, bool) {
@@ -185,7 +193,7 @@ func (l Library) Resolve(text string) (Query, error) {
 		label = ""
 	}
 	var names []string
-	for _, q := range l.queries {
+	for _, q := range l.List() {
 		names = append(names, q.Name)
 	}
 	return Query{}, &UsageError{Problem: problem + SuggestNames(names, text, label)}

@@ -18,10 +18,13 @@ type Query struct {
 	// user's query, only Title is required.
 	Title, Grain, About string
 	// Also lists further words for a search, such as synonyms, separated by commas.
-	Also   string
-	Chart  *Chart  // nil means that the result has no chart
-	Params []Param // as declared in the header
-	SQL    string  // the whole text of the file, including the header
+	Also string
+	// Replacement is the query, with its parameters, that replaces this one. The next release removes a
+	// replaced query.
+	Replacement string
+	Chart       *Chart  // nil means that the result has no chart
+	Params      []Param // as declared in the header
+	SQL         string  // the whole text of the file, including the header
 	// Only checks have a severity, which is hold or warn. If the field Each is set, the check is a pattern
 	// for several queries, see [Query.Expand].
 	Severity, Each string

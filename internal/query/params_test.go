@@ -194,7 +194,7 @@ func TestResolve(t *testing.T) {
 	})
 	for text, want := range map[string]string{
 		"prices": "price_by_segment", " ": "empty",
-		"price_by_segmnt": "did you mean price_by_segment?", "Tier_Gap": "did you mean tier_gaps or tier_gaps_by_listing?",
+		"price_by_segmnt": "did you mean price_by_segment?", "Tier_Gap": "did you mean tier_gaps?",
 		"zzz": `"zzz"; queries: article_cycle_time`,
 	} {
 		t.Run("unknown name "+text, func(t *testing.T) {

@@ -126,6 +126,9 @@ func Explain(w io.Writer, q Query) error {
 	const indent, width = "  ", 80
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s\n", q.Name, q.ownNote())
+	if q.Replacement != "" {
+		fmt.Fprintf(&b, "%sreplaced by %s\n", indent, q.Replacement)
+	}
 	grain := ""
 	if q.Grain != "" {
 		grain = "one row per " + strings.TrimPrefix(q.Grain, "one row per ")

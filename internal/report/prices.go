@@ -123,9 +123,9 @@ var pricesSection = section{
 		{
 			id: "do-follow", title: "Price of a do-follow link",
 			about: "The column Premium compares the median price of the row with the median price of the tier. The column Similar listings compares the prices of the row with those of similar listings (same country, authority, channel and placement) with another kind of link.",
-			query: "premium_do_follow", rowLimit: tableRows,
+			query: "premium", params: map[string]string{"by": "is_do_follow"}, rowLimit: tableRows,
 			fields: []field{
-				{column: "pricing_tier", label: "Tier"}, {column: "is_do_follow", label: "Do-follow", as: asYesNo},
+				{column: "pricing_tier", label: "Tier"}, {column: "value", label: "Do-follow", as: asYesNo},
 				{column: "median_price", label: "Median", as: asNumber, currency: "currency"},
 				{column: "premium_percent", label: "Premium", as: asChange},
 				{column: "like_premium_percent", label: "Similar listings", as: asChange},
