@@ -21,6 +21,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/warehouse"
 )
@@ -49,7 +50,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Cleanup(server.Close)
 	bucket, err := bucket.Open(t.Context(), bucket.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
 		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey, MaxPause: time.Millisecond}, "store", "a")
-	must(t, err)
+	harness.Must(t, err)
 	f.config = Config{Warehouse: openWarehouse(t), Bucket: bucket, Program: "test", Now: f.now, Log: slog.New(slog.DiscardHandler)}
 	return f
 }
@@ -66,27 +67,27 @@ func (f *fixture) night() {
 	f.pass(24 * time.Hour)
 	w := f.config.Warehouse
 	lock, err := w.Lock("test", f.now()) // creates the folders
-	must(f.t, err)
+	harness.Must(f.t, err)
 	run := f.now().Format("20060102T150405Z")
 	d, err := w.Begin(f.t.Context(), run, f.now())
-	must(f.t, err)
-	must(f.t, d.Exec(f.t.Context(),
+	harness.Must(f.t, err)
+	harness.Must(f.t, d.Exec(f.t.Context(),
 		sqltext.SQL(fmt.Sprintf("INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
 			"SELECT 'p', count(*) + 1, %s, %s, 1 FROM main.product_listing_tags", sqltext.Literal(run), "TIMESTAMPTZ "+sqltext.Literal(d.At.Format(time.RFC3339Nano)))),
 		sqltext.SQL("COPY main.product_listing_tags TO "+sqltext.Literal(filepath.Join(d.Dir, table+".parquet"))+" (FORMAT parquet)")))
-	must(f.t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of "+run), 0o600))
+	harness.Must(f.t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of "+run), 0o600))
 	d.RecordMetaBase(d.MetaBase())
 	m, err := d.Publish(f.t.Context(), []warehouse.ManifestTable{{Name: table, Grade: "exact", FileSum: checksum.FileSum{File: table + ".parquet"}}})
-	must(f.t, err)
-	must(f.t, w.RunLog.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
-	must(f.t, lock.Release())
+	harness.Must(f.t, err)
+	harness.Must(f.t, w.RunLog.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
+	harness.Must(f.t, lock.Release())
 }
 
 func (f *fixture) backUp() Result {
 	f.t.Helper()
 	f.pass(24 * time.Hour)
 	result, err := Run(f.t.Context(), f.config)
-	must(f.t, err)
+	harness.Must(f.t, err)
 	return result
 }
 
@@ -100,23 +101,16 @@ func (f *fixture) manifests() []string {
 func contentOf(t *testing.T, w *warehouse.Warehouse) map[string]string {
 	t.Helper()
 	files, err := w.Mirror.Files()
-	must(t, err)
+	harness.Must(t, err)
 	content := map[string]string{}
 	for _, file := range files {
 		path, err := w.Mirror.Path(file.File)
-		must(t, err)
+		harness.Must(t, err)
 		data, err := os.ReadFile(path)
-		must(t, err)
+		harness.Must(t, err)
 		content[file.File] = string(data)
 	}
 	return content
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestBackupsSendOnlyNewContent makes two backups of a night and one of the next night.
@@ -222,7 +216,7 @@ func TestAFailedBackupKeepsTheOneBefore(t *testing.T) {
 	c := f.config
 	c.Warehouse = openWarehouse(t)
 	_, err := Restore(t.Context(), c)
-	must(t, err)
+	harness.Must(t, err)
 	if diff := cmp.Diff(first, contentOf(t, c.Warehouse)); diff != "" {
 		t.Errorf("files of the first backup (-want +got):\n%s", diff)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/checksum"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/warehouse"
 )
@@ -38,7 +39,7 @@ func (f *fixture) newTarget() Config {
 // fileOfTable returns the only Parquet file of the newest backup.
 func (f *fixture) fileOfTable() checksum.FileSum {
 	m, err := f.config.readNewest(f.t.Context())
-	must(f.t, err)
+	harness.Must(f.t, err)
 	return m.Files[slices.IndexFunc(m.Files, func(s checksum.FileSum) bool { return filepath.Ext(s.File) == ".parquet" })]
 }
 
@@ -55,7 +56,7 @@ func damage(data []byte, isShort bool) []byte {
 func TestRestores(t *testing.T) {
 	f := newFixture(t)
 	f.night()
-	must(t, f.config.Warehouse.Folder.StateFile("note.json").Write("backed up"))
+	harness.Must(t, f.config.Warehouse.Folder.StateFile("note.json").Write("backed up"))
 	f.backUp()
 	want, file := contentOf(t, f.config.Warehouse), f.fileOfTable()
 	object, intact := "a/"+dataName(file), f.store.Objects("store")
@@ -64,7 +65,7 @@ func TestRestores(t *testing.T) {
 		if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
 			t.Errorf("restored files (-want +got):\n%s", diff)
 		}
-		must(t, w.Folder.CheckRestored())
+		harness.Must(t, w.Folder.CheckRestored())
 	}
 	t.Run("the ledger is the last file", func(t *testing.T) {
 		defer func() { f.store.FailWith(nil) }()
@@ -81,7 +82,7 @@ func TestRestores(t *testing.T) {
 			return false
 		})
 		restored, err := Restore(t.Context(), c)
-		must(t, err)
+		harness.Must(t, err)
 		if len(restored.Files) != len(want) || restored.Fetched != len(want) ||
 			!slices.ContainsFunc(restored.Files, func(s checksum.FileSum) bool { return s.File == c.Warehouse.Mirror.LedgerFile() }) {
 			t.Errorf("fetched %d of %v, want all %d files with the ledger", restored.Fetched, restored.Files, len(want))
@@ -99,9 +100,9 @@ func TestRestores(t *testing.T) {
 		if checkErr := c.Warehouse.Folder.CheckRestored(); err == nil || !errors.As(checkErr, new(*warehouse.UnfinishedRestoreError)) {
 			t.Fatalf("the restore returned %v, and the next night %v; want errors of both", err, checkErr)
 		}
-		must(t, c.Warehouse.Folder.StateFile("note.json").Write("of a night that failed meanwhile"))
+		harness.Must(t, c.Warehouse.Folder.StateFile("note.json").Write("of a night that failed meanwhile"))
 		_, err = Restore(t.Context(), c)
-		must(t, err)
+		harness.Must(t, err)
 		check(t, c.Warehouse)
 	})
 	t.Run("a response with wrong bytes is repeated", func(t *testing.T) {
@@ -116,7 +117,7 @@ func TestRestores(t *testing.T) {
 			return true
 		})
 		_, err := Restore(t.Context(), c)
-		must(t, err)
+		harness.Must(t, err)
 		check(t, c.Warehouse)
 	})
 	t.Run("a missing and a damaged object", func(t *testing.T) {
@@ -128,13 +129,13 @@ func TestRestores(t *testing.T) {
 		})
 		c := f.newTarget()
 		restored, err := Restore(t.Context(), c)
-		must(t, err)
+		harness.Must(t, err)
 		wantDamaged := []DamagedFile{{"parquet/.meta/20261102T020000Z.changes", "the object s3://store/" + changes + " is missing"},
 			{file.File, "the bytes of the object s3://store/" + object + " do not match its checksum"}}
 		if diff := cmp.Diff(wantDamaged, restored.Damaged); diff != "" || restored.Fetched != len(want)-2 {
 			t.Errorf("fetched %d files, want %d; damaged files (-want +got):\n%s", restored.Fetched, len(want)-2, diff)
 		}
-		must(t, c.Warehouse.Folder.CheckRestored())
+		harness.Must(t, c.Warehouse.Folder.CheckRestored())
 	})
 	t.Run("a folder with a warehouse", func(t *testing.T) {
 		if _, err := Restore(t.Context(), f.config); err == nil || !strings.Contains(err.Error(), "it has a warehouse; nothing was changed") {
@@ -144,8 +145,8 @@ func TestRestores(t *testing.T) {
 	t.Run("a different file of the series", func(t *testing.T) {
 		c := f.newTarget()
 		path := c.Warehouse.Folder.Path(file.File)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		must(t, os.WriteFile(path, []byte("of the user"), 0o600))
+		harness.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		harness.Must(t, os.WriteFile(path, []byte("of the user"), 0o600))
 		_, err := Restore(t.Context(), c)
 		if kept, _ := os.ReadFile(path); err == nil || string(kept) != "of the user" {
 			t.Errorf("the restore returned %v and wrote %q; want an error and the file of the user", err, kept)
@@ -170,7 +171,7 @@ func TestRestores(t *testing.T) {
 func TestABackupWithoutALedgerIsNotRestored(t *testing.T) {
 	f := newFixture(t)
 	_, err := writeManifest(t.Context(), f.config.Bucket, Manifest{Kind: manifestKind, Format: manifestFormat, At: f.now()})
-	must(t, err)
+	harness.Must(t, err)
 	if _, err := Restore(t.Context(), f.config); err == nil || !strings.Contains(err.Error(), "contains no ledger; nothing was changed") {
 		t.Errorf("got %v, want an error", err)
 	}
@@ -182,7 +183,7 @@ func TestVerifyListsAllDamagedObjects(t *testing.T) {
 	f.night()
 	f.backUp()
 	m, err := f.config.readNewest(t.Context())
-	must(t, err)
+	harness.Must(t, err)
 	copyOfDay := slices.IndexFunc(m.Files, func(s checksum.FileSum) bool { return s.File == "parquet/.meta/20261102T020000Z.json" })
 	m.Files = slices.Delete(m.Files, copyOfDay, copyOfDay+1) // the manifest of the day has the same object
 	f.store.Change("store", func(objects map[string][]byte) {
@@ -199,7 +200,7 @@ func TestVerifyListsAllDamagedObjects(t *testing.T) {
 		fetched  int
 	}{{false, sizes, 0}, {true, append(sizes, "its bytes do not match"), len(m.Files) - 3}} {
 		v, err := Verify(t.Context(), f.config, c.readData)
-		must(t, err)
+		harness.Must(t, err)
 		v.Damaged = slices.DeleteFunc(v.Damaged, func(d DamagedFile) bool { return d.File == "parquet/.meta/20261102T020000Z.json" })
 		isWanted := len(v.Damaged) == len(c.want) && v.Fetched == c.fetched
 		for i := range min(len(v.Damaged), len(c.want)) {

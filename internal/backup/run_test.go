@@ -15,6 +15,7 @@ import (
 	"placementsync/internal/bucket"
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -42,7 +43,7 @@ func (f *fixture) checkRestored() {
 	f.t.Helper()
 	c := f.newTarget()
 	_, err := Restore(f.t.Context(), c)
-	must(f.t, err)
+	harness.Must(f.t, err)
 	if diff := cmp.Diff(contentOf(f.t, f.config.Warehouse), contentOf(f.t, c.Warehouse)); diff != "" {
 		f.t.Errorf("restored files (-want +got):\n%s", diff)
 	}
@@ -53,9 +54,9 @@ func (f *fixture) copiesOfTable() []string {
 	f.t.Helper()
 	w := f.config.Warehouse
 	run, _, err := w.Versions.Latest()
-	must(f.t, err)
+	harness.Must(f.t, err)
 	m, err := w.Versions.ReadManifest(run)
-	must(f.t, err)
+	harness.Must(f.t, err)
 	return []string{w.Series.FilePath(m.Tables[0], m.SnapshotAt), filepath.Join(w.Folder.VersionPath(run), m.Tables[0].File)}
 }
 
@@ -63,11 +64,11 @@ func TestOneBackupRunsAtATime(t *testing.T) {
 	f := newFixture(t)
 	f.night()
 	unlock, err := f.config.Warehouse.Folder.LockJob(ledger.Backup)
-	must(t, err)
+	harness.Must(t, err)
 	if _, err := Run(t.Context(), f.config); !errors.As(err, new(*warehouse.LockedError)) {
 		t.Errorf("a second backup at the same time: got %v, want a *LockedError", err)
 	}
-	must(t, unlock())
+	harness.Must(t, unlock())
 	f.backUp()
 }
 
@@ -78,13 +79,13 @@ func TestMissingDaysAreBackedUpOrReported(t *testing.T) {
 	f.night()
 	w := f.config.Warehouse
 	day := w.Folder.DayManifestPath(warehouse.DayOf(f.now()))
-	loseDay := func() { must(t, os.RemoveAll(filepath.Dir(day))) }
+	loseDay := func() { harness.Must(t, os.RemoveAll(filepath.Dir(day))) }
 	wantLeftOut := []DamagedFile{{w.Folder.Relative(day), "run 20261102T020000Z has not completed its day; the next run completes the day"}}
 	check := func(want []DamagedFile) {
 		t.Helper()
 		result := f.backUp()
 		m, err := f.config.readNewest(t.Context())
-		must(t, err)
+		harness.Must(t, err)
 		for _, got := range [][]DamagedFile{result.LeftOut, m.LeftOut} {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("left out files of the result or of the manifest (-want +got):\n%s", diff)
@@ -93,16 +94,16 @@ func TestMissingDaysAreBackedUpOrReported(t *testing.T) {
 	}
 	loseDay()
 	lock, err := w.Lock("a night", f.now())
-	must(t, err)
+	harness.Must(t, err)
 	check(wantLeftOut)
-	must(t, lock.Release())
+	harness.Must(t, lock.Release())
 	check(nil)
 	lock, err = w.Lock("a night", f.now()) // the backup has released the lock
-	must(t, err)
-	must(t, lock.Release())
+	harness.Must(t, err)
+	harness.Must(t, lock.Release())
 	loseDay()
-	must(t, os.Remove(f.copiesOfTable()[0])) // otherwise the file is not read
-	must(t, os.WriteFile(f.copiesOfTable()[1], []byte("damaged"), 0o600))
+	harness.Must(t, os.Remove(f.copiesOfTable()[0])) // otherwise the file is not read
+	harness.Must(t, os.WriteFile(f.copiesOfTable()[1], []byte("damaged"), 0o600))
 	check(nil) // the bucket has the damaged file
 }
 
@@ -126,7 +127,7 @@ func TestNightsDuringABackup(t *testing.T) {
 		t.Errorf("sent %d objects and left out %v, want %d objects", result.Sent, result.LeftOut, n)
 	}
 	m, err := f.config.readNewest(t.Context())
-	must(t, err)
+	harness.Must(t, err)
 	if !slices.IsSortedFunc(m.Files, compareFiles) {
 		t.Errorf("the manifest lists the files as %v, want them sorted", m.Files)
 	}
@@ -138,8 +139,8 @@ func TestNightsDuringABackup(t *testing.T) {
 			if sent == total {
 				f.night()
 				day := warehouse.DayOf(f.now())
-				must(t, f.config.Warehouse.Series.ChangeIndex(func(days map[string]string) { delete(days, day) }))
-				must(t, os.Remove(f.config.Warehouse.Folder.DayManifestPath(day)))
+				harness.Must(t, f.config.Warehouse.Series.ChangeIndex(func(days map[string]string) { delete(days, day) }))
+				harness.Must(t, os.Remove(f.config.Warehouse.Folder.DayManifestPath(day)))
 			}
 		})
 		defer func() { f.store.FailWith(nil) }()
@@ -153,7 +154,9 @@ func TestNightsDuringABackup(t *testing.T) {
 func TestChangesOfStateDoNotRepeatABackup(t *testing.T) {
 	f := newFixture(t)
 	f.night()
-	f.onPut(func(name string) { must(t, f.config.Warehouse.Folder.StateFile(filepath.Base(name)).Write(name)) })
+	f.onPut(func(name string) {
+		harness.Must(t, f.config.Warehouse.Folder.StateFile(filepath.Base(name)).Write(name))
+	})
 	f.backUp()
 }
 
@@ -164,38 +167,38 @@ func TestCopiesOfDamagedFilesAreSent(t *testing.T) {
 	inSeries, inVersion := f.copiesOfTable()[0], f.copiesOfTable()[1]
 	file := f.config.Warehouse.Folder.Relative(inSeries)
 	content, err := os.ReadFile(inSeries)
-	must(t, err)
-	must(t, os.Remove(inSeries))
-	must(t, os.Rename(inVersion, inVersion+".away"))
-	must(t, os.WriteFile(inVersion, []byte("damaged"), 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.Remove(inSeries))
+	harness.Must(t, os.Rename(inVersion, inVersion+".away"))
+	harness.Must(t, os.WriteFile(inVersion, []byte("damaged"), 0o600))
 	if diff := cmp.Diff([]DamagedFile{{file, "it is missing"}}, f.backUp().LeftOut); diff != "" {
 		t.Errorf("left out files without an intact copy (-want +got):\n%s", diff)
 	}
-	must(t, os.Remove(inVersion))
+	harness.Must(t, os.Remove(inVersion))
 	sent := 0
 	f.onPut(func(string) { // the first of the changed manifests
 		sent++
 		if sent == 1 {
-			must(t, os.WriteFile(inSeries, content, 0o600))
+			harness.Must(t, os.WriteFile(inSeries, content, 0o600))
 		}
 	})
-	must(t, f.config.Warehouse.Folder.StateFile("note.json").Write("new"))
+	harness.Must(t, f.config.Warehouse.Folder.StateFile("note.json").Write("new"))
 	if result := f.backUp(); len(result.LeftOut) > 0 {
 		t.Errorf("left out %v, want no file: the file was only replaced during the backup", result.LeftOut)
 	}
 	f.store.FailWith(nil)
 	f.store.Change("store", func(objects map[string][]byte) { delete(objects, "a/"+dataName(checksum.SumText("", content))) })
-	must(t, os.Remove(inSeries))
-	must(t, os.Rename(inVersion+".away", inVersion))
+	harness.Must(t, os.Remove(inSeries))
+	harness.Must(t, os.Rename(inVersion+".away", inVersion))
 	if result := f.backUp(); len(result.LeftOut) > 0 || result.Sent != 1 {
 		t.Errorf("sent %d files and left out %v, want the copy in the version", result.Sent, result.LeftOut)
 	}
-	must(t, os.Remove(inVersion))
+	harness.Must(t, os.Remove(inVersion))
 	if result := f.backUp(); len(result.LeftOut) > 0 || result.Sent != 0 {
 		t.Errorf("sent %d files and left out %v, want none: the bucket has the file", result.Sent, result.LeftOut)
 	}
 	j := &job{Config: f.config}
-	must(t, j.sendFile(t.Context(), checksum.FileSum{File: "state/gone"}))
+	harness.Must(t, j.sendFile(t.Context(), checksum.FileSum{File: "state/gone"}))
 	if len(j.result.LeftOut) > 0 {
 		t.Errorf("left out %v, want no file: another process removed a file of state/", j.result.LeftOut)
 	}
@@ -237,24 +240,24 @@ func TestOnlyTheOwnBackupIsReplaced(t *testing.T) {
 	f.night()
 	w := f.config.Warehouse
 	for _, path := range []string{w.RunLog.Path(), w.Folder.RunManifestPath(run)} {
-		must(t, os.Rename(path, path+".away"))
+		harness.Must(t, os.Rename(path, path+".away"))
 		f.store.Change("store", func(objects map[string][]byte) {
 			for _, name := range f.manifests()[1:] {
 				delete(objects, name)
 			}
 		})
 		f.backUp()
-		must(t, os.Rename(path+".away", path))
+		harness.Must(t, os.Rename(path+".away", path))
 	}
 	f.backUp()
 	newest, _, err := w.Versions.Latest()
-	must(t, err)
-	must(t, os.Rename(w.RunLog.Path(), w.RunLog.Path()+".away"))
-	must(t, os.Remove(w.Folder.RunManifestPath(newest)))
+	harness.Must(t, err)
+	harness.Must(t, os.Rename(w.RunLog.Path(), w.RunLog.Path()+".away"))
+	harness.Must(t, os.Remove(w.Folder.RunManifestPath(newest)))
 	f.backUp() // only the version names its run
-	must(t, os.Rename(w.RunLog.Path()+".away", w.RunLog.Path()))
+	harness.Must(t, os.Rename(w.RunLog.Path()+".away", w.RunLog.Path()))
 	_, err = writeManifest(t.Context(), f.config.Bucket, Manifest{Kind: manifestKind, Format: manifestFormat, Run: "20250101T020000Z", At: f.now().AddDate(0, 0, 1)})
-	must(t, err)
+	harness.Must(t, err)
 	f.pass(48 * time.Hour)
 	if _, err := Run(t.Context(), f.config); err == nil || !strings.Contains(err.Error(), "belongs to another warehouse, with run 20250101T020000Z; nothing was changed") {
 		t.Errorf("got %v, want an error", err)
@@ -283,7 +286,7 @@ func TestNothingIsRemovedInDoubt(t *testing.T) {
 	if err := j.removeOldBackups(t.Context(), "manifests/none"); err == nil || len(f.manifests()) != 3 {
 		t.Errorf("got %v and %d manifests, want an error and all 3: the manifest of this backup is missing", err, len(f.manifests()))
 	}
-	must(t, j.removeOldBackups(t.Context(), strings.TrimPrefix(f.manifests()[2], "a/")))
+	harness.Must(t, j.removeOldBackups(t.Context(), strings.TrimPrefix(f.manifests()[2], "a/")))
 	if f.store.Objects("store")["a/data/untimed"] == nil {
 		t.Error("an object was removed although the server does not tell when it was stored")
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"placementsync/internal/durable"
+	"placementsync/internal/testing/harness"
 )
 
 // stepRecorder records all steps and returns an error for one step.
@@ -30,13 +31,6 @@ func (r *stepRecorder) step(name, _ string) error {
 		return fmt.Errorf("injected failure at %s: %w", name, syscall.EIO)
 	}
 	return nil
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // readContent returns the content of a file, or "" if the file does not exist.
@@ -77,8 +71,8 @@ func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
 			for n := 1; ; n++ {
 				dir := t.TempDir()
 				path := filepath.Join(dir, "file")
-				must(t, os.WriteFile(path, []byte(oldText), 0o600))
-				must(t, os.WriteFile(filepath.Join(dir, "origin"), []byte(newText), 0o600))
+				harness.Must(t, os.WriteFile(path, []byte(oldText), 0o600))
+				harness.Must(t, os.WriteFile(filepath.Join(dir, "origin"), []byte(newText), 0o600))
 				recorder := &stepRecorder{failAt: n}
 				err := change(durable.Disk{Step: recorder.step}, dir, path)
 				if got := readContent(t, path); got != oldText && got != newText || err == nil && got != newText {
@@ -96,7 +90,7 @@ func TestFailedStepKeepsOldOrNewContent(t *testing.T) {
 				if slices.ContainsFunc(recorder.steps[n:], isRename) && !isCopied {
 					t.Errorf("%s failed, but the file was renamed later", failed)
 				}
-				must(t, change(durable.Disk{}, dir, path))
+				harness.Must(t, change(durable.Disk{}, dir, path))
 				if got := readContent(t, path); got != newText {
 					t.Errorf("%s failed: after the second attempt the content is %q, want %q", failed, got, newText)
 				}
@@ -117,12 +111,12 @@ func TestFailedCreateFileKeepsNoPartialFile(t *testing.T) {
 			t.Errorf("after the error %v and the steps %q the content is %q, want %q or no file", err, recorder.steps, got, text)
 		}
 		entries, readErr := os.ReadDir(dir)
-		must(t, readErr)
+		harness.Must(t, readErr)
 		if len(entries) > 1 || len(entries) == 1 && entries[0].Name() != "file" {
 			t.Errorf("after the steps %q the folder contains %v, want at most the file", recorder.steps, entries)
 		}
 		if len(recorder.steps) < n {
-			must(t, err)
+			harness.Must(t, err)
 			return
 		}
 	}
@@ -132,8 +126,8 @@ func TestFailedCreateFileKeepsNoPartialFile(t *testing.T) {
 func TestCreateFileFailsIfTheNameExists(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
-	must(t, os.WriteFile(file, []byte("old"), 0o600))
-	must(t, os.Symlink("nowhere", link))
+	harness.Must(t, os.WriteFile(file, []byte("old"), 0o600))
+	harness.Must(t, os.Symlink("nowhere", link))
 	for _, path := range []string{file, link} {
 		if err := (durable.Disk{}).CreateFile(path, []byte("new"), 0o600, nil); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: got %v, want fs.ErrExist", path, err)
@@ -151,23 +145,23 @@ func TestModesOfFiles(t *testing.T) {
 	}
 	dir := t.TempDir()
 	origin, link := filepath.Join(dir, "origin"), filepath.Join(dir, "link")
-	must(t, os.WriteFile(origin, []byte("old"), 0o600))
-	must(t, os.Chmod(origin, 0o664))
-	must(t, os.Symlink("origin", link))
-	must(t, durable.Disk{}.RewriteFile(link, []byte("new")))
+	harness.Must(t, os.WriteFile(origin, []byte("old"), 0o600))
+	harness.Must(t, os.Chmod(origin, 0o664))
+	harness.Must(t, os.Symlink("origin", link))
+	harness.Must(t, durable.Disk{}.RewriteFile(link, []byte("new")))
 	originInfo, err := os.Stat(origin)
-	must(t, err)
+	harness.Must(t, err)
 	if to, err := os.Readlink(link); to != "origin" || readContent(t, origin) != "new" {
 		t.Errorf("the link leads to %q (%v) and its target contains %q, want \"origin\" and \"new\"", to, err, readContent(t, origin))
 	}
-	must(t, durable.Disk{}.WriteFileExactMode(filepath.Join(dir, "exact"), nil, 0o666))
+	harness.Must(t, durable.Disk{}.WriteFileExactMode(filepath.Join(dir, "exact"), nil, 0o666))
 	originAccess := durable.AccessOf(originInfo)
 	for name, access := range map[string]*durable.Access{"without-access": nil, "access-of-origin": &originAccess} {
-		must(t, durable.Disk{}.CreateFile(filepath.Join(dir, name), nil, 0o640, access))
+		harness.Must(t, durable.Disk{}.CreateFile(filepath.Join(dir, name), nil, 0o640, access))
 	}
 	for name, want := range map[string]fs.FileMode{"origin": 0o664, "access-of-origin": 0o640, "exact": 0o666} {
 		info, err := os.Stat(filepath.Join(dir, name))
-		must(t, err)
+		harness.Must(t, err)
 		if info.Mode() != want {
 			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
 		}
@@ -179,10 +173,10 @@ func TestModesOfFiles(t *testing.T) {
 
 func TestWriteAtWritesBothHalves(t *testing.T) {
 	f, err := durable.Disk{}.Create(filepath.Join(t.TempDir(), "file"), 0o600)
-	must(t, err)
+	harness.Must(t, err)
 	defer f.Close()
 	recorder := &stepRecorder{}
-	must(t, durable.Disk{Step: recorder.step}.WriteAt(f, []byte("whole"), 1))
+	harness.Must(t, durable.Disk{Step: recorder.step}.WriteAt(f, []byte("whole"), 1))
 	if got := readContent(t, f.Name()); got != "\x00whole" {
 		t.Errorf("the content is %q, want %q", got, "\x00whole")
 	}
@@ -194,9 +188,9 @@ func TestMakeFolderBelowAnUnreadableFolder(t *testing.T) {
 		t.Skip("runs only without root")
 	}
 	parent := t.TempDir()
-	must(t, os.Chmod(parent, 0o300))
+	harness.Must(t, os.Chmod(parent, 0o300))
 	defer os.Chmod(parent, 0o700)
-	must(t, durable.Disk{}.MakeFolder(filepath.Join(parent, "new"), 0o700))
+	harness.Must(t, durable.Disk{}.MakeFolder(filepath.Join(parent, "new"), 0o700))
 }
 
 func TestIsFullRecognizesTheErrorsOfDuckDB(t *testing.T) {
@@ -214,8 +208,8 @@ func TestAppendLineEndsAnIncompleteLine(t *testing.T) {
 	if err := (durable.Disk{Step: recorder.step}).AppendLine(path, []byte("first"), 0o600); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
-	must(t, durable.Disk{}.AppendLine(path, []byte("second"), 0o600))
-	must(t, durable.Disk{}.AppendLine(path, []byte("third"), 0o600))
+	harness.Must(t, durable.Disk{}.AppendLine(path, []byte("second"), 0o600))
+	harness.Must(t, durable.Disk{}.AppendLine(path, []byte("third"), 0o600))
 	if got, want := readContent(t, path), "fir\nsecond\nthird\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -234,8 +228,8 @@ func TestNoStepAfterAFailedChange(t *testing.T) {
 func TestDiscardRenamesBeforeItRemoves(t *testing.T) {
 	for n := 1; ; n++ {
 		dir := filepath.Join(t.TempDir(), "version")
-		must(t, os.Mkdir(dir, 0o700))
-		must(t, os.WriteFile(filepath.Join(dir, "a"), nil, 0o600))
+		harness.Must(t, os.Mkdir(dir, 0o700))
+		harness.Must(t, os.WriteFile(filepath.Join(dir, "a"), nil, 0o600))
 		recorder := &stepRecorder{failAt: n}
 		err := durable.Disk{Step: recorder.step}.Discard(dir)
 		if _, statErr := os.Stat(dir); statErr == nil {
@@ -244,7 +238,7 @@ func TestDiscardRenamesBeforeItRemoves(t *testing.T) {
 			}
 		}
 		if len(recorder.steps) < n {
-			must(t, err)
+			harness.Must(t, err)
 			syncAt := slices.IndexFunc(recorder.steps, func(step string) bool { return strings.HasPrefix(step, "after fsync") })
 			emptyingAt := slices.Index(recorder.steps, "before emptying version")
 			if syncAt < 0 || emptyingAt < syncAt {
@@ -258,15 +252,15 @@ func TestDiscardRenamesBeforeItRemoves(t *testing.T) {
 func TestSameFileRecognizesCopies(t *testing.T) {
 	dir := t.TempDir()
 	original, copied, other := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
-	must(t, os.WriteFile(original, []byte("x"), 0o640))
-	must(t, os.Chtimes(original, time.Time{}, time.Unix(1, 23)))
-	must(t, durable.Disk{}.Copy(original, copied))
-	must(t, os.WriteFile(other, []byte("x"), 0o600))
+	harness.Must(t, os.WriteFile(original, []byte("x"), 0o640))
+	harness.Must(t, os.Chtimes(original, time.Time{}, time.Unix(1, 23)))
+	harness.Must(t, durable.Disk{}.Copy(original, copied))
+	harness.Must(t, os.WriteFile(other, []byte("x"), 0o600))
 	if !durable.SameFile(original, copied) || durable.SameFile(original, other) || durable.SameFile(original, filepath.Join(dir, "missing")) {
 		t.Error("SameFile must be true for a copy, and false for another file and for a missing file")
 	}
 	info, err := os.Stat(copied)
-	must(t, err)
+	harness.Must(t, err)
 	if runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
 		t.Errorf("the copy has mode %v, want 0640", info.Mode())
 	}
@@ -275,14 +269,14 @@ func TestSameFileRecognizesCopies(t *testing.T) {
 func TestRemoveWithEmptyParentsStopsAtNonEmptyFolder(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"table/day/file", "table/other/file"} {
-		must(t, os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o700))
-		must(t, os.WriteFile(filepath.Join(root, name), nil, 0o600))
+		harness.Must(t, os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o700))
+		harness.Must(t, os.WriteFile(filepath.Join(root, name), nil, 0o600))
 	}
-	must(t, durable.Disk{}.RemoveWithEmptyParents(filepath.Join(root, "table/day/file"), root))
+	harness.Must(t, durable.Disk{}.RemoveWithEmptyParents(filepath.Join(root, "table/day/file"), root))
 	if _, err := os.Stat(filepath.Join(root, "table/day")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the empty folder still exists: %v", err)
 	}
-	must(t, durable.Disk{}.RemoveWithEmptyParents(filepath.Join(root, "table/other/file"), root))
+	harness.Must(t, durable.Disk{}.RemoveWithEmptyParents(filepath.Join(root, "table/other/file"), root))
 	if _, err := os.Stat(root); err != nil {
 		t.Errorf("the root was removed: %v", err)
 	}
@@ -304,8 +298,8 @@ func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 		".r.html.next": true, tempName(".other", unusedPID, 7): true, "r.html." + fmt.Sprint(unusedPID): true,
 	}
 	for name := range wantKept {
-		must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
-		must(t, os.WriteFile(filepath.Join(dir, name, "half"), []byte("x"), 0o600))
+		harness.Must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		harness.Must(t, os.WriteFile(filepath.Join(dir, name, "half"), []byte("x"), 0o600))
 		if strings.HasSuffix(name, ".8") {
 			lock := flock.New(filepath.Join(dir, name), flock.SetFlag(os.O_RDONLY))
 			if ok, err := lock.TryLock(); err != nil || !ok {
@@ -314,8 +308,8 @@ func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 			t.Cleanup(func() { _ = lock.Unlock() })
 		}
 	}
-	must(t, durable.Disk{}.WriteAtomically(filepath.Join(dir, "r.html"), 0o600, func(*os.File) error { return nil }))
-	must(t, durable.WriteFolder(filepath.Join(dir, "exp"), func(string) error { return nil }))
+	harness.Must(t, durable.Disk{}.WriteAtomically(filepath.Join(dir, "r.html"), 0o600, func(*os.File) error { return nil }))
+	harness.Must(t, durable.WriteFolder(filepath.Join(dir, "exp"), func(string) error { return nil }))
 	for name, want := range wantKept {
 		if _, err := os.Lstat(filepath.Join(dir, name)); (err == nil) != want {
 			t.Errorf("%s exists: %t (%v), want %t", name, err == nil, err, want)
@@ -339,7 +333,7 @@ func TestConcurrentWritersKeepTheirTempFiles(t *testing.T) {
 		}()
 	}
 	for range writers {
-		must(t, <-errs)
+		harness.Must(t, <-errs)
 	}
 	if got := readContent(t, path); got != "whole" {
 		t.Errorf("the content is %q, want whole", got)
@@ -349,7 +343,7 @@ func TestConcurrentWritersKeepTheirTempFiles(t *testing.T) {
 // TestWriterKeepsTheTempFileOfAnother writes a file while another writer of it has not finished.
 func TestWriterKeepsTheTempFileOfAnother(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	must(t, durable.Disk{}.WriteAtomically(path, 0o600, func(f *os.File) error {
+	harness.Must(t, durable.Disk{}.WriteAtomically(path, 0o600, func(f *os.File) error {
 		_, err := f.WriteString("second")
 		return errors.Join(err, durable.Disk{}.WriteFile(path, []byte("first"), 0o600))
 	}))
@@ -365,14 +359,14 @@ func TestWriteFolderReplacesANonEmptyFolder(t *testing.T) {
 			return os.WriteFile(filepath.Join(dir, text), []byte(text), 0o600)
 		})
 	}
-	must(t, write("one"))
-	must(t, write("two"))
+	harness.Must(t, write("one"))
+	harness.Must(t, write("two"))
 	failure := errors.New("fill failed")
 	if err := durable.WriteFolder(path, func(string) error { return failure }); !errors.Is(err, failure) {
 		t.Errorf("got %v, want the error of fill", err)
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
-	must(t, err)
+	harness.Must(t, err)
 	if len(entries) != 1 || readContent(t, filepath.Join(path, "two")) != "two" || readContent(t, filepath.Join(path, "one")) != "" {
 		t.Errorf("the folder contains %v, want exp/two only", entries)
 	}
@@ -410,16 +404,16 @@ func TestChangesAreSyncedInOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "top")
 			path := filepath.Join(dir, "file")
-			must(t, os.MkdirAll(filepath.Join(dir, "folder/inner"), 0o700))
+			harness.Must(t, os.MkdirAll(filepath.Join(dir, "folder/inner"), 0o700))
 			for _, file := range []string{"file", "origin", "folder/inner/file"} {
-				must(t, os.WriteFile(filepath.Join(dir, file), []byte("old"), 0o600))
+				harness.Must(t, os.WriteFile(filepath.Join(dir, file), []byte("old"), 0o600))
 			}
-			must(t, os.Symlink("origin", filepath.Join(dir, "link")))
+			harness.Must(t, os.Symlink("origin", filepath.Join(dir, "link")))
 			// A killed process left these.
-			must(t, os.MkdirAll(filepath.Join(dir, ".folder.gone/left"), 0o700))
-			must(t, os.WriteFile(filepath.Join(dir, ".file.next"), nil, 0o600))
+			harness.Must(t, os.MkdirAll(filepath.Join(dir, ".folder.gone/left"), 0o700))
+			harness.Must(t, os.WriteFile(filepath.Join(dir, ".file.next"), nil, 0o600))
 			recorder := &stepRecorder{}
-			must(t, tc.change(durable.Disk{Step: recorder.step}, dir, path))
+			harness.Must(t, tc.change(durable.Disk{Step: recorder.step}, dir, path))
 			var steps []string
 			for _, step := range recorder.steps {
 				step, isFolder := strings.CutPrefix(step, "after fsync above ")

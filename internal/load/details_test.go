@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"placementsync/internal/load"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -26,7 +27,7 @@ func TestUnknownFieldsOfListAndDetailAreKept(t *testing.T) {
 	both := map[string]streamInput{"orders": list(`{"a":1.10,"b":null}`), "order_details": detail(`{"c":2}`)}
 	firstNight := newFixture(t, "orders", "order_details")
 	_, err := firstNight.run(both, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	firstNight.requireRows("SELECT id, extra::VARCHAR FROM orders ORDER BY id", `o1 {"a":1.10,"b":null,"c":2}`, `o2 {"z":9}`)
 	for name, c := range map[string]struct {
 		second map[string]streamInput
@@ -40,7 +41,7 @@ func TestUnknownFieldsOfListAndDetailAreKept(t *testing.T) {
 			t.Parallel()
 			h := firstNight.copy(t)
 			_, err := h.run(c.second, load.Limits{Rows: 10})
-			must(t, err)
+			harness.Must(t, err)
 			h.requireRows("SELECT id, extra::VARCHAR FROM orders ORDER BY id", "o1 "+c.want, `o2 {"z":9}`)
 		})
 	}
@@ -62,7 +63,7 @@ func TestManyUnknownFieldsAreMerged(t *testing.T) {
 	h := newFixture(t, "orders", "order_details")
 	_, err := h.run(map[string]streamInput{"orders": {coverage: load.Whole, rows: rows{"orders": order(1, `{"a":1}`)}},
 		"order_details": {coverage: load.ByID, rows: rows{"orders": order(2, `{"b":2}`)}, outcomes: map[load.Outcome][]string{load.Answered: ids}}}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT count(*), count(DISTINCT id), min(extra::VARCHAR), max(extra::VARCHAR) FROM orders", fmt.Sprintf(`%d %[1]d {"a":1,"b":2} {"a":1,"b":2}`, count))
 }
 
@@ -84,7 +85,7 @@ func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 			link("once", 1, "other"), link("c", 1, "new1"), link("c", 2, "new2"),
 			link("first link rejected", 1, "old1"), link("first link rejected", 3, "old3"), link("first link rejected", 2, "new2"), link("first link rejected", 4, "new4"),
 			link("one link", 1, "old1"), link("one link", 1, "middle1"), link("one link", 1, "new1")}, ",")}}}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT id, row_hash FROM outlets", "a 1")
 	h.requireRows("SELECT id, channel_handle FROM outlet_channels ORDER BY ALL", "c late", "first link rejected late", "once only", "one link late")
 	h.requireRows("SELECT outlet_channel_id, position, url FROM outlet_channel_social_links ORDER BY ALL",
@@ -103,11 +104,11 @@ func TestMissedDetailIsRequestedAgain(t *testing.T) {
 	}
 	for i, outcome := range []load.Outcome{load.Answered, load.Missed} {
 		h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) {
-			must(t, d.Exec(t.Context(), "DELETE FROM meta.details WHERE stream = 'products'",
+			harness.Must(t, d.Exec(t.Context(), "DELETE FROM meta.details WHERE stream = 'products'",
 				"INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('products', 'o1', 'earlier', '2026-10-01 02:00:00+00')"))
 		}
 		_, err := h.run(map[string]streamInput{"orders": list, "order_details": detail(outcome)}, load.Limits{Rows: 10})
-		must(t, err)
+		harness.Must(t, err)
 		h.requireRows("SELECT stream, id, strftime(failed_at, '%d') FROM meta.details ORDER BY stream",
 			"order_details o1 "+[]string{"<nil>", "02"}[i], "products o1 <nil>")
 	}
@@ -125,7 +126,7 @@ func TestSwappedValuesAreAChange(t *testing.T) {
 		inputs := wholeList(listing("p1", "a", 1, 1), price("p1", 1, "10", hashes[0], 1)+","+price("p1", 2, "20", hashes[1], 1))
 		inputs["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"p1"}}}
 		_, err := h.run(inputs, load.Limits{Rows: 10})
-		must(t, err)
+		harness.Must(t, err)
 		fingerprints = append(fingerprints, h.queryRows("SELECT fingerprint FROM meta.details WHERE stream = 'products'")...)
 	}
 	if len(fingerprints) != 2 || fingerprints[0] == fingerprints[1] {

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"placementsync/internal/load"
+	"placementsync/internal/testing/harness"
 )
 
 // TestManyRowsFillAnEmptyTableDirectly checks that directly filled tables equal merged tables: only
@@ -28,7 +29,7 @@ func TestManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	prices = append(prices, price("id0000", 1, "2.5", count, 2))
 	lists := wholeList(strings.Join(listings, ","), strings.Join(prices, ","))
 	changes, err := h.run(lists, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", After: count, New: count}); got != want {
 		t.Errorf("first night: got %+v, want %+v", got, want)
 	}
@@ -41,7 +42,7 @@ func TestManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 
 	listings[1] = listing("id0001", "new", count+1, 3)
 	changes, err = h.run(wholeList(strings.Join(listings, ","), strings.Join(prices, ",")), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: count, After: count, Changed: 1}); got != want {
 		t.Errorf("second night: got %+v, want %+v", got, want)
 	}
@@ -74,9 +75,9 @@ func TestOneStoppedRequestLosesNoRowsOfOthers(t *testing.T) {
 		return h.batch("product_listings", strings.Join(listings, ","))
 	}
 	first, stop := context.WithCancel(t.Context())
-	must(t, s.AddRows(first, "product_listings", "product_listings", batch("a")))
+	harness.Must(t, s.AddRows(first, "product_listings", "product_listings", batch("a")))
 	stop()
-	must(t, s.AddRows(t.Context(), "product_listings", "product_listings", batch("b")))
+	harness.Must(t, s.AddRows(t.Context(), "product_listings", "product_listings", batch("b")))
 	if err := s.FinishStream(t.Context(), h.streams[0], load.Whole); err != nil {
 		t.Errorf("after one stopped request, the rows of all are lost: %v", err)
 	}
@@ -96,10 +97,10 @@ func TestAllBatchesAreInserted(t *testing.T) {
 		batches = append(batches, h.batch("product_listings", strings.Join(listings, ",")))
 	}
 	for _, b := range batches {
-		must(t, s.AddRows(ctx, "product_listings", "product_listings", b))
+		harness.Must(t, s.AddRows(ctx, "product_listings", "product_listings", b))
 	}
 	changes, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	i := slices.IndexFunc(changes, func(c load.Change) bool { return c.Table == "product_listings" })
 	if i < 0 || changes[i].New != count*size {
 		t.Errorf("got the changes %+v, want %d new rows of product_listings", changes, count*size)

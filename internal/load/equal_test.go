@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"placementsync/internal/load"
+	"placementsync/internal/testing/harness"
 )
 
 // TestEqualJSONIsNoChange reads records whose JSON values are written in another way, in a table with joined
@@ -54,7 +55,7 @@ func TestEqualJSONIsNoChange(t *testing.T) {
 			"order_details": {coverage: load.ByID, rows: detail, outcomes: map[load.Outcome][]string{load.Answered: names}},
 			"files":         {coverage: load.Whole, rows: rows{"files": strings.Join(files, ",")}},
 		}, load.Limits{})
-		must(t, err)
+		harness.Must(t, err)
 		return changes
 	}
 	night(1, func(v values) string { return v.old })
@@ -115,7 +116,7 @@ func TestSignaturesAndIgnoredColumnsAreNoChange(t *testing.T) {
 			files = append(files, jsonRow(hash+i, i+1, "id", quote(id), "file_url", quote(f.url), "size", strconv.Itoa(f.size), "extra", extra))
 		}
 		changes, err := h.run(map[string]streamInput{"files": {coverage: load.Whole, rows: rows{"files": strings.Join(files, ",")}}}, load.Limits{})
-		must(t, err)
+		harness.Must(t, err)
 		return changes["files"]
 	}
 	night(100, func(id string) file { return cases[id].old })

@@ -11,6 +11,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -23,14 +24,14 @@ func TestEventsAreKnownByTheirIDs(t *testing.T) {
 		for i, id := range ids {
 			rows = append(rows, load.EventRow{Event: stream.Event{ID: id, Received: night, Seq: uint64(i + 1)}, Outcome: load.EventUnknown})
 		}
-		must(t, s.AddEvents(t.Context(), rows))
+		harness.Must(t, s.AddEvents(t.Context(), rows))
 	}
 	h.afterMerge = func(s *load.Stage, _ *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		add(s, "stored", "'")
-		must(t, s.WriteEvents(t.Context()))
+		harness.Must(t, s.WriteEvents(t.Context()))
 	}
 	_, err := h.run(nil, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.afterMerge = nil
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		for _, ids := range [][]string{{"staged", `"`}, {"staged later"}} {
@@ -46,14 +47,14 @@ func TestEventsAreKnownByTheirIDs(t *testing.T) {
 			"5000 new ids and a known one": {append(slices.Collect(numberedIDs(5000)), "stored"), []string{"stored"}},
 		} {
 			known, err := s.KnownEvents(t.Context(), c.ids)
-			must(t, err)
+			harness.Must(t, err)
 			if got := slices.Sorted(maps.Keys(known)); !slices.Equal(got, c.want) {
 				t.Errorf("%s: known ids are %q, want %q", name, got, c.want)
 			}
 		}
 	}
 	_, err = h.run(nil, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 }
 
 func numberedIDs(n int) iter.Seq[string] {
@@ -77,12 +78,12 @@ func TestEventsAreWrittenWithTheirOutcome(t *testing.T) {
 			{Event: stream.Event{ID: "minimal", Sent: "yesterday", Received: received, Seq: 1}, BodySum: "def", Outcome: load.EventUnknown},
 			{Event: stream.Event{ID: "private", Topic: "t", Received: received, Body: []byte("secret"), Seq: 2}, BodySum: "012", Outcome: load.EventRejected, Withheld: true},
 		} {
-			must(t, s.AddEvents(t.Context(), []load.EventRow{e}))
+			harness.Must(t, s.AddEvents(t.Context(), []load.EventRow{e}))
 		}
-		must(t, s.WriteEvents(t.Context()))
+		harness.Must(t, s.WriteEvents(t.Context()))
 	}
 	_, err := h.run(nil, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT event_id, topic, source, strftime(sent_at, '%d %H:%M'), strftime(received_at, '%d %H:%M:%S.%f'), outcome, body, body_sha256, run_id FROM meta.webhook_events ORDER BY rowid",
 		"minimal <nil> <nil> <nil> 31 23:59:59.123456 unknown_topic  def 20261101T020000Z",
 		"private t <nil> <nil> 31 23:59:59.123456 rejected <nil> 012 20261101T020000Z",
@@ -93,17 +94,17 @@ func TestEventsAreWrittenWithTheirOutcome(t *testing.T) {
 func TestPublishedRunsOmitFailedRuns(t *testing.T) {
 	h := newFixture(t, "article_status_events")
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		must(t, s.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At},
+		harness.Must(t, s.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At},
 			Ledger: []ledger.Run{{ID: "failed", StartedAt: d.At, SnapshotAt: d.At}}}))
 	}
 	for range 2 {
 		_, err := h.run(nil, load.Limits{})
-		must(t, err)
+		harness.Must(t, err)
 	}
 	h.afterMerge = nil
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		runs, err := s.PublishedRuns(t.Context())
-		must(t, err)
+		harness.Must(t, err)
 		if len(runs) != 2 || !runs["20261101T020000Z"] || !runs["20261102T020000Z"] {
 			t.Errorf("published runs are %v, want the runs of the two nights", runs)
 		}
@@ -113,5 +114,5 @@ func TestPublishedRunsOmitFailedRuns(t *testing.T) {
 		}
 	}
 	_, err := h.run(nil, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 }

@@ -18,14 +18,14 @@ const rejectsQuery = "SELECT run_id[7:8], table_name, key, column_name, raw, pag
 func (h *fixture) setFindings(rejects []stream.Reject, records []stream.DriftRecord, drift []stream.Drift) {
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		for _, r := range rejects {
-			must(h.t, s.AddRejects(h.t.Context(), []stream.Reject{r}))
+			harness.Must(h.t, s.AddRejects(h.t.Context(), []stream.Reject{r}))
 		}
-		must(h.t, s.AddDriftRecords(h.t.Context(), records))
+		harness.Must(h.t, s.AddDriftRecords(h.t.Context(), records))
 	}
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, coverage map[string]load.Coverage, changes []load.Change) {
 		err := s.WriteRejects(h.t.Context(), coverage)
-		must(h.t, err)
-		must(h.t, s.WriteSummary(h.t.Context(), load.Summary{Drift: drift, Changes: changes,
+		harness.Must(h.t, err)
+		harness.Must(h.t, s.WriteSummary(h.t.Context(), load.Summary{Drift: drift, Changes: changes,
 			Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
 	}
 }
@@ -63,7 +63,7 @@ func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
 			h := newFixture(t, "orders", "order_details", "products", "product_listings")
 			h.setFindings(c.rejects, nil, nil)
 			_, err := h.run(map[string]streamInput{"orders": {coverage: load.Whole}}, load.Limits{})
-			must(t, err)
+			harness.Must(t, err)
 			h.requireRows(rejectsQuery, c.want...)
 		})
 	}
@@ -112,7 +112,7 @@ func TestRejectsAreNumberedInOrder(t *testing.T) {
 	h := newFixture(t, "orders", "order_details", "files")
 	h.setFindings(rejects, nil, nil)
 	_, err := h.run(map[string]streamInput{"orders": {coverage: load.Whole}, "order_details": {coverage: load.ByID}}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT run_id[7:8], seq, table_name, key, parent, column_name, raw, reason, page, position FROM meta.rejects ORDER BY seq",
 		"01 1 order_line_items a/1 a total x <nil> 1 1",
 		"01 2 order_line_items a/2 a total x <nil> 1 1",
@@ -148,7 +148,7 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	h.setFindings(first, nil, nil)
 	_, err := h.run(map[string]streamInput{"outlets": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried"}}, rows: rows{
 		"outlets": outlet("read", 1) + "," + outlet("carried", 2), "outlet_channels": channel("c1", "read", 1) + "," + channel("c2", "carried", 2) + "," + channel("c3", "carried", 3)}}}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT table_name, key FROM meta.rejects ORDER BY ALL", "outlet_channels c1", "outlet_channels c2", "outlet_channels c3", "outlet_channels <nil>", "outlets carried", "outlets read", "outlets <nil>", "outlets <nil>")
 
 	// The logos of c3 and of the carried outlet are rejected again. The reject with the key of c2 is of another table, and
@@ -161,19 +161,19 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 		stageFindings(s, d)
 		outlets, _ := stream.Find(h.streams, "outlets")
 		_, err := s.PlanIDs(t.Context(), outlets, []string{"read", "missed", "gone"})
-		must(t, err)
+		harness.Must(t, err)
 	}
 	outcomes := map[load.Outcome][]string{load.Answered: {"read"}, load.Missed: {"missed"}, load.NotFound: {"gone"}}
 	_, err = h.run(map[string]streamInput{"outlets": {coverage: load.ByID, outcomes: outcomes, rows: rows{
 		"outlets": outlet("read", 1), "outlet_channels": channel("c1", "read", 1)}}}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT run_id[7:8], table_name, key, parent, column_name FROM meta.rejects ORDER BY ALL",
 		"01 outlet_channels c2 carried logo", "01 outlet_channels <nil> carried <nil>", "01 outlets <nil> missed <nil>",
 		"02 outlet_channel_social_links c2 carried logo", "02 outlet_channels c3 carried logo", "02 outlet_channels <nil> read <nil>", "02 outlets carried <nil> logo", "02 outlets read <nil> country")
 
 	h.setFindings(nil, nil, nil)
 	_, err = h.run(map[string]streamInput{"outlets": {coverage: load.Carried}}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT count(*) FROM meta.rejects", "8")
 }
 
@@ -195,14 +195,14 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 	h.setFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 0, Record: 1}, {DriftIndex: 1, Record: 1}, {DriftIndex: 0, Record: 2}, {DriftIndex: 1, Record: 2},
 		{DriftIndex: 3, Record: 1}, {DriftIndex: 4, Record: 1}, {DriftIndex: 5, Record: 3}}, drifts)
 	_, err := h.run(map[string]streamInput{"orders": {coverage: load.Whole}}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows(driftQuery, "orders colour conflict 01 01 1  <nil>", `orders colour unknown_field 01 01 2 "red" a`, "orders size unknown_field 01 01 1  <nil>",
 		`orders status=lost unknown_enum 01 01 2 "lost" <nil>`, "products colour unknown_field 01 01 1  <nil>")
 
 	drifts[0].Sample, drifts[0].Key = `"blue"`, "z"
 	h.setFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 6}, {DriftIndex: 6, Record: 6}}, drifts)
 	_, err = h.run(map[string]streamInput{"orders": {coverage: load.Whole}}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows(driftQuery, "orders colour conflict 01 01 1  <nil>", `orders colour unknown_field 01 02 3 "red" a`, "orders size conflict 02 02 1  <nil>", "orders size unknown_field 01 01 1  <nil>",
 		`orders status=lost unknown_enum 01 01 2 "lost" <nil>`, "orders unseen unknown_field 02 02 2  <nil>", "products colour unknown_field 01 01 1  <nil>")
 }
@@ -217,14 +217,14 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 	writeSummary := func(summary load.Summary) {
 		t.Helper()
 		h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-			must(t, s.WriteSummary(t.Context(), summary))
+			harness.Must(t, s.WriteSummary(t.Context(), summary))
 			draftRun := d.Run
 			d.Run = summary.Run.ID
-			must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{{Name: "check of a " + string(summary.Run.Outcome) + " run"}}))
+			harness.Must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{{Name: "check of a " + string(summary.Run.Outcome) + " run"}}))
 			d.Run = draftRun
 		}
 		_, err := h.run(nil, load.Limits{})
-		must(t, err)
+		harness.Must(t, err)
 	}
 	failed := run("failed", 1, ledger.Run{Outcome: "failed", ExitCode: -1, SnapshotAt: night, Error: "no token", Streams: []ledger.Stream{{Stream: "files", Grade: "skipped", Requests: 2}}})
 	writeSummary(load.Summary{Run: run("one", 2, ledger.Run{Outcome: "partial", SnapshotAt: night, Rows: 5, Streams: []ledger.Stream{
@@ -256,12 +256,12 @@ func TestRowAgesAreCounted(t *testing.T) {
 		"countries": {coverage: load.Whole, rows: rows{"locations": location("country", "x", 1) + "," + location("country", "y", 2) + "," + location("country", "z", 4)}},
 		"cities":    {coverage: load.Whole, rows: rows{"locations": location("city", "x", 3)}},
 	}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, coverage map[string]load.Coverage, _ []load.Change) {
-		must(t, d.Exec(t.Context(), "UPDATE meta.details SET read_at = '2026-10-31 02:00:00+00' WHERE id = 'c'",
+		harness.Must(t, d.Exec(t.Context(), "UPDATE meta.details SET read_at = '2026-10-31 02:00:00+00' WHERE id = 'c'",
 			"INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('products', 'b', 'earlier', '2026-10-01 02:00:00+00')"))
 		ages, err := s.CountRowAges(t.Context(), coverage)
-		must(t, err)
+		harness.Must(t, err)
 		for name, want := range map[string]string{
 			"orders":        "3 rows, 0 old, none",
 			"order_details": "3 rows, 2 old, 2026-10-31",
@@ -284,7 +284,7 @@ func TestRowAgesAreCounted(t *testing.T) {
 		"countries": {coverage: load.Unproven, rows: rows{"locations": location("country", "x", 1)}},
 		"cities":    {coverage: load.Carried},
 	}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 }
 
 // TestChecksAreWrittenAndAccepted writes the results of a held run. In a later run, it records that an
@@ -292,24 +292,24 @@ func TestRowAgesAreCounted(t *testing.T) {
 func TestChecksAreWrittenAndAccepted(t *testing.T) {
 	h := newFixture(t, "orders")
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		must(t, s.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, SnapshotAt: d.At}}))
-		must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{
+		harness.Must(t, s.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, SnapshotAt: d.At}}))
+		harness.Must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{
 			{Name: "hosts", Severity: "warn", Outcome: ledger.CheckSkipped, Reason: "why", Seconds: 0.5},
 			{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 7, Sample: []byte(`[{"id":"a"}]`)}}))
-		must(t, d.Exec(t.Context(), "INSERT INTO meta.runs (run_id) VALUES ('accepted before')", `INSERT INTO meta.checks (run_id, check_name, accepted_at) VALUES
+		harness.Must(t, d.Exec(t.Context(), "INSERT INTO meta.runs (run_id) VALUES ('accepted before')", `INSERT INTO meta.checks (run_id, check_name, accepted_at) VALUES
 			('accepted before', 'prices', TIMESTAMPTZ '2026-10-01 02:00:00+00'), ('not accepted', 'prices', NULL)`))
 	}
 	_, err := h.run(nil, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	held, _, err := h.w.Versions.Latest()
-	must(t, err)
+	harness.Must(t, err)
 	acceptedRuns := []ledger.Run{{ID: held, Accepted: []string{"prices"}, AcceptedAt: night}, {ID: "accepted before", Accepted: []string{"prices"}, AcceptedAt: night}}
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		must(t, s.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, SnapshotAt: d.At}, Ledger: acceptedRuns}))
-		must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}))
+		harness.Must(t, s.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, SnapshotAt: d.At}, Ledger: acceptedRuns}))
+		harness.Must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}))
 	}
 	_, err = h.run(nil, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT run_id, check_name, severity, outcome, reason, rows, sample::VARCHAR, seconds, strftime(accepted_at, '%m-%d') FROM meta.checks ORDER BY run_id, check_name",
 		"20261101T020000Z hosts warn skipped why 0 <nil> 0.5 <nil>", `20261101T020000Z prices hold failed <nil> 7 [{"id":"a"}] 0 11-01`,
 		"20261102T020000Z prices hold failed <nil> 0 <nil> 0 <nil>",

@@ -84,7 +84,7 @@ func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t, "product_listings")
 			_, err := h.run(listings(c.before), load.Limits{})
-			must(t, err)
+			harness.Must(t, err)
 			_, err = h.run(listings(c.after), c.limits)
 			remaining := c.after
 			if c.wantStop {
@@ -95,12 +95,12 @@ func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 					t.Errorf("got %v, want losses %v", err, want)
 				}
 			} else {
-				must(t, err)
+				harness.Must(t, err)
 			}
 			h.requireRows("SELECT count(*) FROM product_listings", fmt.Sprint(remaining))
 			c.limits.Confirmed = func(table string) bool { return table == "product_listings" }
 			_, err = h.run(listings(c.after), c.limits)
-			must(t, err)
+			harness.Must(t, err)
 			h.requireRows("SELECT count(*) FROM product_listings", fmt.Sprint(c.after))
 		})
 	}
@@ -124,7 +124,7 @@ func TestLimitsApplyToEachListOfATable(t *testing.T) {
 	h := newFixture(t, "countries", "cities")
 	limits := load.Limits{Share: 0.2, Rows: 50}
 	_, err := h.run(lists(40, 0, 10), limits)
-	must(t, err)
+	harness.Must(t, err)
 	_, err = h.run(lists(39, 10, 1), limits)
 	massDelete, _ := errors.AsType[*load.MassDeleteError](err)
 	want := []ledger.Loss{{Table: "locations", Stream: "cities", Gone: 10, Before: 10}}
@@ -132,7 +132,7 @@ func TestLimitsApplyToEachListOfATable(t *testing.T) {
 		t.Errorf("got %v, want losses %v", err, want)
 	}
 	_, err = h.run(lists(40, 0, 1), limits)
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT count(*) FROM meta.deletions WHERE evidence = 'absent from a proven walk of cities' AND key LIKE 'city/%'", "9")
 	h.requireRows("SELECT count(*) FROM meta.deletions", "9")
 }

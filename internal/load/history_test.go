@@ -14,6 +14,7 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -45,13 +46,13 @@ func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 			},
 		} {
 			d, err := wh.BeginFrom(t.Context(), "again", night.AddDate(0, 0, 1), "")
-			must(t, err)
-			must(t, restore(d, time.Date(2026, 11, 1, hour, 0, 0, 0, time.UTC)))
+			harness.Must(t, err)
+			harness.Must(t, restore(d, time.Date(2026, 11, 1, hour, 0, 0, 0, time.UTC)))
 			if diff := cmp.Diff(want, closedOrders(t, d)); diff != "" {
 				t.Errorf("the past until %d o'clock differs (-want +got):\n%s", hour, diff)
 			}
-			must(t, load.RestorePast(t.Context(), d, tables, nil, d.At))
-			must(t, d.Discard())
+			harness.Must(t, load.RestorePast(t.Context(), d, tables, nil, d.At))
+			harness.Must(t, d.Discard())
 		}
 	}
 }
@@ -65,18 +66,18 @@ func TestExactEndsReplaceComputedEnds(t *testing.T) {
 	run, _ := publishPast(t, wh, tables, night, insertClosedOrder("known", 1, 3)+";"+insertClosedOrder("new", 1, 4)+";"+insertClosedOrder("late", 1, 9))
 	files, _, _ := integrity.FilesOfChanges(wh, run)
 	d, err := wh.BeginFrom(t.Context(), "again", night.AddDate(0, 0, 1), "")
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
-	must(t, d.Exec(t.Context(), sqltext.SQL(insertClosedOrder("known", 1, 7)), sqltext.SQL(insertClosedOrder("overlap", 1, 7)), sqltext.SQL(insertClosedOrder("gap", 1, 7)),
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
+	harness.Must(t, d.Exec(t.Context(), sqltext.SQL(insertClosedOrder("known", 1, 7)), sqltext.SQL(insertClosedOrder("overlap", 1, 7)), sqltext.SQL(insertClosedOrder("gap", 1, 7)),
 		"INSERT INTO main.orders (id, valid_from, row_hash) VALUES ('overlap', TIMESTAMPTZ '2026-11-01 05:00:00+00', 2), ('gap', TIMESTAMPTZ '2026-11-01 08:00:00+00', 2), "+
 			// This row is from the file of an earlier day, and was closed since.
 			"('new', TIMESTAMPTZ '2026-11-01 01:00:00+00', 1)"))
 	until := night.Add(6 * time.Hour) // 8 o'clock
-	must(t, load.MergePast(t.Context(), d, tables, files, until))
+	harness.Must(t, load.MergePast(t.Context(), d, tables, files, until))
 	if diff := cmp.Diff([]string{"gap 01 07", "known 01 03", "new 01 04", "overlap 01 05"}, closedOrders(t, d)); diff != "" {
 		t.Errorf("the past differs (-want +got):\n%s", diff)
 	}
-	must(t, load.MergePast(t.Context(), d, tables, nil, until))
+	harness.Must(t, load.MergePast(t.Context(), d, tables, nil, until))
 }
 
 // TestClosedRowsAreRemovedFromMain inserts a row of orders into main that is also in past, a row with an
@@ -86,15 +87,15 @@ func TestClosedRowsAreRemovedFromMain(t *testing.T) {
 	t.Parallel()
 	wh, _ := pastWarehouse(t)
 	d, err := wh.Begin(t.Context(), "draft", night)
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
-	must(t, d.Exec(t.Context(), sqltext.SQL(insertClosedOrder("closed", 1, 3)), sqltext.SQL(insertClosedOrder("earlier", 1, 3)),
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
+	harness.Must(t, d.Exec(t.Context(), sqltext.SQL(insertClosedOrder("closed", 1, 3)), sqltext.SQL(insertClosedOrder("earlier", 1, 3)),
 		"INSERT INTO main.orders (id, valid_from, row_hash) SELECT v.id, ('2026-11-01 0' || v.hour || ':00:00+00')::TIMESTAMPTZ, 1 FROM (VALUES ('closed', 1), ('earlier', 3), ('open', 1)) v(id, hour)"))
 	for _, c := range []struct {
 		table string
 		want  []string
 	}{{"product_listings", []string{"closed", "earlier", "open"}}, {"orders", []string{"earlier", "open"}}} {
-		must(t, load.DropClosed(t.Context(), d, map[string]time.Time{c.table: night}))
+		harness.Must(t, load.DropClosed(t.Context(), d, map[string]time.Time{c.table: night}))
 		if got := queryDraft(t, d, "SELECT id FROM main.orders ORDER BY id"); !slices.Equal(got, c.want) {
 			t.Errorf("after removing closed rows of %s, main.orders has %v, want %v", c.table, got, c.want)
 		}
@@ -107,8 +108,8 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 	t.Parallel()
 	wh, _ := pastWarehouse(t)
 	d, err := wh.Begin(t.Context(), "draft", night.AddDate(0, 0, 9))
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
 	// run returns SQL that inserts a run and its number of orders, which is the length of its id.
 	run := func(id, kind, outcome, at string) string {
 		snapshot := "NULL"
@@ -118,7 +119,7 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 		return fmt.Sprintf("INSERT INTO meta.runs (run_id, kind, outcome, snapshot_at) VALUES ('%s', %s, '%s', %s); INSERT INTO meta.tables (run_id, table_name, rows) VALUES ('%[1]s', 'orders', %[5]d)",
 			id, kind, outcome, snapshot, len(id))
 	}
-	must(t, d.Exec(t.Context(), sqltext.SQL(strings.Join([]string{
+	harness.Must(t, d.Exec(t.Context(), sqltext.SQL(strings.Join([]string{
 		run("a", "'night'", "complete", "01 02"), run("aa", "NULL", "partial", "01 03"), run("ab", "'night'", "complete", "01 03"), run("b", "'refresh'", "complete", "02 02"),
 		run("rebuilt", "'rebuild'", "complete", "02 04"), run("back", "'rollback'", "complete", "02 05"), run("failed", "'night'", "failed", "02 06"), run("c", "'night'", "complete", "03 00"), run("late", "'night'", "complete", "03 01"),
 		"INSERT INTO meta.runs (run_id, outcome, snapshot_at) VALUES ('rolled back', 'complete', TIMESTAMPTZ '2026-11-02 09:00:00+00')",
@@ -126,7 +127,7 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 		"INSERT INTO meta.streams (run_id, stream, grade, reason, rows, rows_old, age_since) VALUES ('a', 'orders', 'exact', NULL, 7, 0, NULL), ('a', 'tags', 'exact', NULL, 3, 0, NULL), " +
 			"('a', 'files', 'bounded', 'why', 4, 1, TIMESTAMPTZ '2026-10-01 02:00:00+00'), ('a', 'webhooks', NULL, NULL, 0, 0, NULL), ('aa', 'orders', 'exact', NULL, 8, 0, NULL)"}, "; "))))
 	snapshots, err := load.LastSnapshotsOfDays(t.Context(), d, time.Date(2026, 11, 3, 0, 0, 0, 0, time.UTC))
-	must(t, err)
+	harness.Must(t, err)
 	var got []string
 	for id, at := range snapshots {
 		got = append(got, id+" "+at.UTC().Format("02 15"))
@@ -138,7 +139,7 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 	if err != nil || !maps.Equal(rows, map[string]int64{"orders": 1, "files": 0}) {
 		t.Errorf("the row counts are %v (%v), want 1 of orders and 0 of files", rows, err)
 	}
-	must(t, load.CarryStreams(t.Context(), d, "a", []string{"orders", "files"}, night, "its file is lost"))
+	harness.Must(t, load.CarryStreams(t.Context(), d, "a", []string{"orders", "files"}, night, "its file is lost"))
 	grades, err := load.Grades(t.Context(), d, "a")
 	if err != nil || !cmp.Equal(grades, map[string]stream.GradeReason{"orders": {Grade: stream.CarriedForward, Reason: "its file is lost"},
 		"files": {Grade: stream.CarriedForward, Reason: "its file is lost"}, "tags": {Grade: stream.Exact}}) {
@@ -148,12 +149,12 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 	if diff := cmp.Diff(want, queryDraft(t, d, "SELECT run_id, stream, reason, rows_old, age_since::DATE FROM meta.streams ORDER BY ALL")); diff != "" {
 		t.Errorf("meta.streams differs (-want +got):\n%s", diff)
 	}
-	must(t, d.Exec(t.Context(), "INSERT INTO meta.details (stream, id, read_at) SELECT s, 'day ' || n, TIMESTAMPTZ '2026-11-01 02:00:00+00' + INTERVAL (n - 1) DAY FROM range(1, 3) r(n), (VALUES ('orders'), ('files')) v(s)"))
-	must(t, load.ForgetDetails(t.Context(), d, []string{"orders"}, night))
+	harness.Must(t, d.Exec(t.Context(), "INSERT INTO meta.details (stream, id, read_at) SELECT s, 'day ' || n, TIMESTAMPTZ '2026-11-01 02:00:00+00' + INTERVAL (n - 1) DAY FROM range(1, 3) r(n), (VALUES ('orders'), ('files')) v(s)"))
+	harness.Must(t, load.ForgetDetails(t.Context(), d, []string{"orders"}, night))
 	if diff := cmp.Diff([]string{"files day 1", "files day 2", "orders day 1"}, queryDraft(t, d, "SELECT stream, id FROM meta.details ORDER BY ALL")); diff != "" {
 		t.Errorf("the details that were read before the lost rows differ (-want +got):\n%s", diff)
 	}
-	must(t, d.Exec(t.Context(), "DROP TABLE meta.streams"))
+	harness.Must(t, d.Exec(t.Context(), "DROP TABLE meta.streams"))
 	if err := load.CarryStreams(t.Context(), d, "a", []string{"orders"}, night, "x"); err == nil || !strings.Contains(err.Error(), "lower the grades of [orders]") {
 		t.Errorf("without meta.streams CarryStreams returned %v, want an error about the grades of orders", err)
 	}
@@ -165,10 +166,10 @@ func TestASnapshotReplacesOnlyItsTables(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
 	d, err := wh.Begin(t.Context(), "draft", night)
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
-	must(t, d.Exec(t.Context(), "INSERT INTO main.orders (id, valid_from, row_hash) VALUES ('a', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1)"))
-	must(t, load.ApplySnapshot(t.Context(), d, tables, warehouse.Snapshot{Manifest: warehouse.Manifest{RunID: "b", SnapshotAt: night.AddDate(0, 0, 1)}}))
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
+	harness.Must(t, d.Exec(t.Context(), "INSERT INTO main.orders (id, valid_from, row_hash) VALUES ('a', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1)"))
+	harness.Must(t, load.ApplySnapshot(t.Context(), d, tables, warehouse.Snapshot{Manifest: warehouse.Manifest{RunID: "b", SnapshotAt: night.AddDate(0, 0, 1)}}))
 	err = load.ApplySnapshot(t.Context(), d, tables, warehouse.Snapshot{Manifest: warehouse.Manifest{RunID: "b", SnapshotAt: night.AddDate(0, 0, 1)}, Files: map[string]string{"orders": "missing.parquet"}})
 	if err == nil || !strings.Contains(err.Error(), "apply table orders of the snapshot of 2026-11-02") {
 		t.Errorf("the error of a missing file is %v, want it to name the table and the day", err)

@@ -7,6 +7,7 @@ import (
 
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -31,12 +32,12 @@ func TestStoredIDsAreWrittenInOneCase(t *testing.T) {
 	inputs := wholeList(listing(upper+"1", "x", 1, 1)+","+listing(upper+"2", "x", 2, 2)+","+listing("NOT-A-UUID", "x", 3, 3), price(upper+"1", 1, "1", 5, 1))
 	inputs["files"] = streamInput{coverage: load.Whole, rows: rows{"files": files(firstID+"3", firstID+"4", secondID+"5", upper+"3")}}
 	_, err := h.run(inputs, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 
 	h.beforeRead = func(s *load.Stage, d *warehouse.Draft) {
-		must(t, d.Exec(t.Context(), sqltext.SQL("INSERT INTO meta.details (stream, id) VALUES ('products', '"+upper+"1')")))
+		harness.Must(t, d.Exec(t.Context(), sqltext.SQL("INSERT INTO meta.details (stream, id) VALUES ('products', '"+upper+"1')")))
 		ids, err := s.UnifyIDs(context.Background())
-		must(t, err)
+		harness.Must(t, err)
 		if want := (load.IDs{IsKnown: true, Rewritten: 3}); ids != want {
 			t.Errorf("the ids are %+v, want %+v", ids, want)
 		}
@@ -44,7 +45,7 @@ func TestStoredIDsAreWrittenInOneCase(t *testing.T) {
 	inputs = wholeList(listing(firstID+"1", "x", 11, 1)+","+listing(firstID+"2", "x", 12, 2)+","+listing("NOT-A-UUID", "x", 3, 3), price(firstID+"1", 1, "1", 5, 1))
 	inputs["files"] = streamInput{coverage: load.Carried}
 	changes, err := h.run(inputs, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	if c := changes["product_listings"]; c.Changed != 2 || c.New+c.Gone > 0 || c.Replaced != 2 {
 		t.Errorf("the listings have %+v, want 2 changed and 2 replaced", c)
 	}

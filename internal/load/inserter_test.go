@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"placementsync/internal/load"
+	"placementsync/internal/testing/harness"
 )
 
 // TestFailedBatchPreventsTheMerge adds a batch whose INSERT fails. DuckDB then drops the transaction with
@@ -16,7 +17,7 @@ import (
 func TestFailedBatchPreventsTheMerge(t *testing.T) {
 	h := newRaceFixture(t, "product_listings")
 	ctx, s := t.Context(), h.openStage()
-	must(t, s.AddRows(ctx, "product_listings", "product_listings", h.batch("product_listings", listing("a", "a", 1, 1))))
+	harness.Must(t, s.AddRows(ctx, "product_listings", "product_listings", h.batch("product_listings", listing("a", "a", 1, 1))))
 	if err := s.AddRows(ctx, "product_listings", "product_listings", batchWithTextForNumber(t, h)); err == nil {
 		t.Fatal("Add accepted a text in a column of numbers")
 	}
@@ -41,6 +42,6 @@ func batchWithTextForNumber(t *testing.T, h *fixture) arrow.RecordBatch {
 	}
 	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema(fields, nil),
 		strings.NewReader(`[{"id":"e","min_delivery_days":"soon","row_hash":1,"seq":1}]`))
-	must(t, err)
+	harness.Must(t, err)
 	return b
 }

@@ -72,7 +72,7 @@ func newRaceFixture(t *testing.T, names ...string) *fixture {
 func (h *fixture) copy(t *testing.T) *fixture {
 	t.Helper()
 	c := &fixture{t: t, dir: t.TempDir(), streams: h.streams, nights: h.nights}
-	must(t, os.CopyFS(c.dir, os.DirFS(h.dir)))
+	harness.Must(t, os.CopyFS(c.dir, os.DirFS(h.dir)))
 	c.open("test")
 	return c
 }
@@ -110,13 +110,13 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 	at := night.AddDate(0, 0, h.nights)
 	h.nights++
 	d, err := h.w.Begin(ctx, at.Format("20060102T150405Z"), at)
-	must(h.t, err)
-	defer func() { must(h.t, d.Discard()) }()
+	harness.Must(h.t, err)
+	defer func() { harness.Must(h.t, d.Discard()) }()
 	if h.logStatements {
-		must(h.t, d.Exec(ctx, "CALL enable_logging('QueryLog')"))
+		harness.Must(h.t, d.Exec(ctx, "CALL enable_logging('QueryLog')"))
 	}
 	s, err := load.Open(ctx, d, h.streams, h.ignored)
-	must(h.t, err)
+	harness.Must(h.t, err)
 	if h.beforeRead != nil {
 		h.beforeRead(s, d)
 	}
@@ -127,14 +127,14 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 		h.stage(ctx, s, name, input)
 	}
 	for _, st := range h.streams {
-		must(h.t, s.FinishStream(ctx, st, coverage[st.Name]))
+		harness.Must(h.t, s.FinishStream(ctx, st, coverage[st.Name]))
 		if h.planDetails && st.IsDetail() {
 			_, err := s.PlanDetails(ctx, st, h.reread, func(string) bool { return true })
-			must(h.t, err)
+			harness.Must(h.t, err)
 			h.pendingIDs, err = s.IDsToRequest(ctx, st)
-			must(h.t, err)
+			harness.Must(h.t, err)
 			h.plan, err = s.MarkUnread(ctx, st)
-			must(h.t, err)
+			harness.Must(h.t, err)
 		}
 	}
 	if h.beforeMerge != nil {
@@ -142,18 +142,18 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 	}
 	changes, err := s.Merge(ctx, coverage, limits)
 	if err != nil {
-		must(h.t, s.Close(ctx))
+		harness.Must(h.t, s.Close(ctx))
 		return nil, err
 	}
 	if h.afterMerge != nil {
 		h.afterMerge(s, d, coverage, changes)
 	}
 	files, err := load.WriteParquet(ctx, d, h.w.Schema.Tables, changes)
-	must(h.t, err)
-	must(h.t, s.Close(ctx))
+	harness.Must(h.t, err)
+	harness.Must(h.t, s.Close(ctx))
 	h.readLog(d)
 	_, err = d.Publish(ctx, files)
-	must(h.t, err)
+	harness.Must(h.t, err)
 	byTable := map[string]load.Change{}
 	for _, c := range changes {
 		byTable[c.Table] = c
@@ -167,7 +167,7 @@ func (h *fixture) readLog(d *warehouse.Draft) {
 	if !h.logStatements {
 		return
 	}
-	must(h.t, d.EachRow(h.t.Context(), []sqltext.SQL{"SELECT message FROM duckdb_logs() WHERE type = 'QueryLog'"}, func(scan func(...any) error) error {
+	harness.Must(h.t, d.EachRow(h.t.Context(), []sqltext.SQL{"SELECT message FROM duckdb_logs() WHERE type = 'QueryLog'"}, func(scan func(...any) error) error {
 		var statement string
 		err := scan(&statement)
 		h.statements = append(h.statements, statement)
@@ -178,10 +178,10 @@ func (h *fixture) readLog(d *warehouse.Draft) {
 func (h *fixture) stage(ctx context.Context, s *load.Stage, name string, input streamInput) {
 	h.t.Helper()
 	for table, text := range input.rows {
-		must(h.t, s.AddRows(ctx, name, table, h.batch(table, text)))
+		harness.Must(h.t, s.AddRows(ctx, name, table, h.batch(table, text)))
 	}
 	for outcome, ids := range input.outcomes {
-		must(h.t, s.AddOutcomes(ctx, name, ids, outcome))
+		harness.Must(h.t, s.AddOutcomes(ctx, name, ids, outcome))
 	}
 }
 
@@ -199,7 +199,7 @@ func (h *fixture) addCopies(s *load.Stage) {
 	}
 	st, _ := stream.Find(h.streams, "product_listings")
 	stored, err := s.StoredRecords(h.t.Context(), st)
-	must(h.t, err)
+	harness.Must(h.t, err)
 	for _, c := range h.copies {
 		record, _ := stored.Find([]byte(c.id), 0, -1)
 		if record < 0 {
@@ -213,12 +213,12 @@ func (h *fixture) addCopies(s *load.Stage) {
 func (h *fixture) openStage() *load.Stage {
 	h.t.Helper()
 	d, err := h.w.Begin(h.t.Context(), "20261101T020000Z", night)
-	must(h.t, err)
+	harness.Must(h.t, err)
 	s, err := load.Open(h.t.Context(), d, h.streams, h.ignored)
-	must(h.t, err)
+	harness.Must(h.t, err)
 	h.t.Cleanup(func() {
-		must(h.t, s.Close(context.Background()))
-		must(h.t, d.Discard())
+		harness.Must(h.t, s.Close(context.Background()))
+		harness.Must(h.t, d.Discard())
 	})
 	return s
 }
@@ -237,7 +237,7 @@ func (h *fixture) batch(table, text string) arrow.RecordBatch {
 		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Uint64})
 	}
 	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema(fields, nil), strings.NewReader("["+text+"]"))
-	must(h.t, err)
+	harness.Must(h.t, err)
 	return b
 }
 
@@ -245,27 +245,27 @@ func (h *fixture) batch(table, text string) arrow.RecordBatch {
 func (h *fixture) queryRows(query string) []string {
 	h.t.Helper()
 	d, err := h.w.Begin(h.t.Context(), "reader", night.AddDate(0, 0, h.nights))
-	must(h.t, err)
-	defer func() { must(h.t, d.Discard()) }()
+	harness.Must(h.t, err)
+	defer func() { harness.Must(h.t, d.Discard()) }()
 	result, err := d.DB.QueryContext(h.t.Context(), query)
-	must(h.t, err)
+	harness.Must(h.t, err)
 	defer result.Close()
 	cols, err := result.Columns()
-	must(h.t, err)
+	harness.Must(h.t, err)
 	var lines []string
 	for result.Next() {
 		cells := make([]any, len(cols))
 		for i := range cells {
 			cells[i] = new(any)
 		}
-		must(h.t, result.Scan(cells...))
+		harness.Must(h.t, result.Scan(cells...))
 		line := make([]string, len(cells))
 		for i, c := range cells {
 			line[i] = fmt.Sprint(*c.(*any))
 		}
 		lines = append(lines, strings.Join(line, " "))
 	}
-	must(h.t, result.Err())
+	harness.Must(h.t, result.Err())
 	return lines
 }
 
@@ -273,13 +273,6 @@ func (h *fixture) requireRows(query string, want ...string) {
 	h.t.Helper()
 	if diff := cmp.Diff(want, h.queryRows(query)); diff != "" {
 		h.t.Errorf("%s (-want +got):\n%s", query, diff)
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -309,20 +302,20 @@ func TestMergeKeepsOneVersionPerChange(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	first := wholeList(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("a", 1, "1.5", 5, 1)+","+price("b", 1, "2", 6, 2))
 	changes, err := h.run(first, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", After: 2, New: 2}); got != want {
 		t.Errorf("first night: got %+v, want %+v", got, want)
 	}
 
 	changes, err = h.run(first, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: 2, After: 2}); got != want {
 		t.Errorf("a night without changes: got %+v, want %+v", got, want)
 	}
 	h.requireRows(historyQuery, "apple 01 <nil>", "bear 01 <nil>")
 
 	changes, err = h.run(wholeList(listing("a", "apricot", 9, 1)+","+listing("c", "cat", 3, 2), price("a", 1, "1.75", 7, 1)), load.Limits{Rows: 10})
-	must(t, err)
+	harness.Must(t, err)
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: 2, After: 2, New: 1, Changed: 1, Gone: 1}); got != want {
 		t.Errorf("third night: got %+v, want %+v", got, want)
 	}
@@ -349,9 +342,9 @@ func TestMergeClosesOnlyRowsProvenAbsent(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := newFixture(t, "product_listings")
 			_, err := h.run(wholeList(listing("a", "apple", 1, 1)+","+listing("b", "bear", 2, 2), price("b", 1, "2", 6, 2)), load.Limits{})
-			must(t, err)
+			harness.Must(t, err)
 			_, err = h.run(map[string]streamInput{"product_listings": {rows: rows{"product_listings": c.rows}, coverage: c.coverage}}, load.Limits{Rows: 10})
-			must(t, err)
+			harness.Must(t, err)
 			h.requireRows("SELECT id, name FROM product_listings ORDER BY id", c.want...)
 			prices := []string{"b"}
 			if c.coverage == load.Whole {
@@ -373,7 +366,7 @@ func TestRepeatedItemOfDistinctRecordsIsStoredOnce(t *testing.T) {
 		rows:     rows{"article_comments": strings.Join([]string{comment("c1", 1, 1), comment("r", 2, 1), comment("c2", 3, 2), comment("r", 4, 2)}, ",")},
 		coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}},
 	}}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT id, row_hash FROM main.article_comments ORDER BY id", "c1 1", "c2 3", "r 4")
 }
 
@@ -382,7 +375,7 @@ func TestLatestCopyOfARecordWinsWithItsItems(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	_, err := h.run(wholeList(listing("a", "early", 1, 1)+","+listing("a", "late", 2, 9),
 		price("a", 1, "1", 3, 1)+","+price("a", 2, "2", 4, 1)+","+price("a", 1, "10", 5, 9)), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT name FROM product_listings", "late")
 	h.requireRows("SELECT position, unit_amount::VARCHAR FROM product_listing_prices", "1 10.000000")
 }
@@ -404,12 +397,12 @@ func TestListAndDetailAreJoined(t *testing.T) {
 			outcomes: map[load.Outcome][]string{load.Answered: {"o1"}, load.NotFound: {"o2"}}},
 	}
 	_, err := h.run(inputs, load.Limits{Rows: 10})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT id, team_name, team_contact_email, name, email, total::VARCHAR, status FROM orders ORDER BY id",
 		"o1 Red red@x Ann ann@x 10.500000 paid", "o2 Blue <nil> <nil> <nil> <nil> open")
 	h.requireRows("SELECT outlet_name FROM order_line_items", "full")
 	changes, err := h.run(inputs, load.Limits{Rows: 10})
-	must(t, err)
+	harness.Must(t, err)
 	if c := changes["orders"]; c.New+c.Changed+c.Gone != 0 {
 		t.Errorf("the second night has the changes %+v, want none", c)
 	}
@@ -434,11 +427,11 @@ func TestFailedRequestClosesNoRows(t *testing.T) {
 		"outlet_channels":             channel("a1", "a", 1) + "," + channel("a2", "a", 1) + "," + channel("b1", "b", 2) + "," + channel("c1", "c", 3),
 		"outlet_channel_social_links": link("a2", 1) + "," + link("b1", 2) + "," + link("c1", 3)}}
 	_, err := h.run(map[string]streamInput{"outlets": first}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	second := streamInput{coverage: load.ByID, rows: rows{"outlets": outlet("a", 1), "outlet_channels": channel("a1", "a", 1)},
 		outcomes: map[load.Outcome][]string{load.Answered: {"a", "d"}, load.NotFound: {"b"}, load.Missed: {"c"}}}
 	_, err = h.run(map[string]streamInput{"outlets": second}, load.Limits{Rows: 10})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT id FROM outlets ORDER BY id", "a", "c")
 	h.requireRows("SELECT id FROM outlet_channels ORDER BY id", "a1", "c1")
 	h.requireRows("SELECT outlet_channel_id FROM outlet_channel_social_links", "c1")
@@ -450,7 +443,7 @@ func TestFailedRequestClosesNoRows(t *testing.T) {
 func TestParquetNamesItsRun(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	_, err := h.run(wholeList(listing("c", "x", 1, 1)+","+listing("a", "y", 2, 2)+","+listing("b", "z", 3, 3), ""), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	file := sqltext.Literal(h.w.Folder.VersionPath("20261101T020000Z") + "/product_listings.parquet")
 	h.requireRows("SELECT id FROM read_parquet("+file+") ORDER BY id", "a", "b", "c")
 	h.requireRows("SELECT value::VARCHAR FROM parquet_kv_metadata("+file+") WHERE key = 'changed_run'", "20261101T020000Z")
@@ -467,7 +460,7 @@ func TestRegisteredViewIsReadUnchanged(t *testing.T) {
 			i, i, i, i%2 == 0, i%60, i+1, i))
 	}
 	_, err := h.run(wholeList(strings.Join(listings, ","), ""), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows(`SELECT count(*), count(*) FILTER (name = 'n' || min_delivery_days AND is_featured = (min_delivery_days % 2 = 0)
 		AND max_delivery_days = min_delivery_days % 60 AND id = printf('p%04d', min_delivery_days)) FROM product_listings`, "5000 5000")
 }

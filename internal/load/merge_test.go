@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/load"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -45,7 +46,7 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 			h := newFixture(t, "orders", "order_details")
 			if c.stored != "" {
 				_, err := h.run(map[string]streamInput{"orders": {coverage: load.Whole, rows: rows{"orders": c.stored}}}, load.Limits{})
-				must(t, err)
+				harness.Must(t, err)
 			}
 			inputs := map[string]streamInput{}
 			if c.list != "" {
@@ -59,7 +60,7 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 				inputs["order_details"] = streamInput{coverage: load.ByID, rows: rows{"orders": c.detail}, outcomes: map[load.Outcome][]string{load.Answered: {"o"}}}
 			}
 			_, err := h.run(inputs, load.Limits{})
-			must(t, err)
+			harness.Must(t, err)
 			h.requireRows("SELECT status, total::VARCHAR, strftime(created_at, '%d') FROM orders", c.want)
 		})
 	}
@@ -83,7 +84,7 @@ func TestChildRowsOfListAndDetailAreJoined(t *testing.T) {
 	}
 	firstNight := newFixture(t, "orders", "order_details")
 	_, err := firstNight.run(both, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	for name, c := range map[string]struct {
 		second map[string]streamInput
 		want   []string
@@ -104,7 +105,7 @@ func TestChildRowsOfListAndDetailAreJoined(t *testing.T) {
 			t.Parallel()
 			h := firstNight.copy(t)
 			_, err := h.run(c.second, load.Limits{Rows: 9})
-			must(t, err)
+			harness.Must(t, err)
 			h.requireRows("SELECT position, outlet_name, product_id FROM order_line_items WHERE order_id = 'o' ORDER BY position", c.want...)
 		})
 	}
@@ -122,7 +123,7 @@ func TestProvenAbsenceClosesRows(t *testing.T) {
 	}
 	firstNight := newFixture(t, "orders", "order_details")
 	_, err := firstNight.run(first, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	bothOrders := []string{"order b", "order a", "item of b", "item of a"}
 	afterDeletion := func(evidence string) []string { return []string{"order a", "item of a", "deleted: " + evidence} }
 	// In the second night, the list and the details contain only order a.
@@ -149,7 +150,7 @@ func TestProvenAbsenceClosesRows(t *testing.T) {
 			}
 			_, err := h.run(map[string]streamInput{"orders": {coverage: c.list, rows: rows{"orders": order("a")}},
 				"order_details": {coverage: load.ByID, outcomes: outcomes, rows: rows{"orders": jsonRow(2, 2, "id", `"a"`), "order_line_items": line("a")}}}, load.Limits{Rows: 9})
-			must(t, err)
+			harness.Must(t, err)
 			query := "SELECT 'order ' || id FROM orders UNION ALL SELECT 'item of ' || order_id FROM order_line_items UNION ALL SELECT 'deleted: ' || key || ' ' || evidence FROM meta.deletions ORDER BY 1 DESC"
 			h.requireRows(query, c.want...)
 		})
@@ -168,7 +169,7 @@ func TestRowVersionsFollowOneAnother(t *testing.T) {
 			listings = append(listings, listing(name[:1], name, int(name[1]), i+1))
 		}
 		changes, err := h.run(wholeList(strings.Join(listings, ","), ""), limits)
-		must(t, err)
+		harness.Must(t, err)
 		want := []load.Change{
 			{Table: "product_listings", After: 2, New: 2},
 			{Table: "product_listings", Before: 2, After: 2, Changed: 1},
@@ -197,16 +198,16 @@ func TestDetailsAreStoredForTheNextNight(t *testing.T) {
 	}
 	const detailsQuery = "SELECT id, run_id[7:8], strftime(read_at, '%d'), strftime(failed_at, '%d'), fingerprint IS NULL FROM meta.details ORDER BY id"
 	_, err := h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"a", "b", "c"}}), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows(detailsQuery, "a 01 01 <nil> false", "b 01 01 <nil> false", "c 01 01 <nil> false")
 	_, err = h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"a"}, load.Missed: {"b"}, load.NotFound: {"c"}}), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 01 01 02 false")
 	_, err = h.run(inputs(load.Carried, map[load.Outcome][]string{load.Answered: {"a"}}), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 01 01 02 false")
 	_, err = h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"b"}}), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 04 04 <nil> false")
 }
 
@@ -216,14 +217,14 @@ func TestLoadingLowersTheMemoryLimit(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	var loading, merging string
 	readLimit := func(d *warehouse.Draft, to *string) {
-		must(t, d.DB.QueryRowContext(t.Context(), "SELECT current_setting('memory_limit')").Scan(to))
+		harness.Must(t, d.DB.QueryRowContext(t.Context(), "SELECT current_setting('memory_limit')").Scan(to))
 	}
 	h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) { readLimit(d, &loading) }
 	h.afterMerge = func(_ *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		readLimit(d, &merging)
 	}
 	_, err := h.run(wholeList(listing("a", "a1", 1, 1), ""), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	if loading != "244.1 MiB" || merging != "257.4 MiB" {
 		t.Errorf("the limit is %s while rows are loaded and %s in the merge, want 244.1 and 257.4 MiB", loading, merging)
 	}

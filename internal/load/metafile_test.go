@@ -14,6 +14,7 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -38,27 +39,27 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		at := startedAt.AddDate(0, 0, i)
 		run := at.Format("20060102T150405Z")
 		d, err := wh.Begin(t.Context(), run, at)
-		must(t, err)
+		harness.Must(t, err)
 		if change != "" {
-			must(t, d.Exec(t.Context(), sqltext.SQL(change)))
+			harness.Must(t, d.Exec(t.Context(), sqltext.SQL(change)))
 		}
 		want = metaRows(t, d, wh.Schema.MetaDefinitions)
-		must(t, load.WriteMeta(t.Context(), d, wh.Schema.MetaDefinitions, tables))
+		harness.Must(t, load.WriteMeta(t.Context(), d, wh.Schema.MetaDefinitions, tables))
 		files, err := load.WriteParquet(t.Context(), d, tables, nil)
-		must(t, err)
+		harness.Must(t, err)
 		_, err = d.Publish(t.Context(), files)
-		must(t, err)
+		harness.Must(t, err)
 		metaFiles, hasPast, damaged := integrity.FilesOfChanges(wh, run)
 		if len(metaFiles) != i+1 || !hasPast || len(damaged) > 0 {
 			t.Fatalf("the files of meta for %s are %v, damaged %v, want %d files", run, metaFiles, damaged, i+1)
 		}
 		restored, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
-		must(t, err)
-		must(t, load.RestoreMeta(t.Context(), restored, wh.Schema.MetaDefinitions, metaFiles))
+		harness.Must(t, err)
+		harness.Must(t, load.RestoreMeta(t.Context(), restored, wh.Schema.MetaDefinitions, metaFiles))
 		if diff := cmp.Diff(want, metaRows(t, restored, wh.Schema.MetaDefinitions)); diff != "" {
 			t.Errorf("restored meta after %q (-want +got):\n%s", change, diff)
 		}
-		must(t, restored.Discard())
+		harness.Must(t, restored.Discard())
 	}
 	if len(want) != 8 {
 		t.Errorf("meta has %d rows at the end, want 8: %v", len(want), want)
@@ -73,9 +74,9 @@ func TestNewColumnsOfMetaAreWritten(t *testing.T) {
 	at := time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
 	publishPast(t, wh, tables, at, "INSERT INTO meta.rejects (run_id, seq, raw) VALUES ('a', 1, 'same'), ('a', 2, 'filled')")
 	d, err := wh.Begin(t.Context(), "second", at.AddDate(0, 0, 1))
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
-	must(t, d.Exec(t.Context(), "ALTER TABLE meta.rejects ADD COLUMN new_column VARCHAR", "UPDATE meta.rejects SET new_column = 'x' WHERE seq = 2",
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
+	harness.Must(t, d.Exec(t.Context(), "ALTER TABLE meta.rejects ADD COLUMN new_column VARCHAR", "UPDATE meta.rejects SET new_column = 'x' WHERE seq = 2",
 		"CREATE TABLE meta.new_table AS SELECT 'y' AS new_column"))
 	newTable := stream.Definition{Name: "new_table", Columns: []stream.Column{{Name: "new_column", Type: stream.Text}}}
 	metaDefs := slices.Clone(wh.Schema.MetaDefinitions)
@@ -84,7 +85,7 @@ func TestNewColumnsOfMetaAreWritten(t *testing.T) {
 			metaDefs[i].Columns = slices.Concat(def.Columns, newTable.Columns)
 		}
 	}
-	must(t, load.WriteMeta(t.Context(), d, append(metaDefs, newTable), tables))
+	harness.Must(t, load.WriteMeta(t.Context(), d, append(metaDefs, newTable), tables))
 	changes := queryDraft(t, d, "SELECT meta_table, meta_gone, raw, new_column FROM read_parquet("+sqltext.Literal(filepath.Join(d.Dir, warehouse.MetaFile))+") ORDER BY ALL")
 	if diff := cmp.Diff([]string{"new_table false y", "rejects false filled x", "rejects true filled"}, changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
@@ -101,7 +102,7 @@ func metaRows(t *testing.T, d *warehouse.Draft, metaDefs []stream.Definition) (a
 			all = append(all, row)
 			return err
 		})
-		must(t, err)
+		harness.Must(t, err)
 	}
 	slices.Sort(all)
 	return all
@@ -123,15 +124,15 @@ func publishPast(t *testing.T, wh *warehouse.Warehouse, tables []stream.Table, a
 	t.Helper()
 	run = at.Format("20060102T150405Z")
 	d, err := wh.Begin(t.Context(), run, at)
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
-	must(t, d.Exec(t.Context(), sqltext.SQL(strings.ReplaceAll(change, "$run", run))))
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
+	harness.Must(t, d.Exec(t.Context(), sqltext.SQL(strings.ReplaceAll(change, "$run", run))))
 	past = pastRows(t, d, tables)
-	must(t, load.WriteMeta(t.Context(), d, wh.Schema.MetaDefinitions, tables))
+	harness.Must(t, load.WriteMeta(t.Context(), d, wh.Schema.MetaDefinitions, tables))
 	files, err := load.WriteParquet(t.Context(), d, tables, nil)
-	must(t, err)
+	harness.Must(t, err)
 	_, err = d.Publish(t.Context(), files)
-	must(t, err)
+	harness.Must(t, err)
 	return run, past
 }
 
@@ -139,7 +140,7 @@ func publishPast(t *testing.T, wh *warehouse.Warehouse, tables []stream.Table, a
 func pastRows(t *testing.T, d *warehouse.Draft, tables []stream.Table) (all []string) {
 	t.Helper()
 	for _, table := range tables {
-		must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL(fmt.Sprintf("SELECT '%s ' || x::VARCHAR FROM past.%[1]s x", table.Name))}, func(scan func(...any) error) error {
+		harness.Must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL(fmt.Sprintf("SELECT '%s ' || x::VARCHAR FROM past.%[1]s x", table.Name))}, func(scan func(...any) error) error {
 			var row string
 			err := scan(&row)
 			all = append(all, row)
@@ -219,12 +220,12 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 			t.Fatalf("the files of past for %s are %v (has past %v), damaged %v, want %d files", run, files, hasPast, damaged, i+1)
 		}
 		restored, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
-		must(t, err)
-		must(t, load.RestorePast(t.Context(), restored, tables, files, at.AddDate(1, 0, 0)))
+		harness.Must(t, err)
+		harness.Must(t, load.RestorePast(t.Context(), restored, tables, files, at.AddDate(1, 0, 0)))
 		if diff := cmp.Diff(want, pastRows(t, restored, tables)); diff != "" {
 			t.Errorf("restored past after change %d (-want +got):\n%s", i, diff)
 		}
-		must(t, restored.Discard())
+		harness.Must(t, restored.Discard())
 		if i == 4 && len(want) != 11 {
 			t.Errorf("past has %d rows at the end, want 11: %v", len(want), want)
 		}

@@ -31,22 +31,22 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 		t.Run(c.shape, func(t *testing.T) {
 			ctx := t.Context()
 			d, err := h.w.Begin(ctx, "groups", night.Add(time.Hour))
-			must(t, err)
-			defer func() { must(t, d.Discard()) }()
+			harness.Must(t, err)
+			defer func() { harness.Must(t, d.Discard()) }()
 			table := "main." + sqltext.Quote(c.table)
 			const portion = 10_000
 			for first := int64(0); first < c.rows; first += portion {
-				must(t, d.Exec(ctx, sqltext.SQL(fmt.Sprintf("INSERT INTO %s BY NAME SELECT md5(i::VARCHAR) AS %s, %s AS %s, now() AS valid_from, i AS row_hash FROM range(%d, %d) r(i)",
+				harness.Must(t, d.Exec(ctx, sqltext.SQL(fmt.Sprintf("INSERT INTO %s BY NAME SELECT md5(i::VARCHAR) AS %s, %s AS %s, now() AS valid_from, i AS row_hash FROM range(%d, %d) r(i)",
 					table, c.key, c.value, c.column, first, min(c.rows, first+portion)))))
 			}
-			must(t, d.Exec(ctx, "CHECKPOINT"))
+			harness.Must(t, d.Exec(ctx, "CHECKPOINT"))
 			_, err = load.WriteParquet(ctx, d, h.w.Schema.Tables, nil)
-			must(t, err)
-			must(t, d.Exec(ctx, "SET threads = 1"))
+			harness.Must(t, err)
+			harness.Must(t, d.Exec(ctx, "SET threads = 1"))
 			file := sqltext.Literal(filepath.Join(d.Dir, c.table+".parquet"))
 			var largestGroup, rows, intact int64
-			must(t, d.DB.QueryRowContext(ctx, "SELECT max(row_group_num_rows) FROM parquet_metadata("+file+")").Scan(&largestGroup))
-			must(t, d.DB.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*), count(DISTINCT i) FILTER (%s = md5(i::VARCHAR) AND %s = %s)
+			harness.Must(t, d.DB.QueryRowContext(ctx, "SELECT max(row_group_num_rows) FROM parquet_metadata("+file+")").Scan(&largestGroup))
+			harness.Must(t, d.DB.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*), count(DISTINCT i) FILTER (%s = md5(i::VARCHAR) AND %s = %s)
 				FROM (SELECT *, row_hash AS i FROM read_parquet(%s))`, c.key, c.column, c.value, file)).Scan(&rows, &intact))
 			if largestGroup > c.maxGroupRows || rows != c.rows || intact != c.rows {
 				t.Errorf("the largest row group has %d rows, want at most %d; the file has %d rows, %d of them unchanged, want %d", largestGroup, c.maxGroupRows, rows, intact, c.rows)
@@ -61,7 +61,7 @@ func TestFilesNameTheirFields(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	_, err := h.run(wholeList(`{"id":"a","row_hash":0,"seq":1},{"id":"b","row_hash":9223372036854775807,"seq":2},
 		{"id":"c","row_hash":9223372036854775808,"seq":3},{"id":"d","row_hash":18446744073709551615,"seq":4}`, price("a", 1, "2", 3, 1)), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	for _, table := range h.w.Schema.Tables {
 		var want []string
 		for _, c := range slices.Concat(h.w.Schema.Definitions[table.Name].Columns, stream.SystemColumns()) {

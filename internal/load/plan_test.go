@@ -15,6 +15,7 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -39,7 +40,7 @@ func planRows(t *testing.T, d *warehouse.Draft, streamName, columns string) []st
 func idsToRequest(t *testing.T, s *load.Stage, st stream.Stream) []string {
 	t.Helper()
 	ids, err := s.IDsToRequest(t.Context(), st)
-	must(t, err)
+	harness.Must(t, err)
 	return ids
 }
 
@@ -48,7 +49,7 @@ func (h *fixture) plannedIDs(d *warehouse.Draft, streamName string) map[string][
 	h.t.Helper()
 	idsByReason := map[string][]string{}
 	query := "SELECT why, id FROM stage." + sqltext.Quote(streamName) + `."$plan" ORDER BY ALL`
-	must(h.t, d.EachRow(h.t.Context(), []sqltext.SQL{sqltext.SQL(query)}, func(scan func(...any) error) error {
+	harness.Must(h.t, d.EachRow(h.t.Context(), []sqltext.SQL{sqltext.SQL(query)}, func(scan func(...any) error) error {
 		var why, id string
 		err := scan(&why, &id)
 		idsByReason[why] = append(idsByReason[why], id)
@@ -76,7 +77,7 @@ func TestDetailsArePlannedByListRow(t *testing.T) {
 		lists["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{outcome: {"a", "b", "c"}},
 			rows: rows{"products": jsonRow(1, 1, "id", `"a"`) + "," + jsonRow(2, 2, "id", `"b"`) + "," + jsonRow(3, 3, "id", `"c"`)}}
 		_, err := h.run(lists, load.Limits{})
-		must(t, err)
+		harness.Must(t, err)
 		firstNights[outcome] = h
 	}
 	for name, c := range map[string]struct {
@@ -114,7 +115,7 @@ func TestDetailsArePlannedByListRow(t *testing.T) {
 			products, _ := stream.Find(h.streams, "products")
 			h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 				plan, err := s.PlanDetails(t.Context(), products, c.reread, func(string) bool { return !c.isListUnread })
-				must(t, err)
+				harness.Must(t, err)
 				if diff := cmp.Diff(c.want, h.plannedIDs(d, "products")); diff != "" {
 					t.Errorf("plan (-want +got):\n%s", diff)
 				}
@@ -124,7 +125,7 @@ func TestDetailsArePlannedByListRow(t *testing.T) {
 				}
 			}
 			_, err := h.run(c.second, load.Limits{Rows: 9})
-			must(t, err)
+			harness.Must(t, err)
 		})
 	}
 }
@@ -158,7 +159,7 @@ func TestLiveDetailsAreRead(t *testing.T) {
 	firstNight := newFixture(t, names...)
 	firstNight.planDetails = true
 	_, err := firstNight.run(firstInput, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	for name, c := range map[string]struct {
 		events    map[string]streamInput
 		wantLive  map[string][]string // the live ids by stream
@@ -198,7 +199,7 @@ func TestLiveDetailsAreRead(t *testing.T) {
 						continue
 					}
 					_, err := s.PlanDetails(t.Context(), st, load.Rereading{LiveDays: 30}, func(string) bool { return true })
-					must(t, err)
+					harness.Must(t, err)
 					got := h.plannedIDs(d, st.Name)
 					if want, ok := c.wantLive[st.Name]; ok && !slices.Equal(got["live"], want) {
 						t.Errorf("%s: live ids are %v, want %v", st.Name, got["live"], want)
@@ -209,7 +210,7 @@ func TestLiveDetailsAreRead(t *testing.T) {
 				}
 			}
 			_, err := h.run(c.events, load.Limits{})
-			must(t, err)
+			harness.Must(t, err)
 		})
 	}
 }
@@ -234,7 +235,7 @@ func TestCampaignWithChangedRowIsLive(t *testing.T) {
 		}
 		_, err := h.run(map[string]streamInput{"campaigns": list(2), "campaign_details": {coverage: load.ByID, outcomes: outcomes},
 			"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: all}}}, load.Limits{})
-		must(t, err)
+		harness.Must(t, err)
 	}
 	h.planDetails = false
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
@@ -247,14 +248,14 @@ func TestCampaignWithChangedRowIsLive(t *testing.T) {
 		} {
 			st, _ := stream.Find(h.streams, c.stream)
 			_, err := s.PlanDetails(t.Context(), st, load.Rereading{LiveDays: 30}, func(string) bool { return true })
-			must(t, err)
+			harness.Must(t, err)
 			if diff := cmp.Diff(c.want, planRows(t, d, c.stream, "id, why")); diff != "" {
 				t.Errorf("plan of %s (-want +got):\n%s", c.stream, diff)
 			}
 		}
 	}
 	_, err := h.run(map[string]streamInput{"campaigns": list(12)}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 }
 
 // TestFingerprintsContainLookedUpRows plans outlets. Some listings contain no outlet id, or an empty outlet
@@ -275,18 +276,18 @@ func TestFingerprintsContainLookedUpRows(t *testing.T) {
 		"outlet_products": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: outlets},
 			rows: rows{"outlet_products": outletProduct("o1", "null") + "," + outletProduct("o1", "empty") + "," + outletProduct("o3", "other outlet")}},
 	}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 		st, _ := stream.Find(h.streams, "outlets")
 		_, err := s.PlanDetails(t.Context(), st, load.Rereading{}, func(string) bool { return true })
-		must(t, err)
+		harness.Must(t, err)
 		if diff := cmp.Diff([]string{"o1 3", "o2 4", "o3"}, planRows(t, d, "outlets", "id, fingerprint")); diff != "" {
 			t.Errorf("fingerprints (-want +got):\n%s", diff)
 		}
 	}
 	_, err = h.run(wholeList(strings.Join([]string{listingOf("null", "null", 1), listingOf("empty", `""`, 2), listingOf("other outlet", `"o2"`, 4), listingOf("unknown", "null", 8)}, ","),
 		price("null", 1, "1", 16, 1)+","+price("empty", 1, "1", 32, 2)+","+price("unknown", 1, "1", 64, 8)), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 }
 
 // TestLiveDaysBoundaryIsLive changes a campaign, an order that was paid long before, and a profile exactly LiveDays
@@ -317,20 +318,20 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 		"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"boundary", "earlier"}}},
 		"profile_orders":         {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"by campaign", "by order", "by payment", "itself", "none"}}},
 	}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.planDetails = false
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 		for name, want := range map[string][]string{"campaign_status_counts": {"boundary"}, "profile_orders": {"by campaign", "by order", "by payment", "itself"}} {
 			st, _ := stream.Find(h.streams, name)
 			_, err := s.PlanDetails(t.Context(), st, load.Rereading{LiveDays: days}, func(string) bool { return true })
-			must(t, err)
+			harness.Must(t, err)
 			if got := h.plannedIDs(d, name)["live"]; !slices.Equal(got, want) {
 				t.Errorf("%s: live ids are %v, want %v", name, got, want)
 			}
 		}
 	}
 	_, err = h.run(map[string]streamInput{}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 }
 
 // TestSettledDetailsAreReadInTurn runs several nights. Each night must read a part of the settled details,
@@ -348,14 +349,14 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 	}
 	list := wholeList(strings.Join(listings, ","), "")
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		must(t, s.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
+		harness.Must(t, s.WriteSummary(t.Context(), load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
 	}
 	readings, lastNight := map[string]int{}, map[string]int{}
 	for number := range 1 + 2*recheckNights {
 		isShort := number == recheckNights-1 // this night has no time for settled details
 		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 			plan, err := s.PlanDetails(t.Context(), products, load.Rereading{RecheckNights: recheckNights}, func(string) bool { return true })
-			must(t, err)
+			harness.Must(t, err)
 			why := h.plannedIDs(d, "products")
 			wantNights := 0 // since the oldest reading of a carried id
 			for _, id := range why["carried"] {
@@ -375,9 +376,9 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 				readings[id]++
 				lastNight[id] = number
 			}
-			must(t, s.AddOutcomes(t.Context(), "products", requested, load.Answered))
+			harness.Must(t, s.AddOutcomes(t.Context(), "products", requested, load.Answered))
 			finalPlan, err := s.MarkUnread(t.Context(), products)
-			must(t, err)
+			harness.Must(t, err)
 			if plan.ToRequest+plan.Carried != listingCount || finalPlan.ToRequest != int64(len(requested)) || finalPlan.Unread+finalPlan.Carried+finalPlan.ToRequest != listingCount {
 				t.Errorf("night %d: the first plan is %+v and the final plan %+v, want %d ids in both, and %d requested", number, plan, finalPlan, listingCount, len(requested))
 			}
@@ -387,7 +388,7 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 		}
 		inputs := map[string]streamInput{"product_listings": list["product_listings"], "products": {coverage: load.ByID}}
 		_, err := h.run(inputs, load.Limits{})
-		must(t, err)
+		harness.Must(t, err)
 	}
 	for _, id := range ids {
 		if readings[id] < 2 || readings[id] > 3 {
@@ -404,7 +405,7 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails = true
 	h.afterMerge = func(_ *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		must(t, d.Exec(t.Context(), `INSERT INTO meta.runs (run_id, kind, snapshot_at) VALUES ('night', NULL, TIMESTAMPTZ '2026-11-01 04:00:00+00'),
+		harness.Must(t, d.Exec(t.Context(), `INSERT INTO meta.runs (run_id, kind, snapshot_at) VALUES ('night', NULL, TIMESTAMPTZ '2026-11-01 04:00:00+00'),
 			('refresh', 'refresh', TIMESTAMPTZ '2026-11-01 05:00:00+00'), ('failed', 'night', NULL)`,
 			"INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('order_details', 'b', 'night', TIMESTAMPTZ '2026-11-01 02:00:00+00')"))
 	}
@@ -412,7 +413,7 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 	inputs := map[string]streamInput{"product_listings": list["product_listings"], "products": {coverage: load.ByID,
 		outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}, rows: rows{"products": jsonRow(1, 1, "id", `"a"`) + "," + jsonRow(2, 2, "id", `"b"`)}}}
 	_, err := h.run(inputs, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.planDetails = false
 	products, _ := stream.Find(h.streams, "products")
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
@@ -434,7 +435,7 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 				load.Plan{ToRequest: 2}, load.Plan{Unread: 2}},
 		} {
 			plan, err := s.PlanDetails(t.Context(), products, c.reread, func(string) bool { return c.wasListRead })
-			must(t, err)
+			harness.Must(t, err)
 			if diff := cmp.Diff(c.wantReasons, h.plannedIDs(d, "products")); diff != "" || plan != c.wantPlan {
 				t.Errorf("%s: the plan is %+v, want %+v; ids by reason (-want +got):\n%s", c.name, plan, c.wantPlan, diff)
 			}
@@ -442,14 +443,14 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 				t.Errorf("%s: IDsToRequest returned %v, want %v", c.name, got, c.wantRequests)
 			}
 			plan, err = s.MarkUnread(t.Context(), products)
-			must(t, err)
+			harness.Must(t, err)
 			if plan != c.wantFinalPlan {
 				t.Errorf("%s: after a night without requests, the plan is %+v, want %+v", c.name, plan, c.wantFinalPlan)
 			}
 		}
 	}
 	_, err = h.run(list, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 }
 
 // TestTheDefaultRecheckIsAWeekOfNights plans a detail that was read six nights ago, and then seven. A night without time
@@ -459,7 +460,7 @@ func TestTheDefaultRecheckIsAWeekOfNights(t *testing.T) {
 	h.planDetails = true
 	addNight := func(d *warehouse.Draft, n int) {
 		const insert = "INSERT INTO meta.runs (run_id, kind, snapshot_at) VALUES ('n%[1]d', 'night', TIMESTAMPTZ '2026-11-01 0%[1]d:00:00+00')"
-		must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf(insert, n))))
+		harness.Must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf(insert, n))))
 	}
 	h.afterMerge = func(_ *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		for n := 3; n < 8; n++ {
@@ -469,15 +470,15 @@ func TestTheDefaultRecheckIsAWeekOfNights(t *testing.T) {
 	inputs := wholeList(listing("a", "x", 1, 1), "")
 	inputs["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}}
 	_, err := h.run(inputs, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.planDetails, h.afterMerge = false, nil
 	products, _ := stream.Find(h.streams, "products")
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 		for _, want := range []load.Plan{{Carried: 1, MaxNights: 6}, {Unread: 1}} {
 			_, err := s.PlanDetails(t.Context(), products, load.Rereading{RecheckNights: config.Default().Streams.Recheck}, func(string) bool { return true })
-			must(t, err)
+			harness.Must(t, err)
 			got, err := s.MarkUnread(t.Context(), products)
-			must(t, err)
+			harness.Must(t, err)
 			if got != want {
 				t.Errorf("a night without time leaves the plan %+v, want %+v", got, want)
 			}
@@ -485,7 +486,7 @@ func TestTheDefaultRecheckIsAWeekOfNights(t *testing.T) {
 		}
 	}
 	_, err = h.run(wholeList(listing("a", "x", 1, 1), ""), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 }
 
 // TestRefreshPlansOnlyItsTargets plans a known and an unknown id. A detail of another stream has the same id
@@ -498,12 +499,12 @@ func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 	lists["orders"] = streamInput{coverage: load.Whole, rows: rows{"orders": jsonRow(5, 5, "id", `"a"`)}}
 	lists["order_details"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}}
 	_, err := h.run(lists, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.planDetails = false
 	products, _ := stream.Find(h.streams, "products")
 	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 		plan, err := s.PlanIDs(t.Context(), products, []string{"b", "it's new"})
-		must(t, err)
+		harness.Must(t, err)
 		if plan.ToRequest != 2 || plan.Carried != 1 {
 			t.Errorf("the plan is %+v, want 2 ids to request and 1 carried", plan)
 		}
@@ -512,7 +513,7 @@ func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 		}
 	}
 	_, err = h.run(map[string]streamInput{}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 }
 
 // TestSecondPlanContainsLaterIDs plans again after another record was staged, with a planned id or with a
@@ -531,16 +532,16 @@ func TestSecondPlanContainsLaterIDs(t *testing.T) {
 			h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 				wasRead := func(string) bool { return true }
 				_, err := s.PlanDetails(t.Context(), products, load.Rereading{}, wasRead)
-				must(t, err)
-				must(t, s.AddRows(t.Context(), "order_items", "order_items", h.batch("order_items", c.lateRow)))
+				harness.Must(t, err)
+				harness.Must(t, s.AddRows(t.Context(), "order_items", "order_items", h.batch("order_items", c.lateRow)))
 				plan, err := s.PlanDetails(t.Context(), products, load.Rereading{}, wasRead)
-				must(t, err)
+				harness.Must(t, err)
 				if plan.ToRequest != c.want {
 					t.Errorf("the plan is %+v, want %d ids to request", plan, c.want)
 				}
 			}
 			_, err := h.run(wholeList(listing("a", "x", 1, 1), ""), load.Limits{})
-			must(t, err)
+			harness.Must(t, err)
 		})
 	}
 }
@@ -553,7 +554,7 @@ func TestKnownIDs(t *testing.T) {
 	requireKnown := func(want ...string) func(*load.Stage, *warehouse.Draft) {
 		return func(s *load.Stage, _ *warehouse.Draft) {
 			got, err := s.KnownIDs(t.Context(), counts)
-			must(t, err)
+			harness.Must(t, err)
 			if !slices.Equal(slices.Sorted(maps.Keys(got)), want) {
 				t.Errorf("known ids are %v, want %v", got, want)
 			}
@@ -564,8 +565,8 @@ func TestKnownIDs(t *testing.T) {
 		rows: rows{"campaign_articles": jsonRow(1, 1, "id", `"x"`, "campaign_id", `"staged"`) + "," + jsonRow(2, 2, "id", `"y"`)}},
 		"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"own"}},
 			rows: rows{"campaign_status_counts": jsonRow(1, 1, "campaign_id", `"own"`, "id", `"1"`)}}}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.beforeMerge = requireKnown("own", "staged")
 	_, err = h.run(map[string]streamInput{"campaign_status_counts": {coverage: load.ByID}}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 }

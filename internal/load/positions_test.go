@@ -12,6 +12,7 @@ import (
 
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 // listBuilder makes the rows of the child tables of a stream, as the decoder does. Every list has as many items
@@ -85,14 +86,14 @@ func (b *listBuilder) addRow(table string, row map[string]any, key []string) {
 		delete(content, column)
 	}
 	text, err := json.Marshal(content)
-	must(b.t, err)
+	harness.Must(b.t, err)
 	hash := xxh3.Hash(text)
 	if position, ok := row[stream.Position].(int); ok {
 		hash += stream.PositionHash(int64(position))
 	}
 	row["row_hash"], row["seq"] = json.Number(fmt.Sprint(hash)), 1
 	line, err := json.Marshal(row)
-	must(b.t, err)
+	harness.Must(b.t, err)
 	b.rows[table] = append(b.rows[table], string(line))
 }
 
@@ -141,16 +142,16 @@ func TestListsInAnotherOrderAreUnchanged(t *testing.T) {
 	}
 	h := newFixture(t, names...)
 	_, err := h.run(listInputs(h, []int{1, 2, 3}, false), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	changes, err := h.run(listInputs(h, []int{3, 1, 2}, false), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	for table, c := range changes {
 		if c.New+c.Changed+c.Gone > 0 {
 			t.Errorf("lists in another order: %s has %+v, want no changes", table, c)
 		}
 	}
 	changes, err = h.run(listInputs(h, []int{2, 3, 1}, true), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	lists := 0
 	for _, table := range stream.Tables(h.streams) {
 		if !slices.Contains(table.Key, stream.Position) {
@@ -213,7 +214,7 @@ func TestItemsKeepTheirPositions(t *testing.T) {
 		}
 		slices.Reverse(prices)
 		_, err := h.run(wholeList(strings.Join(listings, ","), strings.Join(prices, ",")), load.Limits{Rows: 99})
-		must(t, err)
+		harness.Must(t, err)
 	}
 	var want []string
 	for _, name := range names {

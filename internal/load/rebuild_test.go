@@ -15,6 +15,7 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 	"placementsync/schema"
 )
@@ -22,7 +23,7 @@ import (
 // queryDraft runs a query on a draft and returns its rows as text.
 func queryDraft(t *testing.T, d *warehouse.Draft, query string) (lines []string) {
 	t.Helper()
-	must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL("SELECT concat_ws(' ', *COLUMNS(*)) FROM (" + query + ")")}, func(scan func(...any) error) error {
+	harness.Must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL("SELECT concat_ws(' ', *COLUMNS(*)) FROM (" + query + ")")}, func(scan func(...any) error) error {
 		var line string
 		err := scan(&line)
 		lines = append(lines, line)
@@ -41,13 +42,13 @@ func (h *fixture) runSnapshots(nights ...string) (all []warehouse.Snapshot) {
 			rows = append(rows, listing(name[:1], name, int(name[1]), n+1))
 		}
 		_, err := h.run(wholeList(strings.Join(rows, ","), ""), load.Limits{Rows: 9})
-		must(h.t, err)
+		harness.Must(h.t, err)
 		run, _, err := h.w.Versions.Latest()
-		must(h.t, err)
+		harness.Must(h.t, err)
 		kept := filepath.Join(h.t.TempDir(), "listings.parquet")
 		data, err := os.ReadFile(h.file("product_listings"))
-		must(h.t, err)
-		must(h.t, os.WriteFile(kept, data, 0o600))
+		harness.Must(h.t, err)
+		harness.Must(h.t, os.WriteFile(kept, data, 0o600))
 		all = append(all, warehouse.Snapshot{Manifest: warehouse.Manifest{RunID: run, SnapshotAt: night.AddDate(0, 0, i)}, Files: map[string]string{"product_listings": kept}})
 	}
 	return all
@@ -74,18 +75,18 @@ func TestHistoryIsRebuiltFromSnapshots(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := h.w.BeginFrom(t.Context(), "again", night.AddDate(0, 1, 0), "")
-			must(t, err)
-			defer func() { must(t, d.Discard()) }()
+			harness.Must(t, err)
+			defer func() { harness.Must(t, d.Discard()) }()
 			for _, i := range c.nights {
-				must(t, load.ApplySnapshot(t.Context(), d, h.w.Schema.Tables, all[i]))
+				harness.Must(t, load.ApplySnapshot(t.Context(), d, h.w.Schema.Tables, all[i]))
 			}
 			if diff := cmp.Diff(c.want, queryDraft(t, d, versionsQuery)); diff != "" {
 				t.Errorf("history (-want +got):\n%s", diff)
 			}
 			for _, s := range all {
-				must(t, load.WriteRun(t.Context(), d, ledger.Run{ID: s.RunID, StartedAt: s.SnapshotAt, SnapshotAt: s.SnapshotAt}))
+				harness.Must(t, load.WriteRun(t.Context(), d, ledger.Run{ID: s.RunID, StartedAt: s.SnapshotAt, SnapshotAt: s.SnapshotAt}))
 			}
-			must(t, load.CorrectClosingRuns(t.Context(), d, h.w.Schema.Tables))
+			harness.Must(t, load.CorrectClosingRuns(t.Context(), d, h.w.Schema.Tables))
 			if diff := cmp.Diff(c.wantClosingRuns, queryDraft(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {
 				t.Errorf("runs that closed rows (-want +got):\n%s", diff)
 			}
@@ -107,16 +108,16 @@ func TestSnapshotsOfEarlierProgramsAreApplied(t *testing.T) {
 	for name, nightsOfEarlierProgram := range map[string][]int{"no file": nil, "the first file": {0}, "the last file": {2}, "the first and the last file": {0, 2}, "all files": {0, 1, 2}} {
 		t.Run(name, func(t *testing.T) {
 			d, err := h.w.BeginFrom(t.Context(), "again", night.AddDate(0, 1, 0), "")
-			must(t, err)
-			defer func() { must(t, d.Discard()) }()
+			harness.Must(t, err)
+			defer func() { harness.Must(t, d.Discard()) }()
 			for i, rows := range nights {
 				hash, file := string(schema.SignedHash()), filepath.Join(t.TempDir(), "listings.parquet")
 				if slices.Contains(nightsOfEarlierProgram, i) {
 					hash = "row_hash"
 				}
-				must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf(`COPY (SELECT id, %s AS row_hash, ('2026-11-0' || day || ' 02:00:00+00')::TIMESTAMPTZ AS valid_from
+				harness.Must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf(`COPY (SELECT id, %s AS row_hash, ('2026-11-0' || day || ' 02:00:00+00')::TIMESTAMPTZ AS valid_from
 					FROM (SELECT id, row_hash::UBIGINT AS row_hash, day FROM (VALUES %s) AS v(id, row_hash, day))) TO %s`, hash, rows, sqltext.Literal(file)))))
-				must(t, load.ApplySnapshot(t.Context(), d, h.w.Schema.Tables, warehouse.Snapshot{Manifest: warehouse.Manifest{RunID: fmt.Sprint(i), SnapshotAt: night.AddDate(0, 0, i)},
+				harness.Must(t, load.ApplySnapshot(t.Context(), d, h.w.Schema.Tables, warehouse.Snapshot{Manifest: warehouse.Manifest{RunID: fmt.Sprint(i), SnapshotAt: night.AddDate(0, 0, i)},
 					Files: map[string]string{"product_listings": file}}))
 			}
 			got := queryDraft(t, d, `SELECT id, row_hash, strftime(valid_from, '%d'), NULL FROM main.product_listings
@@ -136,10 +137,10 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 	listings := h.streams[0].Root()
 	for i, want := range [][]string{{"a1 01", "b1 01"}, {"a1 01", "b2 02"}, {"a2 03"}} {
 		d, err := h.w.Begin(t.Context(), "rebuild", night.AddDate(0, 1, 0))
-		must(t, err)
+		harness.Must(t, err)
 		manifest := all[i].Manifest
 		file := warehouse.SeriesFile{DayManifest: manifest, Table: warehouse.ManifestTable{Rows: int64(len(want))}}
-		must(t, load.WriteDay(t.Context(), d, listings, file))
+		harness.Must(t, load.WriteDay(t.Context(), d, listings, file))
 		written := sqltext.Literal(filepath.Join(d.Dir, "product_listings.parquet"))
 		if diff := cmp.Diff(want, queryDraft(t, d, "SELECT name, strftime(valid_from, '%d') FROM read_parquet("+written+") ORDER BY 1")); diff != "" {
 			t.Errorf("day %d (-want +got):\n%s", i+1, diff)
@@ -152,7 +153,7 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 		if err := load.WriteDay(t.Context(), d, listings, file); err == nil || !strings.Contains(err.Error(), "history has") {
 			t.Errorf("with another row count in the manifest, WriteDay returned %v, want an error about the history", err)
 		}
-		must(t, d.Discard())
+		harness.Must(t, d.Discard())
 	}
 }
 
@@ -162,14 +163,14 @@ func TestMetaOfAnotherCatalogIsCopied(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	h.setFindings([]stream.Reject{{Stream: "product_listings", Table: "product_listings", Key: "a", Column: "name", Raw: "1"}}, nil, nil)
 	_, err := h.run(wholeList(listing("a", "x", 1, 1), ""), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	run, _, err := h.w.Versions.Latest()
-	must(t, err)
+	harness.Must(t, err)
 	d, err := h.w.BeginFrom(t.Context(), "again", night.Add(24*time.Hour), "")
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
-	must(t, d.Exec(t.Context(), "ALTER TABLE meta.rejects DROP COLUMN reason", "CREATE TABLE meta.later AS SELECT 'kept' AS name"))
-	must(t, load.CopyMeta(t.Context(), d, h.w.Folder.VersionCatalog(run)))
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
+	harness.Must(t, d.Exec(t.Context(), "ALTER TABLE meta.rejects DROP COLUMN reason", "CREATE TABLE meta.later AS SELECT 'kept' AS name"))
+	harness.Must(t, load.CopyMeta(t.Context(), d, h.w.Folder.VersionCatalog(run)))
 	if diff := cmp.Diff([]string{"kept"}, queryDraft(t, d, "FROM meta.later")); diff != "" {
 		t.Errorf("the table that the version lacks (-want +got):\n%s", diff)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
+	"placementsync/internal/testing/harness"
 	"placementsync/schema"
 )
 
@@ -29,14 +30,14 @@ func (h *fixture) reusedTables() (tables []string) {
 func (h *fixture) file(table string) string {
 	h.t.Helper()
 	run, _, err := h.w.Versions.Latest()
-	must(h.t, err)
+	harness.Must(h.t, err)
 	return filepath.Join(h.w.Folder.VersionPath(run), table+".parquet")
 }
 
 func (h *fixture) bytesOf(table string) string {
 	h.t.Helper()
 	data, err := os.ReadFile(h.file(table))
-	must(h.t, err)
+	harness.Must(h.t, err)
 	return string(data)
 }
 
@@ -46,13 +47,13 @@ func runTwoNights(t *testing.T, h *fixture, between func()) {
 	t.Helper()
 	listings := listing("a", "apple", 1, 1) + "," + listing("b", "bear", 2, 2)
 	_, err := h.run(wholeList(listings, price("a", 1, "1.5", 5, 1)), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	if got := h.reusedTables(); len(got) > 0 {
 		t.Errorf("the first night reused the files of the tables %v, want none", got)
 	}
 	between()
 	_, err = h.run(wholeList(listings, price("a", 1, "2.5", 7, 1)), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 }
 
 func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
@@ -79,7 +80,7 @@ func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
 	h.requireRows("SELECT unit_amount::VARCHAR, strftime(valid_from, '%d') FROM read_parquet("+sqltext.Literal(h.file("product_listing_prices"))+")",
 		"2.500000 02")
 	_, err := h.run(wholeList(listing("b", "bear", 2, 2), ""), load.Limits{Rows: 9})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT id FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")", "b")
 }
 
@@ -87,16 +88,16 @@ func TestDamagedParquetIsWrittenAgain(t *testing.T) {
 	damage := map[string]func(t *testing.T, path string){
 		"a changed byte": func(t *testing.T, path string) {
 			data, err := os.ReadFile(path)
-			must(t, err)
+			harness.Must(t, err)
 			data[len(data)/3] ^= 1
-			must(t, os.WriteFile(path, data, 0o600))
+			harness.Must(t, os.WriteFile(path, data, 0o600))
 		},
 		"a missing end": func(t *testing.T, path string) {
 			info, err := os.Stat(path)
-			must(t, err)
-			must(t, os.Truncate(path, info.Size()-1))
+			harness.Must(t, err)
+			harness.Must(t, os.Truncate(path, info.Size()-1))
 		},
-		"an empty file": func(t *testing.T, path string) { must(t, os.Truncate(path, 0)) },
+		"an empty file": func(t *testing.T, path string) { harness.Must(t, os.Truncate(path, 0)) },
 	}
 	for name, damageFile := range damage {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -30,12 +31,12 @@ type statement struct {
 func parseStatements(t *testing.T) []statement {
 	t.Helper()
 	files, err := filepath.Glob("sql/*.sql")
-	must(t, err)
+	harness.Must(t, err)
 	parameter := regexp.MustCompile(`\{\w+\}`)
 	var all []statement
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		must(t, err)
+		harness.Must(t, err)
 		for _, section := range strings.Split(string(text), "-- name: ")[1:] {
 			name, body, _ := strings.Cut(section, "\n")
 			body = regexp.MustCompile(`(?m)^--.*\n`).ReplaceAllString(body, "")
@@ -73,15 +74,15 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 	}
 	limits := load.Limits{Rows: 5_000}
 	_, err := h.run(firstNightInput(), limits)
-	must(t, err)
+	harness.Must(t, err)
 	h.changeSchemaVersion()
 	h.beforeRead = func(s *load.Stage, _ *warehouse.Draft) {
 		_, err := s.UnifyIDs(t.Context())
-		must(t, err)
+		harness.Must(t, err)
 	}
 	h.copies = []listingCopy{{"p0001", 9, true}, {"p0002", 9, true}, {"p0002", 8, false}}
 	_, err = h.run(secondNightInput(), limits)
-	must(t, err)
+	harness.Must(t, err)
 	h.afterMerge = nil
 	runRebuild(t, h)
 	log := strings.Join(h.statements, "\n")
@@ -100,13 +101,13 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 func (h *fixture) changeSchemaVersion() {
 	h.t.Helper()
 	run, _, err := h.w.Versions.Latest()
-	must(h.t, err)
+	harness.Must(h.t, err)
 	m, err := h.w.Versions.ReadManifest(run)
-	must(h.t, err)
+	harness.Must(h.t, err)
 	m.Schema = "another"
 	data, err := checksum.Seal(m)
-	must(h.t, err)
-	must(h.t, os.WriteFile(filepath.Join(h.w.Folder.VersionPath(run), warehouse.ManifestFile), data, 0o600))
+	harness.Must(h.t, err)
+	harness.Must(h.t, os.WriteFile(filepath.Join(h.w.Folder.VersionPath(run), warehouse.ManifestFile), data, 0o600))
 }
 
 // firstNightInput is the input of a first night that fills tables directly and by staging. Some records
@@ -169,29 +170,29 @@ func runAllQueries(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft) 
 		return st
 	}
 	_, err := s.PlanIDs(ctx, find("articles"), []string{"a1"})
-	must(t, err)
+	harness.Must(t, err)
 	for _, name := range []string{"order_details", "articles", "profile_orders", "campaign_status_counts"} {
 		_, err = s.PlanDetails(ctx, find(name), h.reread, wasRead)
-		must(t, err)
+		harness.Must(t, err)
 	}
 	_, err = s.IDsToRequest(ctx, find("articles"))
-	must(t, err)
+	harness.Must(t, err)
 	_, err = s.KeepListed(ctx, find("articles"), wasRead)
-	must(t, err)
+	harness.Must(t, err)
 	_, err = s.KnownIDs(ctx, find("campaign_status_counts"))
-	must(t, err)
+	harness.Must(t, err)
 	_, err = s.PublishedRuns(ctx)
-	must(t, err)
+	harness.Must(t, err)
 	event := stream.Event{ID: d.Run, Topic: "t", Received: d.At, Body: []byte("{}"), Seq: 1}
-	must(t, s.AddEvents(ctx, []load.EventRow{{Event: event, Outcome: load.EventUnknown}}))
+	harness.Must(t, s.AddEvents(ctx, []load.EventRow{{Event: event, Outcome: load.EventUnknown}}))
 	known, err := s.KnownEvents(ctx, []string{d.Run, "another"})
-	must(t, err)
+	harness.Must(t, err)
 	if !maps.Equal(known, map[string]bool{d.Run: true}) {
 		t.Errorf("known events are %v, want only %s", known, d.Run)
 	}
-	must(t, s.AddRejects(ctx, []stream.Reject{{Stream: "products", Table: "products", Key: "p0001", Raw: "x", Seq: 1},
+	harness.Must(t, s.AddRejects(ctx, []stream.Reject{{Stream: "products", Table: "products", Key: "p0001", Raw: "x", Seq: 1},
 		{Stream: "orders", Table: "order_line_items", Key: "a/1", Column: "c", Raw: "x", Seq: 2}}))
-	must(t, s.AddDriftRecords(ctx, []stream.DriftRecord{{Record: 7}}))
+	harness.Must(t, s.AddDriftRecords(ctx, []stream.DriftRecord{{Record: 7}}))
 }
 
 // writeAllMeta writes all tables of meta.
@@ -202,15 +203,15 @@ func writeAllMeta(t *testing.T, h *fixture, s *load.Stage, d *warehouse.Draft, c
 		coverage["products"] = load.ByID // the rejects of a stream that was read are replaced
 	}
 	err := s.WriteRejects(ctx, coverage)
-	must(t, err)
-	must(t, s.WriteEvents(ctx))
-	must(t, s.WriteSummary(ctx, load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At, Streams: []ledger.Stream{{Stream: "orders"}}},
+	harness.Must(t, err)
+	harness.Must(t, s.WriteEvents(ctx))
+	harness.Must(t, s.WriteSummary(ctx, load.Summary{Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At, Streams: []ledger.Stream{{Stream: "orders"}}},
 		Ledger:  []ledger.Run{{ID: "held", Accepted: []string{"prices"}}},
 		Changes: changes, Drift: []stream.Drift{{Table: "orders", Path: "x", Kind: "unknown_field"}}}))
 	coverage["products"] = load.Carried
 	_, err = s.CountRowAges(ctx, coverage)
-	must(t, err)
-	must(t, load.WriteMeta(ctx, d, h.w.Schema.MetaDefinitions, h.w.Schema.Tables))
+	harness.Must(t, err)
+	harness.Must(t, load.WriteMeta(ctx, d, h.w.Schema.MetaDefinitions, h.w.Schema.Tables))
 }
 
 // runRebuild runs the statements of a rebuild and of a repair.
@@ -218,39 +219,39 @@ func runRebuild(t *testing.T, h *fixture) {
 	t.Helper()
 	ctx := t.Context()
 	run, _, err := h.w.Versions.Latest()
-	must(t, err)
+	harness.Must(t, err)
 	metaFiles, _, damaged := integrity.FilesOfChanges(h.w, run)
 	if len(metaFiles) == 0 || len(damaged) > 0 {
 		t.Fatalf("the files of meta for %s are %v, damaged %v, want some and none damaged", run, metaFiles, damaged)
 	}
 	d, err := h.w.BeginFrom(ctx, "again", night.AddDate(0, 1, 0), "")
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
-	must(t, d.Exec(ctx, "CALL enable_logging('QueryLog')"))
-	must(t, load.RestoreMeta(ctx, d, h.w.Schema.MetaDefinitions, metaFiles))
-	must(t, load.CopyMeta(ctx, d, h.w.Folder.VersionCatalog(run)))
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
+	harness.Must(t, d.Exec(ctx, "CALL enable_logging('QueryLog')"))
+	harness.Must(t, load.RestoreMeta(ctx, d, h.w.Schema.MetaDefinitions, metaFiles))
+	harness.Must(t, load.CopyMeta(ctx, d, h.w.Folder.VersionCatalog(run)))
 	at, _ := time.Parse("20060102T150405Z", run)
 	old := filepath.Join(t.TempDir(), "old.parquet")
-	must(t, d.Exec(ctx, sqltext.SQL("COPY (SELECT id, valid_from, row_hash FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")) TO "+sqltext.Literal(old))))
+	harness.Must(t, d.Exec(ctx, sqltext.SQL("COPY (SELECT id, valid_from, row_hash FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")) TO "+sqltext.Literal(old))))
 	snapshot := warehouse.Snapshot{Manifest: warehouse.Manifest{RunID: run, SnapshotAt: at}, Files: map[string]string{"product_listings": old}}
-	must(t, load.ApplySnapshot(ctx, d, h.w.Schema.Tables, snapshot))
-	must(t, load.CorrectClosingRuns(ctx, d, h.w.Schema.Tables))
-	must(t, load.CarryStreams(ctx, d, run, []string{"product_listings"}, at, "its file is lost"))
-	must(t, load.ForgetDetails(ctx, d, []string{"product_listings"}, at))
-	must(t, load.MergePast(ctx, d, h.w.Schema.Tables, metaFiles, d.At))
-	must(t, load.CopyPast(ctx, d, h.w.Folder.VersionCatalog(run), d.At))
-	must(t, load.DropClosed(ctx, d, map[string]time.Time{"product_listings": d.At}))
+	harness.Must(t, load.ApplySnapshot(ctx, d, h.w.Schema.Tables, snapshot))
+	harness.Must(t, load.CorrectClosingRuns(ctx, d, h.w.Schema.Tables))
+	harness.Must(t, load.CarryStreams(ctx, d, run, []string{"product_listings"}, at, "its file is lost"))
+	harness.Must(t, load.ForgetDetails(ctx, d, []string{"product_listings"}, at))
+	harness.Must(t, load.MergePast(ctx, d, h.w.Schema.Tables, metaFiles, d.At))
+	harness.Must(t, load.CopyPast(ctx, d, h.w.Folder.VersionCatalog(run), d.At))
+	harness.Must(t, load.DropClosed(ctx, d, map[string]time.Time{"product_listings": d.At}))
 	_, err = load.LastSnapshotsOfDays(ctx, d, d.At)
-	must(t, err)
+	harness.Must(t, err)
 	_, err = load.RowCounts(ctx, d, run)
-	must(t, err)
+	harness.Must(t, err)
 	_, err = load.Grades(ctx, d, run)
-	must(t, err)
+	harness.Must(t, err)
 	_, err = load.WriteParquet(ctx, d, h.w.Schema.Tables, nil)
-	must(t, err)
+	harness.Must(t, err)
 	countries, _ := stream.Find(h.streams, "countries")
 	var rows int64
-	must(t, d.DB.QueryRowContext(ctx, "SELECT count(*) FROM main.locations").Scan(&rows))
-	must(t, load.WriteDay(ctx, d, countries.Root(), warehouse.SeriesFile{DayManifest: warehouse.Manifest{RunID: "again", SnapshotAt: d.At}, Table: warehouse.ManifestTable{Rows: rows}}))
+	harness.Must(t, d.DB.QueryRowContext(ctx, "SELECT count(*) FROM main.locations").Scan(&rows))
+	harness.Must(t, load.WriteDay(ctx, d, countries.Root(), warehouse.SeriesFile{DayManifest: warehouse.Manifest{RunID: "again", SnapshotAt: d.At}, Table: warehouse.ManifestTable{Rows: rows}}))
 	h.readLog(d)
 }

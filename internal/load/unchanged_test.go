@@ -8,6 +8,7 @@ import (
 
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -20,13 +21,13 @@ func TestUnchangedRecordsKeepTheirRows(t *testing.T) {
 	first := listing("a", "a1", 1, 1) + "," + listing("b", "b1", 2, 2) + "," + listing("c", "c1", 3, 3) + "," +
 		listing("d", "d1", 4, 4) + "," + listing("f", "f1", 5, 5) + "," + listing("g", "g1", 6, 6)
 	_, err := h.run(wholeList(first, price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)+","+price("c", 1, "3", 7, 3)), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.copies = []listingCopy{{"a", 9, true}, {"a", 2, false}, {"b", 1, true}, {"b", 8, false}, {"c", 3, true}, {"c", 4, true},
 		{"f", 5, true}, {"f", 6, false}, {"f", 10, true}, {"g", 12, true}, {"g", 12, false}}
 	changes, err := h.run(wholeList(listing("a", "a2", 11, 2)+","+listing("b", "b2", 12, 8)+","+listing("e", "e1", 13, 7)+","+
 		listing("f", "f2", 16, 6)+","+listing("g", "g2", 17, 12),
 		price("a", 1, "9", 14, 2)+","+price("b", 1, "8", 15, 8)), load.Limits{Rows: 10})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2", "c c1", "e e1", "f f1", "g g2")
 	h.requireRows("SELECT product_listing_id, unit_amount::INTEGER FROM product_listing_prices ORDER BY ALL", "a 1", "b 8", "c 3")
 	if c := changes["product_listings"]; c.New != 1 || c.Changed != 2 || c.Gone != 1 || c.After != 6 {
@@ -40,7 +41,7 @@ func TestStagedRowsIncludeUnchangedRecords(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	_, err := h.run(wholeList(listing("a", "a1", 1, 1)+","+listing("b", "b1", 2, 2)+","+listing("c", "c1", 3, 3)+","+listing("d", "d1", 4, 4),
 		price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)+","+price("d", 1, "4", 7, 4)), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.copies = []listingCopy{{"a", 1, true}, {"b", 2, false}, {"d", 4, true}}
 	// The seq of the staged rows is the row id of d, which is no row of the same record.
 	inputs := wholeList(listing("b", "b2", 12, 3), price("b", 1, "8", 15, 3))
@@ -52,7 +53,7 @@ func TestStagedRowsIncludeUnchangedRecords(t *testing.T) {
 		}
 	}
 	changes, err := h.run(inputs, load.Limits{Rows: 10})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows("SELECT id, name FROM product_listings ORDER BY id", "a a1", "b b2", "d d1")
 	h.requireRows("SELECT product_listing_id, unit_amount::INTEGER FROM product_listing_prices ORDER BY ALL", "a 1", "b 8", "d 4")
 	if c := changes["product_listings"]; c.New != 0 || c.Changed != 1 || c.Gone != 1 || c.After != 3 {
@@ -65,7 +66,7 @@ func TestStoredRecordsAreFoundByTheirRows(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	_, err := h.run(wholeList(listing("a", "a1", 1, 1)+","+listing("b", "b1", 1, 2),
 		hashedPrice("a", 1, 5)+","+hashedPrice("a", 2, 6)), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	st, _ := stream.Find(h.streams, "product_listings")
 	prices := -1
 	for i, table := range st.Tables {
@@ -75,7 +76,7 @@ func TestStoredRecordsAreFoundByTheirRows(t *testing.T) {
 	}
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
 		stored, err := s.StoredRecords(t.Context(), st)
-		must(t, err)
+		harness.Must(t, err)
 		for name, c := range map[string]struct {
 			id          string
 			hashes      []uint64 // of the record and of its prices, without their positions
@@ -103,7 +104,7 @@ func TestStoredRecordsAreFoundByTheirRows(t *testing.T) {
 	}
 	_, err = h.run(wholeList(listing("a", "a1", 1, 1)+","+listing("b", "b1", 1, 2),
 		hashedPrice("a", 1, 5)+","+hashedPrice("a", 2, 6)), load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 }
 
 // hashedPrice returns a price with a fingerprint as the decoder computes it. content is the part of the values.

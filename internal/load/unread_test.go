@@ -11,6 +11,7 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -36,7 +37,7 @@ func TestUnreadDetailKeepsItsRows(t *testing.T) {
 			"orders":           order("same", "paid", "s@x", 11) + "," + order("changed", "paid", "c@x", 12) + "," + order("vanished", "paid", "v@x", 13),
 			"order_line_items": item("same", "p1", 11) + "," + item("changed", "p2", 12) + "," + item("vanished", "p3", 13)}},
 	}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	const ordersQuery = "SELECT id, status, coalesce(guest_email, '') FROM orders ORDER BY id"
 	h.requireRows(ordersQuery, "changed paid c@x", "late new ", "same paid s@x", "vanished paid v@x")
 	if h.plan.Unread != 1 || h.plan.ToRequest != 3 {
@@ -47,7 +48,7 @@ func TestUnreadDetailKeepsItsRows(t *testing.T) {
 		"orders":        list(order("same", "paid", "", 1) + "," + order("changed", "refunded", "", 22) + "," + order("late", "paid", "", 24)),
 		"order_details": {coverage: load.ByID},
 	}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows(ordersQuery, "changed refunded c@x", "late paid ", "same paid s@x", "vanished paid v@x")
 	h.requireRows("SELECT order_id, product_id FROM order_line_items ORDER BY ALL", "changed p2", "same p1", "vanished p3")
 	if c := changes["orders"]; c.Gone != 0 || c.New != 0 || c.Changed != 2 {
@@ -62,7 +63,7 @@ func TestUnreadDetailKeepsItsRows(t *testing.T) {
 		"order_details": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"changed", "late"}, load.NotFound: {"vanished"}}, rows: rows{
 			"orders": order("changed", "refunded", "", 32) + "," + order("late", "paid", "l@x", 34)}},
 	}, load.Limits{Rows: 10})
-	must(t, err)
+	harness.Must(t, err)
 	h.requireRows(ordersQuery, "changed refunded ", "late paid l@x", "same paid s@x")
 	if c := changes["orders"]; c.Gone != 1 || h.plan.Unread != 0 {
 		t.Errorf("the changes of the third night are %+v and the plan is %+v, want one gone row and no unread id", c, h.plan)
@@ -100,7 +101,7 @@ func TestLongestUnreadDetailsAreRequestedFirst(t *testing.T) {
 		inputs := wholeList(c.listings, "")
 		inputs["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: c.requested}}
 		_, err := h.run(inputs, load.Limits{Rows: 10})
-		must(t, err)
+		harness.Must(t, err)
 		if !slices.Equal(h.pendingIDs, c.want) {
 			t.Errorf("ids to request are %v, want %v", h.pendingIDs, c.want)
 		}
@@ -117,7 +118,7 @@ func TestKeepListedChanges404ToMissed(t *testing.T) {
 	}
 	sold := jsonRow(1, 1, "id", quote("item"), "article_id", quote("sold"))
 	outcomes := func(d *warehouse.Draft, streamName string) (lines []string) {
-		must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL("SELECT id || ' ' || outcome FROM stage." + sqltext.Quote(streamName) + `."$requested" ORDER BY ALL`)}, func(scan func(...any) error) error {
+		harness.Must(t, d.EachRow(t.Context(), []sqltext.SQL{sqltext.SQL("SELECT id || ' ' || outcome FROM stage." + sqltext.Quote(streamName) + `."$requested" ORDER BY ALL`)}, func(scan func(...any) error) error {
 			var text string
 			err := scan(&text)
 			lines = append(lines, text)
@@ -136,7 +137,7 @@ func TestKeepListedChanges404ToMissed(t *testing.T) {
 					article("kept", "carried"), article("failed", "failed"), article("moved", "emptied")}, ",")}},
 		}
 		_, err := h.run(first, load.Limits{})
-		must(t, err)
+		harness.Must(t, err)
 		second := map[string]streamInput{
 			"campaign_details": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.NotFound: {"read", "gone"}}},
 			"campaign_articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read"}, load.Missed: {"failed"}, load.NotFound: {"emptied"}},
@@ -156,7 +157,7 @@ func TestKeepListedChanges404ToMissed(t *testing.T) {
 			} {
 				st, _ := stream.Find(h.streams, name)
 				kept, err := s.KeepListed(t.Context(), st, func(string) bool { return wasRead })
-				must(t, err)
+				harness.Must(t, err)
 				missed := strings.Count(strings.Join(want, ","), " missed")
 				if diff := cmp.Diff(want, outcomes(d, name)); diff != "" || int(kept.IDs) != missed {
 					t.Errorf("%s, lists were read %t: KeepListed returned %d, want %d; outcomes (-want +got):\n%s", name, wasRead, kept.IDs, missed, diff)
@@ -164,7 +165,7 @@ func TestKeepListedChanges404ToMissed(t *testing.T) {
 			}
 		}
 		_, err = h.run(second, load.Limits{Rows: 10})
-		must(t, err)
+		harness.Must(t, err)
 	}
 }
 
@@ -178,10 +179,10 @@ func TestKeepListedCountsStoredRows(t *testing.T) {
 	night := func(readTimes sqltext.SQL, outcomes map[load.Outcome][]string, articles string, want load.KeptIDs) {
 		t.Helper()
 		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
-			must(t, d.Exec(t.Context(), readTimes))
+			harness.Must(t, d.Exec(t.Context(), readTimes))
 			st, _ := stream.Find(h.streams, "campaign_articles")
 			kept, err := s.KeepListed(t.Context(), st, func(string) bool { return true })
-			must(t, err)
+			harness.Must(t, err)
 			if kept != want {
 				t.Errorf("with the outcomes %v KeepListed returned %+v, want %+v", outcomes, kept, want)
 			}
@@ -190,7 +191,7 @@ func TestKeepListedCountsStoredRows(t *testing.T) {
 			"campaigns":         {coverage: load.Whole, rows: rows{"campaigns": campaigns}},
 			"campaign_articles": {coverage: load.ByID, outcomes: outcomes, rows: rows{"campaign_articles": articles}},
 		}, load.Limits{Rows: 10})
-		must(t, err)
+		harness.Must(t, err)
 	}
 	articles := jsonRow(1, 1, "id", quote("a"), "campaign_id", quote("full")) + "," + jsonRow(2, 2, "id", quote("b"), "campaign_id", quote("second"))
 	earlierNight := sqltext.SQL("INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('earlier', TIMESTAMPTZ '2026-10-15 02:00:00+00'); " +

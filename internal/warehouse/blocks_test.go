@@ -19,6 +19,7 @@ import (
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -27,7 +28,7 @@ import (
 func blockSize(t *testing.T, w *warehouse.Warehouse) uint64 {
 	t.Helper()
 	data, err := os.ReadFile(w.Folder.CatalogPath())
-	must(t, err)
+	harness.Must(t, err)
 	return binary.LittleEndian.Uint64(data[4096+40:])
 }
 
@@ -36,7 +37,7 @@ func blockSize(t *testing.T, w *warehouse.Warehouse) uint64 {
 func catalogContent(t *testing.T, w *warehouse.Warehouse) []string {
 	t.Helper()
 	db, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")
-	must(t, err)
+	harness.Must(t, err)
 	defer db.Close()
 	rows, err := db.QueryContext(t.Context(), `
 		SELECT concat_ws(' ', schema_name, table_name, column_name, data_type, is_nullable, comment) FROM duckdb_columns() WHERE NOT internal
@@ -45,22 +46,22 @@ func catalogContent(t *testing.T, w *warehouse.Warehouse) []string {
 		UNION ALL SELECT concat_ws(' ', schema_name, function_name, macro_definition) FROM duckdb_functions() WHERE NOT internal
 		UNION ALL SELECT concat_ws(' ', count(*), sum(hash(t))) FROM history.product_listing_tags t
 		ORDER BY 1`)
-	must(t, err)
+	harness.Must(t, err)
 	defer rows.Close()
 	var lines []string
 	for rows.Next() {
 		var line string
-		must(t, rows.Scan(&line))
+		harness.Must(t, rows.Scan(&line))
 		lines = append(lines, line)
 	}
-	must(t, rows.Err())
+	harness.Must(t, rows.Err())
 	return lines
 }
 
 // addRows adds rows to past.product_listing_tags.
 func addRows(t *testing.T, d *warehouse.Draft, rows int) {
 	t.Helper()
-	must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf("INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, row_hash, valid_to, run_id) "+
+	harness.Must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf("INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, row_hash, valid_to, run_id) "+
 		"SELECT 'q', i, 'tag ' || i, TIMESTAMPTZ '2026-01-01', i, TIMESTAMPTZ '2026-01-02', 'r' FROM range(%d) r(i)", rows))))
 }
 
@@ -85,7 +86,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	if _, err := d.Publish(t.Context(), slices.Clone(tableFiles)); !errors.Is(err, syscall.EIO) {
 		t.Errorf("with a disk that fails at the rename: got %v, want EIO", err)
 	}
-	must(t, d.Discard())
+	harness.Must(t, d.Discard())
 	if diff := cmp.Diff(contentBefore, catalogContent(t, w)); diff != "" {
 		t.Errorf("the published catalog changed (-before +after):\n%s", diff)
 	}
@@ -94,10 +95,10 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	addRows(t, d, 500_001)
 	var rows int64
 	var sum string
-	must(t, d.DB.QueryRowContext(t.Context(), "SELECT count(*), sum(hash(t))::VARCHAR FROM history.product_listing_tags t").Scan(&rows, &sum))
+	harness.Must(t, d.DB.QueryRowContext(t.Context(), "SELECT count(*), sum(hash(t))::VARCHAR FROM history.product_listing_tags t").Scan(&rows, &sum))
 	m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
-	must(t, err)
-	must(t, w.RunLog.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
+	harness.Must(t, err)
+	harness.Must(t, w.RunLog.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Errorf("a catalog of %d rows has blocks of %d bytes, want 262144", rows, got)
 	}
@@ -128,21 +129,21 @@ func TestCatalogOfAnEarlierReleaseGetsSmallBlocks(t *testing.T) {
 	file := filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.CatalogFile)
 	oldFile := filepath.Join(t.TempDir(), "old.duckdb")
 	db, err := sql.Open("duckdb", "")
-	must(t, err)
+	harness.Must(t, err)
 	for _, s := range []string{"ATTACH " + sqltext.Literal(file) + " AS small (READ_ONLY)",
 		"ATTACH " + sqltext.Literal(oldFile) + " AS old (STORAGE_VERSION 'v1.0.0')", "COPY FROM DATABASE small TO old"} {
 		_, err := db.ExecContext(t.Context(), s)
-		must(t, err)
+		harness.Must(t, err)
 	}
-	must(t, db.Close())
+	harness.Must(t, db.Close())
 	data, err := os.ReadFile(oldFile)
-	must(t, err)
-	must(t, os.WriteFile(file, data, 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(file, data, 0o600))
 	sum := sha256.Sum256(data)
 	m.Catalog.Bytes, m.Catalog.SHA256 = int64(len(data)), hex.EncodeToString(sum[:])
 	sealed, err := checksum.Seal(m)
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), sealed, 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), sealed, 0o600))
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Fatalf("the older file has blocks of %d bytes, want 262144", got)
 	}

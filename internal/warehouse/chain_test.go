@@ -15,6 +15,7 @@ import (
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -38,10 +39,10 @@ func runsOf(manifests []warehouse.Manifest) (runs []string) {
 func editManifest(t *testing.T, w *warehouse.Warehouse, file string, change func(m *warehouse.Manifest)) {
 	t.Helper()
 	m, err := w.Versions.ReadManifestFile(file, "")
-	must(t, err)
+	harness.Must(t, err)
 	change(&m)
 	data, err := checksum.Seal(m)
-	must(t, errors.Join(err, os.WriteFile(file, data, 0o600)))
+	harness.Must(t, errors.Join(err, os.WriteFile(file, data, 0o600)))
 }
 
 // TestChangesOfMetaFormAChain publishes three nights. Each night stores a file with its changes of the
@@ -62,12 +63,12 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 		want   []string
 	}{
 		{"all copies", func() {}, allNights},
-		{"without the copy beside the changes", func() { must(t, os.Remove(w.Folder.RunManifestPath(secondNight))) }, allNights},
+		{"without the copy beside the changes", func() { harness.Must(t, os.Remove(w.Folder.RunManifestPath(secondNight))) }, allNights},
 		{"with a version manifest that names no changes", func() {
 			editManifest(t, w, inVersion, func(m *warehouse.Manifest) { m.Meta = nil })
 		}, allNights},
-		{"without the version", func() { must(t, os.Remove(inVersion)) }, allNights},
-		{"without any copy", func() { must(t, os.Remove(w.Folder.DayManifestPath("2026-11-02"))) }, allNights[2:]},
+		{"without the version", func() { harness.Must(t, os.Remove(inVersion)) }, allNights},
+		{"without any copy", func() { harness.Must(t, os.Remove(w.Folder.DayManifestPath("2026-11-02"))) }, allNights[2:]},
 	} {
 		step.damage()
 		chain, err := w.Series.MetaChain(thirdNight)
@@ -93,9 +94,13 @@ func TestMetaBaseIsThePreviousVersionIfComplete(t *testing.T) {
 		damage func(t *testing.T, w *warehouse.Warehouse)
 		want   string
 	}{
-		"all files":           {func(*testing.T, *warehouse.Warehouse) {}, firstNight},
-		"without the changes": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(w.Folder.ChangesPath(firstNight))) }, ""},
-		"without the manifest": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(w.Folder.RunManifestPath(firstNight))) },
+		"all files": {func(*testing.T, *warehouse.Warehouse) {}, firstNight},
+		"without the changes": {func(t *testing.T, w *warehouse.Warehouse) {
+			harness.Must(t, os.Remove(w.Folder.ChangesPath(firstNight)))
+		}, ""},
+		"without the manifest": {func(t *testing.T, w *warehouse.Warehouse) {
+			harness.Must(t, os.Remove(w.Folder.RunManifestPath(firstNight)))
+		},
 			""},
 		"without changes in the manifest": {func(t *testing.T, w *warehouse.Warehouse) {
 			editManifest(t, w, w.Folder.RunManifestPath(firstNight), func(m *warehouse.Manifest) { m.Meta = nil })
@@ -111,12 +116,12 @@ func TestMetaBaseIsThePreviousVersionIfComplete(t *testing.T) {
 				t.Errorf("the manifest of the first night describes the changes as %+v, want no base, and changes of the schema past", m.Meta)
 			}
 			d, err := w.Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
-			must(t, err)
+			harness.Must(t, err)
 			c.damage(t, w)
 			if got := d.MetaBase(); got != c.want {
 				t.Errorf("the base is %q, want %q", got, c.want)
 			}
-			must(t, d.Discard())
+			harness.Must(t, d.Discard())
 		})
 	}
 }
@@ -129,11 +134,11 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 	publishFull(t, w, firstNight, "one")
 	publishFull(t, w, secondNight, "two")
 	temporary := path(w, "parquet", ".meta", ".temporary")
-	must(t, os.WriteFile(temporary, nil, 0o600))
+	harness.Must(t, os.WriteFile(temporary, nil, 0o600))
 	prune := func() []string {
 		t.Helper()
 		pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, firstNightAt, false)
-		must(t, err)
+		harness.Must(t, err)
 		return prunedPaths(pruned)
 	}
 	if got := prune(); len(got) > 0 {
@@ -142,19 +147,19 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 	// With a broken chain the needed files are unknown.
 	orphan, manifest := path(w, "parquet", ".meta", "20200101T000000Z.changes"), contentOf(t, w.Folder.RunManifestPath(firstNight))
 	day := w.Folder.DayManifestPath("2026-11-01")
-	must(t, errors.Join(os.WriteFile(orphan, nil, 0o600), os.Remove(w.Folder.RunManifestPath(firstNight)), os.Rename(day, day+"~")))
+	harness.Must(t, errors.Join(os.WriteFile(orphan, nil, 0o600), os.Remove(w.Folder.RunManifestPath(firstNight)), os.Rename(day, day+"~")))
 	if got := prune(); len(got) > 0 {
 		t.Errorf("with a broken chain prune removed %v, want no files", got)
 	}
-	must(t, errors.Join(os.WriteFile(w.Folder.RunManifestPath(firstNight), []byte(manifest), 0o600), os.Rename(day+"~", day)))
+	harness.Must(t, errors.Join(os.WriteFile(w.Folder.RunManifestPath(firstNight), []byte(manifest), 0o600), os.Rename(day+"~", day)))
 	if got, want := prune(), []string{"parquet/.meta/20200101T000000Z.changes"}; !slices.Equal(got, want) {
 		t.Errorf("prune removed %v, want %v", got, want)
 	}
 
 	d := beginDraft(t, w, thirdNight, "three")
-	must(t, os.Remove(w.Folder.ChangesPath(secondNight))) // the third night then begins a new chain
+	harness.Must(t, os.Remove(w.Folder.ChangesPath(secondNight))) // the third night then begins a new chain
 	_, err := publishDraft(t, w, d)
-	must(t, err)
+	harness.Must(t, err)
 	want := []string{"parquet/.meta/" + firstNight + ".changes", "parquet/.meta/" + firstNight + ".json", "parquet/.meta/" + secondNight + ".json"}
 	if got := prune(); !slices.Equal(got, want) {
 		t.Errorf("prune removed %v, want %v", got, want)
@@ -180,14 +185,14 @@ func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
 	requireLineage("intact", false, firstNight, secondNight, thirdNight)
 	flipBit(t, filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json"), 40)
 	requireLineage("a damaged manifest with a copy", false, firstNight, secondNight, thirdNight)
-	must(t, os.RemoveAll(w.Folder.VersionPath(secondNight)))
+	harness.Must(t, os.RemoveAll(w.Folder.VersionPath(secondNight)))
 	requireLineage("a removed version with a copy of its manifest", false, firstNight, thirdNight)
-	must(t, os.Remove(w.Folder.RunManifestPath(secondNight)))
+	harness.Must(t, os.Remove(w.Folder.RunManifestPath(secondNight)))
 	requireLineage("a removed version without a copy of its manifest", false, thirdNight)
 	flipBit(t, filepath.Join(w.Folder.VersionPath(thirdNight), "manifest.json"), 40)
-	must(t, os.Remove(w.Folder.RunManifestPath(thirdNight)))
+	harness.Must(t, os.Remove(w.Folder.RunManifestPath(thirdNight)))
 	requireLineage("a damaged manifest without a copy", true)
-	must(t, os.Remove(filepath.Join(w.Folder.VersionPath(thirdNight), "manifest.json")))
+	harness.Must(t, os.Remove(filepath.Join(w.Folder.VersionPath(thirdNight), "manifest.json")))
 	requireLineage("a missing manifest without a copy", true)
 }
 
@@ -214,7 +219,7 @@ func TestARollbackSkipsRefreshes(t *testing.T) {
 			d.Kind = ledger.Refresh
 		}
 		m, err := publishDraft(t, w, d)
-		must(t, err)
+		harness.Must(t, err)
 		want := firstNight
 		if run == "20261101T030000Z" {
 			want = "" // Manifest.Night is empty if Manifest.Previous is a night
@@ -234,19 +239,19 @@ func TestARollbackOfARebuiltVersionPublishesTheNightBefore(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two")
 	d, err := w.BeginFrom(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2), "")
-	must(t, err)
+	harness.Must(t, err)
 	d.Kind = ledger.Rebuild
 	file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
-	must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
+	harness.Must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
 	m, err := publishDraft(t, w, d)
-	must(t, err)
+	harness.Must(t, err)
 	if m.Previous != "" || !strings.HasPrefix(m.RunID, "20261103") {
 		t.Errorf("the rebuilt version is %+v, want a run of 3 November without a previous version", m)
 	}
 	if got := rollback(t, w, ""); got != secondNight {
 		t.Errorf("rolled back to %s, want %s", got, secondNight)
 	}
-	must(t, w.Versions.Drop(firstNight, false))
+	harness.Must(t, w.Versions.Drop(firstNight, false))
 	if _, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "is not kept; nothing was changed: name one of the kept versions: "+secondNight) {
 		t.Errorf("the error of a rollback to a removed version is %v, want it to name the kept versions", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"placementsync/internal/checksum"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -26,11 +27,11 @@ func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
 		"an intact catalog":         {func(*testing.T, *warehouse.Warehouse) {}, "", ""},
 		"a damaged earlier catalog": {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, w.Folder.VersionCatalog(firstNight), 70_000) }, "", ""},
 		"a damaged Parquet file":    {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, path(w, "latest", tagsFile), 40) }, "", ""},
-		"no link latest":            {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(link(w))) }, "", ""},
+		"no link latest":            {func(t *testing.T, w *warehouse.Warehouse) { harness.Must(t, os.Remove(link(w))) }, "", ""},
 		"a damaged catalog":         {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, path(w, catalog), 70_000) }, catalog, checksum.WrongSum},
-		"a missing catalog":         {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(path(w, catalog))) }, catalog, "it is missing"},
+		"a missing catalog":         {func(t *testing.T, w *warehouse.Warehouse) { harness.Must(t, os.Remove(path(w, catalog))) }, catalog, "it is missing"},
 		"a damaged manifest":        {func(t *testing.T, w *warehouse.Warehouse) { flipBit(t, path(w, manifest), 40) }, manifest, "its own checksum is wrong"},
-		"a missing manifest":        {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(path(w, manifest))) }, manifest, "it is missing"},
+		"a missing manifest":        {func(t *testing.T, w *warehouse.Warehouse) { harness.Must(t, os.Remove(path(w, manifest))) }, manifest, "it is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
@@ -77,7 +78,7 @@ func TestTheRemedyNamesIntactVersions(t *testing.T) {
 			if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "2026-11-01 to 2026-11-03, days: 3)") {
 				t.Errorf("got %v, want %q", err, want)
 			}
-			must(t, errors.Join(os.RemoveAll(w.Folder.VersionPath(firstNight)), os.RemoveAll(w.Folder.VersionPath(secondNight)), os.RemoveAll(path(w, "parquet"))))
+			harness.Must(t, errors.Join(os.RemoveAll(w.Folder.VersionPath(firstNight)), os.RemoveAll(w.Folder.VersionPath(secondNight)), os.RemoveAll(path(w, "parquet"))))
 			err = damagedErr(w)
 			if want := "no other version is intact and there is no Parquet series; no version was changed: restore a backup"; !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)

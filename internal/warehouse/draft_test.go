@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"placementsync/internal/sqltext"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -28,20 +29,20 @@ func TestADraftIsReadWhileItIsClosed(t *testing.T) {
 	for _, want := range []error{nil, checkErr} {
 		err := d.ReadClosed(t.Context(), func(catalog string) error {
 			db, err := sql.Open("duckdb", catalog+"?access_mode=READ_ONLY")
-			must(t, err)
+			harness.Must(t, err)
 			if got := queryTags(t, db); !slices.Equal(got, []string{"one"}) {
 				t.Errorf("the closed draft has the tags %v, want one", got)
 			}
-			must(t, db.Close())
+			harness.Must(t, db.Close())
 			return want
 		})
 		if !errors.Is(err, want) || want == nil && err != nil {
 			t.Errorf("got %v, want %v", err, want)
 		}
 	}
-	must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET name = 'changed'"))
+	harness.Must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET name = 'changed'"))
 	_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
-	must(t, err)
+	harness.Must(t, err)
 	if got := newestTag(t, w); got != "changed" {
 		t.Errorf("readers see the tag %s, want changed", got)
 	}
@@ -51,8 +52,8 @@ func TestADraftIsReadWhileItIsClosed(t *testing.T) {
 // not be found. Run a has two streams.
 func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 	d, err := open(t).Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2))
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
 	for _, c := range []struct{ run, snapshot, stream, grade, reason, since string }{
 		{"a", "2026-11-01 02:00:00+00", "orders", "exact", "NULL", "NULL"},
 		{"a", "", "files", "failed", "'no answer'", "NULL"},
@@ -64,9 +65,9 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 			if c.snapshot != "" {
 				snapshot = "TIMESTAMPTZ " + sqltext.Literal(c.snapshot)
 			}
-			must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf("INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('%s', %s)", c.run, snapshot))))
+			harness.Must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf("INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('%s', %s)", c.run, snapshot))))
 		}
-		must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf("INSERT INTO meta.streams (run_id, stream, grade, reason, age_since) VALUES ('%s', '%s', '%s', %s, %s)", c.run, c.stream, c.grade, c.reason, c.since))))
+		harness.Must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf("INSERT INTO meta.streams (run_id, stream, grade, reason, age_since) VALUES ('%s', '%s', '%s', %s, %s)", c.run, c.stream, c.grade, c.reason, c.since))))
 	}
 	// The results of LastGrade (grade, reason, day of AgeSince, ok) and of RowsReadSince (day, ok).
 	for stream, want := range map[string]string{
@@ -75,14 +76,14 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 		"tags":   "  01 false | 01 false",
 	} {
 		last, ok, err := d.LastGrade(t.Context(), stream)
-		must(t, err)
+		harness.Must(t, err)
 		since, wasRead, err := d.RowsReadSince(t.Context(), stream)
-		must(t, err)
+		harness.Must(t, err)
 		if got := fmt.Sprint(last.Grade, " ", last.Reason, " ", last.AgeSince.UTC().Format("02"), " ", ok, " | ", since.UTC().Format("02"), " ", wasRead); got != want {
 			t.Errorf("%s: got %q, want %q", stream, got, want)
 		}
 	}
-	must(t, d.Exec(t.Context(), "DROP TABLE meta.streams"))
+	harness.Must(t, d.Exec(t.Context(), "DROP TABLE meta.streams"))
 	if _, _, err := d.LastGrade(t.Context(), "orders"); err == nil || !strings.Contains(err.Error(), "find the last grade of orders") {
 		t.Errorf("the error without the table is %v, want it to name orders", err)
 	}
@@ -97,7 +98,7 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 	for threads, want := range map[int]int{0: runtime.GOMAXPROCS(0), 3: 3} {
 		w := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Threads: threads, Tables: open(t).Schema.Tables})
 		d, err := w.Begin(t.Context(), firstNight, firstNightAt)
-		must(t, err)
+		harness.Must(t, err)
 		if got := d.Threads(); got != want {
 			t.Errorf("with %d configured threads a draft may use %d threads, want %d", threads, got, want)
 		}
@@ -105,23 +106,23 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 			t.Errorf("DuckDB uses %s threads, want %d", got, want)
 		}
 		defaultLimit := queryOne(t, d, "SELECT current_setting('memory_limit')")
-		must(t, d.LimitMemory(t.Context(), true)) // no change without a limit in the configuration
+		harness.Must(t, d.LimitMemory(t.Context(), true)) // no change without a limit in the configuration
 		if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != defaultLimit {
 			t.Errorf("the memory limit is %s, want the unchanged default %s", got, defaultLimit)
 		}
-		must(t, d.Discard())
+		harness.Must(t, d.Discard())
 	}
 	w := openWith(t, warehouse.Config{MemoryLimit: "400MB"})
 	d, err := w.Begin(t.Context(), firstNight, firstNightAt)
-	must(t, err)
+	harness.Must(t, err)
 	// Three quarters of 400 MB, and 400 MB.
 	for isReduced, want := range map[bool]string{true: "286.1 MiB", false: "381.4 MiB"} {
-		must(t, d.LimitMemory(t.Context(), isReduced))
+		harness.Must(t, d.LimitMemory(t.Context(), isReduced))
 		if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != want {
 			t.Errorf("reduced %t: the memory limit is %s, want %s", isReduced, got, want)
 		}
 	}
-	must(t, d.Discard())
+	harness.Must(t, d.Discard())
 }
 
 // TestInvalidSettingsLeaveNoDraft configures a memory limit that DuckDB rejects. Begin must return an
@@ -146,12 +147,12 @@ func TestASnapshotIsAfterItsBase(t *testing.T) {
 			t.Errorf("a snapshot %v after its base: got error %v, want no error: %t", distance, err, isAllowed)
 		}
 		if err == nil {
-			must(t, d.Discard())
+			harness.Must(t, d.Discard())
 		}
 	}
 	d, err := w.Begin(t.Context(), secondNight, firstNightAt.Add(time.Hour+1500*time.Nanosecond))
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
 	if want := firstNightAt.Add(time.Hour + time.Microsecond); !d.At.Equal(want) {
 		t.Errorf("the time of the snapshot is %s, want %s: DuckDB stores microseconds, and rows must have the time of their manifest", d.At, want)
 	}
@@ -161,8 +162,8 @@ func TestASnapshotIsAfterItsBase(t *testing.T) {
 // errors quote at most 160 bytes of a statement, and that EachRow stops at the first error.
 func TestFailedStatementsAreUndoneAndQuoted(t *testing.T) {
 	d, err := open(t).Begin(t.Context(), firstNight, firstNightAt)
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
 	longStatement := "SELECT " + strings.Repeat("1 + ", 50) + "nothing"
 	err = d.Atomically(t.Context(), []sqltext.SQL{"CREATE TABLE main.a (x INTEGER)", sqltext.SQL(longStatement)})
 	if err == nil || !strings.Contains(err.Error(), longStatement[:160]+"...") || strings.Contains(err.Error(), longStatement[:161]+"...") {
@@ -175,7 +176,7 @@ func TestFailedStatementsAreUndoneAndQuoted(t *testing.T) {
 	if err := d.Exec(t.Context(), sqltext.SQL(shortStatement)); err == nil || strings.Contains(err.Error(), shortStatement+"...") {
 		t.Errorf("the error of a statement of 160 bytes is %v, want the whole statement in it", err)
 	}
-	must(t, d.Atomically(t.Context(), []sqltext.SQL{"CREATE TABLE main.a (x INTEGER)", "INSERT INTO main.a VALUES (1)"}))
+	harness.Must(t, d.Atomically(t.Context(), []sqltext.SQL{"CREATE TABLE main.a (x INTEGER)", "INSERT INTO main.a VALUES (1)"}))
 	if got := queryOne(t, d, "SELECT sum(x)::VARCHAR FROM main.a"); got != "1" {
 		t.Errorf("the sum of the column x is %s, want 1", got)
 	}
@@ -191,11 +192,11 @@ func TestFailedStatementsAreUndoneAndQuoted(t *testing.T) {
 	if err := d.EachRow(t.Context(), []sqltext.SQL{"SELECT nothing"}, func(func(...any) error) error { return nil }); err == nil {
 		t.Error("EachRow of an invalid query: got no error")
 	}
-	must(t, d.EachRow(t.Context(), nil, func(func(...any) error) error { return stop }))
+	harness.Must(t, d.EachRow(t.Context(), nil, func(func(...any) error) error { return stop }))
 	tx, err := d.DB.BeginTx(t.Context(), nil)
-	must(t, err)
-	must(t, warehouse.Undo(tx))
-	must(t, warehouse.Undo(tx)) // the second call does nothing
+	harness.Must(t, err)
+	harness.Must(t, warehouse.Undo(tx))
+	harness.Must(t, warehouse.Undo(tx)) // the second call does nothing
 }
 
 // TestReadersNeedNoWritableWarehouse opens a version while the folder "state" cannot be created. If the
@@ -204,7 +205,7 @@ func TestReadersNeedNoWritableWarehouse(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
 	for cause, isOpened := range map[error]bool{syscall.EROFS: true, syscall.EACCES: true, syscall.EIO: false} {
-		must(t, os.RemoveAll(path(w, "state")))
+		harness.Must(t, os.RemoveAll(path(w, "state")))
 		readOnly := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
 			if name == "after fsync above state" {
 				return cause
@@ -221,7 +222,7 @@ func TestReadersNeedNoWritableWarehouse(t *testing.T) {
 		if strings.HasPrefix(s.Scratch, w.Folder.Dir()) || !exists(t, s.Scratch) {
 			t.Errorf("%v: the scratch folder is %s, want an existing folder outside the warehouse", cause, s.Scratch)
 		}
-		must(t, s.Close())
+		harness.Must(t, s.Close())
 		if exists(t, s.Scratch) {
 			t.Errorf("%v: the scratch folder %s is left, want it removed", cause, s.Scratch)
 		}
@@ -234,9 +235,9 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 	w := openKeeping(t, 3)
 	publishNights(t, w, "one", "two", "three")
 	s, err := w.OpenVerified(t.Context(), secondNight)
-	must(t, err)
+	harness.Must(t, err)
 	var name string
-	must(t, s.DB.QueryRowContext(t.Context(), "SELECT max(name) FROM version.main.product_listing_tags").Scan(&name))
+	harness.Must(t, s.DB.QueryRowContext(t.Context(), "SELECT max(name) FROM version.main.product_listing_tags").Scan(&name))
 	if name != "two" || s.Manifest.RunID != secondNight || s.Dir != w.Folder.VersionPath(secondNight) || !strings.HasPrefix(s.Scratch, path(w, "state", ".sealed.")) {
 		t.Errorf("opened %s with the newest tag %s in %s and the scratch folder %s, want %s with the tag two", s.Manifest.RunID, name, s.Dir, s.Scratch, secondNight)
 	}
@@ -249,7 +250,7 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 	if got := s.PresentColumns("main", "orders", columns); len(got) > 0 {
 		t.Errorf("the columns of a missing table are %v, want none", got)
 	}
-	must(t, s.Close())
+	harness.Must(t, s.Close())
 	if exists(t, s.Scratch) {
 		t.Errorf("the scratch folder %s is left, want it removed", s.Scratch)
 	}
@@ -279,13 +280,13 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 // TestStatusesOfTheConfigurationReplaceEarlierOnes publishes a night and changes the statuses for the next one.
 func TestStatusesOfTheConfigurationReplaceEarlierOnes(t *testing.T) {
 	c := warehouse.Config{Dir: t.TempDir(), Statuses: []warehouse.Status{{Prefix: "a", State: "open"}, {Prefix: "b", State: "open"}}}
-	must(t, os.Mkdir(filepath.Join(c.Dir, "state"), 0o700))
+	harness.Must(t, os.Mkdir(filepath.Join(c.Dir, "state"), 0o700))
 	publish(t, openWith(t, c), firstNight, "one")
 	c.Statuses = []warehouse.Status{{Prefix: "b", State: "ended"}}
 	d := beginDraft(t, openWith(t, c), secondNight, "two")
-	defer func() { must(t, d.Discard()) }()
+	defer func() { harness.Must(t, d.Discard()) }()
 	var got string
-	must(t, d.DB.QueryRowContext(t.Context(), "SELECT string_agg(prefix || ' ' || state) FROM meta.statuses").Scan(&got))
+	harness.Must(t, d.DB.QueryRowContext(t.Context(), "SELECT string_agg(prefix || ' ' || state) FROM meta.statuses").Scan(&got))
 	if got != "b ended" {
 		t.Errorf("the next night has the statuses %q, want only %q", got, "b ended")
 	}
@@ -295,10 +296,10 @@ func TestStatusesOfTheConfigurationReplaceEarlierOnes(t *testing.T) {
 func TestADraftIsCleanedUpAfterItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	d, err := open(t).Begin(ctx, firstNight, firstNightAt)
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
 	conn, err := d.DB.Conn(t.Context())
-	must(t, err)
+	harness.Must(t, err)
 	defer conn.Close()
 	cancel()
 	if err := d.Exec(t.Context(), "SELECT 1"); err != nil {

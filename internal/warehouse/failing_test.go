@@ -11,6 +11,7 @@ import (
 
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -21,10 +22,10 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 	original := openKeeping(t, 2)
 	publishFull(t, original, firstNight, "one")
 	publishFull(t, original, secondNight, "two")
-	must(t, os.MkdirAll(original.Folder.RawPath(firstNight), 0o700))
+	harness.Must(t, os.MkdirAll(original.Folder.RawPath(firstNight), 0o700))
 	held := openWith(t, warehouse.Config{Dir: filepath.Join(t.TempDir(), "held")})
-	must(t, os.CopyFS(held.Folder.Dir(), os.DirFS(original.Folder.Dir())))
-	must(t, holdNight(t, held, thirdNight, "three"))
+	harness.Must(t, os.CopyFS(held.Folder.Dir(), os.DirFS(original.Folder.Dir())))
+	harness.Must(t, holdNight(t, held, thirdNight, "three"))
 	at := firstNightAt.AddDate(0, 0, 3)
 	stride := 1 // between the operations that fail
 	if testing.Short() {
@@ -78,7 +79,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for n := 0; ; n += stride {
 				dir, steps, failedStep := filepath.Join(t.TempDir(), "copy"), 0, ""
-				must(t, os.CopyFS(dir, os.DirFS(c.origin.Folder.Dir())))
+				harness.Must(t, os.CopyFS(dir, os.DirFS(c.origin.Folder.Dir())))
 				failing := openWith(t, warehouse.Config{Dir: dir, Step: func(step, _ string) error {
 					if strings.HasPrefix(step, "after ") {
 						return nil // the change was made
@@ -100,11 +101,11 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 				if failedStep == "" {
 					break
 				}
-				must(t, withLock(t, w, "recovery", w.Recover))
+				harness.Must(t, withLock(t, w, "recovery", w.Recover))
 				if report, err := integrity.Check(t.Context(), w, true, nil); err != nil || slices.ContainsFunc(report.Damage, func(d integrity.Damage) bool { return d.Lost }) {
 					t.Errorf("failing at %q: verify found %+v (%v), want no lost files", failedStep, report.Damage, err)
 				}
-				must(t, os.RemoveAll(dir))
+				harness.Must(t, os.RemoveAll(dir))
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -26,7 +27,7 @@ func TestNewRunIDFailsIfAFolderCannotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
-			must(t, c.create(w.Folder.Dir()))
+			harness.Must(t, c.create(w.Folder.Dir()))
 			if _, err := os.Lstat(w.Folder.RawPath("x")); errors.Is(err, fs.ErrNotExist) {
 				t.Skip("this user can open folders without permissions")
 			}
@@ -49,28 +50,28 @@ func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 			t.Errorf("got %q (%v), want %q", id, err, want)
 		}
 	}
-	must(t, os.MkdirAll(w.Folder.RawPath("20261101T020000Z"), 0o700))
-	must(t, os.MkdirAll(w.Folder.VersionPath("20261101T020000Z-2"), 0o700))
+	harness.Must(t, os.MkdirAll(w.Folder.RawPath("20261101T020000Z"), 0o700))
+	harness.Must(t, os.MkdirAll(w.Folder.VersionPath("20261101T020000Z-2"), 0o700))
 	requireNextID("20261101T020000Z-3")
-	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
-	must(t, w.RunLog.Record(ledger.Run{ID: "20261101T020000Z-3", Kind: ledger.Rollback, StartedAt: firstNightAt}))
+	harness.Must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
+	harness.Must(t, w.RunLog.Record(ledger.Run{ID: "20261101T020000Z-3", Kind: ledger.Rollback, StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-4")
-	must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: "20261101T020000Z-4", StartedAt: firstNightAt}))
+	harness.Must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: "20261101T020000Z-4", StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-5")
-	must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261101T020000Z-5", StartedAt: firstNightAt}))
+	harness.Must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261101T020000Z-5", StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-6")
 }
 
 // TestBackupsOfOneSecondGetDifferentIDs records three backups that began in the same second.
 func TestBackupsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
-	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
+	harness.Must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	for i := range 3 {
 		followUp := ledger.BeginFollowUp(ledger.Backup, "test", firstNightAt.Add(time.Duration(i)*time.Millisecond))
-		must(t, w.RunLog.Record(followUp.EndFollowUp(t.Context(), firstNightAt.Add(time.Second), nil)))
+		harness.Must(t, w.RunLog.Record(followUp.EndFollowUp(t.Context(), firstNightAt.Add(time.Second), nil)))
 	}
 	followUps, err := w.RunLog.RunsAndFollowUps()
-	must(t, err)
+	harness.Must(t, err)
 	var ids []string
 	for _, followUp := range followUps {
 		ids = append(ids, followUp.ID)
@@ -93,10 +94,10 @@ func TestLockExistingCreatesNoFolder(t *testing.T) {
 	if _, err := os.Lstat(w.Folder.Dir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Lstat of the mistyped path: got %v, want no folder", err)
 	}
-	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "parquet"), 0o755))
+	harness.Must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "parquet"), 0o755))
 	lock, err := w.LockExisting("rebuild", firstNightAt)
-	must(t, err)
-	must(t, lock.Release())
+	harness.Must(t, err)
+	harness.Must(t, lock.Release())
 }
 
 // TestFolderErrorsStateTheCause compares the messages for folders that cannot be used.
@@ -149,14 +150,14 @@ func TestAFullDiskIsRecognized(t *testing.T) {
 func TestTheFolderIsCheckedBeforeANight(t *testing.T) {
 	parent := t.TempDir()
 	f := openWith(t, warehouse.Config{Dir: filepath.Join(parent, "new", "warehouse")}).Folder
-	must(t, f.CheckWritable())
+	harness.Must(t, f.CheckWritable())
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) > 0 {
 		t.Errorf("after the check the parent folder contains %v (%v), want no files", entries, err)
 	}
 	if free, err := f.FreeBytes(); err != nil || free <= 0 {
 		t.Errorf("%d bytes are free (%v), want more than 0", free, err)
 	}
-	must(t, os.WriteFile(filepath.Join(parent, "new"), nil, 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(parent, "new"), nil, 0o600))
 	if err := f.CheckWritable(); !errors.As(err, new(*warehouse.FolderError)) {
 		t.Errorf("the error for a file above the warehouse is %v, want a FolderError", err)
 	}
@@ -164,14 +165,14 @@ func TestTheFolderIsCheckedBeforeANight(t *testing.T) {
 		t.Errorf("the error for a file above the warehouse is %v, want a FolderError", err)
 	}
 	w := open(t)
-	must(t, w.Folder.CheckWritable())
+	harness.Must(t, w.Folder.CheckWritable())
 	if entries, err := os.ReadDir(path(w, "state")); err != nil || len(entries) > 0 {
 		t.Errorf("after the check state/ contains %v (%v), want no files", entries, err)
 	}
-	must(t, w.Folder.CheckExists())
+	harness.Must(t, w.Folder.CheckExists())
 	// No file can be created in this folder, not even by root.
-	must(t, os.Remove(path(w, "state")))
-	must(t, os.Symlink("/proc/self", path(w, "state")))
+	harness.Must(t, os.Remove(path(w, "state")))
+	harness.Must(t, os.Symlink("/proc/self", path(w, "state")))
 	if err := w.Folder.CheckWritable(); err == nil {
 		t.Error("a private folder in which no file can be created: got no error, want one before the night")
 	}
@@ -184,7 +185,7 @@ func TestTheFolderIsCheckedBeforeANight(t *testing.T) {
 func TestAFullDiskIsNoticedBeforeANight(t *testing.T) {
 	w := open(t)
 	self, err := os.Executable()
-	must(t, err)
+	harness.Must(t, err)
 	out, err := exec.Command(self, fullDiskArg, w.Folder.Dir()).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "the disk is full or the quota is used up") {
 		t.Errorf("the check printed %q (%v), want the error for a full disk", out, err)
@@ -195,19 +196,19 @@ func TestAFullDiskIsNoticedBeforeANight(t *testing.T) {
 // must create no file.
 func TestAnUnlockedWarehouseStaysUnchanged(t *testing.T) {
 	w := open(t)
-	must(t, w.Folder.CheckUnlocked())
+	harness.Must(t, w.Folder.CheckUnlocked())
 	if exists(t, path(w, "state", "lock")) {
 		t.Error("CheckUnlocked created state/lock, want no file")
 	}
 	lock, err := w.Lock(firstNight, firstNightAt)
-	must(t, err)
+	harness.Must(t, err)
 	var locked *warehouse.LockedError
 	if err := w.Folder.CheckUnlocked(); !errors.As(err, &locked) || locked.PID != os.Getpid() || !strings.Contains(err.Error(), "has held the lock since 2026-11-01T02:00:00Z ("+firstNight+")") {
 		t.Errorf("the error for a locked warehouse is %v, want a LockedError with this process and the run", err)
 	}
-	must(t, lock.Release())
-	must(t, w.Folder.CheckUnlocked())
+	harness.Must(t, lock.Release())
+	harness.Must(t, w.Folder.CheckUnlocked())
 	lock, err = w.Lock(firstNight, firstNightAt) // the check keeps no lock
-	must(t, err)
-	must(t, lock.Release())
+	harness.Must(t, err)
+	harness.Must(t, lock.Release())
 }

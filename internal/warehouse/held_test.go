@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -22,11 +23,11 @@ func holdNight(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
 	d := beginDraft(t, w, run, tag)
 	ledgerRun := ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: d.At,
 		Checks: []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 1}, {Name: "hosts", Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1}}}
-	must(t, d.WriteLedgerCopy(ledgerRun))
+	harness.Must(t, d.WriteLedgerCopy(ledgerRun))
 	_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
 	if err == nil {
 		ledgerRun.Outcome, ledgerRun.ExitCode, ledgerRun.SnapshotAt, ledgerRun.Held = ledger.Failed, 1, time.Time{}, true
-		must(t, w.RunLog.Record(ledgerRun))
+		harness.Must(t, w.RunLog.Record(ledgerRun))
 	}
 	return errors.Join(err, d.Discard())
 }
@@ -35,7 +36,7 @@ func holdNight(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
 func heldRunID(t *testing.T, w *warehouse.Warehouse) string {
 	t.Helper()
 	h, _, err := w.Held()
-	must(t, err)
+	harness.Must(t, err)
 	return h.Manifest.RunID
 }
 
@@ -60,20 +61,20 @@ func requireState(t *testing.T, w *warehouse.Warehouse, tag, held string) {
 func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	w := openWith(t, warehouse.Config{Dir: open(t).Folder.Dir(), DiscardRaw: true})
 	publish(t, w, firstNight, "one")
-	must(t, holdNight(t, w, secondNight, "two"))
+	harness.Must(t, holdNight(t, w, secondNight, "two"))
 	leftOver := path(w, "versions", "."+secondNight+".draft", "of-a-killed-publish")
-	must(t, os.MkdirAll(leftOver, 0o700))
-	must(t, os.MkdirAll(w.Folder.RawPath(secondNight), 0o700))
+	harness.Must(t, os.MkdirAll(leftOver, 0o700))
+	harness.Must(t, os.MkdirAll(w.Folder.RawPath(secondNight), 0o700))
 	requireState(t, w, "one", secondNight)
 	h, _, err := w.Held()
-	must(t, err)
+	harness.Must(t, err)
 	if got := h.FailedChecks(); !slices.Equal(got, []string{"prices"}) {
 		t.Errorf("failed checks are %v, want prices", got)
 	}
 	heldCatalog, err := os.ReadFile(w.Folder.HeldCatalog(secondNight))
-	must(t, err)
+	harness.Must(t, err)
 	_, err = w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
-	must(t, err)
+	harness.Must(t, err)
 	requireState(t, w, "two", "")
 	if exists(t, path(w, "versions", secondNight, "of-a-killed-publish")) || exists(t, w.Folder.RawPath(secondNight)) {
 		t.Error("a file of a killed publish was published, or the stored responses of the night are kept")
@@ -82,12 +83,12 @@ func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 		t.Errorf("verify reports %+v (%v), want no damage of the published night", report.Damage, err)
 	}
 	publishedCatalog, err := os.ReadFile(w.Folder.VersionCatalog(secondNight))
-	must(t, err)
+	harness.Must(t, err)
 	if !slices.Equal(heldCatalog, publishedCatalog) {
 		t.Error("the published catalog differs from the held catalog, want the same bytes")
 	}
 	runs, err := w.RunLog.Runs()
-	must(t, err)
+	harness.Must(t, err)
 	last := runs[len(runs)-1]
 	if last.ID != secondNight || last.Outcome != ledger.Complete || last.Held || !slices.Equal(last.Accepted, []string{"prices"}) || !last.AcceptedAt.Equal(firstNightAt) {
 		t.Errorf("the ledger has %+v, want a complete run with the accepted check", last)
@@ -105,9 +106,9 @@ func TestAHeldNightIsDiscarded(t *testing.T) {
 	if _, err := w.DiscardHeld(); !errors.As(err, new(*ledger.UnknownRunError)) {
 		t.Errorf("without a held night: got %v, want an UnknownRunError", err)
 	}
-	must(t, holdNight(t, w, secondNight, "two"))
+	harness.Must(t, holdNight(t, w, secondNight, "two"))
 	run, err := w.DiscardHeld()
-	must(t, err)
+	harness.Must(t, err)
 	requireState(t, w, "one", "")
 	if entries, err := os.ReadDir(filepath.Join(w.Folder.Dir(), "held")); run != secondNight || err != nil || len(entries) > 0 {
 		t.Errorf("discarded %s, left %v (%v), want %s and no files", run, entries, err, secondNight)
@@ -117,8 +118,8 @@ func TestAHeldNightIsDiscarded(t *testing.T) {
 func TestTheNextNightReplacesAHeldNight(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
-	must(t, holdNight(t, w, secondNight, "two"))
-	must(t, holdNight(t, w, thirdNight, "three"))
+	harness.Must(t, holdNight(t, w, secondNight, "two"))
+	harness.Must(t, holdNight(t, w, thirdNight, "three"))
 	requireState(t, w, "one", thirdNight)
 	if held := w.Folder.Glob(path(w, "held", "*")); len(held) != 1 {
 		t.Errorf("the files of %v are kept, want only those of the last held night", held)
@@ -131,9 +132,9 @@ func TestAHeldNightOfAnotherBaseIsNotPublished(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
 	publish(t, w, secondNight, "two")
-	must(t, holdNight(t, w, thirdNight, "three"))
+	harness.Must(t, holdNight(t, w, thirdNight, "three"))
 	_, err := w.Rollback(firstNight, firstNightAt)
-	must(t, err)
+	harness.Must(t, err)
 	if _, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt); err == nil {
 		t.Error("got no error, want an error, because the held night was not built on the version that readers see")
 	}
@@ -166,11 +167,11 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 		"no ledger line":  {remove("run.json"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			must(t, holdNight(t, w, secondNight, "two"))
-			must(t, c.damage())
+			harness.Must(t, holdNight(t, w, secondNight, "two"))
+			harness.Must(t, c.damage())
 			for _, readData := range []bool{false, true} {
 				report, err := integrity.Check(t.Context(), w, readData, nil)
-				must(t, err)
+				harness.Must(t, err)
 				if isFound := len(report.Damage) == 1 && report.Damage[0].Repair.Kind == integrity.DiscardHeld; isFound != (c.isFoundWithoutData || readData) {
 					t.Errorf("read data %t: found %+v, want the damaged night: %t", readData, report.Damage, c.isFoundWithoutData || readData)
 				}
@@ -182,11 +183,11 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 				t.Errorf("readers see %s, want one", got)
 			}
 			_, err := w.DiscardHeld()
-			must(t, err)
+			harness.Must(t, err)
 		})
 	}
-	must(t, holdNight(t, w, secondNight, "two"))
-	must(t, remove(warehouse.ManifestFile)())
+	harness.Must(t, holdNight(t, w, secondNight, "two"))
+	harness.Must(t, remove(warehouse.ManifestFile)())
 	publish(t, w, thirdNight, "three")
 	requireNoHeldFiles(t, w)
 }
@@ -203,18 +204,18 @@ func TestPruneRemovesAStaleHeldNight(t *testing.T) {
 	prune := func(dryRun bool) []string {
 		t.Helper()
 		pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, firstNightAt, dryRun)
-		must(t, err)
+		harness.Must(t, err)
 		return prunedPaths(pruned)
 	}
 	publish(t, w, firstNight, "one")
 	publish(t, w, secondNight, "two")
-	must(t, holdNight(t, w, thirdNight, "three"))
+	harness.Must(t, holdNight(t, w, thirdNight, "three"))
 	if got := prune(false); len(got) > 0 {
 		t.Errorf("prune removed %v, want the held night kept", got)
 	}
 	requireState(t, w, "two", thirdNight)
 	_, err := w.Rollback(firstNight, firstNightAt)
-	must(t, err)
+	harness.Must(t, err)
 	want := []string{"held/" + thirdNight}
 	if got := prune(true); !slices.Equal(got, want) {
 		t.Errorf("prune would remove %v, want %v", got, want)
@@ -225,13 +226,13 @@ func TestPruneRemovesAStaleHeldNight(t *testing.T) {
 	}
 	requireNoHeldFiles(t, w)
 	// The manifest of a held night is damaged, and readers see a later night.
-	must(t, os.MkdirAll(path(w, "held", "20261031T020000Z"), 0o700))
+	harness.Must(t, os.MkdirAll(path(w, "held", "20261031T020000Z"), 0o700))
 	if got, want := prune(false), []string{"held/20261031T020000Z"}; !slices.Equal(got, want) {
 		t.Errorf("prune removed %v, want %v", got, want)
 	}
 	// The removal of a held night was killed before the first publish.
 	w = open(t)
-	must(t, os.MkdirAll(path(w, "held", "."+firstNight+".removed"), 0o700))
+	harness.Must(t, os.MkdirAll(path(w, "held", "."+firstNight+".removed"), 0o700))
 	if got := prune(false); len(got) != 1 {
 		t.Errorf("prune removed %v, want the rest of the held night", got)
 	}
@@ -242,14 +243,14 @@ func TestPruneRemovesAStaleHeldNight(t *testing.T) {
 func TestANightDoesNotBeginBesideAnUnpublishedVersion(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
-	must(t, holdNight(t, w, secondNight, "two"))
+	harness.Must(t, holdNight(t, w, secondNight, "two"))
 	if _, err := openFailingAt(t, w, "before link latest").PublishHeld(t.Context(), []string{"prices"}, firstNightAt); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("the publish returned %v, want EIO", err)
 	}
 	if _, err := openFailingAt(t, w, "before removal of the version").Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2)); !errors.Is(err, syscall.EIO) {
 		t.Errorf("the next night began with %v, want EIO", err)
 	}
-	must(t, beginDraft(t, w, thirdNight, "three").Discard())
+	harness.Must(t, beginDraft(t, w, thirdNight, "three").Discard())
 	if versions, err := w.Versions.List(); err != nil || !slices.Equal(versions, []string{firstNight}) {
 		t.Errorf("the versions are %v (%v), want only %s", versions, err, firstNight)
 	}
@@ -260,9 +261,9 @@ func TestALedgerLineOfAnotherRunIsNotUsed(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
 	d := beginDraft(t, w, secondNight, "two")
-	must(t, d.WriteLedgerCopy(ledger.Run{ID: thirdNight}))
+	harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: thirdNight}))
 	_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
-	must(t, errors.Join(err, d.Discard()))
+	harness.Must(t, errors.Join(err, d.Discard()))
 	if h, _, err := w.Held(); !errors.As(err, new(*warehouse.DamagedError)) {
 		t.Errorf("got the held run %q (%v), want a *DamagedError", h.Run.ID, err)
 	}
@@ -273,9 +274,9 @@ func TestALedgerLineOfAnotherRunIsNotUsed(t *testing.T) {
 func TestKeepVersionsCountsPublishedHeldNights(t *testing.T) {
 	w := openKeeping(t, 1)
 	publish(t, w, firstNight, "one")
-	must(t, holdNight(t, w, secondNight, "two"))
+	harness.Must(t, holdNight(t, w, secondNight, "two"))
 	_, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
-	must(t, err)
+	harness.Must(t, err)
 	if versions, err := w.Versions.List(); err != nil || !slices.Equal(versions, []string{secondNight}) {
 		t.Errorf("versions are %v (%v), want only the held night", versions, err)
 	}
@@ -291,13 +292,13 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	holdReplay := func(night string) {
 		at, _ := warehouse.RunTime(night)
 		d, err := w.BeginFrom(t.Context(), night+"-2", at, firstNight)
-		must(t, err)
+		harness.Must(t, err)
 		d.Kind = ledger.Replay
 		file := sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))
-		must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
-		must(t, d.WriteLedgerCopy(ledger.Run{ID: d.Run, Outcome: ledger.Complete, SnapshotAt: at}))
+		harness.Must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
+		harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: d.Run, Outcome: ledger.Complete, SnapshotAt: at}))
 		_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
-		must(t, errors.Join(err, d.Discard()))
+		harness.Must(t, errors.Join(err, d.Discard()))
 	}
 	holdReplay(thirdNight)
 	if _, err := w.PublishHeld(t.Context(), nil, firstNightAt); err == nil {
@@ -308,7 +309,7 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 		t.Errorf("prune removed %v (%v), want no files removed", pruned, err)
 	}
 	_, err := w.PublishHeld(t.Context(), nil, firstNightAt)
-	must(t, err)
+	harness.Must(t, err)
 	requireState(t, w, "one", "")
 	if latest, _, err := w.Versions.Latest(); err != nil || latest != secondNight+"-2" {
 		t.Errorf("readers see %s (%v), want the replay", latest, err)
@@ -320,7 +321,7 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 func TestARollbackDoesNotPublishAHeldNight(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
-	must(t, holdNight(t, w, secondNight, "two"))
+	harness.Must(t, holdNight(t, w, secondNight, "two"))
 	if _, err := openFailingAt(t, w, "before link latest").PublishHeld(t.Context(), []string{"prices"}, firstNightAt); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
@@ -367,7 +368,7 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 	for steps := 0; ; steps += killStride() {
 		w := open(t)
 		publish(t, w, firstNight, "one")
-		must(t, holdNight(t, w, secondNight, "two"))
+		harness.Must(t, holdNight(t, w, secondNight, "two"))
 		stopping, isStopped := stopDiskAfter(t, w, steps)
 		_, err := stopping.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
 		visibleTag, held := newestTag(t, w), heldRunID(t, w)
@@ -375,16 +376,16 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 		case visibleTag == "one" && held == secondNight && err != nil:
 			if steps%2 == 0 { // a second publish, or else the next night, must succeed
 				_, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
-				must(t, err)
+				harness.Must(t, err)
 				requireState(t, w, "two", "")
 			} else {
 				publish(t, w, thirdNight, "three")
 				requireState(t, w, "three", "")
 			}
 		case visibleTag == "two" && held == "":
-			must(t, withLock(t, w, thirdNight, w.Recover))
+			harness.Must(t, withLock(t, w, thirdNight, w.Recover))
 			runs, err := w.RunLog.Runs()
-			must(t, err)
+			harness.Must(t, err)
 			if ledgerRun := ledger.Find(runs, secondNight); ledgerRun.Outcome != ledger.Complete || !slices.Equal(ledgerRun.Accepted, []string{"prices"}) {
 				t.Errorf("after %d steps the ledger has %+v, want a complete run with the accepted check prices", steps, ledgerRun)
 			}
@@ -412,7 +413,7 @@ func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 	for steps := 0; ; steps += killStride() {
 		w := open(t)
 		publish(t, w, firstNight, "one")
-		must(t, holdNight(t, w, secondNight, "two"))
+		harness.Must(t, holdNight(t, w, secondNight, "two"))
 		stopping, isStopped := stopDiskAfter(t, w, steps)
 		d, err := stopping.Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2))
 		if err == nil {
@@ -426,9 +427,9 @@ func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 		if held != secondNight && held != thirdNight && (held != "" || err == nil) {
 			t.Errorf("after %d steps %q is held (%v), want the earlier night, the new night, or no night and an error", steps, held, err)
 		}
-		must(t, withLock(t, w, thirdNight, w.Recover))
+		harness.Must(t, withLock(t, w, thirdNight, w.Recover))
 		runs, readErr := w.RunLog.Runs()
-		must(t, readErr)
+		harness.Must(t, readErr)
 		if held == thirdNight && !ledger.Find(runs, thirdNight).Held {
 			t.Errorf("after %d steps the ledger has %+v, want the held night %s", steps, runs, thirdNight)
 		}
@@ -445,7 +446,7 @@ func TestNoStateIsBetweenHeldAndDiscarded(t *testing.T) {
 	for steps := 0; ; steps++ {
 		w := open(t)
 		publish(t, w, firstNight, "one")
-		must(t, holdNight(t, w, secondNight, "two"))
+		harness.Must(t, holdNight(t, w, secondNight, "two"))
 		stopping, isStopped := stopDiskAfter(t, w, steps)
 		_, err := stopping.DiscardHeld()
 		if held := heldRunID(t, w); held != secondNight && held != "" || held == "" && steps == 0 || held == secondNight && err == nil {

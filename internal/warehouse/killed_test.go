@@ -15,6 +15,7 @@ import (
 	"placementsync/internal/checksum"
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -25,18 +26,18 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	publish(t, w, "20261101T020000Z", "one")
 	path := filepath.Join(w.Folder.VersionPath("20261101T020000Z"), warehouse.ManifestFile)
 	m, err := w.Versions.ReadManifest("20261101T020000Z")
-	must(t, err)
+	harness.Must(t, err)
 	if m.Format != warehouse.Format {
 		t.Errorf("the manifest has format %d, want %d", m.Format, warehouse.Format)
 	}
-	must(t, withLock(t, w, "20261101T020000Z", w.Recover))
+	harness.Must(t, withLock(t, w, "20261101T020000Z", w.Recover))
 	m.Format, m.Program = warehouse.Format+1, "v9.1.0"
 	data, err := checksum.Seal(m)
-	must(t, err)
-	must(t, os.WriteFile(path, data, 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(path, data, 0o600))
 	lockFile := filepath.Join(w.Folder.Dir(), "state", "lock")
 	lockBefore, err := os.ReadFile(lockFile)
-	must(t, err)
+	harness.Must(t, err)
 	_, err = w.Lock("20261102T020000Z", firstNightAt)
 	want := &warehouse.NewerError{Run: "20261101T020000Z", Program: "v9.1.0", Format: warehouse.Format + 1}
 	if newer, ok := errors.AsType[*warehouse.NewerError](err); !ok || !cmp.Equal(newer, want) ||
@@ -46,7 +47,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	if lockAfter, err := os.ReadFile(lockFile); err != nil || string(lockAfter) != string(lockBefore) {
 		t.Errorf("the lock file changed from %q to %q (%v), want no change", lockBefore, lockAfter, err)
 	}
-	must(t, w.Folder.CheckUnlocked())
+	harness.Must(t, w.Folder.CheckUnlocked())
 }
 
 // TestAKilledRunIsRecorded starts a run several times and never ends it, as if each attempt were killed.
@@ -54,8 +55,8 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 func TestAKilledRunIsRecorded(t *testing.T) {
 	w := open(t)
 	run := warehouse.UnfinishedRun{Run: "20261101T020000Z", StartedAt: firstNightAt, Attempt: 1, Program: "test"}
-	must(t, withLock(t, w, run.Run, func() error {
-		must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", ".unfinished.json.12345.1"), []byte("{"), 0o600))
+	harness.Must(t, withLock(t, w, run.Run, func() error {
+		harness.Must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", ".unfinished.json.12345.1"), []byte("{"), 0o600))
 		return w.RunLog.WriteResumableRun(run)
 	}))
 	if temporary, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".*")); err != nil || len(temporary) > 0 {
@@ -65,22 +66,22 @@ func TestAKilledRunIsRecorded(t *testing.T) {
 	requireLedger(t, w.RunLog.AllRuns, killed)
 	requireLedger(t, w.RunLog.Runs)
 
-	must(t, withLock(t, w, run.Run, w.Recover))
-	must(t, withLock(t, w, run.Run, w.Recover))
+	harness.Must(t, withLock(t, w, run.Run, w.Recover))
+	harness.Must(t, withLock(t, w, run.Run, w.Recover))
 	requireLedger(t, w.RunLog.Runs, killed)
 	requireLedger(t, w.RunLog.AllRuns, killed)
 
 	run.Attempt, killed.Attempts = 2, 2
-	must(t, withLock(t, w, run.Run, func() error {
-		must(t, w.RunLog.WriteResumableRun(run))
+	harness.Must(t, withLock(t, w, run.Run, func() error {
+		harness.Must(t, w.RunLog.WriteResumableRun(run))
 		requireLedger(t, w.RunLog.AllRuns, ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1})
 		return nil
 	}))
 	requireLedger(t, w.RunLog.AllRuns, killed)
-	must(t, withLock(t, w, run.Run, w.Recover))
+	harness.Must(t, withLock(t, w, run.Run, w.Recover))
 	requireLedger(t, w.RunLog.Runs, killed)
 
-	must(t, w.RunLog.Record(ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Complete, Program: "test"}))
+	harness.Must(t, w.RunLog.Record(ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Complete, Program: "test"}))
 	requireLedger(t, w.RunLog.AllRuns, ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Complete, Program: "test", Attempts: 3})
 }
 
@@ -88,14 +89,14 @@ func TestAKilledRunIsRecorded(t *testing.T) {
 func withLock(t *testing.T, w *warehouse.Warehouse, run string, do func() error) error {
 	t.Helper()
 	lock, err := w.Lock(run, firstNightAt)
-	must(t, err)
+	harness.Must(t, err)
 	return errors.Join(do(), lock.Release())
 }
 
 func requireLedger(t *testing.T, read func() ([]ledger.Run, error), want ...ledger.Run) {
 	t.Helper()
 	got, err := read()
-	must(t, err)
+	harness.Must(t, err)
 	for i := range got {
 		if got[i].Outcome == ledger.Killed && !strings.Contains(got[i].Error, "killed") {
 			t.Errorf("run %s has the error %q, want an error with the word killed", got[i].ID, got[i].Error)
@@ -114,12 +115,12 @@ func TestTheUnpublishedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
 	publish(t, w, "20261101T020000Z", "one")
 	start := func(run string) {
 		t.Helper()
-		must(t, withLock(t, w, run, func() error {
+		harness.Must(t, withLock(t, w, run, func() error {
 			return w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: run, StartedAt: firstNightAt, Attempt: 1})
 		}))
 	}
 	start("20261102T020000Z")
-	must(t, os.CopyFS(w.Folder.VersionPath("20261102T020000Z"), os.DirFS(w.Folder.VersionPath("20261101T020000Z"))))
+	harness.Must(t, os.CopyFS(w.Folder.VersionPath("20261102T020000Z"), os.DirFS(w.Folder.VersionPath("20261101T020000Z"))))
 	start("20261103T020000Z")
 	publish(t, w, "20261103T020000Z", "three")
 	versions, err := w.Versions.List()
@@ -133,26 +134,19 @@ func TestTheUnpublishedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
 func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
 	w := open(t)
 	const killed = "20261101T020000Z"
-	must(t, os.MkdirAll(w.Folder.RawPath(killed), 0o700))
-	must(t, withLock(t, w, killed, func() error {
+	harness.Must(t, os.MkdirAll(w.Folder.RawPath(killed), 0o700))
+	harness.Must(t, withLock(t, w, killed, func() error {
 		return w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: killed, StartedAt: firstNightAt, Attempt: 1})
 	}))
 	publish(t, w, killed, "one")
-	must(t, withLock(t, w, "20261101T030000Z", w.Recover))
+	harness.Must(t, withLock(t, w, "20261101T030000Z", w.Recover))
 	publish(t, w, "20261101T030000Z", "two")
 	if u, isResumed, err := w.RunLog.ResumableRun(); isResumed || err != nil {
 		t.Errorf("run %s would be resumed (%v), want no resume", u.Run, err)
 	}
-	must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: secondNight, StartedAt: firstNightAt, Attempt: 1}))
+	harness.Must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: secondNight, StartedAt: firstNightAt, Attempt: 1}))
 	if u, isResumed, err := w.RunLog.ResumableRun(); isResumed || err != nil {
 		t.Errorf("run %s would be resumed without its stored responses (%v), want no resume", u.Run, err)
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -176,13 +170,13 @@ func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
 	if _, err := openFailingAt(t, w, "before write runs.jsonl").Rollback(firstNight, firstNightAt); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
-	must(t, w.CheckLink())
-	must(t, w.Recover())
+	harness.Must(t, w.CheckLink())
+	harness.Must(t, w.Recover())
 	runs, err := w.RunLog.Runs()
 	if err != nil || len(runs) != 3 || runs[2].Kind != ledger.Rollback || runs[2].VisibleVersion() != firstNight {
 		t.Errorf("the ledger has %+v (%v), want the rollback", runs, err)
 	}
-	must(t, w.CheckLink())
+	harness.Must(t, w.CheckLink())
 }
 
 // TestNextLockFinishesAKilledRollback kills a rollback to the first of three nights at each disk
@@ -195,7 +189,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 	unfinished := filepath.Join(w.Folder.Dir(), "state", "aside.json")
 	for n := 1; ; n++ {
 		runsBefore, err := w.RunLog.Runs()
-		must(t, err)
+		harness.Must(t, err)
 		steps, wantAdded, lastStep := 0, 0, ""
 		failing := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
 			if name == "after rename aside.json" {
@@ -208,12 +202,12 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 			return nil
 		}})
 		_, rollbackErr := failing.Rollback(firstNight, firstNightAt.AddDate(0, 1, 0))
-		must(t, withLock(t, w, "prune", func() error { return nil }))
+		harness.Must(t, withLock(t, w, "prune", func() error { return nil }))
 		if _, err := os.Stat(unfinished); err == nil {
 			t.Errorf("killed after %q: the file of the unfinished rollback exists, want it removed", lastStep)
 		}
 		latest, _, err := w.Versions.Latest()
-		must(t, err)
+		harness.Must(t, err)
 		want, outcome := allDays, ledger.Killed
 		if latest == firstNight {
 			want, outcome = allDays[:1], ledger.Complete
@@ -225,7 +219,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 			t.Errorf("killed after %q: verify found %+v (%v), want no damage", lastStep, report.Damage, err)
 		}
 		runs, err := w.RunLog.Runs()
-		must(t, err)
+		harness.Must(t, err)
 		if added := runs[len(runsBefore):]; len(added) != wantAdded || wantAdded > 0 && (added[0].Kind != ledger.Rollback || added[0].Outcome != outcome || added[0].Attempts != 1) {
 			t.Errorf("killed after %q: the ledger has the new runs %+v, want %d with the outcome %s", lastStep, added, wantAdded, outcome)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -30,18 +31,20 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 		run     string   // the target of the rollback
 		want    []string // the tags after the rollback
 	}{
-		"the link is gone": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.Remove(link(w))) },
+		"the link is gone": {func(t *testing.T, w *warehouse.Warehouse) { harness.Must(t, os.Remove(link(w))) },
 			`the link "latest" is missing, and ` + thirdNight + ` was published last; no version was changed: run "placementsync rollback ` + thirdNight, thirdNight, []string{"one", "two", "three"}},
 		"the link leads to an earlier version": {func(t *testing.T, w *warehouse.Warehouse) { replaceLink(t, w, secondNight) },
 			`the link "latest" leads to ` + secondNight + ", but " + thirdNight + " was published last; no version was changed", secondNight, []string{"one", "two"}},
 		"the link is a copy of its target": {func(t *testing.T, w *warehouse.Warehouse) {
-			must(t, os.Remove(link(w)))
-			must(t, os.CopyFS(link(w), os.DirFS(w.Folder.VersionPath(thirdNight))))
+			harness.Must(t, os.Remove(link(w)))
+			harness.Must(t, os.CopyFS(link(w), os.DirFS(w.Folder.VersionPath(thirdNight))))
 		}, `the link "latest" is missing`, thirdNight, []string{"one", "two", "three"}},
-		"the version is gone": {func(t *testing.T, w *warehouse.Warehouse) { must(t, os.RemoveAll(w.Folder.VersionPath(thirdNight))) },
+		"the version is gone": {func(t *testing.T, w *warehouse.Warehouse) {
+			harness.Must(t, os.RemoveAll(w.Folder.VersionPath(thirdNight)))
+		},
 			"version " + thirdNight + `, which the link "latest" names, is missing; no version was changed: run "placementsync rollback ` + secondNight + `" (the newest of the kept versions ` + firstNight + ", " + secondNight, secondNight, []string{"one", "two"}},
 		"the link and the ledger are gone": {func(t *testing.T, w *warehouse.Warehouse) {
-			must(t, errors.Join(os.Remove(link(w)), os.Remove(filepath.Join(w.Folder.Dir(), "state", "runs.jsonl"))))
+			harness.Must(t, errors.Join(os.Remove(link(w)), os.Remove(filepath.Join(w.Folder.Dir(), "state", "runs.jsonl"))))
 		}, "and so is the ledger", thirdNight, []string{"one", "two", "three"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +66,7 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 			if got := readTags(t, w); !cmp.Equal(got, c.want) {
 				t.Errorf("a reader got %v, want %v", got, c.want)
 			}
-			must(t, w.CheckLink())
+			harness.Must(t, w.CheckLink())
 			publish(t, w, "20261107T020000Z", "next")
 			if got := readTags(t, w); !cmp.Equal(got, append(slices.Clone(c.want), "next")) {
 				t.Errorf("after the next night a reader got %v, want %v and next", got, c.want)
@@ -87,8 +90,8 @@ func TestAnEarlierVersionWithALedgerLineIsNotAccepted(t *testing.T) {
 // yet, and this must not be an error.
 func TestNoLinkIsExpectedBeforeTheFirstPublish(t *testing.T) {
 	w := open(t)
-	must(t, w.RunLog.Record(ledger.Run{ID: "20261031T020000Z", Outcome: ledger.Failed, ExitCode: 1}))
-	must(t, w.Recover())
+	harness.Must(t, w.RunLog.Record(ledger.Run{ID: "20261031T020000Z", Outcome: ledger.Failed, ExitCode: 1}))
+	harness.Must(t, w.Recover())
 	publish(t, w, firstNight, "one")
 }
 
@@ -98,22 +101,22 @@ func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
 	d := beginDraft(t, w, secondNight, "two")
-	must(t, d.WriteLedgerCopy(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
-	must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: secondNight, StartedAt: firstNightAt, Attempt: 1}))
+	harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
+	harness.Must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: secondNight, StartedAt: firstNightAt, Attempt: 1}))
 	_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
-	must(t, err)
-	must(t, w.Recover())
+	harness.Must(t, err)
+	harness.Must(t, w.Recover())
 	if runs, err := w.RunLog.Runs(); err != nil || len(runs) != 2 || runs[1].VisibleVersion() != secondNight {
 		t.Errorf("the ledger has %+v (%v), want the second night", runs, err)
 	}
-	must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261103T000000Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+	harness.Must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261103T000000Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 	replaceLink(t, w, firstNight)
-	must(t, w.Recover())
+	harness.Must(t, w.Recover())
 	runs, err := w.RunLog.Runs()
 	if err != nil || len(runs) != 3 || runs[2].Kind != ledger.Rollback || runs[2].VisibleVersion() != firstNight {
 		t.Errorf("the ledger has %+v (%v), want the rollback", runs, err)
 	}
-	must(t, w.CheckLink())
+	harness.Must(t, w.CheckLink())
 }
 
 // TestRollbackIsInTheLedger reads the ledger after two rollbacks in the same second.
@@ -122,10 +125,10 @@ func TestRollbackIsInTheLedger(t *testing.T) {
 	publishNights(t, w, "one", "two")
 	for _, run := range []string{firstNight, secondNight} {
 		_, err := w.Rollback(run, firstNightAt)
-		must(t, err)
+		harness.Must(t, err)
 	}
 	runs, err := w.RunLog.Runs()
-	must(t, err)
+	harness.Must(t, err)
 	var got []string
 	for _, r := range runs {
 		got = append(got, r.Kind+" "+r.VisibleVersion()+" "+r.SnapshotAt.Format("01-02"))
@@ -140,15 +143,17 @@ func TestRollbackIsInTheLedger(t *testing.T) {
 // build. No draft may begin. Rollback and rebuild must work without the damaged file.
 func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, version string){
-		"a flipped bit of the catalog":  func(t *testing.T, v string) { flipBit(t, filepath.Join(v, "catalog.duckdb"), 70_000) },
-		"half a catalog":                func(t *testing.T, v string) { must(t, os.Truncate(filepath.Join(v, "catalog.duckdb"), 100_000)) },
-		"no catalog":                    func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, "catalog.duckdb"))) },
+		"a flipped bit of the catalog": func(t *testing.T, v string) { flipBit(t, filepath.Join(v, "catalog.duckdb"), 70_000) },
+		"half a catalog": func(t *testing.T, v string) {
+			harness.Must(t, os.Truncate(filepath.Join(v, "catalog.duckdb"), 100_000))
+		},
+		"no catalog":                    func(t *testing.T, v string) { harness.Must(t, os.Remove(filepath.Join(v, "catalog.duckdb"))) },
 		"a flipped bit of the manifest": func(t *testing.T, v string) { flipBit(t, filepath.Join(v, "manifest.json"), 40) },
-		"half a manifest":               func(t *testing.T, v string) { must(t, os.Truncate(filepath.Join(v, "manifest.json"), 60)) },
-		"no manifest":                   func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, "manifest.json"))) },
+		"half a manifest":               func(t *testing.T, v string) { harness.Must(t, os.Truncate(filepath.Join(v, "manifest.json"), 60)) },
+		"no manifest":                   func(t *testing.T, v string) { harness.Must(t, os.Remove(filepath.Join(v, "manifest.json"))) },
 		"the manifest of another version": func(t *testing.T, v string) {
 			data, err := os.ReadFile(filepath.Join(filepath.Dir(v), firstNight, "manifest.json"))
-			must(t, errors.Join(err, os.Remove(filepath.Join(v, "manifest.json")), os.WriteFile(filepath.Join(v, "manifest.json"), data, 0o600)))
+			harness.Must(t, errors.Join(err, os.Remove(filepath.Join(v, "manifest.json")), os.WriteFile(filepath.Join(v, "manifest.json"), data, 0o600)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,14 +177,14 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 				t.Errorf("a rollback to the damaged version: got %v, want a DamagedError", err)
 			}
 			d, err := w.BeginFrom(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2), "")
-			must(t, err)
+			harness.Must(t, err)
 			snapshots, damagedFiles, err := integrity.ReadSeries(t.Context(), w)
-			must(t, errors.Join(err, d.Discard()))
+			harness.Must(t, errors.Join(err, d.Discard()))
 			if len(snapshots) != 2 || len(damagedFiles) != 0 {
 				t.Errorf("a rebuild finds %d snapshots and the damage %v, want 2 and none", len(snapshots), damagedFiles)
 			}
 			_, err = w.Rollback(firstNight, firstNightAt)
-			must(t, err)
+			harness.Must(t, err)
 			if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 				t.Errorf("a reader got %v, want %v", got, []string{"one"})
 			}
@@ -192,41 +197,41 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 // resumed, and Recover must succeed.
 func TestADamagedUnfinishedRunFileIsIgnored(t *testing.T) {
 	w := open(t)
-	must(t, os.MkdirAll(w.Folder.RawPath(firstNight), 0o700))
-	must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+	harness.Must(t, os.MkdirAll(w.Folder.RawPath(firstNight), 0o700))
+	harness.Must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 	flipBit(t, filepath.Join(w.Folder.Dir(), "state", "unfinished.json"), 50)
 	if u, ok, err := w.RunLog.ResumableRun(); ok || err != nil {
 		t.Errorf("run %q would be resumed (%v), want no run", u.Run, err)
 	}
-	must(t, w.Recover())
+	harness.Must(t, w.Recover())
 }
 
 func link(w *warehouse.Warehouse) string { return filepath.Join(w.Folder.Dir(), "latest") }
 
 func replaceLink(t *testing.T, w *warehouse.Warehouse, run string) {
 	t.Helper()
-	must(t, errors.Join(os.Remove(link(w)), os.Symlink(filepath.Join("versions", run), link(w))))
+	harness.Must(t, errors.Join(os.Remove(link(w)), os.Symlink(filepath.Join("versions", run), link(w))))
 }
 
 // flipBit changes one bit of a file without replacing the file.
 func flipBit(t *testing.T, file string, at int64) {
 	t.Helper()
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
-	must(t, err)
+	harness.Must(t, err)
 	b := make([]byte, 1)
 	_, err = f.ReadAt(b, at)
-	must(t, err)
+	harness.Must(t, err)
 	b[0] ^= 1 << 3
 	_, err = f.WriteAt(b, at)
-	must(t, errors.Join(err, f.Close()))
+	harness.Must(t, errors.Join(err, f.Close()))
 }
 
 // TestAVersionWithoutALinkIsNoSnapshot resumes the first run. The run was killed after its version was
 // moved to versions/ and before the link "latest" was created.
 func TestAVersionWithoutALinkIsNoSnapshot(t *testing.T) {
 	w := open(t)
-	must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
-	must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o755))
-	must(t, w.Recover())
+	harness.Must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+	harness.Must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o755))
+	harness.Must(t, w.Recover())
 	publish(t, w, firstNight, "one")
 }

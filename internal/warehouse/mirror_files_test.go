@@ -13,6 +13,7 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -21,7 +22,7 @@ func writeFiles(t *testing.T, w *warehouse.Warehouse, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		file := path(w, filepath.FromSlash(name))
-		must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(name), 0o600)))
+		harness.Must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(name), 0o600)))
 	}
 }
 
@@ -37,7 +38,7 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 		"parquet/.replaced/"+firstNight+"/product_listing_tags.parquet", "parquet/.meta/20261103T020000Z.changes", "parquet/notes.txt",
 		"versions/notes.txt", "raw/"+firstNight+"/journal.jsonl")
 	lost := seriesFile(w, "2026-11-01")
-	must(t, os.Remove(lost))
+	harness.Must(t, os.Remove(lost))
 
 	sumOf := func(name string) checksum.FileSum {
 		return checksum.SumText(name, []byte(contentOf(t, path(w, filepath.FromSlash(name)))))
@@ -58,7 +59,7 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 		renamed(second.Tables[0].FileSum, parquetName(second)), renamed(first.Tables[0].FileSum, parquetName(first)),
 	}
 	got, err := w.Mirror.Files()
-	must(t, err)
+	harness.Must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the files of the backup differ (-want +got):\n%s", diff)
 	}
@@ -67,10 +68,10 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 	}
 
 	// A file is not listed if only a damaged manifest names it, or only a manifest under the name of another day.
-	must(t, os.Rename(w.Folder.DayManifestPath("2026-11-02"), w.Folder.DayManifestPath("2026-11-04")))
+	harness.Must(t, os.Rename(w.Folder.DayManifestPath("2026-11-02"), w.Folder.DayManifestPath("2026-11-04")))
 	flipBit(t, w.Folder.RunManifestPath(firstNight), 40)
 	got, err = w.Mirror.Files()
-	must(t, err)
+	harness.Must(t, err)
 	if slices.ContainsFunc(got, func(f checksum.FileSum) bool {
 		return f.File == parquetName(second) || strings.HasSuffix(f.File, firstNight+".changes")
 	}) ||
@@ -110,7 +111,7 @@ func TestRestoredFilesAppearWhole(t *testing.T) {
 	} {
 		w := openWith(t, warehouse.Config{PublishedMode: publishedMode})
 		for file, mode := range want {
-			must(t, w.Mirror.Restore(file, func(f *os.File) error {
+			harness.Must(t, w.Mirror.Restore(file, func(f *os.File) error {
 				_, err := f.WriteString("restored")
 				return err
 			}))
@@ -140,9 +141,9 @@ func umask(t *testing.T) fs.FileMode {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a")
 	f, err := os.OpenFile(file, os.O_CREATE, 0o666)
-	must(t, err)
+	harness.Must(t, err)
 	info, err := f.Stat()
-	must(t, errors.Join(err, f.Close()))
+	harness.Must(t, errors.Join(err, f.Close()))
 	return 0o666 &^ info.Mode().Perm()
 }
 
@@ -165,10 +166,10 @@ func TestARestoreDestroysNoWarehouse(t *testing.T) {
 	} {
 		w := open(t)
 		for _, r := range c.runs {
-			must(t, w.RunLog.Record(r))
+			harness.Must(t, w.RunLog.Record(r))
 		}
 		if c.hasVersion {
-			must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o700))
+			harness.Must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o700))
 		}
 		err := w.Mirror.CheckEmpty(c.isRestored)
 		if (err == nil) != c.isAllowed || err != nil && (!strings.Contains(err.Error(), w.Folder.Dir()) || !strings.Contains(err.Error(), "nothing was changed")) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -23,7 +24,7 @@ func publishFull(t *testing.T, w *warehouse.Warehouse, run, tag string) warehous
 	t.Helper()
 	d := beginDraft(t, w, run, tag)
 	m, err := publishDraft(t, w, d)
-	must(t, err)
+	harness.Must(t, err)
 	return m
 }
 
@@ -31,8 +32,8 @@ func publishFull(t *testing.T, w *warehouse.Warehouse, run, tag string) warehous
 func publishDraft(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) (warehouse.Manifest, error) {
 	t.Helper()
 	r := ledger.Run{ID: d.Run, Kind: d.Kind, Outcome: ledger.Complete, SnapshotAt: d.At}
-	must(t, d.WriteLedgerCopy(r))
-	must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of the schemas meta and past in run "+d.Run), 0o600))
+	harness.Must(t, d.WriteLedgerCopy(r))
+	harness.Must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of the schemas meta and past in run "+d.Run), 0o600))
 	d.RecordMetaBase(d.MetaBase())
 	m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 	if err == nil || errors.As(err, new(*warehouse.AfterSwitchError)) {
@@ -56,7 +57,7 @@ func contentOf(t *testing.T, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if !errors.Is(err, fs.ErrNotExist) {
-		must(t, err)
+		harness.Must(t, err)
 	}
 	return string(data)
 }
@@ -65,7 +66,7 @@ func exists(t *testing.T, file string) bool {
 	t.Helper()
 	_, err := os.Lstat(file)
 	if !errors.Is(err, fs.ErrNotExist) {
-		must(t, err)
+		harness.Must(t, err)
 	}
 	return err == nil
 }

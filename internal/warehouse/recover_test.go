@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -20,17 +21,17 @@ func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 		w := open(t)
 		publish(t, w, firstNight, "one")
 		d := beginDraft(t, w, secondNight, "two")
-		must(t, d.WriteLedgerCopy(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At,
+		harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At,
 			Checks: []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}}))
 		_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
-		must(t, errors.Join(err, d.Discard()))
-		must(t, os.MkdirAll(w.Folder.RawPath(unfinished), 0o700))
-		must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: unfinished, StartedAt: firstNightAt, Attempt: 1}))
+		harness.Must(t, errors.Join(err, d.Discard()))
+		harness.Must(t, os.MkdirAll(w.Folder.RawPath(unfinished), 0o700))
+		harness.Must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: unfinished, StartedAt: firstNightAt, Attempt: 1}))
 		for range 2 {
-			must(t, w.Recover())
+			harness.Must(t, w.Recover())
 		}
 		runs, err := w.RunLog.Runs()
-		must(t, err)
+		harness.Must(t, err)
 		got := ledger.Find(runs, secondNight)
 		if got.Outcome != ledger.Failed || !got.Held || got.ExitCode != 1 || !got.SnapshotAt.IsZero() || got.Error != "held by its checks: prices" || got.Attempts != 1 {
 			t.Errorf("unfinished %s: the ledger has %+v, want a failed run that is held", unfinished, got)
@@ -49,11 +50,11 @@ func TestAPublishedAttemptIsRecorded(t *testing.T) {
 		ledger.Killed: ledger.Complete, ledger.Partial: ledger.Partial} {
 		w := open(t)
 		d := beginDraft(t, w, firstNight, "one")
-		must(t, d.WriteLedgerCopy(ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
+		harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
 		_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
-		must(t, err)
-		must(t, w.RunLog.Record(ledger.Run{ID: firstNight, Outcome: outcome}))
-		must(t, w.Recover())
+		harness.Must(t, err)
+		harness.Must(t, w.RunLog.Record(ledger.Run{ID: firstNight, Outcome: outcome}))
+		harness.Must(t, w.Recover())
 		if runs, err := w.RunLog.Runs(); err != nil || len(runs) != 1 || runs[0].Outcome != want {
 			t.Errorf("%s: the ledger has %+v (%v), want %s", outcome, runs, err, want)
 		}
@@ -66,7 +67,7 @@ func TestOnlyAnAbandonedVersionIsRemoved(t *testing.T) {
 	w := open(t)
 	start := func(run string) {
 		t.Helper()
-		must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: run, StartedAt: firstNightAt, Attempt: 1}))
+		harness.Must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: run, StartedAt: firstNightAt, Attempt: 1}))
 		if got := contentOf(t, w.RunLog.ResumableRunPath()); !strings.Contains(got, `"`+run+`"`) {
 			t.Errorf("the unfinished-run file contains %s, want the run %s", got, run)
 		}
@@ -77,7 +78,7 @@ func TestOnlyAnAbandonedVersionIsRemoved(t *testing.T) {
 	if !exists(t, w.Folder.VersionPath(firstNight)) {
 		t.Fatal("the version that readers see was removed, want it kept")
 	}
-	must(t, os.MkdirAll(w.Folder.VersionPath(secondNight), 0o700))
+	harness.Must(t, os.MkdirAll(w.Folder.VersionPath(secondNight), 0o700))
 	start(secondNight)
 	if !exists(t, w.Folder.VersionPath(secondNight)) {
 		t.Error("the version of the resumed run was removed, want it kept")
@@ -100,12 +101,12 @@ func TestTheRemedyOfALostLinkNamesTheRemainingFiles(t *testing.T) {
 	if err := w.CheckLink(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
-	must(t, os.Remove(link(w)))
+	harness.Must(t, os.Remove(link(w)))
 	want = strings.Replace(want, `"placementsync rollback `+firstNight+`" (the snapshot that readers see now), or `, "", 1)
 	if err := w.CheckLink(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("without the link: got %v, want %q", err, want)
 	}
-	must(t, errors.Join(os.RemoveAll(path(w, "versions")), os.RemoveAll(path(w, "parquet"))))
+	harness.Must(t, errors.Join(os.RemoveAll(path(w, "versions")), os.RemoveAll(path(w, "parquet"))))
 	want = "neither a version nor the Parquet series is left: restore a backup, or name another warehouse.dir to begin anew"
 	if err := w.CheckLink(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("without files: got %v, want %q", err, want)
@@ -116,9 +117,9 @@ func TestTheRemedyOfALostLinkNamesTheRemainingFiles(t *testing.T) {
 func TestTheErrorOfAHeldNightNamesBothVersions(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
-	must(t, holdNight(t, w, thirdNight, "three"))
+	harness.Must(t, holdNight(t, w, thirdNight, "three"))
 	_, err := w.Rollback(firstNight, firstNightAt)
-	must(t, err)
+	harness.Must(t, err)
 	want := "it is based on version " + secondNight + ", but readers see version " + firstNight + "; nothing was published: discard it"
 	if _, err := w.PublishHeld(t.Context(), nil, firstNightAt); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
@@ -126,7 +127,7 @@ func TestTheErrorOfAHeldNightNamesBothVersions(t *testing.T) {
 	if _, fileCount := w.VerifyHeld(t.Context(), false); fileCount != 3 {
 		t.Errorf("VerifyHeld compared %d files, want the catalog, the table and the ledger line", fileCount)
 	}
-	must(t, os.Remove(filepath.Join(w.Folder.Dir(), "held", thirdNight, tagsFile)))
+	harness.Must(t, os.Remove(filepath.Join(w.Folder.Dir(), "held", thirdNight, tagsFile)))
 	if damaged, fileCount := w.VerifyHeld(t.Context(), false); fileCount != 3 || len(damaged) != 1 {
 		t.Errorf("VerifyHeld compared %d files and found the damage %v, want 3 files and one damaged file", fileCount, damaged)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/config"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -141,9 +142,9 @@ func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
 		t.Errorf("removed %v (error %v), want the unfinished run and the newest run kept", pruned, err)
 	}
 	const held = "20261102T020000Z"
-	must(t, os.MkdirAll(w.Folder.Path("held", held), 0o700)) // a replay needs its responses
+	harness.Must(t, os.MkdirAll(w.Folder.Path("held", held), 0o700)) // a replay needs its responses
 	for _, run := range []string{held, "20261103T020000Z"} {
-		must(t, os.MkdirAll(w.Folder.RawPath(run), 0o700))
+		harness.Must(t, os.MkdirAll(w.Folder.RawPath(run), 0o700))
 	}
 	_, err = w.Pruner.Prune(warehouse.Retention{Daily: 9}, firstNightAt.AddDate(1, 0, 0), false)
 	if runs, listErr := w.Folder.LandedRuns(); err != nil || listErr != nil || !slices.Contains(runs, held) {
@@ -158,15 +159,15 @@ func TestUnneededResponsesAreDiscarded(t *testing.T) {
 	const later = "20261102T020000Z"
 	for _, discardRaw := range []bool{false, true} {
 		w := openWith(t, warehouse.Config{DiscardRaw: discardRaw})
-		must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
-		must(t, os.MkdirAll(w.Folder.RawPath("20261031T020000Z"), 0o700))
-		must(t, w.Pruner.RemoveUnneededLandings()) // before the first publish
+		harness.Must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
+		harness.Must(t, os.MkdirAll(w.Folder.RawPath("20261031T020000Z"), 0o700))
+		harness.Must(t, w.Pruner.RemoveUnneededLandings()) // before the first publish
 		if isUnneeded, err := w.Pruner.IsLandingUnneeded("20261031T020000Z"); isUnneeded || err != nil {
 			t.Errorf("before the first publish, responses are unneeded: %t (%v), want false", isUnneeded, err)
 		}
 		publish(t, w, "20261101T020000Z", "one")
 		for _, run := range []string{"20261101T020000Z", later, "notes"} {
-			must(t, os.MkdirAll(w.Folder.RawPath(run), 0o700))
+			harness.Must(t, os.MkdirAll(w.Folder.RawPath(run), 0o700))
 		}
 		for run, want := range map[string]bool{"20261031T020000Z": discardRaw, "20261101T020000Z": discardRaw, "20261101T020000Z-2": discardRaw, later: false, "notes": false} {
 			if isUnneeded, err := w.Pruner.IsLandingUnneeded(run); isUnneeded != want || err != nil {
@@ -174,7 +175,7 @@ func TestUnneededResponsesAreDiscarded(t *testing.T) {
 			}
 		}
 		planned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 999, Daily: 9}, firstNightAt, true)
-		must(t, err)
+		harness.Must(t, err)
 		want := []string{"20261031T020000Z", "20261101T020000Z", later, "notes"}
 		if discardRaw {
 			if got := prunedPaths(planned); !cmp.Equal(got, []string{"raw/20261031T020000Z", "raw/20261101T020000Z"}) {
@@ -193,7 +194,7 @@ func TestUnneededResponsesAreDiscarded(t *testing.T) {
 		} else if len(planned) > 0 {
 			t.Errorf("prune would remove %v, want no files", prunedPaths(planned))
 		}
-		must(t, w.Pruner.RemoveUnneededLandings())
+		harness.Must(t, w.Pruner.RemoveUnneededLandings())
 		if got, err := w.Folder.LandedRuns(); err != nil || !cmp.Equal(got, want) {
 			t.Errorf("discard %t: the responses of %v are left (%v), want %v", discardRaw, got, err, want)
 		}
@@ -210,7 +211,7 @@ func TestDiscardWithoutResponsesChangesNothing(t *testing.T) {
 		steps++
 		return nil
 	}})
-	must(t, w.Pruner.RemoveUnneededLandings())
+	harness.Must(t, w.Pruner.RemoveUnneededLandings())
 	if steps > 0 {
 		t.Errorf("the disk was changed in %d steps, want none", steps)
 	}
@@ -220,7 +221,7 @@ func TestDiscardWithoutResponsesChangesNothing(t *testing.T) {
 func TestResponsesAreKeptForRawDays(t *testing.T) {
 	w := open(t)
 	for _, run := range []string{"20261001T020000Z", "20261002T020000Z", "20261003T020000Z", "notes"} {
-		must(t, os.MkdirAll(w.Folder.RawPath(run), 0o700))
+		harness.Must(t, os.MkdirAll(w.Folder.RawPath(run), 0o700))
 	}
 	at := time.Date(2026, 10, 8, 2, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -233,8 +234,8 @@ func TestResponsesAreKeptForRawDays(t *testing.T) {
 		}
 	}
 	// A held night needs its responses, and the newest run is kept.
-	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "held", "20261002T020000Z"), 0o700))
-	must(t, os.RemoveAll(w.Folder.RawPath("notes")))
+	harness.Must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "held", "20261002T020000Z"), 0o700))
+	harness.Must(t, os.RemoveAll(w.Folder.RawPath("notes")))
 	got, err := w.Pruner.Prune(warehouse.Retention{}, at.AddDate(1, 0, 0), true)
 	if want := []string{"raw/20261001T020000Z"}; err != nil || !cmp.Equal(prunedPaths(got), want) {
 		t.Errorf("would remove %v (%v), want %v", prunedPaths(got), err, want)
@@ -261,7 +262,7 @@ func TestAPrunedDayIsNotReportedAsMissing(t *testing.T) {
 	if err != nil || len(pruned) != 4 {
 		t.Errorf("the next prune removed %v (%v), want 4 paths", prunedPaths(pruned), err)
 	}
-	must(t, os.Remove(w.Series.IndexPath()))
+	harness.Must(t, os.Remove(w.Series.IndexPath()))
 	if _, err := w.Pruner.Prune(warehouse.Retention{RawDays: 9}, firstNightAt, false); err != nil || exists(t, w.Series.IndexPath()) {
 		t.Errorf("a prune without an index ended with %v, want no error and no new index", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -147,11 +148,11 @@ func TestRollbackRemovesAnUnfinishedDay(t *testing.T) {
 	w := openKeeping(t, 2)
 	publish(t, w, firstNight, "one")
 	manifest := w.Folder.DayManifestPath("2026-11-02")
-	must(t, os.Mkdir(manifest, 0o700))
+	harness.Must(t, os.Mkdir(manifest, 0o700))
 	if _, err := publishDraft(t, w, beginDraft(t, w, secondNight, "two")); !errors.As(err, new(*warehouse.ExtendError)) {
 		t.Fatalf("the second night ended with %v, want an ExtendError", err)
 	}
-	must(t, os.Remove(manifest))
+	harness.Must(t, os.Remove(manifest))
 	if got, want := seriesDays(t, w), []string{"2026-11-01", "2026-11-02"}; !cmp.Equal(got, want) {
 		t.Fatalf("before the rollback the series has %v, want %v", got, want)
 	}
@@ -183,17 +184,17 @@ func TestAVersionBuiltOnItselfEndsTheLineage(t *testing.T) {
 	m := publish(t, w, "20261101T020000Z", "one")
 	m.Night = m.RunID
 	data, err := checksum.Seal(m)
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
 	publish(t, w, "20261102T020000Z", "two")
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
 		t.Errorf("a reader got %v, want %v", got, []string{"one", "two"})
 	}
 	m.Night, m.Previous = "", m.RunID
 	data, err = checksum.Seal(m)
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
-	must(t, os.RemoveAll(filepath.Dir(w.Series.IndexPath())))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
+	harness.Must(t, os.RemoveAll(filepath.Dir(w.Series.IndexPath())))
 	if days, err := w.Series.MissingDays(); err != nil || !slices.Equal(days, []string{"2026-11-02"}) {
 		t.Errorf("the missing days are %v (%v), want those up to the wrong manifest", days, err)
 	}
@@ -229,8 +230,8 @@ func TestASnapshotBeforeItsBaseIsAnError(t *testing.T) {
 	}
 	rollback(t, w, firstNight)
 	d, err := w.Begin(t.Context(), run, at)
-	must(t, err)
-	must(t, d.Discard())
+	harness.Must(t, err)
+	harness.Must(t, d.Discard())
 }
 
 func TestAnErrorAfterTheSwitchReportsThePublish(t *testing.T) {
@@ -256,27 +257,27 @@ func TestARollbackEndsInterruptedRuns(t *testing.T) {
 	const replay = firstNight + "-2"
 	for name, rollBack := range map[string]func(w *warehouse.Warehouse) error{
 		"a rollback": func(w *warehouse.Warehouse) error {
-			must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: replay, Kind: ledger.Replay, StartedAt: firstNightAt, Attempt: 1}))
+			harness.Must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: replay, Kind: ledger.Replay, StartedAt: firstNightAt, Attempt: 1}))
 			_, err := w.Rollback(firstNight, firstNightAt.AddDate(0, 0, 2))
 			return err
 		},
 		"a killed rollback": func(w *warehouse.Warehouse) error {
-			must(t, w.RunLog.Record(ledger.Run{ID: replay, Kind: ledger.Replay, Outcome: ledger.Killed}))
-			must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261103T020001Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+			harness.Must(t, w.RunLog.Record(ledger.Run{ID: replay, Kind: ledger.Replay, Outcome: ledger.Killed}))
+			harness.Must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261103T020001Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 			replaceLink(t, w, firstNight)
 			return withLock(t, w, "next", func() error { return nil })
 		},
 	} {
 		w := open(t)
 		publishNights(t, w, "one", "two")
-		must(t, os.MkdirAll(w.Folder.RawPath(thirdNight), 0o700))
-		must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: thirdNight, StartedAt: firstNightAt, Attempt: 1}))
-		must(t, rollBack(w))
+		harness.Must(t, os.MkdirAll(w.Folder.RawPath(thirdNight), 0o700))
+		harness.Must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: thirdNight, StartedAt: firstNightAt, Attempt: 1}))
+		harness.Must(t, rollBack(w))
 		if u, isResumed, err := w.RunLog.ResumableRun(); isResumed || err != nil {
 			t.Errorf("after %s, run %s would be resumed (%v), want no resume", name, u.Run, err)
 		}
 		runs, err := w.RunLog.Runs()
-		must(t, err)
+		harness.Must(t, err)
 		if ledger.Find(runs, replay).Outcome != ledger.Killed {
 			t.Errorf("after %s, the ledger has %+v, want the killed replay", name, runs)
 		}

@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/checksum"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 	"placementsync/schema"
 )
@@ -137,11 +138,11 @@ func TestAsOfMacroReturnsTheRowsOfATime(t *testing.T) {
 func publishAsOtherSchema(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) {
 	t.Helper()
 	m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
-	must(t, err)
+	harness.Must(t, err)
 	m.Schema = "another"
 	data, err := checksum.Seal(m)
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
 }
 
 func TestNewColumnsAreAddedAndOtherDifferencesAreErrors(t *testing.T) {
@@ -190,7 +191,7 @@ func TestATableIsAddedWithoutANewSchemaVersion(t *testing.T) {
 	other := warehouse.New(warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1,
 		Tables: slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "orders" })})
 	d, err := other.Begin(t.Context(), "20261102T020000Z", firstNightAt.AddDate(0, 0, 1))
-	must(t, err)
+	harness.Must(t, err)
 	defer d.Discard()
 	if len(columnsInDuckDB(t, d, "main", "orders")) == 0 {
 		t.Error("the draft has no table orders")

@@ -17,6 +17,7 @@ import (
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -28,19 +29,19 @@ func TestADamagedFileOfAVersionReplacesNoIntactFile(t *testing.T) {
 	m := publish(t, w, "20261101T020000Z", "one")
 	fileInSeries := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
 	intact, err := os.ReadFile(fileInSeries)
-	must(t, err)
-	must(t, os.Remove(fileInSeries))
-	must(t, os.WriteFile(fileInSeries, intact, 0o644))
-	must(t, os.Chtimes(fileInSeries, firstNightAt, firstNightAt)) // the copy has another modification time
+	harness.Must(t, err)
+	harness.Must(t, os.Remove(fileInSeries))
+	harness.Must(t, os.WriteFile(fileInSeries, intact, 0o644))
+	harness.Must(t, os.Chtimes(fileInSeries, firstNightAt, firstNightAt)) // the copy has another modification time
 	damaged := append([]byte{}, intact...)
 	damaged[len(damaged)/2] ^= 1
-	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), "product_listing_tags.parquet"), damaged, 0o644))
+	harness.Must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), "product_listing_tags.parquet"), damaged, 0o644))
 
 	d, err := w.BeginFrom(t.Context(), "20261102T020000Z", firstNightAt.AddDate(0, 0, 1), "")
-	must(t, err)
-	must(t, d.Discard())
+	harness.Must(t, err)
+	harness.Must(t, d.Discard())
 	got, err := os.ReadFile(fileInSeries)
-	must(t, err)
+	harness.Must(t, err)
 	if !cmp.Equal(intact, got) {
 		t.Error("the intact file of the series was replaced by the damaged one of the version, want it kept")
 	}
@@ -73,16 +74,16 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 			return nil
 		}})
 		d, err := w.Begin(t.Context(), secondRun, firstNightAt.Add(time.Hour))
-		must(t, err)
+		harness.Must(t, err)
 		if isChanged {
 			file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
-			must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET name = 'two'", sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
+			harness.Must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET name = 'two'", sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
 		} else {
 			_, err := d.CopyUnchanged(tagsTable)
-			must(t, err)
+			harness.Must(t, err)
 		}
 		m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
-		must(t, err)
+		harness.Must(t, err)
 		if moves != 1 || exists(t, path(w, "parquet", ".replaced")) {
 			t.Errorf("changed %t: the file was moved %d times, .replaced exists: %t; want once and false", isChanged, moves, exists(t, path(w, "parquet", ".replaced")))
 		}
@@ -126,7 +127,7 @@ func TestAnIntactFileIsFoundInTheVersion(t *testing.T) {
 	w := open(t)
 	m := publish(t, w, firstNight, "one")
 	find := func() string { return w.Series.IntactFile(checksum.NewCache(t.Context()), m, m.Tables[0]) }
-	must(t, os.Remove(seriesFile(w, "2026-11-01")))
+	harness.Must(t, os.Remove(seriesFile(w, "2026-11-01")))
 	if got, want := find(), filepath.Join(w.Folder.VersionPath(firstNight), tagsFile); got != want {
 		t.Errorf("the intact file is %q, want %q", got, want)
 	}
@@ -145,7 +146,7 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 	}
 	publish(t, w, firstNight, "one")
 	table := path(w, "parquet", tagsTable)
-	must(t, errors.Join(os.Rename(table, table+"~"), os.WriteFile(table, nil, 0o600)))
+	harness.Must(t, errors.Join(os.Rename(table, table+"~"), os.WriteFile(table, nil, 0o600)))
 	var days []string
 	for i, run := range []string{secondNight, thirdNight} {
 		days = append(days, warehouse.DayOf(firstNightAt.AddDate(0, 0, i+1)))
@@ -169,7 +170,7 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 	if got := prunedPaths(pruned); err != nil || !slices.Equal(got, []string{"versions/" + firstNight}) {
 		t.Errorf("prune removed %v (%v), want the version whose day is in the series", got, err)
 	}
-	must(t, errors.Join(os.Remove(table), os.Rename(table+"~", table)))
+	harness.Must(t, errors.Join(os.Remove(table), os.Rename(table+"~", table)))
 	if got, err := w.Series.Complete(); err != nil || !slices.Equal(got, days) {
 		t.Errorf("the days %v were added (%v), want %v", got, err, days)
 	}
@@ -206,9 +207,9 @@ func TestALostIndexIsWrittenAgain(t *testing.T) {
 			for _, run := range runs {
 				c.publish(t, w, run, run)
 			}
-			must(t, c.damage(w.Series.IndexPath()))
+			harness.Must(t, c.damage(w.Series.IndexPath()))
 			d := beginDraft(t, w, thirdNight, "three")
-			must(t, d.Discard())
+			harness.Must(t, d.Discard())
 			want := map[string]string{}
 			if c.isWritten {
 				for _, run := range runs {
@@ -230,17 +231,17 @@ func TestTheIndexIsWrittenOnlyIfItChanges(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
 	w, steps := openRecording(t, w)
-	must(t, w.Series.ChangeIndex(func(map[string]string) {}))
+	harness.Must(t, w.Series.ChangeIndex(func(map[string]string) {}))
 	if len(*steps) > 0 {
 		t.Errorf("an unchanged index caused the disk operations %v, want none", *steps)
 	}
 	flipBit(t, w.Series.IndexPath(), 30)
-	must(t, os.Remove(w.Folder.DayManifestPath("2026-11-01")))
-	must(t, w.Series.ChangeIndex(func(map[string]string) {}))
+	harness.Must(t, os.Remove(w.Folder.DayManifestPath("2026-11-01")))
+	harness.Must(t, w.Series.ChangeIndex(func(map[string]string) {}))
 	if index, err := w.Series.Index(); err != nil || !maps.Equal(index, map[string]string{"2026-11-02": secondNight}) {
 		t.Errorf("a damaged index became %v (%v), want the days with a manifest", index, err)
 	}
-	must(t, errors.Join(os.Remove(w.Series.IndexPath()), os.Mkdir(w.Series.IndexPath(), 0o700)))
+	harness.Must(t, errors.Join(os.Remove(w.Series.IndexPath()), os.Mkdir(w.Series.IndexPath(), 0o700)))
 	if err := w.Series.ChangeIndex(func(map[string]string) {}); !errors.Is(err, syscall.EISDIR) {
 		t.Errorf("the error of an unreadable index is %v, want %v", err, syscall.EISDIR)
 	}
@@ -254,7 +255,7 @@ func TestDaysAreFoundByTheirFiles(t *testing.T) {
 	for _, name := range []string{"product_listing_tags/snapshot_date=2026-10-31/product_listing_tags.parquet", "product_listing_tags/snapshot_date=2026-10-30/.product_listing_tags.parquet",
 		"product_listing_tags/snapshot_date=2026-10-29/notes.txt", "product_listing_tags/snapshot_date=soon/a.parquet", ".manifests/snapshot_date=2026-10-28.json"} {
 		file := path(w, "parquet", filepath.FromSlash(name))
-		must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)))
+		harness.Must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)))
 	}
 	if got, want := w.Series.Days(), []string{"2026-10-28", "2026-10-31", "2026-11-01", "2026-11-02"}; !slices.Equal(got, want) {
 		t.Errorf("the days are %v, want %v", got, want)
@@ -270,7 +271,7 @@ func TestDaysAreFoundByTheirFiles(t *testing.T) {
 // TestThePathOfAWarehouseIsNoPattern lists the days of a warehouse whose path, as a pattern, would not match itself.
 func TestThePathOfAWarehouseIsNoPattern(t *testing.T) {
 	w := openWith(t, warehouse.Config{Dir: filepath.Join(t.TempDir(), "w[1]")})
-	must(t, os.MkdirAll(path(w, "state"), 0o700))
+	harness.Must(t, os.MkdirAll(path(w, "state"), 0o700))
 	publishNights(t, w, "one")
 	if days := w.Series.Days(); !slices.Equal(days, []string{"2026-11-01"}) {
 		t.Errorf("the series has the days %v, want the day of the night", days)
@@ -291,7 +292,7 @@ func TestADayManifestIsOfItsDayAndRun(t *testing.T) {
 			t.Errorf("the manifest of day %q and run %q is of %s (%v), want the first night or %q", c.day, c.run, m.RunID, err, c.want)
 		}
 	}
-	must(t, os.Rename(w.Folder.DayManifestPath("2026-11-01"), w.Folder.DayManifestPath("2026-11-03")))
+	harness.Must(t, os.Rename(w.Folder.DayManifestPath("2026-11-01"), w.Folder.DayManifestPath("2026-11-03")))
 	var damaged *warehouse.DamagedError
 	if _, err := w.Series.ReadDayManifest("2026-11-03", ""); !errors.As(err, &damaged) || damaged.Problem != "it is the manifest of 2026-11-01" {
 		t.Errorf("the error for the manifest of another day is %v, want a DamagedError that names the day", err)

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -23,7 +24,7 @@ func TestStateFilesAreSealed(t *testing.T) {
 		t.Errorf("a missing file is read as %+v, %t (%v), want false without an error", got, ok, err)
 	}
 	for _, rows := range []int{7, 8} {
-		must(t, f.Write(record{rows}))
+		harness.Must(t, f.Write(record{rows}))
 		if ok, err := f.Read(&got); !ok || err != nil || got.Rows != rows {
 			t.Errorf("got %+v, %t (%v), want %d rows", got, ok, err, rows)
 		}
@@ -42,11 +43,11 @@ func TestStateFilesAreSealed(t *testing.T) {
 	if ok, err := f.Read(&got); ok || !errors.As(err, &damaged) || damaged.File != "state/watch/rows.json" {
 		t.Errorf("a damaged file is read as %t (%v), want false and a DamagedError", ok, err)
 	}
-	must(t, errors.Join(os.Remove(name), os.Mkdir(name, 0o700)))
+	harness.Must(t, errors.Join(os.Remove(name), os.Mkdir(name, 0o700)))
 	if ok, err := f.Read(&got); ok || !errors.Is(err, syscall.EISDIR) {
 		t.Errorf("a folder is read as %t (%v), want false and %v", ok, err, syscall.EISDIR)
 	}
-	must(t, errors.Join(os.RemoveAll(path(w, "state")), os.WriteFile(path(w, "state"), nil, 0o600)))
+	harness.Must(t, errors.Join(os.RemoveAll(path(w, "state")), os.WriteFile(path(w, "state"), nil, 0o600)))
 	if err := f.Write(record{9}); !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("the error of writing below a file is %v, want %v", err, syscall.ENOTDIR)
 	}
@@ -56,24 +57,24 @@ func TestStateFilesAreSealed(t *testing.T) {
 // another job can be locked.
 func TestEachJobHasItsOwnLock(t *testing.T) {
 	w := openWith(t, warehouse.Config{})
-	must(t, os.RemoveAll(w.Folder.Dir()))
+	harness.Must(t, os.RemoveAll(w.Folder.Dir()))
 	if _, err := w.Folder.LockJob("backup"); !errors.As(err, new(*warehouse.NoWarehouseError)) {
 		t.Errorf("the error without a warehouse is %v, want a NoWarehouseError", err)
 	}
-	must(t, os.MkdirAll(path(w, "state"), 0o700))
+	harness.Must(t, os.MkdirAll(path(w, "state"), 0o700))
 	unlock, err := w.Folder.LockJob("backup")
-	must(t, err)
+	harness.Must(t, err)
 	_, err = w.Folder.LockJob("backup")
 	if !errors.As(err, new(*warehouse.LockedError)) || !strings.Contains(err.Error(), `lock the job "backup": another placementsync process holds this lock`) {
 		t.Errorf("the error of a second backup is %v, want a LockedError with the name of the job", err)
 	}
 	unlockLake, err := w.Folder.LockJob("lake")
-	must(t, err)
-	must(t, errors.Join(unlockLake(), unlock()))
+	harness.Must(t, err)
+	harness.Must(t, errors.Join(unlockLake(), unlock()))
 	unlock, err = w.Folder.LockJob("backup")
-	must(t, err)
-	must(t, unlock())
-	must(t, os.Mkdir(path(w, "state", "watch.lock"), 0o700))
+	harness.Must(t, err)
+	harness.Must(t, unlock())
+	harness.Must(t, os.Mkdir(path(w, "state", "watch.lock"), 0o700))
 	if _, err := w.Folder.LockJob("watch"); err == nil || !strings.Contains(err.Error(), "lock the job with the file "+path(w, "state", "watch.lock")) {
 		t.Errorf("the error of locking a folder is %v, want it to name the lock", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/checksum"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 	"placementsync/schema"
 )
@@ -23,7 +24,7 @@ func TestUnchangedFilesAreCopied(t *testing.T) {
 	first := publish(t, w, firstNight, "one")
 	w, steps := openRecording(t, w)
 	d, err := w.Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
-	must(t, err)
+	harness.Must(t, err)
 	if isCopied, err := d.CopyUnchanged(tagsTable); !isCopied || err != nil {
 		t.Fatalf("the file is copied: %t (%v), want true", isCopied, err)
 	}
@@ -33,7 +34,7 @@ func TestUnchangedFilesAreCopied(t *testing.T) {
 		t.Errorf("the draft has a link to the file of the first night, want a copy (%v, %v)", originalErr, copyErr)
 	}
 	m, err := publishDraft(t, w, d)
-	must(t, err)
+	harness.Must(t, err)
 	if diff := cmp.Diff(first.Tables, m.Tables); diff != "" {
 		t.Errorf("the manifest of the second night differs (-first +second):\n%s", diff)
 	}
@@ -49,12 +50,12 @@ func TestUnchangedFilesAreCopied(t *testing.T) {
 
 func TestDraftsLabelTheirFiles(t *testing.T) {
 	d, err := open(t).Begin(t.Context(), firstNight, firstNightAt)
-	must(t, err)
+	harness.Must(t, err)
 	want := []warehouse.Label{{Key: "changed_run", Value: firstNight}, {Key: "changed_at", Value: "2026-11-01T02:00:00Z"}, {Key: "schema_version", Value: schema.SchemaVersion()}}
 	if diff := cmp.Diff(want, d.Labels()); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	must(t, d.Discard())
+	harness.Must(t, d.Discard())
 }
 
 // TestFilesOfOtherVersionsAndDamagedFilesAreNotCopied tries to copy files of another program version or schema version, and
@@ -68,14 +69,14 @@ func TestFilesOfOtherVersionsAndDamagedFilesAreNotCopied(t *testing.T) {
 		"another program version": {program: "newer", table: tagsTable},
 		"a table without a file":  {table: "orders"},
 		"a flipped bit":           {func(t *testing.T, v string) { flipBit(t, filepath.Join(v, tagsFile), 40) }, "", tagsTable},
-		"a missing file":          {func(t *testing.T, v string) { must(t, os.Remove(filepath.Join(v, tagsFile))) }, "", tagsTable},
+		"a missing file":          {func(t *testing.T, v string) { harness.Must(t, os.Remove(filepath.Join(v, tagsFile))) }, "", tagsTable},
 		"another schema version": {func(t *testing.T, v string) {
 			file := filepath.Join(v, warehouse.ManifestFile)
 			var m warehouse.Manifest
-			must(t, checksum.Unseal([]byte(contentOf(t, file)), &m))
+			harness.Must(t, checksum.Unseal([]byte(contentOf(t, file)), &m))
 			m.Schema = "other"
 			data, err := checksum.Seal(m)
-			must(t, errors.Join(err, os.WriteFile(file, data, 0o600)))
+			harness.Must(t, errors.Join(err, os.WriteFile(file, data, 0o600)))
 		}, "", tagsTable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,8 +87,8 @@ func TestFilesOfOtherVersionsAndDamagedFilesAreNotCopied(t *testing.T) {
 			}
 			w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Program: c.program})
 			d, err := w.Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
-			must(t, err)
-			defer func() { must(t, d.Discard()) }()
+			harness.Must(t, err)
+			defer func() { harness.Must(t, d.Discard()) }()
 			if isCopied, err := d.CopyUnchanged(c.table); isCopied || err != nil {
 				t.Errorf("the file is copied: %t (%v), want false", isCopied, err)
 			}
@@ -103,8 +104,8 @@ func TestFailedCopyIsAnError(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
 	d, err := openFailingAt(t, w, "before copy "+tagsFile).Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
-	must(t, err)
-	defer func() { must(t, d.Discard()) }()
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
 	isCopied, err := d.CopyUnchanged(tagsTable)
 	if isCopied || !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "copy the unchanged "+tagsFile) {
 		t.Errorf("the file is copied: %t (%v), want false and EIO", isCopied, err)

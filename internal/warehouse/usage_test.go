@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -18,7 +19,7 @@ import (
 func usageOf(t *testing.T, w *warehouse.Warehouse, extra ...warehouse.MeasuredFolder) (parts map[string]int64, sum int64) {
 	t.Helper()
 	all, err := w.Folder.Measure(t.Context(), extra...)
-	must(t, err)
+	harness.Must(t, err)
 	parts = map[string]int64{}
 	for _, u := range all {
 		parts[u.Part] = u.Bytes
@@ -38,14 +39,14 @@ func TestThePartsAddUpToTheResultOfDu(t *testing.T) {
 	write := func(size int, name ...string) {
 		t.Helper()
 		path := filepath.Join(append([]string{dir}, name...)...)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		must(t, os.WriteFile(path, make([]byte, size), 0o600))
+		harness.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		harness.Must(t, os.WriteFile(path, make([]byte, size), 0o600))
 	}
 	write(100_000, "raw", "20261101T020000Z", "000.raw")
 	write(200_000, "state", "inbox", "1.log")
 	write(300_000, "report.html")
 	write(400_000, "lake", "data", "1.parquet")
-	must(t, os.Link(filepath.Join(dir, "state", "inbox", "1.log"), filepath.Join(dir, "raw", "20261101T020000Z", "1.log")))
+	harness.Must(t, os.Link(filepath.Join(dir, "state", "inbox", "1.log"), filepath.Join(dir, "raw", "20261101T020000Z", "1.log")))
 	lake := warehouse.MeasuredFolder{Part: "lake", Dir: filepath.Join(dir, "lake")}
 	parts, sum := usageOf(t, w, lake)
 	for part, least := range map[string]int64{"lake": 400_000, "parquet": 1, "versions": 100_000, "inbox": 200_000, "raw": 100_000, "state": 1, "other": 300_000} {
@@ -61,7 +62,7 @@ func TestThePartsAddUpToTheResultOfDu(t *testing.T) {
 		t.Skip("du is not installed")
 	}
 	out, err := exec.CommandContext(t.Context(), du, "-s", "-B1", dir).Output()
-	must(t, err)
+	harness.Must(t, err)
 	if want := strings.Fields(string(out))[0]; want != strconv.FormatInt(sum, 10) {
 		t.Errorf("the parts add up to %d, and du prints %s: %v", sum, want, parts)
 	}
@@ -81,7 +82,7 @@ func TestAFailedMeasurementIsAnError(t *testing.T) {
 	if parts, _ := usageOf(t, w, lake); len(parts) != 6 {
 		t.Errorf("Measure returned %v, want the six parts without the missing lake", parts)
 	}
-	must(t, os.RemoveAll(w.Folder.Dir()))
+	harness.Must(t, os.RemoveAll(w.Folder.Dir()))
 	if all, err := w.Folder.Measure(t.Context()); !errors.Is(err, fs.ErrNotExist) || all != nil {
 		t.Errorf("Measure of a missing warehouse returned %v (%v), want ErrNotExist", all, err)
 	}
@@ -103,17 +104,17 @@ func TestReadLatestDistinguishesNoVersionFromALostLink(t *testing.T) {
 	}
 	var size int64
 	files, err := os.ReadDir(w.Folder.VersionPath(m.RunID))
-	must(t, err)
+	harness.Must(t, err)
 	for _, f := range files {
 		info, err := f.Info()
-		must(t, err)
+		harness.Must(t, err)
 		size += info.Size()
 	}
 	if n, err := w.Versions.NextNightBytes(); n != 2*size || err != nil {
 		t.Errorf("a night needs %d bytes (%v), want %d", n, err, 2*size)
 	}
 	var damaged *warehouse.DamagedError
-	must(t, os.Remove(filepath.Join(w.Folder.Dir(), "latest")))
+	harness.Must(t, os.Remove(filepath.Join(w.Folder.Dir(), "latest")))
 	if _, ok, err := w.Versions.ReadLatest(); ok || !errors.As(err, &damaged) {
 		t.Errorf("without the link: got %t, %v, want false and a DamagedError", ok, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -29,7 +30,7 @@ func TestTheVisibleVersionIsNotRemoved(t *testing.T) {
 		if err := w.Versions.Drop("20261109T020000Z", dryRun); !errors.As(err, &unknown) || !strings.Contains(err.Error(), "the kept versions are "+firstNight+", "+secondNight+", "+thirdNight) {
 			t.Errorf("the error of dropping an unknown version is %v, want the kept versions in it", err)
 		}
-		must(t, w.Versions.Drop(secondNight, dryRun))
+		harness.Must(t, w.Versions.Drop(secondNight, dryRun))
 	}
 	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, []string{firstNight, thirdNight}) {
 		t.Errorf("versions are %v (%v), want the first and the third night", got, err)
@@ -38,7 +39,7 @@ func TestTheVisibleVersionIsNotRemoved(t *testing.T) {
 	if _, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "is based is not kept") {
 		t.Errorf("the error of the rollback is %v, want that the previous version is not kept", err)
 	}
-	must(t, w.Versions.VerifyCatalog(thirdNight))
+	harness.Must(t, w.Versions.VerifyCatalog(thirdNight))
 	flipBit(t, w.Folder.VersionCatalog(thirdNight), 70_000)
 	for run, file := range map[string]string{thirdNight: "catalog.duckdb", secondNight: "manifest.json"} {
 		var damaged *warehouse.DamagedError
@@ -110,7 +111,7 @@ func TestATableWithoutAStreamIsNotPublished(t *testing.T) {
 	if _, err := d.Publish(t.Context(), files); err == nil || !strings.Contains(err.Error(), `find the key of table "orders": no stream fills it; nothing was published`) {
 		t.Errorf("the error of the publish is %v, want that no stream fills the table", err)
 	}
-	must(t, d.Discard())
+	harness.Must(t, d.Discard())
 	if latest, ok, err := w.Versions.Latest(); ok || err != nil {
 		t.Errorf("readers see %q (%v), want no version", latest, err)
 	}
@@ -120,7 +121,7 @@ func TestATableWithoutAStreamIsNotPublished(t *testing.T) {
 func TestAVersionWithoutTablesIsPublished(t *testing.T) {
 	w := open(t)
 	d, err := w.Begin(t.Context(), firstNight, firstNightAt)
-	must(t, err)
+	harness.Must(t, err)
 	m, err := d.Publish(t.Context(), nil)
 	if err != nil || len(m.Tables) > 0 || m.LedgerLine != nil {
 		t.Errorf("published %+v (%v), want a version without tables and without a ledger line", m, err)
@@ -140,7 +141,7 @@ func TestDuplicateKeysAndMissingRowsAreErrors(t *testing.T) {
 		w := open(t)
 		d := beginDraft(t, w, firstNight, "one")
 		file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
-		must(t, d.Exec(t.Context(), sqltext.SQL(strings.Replace(insert, "%s", c.position, 1)), sqltext.SQL("COPY "+c.parquet+" TO "+file+" (FORMAT parquet)")))
+		harness.Must(t, d.Exec(t.Context(), sqltext.SQL(strings.Replace(insert, "%s", c.position, 1)), sqltext.SQL("COPY "+c.parquet+" TO "+file+" (FORMAT parquet)")))
 		m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 		var verifyErr *warehouse.VerifyError
 		switch {
@@ -149,16 +150,16 @@ func TestDuplicateKeysAndMissingRowsAreErrors(t *testing.T) {
 		case c.want != "" && (!errors.As(err, &verifyErr) || verifyErr.Problem != c.want):
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
-		must(t, d.Discard())
+		harness.Must(t, d.Discard())
 	}
 	w := open(t)
 	d := beginDraft(t, w, firstNight, "one")
-	must(t, os.WriteFile(filepath.Join(d.Dir, tagsFile), []byte("PAR1 and no footer PAR1"), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(d.Dir, tagsFile), []byte("PAR1 and no footer PAR1"), 0o600))
 	var verifyErr *warehouse.VerifyError
 	if _, err := d.Publish(t.Context(), slices.Clone(tableFiles)); !errors.As(err, &verifyErr) || verifyErr.Table != "(any)" {
 		t.Errorf("the error of an unreadable Parquet file is %v, want a VerifyError of any table", err)
 	}
-	must(t, d.Discard())
+	harness.Must(t, d.Discard())
 }
 
 // TestPublicFilesGetTheirMode compares the modes after SetPublicMode, WriteSealed and MakeInbox.
@@ -171,7 +172,7 @@ func TestPublicFilesGetTheirMode(t *testing.T) {
 			return nil
 		}})
 		file, sealed := path(w, "versions", "a"), path(w, "parquet", "x", "b.json")
-		must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600), w.Folder.SetPublicMode(file), w.Folder.WriteSealed(sealed, map[string]int{"a": 1})))
+		harness.Must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600), w.Folder.SetPublicMode(file), w.Folder.WriteSealed(sealed, map[string]int{"a": 1})))
 		for _, path := range []string{file, sealed} {
 			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 				t.Errorf("%s has %v (%v), want %v", path, info, err, want)
@@ -201,8 +202,8 @@ func TestTheVisibleVersionIsKeptWithoutItsManifest(t *testing.T) {
 	w := open(t)
 	publishNights(t, w, "one", "two")
 	_, err := w.Rollback(firstNight, firstNightAt.AddDate(0, 0, 2))
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(firstNight), warehouse.ManifestFile), []byte("damaged"), 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(firstNight), warehouse.ManifestFile), []byte("damaged"), 0o600))
 	pruning := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 1})
 	_, err = pruning.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 9}, firstNightAt, false)
 	if versions, listErr := w.Versions.List(); err != nil || listErr != nil || !slices.Contains(versions, firstNight) {
@@ -214,7 +215,7 @@ func TestTheVisibleVersionIsKeptWithoutItsManifest(t *testing.T) {
 func TestARepeatedRunReplacesItsUnpublishedVersion(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
-	must(t, os.MkdirAll(filepath.Join(w.Folder.VersionPath(secondNight), "of-the-earlier-attempt"), 0o700))
+	harness.Must(t, os.MkdirAll(filepath.Join(w.Folder.VersionPath(secondNight), "of-the-earlier-attempt"), 0o700))
 	publish(t, w, secondNight, "two")
 	if got := readTags(t, w); !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("a reader got %v, want the rows of both nights", got)

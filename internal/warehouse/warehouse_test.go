@@ -45,7 +45,7 @@ func openRace(t *testing.T, versions int) *warehouse.Warehouse {
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "product_listing_tags" })
 	w := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: versions, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
 	// The lock creates this folder, but most of these tests do not take the lock.
-	must(t, os.Mkdir(filepath.Join(w.Folder.Dir(), "state"), 0o700))
+	harness.Must(t, os.Mkdir(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	return w
 }
 
@@ -111,7 +111,7 @@ func publish(t *testing.T, w *warehouse.Warehouse, run, tag string) warehouse.Ma
 	if err != nil {
 		t.Fatal(err)
 	}
-	must(t, w.RunLog.Record(ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
+	harness.Must(t, w.RunLog.Record(ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
 	return m
 }
 
@@ -283,8 +283,8 @@ func TestBeginRemovesDraftsAndCompletesAPublish(t *testing.T) {
 func TestTheNextNightAddsMissingFilesOfTheSeries(t *testing.T) {
 	w := open(t)
 	publish(t, w, firstNight, "one")
-	must(t, os.Remove(seriesFile(w, "2026-11-01")))
-	must(t, beginDraft(t, w, secondNight, "two").Discard())
+	harness.Must(t, os.Remove(seriesFile(w, "2026-11-01")))
+	harness.Must(t, beginDraft(t, w, secondNight, "two").Discard())
 	if !exists(t, seriesFile(w, "2026-11-01")) {
 		t.Error("the series still lacks the file, and the version may be removed with the only copy")
 	}
@@ -355,14 +355,14 @@ func TestLedgerKeepsRunsAfterAnUnfinishedLine(t *testing.T) {
 // a carriage return.
 func TestDamagedLinesAreMovedOnce(t *testing.T) {
 	w := open(t)
-	must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
-	must(t, w.RunLog.Record(ledger.Run{ID: "a", Outcome: ledger.Failed, ExitCode: 1}))
+	harness.Must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
+	harness.Must(t, w.RunLog.Record(ledger.Run{ID: "a", Outcome: ledger.Failed, ExitCode: 1}))
 	path := w.RunLog.Path()
 	intact, err := os.ReadFile(path)
-	must(t, err)
-	must(t, os.WriteFile(path, append([]byte("damaged\r\n"), intact...), 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(path, append([]byte("damaged\r\n"), intact...), 0o600))
 	for range 2 {
-		must(t, w.Recover())
+		harness.Must(t, w.Recover())
 		if got, err := os.ReadFile(path); err != nil || string(got) != string(intact) {
 			t.Errorf("the ledger is %q, want %q (%v)", got, intact, err)
 		}

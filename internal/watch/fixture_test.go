@@ -16,18 +16,12 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/watch"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // fixture is a warehouse folder, a catalog whose queries return the given rows, and the channels.
 type fixture struct {
@@ -62,7 +56,7 @@ func condition(column string, over bool, bound string) watch.Condition {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{dir: t.TempDir(), columns: []string{"id", "amount#"}, channelErrs: map[string]error{}}
-	must(t, os.Mkdir(filepath.Join(f.dir, "queries"), 0o700))
+	harness.Must(t, os.Mkdir(filepath.Join(f.dir, "queries"), 0o700))
 	f.writeQuery(t, "q", "SELECT 1")
 	f.writeQuery(t, "r", "SELECT 1")
 	return f
@@ -71,7 +65,7 @@ func newFixture(t *testing.T) *fixture {
 // writeQuery writes a named query. Its SQL is not run: the result is f.rows.
 func (f *fixture) writeQuery(t *testing.T, name, text string) {
 	t.Helper()
-	must(t, os.WriteFile(filepath.Join(f.dir, "queries", name+".sql"), []byte("-- title: "+name+"\n"+text), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(f.dir, "queries", name+".sql"), []byte("-- title: "+name+"\n"+text), 0o600))
 }
 
 func unreadTable(table, reason string) []query.Source {
@@ -124,7 +118,7 @@ func (f *fixture) folder(t *testing.T) *warehouse.Folder {
 func (f *fixture) config(t *testing.T) watch.Config {
 	t.Helper()
 	queries, err := query.Load(filepath.Join(f.dir, "queries"))
-	must(t, err)
+	harness.Must(t, err)
 	return watch.Config{Catalog: f, Queries: queries, Folder: f.folder(t), Program: "test", Send: f.send, Now: time.Now}
 }
 
@@ -149,7 +143,7 @@ func (f *fixture) evaluate(t *testing.T, w watch.Watch) (watch.Result, []deliver
 	t.Helper()
 	countBefore := len(f.delivered)
 	results, err := watch.Run(t.Context(), f.config(t), []watch.Watch{w})
-	must(t, err)
+	harness.Must(t, err)
 	return results[0], f.delivered[countBefore:]
 }
 

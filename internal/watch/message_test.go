@@ -13,6 +13,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/watch"
 )
 
@@ -26,7 +27,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	}
 	f.publish(rows...)
 	res, got := f.evaluate(t, w)
-	must(t, res.Err)
+	harness.Must(t, res.Err)
 	m := got[0].message
 	// The message contains 20 findings, and its text the first 10.
 	if len(m.Findings) != 20 || m.New != 1234 || m.More != 1214 || !strings.HasSuffix(m.Text, "and 1224 more\nPay them.") ||
@@ -114,7 +115,7 @@ func TestEvaluationErrors(t *testing.T) {
 			cfg := f.config(t)
 			cfg.Timeout = 10 * time.Millisecond
 			results, err := watch.Run(t.Context(), cfg, []watch.Watch{w})
-			must(t, err)
+			harness.Must(t, err)
 			if results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) || len(f.delivered) > 0 {
 				t.Errorf("got %v, want %s", results[0].Err, c.want)
 			}

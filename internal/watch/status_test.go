@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/watch"
 )
 
@@ -19,7 +20,7 @@ func TestReadStatus(t *testing.T) {
 	requireStatus := func(want watch.Status) {
 		t.Helper()
 		got, err := watch.ReadStatus(f.folder(t), w.Name)
-		must(t, err)
+		harness.Must(t, err)
 		if got.Sent.IsZero() != want.Sent.IsZero() || time.Since(got.Sent) > time.Hour && !want.Sent.IsZero() {
 			t.Errorf("last sent at %s, want a time in the last hour: %t", got.Sent, !want.Sent.IsZero())
 		}
@@ -40,7 +41,7 @@ func TestReadStatus(t *testing.T) {
 	f.publish()
 	f.evaluate(t, w)
 	requireStatus(watch.Status{Evaluated: f.snapshots[2], Sent: time.Now()})
-	must(t, os.WriteFile(filepath.Join(f.dir, "state", "watches", w.Name+".json"), []byte("{}"), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(f.dir, "state", "watches", w.Name+".json"), []byte("{}"), 0o600))
 	if s, err := watch.ReadStatus(f.folder(t), w.Name); err == nil {
 		t.Errorf("ReadStatus read a damaged state as %+v, want an error", s)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/watch"
 )
 
@@ -60,7 +61,7 @@ func TestEachFindingIsSentOnce(t *testing.T) {
 					f.publish(strings.Fields(action)...)
 				}
 				res, got := f.evaluate(t, w)
-				must(t, res.Err)
+				harness.Must(t, res.Err)
 				if diff := cmp.Diff(strings.TrimSpace(want), formatDeliveries(got)); diff != "" {
 					t.Errorf("step %d, %q: deliveries (-want +got):\n%s", i+1, step, diff)
 				}
@@ -99,7 +100,7 @@ func TestKillRepeatsAtMostOneDelivery(t *testing.T) {
 	earlier.evaluate(t, w)
 	for n := 1; ; n++ {
 		f := newFixture(t)
-		must(t, os.CopyFS(filepath.Join(f.dir, "state"), os.DirFS(filepath.Join(earlier.dir, "state"))))
+		harness.Must(t, os.CopyFS(filepath.Join(f.dir, "state"), os.DirFS(filepath.Join(earlier.dir, "state"))))
 		f.publish("a|1") // the night whose state was copied
 		step, killed := 0, false
 		f.failAt = func(string, string) error {
@@ -221,7 +222,7 @@ func TestFailingChannelIsTriedOnce(t *testing.T) {
 	bills, other := billsWatch(), billsWatch()
 	other.Name, other.Channels = "other", []string{"chat", "mail"}
 	results, err := watch.Run(t.Context(), cfg, []watch.Watch{bills, other})
-	must(t, err)
+	harness.Must(t, err)
 	if attempts != 1 || formatDeliveries(f.delivered) != "mail(a*)" || results[0].Err == nil || results[1].Err == nil {
 		t.Errorf("tried %d times and delivered %s, want once and mail(a*): %v", attempts, formatDeliveries(f.delivered), results)
 	}
@@ -246,7 +247,7 @@ func TestRefusedMessageDoesNotBlockLaterMessages(t *testing.T) {
 	for _, want := range []string{"", "chat(b*) chat(b*)"} {
 		f.delivered = nil
 		results, err := watch.Run(t.Context(), cfg, []watch.Watch{bills, other})
-		must(t, err)
+		harness.Must(t, err)
 		if formatDeliveries(f.delivered) != want || results[0].Pending != 1 || results[0].Err == nil || results[1].Pending != 1 || results[1].Err == nil {
 			t.Errorf("delivered %s, want %s: %+v", formatDeliveries(f.delivered), want, results)
 		}
@@ -352,15 +353,15 @@ func TestDamagedStateStopsTheWatch(t *testing.T) {
 	f.evaluate(t, w)
 	path := filepath.Join(f.dir, "state", "watches", "bills.json")
 	intact, err := os.ReadFile(path)
-	must(t, err)
+	harness.Must(t, err)
 	other := billsWatch()
 	other.Name = "other"
 	f.evaluate(t, other)
 	foreign, err := os.ReadFile(filepath.Join(f.dir, "state", "watches", "other.json"))
-	must(t, err)
-	must(t, f.folder(t).StateFile("watches", "bills.json").Write(map[string]int{"format": 2}))
+	harness.Must(t, err)
+	harness.Must(t, f.folder(t).StateFile("watches", "bills.json").Write(map[string]int{"format": 2}))
 	later, err := os.ReadFile(path)
-	must(t, err)
+	harness.Must(t, err)
 	f.publish("a|1", "b|1")
 	unusable := map[string][]byte{
 		"empty": nil, "cut": intact[:len(intact)/2], "zeros": make([]byte, len(intact)), "no state": []byte("{}"), "another watch": foreign, "a later version": later,
@@ -371,7 +372,7 @@ func TestDamagedStateStopsTheWatch(t *testing.T) {
 		unusable[fmt.Sprintf("byte %d", i)] = flipped
 	}
 	for name, text := range unusable {
-		must(t, os.WriteFile(path, text, 0o600))
+		harness.Must(t, os.WriteFile(path, text, 0o600))
 		res, got := f.evaluate(t, w)
 		want := "restore state/watches/bills.json from a backup, or remove it"
 		if name == "a later version" {
@@ -384,11 +385,11 @@ func TestDamagedStateStopsTheWatch(t *testing.T) {
 			t.Errorf("%s: the state was overwritten (%v), want it kept", name, err)
 		}
 	}
-	must(t, os.WriteFile(path, intact, 0o600))
+	harness.Must(t, os.WriteFile(path, intact, 0o600))
 	if res, got := f.evaluate(t, w); formatDeliveries(got) != "chat(b*)" {
 		t.Errorf("with the restored state, delivered %s, want chat(b*) (%v)", formatDeliveries(got), res.Err)
 	}
-	must(t, os.Remove(path))
+	harness.Must(t, os.Remove(path))
 	if res, got := f.evaluate(t, w); formatDeliveries(got) != "chat(a* b*)" {
 		t.Errorf("without a state, delivered %s, want chat(a* b*) (%v)", formatDeliveries(got), res.Err)
 	}
@@ -402,7 +403,7 @@ func TestDryRunReturnsMessagesWithoutSending(t *testing.T) {
 	cfg.DryRun = true
 	for range 2 {
 		results, err := watch.Run(t.Context(), cfg, []watch.Watch{w})
-		must(t, err)
+		harness.Must(t, err)
 		if res := results[0]; res.Err != nil || len(res.Messages) != 1 || res.New != 1 || len(f.delivered) > 0 {
 			t.Errorf("got %+v, delivered %s, want one message that is not delivered", res, formatDeliveries(f.delivered))
 		}
@@ -413,7 +414,7 @@ func TestDryRunReturnsMessagesWithoutSending(t *testing.T) {
 	f.channelErrs["chat"] = errReceiver
 	f.evaluate(t, w)
 	results, err := watch.Run(t.Context(), cfg, []watch.Watch{w})
-	must(t, err)
+	harness.Must(t, err)
 	if len(results[0].Messages) != 1 {
 		t.Errorf("the dry run returned %+v, want the pending message", results[0])
 	}
@@ -485,7 +486,7 @@ func TestFindingsThatAreGoneAreForgotten(t *testing.T) {
 		f.evaluate(t, w)
 	}
 	text, err := os.ReadFile(filepath.Join(f.dir, "state", "watches", "bills.json"))
-	must(t, err)
+	harness.Must(t, err)
 	if n := strings.Count(string(text), `"number":`); n != 5 || strings.Count(string(text), `"last":`) != 5 {
 		t.Errorf("the state file of a watch has %d evaluations after seven nights, want the last 5 and their findings:\n%s", n, text)
 	}

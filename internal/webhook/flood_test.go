@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/durable"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/webhook"
 )
 
@@ -19,7 +20,7 @@ import (
 func filesIn(t testing.TB, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "2*"))
-	must(t, err)
+	harness.Must(t, err)
 	return files
 }
 
@@ -28,7 +29,7 @@ func inboxBytes(t *testing.T, dir string) (sum int64) {
 	t.Helper()
 	for _, file := range filesIn(t, dir) {
 		info, err := os.Stat(file)
-		must(t, err)
+		harness.Must(t, err)
 		sum += info.Size()
 	}
 	return sum
@@ -141,13 +142,13 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 		t.Errorf("the full inbox has %d bytes, want slightly less than %d", got, limit)
 	}
 	state, err := d.receiver.Inbox()
-	must(t, err)
+	harness.Must(t, err)
 	if state.Bytes != inboxBytes(t, d.dir) || state.Limit != limit || !state.FullSince.Equal(d.now) {
 		t.Errorf("the state of the full inbox is %+v, want %d bytes, limit %d, full since %s", state, inboxBytes(t, d.dir), limit, d.now)
 	}
 	resp, err := http.DefaultClient.Do(d.request(largeDelivery(n)))
-	must(t, err)
-	must(t, resp.Body.Close())
+	harness.Must(t, err)
+	harness.Must(t, resp.Body.Close())
 	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "300" {
 		t.Errorf("got status %d with Retry-After %q, want 503 with 300", resp.StatusCode, resp.Header.Get("Retry-After"))
 	}
@@ -157,8 +158,8 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 
 	folder := filepath.Join(t.TempDir(), "webhooks")
 	batch, err := webhook.Land(durable.Disk{}, d.dir, folder)
-	must(t, err)
-	must(t, batch.EmptyInbox())
+	harness.Must(t, err)
+	harness.Must(t, batch.EmptyInbox())
 	d.now = d.now.Add(9 * time.Second)
 	if got := d.send(largeDelivery(n)); got != http.StatusServiceUnavailable {
 		t.Errorf("the rejected event got status %d 9 seconds after the last measurement, want 503 without a measurement", got)
@@ -168,7 +169,7 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 		t.Errorf("the rejected event got status %d after the night, want 204", got)
 	}
 	state, err = d.receiver.Inbox()
-	must(t, err)
+	harness.Must(t, err)
 	if !state.FullSince.IsZero() || state.Bytes != inboxBytes(t, d.dir) || state.Events != 1 {
 		t.Errorf("after the night the state is %+v, want 1 event with %d bytes and not full", state, inboxBytes(t, d.dir))
 	}
@@ -214,7 +215,7 @@ func TestNumberOfEventsIsLimited(t *testing.T) {
 		t.Errorf("statuses (-want +got):\n%s", diff)
 	}
 	state, err := restarted.receiver.Inbox()
-	must(t, err)
+	harness.Must(t, err)
 	if want := (webhook.InboxState{Bytes: inboxBytes(t, d.dir), Events: 3, FullSince: restarted.now}); !cmp.Equal(want, state) {
 		t.Errorf("the state is %+v, want %+v", state, want)
 	}
@@ -225,7 +226,7 @@ func TestNumberOfEventsIsLimited(t *testing.T) {
 func TestFullInboxAfterClockIsSetBack(t *testing.T) {
 	d := newFixture(t, webhook.Config{MaxEvents: 1}).start()
 	for _, file := range filesIn(t, d.dir) {
-		must(t, os.Remove(file))
+		harness.Must(t, os.Remove(file))
 	}
 	d.now = d.now.Add(-time.Hour)
 	if got := d.send(newDelivery("a")); got != http.StatusNoContent {
@@ -241,7 +242,7 @@ func TestFullInboxStaysFullForLongEvents(t *testing.T) {
 	since := d.now
 	limit = 1
 	_, err := d.receiver.Inbox()
-	must(t, err)
+	harness.Must(t, err)
 	if got := d.send(newDelivery("a")); got != http.StatusServiceUnavailable {
 		t.Fatalf("got status %d from a full inbox, want 503", got)
 	}

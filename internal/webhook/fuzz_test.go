@@ -21,6 +21,7 @@ import (
 
 	"placementsync/internal/durable"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/webhook"
 )
 
@@ -116,7 +117,7 @@ func members(t *testing.T, object []byte) map[string]any {
 	d := json.NewDecoder(bytes.NewReader(object))
 	d.UseNumber()
 	all := map[string]any{}
-	must(t, d.Decode(&all))
+	harness.Must(t, d.Decode(&all))
 	return all
 }
 
@@ -233,13 +234,13 @@ func FuzzInbox(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, name := range []string{"20261120T020000.000000000Z.open", "20261120T020000.000000000Z-0123456789abcdef.log"} {
 			dir := t.TempDir()
-			must(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+			harness.Must(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 			want := storedIDs(t, dir)
 			const intact = `{"id":"next","received":"2026-11-20T02:00:01Z","body":"e30=","sum":"f8c5caae"}`
-			must(t, os.WriteFile(filepath.Join(dir, "20261120T020001.000000000Z-0123456789abcdef.log"), []byte(intact+"\n"), 0o600))
+			harness.Must(t, os.WriteFile(filepath.Join(dir, "20261120T020001.000000000Z-0123456789abcdef.log"), []byte(intact+"\n"), 0o600))
 			folder := filepath.Join(t.TempDir(), "landed")
 			_, err := webhook.Land(durable.Disk{}, dir, folder)
-			must(t, err)
+			harness.Must(t, err)
 			if diff := gocmp.Diff(append(want, "next"), storedIDs(t, folder)); diff != "" {
 				t.Errorf("landed ids (-want +got):\n%s", diff)
 			}

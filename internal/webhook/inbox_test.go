@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/durable"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/webhook"
 )
 
@@ -88,7 +89,7 @@ func TestAcknowledgedEventIsASyncedFile(t *testing.T) {
 	disk := &diskRecorder{}
 	d := newFixture(t, webhook.Config{Disk: durable.Disk{Step: disk.step}}).start()
 	// A killed process leaves a longer incomplete file.
-	must(t, os.WriteFile(filepath.Join(d.dir, ".arriving"), bytes.Repeat([]byte("x"), 1000), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(d.dir, ".arriving"), bytes.Repeat([]byte("x"), 1000), 0o600))
 	disk.failAtStep(0)
 	if status := d.send(newDelivery("a")); status != http.StatusNoContent {
 		t.Fatalf("got status %d, want 204", status)
@@ -98,7 +99,7 @@ func TestAcknowledgedEventIsASyncedFile(t *testing.T) {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	text, err := os.ReadFile(filepath.Join(d.dir, fileOfA))
-	must(t, err)
+	harness.Must(t, err)
 	const wantText = `{"id":"a","received":"2026-11-20T02:00:00Z","body":"eyJhIjoxfQ==","sum":"c1e1899b"}` + "\n"
 	if diff := cmp.Diff(wantText, string(text)); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
@@ -186,8 +187,8 @@ func TestFailingDiskKeepsEventsForNextNight(t *testing.T) {
 		}
 		if err != nil {
 			batch, err = webhook.Land(durable.Disk{}, d.dir, folder)
-			must(t, err)
-			must(t, batch.EmptyInbox())
+			harness.Must(t, err)
+			harness.Must(t, batch.EmptyInbox())
 		}
 		if diff := cmp.Diff(want, storedIDs(t, folder)); diff != "" {
 			t.Errorf("%s failed: landed ids (-want +got):\n%s", disk.failedStep(), diff)
@@ -203,7 +204,7 @@ func TestFailingDiskKeepsEventsForNextNight(t *testing.T) {
 // because EmptyInbox removes the other names of the files. An event that arrives after Land stays in the inbox.
 func TestNightLandsAndThenEmptiesTheInbox(t *testing.T) {
 	d := newFixture(t, webhook.Config{})
-	must(t, d.receiver.Open())
+	harness.Must(t, d.receiver.Open())
 	d.send(newDelivery("a"))
 	d.now = d.now.Add(1)
 	d.send(newDelivery("b"))
@@ -211,7 +212,7 @@ func TestNightLandsAndThenEmptiesTheInbox(t *testing.T) {
 	disk.failAtStep(0)
 	folder := filepath.Join(t.TempDir(), "webhooks")
 	batch, err := webhook.Land(durable.Disk{Step: disk.step}, d.dir, folder)
-	must(t, err)
+	harness.Must(t, err)
 	want := []string{"fsync above webhooks", "link " + fileOfA, "rename " + fileOfA, "link " + fileOfB, "rename " + fileOfB, "fsync webhooks"}
 	if diff := cmp.Diff(want, disk.changes()); diff != "" {
 		t.Errorf("changes of Land (-want +got):\n%s", diff)
@@ -224,12 +225,12 @@ func TestNightLandsAndThenEmptiesTheInbox(t *testing.T) {
 	// A resumed run lands the events again, and links only the new one.
 	disk.failAtStep(0)
 	resumed, err := webhook.Land(durable.Disk{Step: disk.step}, d.dir, folder)
-	must(t, err)
+	harness.Must(t, err)
 	if got := disk.changes(); len(got) != 3 || !strings.HasPrefix(got[0], "link 20261120T020000.000000002Z") {
 		t.Errorf("landed again with the changes %v, want only the new link", got)
 	}
 	disk.failAtStep(0)
-	must(t, batch.EmptyInbox())
+	harness.Must(t, batch.EmptyInbox())
 	if diff := cmp.Diff([]string{"removal " + fileOfA, "removal " + fileOfB}, disk.changes()); diff != "" {
 		t.Errorf("changes of EmptyInbox (-want +got):\n%s", diff)
 	}
@@ -239,17 +240,17 @@ func TestNightLandsAndThenEmptiesTheInbox(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b", "c"}, storedIDs(t, folder)); diff != "" {
 		t.Errorf("landed ids (-want +got):\n%s", diff)
 	}
-	must(t, batch.EmptyInbox()) // as after a kill
-	must(t, resumed.EmptyInbox())
-	must(t, d.receiver.Close())
+	harness.Must(t, batch.EmptyInbox()) // as after a kill
+	harness.Must(t, resumed.EmptyInbox())
+	harness.Must(t, d.receiver.Close())
 }
 
 func TestMissingInbox(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "webhooks")
 	batch, err := webhook.Land(durable.Disk{}, filepath.Join(dir, "none"), folder)
-	must(t, err)
-	must(t, batch.EmptyInbox())
+	harness.Must(t, err)
+	harness.Must(t, batch.EmptyInbox())
 	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v for the folder of the night, want an error that it does not exist", err)
 	}
@@ -264,7 +265,7 @@ func TestMissingInbox(t *testing.T) {
 // TestUnreadableInbox replaces the folder of the inbox by a file, and an event by a folder.
 func TestUnreadableInbox(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "inbox")
-	must(t, os.WriteFile(file, nil, 0o600))
+	harness.Must(t, os.WriteFile(file, nil, 0o600))
 	if _, err := webhook.Land(durable.Disk{}, file, filepath.Join(t.TempDir(), "webhooks")); !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("Land returned %v, want ENOTDIR", err)
 	}
@@ -272,7 +273,7 @@ func TestUnreadableInbox(t *testing.T) {
 		t.Errorf("Open returned %v, want ENOTDIR", err)
 	}
 	dir := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(dir, fileOfA), 0o700))
+	harness.Must(t, os.Mkdir(filepath.Join(dir, fileOfA), 0o700))
 	if _, _, err := webhook.CountEvents(dir); !errors.Is(err, syscall.EISDIR) {
 		t.Errorf("CountEvents returned %v, want EISDIR", err)
 	}
@@ -280,27 +281,27 @@ func TestUnreadableInbox(t *testing.T) {
 	if err := d.receiver.Open(); !errors.Is(err, syscall.EISDIR) {
 		t.Errorf("Open returned %v, want EISDIR", err)
 	}
-	must(t, os.Remove(filepath.Join(dir, fileOfA)))
+	harness.Must(t, os.Remove(filepath.Join(dir, fileOfA)))
 	d.start() // the failed Open has unlocked the inbox
 }
 
 // TestDamagedEventIsCounted cuts off and changes each byte of an event. The other event must be read.
 func TestDamagedEventIsCounted(t *testing.T) {
 	d := newFixture(t, webhook.Config{})
-	must(t, d.receiver.Open())
+	harness.Must(t, d.receiver.Open())
 	d.send(newDelivery("a"))
 	d.now = d.now.Add(1)
 	d.send(newDelivery("b"))
 	d.stop()
-	must(t, d.receiver.Close())
+	harness.Must(t, d.receiver.Close())
 	path := filepath.Join(d.dir, fileOfA)
 	text, err := os.ReadFile(path)
-	must(t, err)
+	harness.Must(t, err)
 	check := func(what string, damaged []byte) {
 		t.Helper()
-		must(t, os.WriteFile(path, damaged, 0o600))
+		harness.Must(t, os.WriteFile(path, damaged, 0o600))
 		events, count, err := webhook.CountEvents(d.dir)
-		must(t, err)
+		harness.Must(t, err)
 		if ids := storedIDs(t, d.dir); !slices.Equal(ids, []string{"b"}) || events != 1 || count < 1 {
 			t.Fatalf("%s: got the events %v, and counted %d events and %d damaged ones, want the event b and 1 damaged one", what, ids, events, count)
 		}
@@ -312,7 +313,7 @@ func TestDamagedEventIsCounted(t *testing.T) {
 		check(fmt.Sprint("changed byte ", at), changed)
 	}
 	// A receiver starts nevertheless, and does not know the damaged event.
-	must(t, os.WriteFile(path, text[:10], 0o600))
+	harness.Must(t, os.WriteFile(path, text[:10], 0o600))
 	restarted := newFixture(t, webhook.Config{Dir: d.dir}).start()
 	restarted.send(newDelivery("a"))
 	if counts := restarted.receiver.Counts(); counts[webhook.Stored] != 2 {
@@ -323,16 +324,16 @@ func TestDamagedEventIsCounted(t *testing.T) {
 // TestEventRemovedDuringReading removes an event while an earlier one is read, as a night of another process does.
 func TestEventRemovedDuringReading(t *testing.T) {
 	d := newFixture(t, webhook.Config{})
-	must(t, d.receiver.Open())
+	harness.Must(t, d.receiver.Open())
 	d.send(newDelivery("a"))
 	d.now = d.now.Add(1)
 	d.send(newDelivery("b"))
-	must(t, d.receiver.Close())
+	harness.Must(t, d.receiver.Close())
 	var ids []string
 	for e, err := range webhook.Read(d.dir) {
-		must(t, err)
+		harness.Must(t, err)
 		ids = append(ids, e.ID)
-		must(t, os.Remove(filepath.Join(d.dir, fileOfB)))
+		harness.Must(t, os.Remove(filepath.Join(d.dir, fileOfB)))
 	}
 	if diff := cmp.Diff([]string{"a"}, ids); diff != "" {
 		t.Errorf("ids (-want +got):\n%s", diff)
@@ -344,7 +345,7 @@ func TestEventRemovedDuringReading(t *testing.T) {
 func copyOldInbox(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "inbox")
-	must(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "oldinbox"))))
+	harness.Must(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "oldinbox"))))
 	return dir
 }
 
@@ -381,8 +382,8 @@ func TestOldInboxIsReadOnce(t *testing.T) {
 	}
 	folder := filepath.Join(t.TempDir(), "webhooks")
 	batch, err := webhook.Land(durable.Disk{}, d.dir, folder)
-	must(t, err)
-	must(t, batch.EmptyInbox())
+	harness.Must(t, err)
+	harness.Must(t, batch.EmptyInbox())
 	if diff := cmp.Diff(append(oldIDs(), "new"), storedIDs(t, folder)); diff != "" {
 		t.Errorf("landed ids (-want +got):\n%s", diff)
 	}
@@ -397,8 +398,8 @@ func TestOldInboxWithoutReceiver(t *testing.T) {
 	dir := copyOldInbox(t)
 	folder := filepath.Join(t.TempDir(), "webhooks")
 	batch, err := webhook.Land(durable.Disk{}, dir, folder)
-	must(t, err)
-	must(t, batch.EmptyInbox())
+	harness.Must(t, err)
+	harness.Must(t, batch.EmptyInbox())
 	if diff := cmp.Diff(oldIDs(), storedIDs(t, folder)); diff != "" {
 		t.Errorf("landed ids (-want +got):\n%s", diff)
 	}
@@ -415,7 +416,7 @@ func TestOldInboxWithoutReceiver(t *testing.T) {
 	if batch, err = webhook.Land(durable.Disk{}, dir, folder); err != nil {
 		t.Fatal(err)
 	}
-	must(t, batch.EmptyInbox())
+	harness.Must(t, batch.EmptyInbox())
 	if left := filesIn(t, dir); len(left) > 0 {
 		t.Errorf("the inbox has %v after a receiver and a night, want no events", left)
 	}
@@ -425,9 +426,9 @@ func TestOldInboxWithoutReceiver(t *testing.T) {
 func TestTruncatedFileKeepsCompleteEvents(t *testing.T) {
 	dir := t.TempDir()
 	text, err := os.ReadFile(filepath.Join("testdata", "oldinbox", "20261104T020000.000000000Z.log"))
-	must(t, err)
+	harness.Must(t, err)
 	for cut := range len(text) + 1 {
-		must(t, os.WriteFile(filepath.Join(dir, "20261104T020000.000000000Z.log"), text[:cut], 0o600))
+		harness.Must(t, os.WriteFile(filepath.Join(dir, "20261104T020000.000000000Z.log"), text[:cut], 0o600))
 		events, damaged, err := webhook.CountEvents(dir)
 		if want := bytes.Count(text[:cut], []byte("\n")); err != nil || events != want || damaged > 0 {
 			t.Fatalf("cut at %d of %d: got %d events and %d damaged ones (%v), want %d events", cut, len(text), events, damaged, err, want)
@@ -441,8 +442,8 @@ type directReceiver struct{ *webhook.Receiver }
 func newDirectReceiver(t *testing.T, dir string, disk durable.Disk) directReceiver {
 	t.Helper()
 	receiver := webhook.New(webhook.Config{Dir: dir, Disk: disk}, slog.New(slog.DiscardHandler), time.Now)
-	must(t, receiver.Reload(policyOf(secret)))
-	must(t, receiver.Open())
+	harness.Must(t, receiver.Reload(policyOf(secret)))
+	harness.Must(t, receiver.Open())
 	return directReceiver{receiver}
 }
 
@@ -487,7 +488,7 @@ func TestSlowDisk(t *testing.T) {
 		defer disconnect()
 		send(disconnected, "disconnected")
 		time.Sleep(10 * time.Second)
-		must(t, r.Close())
+		harness.Must(t, r.Close())
 		if took := time.Since(start); took < time.Minute {
 			t.Errorf("Close returned after %v, want at least a minute", took)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/webhook"
 )
 
@@ -15,11 +16,11 @@ import (
 func (d *fixture) stall(bytes int) *net.TCPConn {
 	d.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
-	must(d.t, err)
+	harness.Must(d.t, err)
 	d.t.Cleanup(func() { _ = conn.Close() })
 	_, err = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\nX-Hook-Signature: %s\r\n\r\n%s",
 		sign("other", ""), strings.Repeat("x", bytes))
-	must(d.t, err)
+	harness.Must(d.t, err)
 	return conn.(*net.TCPConn)
 }
 
@@ -40,13 +41,13 @@ func TestBodiesUseLimitedMemory(t *testing.T) {
 		t.Errorf("a body larger than the memory got status %d, want 503", got)
 	}
 	for _, conn := range stalled {
-		must(t, conn.CloseWrite())
+		harness.Must(t, conn.CloseWrite())
 		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		must(t, err)
+		harness.Must(t, err)
 		if response.StatusCode != http.StatusBadRequest {
 			t.Errorf("an incomplete body got status %d, want 400", response.StatusCode)
 		}
-		must(t, response.Body.Close())
+		harness.Must(t, response.Body.Close())
 	}
 	if got := d.send(delivery{id: "last", body: strings.Repeat(" ", 4096)}); got != http.StatusNoContent {
 		t.Errorf("a later delivery got status %d, want 204", got)

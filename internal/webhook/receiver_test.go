@@ -20,6 +20,7 @@ import (
 
 	"placementsync/internal/config"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/webhook"
 )
 
@@ -71,7 +72,7 @@ func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 	}
 	cfg.Dir = d.dir
 	d.receiver = webhook.New(cfg, slog.New(slog.DiscardHandler), func() time.Time { return d.now })
-	must(t, d.receiver.Reload(policyOf(secret)))
+	harness.Must(t, d.receiver.Reload(policyOf(secret)))
 	server := httptest.NewServer(d.receiver)
 	d.url = server.URL
 	d.stop = sync.OnceFunc(func() { server.Close() })
@@ -82,11 +83,11 @@ func newFixture(t testing.TB, cfg webhook.Config) *fixture {
 // start opens the receiver and sends one event. d.stop closes the receiver.
 func (d *fixture) start() *fixture {
 	d.t.Helper()
-	must(d.t, d.receiver.Open())
+	harness.Must(d.t, d.receiver.Open())
 	closeServer := d.stop
 	d.stop = sync.OnceFunc(func() {
 		closeServer()
-		must(d.t, d.receiver.Close())
+		harness.Must(d.t, d.receiver.Close())
 	})
 	d.t.Cleanup(d.stop)
 	if status := d.send(delivery{id: "hello", topic: "hello", body: "{}"}); status != http.StatusNoContent {
@@ -198,7 +199,7 @@ func TestOnlySignedDeliveriesAreStored(t *testing.T) {
 		{"a header above the limit", strings.Repeat("v0=00,", 2000) + good, http.StatusUnauthorized},
 	}
 	d := newFixture(t, webhook.Config{}).start()
-	must(t, d.receiver.Reload(policyOf(secret, "second")))
+	harness.Must(t, d.receiver.Reload(policyOf(secret, "second")))
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			if got := d.send(delivery{id: c.name, topic: c.name, body: body, signature: c.signature}); got != c.want {
@@ -227,7 +228,7 @@ func TestSeveralSignatureHeadersCountAsOne(t *testing.T) {
 
 func TestNoSecretMeansNoEndpoint(t *testing.T) {
 	d := newFixture(t, webhook.Config{})
-	must(t, d.receiver.Reload(policyOf()))
+	harness.Must(t, d.receiver.Reload(policyOf()))
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		if got := d.send(delivery{method: method, body: "{}", signature: sign("", "{}")}); got != http.StatusNotFound {
 			t.Errorf("%s got status %d, want 404", method, got)
@@ -331,11 +332,11 @@ func TestOnlyFreshDeliveriesAreAccepted(t *testing.T) {
 // startStrict is like start. It sets the limit for timestamps afterwards, because the first event has
 // no timestamp.
 func (d *fixture) startStrict(maxAge time.Duration) {
-	must(d.t, d.receiver.Reload(policyOf(secret)))
+	harness.Must(d.t, d.receiver.Reload(policyOf(secret)))
 	d.start()
 	policy := policyOf(secret)
 	policy.MaxAge = maxAge
-	must(d.t, d.receiver.Reload(policy))
+	harness.Must(d.t, d.receiver.Reload(policy))
 }
 
 func TestARepeatedDeliveryIsStoredOnce(t *testing.T) {
@@ -412,7 +413,7 @@ func TestEnvelopeAndExactBodyAreStored(t *testing.T) {
 	body := "{\n \"a\":\t\"\xff\x00\" }\r\n"
 	d.send(delivery{id: "e", topic: "t", source: "s", timestamp: "2026-11-20T01:59:59Z", body: body})
 	for e, err := range webhook.Read(d.dir) {
-		must(t, err)
+		harness.Must(t, err)
 		if e.ID != "e" {
 			continue
 		}
@@ -428,11 +429,11 @@ func TestEnvelopeAndExactBodyAreStored(t *testing.T) {
 // TestUnwrittenEventIsNotAcknowledged removes the folder of the inbox during one delivery.
 func TestUnwrittenEventIsNotAcknowledged(t *testing.T) {
 	d := newFixture(t, webhook.Config{}).start()
-	must(t, os.Rename(d.dir, d.dir+".away"))
+	harness.Must(t, os.Rename(d.dir, d.dir+".away"))
 	if got := d.send(delivery{id: "e1", body: "{}"}); got != http.StatusServiceUnavailable {
 		t.Errorf("got status %d, want 503", got)
 	}
-	must(t, os.Rename(d.dir+".away", d.dir))
+	harness.Must(t, os.Rename(d.dir+".away", d.dir))
 	if got := d.send(delivery{id: "e1", body: "{}"}); got != http.StatusNoContent {
 		t.Errorf("the retry got status %d, want 204", got)
 	}
@@ -450,20 +451,13 @@ func TestOneInboxHasOneReceiver(t *testing.T) {
 	if got := second.send(delivery{id: "1", body: "{}"}); got != http.StatusServiceUnavailable {
 		t.Errorf("the second receiver responds with %d, want 503", got)
 	}
-	must(t, d.receiver.Close())
+	harness.Must(t, d.receiver.Close())
 	if got := d.send(newDelivery("1")); got != http.StatusServiceUnavailable {
 		t.Errorf("after Close, a delivery got status %d, want 503", got)
 	}
-	must(t, d.receiver.Open())
-	must(t, second.receiver.Reload(policyOf(secret)))
+	harness.Must(t, d.receiver.Open())
+	harness.Must(t, second.receiver.Reload(policyOf(secret)))
 	if err := second.receiver.Open(); err == nil {
 		t.Error("a second receiver opened an inbox that was opened again")
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

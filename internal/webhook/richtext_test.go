@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/webhook"
 )
 
@@ -72,7 +73,7 @@ func TestEventRecord(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			e := stream.Event{ID: "e", Topic: c.topic, Sent: "2026-11-20T01:00:00Z", Received: at, Body: []byte(c.body)}
 			got, err := webhook.EventRecord(e)
-			must(t, err)
+			harness.Must(t, err)
 			if diff := cmp.Diff(strings.ReplaceAll(c.want, "%", c.topic), string(got)); diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
 			}

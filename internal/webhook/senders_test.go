@@ -16,28 +16,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/webhook"
 )
 
 func post(t *testing.T, url string, body []byte, headers map[string]string) (status int, text string) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body))
-	must(t, err)
+	harness.Must(t, err)
 	for name, value := range headers {
 		req.Header.Set(name, value)
 	}
 	resp, err := http.DefaultClient.Do(req)
-	must(t, err)
+	harness.Must(t, err)
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
-	must(t, err)
+	harness.Must(t, err)
 	return resp.StatusCode, strings.TrimSpace(string(answer))
 }
 
 func storedEvent(t *testing.T, dir, id string) stream.Event {
 	t.Helper()
 	for e, err := range webhook.Read(dir) {
-		must(t, err)
+		harness.Must(t, err)
 		if e.ID == id {
 			return e
 		}
@@ -91,7 +92,7 @@ func TestEnvelopeHasOnePrefix(t *testing.T) {
 
 func TestPrefixesAreReloaded(t *testing.T) {
 	d := newFixture(t, webhook.Config{}).start()
-	must(t, d.receiver.Reload(webhook.Policy{Secrets: []string{secret}, Prefixes: []string{"Sender_"}}))
+	harness.Must(t, d.receiver.Reload(webhook.Policy{Secrets: []string{secret}, Prefixes: []string{"Sender_"}}))
 	if status, _ := post(t, d.url, []byte("{}"), map[string]string{"sender_event-id": "s", "sender_signature": sign(secret, "{}")}); status != http.StatusNoContent {
 		t.Errorf("a delivery with the new prefix got status %d, want 204", status)
 	}
@@ -105,8 +106,8 @@ func compress(t *testing.T, content string) []byte {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	_, err := w.Write([]byte(content))
-	must(t, err)
-	must(t, w.Close())
+	harness.Must(t, err)
+	harness.Must(t, w.Close())
 	return packed.Bytes()
 }
 
@@ -239,15 +240,15 @@ func TestMissingHeadersAreNamed(t *testing.T) {
 			receiver := webhook.New(webhook.Config{Dir: filepath.Join(t.TempDir(), "inbox")}, slog.New(slog.NewTextHandler(&log, nil)), time.Now)
 			policy := policyOf(secret)
 			policy.MaxAge = time.Hour
-			must(t, receiver.Reload(policy))
-			must(t, receiver.Open())
+			harness.Must(t, receiver.Reload(policy))
+			harness.Must(t, receiver.Open())
 			req := httptest.NewRequest(http.MethodPost, "/hooks", strings.NewReader("{}"))
 			for name, value := range c.headers {
 				req.Header.Set(name, value)
 			}
 			w := httptest.NewRecorder()
 			receiver.ServeHTTP(w, req)
-			must(t, receiver.Close())
+			harness.Must(t, receiver.Close())
 			if got := strings.TrimSpace(w.Body.String()); w.Code != http.StatusUnauthorized || got != c.response {
 				t.Errorf("got status %d and %q, want 401 and %q", w.Code, got, c.response)
 			}

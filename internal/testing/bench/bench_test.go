@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"placementsync/internal/testing/harness"
 )
 
 // Environment variables that select the measurements. "make bench" sets the first four.
@@ -97,7 +99,7 @@ func TestPerformance(t *testing.T) {
 func absPath(t *testing.T, path string) string {
 	t.Helper()
 	path, err := filepath.Abs(path)
-	must(t, err)
+	harness.Must(t, err)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("find the program to measure: %v", err)
 	}
@@ -122,15 +124,8 @@ func readNumber(t *testing.T, name string, fallback int) int {
 func scratch(t *testing.T) (dir string, remove func()) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "placementsync-bench-")
-	must(t, err)
-	remove = func() { must(t, os.RemoveAll(dir)) }
+	harness.Must(t, err)
+	remove = func() { harness.Must(t, os.RemoveAll(dir)) }
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir, remove
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

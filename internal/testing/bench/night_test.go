@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -44,11 +45,11 @@ func (j job) warehouse() string { return filepath.Join(j.dir, "warehouse") }
 // command creates the warehouse, writes the configuration file, and returns the command of a night.
 func (j job) command(t *testing.T) *exec.Cmd {
 	t.Helper()
-	must(t, warehouse.New(warehouse.Config{Dir: j.warehouse()}).Folder.Create(nil))
+	harness.Must(t, warehouse.New(warehouse.Config{Dir: j.warehouse()}).Folder.Create(nil))
 	config := filepath.Join(j.dir, "config.yaml")
 	text := fmt.Sprintf("api: {base_url: %q, token: pc_demo, requests_per_second: 0, page_size: 100}\nwarehouse: {dir: %q}\n%s",
 		j.service.url, j.warehouse(), j.streams)
-	must(t, os.WriteFile(config, []byte(text), 0o600))
+	harness.Must(t, os.WriteFile(config, []byte(text), 0o600))
 	return exec.CommandContext(t.Context(), j.program, "run", "--config", config)
 }
 
@@ -61,7 +62,7 @@ func (j job) run(t *testing.T) outcome {
 	o.readCPU = cpuUntil(samples, o.Last) - cpuUntil(samples, o.First)
 	latest := filepath.Join(j.warehouse(), "latest")
 	link, err := os.Lstat(latest)
-	must(t, err)
+	harness.Must(t, err)
 	o.tail = link.ModTime().Sub(o.Last).Seconds()
 	o.catalog = bytesIn(t, filepath.Join(latest, "catalog.duckdb"))
 	o.parquet = bytesIn(t, filepath.Join(latest, "*.parquet"))
@@ -114,7 +115,7 @@ func measureNights(t *testing.T, s settings) *report {
 		}
 		service.stop(t)
 		for _, j := range jobs {
-			must(t, os.RemoveAll(j.dir))
+			harness.Must(t, os.RemoveAll(j.dir))
 		}
 	}
 	r.addRatio("second night without changes against the first, CPU time", "second night without changes, CPU time", "first night, CPU time")

@@ -16,6 +16,7 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/pinned"
 )
 
@@ -114,11 +115,11 @@ func (p peer) startCommand(t *testing.T, environments, url, dir string) *exec.Cm
 func countLoaded(t *testing.T, path, filePrefix string) (c recordCounts) {
 	t.Helper()
 	statement, err := peerFiles.ReadFile("peers/" + filePrefix + "_count.sql")
-	must(t, err)
+	harness.Must(t, err)
 	db, err := sql.Open("duckdb", path+"?access_mode=read_only")
-	must(t, err)
+	harness.Must(t, err)
 	defer db.Close()
-	must(t, db.QueryRowContext(t.Context(), string(statement)).Scan(&c.Listings, &c.Prices, &c.Tags, &c.Links, &c.Includes))
+	harness.Must(t, db.QueryRowContext(t.Context(), string(statement)).Scan(&c.Listings, &c.Prices, &c.Tags, &c.Links, &c.Includes))
 	return c
 }
 
@@ -132,13 +133,13 @@ func installPeers(t *testing.T) (dir string) {
 		}
 	}
 	dir, _ = scratch(t)
-	must(t, os.CopyFS(dir, peerFiles))
+	harness.Must(t, os.CopyFS(dir, peerFiles))
 	for _, prefix := range []string{"dlt", "listings"} {
 		err := pinned.InstallPythonPackages(t.Context(), filepath.Join(dir, prefix), filepath.Join(dir, "peers", prefix+"_requirements.txt"))
 		if errors.Is(err, pinned.ErrNotInstallable) {
 			t.Skipf("not measured: %v", err)
 		}
-		must(t, err)
+		harness.Must(t, err)
 	}
 	return dir
 }
@@ -148,7 +149,7 @@ func installPeers(t *testing.T) (dir string) {
 func TestPeersArePinned(t *testing.T) {
 	for _, p := range peers() {
 		data, err := peerFiles.ReadFile("peers/" + p.filePrefix + "_requirements.txt")
-		must(t, err)
+		harness.Must(t, err)
 		for line := range strings.Lines(string(data)) {
 			line = strings.TrimSpace(line)
 			if !strings.HasPrefix(line, "#") && strings.Count(line, "==") != 1 {
@@ -162,7 +163,7 @@ func TestPeersArePinned(t *testing.T) {
 func TestListingsSQLLoadsAllRecords(t *testing.T) {
 	service := sim.New(world{Listings: 200}.options())
 	dir := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(dir, "pages"), 0o755))
+	harness.Must(t, os.Mkdir(filepath.Join(dir, "pages"), 0o755))
 	for page := 1; page <= 2; page++ {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("/products/listings?limit=100&page=%d", page), nil)
 		r.Header.Set("Authorization", "Bearer pc_demo")
@@ -171,16 +172,16 @@ func TestListingsSQLLoadsAllRecords(t *testing.T) {
 		if w.Code != http.StatusOK {
 			t.Fatalf("page %d has status %d", page, w.Code)
 		}
-		must(t, os.WriteFile(filepath.Join(dir, "pages", fmt.Sprintf("%d.json", page)), w.Body.Bytes(), 0o644))
+		harness.Must(t, os.WriteFile(filepath.Join(dir, "pages", fmt.Sprintf("%d.json", page)), w.Body.Bytes(), 0o644))
 	}
 	statements, err := peerFiles.ReadFile("peers/listings.sql")
-	must(t, err)
+	harness.Must(t, err)
 	t.Chdir(dir)
 	db, err := sql.Open("duckdb", "peer.duckdb")
-	must(t, err)
+	harness.Must(t, err)
 	_, err = db.ExecContext(t.Context(), string(statements))
-	must(t, err)
-	must(t, db.Close())
+	harness.Must(t, err)
+	harness.Must(t, db.Close())
 	if bytesIn(t, filepath.Join(dir, "product_listings.parquet")) == 0 {
 		t.Error("the Parquet file is empty")
 	}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"placementsync/internal/testing/harness"
 )
 
 const (
@@ -31,7 +33,7 @@ func measure(t *testing.T, cmd *exec.Cmd) (u usage, samples []cpuSample) {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	startedAt := time.Now()
-	must(t, cmd.Start())
+	harness.Must(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	ticker := time.NewTicker(10 * time.Millisecond)
@@ -91,10 +93,10 @@ func cpuUntil(samples []cpuSample, at time.Time) (cpu float64) {
 func bytesIn(t *testing.T, pattern string) (sum float64) {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
-	must(t, err)
+	harness.Must(t, err)
 	for _, path := range paths {
 		info, err := os.Stat(path)
-		must(t, err)
+		harness.Must(t, err)
 		sum += float64(info.Size())
 	}
 	return sum

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 )
 
 // world describes the data and behaviour of a demo service.
@@ -128,17 +129,17 @@ type service struct {
 func serve(t *testing.T, w world) *service {
 	t.Helper()
 	self, err := os.Executable()
-	must(t, err)
+	harness.Must(t, err)
 	text, err := json.Marshal(w)
-	must(t, err)
+	harness.Must(t, err)
 	s := &service{cmd: exec.CommandContext(t.Context(), self)}
 	s.cmd.Env = append(os.Environ(), worldVar+"="+string(text))
 	s.input, err = s.cmd.StdinPipe()
-	must(t, err)
+	harness.Must(t, err)
 	out, err := s.cmd.StdoutPipe()
-	must(t, err)
+	harness.Must(t, err)
 	s.cmd.Stderr = os.Stderr
-	must(t, s.cmd.Start())
+	harness.Must(t, s.cmd.Start())
 	s.output = bufio.NewScanner(out)
 	for s.output.Scan() {
 		if url := s.output.Text(); strings.HasPrefix(url, "http://") {
@@ -154,18 +155,18 @@ func serve(t *testing.T, w world) *service {
 func (s *service) advance(t *testing.T, days int) (stats requestStats) {
 	t.Helper()
 	_, err := fmt.Fprintln(s.input, days)
-	must(t, err)
+	harness.Must(t, err)
 	if !s.output.Scan() {
 		t.Fatalf("the demo service ended: %v", s.cmd.Wait())
 	}
-	must(t, json.Unmarshal(s.output.Bytes(), &stats))
+	harness.Must(t, json.Unmarshal(s.output.Bytes(), &stats))
 	return stats
 }
 
 func (s *service) stop(t *testing.T) {
 	t.Helper()
-	must(t, s.input.Close())
+	harness.Must(t, s.input.Close())
 	for s.output.Scan() { // reads the rest of the output
 	}
-	must(t, s.cmd.Wait())
+	harness.Must(t, s.cmd.Wait())
 }

@@ -18,6 +18,7 @@ import (
 	"placementsync/internal/query"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/testing/fixture"
+	"placementsync/internal/testing/harness"
 	"placementsync/schema"
 )
 
@@ -99,7 +100,7 @@ func fixtureCases(t *testing.T, engine dialect.Engine, engineCatalog, dir string
 			continue // a query that reads no view
 		}
 		tests, err := filepath.Glob(filepath.Join(testdataDir, folder, "*.test"))
-		must(t, err)
+		harness.Must(t, err)
 		for _, file := range tests {
 			name := strings.ReplaceAll(folder, "/", "_") + "_" + strings.TrimSuffix(filepath.Base(file), ".test")
 			spec := caseSpec{
@@ -118,7 +119,7 @@ func fixtureCases(t *testing.T, engine dialect.Engine, engineCatalog, dir string
 func readFixture(t *testing.T, file string) string {
 	t.Helper()
 	archive, err := txtar.ParseFile(file)
-	must(t, err)
+	harness.Must(t, err)
 	for _, f := range archive.Files {
 		if f.Name == "fixture.sql" {
 			return string(f.Data)
@@ -196,7 +197,7 @@ func exportTables(t *testing.T, engine dialect.Engine, names dialect.LakeNames, 
 			continue
 		}
 		f := tableFile{Part: key[0], Name: key[1], Path: filepath.Join(spec.dir, key[0]+"."+key[1], "data.parquet")}
-		must(t, os.MkdirAll(filepath.Dir(f.Path), 0o755))
+		harness.Must(t, os.MkdirAll(filepath.Dir(f.Path), 0o755))
 		schema := map[string]string{"current": "main"}[f.Part]
 		if schema == "" {
 			schema = f.Part
@@ -224,7 +225,7 @@ func exportTables(t *testing.T, engine dialect.Engine, names dialect.LakeNames, 
 func benchCase(t *testing.T, engine dialect.Engine, engineCatalog, dir string, listings int) sqlCase {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testdataDir, "bench.sql"))
-	must(t, err)
+	harness.Must(t, err)
 	path := fixture.NewEmptyCatalog(t).Fill(t, fmt.Sprintf("SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
 	return newCase(t, engine, engineCatalog, caseSpec{name: "bench", duckDBPath: path, dir: filepath.Join(dir, engine.Name)})
 }
@@ -232,15 +233,8 @@ func benchCase(t *testing.T, engine dialect.Engine, engineCatalog, dir string, l
 func execute(t *testing.T, path, text string) {
 	t.Helper()
 	db, err := sql.Open("duckdb", path)
-	must(t, err)
+	harness.Must(t, err)
 	_, err = db.ExecContext(t.Context(), text)
-	must(t, err)
-	must(t, db.Close())
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
+	harness.Must(t, db.Close())
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"placementsync/internal/dialect"
+	"placementsync/internal/testing/harness"
 )
 
 // listingsVar is an environment variable with the number of listings of the large DuckDB file.
@@ -21,7 +22,7 @@ func listings(t *testing.T) int {
 		return defaultListings
 	}
 	n, err := strconv.Atoi(text)
-	must(t, err)
+	harness.Must(t, err)
 	return n
 }
 
@@ -56,6 +57,6 @@ func TestEnginesComputeAYear(t *testing.T) {
 func findEngine(t *testing.T, name string) dialect.Engine {
 	t.Helper()
 	engine, err := dialect.Find(name)
-	must(t, err)
+	harness.Must(t, err)
 	return engine
 }

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"placementsync/internal/testing/harness"
 )
 
 // scripts contains the scripts for the engines and the files with the pinned versions.
@@ -37,7 +39,7 @@ func equip(t *testing.T, programs ...string) equipment {
 	}
 	requirePrograms(t, append([]string{"python3"}, programs...)...)
 	dir, err := filepath.Abs(dir)
-	must(t, err)
+	harness.Must(t, err)
 	e := equipment{dir: dir, python: filepath.Join(dir, "venv", "bin", "python")}
 	e.writeScripts(t)
 	e.installPython(t)
@@ -56,13 +58,13 @@ func requirePrograms(t *testing.T, programs ...string) {
 
 func (e equipment) writeScripts(t *testing.T) {
 	t.Helper()
-	must(t, os.MkdirAll(e.dir, 0o755))
+	harness.Must(t, os.MkdirAll(e.dir, 0o755))
 	names, err := fs.Glob(scripts, "engines/*.*")
-	must(t, err)
+	harness.Must(t, err)
 	for _, name := range names {
 		text, err := scripts.ReadFile(name)
-		must(t, err)
-		must(t, os.WriteFile(e.path(filepath.Base(name)), text, 0o644))
+		harness.Must(t, err)
+		harness.Must(t, os.WriteFile(e.path(filepath.Base(name)), text, 0o644))
 	}
 }
 
@@ -97,18 +99,18 @@ func (e equipment) installJars(t *testing.T) string {
 	}
 	if unpacked, _ := filepath.Glob(e.path("trino-server-*", "lib")); len(unpacked) == 0 {
 		archives, err := filepath.Glob(e.path("jars", "trino-server-*.tar.gz"))
-		must(t, err)
+		harness.Must(t, err)
 		e.install(t, "tar", "xzf", archives[0], "-C", e.path())
 	}
 	files, err := filepath.Glob(e.path("jars", "iceberg-spark-runtime-*.jar"))
-	must(t, err)
+	harness.Must(t, err)
 	return files[0]
 }
 
 func readPins(t *testing.T, file string) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	must(t, err)
+	harness.Must(t, err)
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 			lines = append(lines, line)
@@ -121,7 +123,7 @@ func readPins(t *testing.T, file string) (lines []string) {
 func isInstalled(t *testing.T, pinsFile string) bool {
 	t.Helper()
 	want, err := os.ReadFile(pinsFile)
-	must(t, err)
+	harness.Must(t, err)
 	have, err := os.ReadFile(pinsFile + ".installed")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
@@ -132,8 +134,8 @@ func isInstalled(t *testing.T, pinsFile string) bool {
 func markInstalled(t *testing.T, pinsFile string) {
 	t.Helper()
 	text, err := os.ReadFile(pinsFile)
-	must(t, err)
-	must(t, os.WriteFile(pinsFile+".installed", text, 0o644))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(pinsFile+".installed", text, 0o644))
 }
 
 // install runs a command of an installation. If the command fails, install skips the test.
@@ -189,17 +191,17 @@ func (e equipment) run(t *testing.T, script string, j job) {
 func (e equipment) runScript(t *testing.T, script, dir string, job any, use func(result)) string {
 	t.Helper()
 	text, err := json.Marshal(job)
-	must(t, err)
+	harness.Must(t, err)
 	file := filepath.Join(t.TempDir(), "job.json")
-	must(t, os.WriteFile(file, text, 0o644))
+	harness.Must(t, os.WriteFile(file, text, 0o644))
 	cmd := exec.CommandContext(t.Context(), e.python, e.path(script), file)
 	cmd.Dir = dir // ClickHouse reads only files in its working directory.
 	cmd.Env = append(os.Environ(), "SPARK_LOCAL_IP=127.0.0.1")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	harness.Must(t, err)
+	harness.Must(t, cmd.Start())
 	readResults(t, out, use)
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%s: %v\n%s", script, err, stderr.String())
@@ -217,8 +219,8 @@ func readResults(t *testing.T, out io.Reader, use func(result)) {
 			continue // Java writes lines that are not JSON.
 		}
 		var r result
-		must(t, json.Unmarshal(lines.Bytes(), &r))
+		harness.Must(t, json.Unmarshal(lines.Bytes(), &r))
 		use(r)
 	}
-	must(t, lines.Err())
+	harness.Must(t, lines.Err())
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
 )
 
@@ -48,7 +49,7 @@ func (d demo) testSQLiteLake(t *testing.T, e equipment) {
 
 func (d demo) testPostgresLake(t *testing.T, e equipment) {
 	server := startPostgres(t)
-	must(t, os.WriteFile(filepath.Join(d.dir, "password"), []byte(server.password), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(d.dir, "password"), []byte(server.password), 0o600))
 	d.publish(t, e, "postgres", fmt.Sprintf("lake: {catalog: %q, postgres_password_file: password, warehouse: ./lake-postgres, name: %s, namespace: %s}\n",
 		"postgres://"+server.user+"@"+server.address+"/postgres", lakeCatalogName, namespacePrefix))
 	j := d.job("Postgres", lakeCatalogName)
@@ -60,7 +61,7 @@ func (d demo) testPostgresLake(t *testing.T, e equipment) {
 func (d demo) testS3Lake(t *testing.T, e equipment) {
 	server := s3sim.StartGateway(t, os.Getenv, "nights")
 	for name, text := range map[string]string{"access": s3sim.AccessKey, "secret": s3sim.SecretKey} {
-		must(t, os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600))
+		harness.Must(t, os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600))
 	}
 	d.publish(t, e, "s3", fmt.Sprintf("lake: {catalog: 'sqlite:bucket.db', warehouse: s3://nights/lake, name: %s, namespace: %s}\n", lakeCatalogName, namespacePrefix)+
 		fmt.Sprintf("s3: {endpoint: %q, region: %s, path_style: true, access_key_file: access, secret_key_file: secret}\n", server.URL, s3sim.Region))
@@ -110,7 +111,7 @@ func (d demo) cases(t *testing.T, engineName, lakeCatalog string) []sqlCase {
 func sparkCatalog(t *testing.T, e equipment, runtimeJar, name string, properties map[string]string) map[string]string {
 	t.Helper()
 	drivers, err := filepath.Glob(e.path("jars", "rest", "sqlite-jdbc-*.jar"))
-	must(t, err)
+	harness.Must(t, err)
 	c := map[string]string{
 		"spark.jars":                  runtimeJar + "," + drivers[0],
 		"spark.driver.extraClassPath": drivers[0],
@@ -138,7 +139,7 @@ func makeDemo(t *testing.T, e equipment) demo {
 	}
 	runIn(t, d.dir, e.path("bin", "sync"), "--quiet", "demo", "--strange", "--dir", d.dir)
 	paths, err := filepath.Glob(filepath.Join(d.dir, "warehouse", "versions", "*", "catalog.duckdb"))
-	must(t, err)
+	harness.Must(t, err)
 	slices.Sort(paths)
 	for _, path := range paths {
 		d.nights = append(d.nights, night{filepath.Base(filepath.Dir(path)), path})
@@ -151,9 +152,9 @@ func makeDemo(t *testing.T, e equipment) demo {
 func (d demo) publish(t *testing.T, e equipment, name, section string, args ...string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(d.dir, "config.yaml"))
-	must(t, err)
+	harness.Must(t, err)
 	file := filepath.Join(d.dir, name+".yaml")
-	must(t, os.WriteFile(file, append(text, section...), 0o600))
+	harness.Must(t, os.WriteFile(file, append(text, section...), 0o600))
 	runIn(t, d.dir, e.path("bin", "lake"), append([]string{"publish", "--all", "--config", file}, args...)...)
 }
 
@@ -166,7 +167,7 @@ func (d demo) job(catalogKind, lakeCatalog string) job {
 // project.
 func serveREST(t *testing.T, e equipment, dir string) string {
 	t.Helper()
-	must(t, os.MkdirAll(dir, 0o755))
+	harness.Must(t, os.MkdirAll(dir, 0o755))
 	port := freePort(t)
 	cmd := exec.CommandContext(t.Context(), "java", "-cp", e.path("jars", "rest")+"/*", e.path("RestCatalog.java"), port, dir)
 	cmd.Stderr = t.Output()
@@ -174,7 +175,7 @@ func serveREST(t *testing.T, e equipment, dir string) string {
 	address := "http://127.0.0.1:" + port
 	awaitServer(t, "the REST catalog", func(ctx context.Context) bool {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/v1/config", nil)
-		must(t, err)
+		harness.Must(t, err)
 		response, err := http.DefaultClient.Do(request)
 		return err == nil && response.Body.Close() == nil
 	})

@@ -11,13 +11,15 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"placementsync/internal/testing/harness"
 )
 
 // startServer starts a server. At the end of the test, it stops the server with a signal.
 func startServer(t *testing.T, cmd *exec.Cmd, stopSignal os.Signal) {
 	t.Helper()
 	cmd.Cancel = func() error { return cmd.Process.Signal(stopSignal) }
-	must(t, cmd.Start())
+	harness.Must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(stopSignal) // the server may have ended with the test's context
 		_ = cmd.Wait()
@@ -42,10 +44,10 @@ func awaitServer(t *testing.T, name string, responds func(context.Context) bool)
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	must(t, listener.Close())
+	harness.Must(t, err)
+	harness.Must(t, listener.Close())
 	_, port, err := net.SplitHostPort(listener.Addr().String())
-	must(t, err)
+	harness.Must(t, err)
 	return port
 }
 
@@ -58,10 +60,10 @@ func startPostgres(t *testing.T) postgresServer {
 	t.Helper()
 	s := postgresServer{user: "placementsync", password: "of-the-test"}
 	folders, err := filepath.Glob("/usr/lib/postgresql/*/bin")
-	must(t, err)
+	harness.Must(t, err)
 	if program, err := exec.LookPath("initdb"); err == nil {
 		program, err = filepath.EvalSymlinks(program)
-		must(t, err)
+		harness.Must(t, err)
 		folders = append(folders, filepath.Dir(program))
 	}
 	if len(folders) == 0 {
@@ -69,10 +71,10 @@ func startPostgres(t *testing.T) postgresServer {
 	}
 	bin := folders[len(folders)-1]
 	dir, err := os.MkdirTemp("", "placementsync-postgres-") // t.TempDir is inside a folder that the user postgres cannot enter
-	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Must(t, os.RemoveAll(dir)) })
 	passwordFile := filepath.Join(dir, "password")
-	must(t, os.WriteFile(passwordFile, []byte(s.password), 0o600))
+	harness.Must(t, os.WriteFile(passwordFile, []byte(s.password), 0o600))
 	prefix := asPostgresUser(t, dir, passwordFile)
 	command := func(name string, args ...string) *exec.Cmd {
 		words := append(slices.Clone(prefix), append([]string{filepath.Join(bin, name)}, args...)...)
@@ -108,11 +110,11 @@ func asPostgresUser(t *testing.T, paths ...string) []string {
 		t.Skipf("skipped: Postgres does not run as root, and the user postgres was not found: %v", err)
 	}
 	uid, err := strconv.Atoi(account.Uid)
-	must(t, err)
+	harness.Must(t, err)
 	gid, err := strconv.Atoi(account.Gid)
-	must(t, err)
+	harness.Must(t, err)
 	for _, path := range paths {
-		must(t, os.Chown(path, uid, gid))
+		harness.Must(t, os.Chown(path, uid, gid))
 	}
 	return []string{"setpriv", "--reuid=" + account.Uid, "--regid=" + account.Gid, "--clear-groups"}
 }

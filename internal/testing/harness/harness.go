@@ -22,6 +22,14 @@ func Main(m *testing.M, childWord string, child func() error) {
 	}
 }
 
+// Must ends the test if err is not nil.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Long skips a test that takes more than a few seconds, if the tests run with -short, as in "make test".
 func Long(t testing.TB) {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 )
 
@@ -37,7 +38,7 @@ func TestFuzzTargets(t *testing.T) {
 			if err != nil || !ok {
 				t.Errorf("%s in %s: %v\n%s", fuzz.name, fuzz.folder, err, out)
 			}
-			must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), torture.Trial{
+			harness.Must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), torture.Trial{
 				Name: "fuzz " + fuzz.name, Procedure: "generated inputs for " + fuzz.folder + ", " + duration, Runs: inputs,
 				Outcome: "no failure"}))
 		})
@@ -67,7 +68,7 @@ func findTargets(t *testing.T) (all []target) {
 	t.Helper()
 	root, fuzzFunc := filepath.Join("..", "..", ".."), regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 	for _, top := range []string{"cmd", "internal"} {
-		must(t, filepath.WalkDir(filepath.Join(root, top), func(path string, _ fs.DirEntry, err error) error {
+		harness.Must(t, filepath.WalkDir(filepath.Join(root, top), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") {
 				return err
 			}

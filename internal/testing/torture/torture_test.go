@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 )
 
@@ -18,11 +19,11 @@ func TestRowReplacesRowOfSameFaultAndRate(t *testing.T) {
 	store := torture.Store{Docs: t.TempDir(), Now: today}
 	a := torture.Row{Fault: "500", Rate: "1 %", Runs: 1, Date: "2026-11-01"}
 	b := torture.Row{Fault: "500", Rate: "5 %", Position: 1, Runs: 2, Date: "2026-11-01"}
-	must(t, store.StoreRows(b, a))
+	harness.Must(t, store.StoreRows(b, a))
 	a.Runs = 3
-	must(t, store.StoreRows(a))
+	harness.Must(t, store.StoreRows(a))
 	got, err := store.Read()
-	must(t, err)
+	harness.Must(t, err)
 	if diff := cmp.Diff([]torture.Row{a, b}, got.Faults); diff != "" {
 		t.Errorf("the rows differ (-want +got):\n%s", diff)
 	}
@@ -31,10 +32,10 @@ func TestRowReplacesRowOfSameFaultAndRate(t *testing.T) {
 func TestTrialReplacesTrialOfSameName(t *testing.T) {
 	store := torture.Store{Docs: t.TempDir(), Now: today}
 	for _, trial := range []torture.Trial{{Name: "Full disk", Runs: 1}, {Name: "Storm/all streams"}, {Name: "Full disk", Runs: 2}} {
-		must(t, store.StoreTrial(trial))
+		harness.Must(t, store.StoreTrial(trial))
 	}
 	got, err := store.Read()
-	must(t, err)
+	harness.Must(t, err)
 	want := []torture.Trial{{Name: "Full disk", Runs: 2, Date: "2026-11-01"}, {Name: "Storm/all streams", Date: "2026-11-01"}}
 	if diff := cmp.Diff(want, got.Trials); diff != "" {
 		t.Errorf("the trials differ (-want +got):\n%s", diff)
@@ -44,10 +45,10 @@ func TestTrialReplacesTrialOfSameName(t *testing.T) {
 func TestSeasonReplacesSeasonOfSameSeed(t *testing.T) {
 	store := torture.Store{Docs: t.TempDir(), Now: today}
 	for _, season := range []torture.Season{{Seed: 10}, {Seed: 2, Nights: 1}, {Seed: 2, Nights: 2, Counts: map[string]int{"kill": 1}}} {
-		must(t, store.StoreSeason(season))
+		harness.Must(t, store.StoreSeason(season))
 	}
 	got, err := store.Read()
-	must(t, err)
+	harness.Must(t, err)
 	want := []torture.Season{{Seed: 2, Nights: 2, Counts: map[string]int{"kill": 1}, Date: "2026-11-01"}, {Seed: 10, Date: "2026-11-01"}}
 	if diff := cmp.Diff(want, got.Seasons); diff != "" {
 		t.Errorf("the seasons differ (-want +got):\n%s", diff)
@@ -56,8 +57,8 @@ func TestSeasonReplacesSeasonOfSameSeed(t *testing.T) {
 
 func TestStoreWithoutFolderReturnsNoError(t *testing.T) {
 	store := torture.Store{Now: today}
-	must(t, store.StoreRows(torture.Row{Fault: "500"}))
-	must(t, store.StoreTrial(torture.Trial{Name: "Storm"}))
+	harness.Must(t, store.StoreRows(torture.Row{Fault: "500"}))
+	harness.Must(t, store.StoreTrial(torture.Trial{Name: "Storm"}))
 }
 
 // TestParallelTrialsAreStored stores trials in parallel, as the trials of several packages do.
@@ -73,7 +74,7 @@ func TestParallelTrialsAreStored(t *testing.T) {
 	}
 	group.Wait()
 	got, err := torture.Store{Docs: docs}.Read()
-	must(t, err)
+	harness.Must(t, err)
 	if len(got.Trials) != 20 {
 		t.Errorf("%d trials are stored, want 20", len(got.Trials))
 	}
@@ -82,7 +83,7 @@ func TestParallelTrialsAreStored(t *testing.T) {
 // TestStoredResultsPassed checks that no stored result is a failure.
 func TestStoredResultsPassed(t *testing.T) {
 	all, err := torture.Store{Docs: filepath.Join("..", "..", "..", "docs")}.Read()
-	must(t, err)
+	harness.Must(t, err)
 	if len(all.Faults) == 0 || len(all.Trials) == 0 || len(all.Seasons) == 0 {
 		t.Errorf("got %d faults, %d trials and %d seasons, want results of each kind", len(all.Faults), len(all.Trials), len(all.Seasons))
 	}
@@ -100,12 +101,5 @@ func TestStoredResultsPassed(t *testing.T) {
 		if !s.Passed {
 			t.Errorf("the stored result of the season with seed %d is a failure", s.Seed)
 		}
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
