@@ -1,14 +1,14 @@
 -- subject: throughput
 -- title: Backlog: paid items without an article
 -- grain: one row per order item that is paid and has no article, longest waiting first
--- about: Paid items without an article. days_waiting is the time from the payment to the snapshot in days of 24 hours, rounded to 2 places; days_late is the time since the promised delivery, empty if this is unknown or not past. Refunded and deleted items are left out. The column backlog_at_end of the query weekly_throughput counts the same items. Items have no currency.
+-- about: Paid items without an article. days_waiting is the time from the payment to the snapshot in days of 24 hours, rounded to 2 places; days_past_promise is the time since the promised date (the payment plus the longest delivery time), empty if this is unknown or not past. Refunded and deleted items are left out. The column backlog_at_end of the query weekly_throughput counts the same items. Items have no currency.
 -- also: waiting, unstarted, not started, pending, open, work, queue, delay
 -- chart: bar x=product_name y=days_waiting
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: min_days COUNT 0 -- minimum waiting time in days
--- param: late BOOLEAN false -- only items whose promised delivery is past
+-- param: late BOOLEAN false -- only items past their promised date
 -- param: top COUNT NULL -- maximum number of rows
 WITH waiting_items AS (
     SELECT
@@ -29,7 +29,7 @@ SELECT
     paid_at,
     CAST(waiting_micros / 86400e6 AS DECIMAL(18, 2)) AS days_waiting,
     promised_at,
-    CASE WHEN late_micros > 0 THEN CAST(late_micros / 86400e6 AS DECIMAL(18, 2)) END AS days_late,
+    CASE WHEN late_micros > 0 THEN CAST(late_micros / 86400e6 AS DECIMAL(18, 2)) END AS days_past_promise,
     CAST(sale_price AS DECIMAL(18, 2)) AS sale_price
 FROM waiting_items
 WHERE waiting_micros >= $min_days * 86400000000

@@ -12,66 +12,27 @@
 -- param: until DATE NULL -- only campaigns created before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: top COUNT NULL -- maximum number of rows
-WITH campaign_items AS (
-    SELECT p.campaign_id, s.order_item_id, s.sale_price, bool_or(p.state = 'open') AS is_open
-    FROM mart.article_progress AS p
-    JOIN mart.sold_items AS s USING (order_item_id)
-    WHERE NOT s.is_refunded
-    GROUP BY p.campaign_id, s.order_item_id, s.sale_price
-),
-item_sums AS (
-    SELECT
-        campaign_id,
-        count(*) - count(sale_price) AS without_price,
-        CASE WHEN count(*) FILTER (NOT is_open) > 0 THEN sum(sale_price) FILTER (NOT is_open) ELSE 0 END AS spent,
-        CASE WHEN count(*) FILTER (is_open) > 0 THEN sum(sale_price) FILTER (is_open) ELSE 0 END         AS committed
-    FROM campaign_items
-    GROUP BY campaign_id
-),
-article_counts AS (
-    SELECT campaign_id, count(*) AS articles, count(*) FILTER (state = 'open') AS open_articles
-    FROM mart.article_progress
-    GROUP BY campaign_id
-),
-budgets AS (
-    SELECT
-        c.id,
-        c.name,
-        coalesce(p.name, c.profile_name) AS profile_name,
-        c.status,
-        c.target_date,
-        c.budget,
-        CASE WHEN i.campaign_id IS NULL THEN 0 ELSE i.spent END     AS spent,
-        CASE WHEN i.campaign_id IS NULL THEN 0 ELSE i.committed END AS committed,
-        coalesce(i.without_price, 0)     AS without_price,
-        coalesce(a.articles, 0)          AS articles,
-        coalesce(a.open_articles, 0)     AS open_articles,
-        c.total_articles
-    FROM campaigns AS c
-    LEFT JOIN profiles AS p ON p.id = c.profile_id
-    LEFT JOIN item_sums AS i ON i.campaign_id = c.id
-    LEFT JOIN article_counts AS a ON a.campaign_id = c.id
-    WHERE c.deleted_at IS NULL
-      AND ($profile IS NULL OR $profile IN (c.profile_id, p.name, c.profile_name))
-      AND ($status IS NULL OR list_contains(string_split(lower($status), ','), lower(c.status)))
-      AND ($since IS NULL OR c.created_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
-      AND ($until IS NULL OR c.created_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
-)
 SELECT
-    name                              AS campaign_name,
-    profile_name,
-    status                            AS campaign_status,
-    target_date,
-    CAST(budget AS DECIMAL(18, 2))    AS budget,
-    CAST(spent AS DECIMAL(38, 2))     AS spent,
-    CAST(committed AS DECIMAL(38, 2)) AS committed,
-    CAST(CAST(budget AS DECIMAL(38, 6)) - spent - committed AS DECIMAL(38, 2)) AS budget_left,
-    CAST(100 * (spent + committed) / nullif(budget, 0) AS DECIMAL(38, 1))      AS used_percent,
-    articles,
-    open_articles,
-    CASE WHEN total_articles IS NOT NULL THEN greatest(total_articles, articles) - articles END AS articles_left,
-    without_price                     AS items_without_price,
-    id                                AS campaign_id
-FROM budgets
+    c.name                              AS campaign_name,
+    coalesce(p.name, c.profile_name)    AS profile_name,
+    c.status                            AS campaign_status,
+    c.target_date,
+    CAST(s.budget AS DECIMAL(18, 2))    AS budget,
+    CAST(s.spent AS DECIMAL(38, 2))     AS spent,
+    CAST(s.committed AS DECIMAL(38, 2)) AS committed,
+    CAST(s.budget_left AS DECIMAL(38, 2)) AS budget_left,
+    CAST(100 * (s.spent + s.committed) / nullif(s.budget, 0) AS DECIMAL(38, 1)) AS used_percent,
+    s.articles,
+    s.open_articles,
+    CASE WHEN c.total_articles IS NOT NULL THEN greatest(c.total_articles, s.articles) - s.articles END AS articles_left,
+    s.items_without_price,
+    c.id                                AS campaign_id
+FROM mart.campaign_spending AS s
+JOIN campaigns AS c ON c.id = s.campaign_id
+LEFT JOIN profiles AS p ON p.id = c.profile_id
+WHERE ($profile IS NULL OR $profile IN (c.profile_id, p.name, c.profile_name))
+  AND ($status IS NULL OR list_contains(string_split(lower($status), ','), lower(c.status)))
+  AND ($since IS NULL OR c.created_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
+  AND ($until IS NULL OR c.created_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 ORDER BY used_percent DESC NULLS LAST, campaign_name, campaign_id
 LIMIT $top

@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Campaign funnel
--- grain: one row per campaign; late campaigns first, finished campaigns last
--- about: Progress of each campaign: planned articles, order items, and articles that are begun, have a brief or draft, are published (by status or live address) or ended unpublished. A campaign needs the larger number of planned and begun articles, minus the ended articles. A campaign is late if its target date is past and fewer articles are published than it needs. Deleted campaigns are left out.
+-- grain: one row per campaign; campaigns past their target date first, finished campaigns last
+-- about: Progress of each campaign: planned articles, order items, and articles that are begun, have a brief or draft, are published (by status or live address) or ended unpublished. A campaign needs the larger number of planned and begun articles, minus the ended articles. is_past_target means that the target date is past and fewer articles are published than it needs. The query overdue_articles lists late articles. Deleted campaigns are left out.
 -- also: progress, pipeline, brief, draft, published, stage, late
 -- chart: bar x=campaign_name y=published_percent
 -- param: since DATE NULL -- only campaigns created on or after this date
@@ -35,7 +35,7 @@ campaign_counts AS (
         coalesce(a.with_draft, 0)         AS with_draft,
         coalesce(a.published, 0)          AS published,
         coalesce(a.ended, 0)              AS ended,
-        coalesce(c.target_date < (SELECT snapshot_at FROM mart.snapshot), false) AS is_past_target,
+        coalesce(c.target_date < (SELECT snapshot_at FROM mart.snapshot), false) AS is_after_target,
         coalesce(a.published, 0) < greatest(coalesce(c.total_articles, 0), coalesce(a.articles, 0)) - coalesce(a.ended, 0) AS is_open
     FROM campaigns AS c
     LEFT JOIN article_counts AS a ON a.campaign_id = c.id
@@ -48,8 +48,8 @@ campaign_counts AS (
 campaign_states AS (
     SELECT
         *,
-        is_past_target AND is_open AS is_late,
-        CASE WHEN is_past_target AND is_open THEN 1 WHEN is_open OR articles = 0 THEN 2 ELSE 3 END AS sort_group
+        is_after_target AND is_open AS is_past_target,
+        CASE WHEN is_after_target AND is_open THEN 1 WHEN is_open OR articles = 0 THEN 2 ELSE 3 END AS sort_group
     FROM campaign_counts
 )
 SELECT
@@ -58,7 +58,7 @@ SELECT
     profile_name,
     campaign_status,
     target_date,
-    is_late,
+    is_past_target,
     planned_articles,
     order_items,
     articles,

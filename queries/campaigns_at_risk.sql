@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Campaigns at risk
--- grain: one row per campaign that is forecast to exceed its budget or miss a date, the nearest target date first
--- about: Budget and dates of unfinished campaigns. projected_total is the sum of the sales without refunded items, plus the average sale price for each planned article that has not begun. An article is expected to take the usual time from start to first publication: the median of the articles that were published at most "days" days before the snapshot. The column pace_days shows this time. late_for_target counts the articles that are expected after the target date, and late_for_promise the articles that are expected after their promised delivery.
+-- grain: one row per campaign with late articles, or that is forecast to exceed its budget or miss a date, the nearest target date first
+-- about: Budget and dates of unfinished campaigns. projected_total is the sum of the sales without refunded items, plus the average sale price for each planned article that has not begun. An article is forecast to take the usual time from start to first publication: the median of the articles that were published at most "days" days before the snapshot. The column pace_days shows this time. past_promise and past_expected count the articles that are late at the snapshot, as in overdue_articles. forecast_past_promise counts the open articles that are in time but forecast to miss their promised date, and forecast_past_target the articles that are forecast for a time after the target date of the campaign.
 -- also: late, delay, overdue, forecast, deadline, budget, overspend, danger, behind, risk
 -- param: days COUNT 90 -- number of days before the snapshot whose publications determine the usual time
 -- param: profile VARCHAR NULL -- only campaigns of the client profile with this id or name
@@ -21,18 +21,21 @@ clock AS (
     FROM mart.snapshot
     CROSS JOIN pace
 ),
--- An open article is expected at its start plus the pace, but not before the snapshot. The sale
+-- An open article is forecast for its start plus the pace, but not before the snapshot. The sale
 -- price of an item counts only for its first article in a campaign.
 article_forecasts AS (
     SELECT
         p.campaign_id,
         p.state = 'open' AS is_open,
         greatest(c.now, p.started_at + to_microseconds(c.pace_micros)) AS forecast_at,
-        s.promised_at,
+        l.past_promise,
+        l.past_expected,
+        l.past_promise IS NOT TRUE AND NOT s.is_refunded AND forecast_at > s.promised_at AS will_miss_promise,
         CASE WHEN NOT s.is_refunded
             AND row_number() OVER (PARTITION BY p.campaign_id, s.order_item_id ORDER BY p.article_id) = 1 THEN s.sale_price END AS sale_price
     FROM mart.article_progress AS p
     LEFT JOIN mart.sold_items AS s USING (order_item_id)
+    LEFT JOIN mart.late_articles AS l ON l.article_id = p.article_id
     CROSS JOIN clock AS c
 ),
 open_campaigns AS (
@@ -55,8 +58,10 @@ campaign_counts AS (
         o.*,
         count(f.campaign_id)                                          AS articles,
         count(*) FILTER (f.is_open)                                   AS open_articles,
-        count(*) FILTER (f.is_open AND f.forecast_at > o.target_date) AS open_late_for_target,
-        count(*) FILTER (f.is_open AND f.forecast_at > f.promised_at) AS late_for_promise,
+        count(*) FILTER (f.past_promise)                              AS past_promise,
+        count(*) FILTER (f.past_expected)                             AS past_expected,
+        count(*) FILTER (f.is_open AND f.will_miss_promise)           AS forecast_past_promise,
+        count(*) FILTER (f.is_open AND f.forecast_at > o.target_date) AS open_past_target,
         max(f.forecast_at) FILTER (f.is_open)                         AS open_forecast_at,
         coalesce(sum(f.sale_price), 0)                                AS sales,
         count(f.sale_price)                                           AS priced_articles
@@ -64,12 +69,12 @@ campaign_counts AS (
     LEFT JOIN article_forecasts AS f USING (campaign_id)
     GROUP BY ALL
 ),
--- Articles that have not begun are expected at the snapshot plus the pace.
+-- Articles that have not begun are forecast for the snapshot plus the pace.
 campaign_forecasts AS (
     SELECT
         campaign_counts.*,
         greatest(total_articles, articles) - articles                                                   AS not_begun,
-        open_late_for_target + CASE WHEN clock.not_begun_forecast_at > campaign_counts.target_date THEN not_begun ELSE 0 END AS late_for_target,
+        open_past_target + CASE WHEN clock.not_begun_forecast_at > campaign_counts.target_date THEN not_begun ELSE 0 END AS forecast_past_target,
         sales + coalesce(CAST(sales / nullif(priced_articles, 0) * not_begun AS DECIMAL(38, 6)), 0)     AS projected,
         CASE WHEN not_begun > 0 THEN greatest(clock.not_begun_forecast_at, open_forecast_at) ELSE open_forecast_at END AS forecast_at,
         clock.pace_micros
@@ -85,14 +90,16 @@ SELECT
     forecast_at,
     open_articles,
     not_begun,
-    late_for_target,
-    late_for_promise,
+    past_promise,
+    past_expected,
+    forecast_past_promise,
+    forecast_past_target,
     CAST(pace_micros / 86400e6 AS DECIMAL(18, 2)) AS pace_days,
     CAST(budget AS DECIMAL(18, 2))                AS budget,
     CAST(sales AS DECIMAL(38, 2))                 AS sale_total,
     CAST(projected AS DECIMAL(38, 2))             AS projected_total,
     CAST(CASE WHEN projected > budget THEN projected - budget END AS DECIMAL(38, 2)) AS over_budget
 FROM campaign_forecasts
-WHERE late_for_target > 0 OR late_for_promise > 0 OR projected > budget
+WHERE past_promise > 0 OR past_expected > 0 OR forecast_past_promise > 0 OR forecast_past_target > 0 OR projected > budget
 ORDER BY target_date NULLS LAST, campaign_id
 LIMIT $top

@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Delivery against the promised date
 -- grain: one row per outlet, writer, client profile or type of channel, as chosen with "by", and one for articles without a group
--- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts the articles that were published by that date. Days run from payment to publication; p50 and p90 are durations that occurred. open_late counts open articles that are not refunded and whose promised date is past. The type of channel is taken from the bought listing, or else from the first placement that the item includes. Deleted articles and items are left out.
+-- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts the articles that were published by that date. Days run from payment to publication; p50 and p90 are durations that occurred. open_past_promise counts the open articles that are past their promised date, open_past_expected those past the expected date that the service states, as in overdue_articles. The type of channel is taken from the bought listing, or else from the first placement that the item includes. Deleted articles and items are left out.
 -- also: on time, late, punctual, promise, SLA, delay, speed, days, overdue, outlets, writers
 -- chart: bar x=group_name y=on_time_percent
 -- param: by outlet|writer|profile|channel_type outlet -- grouping of the rows
@@ -12,7 +12,6 @@
 -- param: top COUNT NULL -- maximum number of rows
 WITH period AS (
     SELECT
-        snapshot_at,
         -- The last and the first microsecond of the period.
         least(CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR) - INTERVAL 1 MICROSECOND, snapshot_at) AS last_at,
         coalesce(CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR),
@@ -35,11 +34,13 @@ deliveries AS (
         epoch_us(p.published_at) - epoch_us(s.paid_at)            AS delivery_micros,
         epoch_us(s.promised_at) - epoch_us(s.paid_at)                        AS promised_micros,
         epoch_us(p.published_at) - epoch_us(s.promised_at)        AS late_micros,
-        s.promised_at < period.snapshot_at AND NOT s.is_refunded             AS is_past_promise
+        late.past_promise,
+        late.past_expected
     FROM mart.article_progress AS p
     LEFT JOIN mart.sold_items AS s ON s.order_item_id = p.order_item_id
     LEFT JOIN listing_channel_types AS t ON t.id = s.product_id
     LEFT JOIN include_channel_types AS f ON f.article_id = p.article_id
+    LEFT JOIN mart.late_articles AS late ON late.article_id = p.article_id
     CROSS JOIN period
 ),
 groups AS (
@@ -49,7 +50,8 @@ groups AS (
             ELSE arg_max(group_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), group_name)) END AS group_name,
         count(*)                                                                                            AS articles,
         count(*) FILTER (is_open)                                                                           AS open_articles,
-        count(*) FILTER (is_open AND is_past_promise)                                                       AS open_late,
+        count(*) FILTER (past_promise)                                                                      AS open_past_promise,
+        count(*) FILTER (past_expected)                                                                     AS open_past_expected,
         count(*) FILTER (is_published_in_period)                                                            AS published,
         count(late_micros) FILTER (is_published_in_period)                                                  AS with_promise,
         count(*) FILTER (is_published_in_period AND late_micros <= 0)                                       AS on_time,
@@ -64,7 +66,8 @@ SELECT
     group_name,
     articles,
     open_articles,
-    open_late,
+    open_past_promise,
+    open_past_expected,
     published,
     CAST(7 * published / (SELECT nullif(greatest(0, epoch_us(last_at) - epoch_us(first_at) + 1), 0) / 86400e6 FROM period) AS DECIMAL(18, 2)) AS published_per_week,
     with_promise                                               AS published_with_promise,

@@ -1,7 +1,7 @@
 -- subject: report
 -- title: Headline numbers of the report
 -- grain: one row per figure, and per pricing tier and currency for the median prices
--- about: Numbers at the top of the report; with --as-of, for an earlier snapshot. Deleted articles are left out. The numbers equal the results of other queries: the listings and outlets in "headline", the payables in "payables_ageing", the overdue articles in "overdue_articles", and the margin in "margins". Days have 24 hours. Sums have no currency: they are valid only if all amounts are in the same currency. The column "reads" contains the tables that a figure needs; if one of them was not read, the figure is not valid. With "since", change_percent is the median change since that snapshot, for prices of the same listing, tier and currency. The column "compared" counts these listings.
+-- about: Numbers at the top of the report; with --as-of, for an earlier snapshot. Deleted articles are left out. The numbers equal the results of other queries: the listings and outlets in "headline", the payables in "payables_ageing", the late articles in "overdue_articles", and the margin in "margins". Days have 24 hours. Sums have no currency: they are valid only if all amounts are in the same currency. The column "reads" contains the tables that a figure needs; if one of them was not read, the figure is not valid. With "since", change_percent is the median change since that snapshot, for prices of the same listing, tier and currency. The column "compared" counts these listings.
 -- also: overview, summary, KPI
 -- param: prices COUNT? 3 -- number of pairs of tier and currency with a median price; pairs with the most prices come first
 -- param: since TIMESTAMPTZ NULL -- time of an earlier snapshot, with whose prices the current ones are compared
@@ -64,9 +64,11 @@ figures AS (
     UNION ALL
     SELECT 8, 'Articles in progress', NULL, count(*), 'campaign_articles', NULL, NULL FROM mart.article_progress WHERE state = 'open'
     UNION ALL
-    SELECT 9, 'Articles overdue', NULL, count(*), 'campaign_articles', NULL, NULL FROM mart.article_progress, clock WHERE state = 'open' AND expected_at < now
+    SELECT 9, 'Articles past the promised date', NULL, count(*), 'campaign_articles,order_items', NULL, NULL FROM mart.late_articles WHERE past_promise
     UNION ALL
-    SELECT 10, 'Articles published, 7 days', NULL, count(*), 'article_statuses', NULL, NULL
+    SELECT 10, 'Articles past the expected date', NULL, count(*), 'campaign_articles', NULL, NULL FROM mart.late_articles WHERE past_expected
+    UNION ALL
+    SELECT 11, 'Articles published, 7 days', NULL, count(*), 'article_statuses', NULL, NULL
     FROM mart.article_progress, clock WHERE published_at > now - INTERVAL 168 HOURS AND published_at <= now
 )
 SELECT

@@ -119,6 +119,10 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 
 func (o queryOptions) writeResult(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) error {
 	rows, err := o.output.writeGraded(ctx, g, db, q, values)
+	_, isChosen := values["top"]
+	if cut := q.DescribeCut(values, rows); err == nil && cut != "" && !isChosen && !g.Quiet {
+		fmt.Fprintln(g.stderr, cut)
+	}
 	if err != nil || rows > 0 {
 		return err
 	}

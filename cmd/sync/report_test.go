@@ -23,11 +23,11 @@ func TestTrialReportNumbers(t *testing.T) {
 		tiles[html.UnescapeString(m[1])] = strings.NewReplacer(",", "", "\u2212", "-").Replace(strings.TrimSpace(m[2]))
 	}
 	for figure, sql := range map[string]string{
-		"Product listings":     "select count(*) from product_listings",
-		"Outlets":              "select count(*) from outlets",
-		"Unpaid commissions":   "select sum(commission_amount)::decimal(18,2) from order_items where commission_date_paid is null and deleted_at is null and is_refunded is not true and refund_date is null",
-		"Articles overdue":     "select count(*) from articles where live_url is null and expected_completion_date < (select max(snapshot_at) from meta.runs)",
-		"Orders paid, 30 days": "select count(*) from orders where deleted_at is null and date_paid > (select max(snapshot_at) from meta.runs) - interval 30 day",
+		"Product listings":                "select count(*) from product_listings",
+		"Outlets":                         "select count(*) from outlets",
+		"Unpaid commissions":              "select sum(commission_amount)::decimal(18,2) from order_items where commission_date_paid is null and deleted_at is null and is_refunded is not true and refund_date is null",
+		"Articles past the expected date": "select count(*) from articles where live_url is null and expected_completion_date < (select max(snapshot_at) from meta.runs)",
+		"Orders paid, 30 days":            "select count(*) from orders where deleted_at is null and date_paid > (select max(snapshot_at) from meta.runs) - interval 30 day",
 	} {
 		if want := scalar(t, config, sql); tiles[figure] != want {
 			t.Errorf("%s is %q on the page, want %q as in SQL", figure, tiles[figure], want)

@@ -139,7 +139,7 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 	want := map[string]string{}
 	for name, sql := range map[string]string{
 		"price-drops":      "select count(*) from mart.price_changes where new_amount < old_amount and listing_id in (select id from product_listings)",
-		"overdue-articles": "select count(*) from mart.article_progress where live_url is null and status_prefix not in ('published', 'live', 'cancelled', 'canceled', 'rejected', 'archived') and expected_at < (select snapshot_at from mart.snapshot) - interval 2 days",
+		"overdue-articles": "select count(*) from mart.article_progress as p join mart.sold_items as s using (order_item_id) where p.state = 'open' and not s.is_refunded and s.promised_at < (select snapshot_at from mart.snapshot) - interval 2 days",
 	} {
 		if n := queryValue(t, d.g, sql); n != "0" {
 			want[name] = n

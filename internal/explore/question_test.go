@@ -51,6 +51,9 @@ func testQuestionResult(t *testing.T, s *site) {
 	if strings.Contains(textOf(body), "EUR") && strings.Contains(body, "<td>EUR") {
 		t.Error("the page has prices in EUR, want only USD as in the parameter")
 	}
+	for _, address := range []string{"/questions/find_placements?p.top=1", "/questions/find_placements?p.top=1&q=nosuch"} {
+		wantTexts(t, s.get(t, address, http.StatusOK), "There may be more rows: the parameter top is 1 (maximum number of rows).")
+	}
 }
 
 // testWrongParameters checks that the form keeps wrong values and shows the mistakes.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -213,6 +214,11 @@ func (q *question) addResult() error {
 			return err
 		}
 	}
+	rowsBeforeFilters := rows.Total
+	if len(q.view.Table.Chips) > 0 { // the number before the filters is unknown
+		rowsBeforeFilters = math.MaxInt64
+	}
+	q.view.Table.CutNote = q.view.DescribeCut(q.values, rowsBeforeFilters)
 	if rows.Total == 0 && len(q.view.Table.Chips) == 0 {
 		q.view.UnknownValues, err = q.db.DescribeUnknownValues(q.Context(), q.view.Query, q.values)
 		return err

@@ -74,7 +74,7 @@ func testListingHistory(t *testing.T, s *site) {
 		"Country Spain 2026-11-03 02:00 1 earlier – 2026-11-01 02:00 to 2026-11-03 02:00",
 		"Never had a value: ", "Rejected values",
 		"PO-17 2026-10-01 10:00 1,100.00 1,200.25 400.75 99.50 Approved", // margin: 1200.25 - 700 - 99.50
-		"Ten facts Published 2026-10-01 10:00 2026-10-20 00:00 2026-10-12 10:00 11.0 7")
+		"Ten facts Published 2026-10-01 10:00 2026-10-20 00:00 no no 2026-10-12 10:00 11.0 7")
 	wantLinks(t, body, "/explore/outlets/O1", "/explore/orders/R1", "/explore/profiles/P1", "/explore/articles/A1", "https://www.morning.example/sample")
 	if charts := strings.Count(body, `class="chart"`); charts != 2 {
 		t.Errorf("the page has %d charts, want one for each of 2 currencies", charts)
@@ -110,7 +110,7 @@ func testLinksBetweenRecords(t *testing.T, s *site) {
 	}{
 		{"/outlets/O1", []string{"Morning News", "Guest post Website Article yes 55 7 80.50 USD 1,234.57 USD", "Sponsored"}, []string{"/explore/listings/L1", "/explore/listings/L2", "/explore/orders/R1", "/explore/articles/A1", "https://www.morning.example/"}},
 		{"/orders/R1", []string{"Order PO-17", "1,300.25", "Sold item: Guest post", "Commission status Approved 2026-11-02 02:00 1 earlier Pending", "Commission Guest post 99.50 no"}, []string{"/explore/profiles/P1", "/explore/listings/L1", "/explore/listings/L2", "/explore/outlets/O1", "/explore/articles/A1", "/explore/campaigns/C1"}},
-		{"/campaigns/C1", []string{"Autumn", "Published published 1", "Questionnaire", "Be read", "5,000.00"}, []string{"/explore/articles/A1", "/explore/profiles/P1", "/explore/outlets/O1"}},
+		{"/campaigns/C1", []string{"Autumn", "Published published 1", "Questionnaire", "Be read", "Budget 5,000.00 Spent 1,200.25 Committed 0.00 Budget left 3,799.75"}, []string{"/explore/articles/A1", "/explore/profiles/P1", "/explore/outlets/O1"}},
 		{"/articles/A1", []string{"Ten facts", "Ann Author", "Writing 2026-10-02 10:00 10.0 no", "Published 2026-10-12 10:00 21.7 yes <b>at last</b>", "facts.docx", "12,345"},
 			[]string{"/explore/campaigns/C1", "/explore/orders/R1", "/explore/outlets/O1", "https://www.morning.example/ten-facts", "https://files.example/facts.docx"}},
 		{"/profiles/P1", []string{"Acme", "Be known since 2026-11-01 02:00", "PO-17 Paid", "Autumn Active"}, []string{"/explore/orders/R1", "/explore/campaigns/C1", "/explore/articles/A1", "https://acme.example"}},
@@ -126,7 +126,7 @@ func testLinksBetweenRecords(t *testing.T, s *site) {
 // testReferencedRecords checks the pages of records that are in no list. Other records refer to them.
 func testReferencedRecords(t *testing.T, s *site) {
 	const hint = "No list contains this record."
-	wantTexts(t, s.get(t, "/orders/R9", http.StatusOK), "Order R9", hint, "Unlisted 5.00")
+	wantTexts(t, s.get(t, "/orders/R9", http.StatusOK), "Order R9", hint, "Unlisted 4 1.25 5.00")
 	wantTexts(t, s.get(t, "/campaigns/C9", http.StatusOK), "Unseen", hint, "A9")
 	wantTexts(t, s.get(t, "/profiles/P9", http.StatusOK), "Profile P9", hint, "A9")
 }
@@ -185,16 +185,16 @@ func testThreads(t *testing.T, s *site) {
 	}
 }
 
-// testLists searches the lists of records, and checks that pages do not list deleted records.
+// testLists searches the lists of records, and checks that only the list of orders has deleted records.
 func testLists(t *testing.T, s *site) {
 	for path, want := range map[string]string{
-		"/orders": "PO-17 Acme Paid 2026-09-30 09:00 2026-10-01 10:00 1,300.25 2", "/orders?q=acme": "PO-17", "/orders?q=none": "No records found.",
-		"/campaigns?q=AUTUMN": "Autumn Acme Active", "/articles?q=ann+author": "Ten facts Published", "/profiles": "Acme https://acme.example 1 1",
+		"/orders": "PO-17 Acme Paid no 2026-09-30 09:00 2026-10-01 10:00 1,300.25 2 PO-DELETED Binder – yes", "/orders?q=acme": "PO-17", "/orders?q=none": "No records found.",
+		"/campaigns?q=AUTUMN": "Autumn Acme Active 5,000.00 1,200.25 0.00 3,799.75", "/articles?q=ann+author": "Ten facts Published", "/profiles": "Acme https://acme.example 1 1",
 		"/profiles?q=%25": "No records found.", "/profiles?q=binder": "Binder 1 0",
 	} {
 		wantTexts(t, s.get(t, path, http.StatusOK), want)
 	}
-	for path, unwanted := range map[string]string{"/profiles/P2": "Winter", "/profiles/P2?as_of=20261103T020000Z": "PO-DELETED", "/listings/L1": "PO-DELETED"} {
+	for path, unwanted := range map[string]string{"/profiles/P2": "Winter", "/profiles/P2?as_of=20261103T020000Z": "PO-DELETED", "/listings/L1": "PO-DELETED", "/orders?is.deleted=false": "PO-DELETED"} {
 		if strings.Contains(textOf(s.get(t, path, http.StatusOK)), unwanted) {
 			t.Errorf("%s shows the deleted record %q", path, unwanted)
 		}
@@ -234,4 +234,7 @@ func testFlags(t *testing.T, s *site) {
 	}
 	wantTexts(t, s.get(t, "/articles/A1", http.StatusOK), "facts.docx", "brief.pdf")
 	wantTexts(t, s.get(t, "/orders/R1", http.StatusOK), "2026-10-08 10:00 published late")
+	wantTexts(t, s.get(t, "/orders/R4", http.StatusOK), "2026-10-17 10:00 past its promise")
+	wantTexts(t, s.get(t, "/articles?is.past_promise=true&is.past_expected=true", http.StatusOK), "1 row ", "Slow piece")
+	wantTexts(t, s.get(t, "/articles/A5", http.StatusOK), "Promised 2026-10-17 10:00 Past promise yes Expected 2026-10-30 10:00 Past expected yes")
 }

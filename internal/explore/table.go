@@ -79,7 +79,7 @@ func rolesOf(columns []query.Column) []columnRole {
 		r.isEnum = r.Type == "VARCHAR" && hasWord(r.Name, "status", "type", "kind", "tier", "side", "trait", "includes", "included", "waits")
 		r.isAmount = strings.HasPrefix(r.Type, "DECIMAL") && !hasWord(r.Name, "percent", "days", "hours", "minutes", "week", "items")
 		r.summed = r.isAmount && !hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest", "p25", "p50", "p75", "p90",
-			"last", "per", "from", "below", "left", "spent", "now", "old", "new", "change", "gap", "value")
+			"last", "per", "each", "from", "below", "left", "spent", "now", "old", "new", "change", "gap", "value")
 		if currency != nil && r.isAmount {
 			r.unitColumn, currency.hidden = "currency", true
 		}

@@ -25,8 +25,8 @@ type tableView struct {
 	Count      string
 	pager
 	Downloads []pair
-	// TotalsNote explains the totals. SourceNote names the source tables in which rows may be missing.
-	TotalsNote, SourceNote string
+	// CutNote says that the query may have left out rows. TotalsNote explains the totals. SourceNote names the source tables in which rows may be missing.
+	CutNote, TotalsNote, SourceNote string
 }
 
 // chip is an active filter. Exact is its unformatted value. Link is the address without this filter.

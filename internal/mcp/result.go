@@ -88,6 +88,9 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 		}
 		res.Columns = r.Columns
 		res.addRows(r, limit)
+		if why := q.DescribeCut(values, r.Total); res.Cut == nil && why != "" {
+			res.Cut = &cut{Why: why, How: "set the parameter top to a larger number"}
+		}
 		res.addChecks(ctx, db, args.withSamples)
 		if r.Total > 0 {
 			return nil

@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -44,6 +45,21 @@ func (q Query) Param(name string) (Param, bool) {
 		}
 	}
 	return Param{}, false
+}
+
+// DescribeCut says that the parameter "top" may have cut a result of so many rows. It returns an empty text if the
+// query has no such limit, or if the result is below it.
+func (q Query) DescribeCut(values map[string]string, rows int64) string {
+	p, _ := q.Param("top")
+	value, isGiven := values[p.Name]
+	if !isGiven {
+		value = p.Default
+	}
+	limit, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || rows < limit {
+		return ""
+	}
+	return fmt.Sprintf("There may be more rows: the parameter top is %d (%s).", limit, p.About)
 }
 
 func (q Query) wrapErr(err error) error {

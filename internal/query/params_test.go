@@ -217,3 +217,23 @@ func TestUnknownFormatsAreUsageErrors(t *testing.T) {
 		t.Errorf("parquet without a file: got %v, want a usage error", err)
 	}
 }
+
+func TestDescribeCut(t *testing.T) {
+	q := query.Query{Params: []query.Param{{Name: "top", Type: "COUNT", Default: "50", About: "maximum number of rows"}}}
+	const want = "There may be more rows: the parameter top is 50 (maximum number of rows)."
+	for _, c := range []struct {
+		values map[string]string
+		rows   int64
+		want   string
+	}{
+		{nil, 49, ""}, {nil, 50, want}, {nil, 51, want}, {map[string]string{"top": "NULL"}, 51, ""},
+		{map[string]string{"top": "3"}, 3, "There may be more rows: the parameter top is 3 (maximum number of rows)."},
+	} {
+		if got := q.DescribeCut(c.values, c.rows); got != c.want {
+			t.Errorf("%d rows with the parameters %v: got %q, want %q", c.rows, c.values, got, c.want)
+		}
+	}
+	if got := (query.Query{}).DescribeCut(nil, 50); got != "" {
+		t.Errorf("a query without the parameter top: got %q, want no text", got)
+	}
+}

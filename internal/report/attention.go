@@ -11,14 +11,14 @@ import (
 	"placementsync/internal/stream"
 )
 
-const maxShownRows = 3 // rows of a failed check, or overdue articles; the command of the notice prints all
+const maxShownRows = 3 // rows of a failed check, or late articles; the command of the notice prints all
 
-// buildAttention lists held nights, failed checks, unproven streams and overdue articles. The good news is
+// buildAttention lists held nights, failed checks, unproven streams and late articles. The good news is
 // shown only if no function returns a notice. If the snapshot lacks the data, a function returns neither.
 func (b *builder) buildAttention() (Section, error) {
 	s := Section{ID: "attention", Title: "Needs attention", Notices: b.opts.Notices}
 	var goodNews []string
-	for _, find := range []func() ([]Notice, string, error){b.findFailedChecks, b.findUnprovenStreams, b.findOverdueArticles} {
+	for _, find := range []func() ([]Notice, string, error){b.findFailedChecks, b.findUnprovenStreams, b.findLateArticles} {
 		notices, text, err := find()
 		if err != nil {
 			return s, err
@@ -97,22 +97,40 @@ func (b *builder) findUnprovenStreams() (notices []Notice, goodNews string, err 
 	}), "All streams behind these numbers are proven.", nil
 }
 
-func (b *builder) findOverdueArticles() (notices []Notice, goodNews string, err error) {
-	q := QuerySpec{Query: "overdue_articles"}
-	result, ok, err := b.ask(b.ctx, q)
-	if missing, _ := splitProblems(result, []string{"campaign_articles"}); err != nil || !ok || len(missing) > 0 {
-		return nil, "", err
+// findLateArticles returns a notice of the articles past the promised date, and one of those past the expected date.
+func (b *builder) findLateArticles() (notices []Notice, goodNews string, err error) {
+	isKnown := true
+	for _, late := range []struct {
+		past, date, days string
+		needs            []string
+	}{
+		{"promise", "promised date", "days_past_promise", []string{"campaign_articles", "order_items"}},
+		{"expected", "expected date", "days_past_expected", []string{"campaign_articles"}},
+	} {
+		q := QuerySpec{Query: "overdue_articles", Params: map[string]string{"past": late.past}}
+		result, ok, err := b.ask(b.ctx, q)
+		if err != nil {
+			return nil, "", err
+		}
+		if missing, _ := splitProblems(result, late.needs); !ok || len(missing) > 0 {
+			isKnown = false
+			continue
+		}
+		if result.Total == 0 {
+			continue
+		}
+		n := Notice{Title: humanize.Count(result.Total, "article") + " past the " + late.date + ":", Command: b.commandOf(q)}
+		for _, row := range result.Rows[:min(len(result.Rows), maxShownRows)] {
+			n.Lines = append(n.Lines, rowLabel(row, "article_name", "campaign_name")+separator+
+				field{as: asDays}.formatCell(row.Get(late.days))+" late")
+		}
+		if more := result.Total - int64(len(n.Lines)); more > 0 {
+			n.Lines = append(n.Lines, humanize.Number(more)+" more")
+		}
+		notices = append(notices, n)
 	}
-	if result.Total == 0 {
-		return nil, "No article is overdue.", nil
+	if len(notices) == 0 && isKnown {
+		return nil, "No article is late.", nil
 	}
-	n := Notice{Title: humanize.Count(result.Total, "overdue article") + ":", Command: b.commandOf(q)}
-	for _, row := range result.Rows[:min(len(result.Rows), maxShownRows)] {
-		n.Lines = append(n.Lines, rowLabel(row, "article_name", "campaign_name")+separator+
-			field{as: asDays}.formatCell(row.Get("days_overdue"))+" overdue")
-	}
-	if more := result.Total - int64(len(n.Lines)); more > 0 {
-		n.Lines = append(n.Lines, humanize.Number(more)+" more")
-	}
-	return []Notice{n}, "", nil
+	return notices, "", nil
 }

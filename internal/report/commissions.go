@@ -70,7 +70,7 @@ var commissionsSection = section{
 		{
 			id: "payables-open", title: "Oldest open payables", wide: true,
 			about: "Unpaid commissions, and unpaid shares of publishers and resellers. The oldest paid order is first.",
-			query: "payables_open", params: map[string]string{"top": "25"}, rowLimit: tableRows,
+			query: "payables_open", rowLimit: tableRows,
 			fields: []field{
 				{column: "kind", label: "Owed to"}, {column: "outlet_name", label: "Outlet", sub: "product_name"},
 				{column: "paid_at", label: "Order paid", as: asMoment}, {column: "age_days", label: "Age", as: asDays},

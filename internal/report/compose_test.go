@@ -20,10 +20,15 @@ import (
 
 // newBuilder returns a builder with results from texts, see parseResult. The key of a text is the
 // name of its query, such as "freshness". For an earlier snapshot, the key also contains the day of the
-// snapshot: "freshness@08". For a query without a text, ask reports that the snapshot lacks a table.
+// snapshot: "freshness@08", and the key for one value of a parameter this value: "freshness?top=3". For a query without a text, ask reports that the snapshot lacks a table.
 func newBuilder(texts map[string]string) *builder {
 	return &builder{ctx: context.Background(), opts: Options{Program: "ps query"}, ask: func(_ context.Context, q QuerySpec) (query.Result, bool, error) {
 		text, ok := texts[q.Query]
+		for name, value := range q.Params {
+			if t, isGiven := texts[q.Query+"?"+name+"="+value]; isGiven {
+				text, ok = t, true
+			}
+		}
 		if !q.AsOf.IsZero() {
 			text, ok = texts[q.Query+"@"+q.AsOf.Format("02")]
 		}
@@ -77,9 +82,9 @@ func TestAttentionListsUnprovenStreams(t *testing.T) {
 	}
 }
 
-func TestAttentionListsChecksAndOverdueArticles(t *testing.T) {
+func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 	const checks = "check_name|severity|outcome|rows|reason|sample\n"
-	const overdue = "article_name|campaign_name|days_overdue\n"
+	const late = "article_name|campaign_name|days_past_promise|days_past_expected\n"
 	const grades = "stream|grade|reason|oldest_at|failed\n"
 	heldNight := Notice{Title: "A night is held:", Lines: []string{"check price_jumps failed in 2 rows"}, Alarm: true}
 	for name, c := range map[string]struct {
@@ -88,21 +93,24 @@ func TestAttentionListsChecksAndOverdueArticles(t *testing.T) {
 		want  []Notice
 		empty string
 	}{
-		"no notices": {texts: map[string]string{"check_results": checks + "price_jumps|hold|passed|0||\nslow_hosts|warn|skipped|0|too few rows|", "stream_grades": grades + "orders|exact|all records were read||0", "overdue_articles": overdue[:len(overdue)-1]},
-			empty: "No check failed. All streams behind these numbers are proven. No article is overdue."},
+		"no notices": {texts: map[string]string{"check_results": checks + "price_jumps|hold|passed|0||\nslow_hosts|warn|skipped|0|too few rows|", "stream_grades": grades + "orders|exact|all records were read||0", "overdue_articles": late[:len(late)-1]},
+			empty: "No check failed. All streams behind these numbers are proven. No article is late."},
 		"without checks": {texts: map[string]string{"check_results": checks[:len(checks)-1], "stream_grades": grades + "orders|exact|all records were read||0"},
 			empty: "All streams behind these numbers are proven."},
 		"notices of all kinds": {texts: map[string]string{
-			"check_results":    checks + `repeated_hosts|hold|failed|7||[{"host":"x.com","outlets":2},{"host":"y.com","outlets":null},{"host":"z.com"},{"host":"w.com"}]` + "\nslow_hosts|warn|not run||it ran for 30 s|\nprice_jumps|warn|passed|0||",
-			"stream_grades":    grades + "orders|best_effort|the list changed||0",
-			"overdue_articles": overdue + "A|X|9.50\nB||3.00\nC|X|2.00\nD|X|1.00\nE|X|0.10"},
+			"check_results":                  checks + `repeated_hosts|hold|failed|7||[{"host":"x.com","outlets":2},{"host":"y.com","outlets":null},{"host":"z.com"},{"host":"w.com"}]` + "\nslow_hosts|warn|not run||it ran for 30 s|\nprice_jumps|warn|passed|0||",
+			"stream_grades":                  grades + "orders|best_effort|the list changed||0",
+			"overdue_articles?past=promise":  late + "A|X|9.50|1.00\nB||3.00|\nC|X|2.00|\nD|X|1.00|\nE|X|0.10|",
+			"overdue_articles?past=expected": late + "A|X|9.50|1.00"},
 			given: []Notice{heldNight},
 			want: []Notice{heldNight,
 				{Title: "Checks of this snapshot failed or did not run:", Alarm: true, Command: Command{Text: "ps query check_results"},
 					Lines: []string{"check repeated_hosts failed in 7 rows: host x.com, outlets 2; host y.com; host z.com", "check slow_hosts did not run: it ran for 30 s"}},
 				{Title: "Rows of these streams may be old or missing:", Command: Command{Text: "ps query stream_grades"}, Lines: []string{"orders is not proven: the list changed"}},
-				{Title: "5 overdue articles:", Command: Command{Text: "ps query overdue_articles"},
-					Lines: []string{"A · X · 9.50" + html.Thin + "d overdue", "B · (campaign name unknown) · 3.00" + html.Thin + "d overdue", "C · X · 2.00" + html.Thin + "d overdue", "2 more"}},
+				{Title: "5 articles past the promised date:", Command: Command{Text: "ps query overdue_articles --param past=promise"},
+					Lines: []string{"A · X · 9.50" + html.Thin + "d late", "B · (campaign name unknown) · 3.00" + html.Thin + "d late", "C · X · 2.00" + html.Thin + "d late", "2 more"}},
+				{Title: "1 article past the expected date:", Command: Command{Text: "ps query overdue_articles --param past=expected"},
+					Lines: []string{"A · X · 1.00" + html.Thin + "d late"}},
 			}},
 	} {
 		b := newBuilder(c.texts)
@@ -112,9 +120,11 @@ func TestAttentionListsChecksAndOverdueArticles(t *testing.T) {
 			t.Errorf("%s: %v, %q (-want +got):\n%s", name, err, got.Empty, diff)
 		}
 	}
-	b := withProblems(newBuilder(map[string]string{"overdue_articles": overdue[:len(overdue)-1]}), ledger.Problem{Name: "campaign_articles", Standing: ledger.NotRead})
-	if got, err := b.buildAttention(); err != nil || got.Notices != nil || got.Empty != "" {
-		t.Errorf("unread articles: got %+v, %v, want no notices and no text", got, err)
+	for _, table := range []string{"campaign_articles", "order_items"} {
+		b := withProblems(newBuilder(map[string]string{"overdue_articles": late[:len(late)-1]}), ledger.Problem{Name: table, Standing: ledger.NotRead})
+		if got, err := b.buildAttention(); err != nil || got.Notices != nil || got.Empty != "" {
+			t.Errorf("unread %s: got %+v, %v, want no notices and no text", table, got, err)
+		}
 	}
 }
 
@@ -212,7 +222,7 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 	var askedQueries []string
 	ask := recording.ask
 	recording.ask = func(ctx context.Context, q QuerySpec) (query.Result, bool, error) {
-		askedQueries = append(askedQueries, q.Query+q.Params["by"]+q.Params["since"]+q.AsOf.Format("@02"))
+		askedQueries = append(askedQueries, q.Query+q.Params["by"]+q.Params["past"]+q.Params["since"]+q.AsOf.Format("@02"))
 		return ask(ctx, q)
 	}
 	if _, err := recording.buildPage(); err != nil {

@@ -104,7 +104,7 @@ func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 	requireColumns("report_headlines", nil, "figure", "unit", "value", "reads", "compared", "change_percent")
 	requireColumns("check_results", nil, "check_name", "outcome", "rows", "sample", "reason")
 	requireColumns("stream_grades", nil, "stream", "grade", "reason", "oldest_at", "failed")
-	requireColumns("overdue_articles", nil, "article_name", "campaign_name", "days_overdue")
+	requireColumns("overdue_articles", map[string]string{"past": "promise"}, "article_name", "campaign_name", "days_past_promise", "days_past_expected")
 	requireColumns("snapshots", nil, "run_id", "outcome", "snapshot_at")
 	requireColumns("price_distribution", nil, "price_from", "price_below")
 }

@@ -21,12 +21,15 @@ SELECT
     coalesce(a.profile_name, c.profile_name) AS profile, coalesce(a.profile_id, c.profile_id) AS profile_id,
     a.outlet_name AS outlet, a.outlet_id,
     nullif(trim(concat_ws(' ', n.writer_first_name, n.writer_last_name)), '') AS writer,
-    coalesce(a.expected_at, n.expected_at) AS expected,
+    s.promised_at AS promised, l.past_promise,
+    coalesce(a.expected_at, n.expected_at) AS expected, l.past_expected,
     coalesce(a.live_url, n.live_url) AS live_address,
     coalesce(a.draft_doc_url, n.draft_doc_url) AS draft_address,
     coalesce(a.brief_doc_url, n.brief_doc_url) AS brief_address
 FROM newest AS n
 LEFT JOIN mart.article_progress AS a ON a.article_id = n.id
+LEFT JOIN mart.sold_items AS s ON s.order_item_id = a.order_item_id
+LEFT JOIN mart.late_articles AS l ON l.article_id = n.id
 LEFT JOIN main.campaigns AS c ON c.id = coalesce(a.campaign_id, n.campaign_id);
 
 -- name: statuses
@@ -100,8 +103,11 @@ ORDER BY 1, 2;
 
 -- name: list
 -- The rows of the page Articles.
-SELECT article_name AS article, article_id, status_name AS status, waits_for, status_since, expected_at AS expected, campaign_name AS campaign, campaign_id,
-    profile_name AS profile, profile_id, outlet_name AS outlet, outlet_id, writer_name AS writer, live_url AS address,
-    concat_ws(' ', article_name, article_id, status_name, campaign_name, profile_name, outlet_name, writer_name) AS search_text
-FROM mart.article_progress
-ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;
+SELECT a.article_name AS article, a.article_id, a.status_name AS status, a.waits_for, a.status_since,
+    coalesce(l.past_promise, false) AS past_promise, a.expected_at AS expected, coalesce(l.past_expected, false) AS past_expected,
+    a.campaign_name AS campaign, a.campaign_id, a.profile_name AS profile, a.profile_id, a.outlet_name AS outlet, a.outlet_id,
+    a.writer_name AS writer, a.live_url AS address,
+    concat_ws(' ', a.article_name, a.article_id, a.status_name, a.campaign_name, a.profile_name, a.outlet_name, a.writer_name) AS search_text
+FROM mart.article_progress AS a
+LEFT JOIN mart.late_articles AS l USING (article_id)
+ORDER BY coalesce(a.status_since, a.started_at) DESC NULLS LAST, a.article_id;

@@ -16,9 +16,10 @@ WITH sources AS (
 SELECT
     coalesce(c.name, 'Campaign ' || c.id) AS title,
     coalesce(p.name, c.profile_name) AS profile, c.profile_id,
-    c.status, c.reference, c.target_date, c.budget, c.total_articles AS articles
+    c.status, c.reference, c.target_date, c.budget, s.spent, s.committed, s.budget_left, s.items_without_price, c.total_articles AS articles
 FROM sources AS c
 LEFT JOIN main.profiles AS p ON p.id = c.profile_id
+LEFT JOIN mart.campaign_spending AS s ON s.campaign_id = c.id
 ORDER BY c.rank, c.valid_from DESC LIMIT 1;
 
 -- name: counts
@@ -27,10 +28,13 @@ SELECT coalesce(name, prefix, id) AS status, prefix, count AS articles
 FROM main.campaign_status_counts WHERE campaign_id = $id ORDER BY count DESC, 1;
 
 -- name: articles
-SELECT article_name AS article, article_id, status_name AS status, waits_for, status_since, expected_at AS expected, writer_name AS writer,
-    outlet_name AS outlet, outlet_id, live_url AS address
-FROM mart.article_progress WHERE campaign_id = $id
-ORDER BY started_at NULLS LAST, article_id;
+SELECT a.article_name AS article, a.article_id, a.status_name AS status, a.waits_for, a.status_since,
+    coalesce(l.past_promise, false) AS past_promise, a.expected_at AS expected, coalesce(l.past_expected, false) AS past_expected,
+    a.writer_name AS writer, a.outlet_name AS outlet, a.outlet_id, a.live_url AS address
+FROM mart.article_progress AS a
+LEFT JOIN mart.late_articles AS l USING (article_id)
+WHERE a.campaign_id = $id
+ORDER BY a.started_at NULLS LAST, a.article_id;
 
 -- name: items
 SELECT p.name AS product, p.product_id, p.outlet_name AS outlet, p.outlet_id, p.type, p.is_add_on AS add_on,
@@ -44,9 +48,10 @@ ORDER BY p.name, p.id;
 -- name: list
 -- The rows of the page Campaigns.
 SELECT c.name AS campaign, c.id AS campaign_id, coalesce(p.name, c.profile_name) AS profile, c.profile_id, c.status,
-    c.created_at AS created, c.target_date, c.budget, c.total_articles AS articles,
+    c.created_at AS created, c.target_date, c.budget, s.spent, s.committed, s.budget_left, c.total_articles AS articles,
     concat_ws(' ', c.name, c.reference, c.id, p.name, c.profile_name, c.status) AS search_text
 FROM main.campaigns AS c
 LEFT JOIN main.profiles AS p ON p.id = c.profile_id
+LEFT JOIN mart.campaign_spending AS s ON s.campaign_id = c.id
 WHERE c.deleted_at IS NULL
 ORDER BY c.created_at DESC NULLS LAST, c.id;

@@ -128,6 +128,8 @@ SELECT
     a.status_name AS status,
     a.order_paid_at AS paid,
     a.expected_at AS expected,
+    coalesce(l.past_promise, false) AS past_promise,
+    coalesce(l.past_expected, false) AS past_expected,
     a.published_at AS published,
     CASE WHEN a.published_at >= a.order_paid_at
         THEN CAST((epoch_us(a.published_at) - epoch_us(a.order_paid_at)) / 86400e6 AS DECIMAL(18, 1)) END AS days_taken,
@@ -136,6 +138,7 @@ SELECT
 FROM mart.article_progress AS a
 JOIN main.order_items AS i ON i.id = a.order_item_id
 LEFT JOIN main.products AS p ON p.id = i.product_id
+LEFT JOIN mart.late_articles AS l ON l.article_id = a.article_id
 WHERE i.product_id = $id
 ORDER BY a.order_paid_at DESC NULLS LAST, a.article_id;
 

@@ -39,18 +39,19 @@ ORDER BY l.position;
 
 -- name: items
 -- The sold items of the order. An item is delivered when its article is first published. The column
--- promise compares the time of publication with the promised time. If the article is not published, the
--- time of the snapshot is compared instead.
+-- promise compares the time of publication with the promised time. An open article is past its promise as in
+-- mart.late_articles; for an item without an article, the time of the snapshot is compared.
 SELECT
     i.product_name AS product, i.product_id,
     i.outlet_name AS outlet, i.outlet_id,
-    i.product_price AS list_price, i.sale_price, i.vendor_cost, i.internal_cost, i.reseller_price,
+    s.quantity, CAST(i.sale_price / s.quantity AS DECIMAL(38, 6)) AS price_each, i.sale_price AS total, i.product_price AS list_price_each, i.vendor_cost, i.internal_cost, i.reseller_price,
     i.commission_amount AS commission, m.margin, s.promised_at AS promised,
     CASE
         WHEN m.is_refunded OR s.promised_at IS NULL THEN NULL
         WHEN a.published_at <= s.promised_at THEN 'kept'
         WHEN a.published_at IS NOT NULL THEN 'published late'
-        WHEN s.promised_at < (SELECT snapshot_at FROM mart.snapshot) THEN 'past its promise'
+        WHEN a.state <> 'open' THEN a.state
+        WHEN l.past_promise OR a.article_id IS NULL AND s.promised_at < (SELECT snapshot_at FROM mart.snapshot) THEN 'past its promise'
         ELSE 'due'
     END AS promise,
     m.is_refunded AS refunded, i.refund_date AS refunded_on, i.deleted_at AS deleted
@@ -58,6 +59,7 @@ FROM main.order_items AS i
 LEFT JOIN mart.order_item_margins AS m ON m.order_item_id = i.id
 LEFT JOIN mart.sold_items AS s ON s.order_item_id = i.id
 LEFT JOIN mart.article_progress AS a ON a.article_id = s.article_id
+LEFT JOIN mart.late_articles AS l ON l.article_id = a.article_id
 WHERE i.order_id = $id
 ORDER BY i.created_at, i.id;
 
@@ -75,9 +77,11 @@ SELECT
     coalesce(a.article_name, i.article_name) AS article, coalesce(a.article_id, i.article_id) AS article_id,
     a.campaign_name AS campaign, a.campaign_id,
     i.product_name AS product, i.product_id,
-    a.status_name AS status, a.waits_for, a.status_since, a.expected_at AS expected, a.writer_name AS writer, a.live_url AS address
+    a.status_name AS status, a.waits_for, a.status_since, coalesce(l.past_promise, false) AS past_promise,
+    a.expected_at AS expected, coalesce(l.past_expected, false) AS past_expected, a.writer_name AS writer, a.live_url AS address
 FROM main.order_items AS i
 LEFT JOIN mart.article_progress AS a ON a.order_item_id = i.id
+LEFT JOIN mart.late_articles AS l ON l.article_id = a.article_id
 WHERE i.order_id = $id AND coalesce(a.article_id, i.article_id) IS NOT NULL
 ORDER BY a.started_at NULLS LAST, i.id;
 
@@ -93,7 +97,7 @@ ORDER BY order_item_id;
 SELECT
     coalesce(o.reference_number, o.id) AS "order", o.id AS order_id,
     p.name AS profile, o.profile_id,
-    o.status, o.created_at AS ordered, o.date_paid AS paid, o.total,
+    o.status, o.deleted_at IS NOT NULL AS deleted, o.created_at AS ordered, o.date_paid AS paid, o.total,
     coalesce(l.lines, 0) AS items,
     concat_ws(' ', o.reference_number, o.external_reference_number, o.id, p.name, o.status, o.name, o.email) AS search_text
 FROM main.orders AS o
@@ -101,5 +105,4 @@ LEFT JOIN main.profiles AS p ON p.id = o.profile_id
 LEFT JOIN (
     SELECT order_id, count(*) AS lines FROM main.order_line_items WHERE deleted_at IS NULL GROUP BY order_id
 ) AS l ON l.order_id = o.id
-WHERE o.deleted_at IS NULL
 ORDER BY o.created_at DESC NULLS LAST, o.id;

@@ -102,9 +102,12 @@ WHERE p.outlet_id = $id AND NOT p.is_settled
 ORDER BY p.order_paid_at NULLS LAST, p.order_item_id, p.kind;
 
 -- name: articles
-SELECT article_name AS article, article_id, campaign_name AS campaign, campaign_id, status_name AS status, waits_for, status_since, expected_at AS expected, live_url AS address
-FROM mart.article_progress WHERE outlet_id = $id
-ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;
+SELECT a.article_name AS article, a.article_id, a.campaign_name AS campaign, a.campaign_id, a.status_name AS status, a.waits_for, a.status_since,
+    coalesce(l.past_promise, false) AS past_promise, a.expected_at AS expected, coalesce(l.past_expected, false) AS past_expected, a.live_url AS address
+FROM mart.article_progress AS a
+LEFT JOIN mart.late_articles AS l USING (article_id)
+WHERE a.outlet_id = $id
+ORDER BY coalesce(a.status_since, a.started_at) DESC NULLS LAST, a.article_id;
 
 -- name: list
 -- The rows of the page Outlets.

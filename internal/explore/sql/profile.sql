@@ -49,9 +49,12 @@ WHERE i.profile_id = $id
 ORDER BY i.name, i.id;
 
 -- name: articles
-SELECT article_name AS article, article_id, campaign_name AS campaign, campaign_id, status_name AS status, waits_for, status_since, expected_at AS expected, live_url AS address
-FROM mart.article_progress WHERE profile_id = $id
-ORDER BY coalesce(status_since, started_at) DESC NULLS LAST, article_id;
+SELECT a.article_name AS article, a.article_id, a.campaign_name AS campaign, a.campaign_id, a.status_name AS status, a.waits_for, a.status_since,
+    coalesce(l.past_promise, false) AS past_promise, a.expected_at AS expected, coalesce(l.past_expected, false) AS past_expected, a.live_url AS address
+FROM mart.article_progress AS a
+LEFT JOIN mart.late_articles AS l USING (article_id)
+WHERE a.profile_id = $id
+ORDER BY coalesce(a.status_since, a.started_at) DESC NULLS LAST, a.article_id;
 
 -- name: list
 -- The rows of the page Profiles. The counts equal the numbers of rows in the tables Orders and Campaigns

@@ -73,6 +73,11 @@ INSERT INTO main.campaign_articles (id, name, order_item_id) VALUES ('A4', 'Earl
 INSERT INTO main.article_statuses (article_id, position, effective_at, name, prefix) VALUES ('A4', 1, '2026-10-02 10:00:00+00', 'Published', 'published');
 -- An item whose order, campaign and profile are in no list.
 INSERT INTO main.order_items (id, order_id, product_name, sale_price, article_campaign_id, article_campaign_name, article_campaign_profile_id) VALUES ('I9', 'R9', 'Unlisted', 5, 'C9', 'Unseen', 'P9');
+INSERT INTO main.order_line_items (order_id, position, id, name, quantity) VALUES ('R9', 1, 'I9', 'Unlisted', 4);
+-- An open article whose promise was October 17, and which the service expected on October 30.
+INSERT INTO main.order_items (id, order_id, date_paid) VALUES ('I5', 'R4', '2026-10-10 10:00:00+00');
+INSERT INTO main.profile_order_items (id, profile_id, max_delivery_days) VALUES ('I5', 'P9', 7);
+INSERT INTO main.campaign_articles (id, name, order_item_id, expected_completion_date) VALUES ('A5', 'Slow piece', 'I5', '2026-10-30 10:00:00+00');
 INSERT INTO main.articles (id, campaign_id, profile_id) VALUES ('A9', 'C9', 'P9');
 -- A file that is only an id, a field with JSON, and a failed check.
 INSERT INTO main.files (id, name) VALUES ('F9', 'brief.pdf');
