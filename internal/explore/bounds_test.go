@@ -37,7 +37,7 @@ func TestHeadDoesNotRunTheQuery(t *testing.T) {
 	res, err := s.Client().Head(s.URL + "/explore/questions/slow/csv")
 	must(t, err)
 	must(t, res.Body.Close())
-	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Disposition") != `attachment; filename="slow.csv"` {
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Disposition") != `attachment; filename="slow-2026-11-03.csv"` {
 		t.Errorf("HEAD returned the status %d and the headers %v, want 200 and the headers of the file", res.StatusCode, res.Header)
 	}
 }

@@ -64,7 +64,7 @@ func showCatalog(v *visit) (reply, error) {
 	if v.format() != "" {
 		b := &binder{}
 		q := query.Text(s.downloadStatement(b))
-		return download{Query: q, Values: b.values, Name: "catalog", Format: v.format()}, nil
+		return download{Query: q, Values: b.values, Title: "Listings", Name: "catalog", Format: v.format()}, nil
 	}
 	counted := s
 	if isMistake { // count without the price range and the order by price, so that the user can still choose a currency

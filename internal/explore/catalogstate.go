@@ -143,7 +143,7 @@ func (s *catalogState) assumeCurrency(v *visit) error {
 
 const pageRows = 50
 
-// readCatalogState parses an address. Invalid parameters are errors and are never ignored. If it returns
+// readCatalogState parses an address. Invalid values are errors and are never ignored. If it returns
 // an error, the state contains the valid parameters, so that the form can show them.
 func readCatalogState(values url.Values) (catalogState, error) {
 	s := catalogState{Chosen: map[string][]choice{}, Limits: map[string]string{}, Page: 1, Sort: "authority", Descending: true}
@@ -201,10 +201,20 @@ func (s *catalogState) apply(key, text string) error {
 			return usageErr(fmt.Sprintf("unknown column %q", text), "The columns are "+strings.Join(keys, ", ")+".")
 		}
 		s.Columns = append(s.Columns, text)
-	default:
-		return usageErr(fmt.Sprintf("unknown parameter %q", key), "Remove it from the address.")
 	}
 	return nil
+}
+
+// catalogKeys lists the parameters of an address of the catalog.
+func catalogKeys() []string {
+	keys := []string{searchKey, sortKey, pageKey, "col"}
+	for _, f := range facets() {
+		keys = append(keys, f.key)
+	}
+	for _, r := range rangeFilters() {
+		keys = append(keys, r.key+"_min", r.key+"_max")
+	}
+	return keys
 }
 
 var numberPattern = regexp.MustCompile(`^-?\d{1,12}(\.\d{1,6})?$`)

@@ -76,20 +76,20 @@ type Explorer struct {
 }
 
 type route struct {
-	path         string // a pattern for http.ServeMux below rootPath
-	tab          string
-	show         func(v *visit) (reply, error)
-	slow         bool // the time limit is at least minSlowTimeout
-	newestOnly   bool // as_of is rejected
-	checksParams bool // the function show checks the parameters of the address
-	kind         recordKind
-	// keys lists the parameters of the address besides as_of. A key that ends with a dot means
+	path          string // a pattern for http.ServeMux below rootPath
+	tab           string
+	show          func(v *visit) (reply, error)
+	slow          bool // the time limit is at least minSlowTimeout
+	newestOnly    bool // as_of is rejected
+	repeatsParams bool // a parameter of the address can have several values
+	kind          recordKind
+	// keys lists the parameters of the address besides as_of and bom. A key that ends with a dot means
 	// all parameters that begin with it.
 	keys []string
 }
 
 func routes() []route {
-	catalog := route{path: "/catalog", tab: "Catalog", show: showCatalog, newestOnly: true, checksParams: true}
+	catalog := route{path: "/catalog", tab: "Catalog", show: showCatalog, newestOnly: true, repeatsParams: true, keys: catalogKeys()}
 	all := append(fileRoutes(catalog), catalog,
 		route{path: "/questions", tab: "Questions", show: showQuestions, keys: []string{searchKey}},
 		route{path: "/questions/{name}", tab: "Questions", show: showQuestion, keys: tableKeys(paramKey)},
@@ -229,8 +229,8 @@ func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visi
 	return v, err
 }
 
-// checkAddress returns an error for unknown and for repeated parameters, so that a misspelled
-// parameter is not ignored.
+// checkAddress returns an error for repeated parameters. It removes unknown ones, which mail programs and other sites
+// add to a link, such as utm_source.
 func (r route) checkAddress(params url.Values) error {
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		isKnown := slices.ContainsFunc(r.keys, func(known string) bool {
@@ -239,14 +239,9 @@ func (r route) checkAddress(params url.Values) error {
 		switch {
 		case r.newestOnly && key == asOfKey:
 			return usageErr("as_of is not supported: this page shows only the newest snapshot", "Remove as_of from the address.")
-		case r.checksParams || r.path == "": // without a path, the reply is an error in any case
-		case key != asOfKey && !isKnown:
-			advice := "Remove it from the address."
-			if slices.Contains(r.keys, paramKey) {
-				advice = "Parameters of the query are written as " + paramKey + "NAME=value."
-			}
-			return usageErr(fmt.Sprintf("unknown parameter %q", key), advice)
-		case len(params[key]) > 1:
+		case key != asOfKey && key != markKey && !isKnown:
+			delete(params, key)
+		case len(params[key]) > 1 && !r.repeatsParams:
 			return usageErr(fmt.Sprintf("the parameter %q is given %d times", key, len(params[key])), "Give it once.")
 		}
 	}
@@ -261,5 +256,6 @@ const (
 // Parameters of an address.
 const (
 	asOfKey  = "as_of"
-	paramKey = "p." // the prefix of the parameters of a named query
+	markKey  = "bom" // "no" means that a CSV file has no byte order mark
+	paramKey = "p."  // the prefix of the parameters of a named query
 )

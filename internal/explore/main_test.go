@@ -156,10 +156,15 @@ func (s *site) get(t testing.TB, path string, status int) string {
 	return body
 }
 
-// csv requests a download and returns its rows. The first row has the names of the columns.
+// csv requests a download and returns its rows. The first row has the names of the columns. The file must begin with
+// a byte order mark.
 func (s *site) csv(t testing.TB, path string) [][]string {
 	t.Helper()
-	rows, err := csv.NewReader(strings.NewReader(s.get(t, path, http.StatusOK))).ReadAll()
+	text, hasMark := strings.CutPrefix(s.get(t, path, http.StatusOK), "\ufeff")
+	if !hasMark {
+		t.Errorf("%s: the file does not begin with a byte order mark", path)
+	}
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	must(t, err)
 	return rows
 }

@@ -1,11 +1,13 @@
 package explore_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/xuri/excelize/v2"
 
 	"placementsync/internal/query"
 )
@@ -56,6 +58,27 @@ func testQuestionResult(t *testing.T, s *site) {
 	}
 }
 
+// testFiles checks the names of files and sheets, and the option to leave out the byte order mark.
+func testFiles(t *testing.T, s *site) {
+	for address, want := range map[string]struct{ file, sheet string }{
+		"/orders.xlsx": {"orders-2026-11-03.xlsx", "Orders"}, "/questions/margins/xlsx": {"margins-2026-11-03.xlsx", "Sales and margin"},
+		"/orders/R1/items/xlsx":                     {"order_items-2026-11-03.xlsx", "Sold items and commissions"},
+		"/catalog.xlsx":                             {"catalog-2026-11-03.xlsx", "Listings"},
+		"/questions/margins/xlsx?as_of=" + firstRun: {"margins-2026-11-01.xlsx", "Sales and margin"},
+	} {
+		res, body, err := s.fetch(t.Context(), address)
+		must(t, err)
+		book, err := excelize.OpenReader(strings.NewReader(body))
+		must(t, err)
+		if got := res.Header.Get("Content-Disposition"); got != fmt.Sprintf("attachment; filename=%q", want.file) || book.GetSheetList()[0] != want.sheet {
+			t.Errorf("%s: got %s with the sheets %q, want %s and %s", address, got, book.GetSheetList(), want.file, want.sheet)
+		}
+	}
+	if text := s.get(t, "/orders.csv?bom=no", http.StatusOK); strings.HasPrefix(text, "\ufeff") {
+		t.Error("with bom=no the file begins with a byte order mark")
+	}
+}
+
 // testWrongParameters checks that the form keeps wrong values and shows the mistakes.
 func testWrongParameters(t *testing.T, s *site) {
 	body := s.get(t, "/questions/price_by_segment?p.min_listings=few&p.currency=%3Cb%3E", http.StatusBadRequest)
@@ -64,7 +87,6 @@ func testWrongParameters(t *testing.T, s *site) {
 		t.Errorf("the form lacks the given values:\n%s", body)
 	}
 	wantTexts(t, s.get(t, "/questions/price_by_segment?p.colour=red", http.StatusBadRequest), `unknown parameter "colour"`)
-	wantTexts(t, s.get(t, "/questions/price_by_segment?currency=USD", http.StatusBadRequest), `unknown parameter "currency"`, "p.NAME=value")
 	wantTexts(t, s.get(t, "/questions/price_by_segment/csv?p.min_listings=few", http.StatusBadRequest), "is not a whole number")
 	wantTexts(t, s.get(t, "/questions/price_by_segment/xls", http.StatusBadRequest), "unknown format")
 }

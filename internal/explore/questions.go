@@ -112,12 +112,12 @@ func sendResult(v *visit) (reply, error) {
 	t, err := q.openTable(q.view.Query, q.values, "")
 	switch {
 	case err == nil:
-		return t.sendFile(q.view.Name), nil
+		return t.sendFile(q.view.Title, q.view.Name), nil
 	case errors.As(err, new(*statusError)):
 		return nil, err
 	}
 	// The query cannot be a subquery, so its result cannot be filtered or sorted.
-	return download{Query: q.view.Query, Values: q.values, Name: q.view.Name, Format: v.format()}, nil
+	return download{Query: q.view.Query, Values: q.values, Title: q.view.Title, Name: q.view.Name, Format: v.format()}, nil
 }
 
 func (v *visit) findQuestion() (*question, error) {
@@ -264,6 +264,7 @@ func (q *question) commandLine() string {
 type formField struct {
 	Key, Label, About string
 	Value             string
+	Default           string   // the value that is left out of the address
 	Hint              string   // shown in an empty field
 	Numeric           bool     // phones show a numeric keyboard
 	Options           []option // of a selection
@@ -286,19 +287,24 @@ func (q *question) buildForm() ([]formField, error) {
 		if !given {
 			value = p.Default
 		}
-		switch value {
-		case "NULL":
-		case query.ScheduleTimezone: // the form shows the time zone instead of the name of its setting
-			f.Value = cmp.Or(q.pool.cfg.Timezone, "UTC")
-		default:
-			f.Value = value
-		}
+		f.Value, f.Default = q.shownValue(value), q.shownValue(p.Default)
 		if err := q.addChoices(&f, p); err != nil {
 			return nil, err
 		}
 		fields = append(fields, f)
 	}
 	return fields, nil
+}
+
+// shownValue returns the value of a parameter as the form shows it.
+func (q *question) shownValue(value string) string {
+	switch value {
+	case "NULL":
+		return ""
+	case query.ScheduleTimezone: // the time zone instead of the name of its setting
+		return cmp.Or(q.pool.cfg.Timezone, "UTC")
+	}
+	return value
 }
 
 // addChoices adds the known values of a parameter: few as a selection, many as suggestions.

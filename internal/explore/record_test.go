@@ -36,6 +36,7 @@ func TestPages(t *testing.T) {
 			"named queries as of a snapshot": testQuestionsAsOf,
 			"charts of named queries":        testQuestionCharts,
 			"links of the groups of a query": testGroupLinks,
+			"names of files and sheets":      testFiles,
 			"report equals its file":         testReportEqualsFile,
 		}},
 		{"listings.sql", map[string]func(t *testing.T, s *site){

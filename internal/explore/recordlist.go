@@ -28,7 +28,7 @@ func showRecords(v *visit) (reply, error) {
 		return nil, err
 	}
 	if v.format() != "" {
-		return t.sendFile(kind.name + "s"), nil
+		return t.sendFile(kind.label+"s", kind.name+"s"), nil
 	}
 	return t.showList(listView{Title: kind.label + "s", About: kind.aboutList}, "No records found.", rootPath+"/"+kind.name+"s.")
 }
@@ -65,7 +65,7 @@ func showSection(v *visit) (reply, error) {
 		return nil, err
 	}
 	if v.format() != "" {
-		return t.sendFile(kind.name + "_" + name), nil
+		return t.sendFile(s.title, kind.name+"_"+name), nil
 	}
 	address := linkTo(kind.name+"s", id)
 	record := &html.Cell{Text: head.Rows[0].Get("title").Text, Link: v.links().keepAsOf(address)}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"placementsync/internal/html"
 	"placementsync/internal/query"
@@ -54,8 +55,10 @@ func newPage(title, template string, data any, scripts ...string) htmlPage {
 type download struct {
 	Query  query.Query
 	Values map[string]string
-	Name   string // the file name without its extension
-	Format query.Format
+	// Title names what the file contains, such as Orders. It is the name of a sheet. Name is the beginning of the
+	// name of the file, which ends with the date of the snapshot.
+	Title, Name string
+	Format      query.Format
 }
 
 type downloadFormat struct {
@@ -84,14 +87,26 @@ func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	out := &downloadWriter{w: w, mediaType: format.mediaType, file: d.Name + "." + string(d.Format)}
+	out := &downloadWriter{w: w, mediaType: format.mediaType, file: v.nameFile(d.Name, d.Format)}
 	if v.Method == http.MethodHead { // do not run the query
 		out.begin()
 		return nil
 	}
-	_, err = v.db.Send(v.Context(), d.Query, d.Values, query.Output{Format: d.Format, Defuse: true}, out)
+	q := d.Query
+	q.Title = d.Title
+	_, err = v.db.Send(v.Context(), q, d.Values, query.Output{Format: d.Format, BOM: v.hasMark(d.Format), Defuse: true}, out)
 	out.end(e, v, err)
 	return err
+}
+
+// nameFile returns a file name with the date of the snapshot, such as orders-2026-11-29.csv.
+func (v *visit) nameFile(name string, format query.Format) string {
+	return name + "-" + v.snapshot.At.UTC().Format(time.DateOnly) + "." + string(format)
+}
+
+// hasMark reports whether a file begins with a byte order mark. Excel needs it to recognize UTF-8 in CSV.
+func (v *visit) hasMark(format query.Format) bool {
+	return format == query.CSV && v.params.Get(markKey) != "no"
 }
 
 // downloadWriter sends the headers of a file only with the first byte of the file. If the query fails

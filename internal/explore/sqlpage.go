@@ -99,7 +99,7 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 		if err != nil {
 			return nil, err
 		}
-		job.Format, job.Timeout = format, max(job.Timeout, minSlowTimeout-sendGrace)
+		job.Format, job.BOM, job.Timeout = format, v.hasMark(format), max(job.Timeout, minSlowTimeout-sendGrace)
 		return sqlDownload{job, f.mediaType, view}, nil
 	}
 	result, err := e.runJob(v.Context(), job, io.Discard)
@@ -154,7 +154,7 @@ type sqlDownload struct {
 }
 
 func (d sqlDownload) send(e *Explorer, w http.ResponseWriter, v *visit) error {
-	out := &downloadWriter{w: w, mediaType: d.mediaType, file: "result." + string(d.job.Format)}
+	out := &downloadWriter{w: w, mediaType: d.mediaType, file: v.nameFile("result", d.job.Format)}
 	_, err := e.runJob(v.Context(), d.job, out)
 	out.end(e, v, err)
 	if err != nil {

@@ -126,9 +126,9 @@ func (t *table) downloadQuery() (query.Query, map[string]string) {
 	return t.outerQuery("SELECT * EXCLUDE "+t.excludedColumns(positionColumn)+" FROM (SELECT row_number() OVER () AS "+positionColumn+", * FROM (\n"+t.innerSQL()+"\n))"+where+t.orderBy(), b)
 }
 
-func (t *table) sendFile(name string) download {
+func (t *table) sendFile(title, name string) download {
 	q, values := t.downloadQuery()
-	return download{Query: q, Values: values, Name: name, Format: t.format()}
+	return download{Query: q, Values: values, Title: title, Name: name, Format: t.format()}
 }
 
 // read reads one page of the table, its totals and its choices with one statement.

@@ -35,7 +35,8 @@ type Job struct {
 	Values map[string]string // of the parameters; the others have their defaults
 	// Format is CSV, Excel or Parquet. If it is empty, Run returns the result and writes no file.
 	Format  Format
-	MaxRows int // of a returned result
+	BOM     bool // see [Output]
+	MaxRows int  // of a returned result
 	// DiskLimit is the maximum size in bytes of the written file, and of all temporary files
 	// together. Zero means no limit.
 	DiskLimit int64
@@ -204,7 +205,7 @@ func (j Job) runInChild(ctx context.Context) (got jobResult, err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if j.Format != "" {
-		got.Total, err = db.Save(ctx, q, j.Values, Output{Format: j.Format, Defuse: true}, jobFile)
+		got.Total, err = db.Save(ctx, q, j.Values, Output{Format: j.Format, BOM: j.BOM, Defuse: true}, jobFile)
 		return got, err
 	}
 	got.Result, err = db.Ask(ctx, q.Limit(j.MaxRows+1), j.Values, j.MaxRows)

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,7 +173,7 @@ func sheetName(q Query) string {
 			return '_'
 		}
 		return r
-	}, q.Name)
+	}, cmp.Or(q.Title, q.Name))
 	for utf8.RuneCountInString(name) > excelize.MaxSheetNameLength {
 		_, size := utf8.DecodeLastRuneInString(name)
 		name = name[:len(name)-size]

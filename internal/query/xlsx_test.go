@@ -116,7 +116,7 @@ func TestExcelHasHeaderFilterAndAboutSheet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.Name = "list: all/of them, by a very long name"
+	q.Title = "list: all/of them, by a very long name"
 	book := saveExcel(t, db, q, map[string]string{"rows": "1"})
 	const sheet = "list_ all_of them, by a very lo"
 	if diff := cmp.Diff([]string{sheet, "About"}, book.GetSheetList()); diff != "" {

@@ -32,6 +32,15 @@
     search.focus();
   });
 
+  // The address of a form contains only the fields that differ from their defaults. Without scripts it contains all.
+  document.addEventListener("formdata", (event) => {
+    if (event.target.method !== "get") return;
+    for (const [name, value] of [...event.formData.entries()]) {
+      const field = event.target.elements[name];
+      if (!(field instanceof RadioNodeList) && value === (field?.dataset.default ?? "")) event.formData.delete(name);
+    }
+  });
+
   // A copy button copies the element whose id is in data-copy, or else the code beside it.
   document.addEventListener("click", (event) => {
     const copy = event.target.closest("button[data-copy]");
