@@ -138,7 +138,7 @@ func TestExcelHasHeaderFilterAndAboutSheet(t *testing.T) {
 	for _, row := range rows {
 		about[row[0]] += strings.Join(row[1:], "|") + "\n"
 	}
-	for label, want := range map[string]string{"Title": "Two listings\n", "Rows": "1\n", "Parameter rows": "1\n",
+	for label, want := range map[string]string{"Title": q.Title + "\n", "Rows": "1\n", "Parameter rows": "1\n",
 		"Snapshot": "20261102T020000Z\n", "Table product_listings": "repaired|proven\n"} {
 		if about[label] != want {
 			t.Errorf("%s is %q, want %q", label, about[label], want)
