@@ -102,7 +102,7 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 			return nil
 		}
 		if err == nil {
-			_, err = o.output.writeResult(ctx, g, db, q, values)
+			_, err = o.output.writeResult(ctx, g, db, format, q, values)
 		}
 		return explainDamage(g, err)
 	}

@@ -45,7 +45,7 @@ func (g *globals) completeParam(cmd *cobra.Command, args []string, typed string)
 	} else if len(args) == 0 {
 		o.file = cmd.Flags().Lookup("file").Value.String()
 	}
-	q, err := o.readQuery(g.silent(), args)
+	q, err := o.readQuery(args, g.silent().loadQueries)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -79,7 +79,7 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 	if o.summary || isTable {
 		counts, err := db.ChangeCounts(ctx, d)
 		if err == nil {
-			_, err = o.output.writeResult(ctx, g, db, counts, nil)
+			_, err = o.output.writeResult(ctx, g, db, format, counts, nil)
 		}
 		if err != nil || o.summary {
 			return explainDamage(g, err)
@@ -91,6 +91,6 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 	if err != nil {
 		return err
 	}
-	_, err = o.output.writeResult(ctx, g, db, q, nil)
+	_, err = o.output.writeResult(ctx, g, db, format, q, nil)
 	return explainDamage(g, err)
 }

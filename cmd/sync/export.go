@@ -139,7 +139,7 @@ func (o exportOptions) newExport(g *globals, tables []string) (query.Export, err
 	case o.query == "":
 		return e, nil
 	}
-	q, err := g.resolveQuery(o.query)
+	q, err := resolveQuery(o.query, g.loadQueries)
 	if err != nil {
 		return e, err
 	}

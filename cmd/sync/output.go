@@ -75,11 +75,9 @@ func (o outputOptions) parseFormat() (query.Format, error) {
 	return format, nil
 }
 
-func (o outputOptions) writeResult(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) (int64, error) {
-	format, err := o.parseFormat()
-	if err != nil {
-		return 0, err
-	}
+func (o outputOptions) writeResult(
+	ctx context.Context, g *globals, db *query.DB, format query.Format, q query.Query, values map[string]string,
+) (int64, error) {
 	output := query.Output{Format: format, BOM: o.bom, Grades: o.grades}
 	if o.file != "" {
 		return db.Save(ctx, q, values, output, o.file)
@@ -117,9 +115,11 @@ func checkOutputFolder(file string) error {
 // writeGraded runs a query and writes its result. Without --quiet, it then lists on stderr the source
 // tables that the last night did not read or could not prove complete, because such a table can be the
 // reason for an empty result.
-func (o outputOptions) writeGraded(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) (rows int64, err error) {
+func (o outputOptions) writeGraded(
+	ctx context.Context, g *globals, db *query.DB, format query.Format, q query.Query, values map[string]string,
+) (rows int64, err error) {
 	if g.Quiet && !o.withGrades {
-		return o.writeResult(ctx, g, db, q, values)
+		return o.writeResult(ctx, g, db, format, q, values)
 	}
 	sources, sourcesErr := db.Sources(ctx, q, values)
 	if o.withGrades {
@@ -128,7 +128,7 @@ func (o outputOptions) writeGraded(ctx context.Context, g *globals, db *query.DB
 			return 0, cmp.Or(sourcesErr, err)
 		}
 	}
-	rows, err = o.writeResult(ctx, g, db, q, values)
+	rows, err = o.writeResult(ctx, g, db, format, q, values)
 	if err != nil || g.Quiet {
 		return rows, err
 	}

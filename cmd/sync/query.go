@@ -70,7 +70,15 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	case o.printSQL:
 		return g.printSQL(args)
 	}
-	q, err := o.readQuery(g, args)
+	sections := []string{"warehouse", "retention"}
+	if len(args) == 1 && query.IsName(args[0]) {
+		sections = append(sections, "queries")
+	}
+	cfg, err := g.loadConfig(sections...)
+	if err != nil {
+		return err
+	}
+	q, err := o.readQuery(args, func() (query.Library, error) { return g.loadQueriesOf(cfg) })
 	if err != nil {
 		return err
 	}
@@ -81,13 +89,14 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	if err != nil {
 		return err
 	}
-	if _, err := o.output.parseFormat(); err != nil {
+	format, err := o.output.parseFormat()
+	if err != nil {
 		return err
 	}
 	if o.timeout < 0 {
 		return cli.UsageErr("--timeout is %s: use 0 or more", o.timeout)
 	}
-	db, err := openCatalog(ctx, g, query.Options{AsOf: o.asOf, Unsafe: o.unsafe, Timeout: o.timeout})
+	db, err := openCatalogOf(ctx, g, cfg, query.Options{AsOf: o.asOf, Unsafe: o.unsafe, Timeout: o.timeout})
 	if err != nil {
 		return err
 	}
@@ -103,7 +112,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 		}
 	}
 	written := make(chan error, 1)
-	go func() { written <- errors.Join(o.writeResult(ctx, g, db, q, values), db.Close()) }()
+	go func() { written <- errors.Join(o.writeResult(ctx, g, db, format, q, values), db.Close()) }()
 	select {
 	case err = <-written:
 	case <-ctx.Done():
@@ -117,8 +126,10 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	return explainDamage(g, err)
 }
 
-func (o queryOptions) writeResult(ctx context.Context, g *globals, db *query.DB, q query.Query, values map[string]string) error {
-	rows, err := o.output.writeGraded(ctx, g, db, q, values)
+func (o queryOptions) writeResult(
+	ctx context.Context, g *globals, db *query.DB, format query.Format, q query.Query, values map[string]string,
+) error {
+	rows, err := o.output.writeGraded(ctx, g, db, format, q, values)
 	_, isChosen := values["top"]
 	if cut := q.DescribeCut(values, rows); err == nil && cut != "" && !isChosen && !g.Quiet {
 		fmt.Fprintln(g.stderr, cut)
@@ -148,7 +159,8 @@ func explainDamage(g *globals, err error) error {
 	return wh.ExplainErr(err)
 }
 
-func (o queryOptions) readQuery(g *globals, args []string) (query.Query, error) {
+// readQuery returns the query of an argument or of a file. load is called only for a name.
+func (o queryOptions) readQuery(args []string, load func() (query.Library, error)) (query.Query, error) {
 	switch {
 	case o.file != "" && len(args) > 0:
 		return query.Query{}, cli.UsageErr("query takes either SQL or --file, not both")
@@ -161,7 +173,7 @@ func (o queryOptions) readQuery(g *globals, args []string) (query.Query, error) 
 	case len(args) == 0:
 		return query.Query{}, cli.UsageErr("query needs SQL or the name of a query: see --list")
 	}
-	return g.resolveQuery(args[0])
+	return resolveQuery(args[0], load)
 }
 
 // atMostOneQuery rejects SQL that the shell has split into words.
@@ -189,10 +201,15 @@ func paramValues(params []string) (map[string]string, error) {
 
 // openCatalog opens the newest version or, with --held, the held night.
 func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB, error) {
-	wh, cfg, err := g.openWarehouse()
+	cfg, err := g.loadConfig("warehouse", "retention")
 	if err != nil {
 		return nil, err
 	}
+	return openCatalogOf(ctx, g, cfg, opts)
+}
+
+func openCatalogOf(ctx context.Context, g *globals, cfg config.Config, opts query.Options) (*query.DB, error) {
+	wh := g.newWarehouse(cfg)
 	opts.MemoryLimit, opts.Threads, opts.Timezone = cfg.Warehouse.MemoryLimit, cfg.Warehouse.Threads, cfg.Schedule.Timezone
 	if g.held {
 		h, err := findHeld(wh)
@@ -274,6 +291,10 @@ func (g *globals) loadQueries() (query.Library, error) {
 	if err != nil {
 		return query.Library{}, err
 	}
+	return g.loadQueriesOf(cfg)
+}
+
+func (g *globals) loadQueriesOf(cfg config.Config) (query.Library, error) {
 	all, err := query.Load(cfg.Queries.Dir)
 	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
 		for _, problem := range faulty.Problems {
@@ -284,11 +305,11 @@ func (g *globals) loadQueries() (query.Library, error) {
 	return all, err
 }
 
-func (g *globals) resolveQuery(text string) (query.Query, error) {
+func resolveQuery(text string, load func() (query.Library, error)) (query.Query, error) {
 	if !query.IsName(text) {
 		return query.Resolve(text)
 	}
-	all, err := g.loadQueries()
+	all, err := load()
 	if err != nil {
 		return query.Query{}, err
 	}
@@ -299,7 +320,7 @@ func (g *globals) printSQL(args []string) error {
 	if len(args) == 0 || !query.IsName(args[0]) {
 		return cli.UsageErr("--sql needs the name of a query: see --list")
 	}
-	q, err := g.resolveQuery(args[0])
+	q, err := resolveQuery(args[0], g.loadQueries)
 	if err != nil {
 		return err
 	}
