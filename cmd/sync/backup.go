@@ -16,10 +16,10 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/durable"
 	"placementsync/internal/humanize"
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
+	"placementsync/internal/repair"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -221,7 +221,7 @@ func (g *globals) rehearse(ctx context.Context, cfg config.Config, wh *warehouse
 	if err != nil {
 		return res, fmt.Errorf("rebuild the restored copy: %w", err)
 	}
-	differences, err := integrity.CompareVersions(ctx, c.Warehouse, rebuilt.Manifest.RunID, wh, res.Run)
+	differences, err := repair.CompareVersions(ctx, c.Warehouse, rebuilt.Manifest.RunID, wh, res.Run)
 	if err != nil {
 		return res, fmt.Errorf("compare with version %s: %w; if a later night replaced this version, run placementsync backup, then repeat the rehearsal", res.Run, err)
 	}

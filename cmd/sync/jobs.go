@@ -11,10 +11,10 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/humanize"
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
 
@@ -103,7 +103,7 @@ func (j *jobs) FollowUp(ctx context.Context) {
 }
 
 // Verify sends no alert if it cannot start because the warehouse is locked.
-func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
+func (j *jobs) Verify(ctx context.Context) (repair.VerifyRecord, error) {
 	startedAt := j.s.g.Now()
 	var verifyReport pipeline.VerifyReport
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
@@ -112,18 +112,18 @@ func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 	})
 	switch {
 	case ctx.Err() != nil:
-		return integrity.VerifyRecord{}, ctx.Err()
+		return repair.VerifyRecord{}, ctx.Err()
 	case errors.As(err, new(*warehouse.LockedError)):
-		return integrity.VerifyRecord{}, err
+		return repair.VerifyRecord{}, err
 	}
 	record := verifyReport.Record(startedAt)
 	if err != nil {
 		return j.recordFailure(ctx, record, err), nil
 	}
-	if err := integrity.SaveRecord(j.Warehouse.Folder, record); err != nil {
+	if err := repair.SaveRecord(j.Warehouse.Folder, record); err != nil {
 		j.s.log.Warn("result of verify not stored", "error", err)
 	}
-	if record.Result != integrity.Whole {
+	if record.Result != repair.Whole {
 		j.alert(ctx, damageAlert(record))
 	}
 	return record, nil
@@ -131,8 +131,8 @@ func (j *jobs) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
 
 // recordFailure keeps the result of the last successful verification. record contains the damage that was
 // found before the failure.
-func (j *jobs) recordFailure(ctx context.Context, record integrity.VerifyRecord, cause error) integrity.VerifyRecord {
-	stored, err := integrity.SaveFailure(j.Warehouse.Folder, true, record.At, cause)
+func (j *jobs) recordFailure(ctx context.Context, record repair.VerifyRecord, cause error) repair.VerifyRecord {
+	stored, err := repair.SaveFailure(j.Warehouse.Folder, true, record.At, cause)
 	if err != nil {
 		j.s.log.Warn("result of verify not stored", "error", err)
 	}
@@ -150,10 +150,10 @@ func (j *jobs) alert(ctx context.Context, a notify.Alert) {
 	cli.NewNotifier(j.cfg.Notify, version, j.s.log).Alert(context.WithoutCancel(ctx), a)
 }
 
-func damageAlert(record integrity.VerifyRecord) notify.Alert {
+func damageAlert(record repair.VerifyRecord) notify.Alert {
 	a := notify.Alert{Event: notify.Damaged, ExitCode: ledger.Failed.ExitCode(), Error: record.Error, StartedAt: record.At,
 		EndedAt: record.At.Add(time.Duration(record.Seconds * float64(time.Second))), Program: version}
-	if record.Result == integrity.Rebuildable {
+	if record.Result == repair.Rebuildable {
 		a.ExitCode = ledger.Partial.ExitCode()
 	}
 	if n := len(record.DamagedFiles); n > 0 {

@@ -19,10 +19,10 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/fetch"
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
@@ -158,7 +158,7 @@ func TestTrialInspection(t *testing.T) {
 	mustRun(t, "verify", "--config", d.g.Config)
 	mustRun(t, "verify", "--config", d.g.Config, "--read-data")
 	if got = j.Inspect(t.Context()); len(got.Verifications) != 2 || got.Verifications[0].ReadData || !got.Verifications[1].ReadData ||
-		got.Verifications[0].Result != integrity.Whole || got.Verifications[1].Result != integrity.Whole {
+		got.Verifications[0].Result != repair.Whole || got.Verifications[1].Result != repair.Whole {
 		t.Errorf("verified %+v, want the result whole once without and once with --read-data", got.Verifications)
 	}
 
@@ -220,7 +220,7 @@ func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 	t.Parallel()
 	d := newTestMachine(t)
 	s, j := newTestJobs(t, d.g)
-	must(t, integrity.SaveRecord(s.wh.Folder, integrity.VerifyRecord{At: d.g.Now(), ReadData: true, Result: integrity.DataLost, DamagedFiles: []string{"a"}}))
+	must(t, repair.SaveRecord(s.wh.Folder, repair.VerifyRecord{At: d.g.Now(), ReadData: true, Result: repair.DataLost, DamagedFiles: []string{"a"}}))
 	lock, err := s.wh.LockExisting("other", d.g.Now())
 	must(t, err)
 	if v, err := j.Verify(t.Context()); !errors.As(err, new(*warehouse.LockedError)) {
@@ -228,10 +228,10 @@ func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 	}
 	must(t, lock.Release())
 	v := j.recordFailure(t.Context(), pipeline.VerifyReport{ReadData: true}.Record(d.g.Now()), os.ErrPermission)
-	if v.FailedAt.IsZero() || v.Error == "" || v.Result != integrity.DataLost || len(v.DamagedFiles) != 1 {
+	if v.FailedAt.IsZero() || v.Error == "" || v.Result != repair.DataLost || len(v.DamagedFiles) != 1 {
 		t.Errorf("after a failed verification the record is %+v, want the failure and the earlier damage", v)
 	}
-	if v, _, err := integrity.LastRecord(s.wh.Folder, false); err != nil || v.Result != integrity.DataLost || v.Error != "" {
+	if v, _, err := repair.LastRecord(s.wh.Folder, false); err != nil || v.Result != repair.DataLost || v.Error != "" {
 		t.Errorf("the last record is %+v (%v), want the damage without the failure", v, err)
 	}
 }

@@ -12,10 +12,10 @@ import (
 
 	"placementsync/internal/cli"
 	"placementsync/internal/humanize"
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
+	"placementsync/internal/repair"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -57,12 +57,12 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := integrity.SaveRecord(warehouse.New(whConfig).Folder, v.Record(startedAt)); err != nil {
+	if err := repair.SaveRecord(warehouse.New(whConfig).Folder, v.Record(startedAt)); err != nil {
 		g.newLogger().Warn("result of verify not stored", "error", err)
 	}
 	if o.format == "json" {
 		err = cli.WriteJSON(g.stdout, verifyJSON{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(),
-			append([]integrity.Damage{}, v.Damage...), append([]integrity.Repair{}, integrity.PlanRepairs(v.Damage)...), append([]string{}, v.Notes...)})
+			append([]repair.Damage{}, v.Damage...), append([]repair.Step{}, repair.Plan(v.Damage)...), append([]string{}, v.Notes...)})
 	} else {
 		err = showVerified(g.stdout, v)
 	}
@@ -70,9 +70,9 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 		return err
 	}
 	switch v.Result() {
-	case integrity.Rebuildable:
+	case repair.Rebuildable:
 		return cli.EndWith(ledger.Partial, nil)
-	case integrity.DataLost:
+	case repair.DataLost:
 		return cli.EndWith(ledger.Failed, nil)
 	}
 	return nil
@@ -80,17 +80,17 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 
 func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 	for _, d := range v.Damage {
-		repair := cmp.Or(d.Repair.Command(), "none")
+		command := cmp.Or(d.Repair.Command(), "none")
 		switch {
-		case d.Repair.Kind == integrity.RestoreBackup:
-			repair += " with an empty folder in warehouse.dir (restores the newest backup)"
+		case d.Repair.Kind == repair.RestoreBackup:
+			command += " with an empty folder in warehouse.dir (restores the newest backup)"
 		case d.Lost:
-			repair += " (lost data cannot be restored)"
+			command += " (lost data cannot be restored)"
 		}
-		fmt.Fprintf(w, "%s: %s\n  impact   %s\n  repair   %s\n", query.EscapeLines(d.File), firstLine(d.Problem), d.Affected, repair)
+		fmt.Fprintf(w, "%s: %s\n  impact   %s\n  repair   %s\n", query.EscapeLines(d.File), firstLine(d.Problem), d.Affected, command)
 	}
 	var commands []string
-	for _, r := range integrity.PlanRepairs(v.Damage) {
+	for _, r := range repair.Plan(v.Damage) {
 		commands = append(commands, r.Command())
 	}
 	if len(commands) > 1 {
@@ -99,8 +99,8 @@ func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 	for _, n := range v.Notes {
 		fmt.Fprintf(w, "note: %s\n", query.EscapeLines(n))
 	}
-	verdict := map[string]string{integrity.Whole: "intact", integrity.Rebuildable: "damaged: all damage can be repaired",
-		integrity.DataLost: "damaged: some data is lost"}[v.Result()]
+	verdict := map[string]string{repair.Whole: "intact", repair.Rebuildable: "damaged: all damage can be repaired",
+		repair.DataLost: "damaged: some data is lost"}[v.Result()]
 	extent := "names and sizes; --read-data reads every byte"
 	if v.ReadData {
 		extent = humanize.FormatBytes(v.Bytes) + " read"
@@ -110,12 +110,12 @@ func showVerified(w io.Writer, v pipeline.VerifyReport) error {
 }
 
 type verifyJSON struct {
-	Result   string             `json:"result"`
-	ReadData bool               `json:"read_data"`
-	Files    int                `json:"files"`
-	Bytes    int64              `json:"bytes"`
-	Seconds  float64            `json:"seconds"`
-	Damage   []integrity.Damage `json:"damage"`
-	Repairs  []integrity.Repair `json:"repairs"`
-	Notes    []string           `json:"notes"`
+	Result   string          `json:"result"`
+	ReadData bool            `json:"read_data"`
+	Files    int             `json:"files"`
+	Bytes    int64           `json:"bytes"`
+	Seconds  float64         `json:"seconds"`
+	Damage   []repair.Damage `json:"damage"`
+	Repairs  []repair.Step   `json:"repairs"`
+	Notes    []string        `json:"notes"`
 }

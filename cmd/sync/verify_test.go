@@ -4,19 +4,19 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 )
 
 // TestVerifyShowsHowToRestoreABackup checks that verify does not report data as lost that a backup
 // may contain, and that it names the empty folder that the restore needs.
 func TestVerifyShowsHowToRestoreABackup(t *testing.T) {
-	for kind, want := range map[integrity.RepairKind]string{
-		integrity.RestoreBackup: "  repair   placementsync rebuild --from ADDRESS with an empty folder in warehouse.dir (restores the newest backup)\n",
-		integrity.NoRepair:      "  repair   none (lost data cannot be restored)\n",
+	for kind, want := range map[repair.Kind]string{
+		repair.RestoreBackup: "  repair   placementsync rebuild --from ADDRESS with an empty folder in warehouse.dir (restores the newest backup)\n",
+		repair.NoRepair:      "  repair   none (lost data cannot be restored)\n",
 	} {
 		var report pipeline.VerifyReport
-		report.Damage = []integrity.Damage{{File: "a", Repair: integrity.Repair{Kind: kind}, Lost: true}}
+		report.Damage = []repair.Damage{{File: "a", Repair: repair.Step{Kind: kind}, Lost: true}}
 		var out strings.Builder
 		if err := showVerified(&out, report); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("got %q (%v), want %q in it", out.String(), err, want)

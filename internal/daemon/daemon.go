@@ -24,8 +24,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
+	"placementsync/internal/repair"
 )
 
 // Config contains the options that cannot change while the daemon runs.
@@ -95,7 +95,7 @@ type Jobs interface {
 	FollowUp(ctx context.Context)
 	// Verify checks every byte of the warehouse and records the result. It returns only a
 	// *warehouse.LockedError or the error of ctx. Other errors are part of the result.
-	Verify(ctx context.Context) (integrity.VerifyRecord, error)
+	Verify(ctx context.Context) (repair.VerifyRecord, error)
 	Inspect(ctx context.Context) Inspection
 }
 

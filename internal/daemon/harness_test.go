@@ -18,8 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"placementsync/internal/daemon"
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
 
@@ -33,7 +33,7 @@ type harness struct {
 
 	night       func(ctx context.Context) (ledger.Run, error)
 	followUp    func(ctx context.Context)
-	verify      func(ctx context.Context) (integrity.VerifyRecord, error)
+	verify      func(ctx context.Context) (repair.VerifyRecord, error)
 	inspect     func(ctx context.Context) daemon.Inspection
 	runs        func() ([]ledger.Run, error)
 	progress    func() (ledger.Progress, bool)
@@ -111,9 +111,9 @@ func (h *harness) FollowUp(ctx context.Context) {
 }
 
 // Verify implements daemon.Jobs.
-func (h *harness) Verify(ctx context.Context) (integrity.VerifyRecord, error) {
+func (h *harness) Verify(ctx context.Context) (repair.VerifyRecord, error) {
 	if h.verify == nil {
-		return integrity.VerifyRecord{}, nil
+		return repair.VerifyRecord{}, nil
 	}
 	return h.verify(ctx)
 }

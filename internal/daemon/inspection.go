@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/integrity"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/watch"
 	"placementsync/internal/webhook"
@@ -59,7 +59,7 @@ type Inspection struct {
 	Inbox       webhook.InboxState
 	// Verifications contains the last verification of every byte and the last verification of
 	// names and sizes only.
-	Verifications []integrity.VerifyRecord
+	Verifications []repair.VerifyRecord
 	Watches       []watch.Status
 	// Held is the held night. Nil means that no night is held.
 	Held *warehouse.HeldNight
@@ -69,8 +69,8 @@ type Inspection struct {
 func (i Inspection) Has(source string) bool { return !i.At.IsZero() && i.Errors[source] == nil }
 
 // lastVerification returns nil if there is none, or if it could not be read.
-func (i Inspection) lastVerification(readData bool) *integrity.VerifyRecord {
-	at := slices.IndexFunc(i.Verifications, func(v integrity.VerifyRecord) bool { return v.ReadData == readData })
+func (i Inspection) lastVerification(readData bool) *repair.VerifyRecord {
+	at := slices.IndexFunc(i.Verifications, func(v repair.VerifyRecord) bool { return v.ReadData == readData })
 	if at < 0 {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (i *Inspector) readInbox(result *Inspection) (err error) {
 
 func (i *Inspector) readVerifications(result *Inspection) error {
 	for _, readData := range []bool{false, true} {
-		v, ok, err := integrity.LastRecord(i.Warehouse.Folder, readData)
+		v, ok, err := repair.LastRecord(i.Warehouse.Folder, readData)
 		if err != nil {
 			return err
 		}

@@ -16,9 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"placementsync/internal/daemon"
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/watch"
 	"placementsync/internal/webhook"
@@ -154,10 +154,10 @@ func TestNightMetrics(t *testing.T) {
 func TestIntervalMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		friday, inspection := time.Now().Add(-22*time.Hour), fullInspection()
-		inspection.Verifications = []integrity.VerifyRecord{{ReadData: true, At: friday.Add(3 * time.Hour), Result: integrity.Whole}}
+		inspection.Verifications = []repair.VerifyRecord{{ReadData: true, At: friday.Add(3 * time.Hour), Result: repair.Whole}}
 		h := newHarness(t, nil)
 		h.settings.Schedule, h.settings.VerifySchedule = parseSchedule(t, "0 2 * * 1-5", "UTC"), parseSchedule(t, "0 5 * * 1-5", "UTC")
-		h.verify = func(context.Context) (integrity.VerifyRecord, error) { return integrity.VerifyRecord{}, nil }
+		h.verify = func(context.Context) (repair.VerifyRecord, error) { return repair.VerifyRecord{}, nil }
 		h.inspect = func(context.Context) daemon.Inspection {
 			inspection := inspection
 			inspection.At = time.Now()
@@ -318,8 +318,8 @@ func fullInspection() daemon.Inspection {
 		Usage: []warehouse.Usage{{Part: "parquet", Bytes: 3 << 20}, {Part: "versions", Bytes: 1 << 20}}, UsageAt: now.Add(-2 * time.Minute),
 		Tables: []warehouse.ManifestTable{{Name: "orders", Rows: 60}, {Name: "tags", Rows: 0}}, MissingDays: 2,
 		Inbox: webhook.InboxState{Bytes: 5 << 20, Limit: 20 << 20, FullSince: now.Add(-130 * time.Minute)},
-		Verifications: []integrity.VerifyRecord{
-			{At: now.Add(-time.Hour), Seconds: 2, Result: integrity.Whole},
+		Verifications: []repair.VerifyRecord{
+			{At: now.Add(-time.Hour), Seconds: 2, Result: repair.Whole},
 			{ReadData: true, At: now.Add(-26 * time.Hour), Seconds: 90, Result: "damaged", DamagedFiles: []string{"a", "b"}}},
 		Watches: []watch.Status{{Watch: "bills", Evaluated: query.Snapshot{At: now.Add(-3 * time.Hour)}, Found: 4, Pending: 2, Sent: now.Add(-27 * time.Hour)}, {Watch: "new"}},
 	}
@@ -496,7 +496,7 @@ func TestMetricConventions(t *testing.T) {
 		h := newHarness(t, nil)
 		h.hookResults = func() map[string]uint64 { return map[string]uint64{"stored": 1} }
 		h.settings.VerifySchedule = parseSchedule(t, "0 5 * * 0", "UTC")
-		h.verify = func(context.Context) (integrity.VerifyRecord, error) { return integrity.VerifyRecord{}, nil }
+		h.verify = func(context.Context) (repair.VerifyRecord, error) { return repair.VerifyRecord{}, nil }
 		h.inspect = func(context.Context) daemon.Inspection { return fullInspection() }
 		h.record(ledger.Run{ID: "lake", Kind: ledger.Lake, StartedAt: time.Now(), EndedAt: time.Now(), Outcome: ledger.Complete, Version: "v"})
 		h.start()

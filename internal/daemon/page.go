@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"placementsync/internal/html"
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
+	"placementsync/internal/repair"
 )
 
 //go:embed *.html
@@ -28,7 +28,7 @@ type statusPage struct {
 	Progress      *ledger.Progress
 	HooksEnabled  bool
 	// Full is the last verification of every byte, Structure a later one of names and sizes. Nil means none.
-	Full, Structure *integrity.VerifyRecord
+	Full, Structure *repair.VerifyRecord
 	Unreadable      string // names of the unreadable sources
 }
 
@@ -96,12 +96,12 @@ var pageTemplate = template.Must(html.Parse(pageFiles, pageFuncs(), "page.html",
 func pageFuncs() template.FuncMap {
 	return template.FuncMap{"line": firstLine, "checks": checkTable, "stamp": stamp, "join": strings.Join,
 		"rate":    func(r float64) string { return strconv.FormatFloat(r, 'f', 1, 64) },
-		"verdict": func(v *integrity.VerifyRecord) string { return resultText(verdict(*v)) }, "result": resultText,
+		"verdict": func(v *repair.VerifyRecord) string { return resultText(verdict(*v)) }, "result": resultText,
 	}
 }
 
 func resultText(result string) string {
-	if result == integrity.Whole {
+	if result == repair.Whole {
 		return "intact"
 	}
 	return result

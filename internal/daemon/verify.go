@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
 
@@ -22,7 +22,7 @@ func depthOf(readData bool) string {
 
 // verdict returns the result of the last verification in one word. It returns "failed" if the last
 // verification could not finish. v.Result is then still the result of an earlier verification.
-func verdict(v integrity.VerifyRecord) string {
+func verdict(v repair.VerifyRecord) string {
 	if !v.FailedAt.IsZero() {
 		return string(ledger.Failed)
 	}
@@ -59,7 +59,7 @@ func (s *scheduler) startDueVerification(ctx context.Context, now time.Time) {
 	})
 }
 
-func (s *scheduler) endVerification(ctx context.Context, record integrity.VerifyRecord, err error) {
+func (s *scheduler) endVerification(ctx context.Context, record repair.VerifyRecord, err error) {
 	s.verifyRunning = false
 	log := s.d.cfg.Log
 	if errors.As(err, new(*warehouse.LockedError)) {
@@ -73,7 +73,7 @@ func (s *scheduler) endVerification(ctx context.Context, record integrity.Verify
 		return
 	}
 	level := slog.LevelInfo
-	if verdict(record) != integrity.Whole {
+	if verdict(record) != repair.Whole {
 		level = slog.LevelError
 	}
 	log = log.With("result", verdict(record))

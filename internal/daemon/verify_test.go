@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"placementsync/internal/daemon"
-	"placementsync/internal/integrity"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
 
@@ -21,12 +21,12 @@ func TestScheduledVerify(t *testing.T) {
 		h := newHarness(t, nil)
 		var mu sync.Mutex
 		var starts []string
-		record := integrity.VerifyRecord{}
+		record := repair.VerifyRecord{}
 		h.settings.VerifySchedule = parseSchedule(t, "0 5 * * 0", "UTC")
-		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
+		h.verify = func(context.Context) (repair.VerifyRecord, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			record = integrity.VerifyRecord{ReadData: true, At: time.Now(), Seconds: 1, Result: integrity.Whole}
+			record = repair.VerifyRecord{ReadData: true, At: time.Now(), Seconds: 1, Result: repair.Whole}
 			if starts = append(starts, time.Now().UTC().Format("01-02 15:04")); len(starts) == 2 {
 				record.Result, record.DamagedFiles = "rebuildable", []string{"latest", "parquet/orders/x"}
 			}
@@ -37,7 +37,7 @@ func TestScheduledVerify(t *testing.T) {
 			defer mu.Unlock()
 			inspection := daemon.Inspection{At: time.Now()}
 			if !record.At.IsZero() {
-				inspection.Verifications = []integrity.VerifyRecord{record}
+				inspection.Verifications = []repair.VerifyRecord{record}
 			}
 			return inspection
 		}
@@ -72,10 +72,10 @@ func TestVerificationsNeverOverlap(t *testing.T) {
 		h := newHarness(t, nil)
 		var starts []string
 		h.settings.VerifySchedule = parseSchedule(t, "0 * * * *", "UTC")
-		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
+		h.verify = func(context.Context) (repair.VerifyRecord, error) {
 			starts = append(starts, time.Now().UTC().Format("15:04"))
 			time.Sleep(90 * time.Minute)
-			return integrity.VerifyRecord{}, nil
+			return repair.VerifyRecord{}, nil
 		}
 		h.start()
 		time.Sleep(4*time.Hour + time.Minute)
@@ -94,16 +94,16 @@ func TestVerifyRetriesLockedWarehouse(t *testing.T) {
 		h := newHarness(t, nil)
 		var starts []string
 		at := time.Now()
-		failed := integrity.VerifyRecord{ReadData: true, At: at, Result: "damaged", DamagedFiles: []string{"a"}, Error: "no disk", FailedAt: at.Add(time.Hour)}
+		failed := repair.VerifyRecord{ReadData: true, At: at, Result: "damaged", DamagedFiles: []string{"a"}, Error: "no disk", FailedAt: at.Add(time.Hour)}
 		h.settings.VerifySchedule = parseSchedule(t, "57 1 * * 0", "UTC")
-		h.verify = func(context.Context) (integrity.VerifyRecord, error) {
+		h.verify = func(context.Context) (repair.VerifyRecord, error) {
 			if starts = append(starts, time.Now().UTC().Format("01-02 15:04")); len(starts) < 3 {
-				return integrity.VerifyRecord{}, &warehouse.LockedError{PID: 1, Run: "x"}
+				return repair.VerifyRecord{}, &warehouse.LockedError{PID: 1, Run: "x"}
 			}
 			return failed, nil
 		}
 		h.inspect = func(context.Context) daemon.Inspection {
-			return daemon.Inspection{At: time.Now(), Verifications: []integrity.VerifyRecord{failed}}
+			return daemon.Inspection{At: time.Now(), Verifications: []repair.VerifyRecord{failed}}
 		}
 		h.start()
 		time.Sleep(30 * time.Hour)

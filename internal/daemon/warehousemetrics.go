@@ -3,8 +3,8 @@ package daemon
 import (
 	"time"
 
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
+	"placementsync/internal/repair"
 	"placementsync/internal/watch"
 )
 
@@ -48,7 +48,7 @@ func hookMetrics() []metric {
 // The metrics include verifications by the command "verify".
 func verifyMetrics() []metric {
 	depthLabel := []string{"depth"}
-	each := func(collect func(v integrity.VerifyRecord, depth string, emit emitter)) func(scrape, emitter) {
+	each := func(collect func(v repair.VerifyRecord, depth string, emit emitter)) func(scrape, emitter) {
 		return ifRead(SourceVerified, func(s scrape, emit emitter) {
 			for _, v := range s.Inspection.Verifications {
 				collect(v, depthOf(v.ReadData), emit)
@@ -67,20 +67,20 @@ func verifyMetrics() []metric {
 				}
 			})),
 		gauge("last_verify_duration_seconds", "Duration of the last verification.", depthLabel,
-			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
+			each(func(v repair.VerifyRecord, depth string, emit emitter) {
 				if !v.At.IsZero() { // zero if all verifications failed
 					emit(v.Seconds, depth)
 				}
 			})),
 		gauge("last_verify_damaged_files", "Damaged files found by the last verification.", depthLabel,
-			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
+			each(func(v repair.VerifyRecord, depth string, emit emitter) {
 				if !v.At.IsZero() {
 					emit(float64(len(v.DamagedFiles)), depth)
 				}
 			})),
 		gauge("last_verify_result", "1 for the result of the last verification, 0 for the other results. The result failed means that the verification could not finish.", []string{"depth", "result"},
-			each(func(v integrity.VerifyRecord, depth string, emit emitter) {
-				for _, result := range []string{integrity.Whole, integrity.Rebuildable, integrity.DataLost, string(ledger.Failed)} {
+			each(func(v repair.VerifyRecord, depth string, emit emitter) {
+				for _, result := range []string{repair.Whole, repair.Rebuildable, repair.DataLost, string(ledger.Failed)} {
 					emit(boolValue(verdict(v) == result), depth, result)
 				}
 			})),

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/integrity"
 	"placementsync/internal/load"
+	"placementsync/internal/repair"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/harness"
@@ -35,7 +35,7 @@ func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
 	run, _ := publishPast(t, wh, tables, night, insertClosedOrder("a", 1, 2)+";"+insertClosedOrder("b", 1, 3))
-	files, _, _ := integrity.FilesOfChanges(wh, run)
+	files, _, _ := repair.FilesOfChanges(wh, run)
 	for hour, want := range map[int][]string{1: nil, 2: {"a 01 02"}, 3: {"a 01 02", "b 01 03"}} {
 		for _, restore := range []func(d *warehouse.Draft, until time.Time) error{
 			func(d *warehouse.Draft, until time.Time) error {
@@ -64,7 +64,7 @@ func TestExactEndsReplaceComputedEnds(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
 	run, _ := publishPast(t, wh, tables, night, insertClosedOrder("known", 1, 3)+";"+insertClosedOrder("new", 1, 4)+";"+insertClosedOrder("late", 1, 9))
-	files, _, _ := integrity.FilesOfChanges(wh, run)
+	files, _, _ := repair.FilesOfChanges(wh, run)
 	d, err := wh.BeginFrom(t.Context(), "again", night.AddDate(0, 0, 1), "")
 	harness.Must(t, err)
 	defer func() { harness.Must(t, d.Discard()) }()

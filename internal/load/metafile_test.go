@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/integrity"
 	"placementsync/internal/load"
+	"placementsync/internal/repair"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/harness"
@@ -49,7 +49,7 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		harness.Must(t, err)
 		_, err = d.Publish(t.Context(), files)
 		harness.Must(t, err)
-		metaFiles, hasPast, damaged := integrity.FilesOfChanges(wh, run)
+		metaFiles, hasPast, damaged := repair.FilesOfChanges(wh, run)
 		if len(metaFiles) != i+1 || !hasPast || len(damaged) > 0 {
 			t.Fatalf("the files of meta for %s are %v, damaged %v, want %d files", run, metaFiles, damaged, i+1)
 		}
@@ -215,7 +215,7 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	} {
 		at := startedAt.Add(time.Duration(i) * time.Hour) // all on one day
 		run, want := publishPast(t, wh, tables, at, change)
-		files, hasPast, damaged := integrity.FilesOfChanges(wh, run)
+		files, hasPast, damaged := repair.FilesOfChanges(wh, run)
 		if len(files) != i+1 || !hasPast || len(damaged) > 0 {
 			t.Fatalf("the files of past for %s are %v (has past %v), damaged %v, want %d files", run, files, hasPast, damaged, i+1)
 		}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"placementsync/internal/checksum"
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
+	"placementsync/internal/repair"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/harness"
@@ -220,7 +220,7 @@ func runRebuild(t *testing.T, h *fixture) {
 	ctx := t.Context()
 	run, _, err := h.w.Versions.Latest()
 	harness.Must(t, err)
-	metaFiles, _, damaged := integrity.FilesOfChanges(h.w, run)
+	metaFiles, _, damaged := repair.FilesOfChanges(h.w, run)
 	if len(metaFiles) == 0 || len(damaged) > 0 {
 		t.Fatalf("the files of meta for %s are %v, damaged %v, want some and none damaged", run, metaFiles, damaged)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/load"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -31,12 +32,14 @@ func TestMergeStatementsOfATable(t *testing.T) {
 		"campaign_details": {coverage: load.ByID, rows: rows{"campaigns": campaign(3, "a", "new") + "," + campaign(4, "b", "new")},
 			outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}}},
 	}, load.Limits{})
-	must(t, err)
+	harness.Must(t, err)
 	h.logStatements = true
-	h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) { must(t, d.Exec(t.Context(), "CALL truncate_duckdb_logs()")) }
+	h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) {
+		harness.Must(t, d.Exec(t.Context(), "CALL truncate_duckdb_logs()"))
+	}
 	h.afterMerge = func(_ *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
 		h.readLog(d)
-		must(t, d.Exec(t.Context(), "CALL truncate_duckdb_logs()"))
+		harness.Must(t, d.Exec(t.Context(), "CALL truncate_duckdb_logs()"))
 		h.logStatements = false
 	}
 	changes, err := h.run(map[string]streamInput{
@@ -44,7 +47,7 @@ func TestMergeStatementsOfATable(t *testing.T) {
 		"campaign_details": {coverage: load.ByID, rows: rows{"campaigns": campaign(7, "a", "done") + "," + campaign(8, "c", "new")},
 			outcomes: map[load.Outcome][]string{load.Answered: {"a", "c"}, load.NotFound: {"b"}}},
 	}, load.Limits{Rows: 10})
-	must(t, err)
+	harness.Must(t, err)
 	if diff := cmp.Diff(load.Change{Table: "campaigns", Before: 2, After: 2, New: 1, Changed: 1, Gone: 1}, changes["campaigns"]); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
@@ -59,11 +62,11 @@ func TestMergeStatementsOfATable(t *testing.T) {
 	}
 	path := filepath.Join("testdata", "merge-campaigns.sql")
 	if *update {
-		must(t, os.MkdirAll("testdata", 0o755))
-		must(t, os.WriteFile(path, []byte(text.String()), 0o644))
+		harness.Must(t, os.MkdirAll("testdata", 0o755))
+		harness.Must(t, os.WriteFile(path, []byte(text.String()), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	must(t, err)
+	harness.Must(t, err)
 	if diff := cmp.Diff(string(want), text.String()); diff != "" {
 		t.Errorf("the statements have changed (-want +got):\n%s", diff)
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
+	"placementsync/internal/repair"
 	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
 )
@@ -26,7 +26,7 @@ type Plan struct {
 	WriteErr   error // of a test write
 	// Damage lists the damage that is visible in the names and sizes of files. It is empty if
 	// a run holds the lock, because PlanNight then skips this test.
-	Damage     []integrity.Damage
+	Damage     []repair.Damage
 	StoppedRun *ledger.Run            // the last run if a gate stopped it, or nil
 	LockedErr  *warehouse.LockedError // describes the run that holds the lock, or nil
 	Streams    []StreamPlan
@@ -84,7 +84,7 @@ func PlanNight(ctx context.Context, cfg Config) (Plan, error) {
 	}
 	p.WriteErr = wh.Folder.CheckWritable()
 	if p.LockedErr == nil {
-		report, err := integrity.Check(ctx, wh, false, storedResponses(wh, nil))
+		report, err := repair.Check(ctx, wh, false, storedResponses(wh, nil))
 		switch {
 		case errors.As(err, new(*warehouse.NoWarehouseError)):
 			p.MissingErr = err

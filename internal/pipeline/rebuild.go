@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
+	"placementsync/internal/repair"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 	"placementsync/schema"
@@ -25,11 +25,11 @@ type RebuildResult struct {
 	Snapshots   int
 	First, Last time.Time
 	Manifest    warehouse.Manifest
-	Skipped     []integrity.Damage // damaged and missing files that were needed
-	Unused      []integrity.Damage // damaged and missing files of the series that were not needed
+	Skipped     []repair.Damage // damaged and missing files that were needed
+	Unused      []repair.Damage // damaged and missing files of the series that were not needed
 	// Unfinished lists days that a run was still writing when the files of the warehouse were copied, for
 	// example by a backup of the disk.
-	Unfinished []integrity.Damage
+	Unfinished []repair.Damage
 	// LostRun is a run that was published, if its snapshot is newer than the intact days of the series. It is the
 	// last published run of the ledger, the version that readers see, or the run of the last day in the index.
 	LostRun string
@@ -46,7 +46,7 @@ type RebuildResult struct {
 
 // SeriesError means that the series or the files of changes are damaged.
 type SeriesError struct {
-	Damage []integrity.Damage
+	Damage []repair.Damage
 	// IsCatalogWhole is set if the catalog that readers see was checked and is not damaged.
 	IsCatalogWhole bool
 }
@@ -76,21 +76,21 @@ func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (RebuildResult, 
 	if err != nil {
 		return RebuildResult{}, err
 	}
-	b := &rebuild{repair: r, cfg: cfg, skipDamaged: skipDamaged}
+	b := &rebuild{lockedRepair: r, cfg: cfg, skipDamaged: skipDamaged}
 	b.run = ledger.Run{ID: r.id, Kind: ledger.Rebuild, StartedAt: r.at, Program: cfg.Warehouse.Program}
 	err = b.publish(ctx)
 	return b.RebuildResult, errors.Join(r.wh.Folder.DiskFullErr(err), r.lock.Release())
 }
 
-// repair is a run that repairs the warehouse without requests to the service.
-type repair struct {
+// lockedRepair is a run that repairs the warehouse without requests to the service.
+type lockedRepair struct {
 	wh   *warehouse.Warehouse
 	lock *warehouse.Lock
 	id   string
 	at   time.Time
 }
 
-func beginRepair(cfg Config) (r repair, err error) {
+func beginRepair(cfg Config) (r lockedRepair, err error) {
 	r.wh = warehouse.New(cfg.Warehouse)
 	r.at = snapshotTime(cfg)
 	if r.lock, err = r.wh.LockExisting(ledger.Rebuild, r.at); err != nil {
@@ -104,7 +104,7 @@ func beginRepair(cfg Config) (r repair, err error) {
 
 type rebuild struct {
 	RebuildResult
-	repair
+	lockedRepair
 	cfg         Config
 	draft       *warehouse.Draft
 	skipDamaged bool
@@ -114,7 +114,7 @@ type rebuild struct {
 	latest, catalog string
 	// changes are the intact files of changes, and damagedChanges the damaged and missing ones.
 	changes        []string
-	damagedChanges []integrity.Damage
+	damagedChanges []repair.Damage
 	// hasExactPast is not set if closed rows must be computed by comparing snapshots.
 	hasExactPast bool
 	newest       warehouse.Snapshot // of the series
@@ -163,13 +163,13 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	err = integrity.SetAside(b.wh, b.run.ID, slices.Concat(b.Unfinished, b.Skipped))
+	err = repair.SetAside(b.wh, b.run.ID, slices.Concat(b.Unfinished, b.Skipped))
 	// Readers see the version, so the rebuild is recorded in the ledger even after another error.
 	return errors.Join(err, b.wh.RunLog.Record(b.run))
 }
 
 func (b *rebuild) applySeries(ctx context.Context) error {
-	snapshots, damaged, err := integrity.ReadSeries(ctx, b.wh)
+	snapshots, damaged, err := repair.ReadSeries(ctx, b.wh)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 }
 
 // chooseFiles sets rowsAt, older and lostTables.
-func (b *rebuild) chooseFiles(snapshots []warehouse.Snapshot, damaged []integrity.Damage) {
+func (b *rebuild) chooseFiles(snapshots []warehouse.Snapshot, damaged []repair.Damage) {
 	b.rowsAt, b.older = map[string]time.Time{}, map[string]time.Time{}
 	for _, t := range b.wh.Schema.Tables {
 		at, hasFile := b.newest.SnapshotAt, false
@@ -243,7 +243,7 @@ func (b *rebuild) chooseFiles(snapshots []warehouse.Snapshot, damaged []integrit
 		if at.Before(b.newest.SnapshotAt) {
 			b.older[t.Name] = at
 		}
-		isDamaged := slices.ContainsFunc(damaged, func(d integrity.Damage) bool {
+		isDamaged := slices.ContainsFunc(damaged, func(d repair.Damage) bool {
 			table, _, _ := warehouse.SplitSeriesFile(d.File)
 			return table == t.Name
 		})
@@ -255,7 +255,7 @@ func (b *rebuild) chooseFiles(snapshots []warehouse.Snapshot, damaged []integrit
 
 // isUnneeded reports whether the rebuilt history contains all rows of a damaged file or day, so that rebuild
 // --series can write it again. The closed rows must be exact, and the current rows must be from a later file.
-func (b *rebuild) isUnneeded(d integrity.Damage) bool {
+func (b *rebuild) isUnneeded(d repair.Damage) bool {
 	if !b.hasExactPast || d.Day == "" {
 		return false
 	}
@@ -322,7 +322,7 @@ func (b *rebuild) timeOf(run string, runs []ledger.Run) time.Time {
 // snapshots.
 func (b *rebuild) restorePast(ctx context.Context) error {
 	var hasPast bool
-	b.changes, hasPast, b.damagedChanges = integrity.FilesOfChanges(b.wh, b.newest.RunID)
+	b.changes, hasPast, b.damagedChanges = repair.FilesOfChanges(b.wh, b.newest.RunID)
 	if hasPast && len(b.damagedChanges) == 0 {
 		b.RestoredRuns, b.hasExactPast = len(b.changes), true
 		return load.RestorePast(ctx, b.draft, b.wh.Schema.Tables, b.changes, b.newest.SnapshotAt)
@@ -386,7 +386,7 @@ func (b *rebuild) checkLoss(ctx context.Context) error {
 	if b.latest == "" || b.cfg.AcceptLoss {
 		return nil
 	}
-	before, err := integrity.CountVersion(ctx, b.wh, b.latest)
+	before, err := repair.CountVersion(ctx, b.wh, b.latest)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -397,7 +397,7 @@ func (b *rebuild) checkLoss(ctx context.Context) error {
 		}
 		return fmt.Errorf("rebuild the catalog: compare with version %s: %w; nothing was published", b.latest, err)
 	}
-	after, err := integrity.CountDraft(ctx, b.draft)
+	after, err := repair.CountDraft(ctx, b.draft)
 	if err != nil {
 		return fmt.Errorf("rebuild the catalog: count the rebuilt rows: %w; nothing was published", err)
 	}

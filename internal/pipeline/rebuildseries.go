@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"placementsync/internal/checksum"
-	"placementsync/internal/integrity"
 	"placementsync/internal/load"
+	"placementsync/internal/repair"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 	"placementsync/schema"
 )
 
 type seriesRebuild struct {
-	repair
+	lockedRepair
 	cfg    Config
-	result integrity.RepairResult
+	result repair.Result
 	draft  *warehouse.Draft // a copy of the newest intact catalog
 }
 
@@ -34,7 +34,7 @@ func RebuildSeries(ctx context.Context, cfg Config, retention warehouse.Retentio
 	if err != nil {
 		return nil, err
 	}
-	m := &seriesRebuild{repair: r, cfg: cfg}
+	m := &seriesRebuild{lockedRepair: r, cfg: cfg}
 	err = m.restore(ctx, retention)
 	return m.result.Files, errors.Join(r.wh.Folder.DiskFullErr(err), r.lock.Release())
 }
@@ -44,7 +44,7 @@ func (m *seriesRebuild) restore(ctx context.Context, retention warehouse.Retenti
 	if err != nil && !errors.As(err, new(*warehouse.DamagedError)) {
 		return err
 	}
-	m.result, err = integrity.RepairFromCopies(ctx, m.wh)
+	m.result, err = repair.RepairFromCopies(ctx, m.wh)
 	for _, day := range completedDays {
 		m.result.Files = append(m.result.Files, "the files of "+day)
 	}
@@ -74,7 +74,7 @@ func (m *seriesRebuild) writeMeta(ctx context.Context) error {
 	if err := load.WriteMeta(ctx, m.draft, m.wh.Schema.MetaDefinitions, m.wh.Schema.Tables); err != nil {
 		return err
 	}
-	file, err := integrity.ReplaceMeta(m.wh, m.draft, m.result.Source)
+	file, err := repair.ReplaceMeta(m.wh, m.draft, m.result.Source)
 	if err == nil {
 		m.result.Files = append(m.result.Files, file)
 	}
@@ -100,7 +100,7 @@ func (m *seriesRebuild) writeFile(ctx context.Context, file warehouse.SeriesFile
 	if err := load.WriteDay(ctx, m.draft, m.wh.Schema.Tables[i], file); err != nil {
 		return sum, err
 	}
-	sum, err = integrity.ReplaceFile(m.wh, file, filepath.Join(m.draft.Dir, file.Table.File))
+	sum, err = repair.ReplaceFile(m.wh, file, filepath.Join(m.draft.Dir, file.Table.File))
 	if err == nil {
 		m.result.Files = append(m.result.Files, fmt.Sprintf("table %s of %s", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly)))
 	}
@@ -140,7 +140,7 @@ func (m *seriesRebuild) addDays(ctx context.Context, retention warehouse.Retenti
 
 // addDay restores a day with the manifest of its run. Without a manifest, it uses only the history.
 func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) error {
-	dayResult, ok, err := integrity.RepairDay(ctx, m.wh, run)
+	dayResult, ok, err := repair.RepairDay(ctx, m.wh, run)
 	m.result.Files = append(m.result.Files, dayResult.Files...)
 	if err != nil || ok {
 		return errors.Join(err, m.writeFiles(ctx, dayResult.Unrepaired))
@@ -171,7 +171,7 @@ func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) er
 		}
 		manifest.Tables = append(manifest.Tables, tables...)
 	}
-	addedDay, err := integrity.AddDay(m.wh, manifest)
+	addedDay, err := repair.AddDay(m.wh, manifest)
 	if addedDay != "" {
 		m.result.Files = append(m.result.Files, addedDay)
 	}

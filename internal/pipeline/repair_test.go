@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"placementsync/internal/checksum"
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -126,7 +126,7 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 				t.Errorf("the ledger has %+v, want a complete rebuild of the last snapshot", run)
 			}
 			c.requireLines("SELECT * FROM meta.statuses", "rejected ended NULL false")
-			if v := c.verify(); v.Result() != integrity.Whole && name == "all files" {
+			if v := c.verify(); v.Result() != repair.Whole && name == "all files" {
 				t.Errorf("after the rebuild verify reports %+v, want no damage", v.Damage)
 			}
 			c.cfg.Warehouse.Statuses = append(c.cfg.Warehouse.Statuses, warehouse.Status{Prefix: "rejected-late", State: "open", WaitsFor: "partner", IsRevision: true})
@@ -317,7 +317,7 @@ func TestRebuildSeries(t *testing.T) {
 			if diff := cmp.Diff(files.restored, restored); err != nil || diff != "" {
 				t.Fatalf("RebuildSeries returned %v and other files (-want +got):\n%s", err, diff)
 			}
-			if v := c.verify(); len(v.Damage) > 0 || v.Result() != integrity.Whole {
+			if v := c.verify(); len(v.Damage) > 0 || v.Result() != repair.Whole {
 				t.Errorf("after the repair verify reports %+v, want no damage", v.Damage)
 			}
 			c.at = c.at.Add(time.Minute)
@@ -390,7 +390,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	h := threeNights(t)
 	h.deliver(statusEvent("a", "1"), statusEvent("b", "2"))
 	v := h.verify()
-	if len(v.Damage) > 0 || !v.ReadData || v.Result() != integrity.Whole || v.Files == 0 || v.Bytes == 0 || v.Took <= 0 {
+	if len(v.Damage) > 0 || !v.ReadData || v.Result() != repair.Whole || v.Files == 0 || v.Bytes == 0 || v.Took <= 0 {
 		t.Fatalf("verify reports %+v, want no damage", v)
 	}
 	inbox, err := filepath.Glob(h.path("state", "inbox", "2*.log"))
@@ -398,9 +398,9 @@ func TestVerifyFindsDamage(t *testing.T) {
 	for file, c := range map[string]struct {
 		problem, result string
 	}{
-		"raw/20261103T020000Z/journal.jsonl":                 {"1 of 8 stored responses are missing or damaged", integrity.DataLost},
-		"versions/20261104T020000Z/product_listings.parquet": {"", integrity.Rebuildable},
-		"state/inbox/" + filepath.Base(inbox[0]):             {"1 damaged event", integrity.DataLost},
+		"raw/20261103T020000Z/journal.jsonl":                 {"1 of 8 stored responses are missing or damaged", repair.DataLost},
+		"versions/20261104T020000Z/product_listings.parquet": {"", repair.Rebuildable},
+		"state/inbox/" + filepath.Base(inbox[0]):             {"1 damaged event", repair.DataLost},
 	} {
 		t.Run(file, func(t *testing.T) {
 			damagedCopy := h.copyWarehouse(t)
@@ -423,7 +423,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	if err != nil || len(quick.Damage) != 1 || quick.Damage[0].Problem != "the file journal.jsonl is missing" || quick.Damage[0].File != "raw/20261103T020000Z" {
 		t.Errorf("without a journal verify reports %+v (%v), want the missing journal", quick.Damage, err)
 	}
-	if plan := integrity.PlanRepairs(quick.Damage); len(plan) > 0 {
+	if plan := repair.Plan(quick.Damage); len(plan) > 0 {
 		t.Errorf("without a journal the repairs are %+v, want none", plan)
 	}
 	if full := h.verify(); len(full.Damage) != 1 || full.Files < quick.Files {
@@ -518,8 +518,8 @@ func TestVerifyNamesTheReplayOfStoredResponses(t *testing.T) {
 			damaged := h.copyWarehouse(t)
 			c.damage(damaged)
 			v := damaged.verify()
-			plan := integrity.PlanRepairs(v.Damage)
-			if v.Result() != integrity.Rebuildable || len(plan) != 1 || plan[0].Command() != c.want {
+			plan := repair.Plan(v.Damage)
+			if v.Result() != repair.Rebuildable || len(plan) != 1 || plan[0].Command() != c.want {
 				t.Fatalf("verify reports %s and plans %+v, want %q without a loss\n%+v", v.Result(), plan, c.want, v.Damage)
 			}
 			_, err := damaged.warehouse().Rollback(plan[0].Version, damaged.at)
@@ -546,7 +546,7 @@ func TestVerifyNamesTheReplayOfStoredResponses(t *testing.T) {
 			damage(t, damaged.path("versions", third, "catalog.duckdb"))
 			damaged.damageDay(t, "2026-11-04", third)
 			damageResponses(damaged)
-			if v := damaged.verify(); v.Result() != integrity.DataLost {
+			if v := damaged.verify(); v.Result() != repair.DataLost {
 				t.Errorf("verify reports %s, want a loss: %+v", v.Result(), v.Damage)
 			}
 		})
@@ -558,24 +558,24 @@ func (h *harness) repairAll(t *testing.T) {
 	t.Helper()
 	for round := 0; ; round++ {
 		v := h.verify()
-		plan := integrity.PlanRepairs(v.Damage)
+		plan := repair.Plan(v.Damage)
 		if len(plan) == 0 {
 			return
 		}
 		if round == 3 {
 			t.Fatalf("after %d repairs verify plans %+v: %+v", round, plan, v.Damage)
 		}
-		for _, repair := range plan {
+		for _, step := range plan {
 			h.at = h.at.Add(time.Minute)
 			err := fmt.Errorf("this repair is not expected")
-			switch repair.Kind {
-			case integrity.RebuildSeries:
+			switch step.Kind {
+			case repair.RebuildSeries:
 				_, err = pipeline.RebuildSeries(t.Context(), h.cfg, warehouse.Retention{Daily: 30})
-			case integrity.DropVersion:
-				err = h.warehouse().Versions.Drop(repair.Version, false)
+			case repair.DropVersion:
+				err = h.warehouse().Versions.Drop(step.Version, false)
 			}
 			if err != nil {
-				t.Fatalf("%s ended with %v", repair.Command(), err)
+				t.Fatalf("%s ended with %v", step.Command(), err)
 			}
 		}
 	}

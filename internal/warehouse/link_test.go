@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
+	"placementsync/internal/repair"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
@@ -178,7 +178,7 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 			}
 			d, err := w.BeginFrom(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2), "")
 			harness.Must(t, err)
-			snapshots, damagedFiles, err := integrity.ReadSeries(t.Context(), w)
+			snapshots, damagedFiles, err := repair.ReadSeries(t.Context(), w)
 			harness.Must(t, errors.Join(err, d.Discard()))
 			if len(snapshots) != 2 || len(damagedFiles) != 0 {
 				t.Errorf("a rebuild finds %d snapshots and the damage %v, want 2 and none", len(snapshots), damagedFiles)

@@ -19,7 +19,7 @@
 // all files match its manifest.
 //
 // The package must not know where rows come from: it uses no HTTP, JSON records or Arrow. Other
-// packages fill its files. Package integrity checks and repairs the files.
+// packages fill its files. Package repair checks and repairs the files.
 package warehouse
 
 import (

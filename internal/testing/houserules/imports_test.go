@@ -53,7 +53,7 @@ func testImports() []string {
 	return []string{
 		"internal/sim", "internal/sqltext", "internal/testing/harness", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned",
 		"internal/testing/escapes", "internal/testing/fixture", "schema", "queries", "internal/config",
-		"internal/stream", "internal/warehouse", "internal/integrity", "internal/query",
+		"internal/stream", "internal/warehouse", "internal/repair", "internal/query",
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"placementsync/internal/audit"
-	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/warehouse"
 )
@@ -154,8 +154,8 @@ func (c heldNightCase) check(t *testing.T, m *harness, heldRun, run string) {
 	if got := m.latestRun(); got != published {
 		t.Errorf("%s: latest is %s, want %s", c.name, got, published)
 	}
-	if report, err := integrity.Check(t.Context(), w, true, nil); err != nil || len(report.Damage) > 0 {
-		t.Errorf("%s: integrity.Check found %+v (%v), want no damage", c.name, report.Damage, err)
+	if report, err := repair.Check(t.Context(), w, true, nil); err != nil || len(report.Damage) > 0 {
+		t.Errorf("%s: repair.Check found %+v (%v), want no damage", c.name, report.Damage, err)
 	}
 	if c.published == "" {
 		if got := m.count("meta.checks", "run_id = ?", run) > 0; got != c.isChecked {
@@ -332,8 +332,8 @@ func requireOldOrNewState(t *testing.T, j heldJob, first, heldRun string) {
 	if files, err := os.ReadDir(filepath.Join(j.Dir, "held")); err != nil && !errors.Is(err, fs.ErrNotExist) || len(files) > 0 {
 		t.Errorf("%s: held/ has %v (%v), want no files", description, files, err)
 	}
-	if report, err := integrity.Check(t.Context(), w, true, nil); err != nil || len(report.Damage) > 0 {
-		t.Errorf("%s: integrity.Check found %+v (%v), want no damage", description, report.Damage, err)
+	if report, err := repair.Check(t.Context(), w, true, nil); err != nil || len(report.Damage) > 0 {
+		t.Errorf("%s: repair.Check found %+v (%v), want no damage", description, report.Damage, err)
 	}
 	versions, err := w.Versions.List()
 	if want := []string{first, heldRun, res.Run.ID}; err != nil || slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(want, v) }) || slices.Contains(versions, heldRun) != (published == heldRun) && heldRun != res.Run.ID {

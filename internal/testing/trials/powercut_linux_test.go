@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"placementsync/internal/audit"
-	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/testing/torture"
 	"placementsync/internal/warehouse"
@@ -181,10 +181,10 @@ func (p *powerTrial) requireNextNight(t *testing.T, dir, referenceDir string, re
 	if repeat != nil {
 		must(t, repeat(cfg))
 	}
-	report, err := integrity.Check(t.Context(), w, true, nil)
+	report, err := repair.Check(t.Context(), w, true, nil)
 	must(t, err)
 	for _, damage := range report.Damage {
-		t.Errorf("integrity.Check found %+v after the next night, want no damage", damage)
+		t.Errorf("repair.Check found %+v after the next night, want no damage", damage)
 	}
 	if referenceDir != "" {
 		requireSameMain(t, referenceDir, dir)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
 
@@ -43,7 +43,7 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 		h.at = h.at.Add(time.Minute)
 		v, err := pipeline.Verify(t.Context(), h.cfg, true)
 		must(t, err)
-		if diff := cmp.Diff([]integrity.Repair{{Kind: integrity.RebuildSeries}}, integrity.PlanRepairs(v.Damage)); diff != "" || v.Result() != integrity.Rebuildable {
+		if diff := cmp.Diff([]repair.Step{{Kind: repair.RebuildSeries}}, repair.Plan(v.Damage)); diff != "" || v.Result() != repair.Rebuildable {
 			t.Errorf("%s: verify reports %s (-want +got):\n%s", name, v.Result(), diff)
 		}
 		_, err = pipeline.RebuildSeries(t.Context(), h.cfg, warehouse.Retention{Daily: 30})

@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/torture"
 )
@@ -470,34 +470,34 @@ func (r *repairTrial) repairAll(t *testing.T, cfg pipeline.Config) (effect repai
 		for _, d := range v.Damage {
 			effect.output += fmt.Sprintf("  %d: %s: %s: %s (lost %v)\n", round, d.File, d.Problem, d.Repair.Command(), d.Lost)
 		}
-		effect.reported = effect.reported || v.Result() == integrity.DataLost
+		effect.reported = effect.reported || v.Result() == repair.DataLost
 		if round == 0 && mustReport && len(v.Damage) == 0 {
 			effect.result, effect.problem = resultUnreported, "verify found no damage"
 			return effect
 		}
-		plan := integrity.PlanRepairs(v.Damage)
+		plan := repair.Plan(v.Damage)
 		if len(plan) == 0 {
 			return effect
 		}
 		filesAtStart, linksAtStart := readTree(t, cfg.Warehouse.Dir)
-		for _, repair := range plan {
+		for _, step := range plan {
 			before, beforeLinks := readTree(t, cfg.Warehouse.Dir)
-			err := r.run(t, cfg, repair)
+			err := r.run(t, cfg, step)
 			effect.commands++
-			effect.output += fmt.Sprintf("  %d: %s: %v\n", round, repair.Command(), err)
+			effect.output += fmt.Sprintf("  %d: %s: %v\n", round, step.Command(), err)
 			if err == nil {
 				continue
 			}
 			effect.refused = true
 			if after, afterLinks := readTree(t, cfg.Warehouse.Dir); strings.Contains(err.Error(), "nothing was changed") && !(maps.Equal(before, after) && maps.Equal(beforeLinks, afterLinks)) {
-				effect.result, effect.problem = resultFalseUnchanged, repair.Command()+": "+err.Error()
+				effect.result, effect.problem = resultFalseUnchanged, step.Command()+": "+err.Error()
 			}
 			return effect
 		}
 		if filesAtEnd, linksAtEnd := readTree(t, cfg.Warehouse.Dir); maps.Equal(filesAtStart, filesAtEnd) && maps.Equal(linksAtStart, linksAtEnd) {
 			// The plan has changed no file. Only RunNight may have no effect here: run executes only
 			// the start of the night, and a complete night would add a line to the ledger.
-			effect.refused = slices.ContainsFunc(plan, func(repair integrity.Repair) bool { return repair.Kind != integrity.RunNight })
+			effect.refused = slices.ContainsFunc(plan, func(step repair.Step) bool { return step.Kind != repair.RunNight })
 			return effect
 		}
 	}
@@ -506,7 +506,7 @@ func (r *repairTrial) repairAll(t *testing.T, cfg pipeline.Config) (effect repai
 }
 
 // run runs a repair. It locks the warehouse if the command of the repair does so.
-func (r *repairTrial) run(t *testing.T, cfg pipeline.Config, repair integrity.Repair) error {
+func (r *repairTrial) run(t *testing.T, cfg pipeline.Config, step repair.Step) error {
 	t.Helper()
 	wh := warehouseOf(t, cfg)
 	now := cfg.Now()
@@ -517,13 +517,13 @@ func (r *repairTrial) run(t *testing.T, cfg pipeline.Config, repair integrity.Re
 		}
 		return errors.Join(work(), lock.Release())
 	}
-	switch repair.Kind {
-	case integrity.RunNight: // only the part of a night before its first request
+	switch step.Kind {
+	case repair.RunNight: // only the part of a night before its first request
 		return runLocked(wh.Recover)
-	case integrity.RollBack, integrity.DropVersion:
-		return runLocked(func() error { return runRepair(t.Context(), cfg, repair, now) })
+	case repair.RollBack, repair.DropVersion:
+		return runLocked(func() error { return runRepair(t.Context(), cfg, step, now) })
 	}
-	return runRepair(t.Context(), cfg, repair, now)
+	return runRepair(t.Context(), cfg, step, now)
 }
 
 // damageMustBeReported reports whether "verify" must report damage for a warehouse with these files.

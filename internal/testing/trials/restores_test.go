@@ -15,8 +15,8 @@ import (
 
 	"placementsync/internal/backup"
 	objectstore "placementsync/internal/bucket"
-	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/warehouse"
 )
@@ -148,13 +148,13 @@ func (r *repairTrial) repairUntilIntact(t *testing.T, cfg pipeline.Config, descr
 		var err error
 		v, err = pipeline.Verify(t.Context(), cfg, true)
 		must(t, err)
-		plan := integrity.PlanRepairs(v.Damage)
-		if !slices.ContainsFunc(plan, func(repair integrity.Repair) bool { return repair.Kind != integrity.RunNight }) {
+		plan := repair.Plan(v.Damage)
+		if !slices.ContainsFunc(plan, func(step repair.Step) bool { return step.Kind != repair.RunNight }) {
 			return // the next night repairs the rest
 		}
-		for _, repair := range plan {
-			if err := r.run(t, cfg, repair); err != nil {
-				t.Errorf("%s: %s ended with %v", description, repair.Command(), err)
+		for _, step := range plan {
+			if err := r.run(t, cfg, step); err != nil {
+				t.Errorf("%s: %s ended with %v", description, step.Command(), err)
 				return
 			}
 		}

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/testing/torture"
 	"placementsync/internal/warehouse"
 )
@@ -313,12 +313,12 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 	r.increment(kind, func(f *rotCounts) *int { return &f.found })
 	for _, d := range v.Damage {
 		hasRepair := strings.HasPrefix(d.Repair.Command(), "placementsync ")
-		isResponse := d.Repair.Kind == integrity.NoRepair && strings.HasPrefix(d.File, "raw/")
+		isResponse := d.Repair.Kind == repair.NoRepair && strings.HasPrefix(d.File, "raw/")
 		if d.Problem == "" || d.Affected == "" || !hasRepair && !isResponse {
 			t.Errorf("%s: verify reports %+v, want a problem, the affected data, and a command unless a stored response is damaged", description, d)
 		}
 	}
-	if v.Result() == integrity.DataLost {
+	if v.Result() == repair.DataLost {
 		r.increment(kind, func(f *rotCounts) *int { return &f.lost })
 		return
 	}
@@ -328,10 +328,10 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 			t.Errorf("%s: after %d rounds of repairs the damage is %+v, want none", description, round, v.Damage)
 			return
 		}
-		for _, repair := range integrity.PlanRepairs(v.Damage) {
-			ranNight = ranNight || repair.Kind == integrity.RunNight
-			if err := runRepair(t.Context(), cfg, repair, r.at); err != nil {
-				t.Errorf("%s: the repair %s failed: %v", description, repair.Command(), err)
+		for _, step := range repair.Plan(v.Damage) {
+			ranNight = ranNight || step.Kind == repair.RunNight
+			if err := runRepair(t.Context(), cfg, step, r.at); err != nil {
+				t.Errorf("%s: the repair %s failed: %v", description, step.Command(), err)
 				return
 			}
 		}
@@ -379,31 +379,31 @@ func filesChecksum(t *testing.T, dir string) string {
 }
 
 // runRepair runs the command of a repair.
-func runRepair(ctx context.Context, cfg pipeline.Config, repair integrity.Repair, now time.Time) error {
+func runRepair(ctx context.Context, cfg pipeline.Config, step repair.Step, now time.Time) error {
 	wh := warehouse.New(cfg.Warehouse)
 	var err error
-	switch repair.Kind {
-	case integrity.RebuildSeries:
+	switch step.Kind {
+	case repair.RebuildSeries:
 		_, err = pipeline.RebuildSeries(ctx, cfg, warehouse.Retention{Daily: 30})
-	case integrity.RebuildCatalog:
+	case repair.RebuildCatalog:
 		_, err = pipeline.Rebuild(ctx, cfg, false)
-	case integrity.RebuildSkippingDamage:
+	case repair.RebuildSkippingDamage:
 		_, err = pipeline.Rebuild(ctx, cfg, true)
-	case integrity.RollBack:
-		_, err = wh.Rollback(repair.Version, now)
-	case integrity.ReplayNights:
-		_, err = wh.Rollback(repair.Version, now)
-		for _, night := range strings.Fields(repair.Nights) {
+	case repair.RollBack:
+		_, err = wh.Rollback(step.Version, now)
+	case repair.ReplayNights:
+		_, err = wh.Rollback(step.Version, now)
+		for _, night := range strings.Fields(step.Nights) {
 			if err == nil {
 				_, err = pipeline.Replay(ctx, cfg, night)
 			}
 		}
-	case integrity.RunNight:
+	case repair.RunNight:
 		_, err = pipeline.Run(ctx, cfg)
-	case integrity.DropVersion:
-		err = wh.Versions.Drop(repair.Version, false)
+	case repair.DropVersion:
+		err = wh.Versions.Drop(step.Version, false)
 	default:
-		err = fmt.Errorf("no copy is left: %s", repair.Command())
+		err = fmt.Errorf("no copy is left: %s", step.Command())
 	}
 	return err
 }

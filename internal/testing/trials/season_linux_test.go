@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"placementsync/internal/integrity"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/torture"
@@ -335,10 +335,10 @@ func (s *season) finish() {
 		requireChecksums(s.t, version)
 	}
 	requireRowCounts(s.t, s.cfg.Warehouse.Dir, readManifest(s.t, s.path("latest")))
-	report, err := integrity.Check(s.t.Context(), warehouseOf(s.t, s.cfg), true, nil)
+	report, err := repair.Check(s.t.Context(), warehouseOf(s.t, s.cfg), true, nil)
 	must(s.t, err)
 	for _, damage := range report.Damage {
-		s.t.Errorf("integrity.Check found %+v at the end, want no damage", damage)
+		s.t.Errorf("repair.Check found %+v at the end, want no damage", damage)
 	}
 	s.closeReader()
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
 
@@ -43,7 +43,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 			must(h.t, err)
 		},
 	}
-	for name, repair := range repairs {
+	for name, run := range repairs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, smallWorld(), fewStreams()...)
@@ -73,8 +73,8 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 			v, err := pipeline.Verify(t.Context(), h.cfg, true)
 			must(t, err)
 			for _, day := range days {
-				if !slices.ContainsFunc(v.Damage, func(d integrity.Damage) bool {
-					return strings.Contains(d.File, day) && !d.Lost && d.Repair.Kind == integrity.RebuildSeries
+				if !slices.ContainsFunc(v.Damage, func(d repair.Damage) bool {
+					return strings.Contains(d.File, day) && !d.Lost && d.Repair.Kind == repair.RebuildSeries
 				}) {
 					t.Errorf("verify reports %+v, want damage of the day %s that \"rebuild --series\" repairs", v.Damage, day)
 				}
@@ -83,8 +83,8 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 				t.Errorf("verify reports the notes %q, want none", v.Notes)
 			}
 			unblock()
-			repair(h)
-			if v, err := pipeline.Verify(t.Context(), h.cfg, true); err != nil || v.Result() != integrity.Whole {
+			run(h)
+			if v, err := pipeline.Verify(t.Context(), h.cfg, true); err != nil || v.Result() != repair.Whole {
 				t.Errorf("after the repair verify reports %+v, %v, want no damage", v.Damage, err)
 			}
 			for _, day := range days {

@@ -1,4 +1,4 @@
-package integrity_test
+package repair_test
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/integrity"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
 
@@ -19,7 +19,7 @@ import (
 // a line for each damaged file.
 func readSeries(t *testing.T, w *warehouse.Warehouse) (snapshots, damage []string) {
 	t.Helper()
-	days, damaged, err := integrity.ReadSeries(t.Context(), w)
+	days, damaged, err := repair.ReadSeries(t.Context(), w)
 	must(t, err)
 	for _, s := range days {
 		line := s.RunID + " " + s.SnapshotAt.UTC().Format("01-02 15:04")
@@ -98,7 +98,7 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 	}
 	w := clone(t, original)
 	damager{t, w}.editManifest(manifest2, func(m *warehouse.Manifest) { m.Format++ })
-	if _, _, err := integrity.ReadSeries(t.Context(), w); !errors.As(err, new(*warehouse.NewerError)) {
+	if _, _, err := repair.ReadSeries(t.Context(), w); !errors.As(err, new(*warehouse.NewerError)) {
 		t.Errorf("a day of a newer program: got %v, want a *NewerError", err)
 	}
 }
@@ -188,7 +188,7 @@ func TestFilesOfChangesAreCopiesOrOriginals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			files, hasPast, damage := integrity.FilesOfChanges(w, thirdNight)
+			files, hasPast, damage := repair.FilesOfChanges(w, thirdNight)
 			for i := range files {
 				files[i] = w.Folder.Relative(files[i])
 			}

@@ -1,4 +1,4 @@
-package integrity
+package repair
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ type checker struct {
 	// isReported contains the files in Damage.
 	isReported map[string]bool
 	// replay builds the expected version again from stored responses, if canReplay is set.
-	replay    Repair
+	replay    Step
 	canReplay bool
 }
 
@@ -58,7 +58,7 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool, hasRespon
 	damagedHeld, fileCount := w.VerifyHeld(ctx, readData)
 	c.Files += fileCount
 	for _, d := range damagedHeld {
-		c.add(Damage{File: d.File, Problem: d.Problem, Affected: "the held night cannot be published; readers lose nothing", Repair: Repair{Kind: DiscardHeld}})
+		c.add(Damage{File: d.File, Problem: d.Problem, Affected: "the held night cannot be published; readers lose nothing", Repair: Step{Kind: DiscardHeld}})
 	}
 	c.checkSeries()
 	c.checkMetaChanges()
@@ -67,7 +67,7 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool, hasRespon
 	if readData && inv.intactCatalogs[inv.visible] {
 		if err := c.checkRows(ctx); err != nil {
 			problem, _, _ := strings.Cut(err.Error(), "\n")
-			c.addPath(w.Folder.VersionCatalog(inv.visible), problem, "readers get errors", Repair{Kind: RebuildCatalog})
+			c.addPath(w.Folder.VersionCatalog(inv.visible), problem, "readers get errors", Step{Kind: RebuildCatalog})
 		}
 	}
 	c.makeRebuildsSkipDamage()
@@ -83,7 +83,7 @@ func (c *checker) add(d Damage) {
 	}
 }
 
-func (c *checker) addPath(path, problem, affected string, repair Repair) {
+func (c *checker) addPath(path, problem, affected string, repair Step) {
 	c.add(Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: affected, Repair: repair})
 }
 
@@ -119,7 +119,7 @@ func (c *checker) addSnapshotDamage(d Damage) {
 	newest, newestAt := c.newestCatalog()
 	switch {
 	case c.intactCatalogs[c.expected]:
-		d.Repair = Repair{Kind: RollBack, Version: c.expected}
+		d.Repair = Step{Kind: RollBack, Version: c.expected}
 	case c.hasAllTables(c.expected):
 		d.Repair.Kind = RebuildCatalog
 	case c.canReplay:
@@ -127,7 +127,7 @@ func (c *checker) addSnapshotDamage(d Damage) {
 	case c.hasTableAfter(newestAt):
 		d.Repair.Kind, d.Lost = RebuildSkippingDamage, true
 	case newest != "":
-		d.Repair, d.Lost = Repair{Kind: RollBack, Version: newest}, true
+		d.Repair, d.Lost = Step{Kind: RollBack, Version: newest}, true
 	default:
 		d.Repair.Kind, d.Lost = RestoreBackup, true
 	}
@@ -139,11 +139,11 @@ func (c *checker) addSnapshotDamage(d Damage) {
 func (c *checker) checkVersion(run string) {
 	version, isSuperseded := c.w.Folder.VersionPath(run), run != c.visible
 	noRollback := "a rollback to " + run + " is not possible; readers lose nothing"
-	report := func(file, problem, affected string, repair RepairKind) {
-		d := Damage{File: c.w.Folder.Relative(filepath.Join(version, file)), Problem: problem, Affected: affected, Repair: Repair{Kind: repair}}
+	report := func(file, problem, affected string, repair Kind) {
+		d := Damage{File: c.w.Folder.Relative(filepath.Join(version, file)), Problem: problem, Affected: affected, Repair: Step{Kind: repair}}
 		switch {
 		case isSuperseded && repair == RebuildCatalog:
-			d.Affected, d.Repair = noRollback, Repair{Kind: DropVersion, Version: run}
+			d.Affected, d.Repair = noRollback, Step{Kind: DropVersion, Version: run}
 			c.add(d)
 		case repair == RebuildCatalog:
 			c.addSnapshotDamage(d)
@@ -222,7 +222,7 @@ func (c *checker) checkSeries() {
 	days := c.expectedDays()
 	c.Files++
 	if problem := c.indexProblem(days); problem != "" {
-		c.addPath(c.w.Series.IndexPath(), problem, affectedIndex, Repair{Kind: RebuildSeries})
+		c.addPath(c.w.Series.IndexPath(), problem, affectedIndex, Step{Kind: RebuildSeries})
 	}
 	isMissing := c.checkMissingDays()
 	for _, day := range slices.Sorted(maps.Keys(days)) {
@@ -240,7 +240,7 @@ func (c *checker) checkMissingDays() map[string]bool {
 	}
 	missing, err := c.w.Series.Missing()
 	if err != nil {
-		c.add(Damage{File: warehouse.SeriesDir, Problem: err.Error(), Affected: "the missing days of the series are unknown", Repair: Repair{Kind: RebuildSeries}})
+		c.add(Damage{File: warehouse.SeriesDir, Problem: err.Error(), Affected: "the missing days of the series are unknown", Repair: Step{Kind: RebuildSeries}})
 	}
 	for _, m := range warehouse.LastOfDay(missing) {
 		day, missingFiles := warehouse.DayOf(m.SnapshotAt), 0
@@ -252,7 +252,7 @@ func (c *checker) checkMissingDays() map[string]bool {
 		days[day] = true
 		c.addPath(c.w.Folder.DayManifestPath(day),
 			fmt.Sprintf("run %s has not completed its day: %d of %d tables are missing; the next run completes the day", m.RunID, missingFiles, len(m.Tables)),
-			day+" in the Parquet series; the catalog contains its rows", Repair{Kind: RebuildSeries})
+			day+" in the Parquet series; the catalog contains its rows", Step{Kind: RebuildSeries})
 	}
 	return days
 }
@@ -281,7 +281,7 @@ func (c *checker) checkDay(day, run string) {
 		var hasCopy bool
 		m, hasCopy = c.manifest(run)
 		at, _ := time.Parse(time.DateOnly, day)
-		d := Damage{File: c.w.Folder.Relative(path), Problem: warehouse.ProblemOf(err), Affected: "the checksums of " + day + "; a copy of the manifest is intact", Repair: Repair{Kind: RebuildSeries}}
+		d := Damage{File: c.w.Folder.Relative(path), Problem: warehouse.ProblemOf(err), Affected: "the checksums of " + day + "; a copy of the manifest is intact", Repair: Step{Kind: RebuildSeries}}
 		switch {
 		case hasCopy:
 		case run == "" && c.indexErr == nil:
@@ -302,7 +302,7 @@ func (c *checker) checkDay(day, run string) {
 		if problem == "" {
 			continue
 		}
-		d := Damage{File: c.w.Folder.Relative(file), Problem: problem, Affected: affectedTable(t.Name, day), Repair: Repair{Kind: RebuildSeries}}
+		d := Damage{File: c.w.Folder.Relative(file), Problem: problem, Affected: affectedTable(t.Name, day), Repair: Step{Kind: RebuildSeries}}
 		if !c.hasCopy(t.FileSum) && !c.hasHistoryUntil(m.SnapshotAt) {
 			d.Repair, d.Lost = c.repairWithoutHistory()
 		}
@@ -314,11 +314,11 @@ func (c *checker) checkDay(day, run string) {
 }
 
 // repairWithoutHistory returns the repair of a file without a copy that is newer than all intact catalogs.
-func (c *checker) repairWithoutHistory() (repair Repair, isLost bool) {
+func (c *checker) repairWithoutHistory() (repair Step, isLost bool) {
 	if c.canReplay {
 		return c.replay, false
 	}
-	return Repair{Kind: RebuildSkippingDamage}, true
+	return Step{Kind: RebuildSkippingDamage}, true
 }
 
 // checkMetaChanges checks the chain of files of changes, which a rebuild applies in order, and the copies of
@@ -328,11 +328,11 @@ func (c *checker) checkMetaChanges() {
 		return
 	}
 	// If a catalog contains the rows of a damaged file, the chain can be written again from the catalog.
-	repairOf := func(run string) (repair Repair, isLost bool) {
+	repairOf := func(run string) (repair Step, isLost bool) {
 		if at, ok := c.timeOf(run); !ok || !c.hasHistoryUntil(at) {
 			return c.repairWithoutHistory()
 		}
-		return Repair{Kind: RebuildSeries}, false
+		return Step{Kind: RebuildSeries}, false
 	}
 	chain, err := c.w.Series.MetaChain(c.expected)
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
@@ -345,11 +345,11 @@ func (c *checker) checkMetaChanges() {
 		c.Files += 2
 		path := c.w.Folder.RunManifestPath(m.RunID)
 		if _, err := c.w.Versions.ReadManifestFile(path, m.RunID); err != nil {
-			c.addPath(path, warehouse.ProblemOf(err), "a copy of a manifest; another copy is intact", Repair{Kind: RebuildSeries})
+			c.addPath(path, warehouse.ProblemOf(err), "a copy of a manifest; another copy is intact", Step{Kind: RebuildSeries})
 		}
 		path = c.w.Folder.ChangesPath(m.RunID)
 		if problem := c.compare(path, m.Meta.FileSum); problem != "" {
-			d := Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: affectedMeta(m.RunID) + "; a rebuild needs them", Repair: Repair{Kind: RebuildSeries}}
+			d := Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: affectedMeta(m.RunID) + "; a rebuild needs them", Repair: Step{Kind: RebuildSeries}}
 			if !c.hasCopy(m.Meta.FileSum) {
 				d.Repair, d.Lost = repairOf(m.RunID)
 			}
@@ -367,7 +367,7 @@ func (c *checker) checkLedger() {
 	if count > 0 && bytes.HasSuffix(c.ledgerText, c.damagedLines[count-1]) {
 		count-- // a crash may leave an unfinished last line
 	}
-	d := Damage{File: c.w.Folder.Relative(c.w.RunLog.Path()), Repair: Repair{Kind: RunNight}, Lost: true,
+	d := Damage{File: c.w.Folder.Relative(c.w.RunLog.Path()), Repair: Step{Kind: RunNight}, Lost: true,
 		Affected: "the list of runs; meta.runs in the catalog contains each run that was followed by a published night"}
 	switch {
 	case c.ledgerText == nil:
@@ -395,9 +395,9 @@ func (c *checker) checkUnfinished() {
 		c.Files++
 		switch {
 		case err != nil:
-			c.addPath(path, warehouse.ProblemOf(err), "an interrupted run cannot be resumed: the next run repeats its requests", Repair{Kind: RunNight})
+			c.addPath(path, warehouse.ProblemOf(err), "an interrupted run cannot be resumed: the next run repeats its requests", Step{Kind: RunNight})
 		case u.Kind == ledger.Rollback && !isRunning:
-			c.addPath(path, "the rollback to "+u.Version+" was killed and is not finished", "days of the Parquet series, which the next run restores", Repair{Kind: RunNight})
+			c.addPath(path, "the rollback to "+u.Version+" was killed and is not finished", "days of the Parquet series, which the next run restores", Step{Kind: RunNight})
 		}
 	}
 	for _, path := range c.w.Folder.Glob(c.w.Folder.Path(warehouse.VersionsDir, ".*")) {

@@ -1,4 +1,4 @@
-package integrity_test
+package repair_test
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
+	"placementsync/internal/repair"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 )
@@ -66,7 +66,7 @@ func TestTheRepairIsPossible(t *testing.T) {
 			w := clone(t, c.w)
 			c.damage(damager{t, w})
 			hasResponses := func(string) bool { return name == "a rebuild keeps more than a rollback and a replay" }
-			report, err := integrity.Check(t.Context(), w, true, hasResponses)
+			report, err := repair.Check(t.Context(), w, true, hasResponses)
 			must(t, err)
 			slices.Sort(c.want)
 			if diff := cmp.Diff(c.want, describeDamage(report.Damage)); diff != "" {
@@ -135,7 +135,7 @@ func TestADayIsRepairedForItsRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, c.w)
 			c.damage(damager{t, w})
-			result, err := integrity.RepairFromCopies(t.Context(), w)
+			result, err := repair.RepairFromCopies(t.Context(), w)
 			must(t, err)
 			days, err := w.Series.Index()
 			if err != nil || days[day] != c.want || !slices.Equal(result.DaysWithoutManifest, c.without) {
@@ -150,7 +150,7 @@ func TestADayIsRepairedForItsRun(t *testing.T) {
 		must(t, os.MkdirAll(filepath.Dir(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tagsFile)), 0o700))
 		must(t, os.WriteFile(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tagsFile), nil, 0o600))
 		d.remove(index)
-		_, err := integrity.RepairFromCopies(t.Context(), w)
+		_, err := repair.RepairFromCopies(t.Context(), w)
 		must(t, err)
 		if days, err := w.Series.Index(); err != nil || len(days) != 3 {
 			t.Errorf("the index names %v (%v), want the three days with a run", days, err)
@@ -164,7 +164,7 @@ func TestADayIsRepairedForItsRun(t *testing.T) {
 		must(t, err)
 		file := filepath.Join(t.TempDir(), tagsFile)
 		must(t, os.WriteFile(file, []byte("other bytes"), 0o600))
-		_, err = integrity.ReplaceFile(w, warehouse.SeriesFile{DayManifest: m, Table: m.Tables[0]}, file)
+		_, err = repair.ReplaceFile(w, warehouse.SeriesFile{DayManifest: m, Table: m.Tables[0]}, file)
 		must(t, err)
 		if contentOf(t, w)[manifest1] != before {
 			t.Errorf("the manifest of %s was changed for a file of run %s, want that of run %s unchanged", day, firstNight, later)
@@ -180,7 +180,7 @@ func TestADayIsRepairedForItsRun(t *testing.T) {
 		must(t, err)
 		file := filepath.Join(t.TempDir(), tagsFile)
 		must(t, os.WriteFile(file, []byte("other bytes"), 0o600))
-		_, err = integrity.ReplaceFile(w, warehouse.SeriesFile{DayManifest: m, Table: m.Tables[0]}, file)
+		_, err = repair.ReplaceFile(w, warehouse.SeriesFile{DayManifest: m, Table: m.Tables[0]}, file)
 		must(t, err)
 		m, err = w.Series.ReadDayManifest("2026-11-02", secondNight)
 		if err != nil || m.Tables[1].FileSum != m.Catalog {

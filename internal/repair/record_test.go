@@ -1,4 +1,4 @@
-package integrity_test
+package repair_test
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"placementsync/internal/integrity"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
 
@@ -16,25 +16,25 @@ import (
 func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	full := integrity.VerifyRecord{At: firstNightAt, ReadData: true, Result: "damaged", DamagedFiles: []string{"a"}}
-	must(t, integrity.SaveRecord(w.Folder, full))
-	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: firstNightAt.AddDate(0, 0, 1), Result: "whole"}))
+	full := repair.VerifyRecord{At: firstNightAt, ReadData: true, Result: "damaged", DamagedFiles: []string{"a"}}
+	must(t, repair.SaveRecord(w.Folder, full))
+	must(t, repair.SaveRecord(w.Folder, repair.VerifyRecord{At: firstNightAt.AddDate(0, 0, 1), Result: "whole"}))
 	for readData, want := range map[bool]string{true: "damaged", false: "whole"} {
-		if v, ok, err := integrity.LastRecord(w.Folder, readData); !ok || err != nil || v.Result != want || v.ReadData != readData {
+		if v, ok, err := repair.LastRecord(w.Folder, readData); !ok || err != nil || v.Result != want || v.ReadData != readData {
 			t.Errorf("readData %t: got %+v, stored %t (%v), want the result %q", readData, v, ok, err, want)
 		}
 	}
-	failed, err := integrity.SaveFailure(w.Folder, true, firstNightAt.AddDate(0, 0, 2), errors.New("no disk"))
+	failed, err := repair.SaveFailure(w.Folder, true, firstNightAt.AddDate(0, 0, 2), errors.New("no disk"))
 	must(t, err)
-	if v, ok, err := integrity.LastRecord(w.Folder, true); !ok || err != nil || !v.At.Equal(firstNightAt) || v.Result != "damaged" || len(v.DamagedFiles) != 1 ||
+	if v, ok, err := repair.LastRecord(w.Folder, true); !ok || err != nil || !v.At.Equal(firstNightAt) || v.Result != "damaged" || len(v.DamagedFiles) != 1 ||
 		v.Error != "no disk" || !v.FailedAt.Equal(failed.FailedAt) {
 		t.Errorf("after a failure: got %+v, stored %t (%v), want the earlier result with the error and the time of the failure", v, ok, err)
 	}
-	if v, _, err := integrity.LastRecord(w.Folder, false); err != nil || v.Result != "whole" || v.Error != "" {
+	if v, _, err := repair.LastRecord(w.Folder, false); err != nil || v.Result != "whole" || v.Error != "" {
 		t.Errorf("the record of names and sizes after the failure: got %+v (%v), want the result \"whole\" without an error", v, err)
 	}
 	must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "verified.json"), []byte("{"), 0o600))
-	if _, ok, err := integrity.LastRecord(w.Folder, true); ok || err == nil {
+	if _, ok, err := repair.LastRecord(w.Folder, true); ok || err == nil {
 		t.Errorf("a damaged record: got stored %t (%v), want false and an error", ok, err)
 	}
 }
@@ -42,7 +42,7 @@ func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 // TestFailureNeedsAWarehouse saves the failure of a verify in an empty folder. The folder must stay empty.
 func TestFailureNeedsAWarehouse(t *testing.T) {
 	t.Parallel()
-	if _, err := integrity.SaveFailure(openWith(t, warehouse.Config{Dir: t.TempDir()}).Folder, true, firstNightAt, errors.New("no disk")); !errors.As(err, new(*warehouse.NoWarehouseError)) {
+	if _, err := repair.SaveFailure(openWith(t, warehouse.Config{Dir: t.TempDir()}).Folder, true, firstNightAt, errors.New("no disk")); !errors.As(err, new(*warehouse.NoWarehouseError)) {
 		t.Errorf("SaveFailure without a warehouse: got %v, want a *NoWarehouseError", err)
 	}
 }
@@ -52,9 +52,9 @@ func TestFailureNeedsAWarehouse(t *testing.T) {
 func TestAFullVerifyAlsoChecksSizes(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	must(t, integrity.SaveRecord(w.Folder, integrity.VerifyRecord{At: firstNightAt, ReadData: true, Result: integrity.Whole}))
+	must(t, repair.SaveRecord(w.Folder, repair.VerifyRecord{At: firstNightAt, ReadData: true, Result: repair.Whole}))
 	for _, readData := range []bool{true, false} {
-		if v, ok, err := integrity.LastRecord(w.Folder, readData); err != nil || !ok || v.Result != integrity.Whole || v.ReadData != readData {
+		if v, ok, err := repair.LastRecord(w.Folder, readData); err != nil || !ok || v.Result != repair.Whole || v.ReadData != readData {
 			t.Errorf("readData %t: the record is %+v, stored %t (%v), want the result \"whole\"", readData, v, ok, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package integrity_test
+package repair_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/integrity"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
 
@@ -27,7 +27,7 @@ func TestAnUnsyncedFileIsNotPlaced(t *testing.T) {
 	must(t, err)
 	newFile := filepath.Join(t.TempDir(), "new.parquet")
 	must(t, os.WriteFile(newFile, []byte("other bytes"), 0o600))
-	_, err = integrity.ReplaceFile(openFailingAt(t, w, "before fsync new.parquet"), warehouse.SeriesFile{DayManifest: m, Table: m.Tables[0]}, newFile)
+	_, err = repair.ReplaceFile(openFailingAt(t, w, "before fsync new.parquet"), warehouse.SeriesFile{DayManifest: m, Table: m.Tables[0]}, newFile)
 	if !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
@@ -45,13 +45,13 @@ func TestARepairedFileMayHaveOtherBytes(t *testing.T) {
 		fileInVersion := filepath.Join(w.Folder.VersionPath(firstNight), m.Tables[0].File)
 		must(t, os.WriteFile(fileInVersion, []byte("damaged in series and version"), 0o600))
 		replace := func(w *warehouse.Warehouse) error {
-			result, err := integrity.RepairFromCopies(t.Context(), w)
+			result, err := repair.RepairFromCopies(t.Context(), w)
 			if err != nil || len(result.Unrepaired) != 1 {
 				t.Fatalf("%s: RepairFromCopies did not repair the files %v (%v), want exactly one", step, result.Unrepaired, err)
 			}
 			file := filepath.Join(t.TempDir(), m.Tables[0].File)
 			must(t, os.WriteFile(file, []byte("the same rows in another order"), 0o600))
-			_, err = integrity.ReplaceFile(w, result.Unrepaired[0], file)
+			_, err = repair.ReplaceFile(w, result.Unrepaired[0], file)
 			return err
 		}
 		if step != "" {
@@ -60,7 +60,7 @@ func TestARepairedFileMayHaveOtherBytes(t *testing.T) {
 			}
 		}
 		must(t, replace(w))
-		result, err := integrity.RepairFromCopies(t.Context(), w)
+		result, err := repair.RepairFromCopies(t.Context(), w)
 		if err != nil || len(result.Files)+len(result.Unrepaired) > 0 {
 			t.Errorf("%s: after the repair, RepairFromCopies repaired %v and did not repair %v (%v), want no files", step, result.Files, result.Unrepaired, err)
 		}
@@ -94,7 +94,7 @@ func TestANewFileIsPlacedAndLinked(t *testing.T) {
 			}
 			file := filepath.Join(t.TempDir(), tagsFile)
 			must(t, os.WriteFile(file, []byte(want[series1]), 0o600))
-			sum, err := integrity.ReplaceFile(w, lost, file)
+			sum, err := repair.ReplaceFile(w, lost, file)
 			if err != nil || sum.SHA256 != day.Tables[0].SHA256 || sum.File != tagsFile {
 				t.Errorf("ReplaceFile returned %+v (%v), want the checksum %s of %s", sum, err, day.Tables[0].SHA256, tagsFile)
 			}
@@ -109,7 +109,7 @@ func TestANewFileIsPlacedAndLinked(t *testing.T) {
 		})
 	}
 	w := clone(t, original)
-	if _, err := integrity.ReplaceFile(w, warehouse.SeriesFile{}, filepath.Join(t.TempDir(), "missing")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := repair.ReplaceFile(w, warehouse.SeriesFile{}, filepath.Join(t.TempDir(), "missing")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("ReplaceFile by a missing file: got %v, want ErrNotExist", err)
 	}
 	// The folder of a removed version is not created again.
@@ -119,7 +119,7 @@ func TestANewFileIsPlacedAndLinked(t *testing.T) {
 	d.remove(version1, series1)
 	file := filepath.Join(t.TempDir(), tagsFile)
 	must(t, os.WriteFile(file, []byte("other bytes"), 0o600))
-	sum, err := integrity.ReplaceFile(w, warehouse.SeriesFile{DayManifest: day, Table: day.Tables[0]}, file)
+	sum, err := repair.ReplaceFile(w, warehouse.SeriesFile{DayManifest: day, Table: day.Tables[0]}, file)
 	must(t, err)
 	if _, err := os.Stat(d.path(version1)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder of a removed version: got %v, want ErrNotExist", err)
@@ -139,14 +139,14 @@ func TestTheChainBeginsWithReplacedChanges(t *testing.T) {
 	damager{t, w}.remove("parquet/.meta/"+firstNight+".changes", changes2+".changes", changes2+".json", version2+"meta.changes")
 	d := beginDraft(t, w, thirdNight, "three")
 	defer func() { must(t, d.Discard()) }()
-	if _, err := integrity.ReplaceMeta(w, d, secondNight); !errors.Is(err, os.ErrNotExist) {
+	if _, err := repair.ReplaceMeta(w, d, secondNight); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("ReplaceMeta by a missing file: got %v, want ErrNotExist", err)
 	}
 	must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("all rows"), 0o600))
-	if _, err := integrity.ReplaceMeta(w, d, "20261109T020000Z"); !errors.As(err, new(*warehouse.DamagedError)) {
+	if _, err := repair.ReplaceMeta(w, d, "20261109T020000Z"); !errors.As(err, new(*warehouse.DamagedError)) {
 		t.Errorf("ReplaceMeta of a missing version: got %v, want a *DamagedError", err)
 	}
-	file, err := integrity.ReplaceMeta(w, d, secondNight)
+	file, err := repair.ReplaceMeta(w, d, secondNight)
 	if err != nil || file != changes2+".changes" {
 		t.Errorf("ReplaceMeta returned %q (%v), want %s.changes", file, err, changes2)
 	}
@@ -154,12 +154,12 @@ func TestTheChainBeginsWithReplacedChanges(t *testing.T) {
 	if got[changes2+".changes"] != "all rows" || got[version2+"meta.changes"] != "all rows" {
 		t.Error("the files of changes were not replaced")
 	}
-	files, hasPast, damage := integrity.FilesOfChanges(w, secondNight)
+	files, hasPast, damage := repair.FilesOfChanges(w, secondNight)
 	if len(files) != 1 || !hasPast || len(damage) > 0 || filepath.Base(files[0]) != secondNight+".changes" {
 		t.Errorf("the chain is %v, has the schema past: %t, damage %v; want only the file of %s, true, no damage", files, hasPast, damage, secondNight)
 	}
 	failing := openFailingAt(t, w, "before fsync meta.changes")
-	if _, err := integrity.ReplaceMeta(failing, d, secondNight); !errors.Is(err, syscall.EIO) {
+	if _, err := repair.ReplaceMeta(failing, d, secondNight); !errors.Is(err, syscall.EIO) {
 		t.Errorf("on a failing disk: got %v, want EIO", err)
 	}
 }
@@ -172,7 +172,7 @@ func TestOneDayIsRepaired(t *testing.T) {
 	want, d := contentOf(t, w), damager{t, w}
 	d.remove(filepath.Dir(series1), manifest1, series2)
 	writeIndex(d, secondNight)
-	result, ok, err := integrity.RepairDay(t.Context(), w, firstNight)
+	result, ok, err := repair.RepairDay(t.Context(), w, firstNight)
 	if err != nil || !ok || !slices.Equal(result.Files, []string{series1, manifest1}) || len(result.Unrepaired) > 0 {
 		t.Errorf("RepairDay repaired %v, did not repair %v, ok %t (%v); want %s and %s repaired", result.Files, result.Unrepaired, ok, err, series1, manifest1)
 	}
@@ -180,14 +180,14 @@ func TestOneDayIsRepaired(t *testing.T) {
 	if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	if _, ok, err := integrity.RepairDay(t.Context(), w, "20261109T020000Z"); ok || err != nil {
+	if _, ok, err := repair.RepairDay(t.Context(), w, "20261109T020000Z"); ok || err != nil {
 		t.Errorf("RepairDay of an unknown run: got ok %t (%v), want false", ok, err)
 	}
 	d.remove(manifest2)
 	writeIndex(d, firstNight)
 	m, err := w.Versions.ReadManifest(secondNight)
 	must(t, err)
-	file, err := integrity.AddDay(w, m)
+	file, err := repair.AddDay(w, m)
 	if err != nil || file != manifest2 {
 		t.Errorf("AddDay returned %q (%v), want %s", file, err, manifest2)
 	}
@@ -204,7 +204,7 @@ func TestACopyOfAMissingLedgerLineIsRemoved(t *testing.T) {
 	d := damager{t, w}
 	d.flip(version2 + "run.json")
 	keepLines(d, 1)
-	result, err := integrity.RepairFromCopies(t.Context(), w)
+	result, err := repair.RepairFromCopies(t.Context(), w)
 	if err != nil || !slices.Equal(result.Files, []string{version2 + "run.json"}) {
 		t.Errorf("RepairFromCopies repaired %v (%v), want only %srun.json", result.Files, err, version2)
 	}
@@ -226,13 +226,13 @@ func TestADayGetsTheManifestOfItsFiles(t *testing.T) {
 	publishFull(t, w, firstNight, secondNight, thirdNight)
 	must(t, w.Series.WriteIndex(map[string]string{"2026-11-02": secondNight, "2026-11-03": thirdNight}))
 	damager{t, w}.remove(version1, manifest1, version2, manifest2, changes2+".json")
-	report, err := integrity.Check(t.Context(), w, true, nil)
+	report, err := repair.Check(t.Context(), w, true, nil)
 	must(t, err)
-	i := slices.IndexFunc(report.Damage, func(d integrity.Damage) bool { return d.File == manifest1 })
-	if i < 0 || report.Damage[i].Repair.Kind != integrity.RebuildSeries {
+	i := slices.IndexFunc(report.Damage, func(d repair.Damage) bool { return d.File == manifest1 })
+	if i < 0 || report.Damage[i].Repair.Kind != repair.RebuildSeries {
 		t.Fatalf("verify reports %+v, want %s with a repair of the series", report.Damage, manifest1)
 	}
-	_, err = integrity.RepairFromCopies(t.Context(), w)
+	_, err = repair.RepairFromCopies(t.Context(), w)
 	must(t, err)
 	days, err := w.Series.Index()
 	if err != nil || days["2026-11-01"] != firstNight {
@@ -250,7 +250,7 @@ func TestRepairsAreIndependentCopies(t *testing.T) {
 	publishFull(t, w, firstNight)
 	d, file := damager{t, w}, "parquet/.meta/"+firstNight+".changes"
 	d.remove(file)
-	_, err := integrity.RepairFromCopies(t.Context(), w)
+	_, err := repair.RepairFromCopies(t.Context(), w)
 	must(t, err)
 	repaired, err := os.Stat(d.path(file))
 	must(t, err)

@@ -1,4 +1,4 @@
-package integrity
+package repair
 
 import (
 	"cmp"
@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// RepairKind is the kind of a Repair. The kinds are in the order in which their commands must run.
-type RepairKind int
+// Kind is the kind of a Step. The kinds are in the order in which their commands must run.
+type Kind int
 
 // The kinds of repairs.
 const (
 	// RestoreBackup is for a warehouse without any copy of the data.
-	RestoreBackup RepairKind = iota
+	RestoreBackup Kind = iota
 	// RebuildSeries must run before the commands that read the series. A rollback would remove the days
 	// of versions with unreadable manifests, and a rebuild would fail at damaged files.
 	RebuildSeries
@@ -32,9 +32,9 @@ const (
 	NoRepair
 )
 
-// Repair is a command that repairs damage, or NoRepair.
-type Repair struct {
-	Kind RepairKind
+// Step is a command that repairs damage, or NoRepair.
+type Step struct {
+	Kind Kind
 	// Version is the argument of RollBack and DropVersion, and of the rollback of ReplayNights.
 	Version string
 	// Nights are the runs that ReplayNights replays, oldest first, separated by spaces.
@@ -43,7 +43,7 @@ type Repair struct {
 
 // Command returns the command line of the repair. ReplayNights has several commands, separated by semicolons.
 // With NoRepair it is empty.
-func (r Repair) Command() string {
+func (r Step) Command() string {
 	switch r.Kind {
 	case RestoreBackup:
 		return "placementsync rebuild --from ADDRESS"
@@ -69,31 +69,31 @@ func (r Repair) Command() string {
 }
 
 // MarshalText returns Command, for the JSON of verify.
-func (r Repair) MarshalText() ([]byte, error) { return []byte(r.Command()), nil }
+func (r Step) MarshalText() ([]byte, error) { return []byte(r.Command()), nil }
 
-// PlanRepairs returns the repairs of all damage in the order in which they must run, each once, without
+// Plan returns the repairs of all damage in the order in which they must run, each once, without
 // NoRepair. With RebuildSkippingDamage it leaves out RebuildCatalog. With a rebuild it leaves out rollbacks, because a
 // rebuild also sets the links. If files must be repaired first, it leaves out DropVersion; the next
 // verify reports the damaged version again. With ReplayNights it leaves out all other repairs: the replayed
 // nights write their files again, and the next verify reports the rest.
-func PlanRepairs(damage []Damage) []Repair {
-	var plan []Repair
+func Plan(damage []Damage) []Step {
+	var plan []Step
 	for _, d := range damage {
 		plan = append(plan, d.Repair)
 	}
-	slices.SortFunc(plan, func(a, b Repair) int {
+	slices.SortFunc(plan, func(a, b Step) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Version, b.Version))
 	})
 	plan = slices.Compact(plan)
-	if i := slices.IndexFunc(plan, func(r Repair) bool { return r.Kind == ReplayNights }); i >= 0 {
+	if i := slices.IndexFunc(plan, func(r Step) bool { return r.Kind == ReplayNights }); i >= 0 {
 		return plan[i : i+1]
 	}
-	has := func(kind RepairKind) bool {
-		return slices.ContainsFunc(plan, func(r Repair) bool { return r.Kind == kind })
+	has := func(kind Kind) bool {
+		return slices.ContainsFunc(plan, func(r Step) bool { return r.Kind == kind })
 	}
 	skipsDamage := has(RebuildSkippingDamage)
 	rebuilds := skipsDamage || has(RebuildCatalog)
-	return slices.DeleteFunc(plan, func(r Repair) bool {
+	return slices.DeleteFunc(plan, func(r Step) bool {
 		return r.Kind == NoRepair || r.Kind == RebuildCatalog && skipsDamage || r.Kind == RollBack && rebuilds || r.Kind == DropVersion && plan[0].Kind < RunNight
 	})
 }

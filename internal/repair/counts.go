@@ -1,4 +1,4 @@
-package integrity
+package repair
 
 import (
 	"context"
@@ -55,7 +55,7 @@ func countCatalog(ctx context.Context, in *warehouse.Instance, database string) 
 		schema, table, _ := strings.Cut(name, ".")
 		if schema == "main" || schema == "past" {
 			qualified := sqltext.Quote(database) + "." + sqltext.Quote(schema) + "." + sqltext.Quote(table)
-			queries = append(queries, integritySQL.Render("count_table", sqltext.Values{"name": "rows of " + name, "table": sqltext.SQL(qualified)}))
+			queries = append(queries, repairSQL.Render("count_table", sqltext.Values{"name": "rows of " + name, "table": sqltext.SQL(qualified)}))
 		}
 	}
 	err = in.EachRow(ctx, queries, func(scan func(...any) error) error {
@@ -68,7 +68,7 @@ func countCatalog(ctx context.Context, in *warehouse.Instance, database string) 
 	var runs, days int64
 	var newestAt *time.Time
 	if err == nil && columns["meta.runs"] != nil {
-		query := integritySQL.Render("count_runs", sqltext.Values{"runs": sqltext.SQL(sqltext.Quote(database) + ".meta.runs")})
+		query := repairSQL.Render("count_runs", sqltext.Values{"runs": sqltext.SQL(sqltext.Quote(database) + ".meta.runs")})
 		err = in.DB.QueryRowContext(ctx, string(query)).Scan(&runs, &days, &newestAt)
 	}
 	c.ByName["runs in meta.runs"], c.ByName["days in meta.runs"] = runs, days

@@ -1,4 +1,4 @@
-package integrity_test
+package repair_test
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/checksum"
-	"placementsync/internal/integrity"
 	"placementsync/internal/ledger"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
 
@@ -92,7 +92,7 @@ const (
 )
 
 // describeDamage returns a line for each damage: its file and the arguments of its command.
-func describeDamage(damage []integrity.Damage) (lines []string) {
+func describeDamage(damage []repair.Damage) (lines []string) {
 	for _, d := range damage {
 		line := d.File + ": " + strings.TrimPrefix(d.Repair.Command(), "placementsync ")
 		if d.Lost {
@@ -154,7 +154,7 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 			c.damage(damager{t, w})
 			for _, readData := range []bool{false, true} {
 				contentBefore := contentOf(t, w)
-				report, err := integrity.Check(t.Context(), w, readData, nil)
+				report, err := repair.Check(t.Context(), w, readData, nil)
 				must(t, err)
 				want := c.want
 				if !c.isFoundQuickly && !readData {
@@ -208,7 +208,7 @@ func TestDamageOfCatalogsAndOtherFilesLosesData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			report, err := integrity.Check(t.Context(), w, true, nil)
+			report, err := repair.Check(t.Context(), w, true, nil)
 			must(t, err)
 			slices.Sort(c.want)
 			if diff := cmp.Diff(c.want, describeDamage(report.Damage)); diff != "" {
@@ -253,7 +253,7 @@ func TestFilesAreRepairedFromIntactCopies(t *testing.T) {
 			w := clone(t, original)
 			want := contentOf(t, w)
 			c.damage(damager{t, w})
-			result, err := integrity.RepairFromCopies(t.Context(), w)
+			result, err := repair.RepairFromCopies(t.Context(), w)
 			must(t, err)
 			slices.Sort(c.want)
 			if got := slices.Sorted(slices.Values(result.Files)); !slices.Equal(got, c.want) || len(result.Unrepaired)+len(result.DaysWithoutManifest) > 0 || result.IsChainBroken {
@@ -271,7 +271,7 @@ func TestFilesAreRepairedFromIntactCopies(t *testing.T) {
 					}
 				}
 			}
-			report, err := integrity.Check(t.Context(), w, true, nil)
+			report, err := repair.Check(t.Context(), w, true, nil)
 			if err != nil || len(report.Damage) > 0 {
 				t.Errorf("after the repair: damage %+v (%v), want none", report.Damage, err)
 			}
@@ -282,7 +282,7 @@ func TestFilesAreRepairedFromIntactCopies(t *testing.T) {
 					t.Errorf("%s and %s are not hard links of one file (%v, %v)", pair[0], pair[1], errA, errB)
 				}
 			}
-			second, err := integrity.RepairFromCopies(t.Context(), w)
+			second, err := repair.RepairFromCopies(t.Context(), w)
 			if err != nil || len(second.Files) > 0 {
 				t.Errorf("a second repair wrote %v (%v), want no file", second.Files, err)
 			}
@@ -323,7 +323,7 @@ func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			result, err := integrity.RepairFromCopies(t.Context(), w)
+			result, err := repair.RepairFromCopies(t.Context(), w)
 			must(t, err)
 			var unrepaired []string
 			for _, f := range result.Unrepaired {
@@ -398,7 +398,7 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			report, err := integrity.Check(t.Context(), w, false, nil)
+			report, err := repair.Check(t.Context(), w, false, nil)
 			must(t, err)
 			if diff := cmp.Diff(c.want, describeDamage(report.Damage)); diff != "" {
 				t.Errorf("damage (-want +got):\n%s", diff)
@@ -411,14 +411,14 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 			}
 		})
 	}
-	report, err := integrity.Check(t.Context(), original, true, nil)
+	report, err := repair.Check(t.Context(), original, true, nil)
 	if err != nil || report.Files != 31 || report.Bytes == 0 {
 		t.Errorf("the check read %d files and %d bytes (%v), want 31 files and some bytes", report.Files, report.Bytes, err)
 	}
-	if report, err := integrity.Check(t.Context(), open(t), true, nil); err != nil || len(report.Damage) > 0 {
+	if report, err := repair.Check(t.Context(), open(t), true, nil); err != nil || len(report.Damage) > 0 {
 		t.Errorf("before the first night: got damage %+v (%v), want none", report.Damage, err)
 	}
-	if _, err := integrity.Check(t.Context(), openWith(t, warehouse.Config{Dir: t.TempDir()}), false, nil); !errors.As(err, new(*warehouse.NoWarehouseError)) {
+	if _, err := repair.Check(t.Context(), openWith(t, warehouse.Config{Dir: t.TempDir()}), false, nil); !errors.As(err, new(*warehouse.NoWarehouseError)) {
 		t.Errorf("without a warehouse: got %v, want a *NoWarehouseError", err)
 	}
 }
@@ -451,9 +451,9 @@ func TestALostDayAndALostLineAreReported(t *testing.T) {
 	} {
 		w := clone(t, original)
 		c.damage(damager{t, w})
-		report, err := integrity.Check(t.Context(), w, true, nil)
+		report, err := repair.Check(t.Context(), w, true, nil)
 		must(t, err)
-		if !slices.ContainsFunc(report.Damage, func(d integrity.Damage) bool { return d.File == c.file && d.Problem == c.problem && d.Lost }) {
+		if !slices.ContainsFunc(report.Damage, func(d repair.Damage) bool { return d.File == c.file && d.Problem == c.problem && d.Lost }) {
 			t.Errorf("%s: got damage %+v, want lost %s with the problem %q", name, report.Damage, c.file, c.problem)
 		}
 	}
@@ -465,7 +465,7 @@ func TestALostDayAndALostLineAreReported(t *testing.T) {
 	must(t, errors.Join(err, os.WriteFile(d.path("state/runs.jsonl"), append(data, "damaged\n"...), 0o600)))
 	d.remove(manifest3, filepath.Dir(series3), changes3+".json", changes3+".changes")
 	writeIndex(d, firstNight, secondNight)
-	report, err := integrity.Check(t.Context(), w, false, nil)
+	report, err := repair.Check(t.Context(), w, false, nil)
 	must(t, err)
 	for _, damage := range report.Damage {
 		if damage.File == warehouse.LatestLink {

@@ -1,4 +1,4 @@
-package integrity
+package repair
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 	"placementsync/schema"
 )
 
-//go:embed sql/integrity.sql
-var integritySQL sqltext.File
+//go:embed sql/repair.sql
+var repairSQL sqltext.File
 
 // checkRows reads every row of the visible catalog, and compares the schema main with the Parquet files.
 func (c *checker) checkRows(ctx context.Context) (err error) {
@@ -36,7 +36,7 @@ func (c *checker) checkRows(ctx context.Context) (err error) {
 			continue
 		}
 		path := filepath.Join(version.Dir, file)
-		source := integritySQL.Render("parquet_file", sqltext.Values{"file": path})
+		source := repairSQL.Render("parquet_file", sqltext.Values{"file": path})
 		exported, err := sumRows(ctx, version.Instance, source, columns)
 		if err == nil && exported != stored {
 			err = fmt.Errorf("it has %s rows, but the catalog has %s", exported.rows, stored.rows)
@@ -45,7 +45,7 @@ func (c *checker) checkRows(ctx context.Context) (err error) {
 			}
 		}
 		if err != nil {
-			c.addPath(path, err.Error(), "catalog and Parquet disagree on table "+table, Repair{Kind: RebuildSeries})
+			c.addPath(path, err.Error(), "catalog and Parquet disagree on table "+table, Step{Kind: RebuildSeries})
 		}
 	}
 	return nil
@@ -111,7 +111,7 @@ func sumRows(ctx context.Context, in *warehouse.Instance, source sqltext.SQL, co
 		}
 		return sqltext.Quote(c.Name)
 	})
-	query := integritySQL.Render("sum_rows", sqltext.Values{"columns": values, "source": source})
+	query := repairSQL.Render("sum_rows", sqltext.Values{"columns": values, "source": source})
 	err = in.DB.QueryRowContext(ctx, string(query)).Scan(&s.rows, &s.sum)
 	return s, err
 }

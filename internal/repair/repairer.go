@@ -1,4 +1,4 @@
-package integrity
+package repair
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// RepairResult is the result of RepairFromCopies.
-type RepairResult struct {
+// Result is the result of RepairFromCopies.
+type Result struct {
 	// Files are the repaired files, relative to the warehouse.
 	Files []string
 	// Unrepaired are the files of the series without an intact copy, oldest first.
@@ -33,10 +33,10 @@ type RepairResult struct {
 
 // RepairFromCopies repairs the files that have an intact copy elsewhere: manifests, the index, Parquet
 // files, files of changes, and copies of ledger lines. The caller must hold the lock of the warehouse.
-func RepairFromCopies(ctx context.Context, w *warehouse.Warehouse) (RepairResult, error) {
+func RepairFromCopies(ctx context.Context, w *warehouse.Warehouse) (Result, error) {
 	inv, err := takeInventory(ctx, w, true)
 	if err != nil {
-		return RepairResult{}, err
+		return Result{}, err
 	}
 	c := &repairer{inventory: inv}
 	result := &c.result
@@ -75,7 +75,7 @@ func RepairFromCopies(ctx context.Context, w *warehouse.Warehouse) (RepairResult
 
 type repairer struct {
 	*inventory
-	result RepairResult
+	result Result
 }
 
 // daysToRepair returns the days that the series must have, each with its run: the expected days and the
@@ -321,15 +321,15 @@ func ReplaceFile(w *warehouse.Warehouse, lost warehouse.SeriesFile, file string)
 
 // RepairDay repairs the day of a run and adds it to the index of the series. ok is false if no manifest
 // of the run is intact.
-func RepairDay(ctx context.Context, w *warehouse.Warehouse, run string) (result RepairResult, ok bool, err error) {
+func RepairDay(ctx context.Context, w *warehouse.Warehouse, run string) (result Result, ok bool, err error) {
 	inv, err := takeInventory(ctx, w, true)
 	if err != nil {
-		return RepairResult{}, false, err
+		return Result{}, false, err
 	}
 	c := &repairer{inventory: inv}
 	manifest, ok := inv.manifest(run)
 	if !ok {
-		return RepairResult{}, false, nil
+		return Result{}, false, nil
 	}
 	day := warehouse.DayOf(manifest.SnapshotAt)
 	if err := c.repairDay(day, manifest); err != nil {

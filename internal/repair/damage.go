@@ -1,9 +1,9 @@
-// Package integrity compares the files of a warehouse with the checksums in its manifests,
+// Package repair compares the files of a warehouse with the checksums in its manifests,
 // chooses the commands that repair damage, and repairs files from intact copies.
 //
 // The package must not know where rows come from, or how a night or a rebuild runs. Package warehouse
 // does not import this package: before a publish, package warehouse verifies the version itself.
-package integrity
+package repair
 
 import "placementsync/internal/warehouse"
 
@@ -14,7 +14,7 @@ type Damage struct {
 	// Problem describes the damage. Affected is the affected data or the consequence for readers.
 	Problem  string `json:"problem"`
 	Affected string `json:"cost"`
-	Repair   Repair `json:"repair"`
+	Repair   Step   `json:"repair"`
 	// Lost means that some data cannot be restored from the files of the warehouse.
 	Lost bool `json:"lost"`
 	// Day is the day of the Parquet series that the file belongs to. Only ReadSeries sets it.

@@ -1,4 +1,4 @@
-package integrity_test
+package repair_test
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/integrity"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
 
@@ -29,7 +29,7 @@ func TestRepairWritesTheManifestOfADayLast(t *testing.T) {
 		}
 		return nil
 	}})
-	if _, err := integrity.RepairFromCopies(t.Context(), recorded); err != nil {
+	if _, err := repair.RepairFromCopies(t.Context(), recorded); err != nil {
 		t.Fatal(err)
 	}
 	written := func(file string) []string {
@@ -61,7 +61,7 @@ func TestRepairedDayGetsItsManifestAfterItsFiles(t *testing.T) {
 		}
 		return nil
 	}})
-	if _, err := integrity.RepairFromCopies(t.Context(), recorded); err != nil {
+	if _, err := repair.RepairFromCopies(t.Context(), recorded); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{series1, manifest1}; !slices.Equal(renamed, want) {

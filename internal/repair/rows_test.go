@@ -1,10 +1,10 @@
-package integrity_test
+package repair_test
 
 import (
 	"path/filepath"
 	"testing"
 
-	"placementsync/internal/integrity"
+	"placementsync/internal/repair"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 	"placementsync/schema"
@@ -31,7 +31,7 @@ func TestRowHashesInParquetAreCompared(t *testing.T) {
 				sqltext.SQL("COPY (SELECT * REPLACE ("+c.hash+" AS row_hash) FROM main.product_listing_tags) TO "+
 					sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))+" (FORMAT parquet)")))
 			publish(t, w, d)
-			report, err := integrity.Check(t.Context(), w, true, nil)
+			report, err := repair.Check(t.Context(), w, true, nil)
 			if err != nil || len(report.Damage) != c.damagedFiles {
 				t.Errorf("the check found %+v (%v), want damage of %d files", report.Damage, err, c.damagedFiles)
 			}
@@ -53,7 +53,7 @@ func TestLargeVersionsAreCheckedOnDisk(t *testing.T) {
 			"SELECT 'p' || i, 1, 'two', valid_from, 1 FROM main.product_listing_tags, range(2000000) t(i)",
 		sqltext.SQL("COPY main.product_listing_tags TO "+sqltext.Literal(file)+" (FORMAT parquet)")))
 	publish(t, w, d)
-	report, err := integrity.Check(t.Context(), w, true, nil)
+	report, err := repair.Check(t.Context(), w, true, nil)
 	if err != nil || len(report.Damage) > 0 {
 		t.Errorf("the check found %+v (%v), want no damage", report.Damage, err)
 	}
@@ -78,13 +78,13 @@ func TestCompareVersionsFindsOtherRows(t *testing.T) {
 		{w, secondNight, []string{"main.product_listing_tags has 1 rows in the restored warehouse, but 2 in the original"}},
 		{otherWarehouse, firstNight, []string{"main.product_listing_tags has rows with other values in the restored warehouse than in the original"}},
 	} {
-		got, err := integrity.CompareVersions(t.Context(), w, firstNight, c.original, c.run)
+		got, err := repair.CompareVersions(t.Context(), w, firstNight, c.original, c.run)
 		must(t, err)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("differences from %s (-want +got):\n%s", c.run, diff)
 		}
 	}
-	if _, err := integrity.CompareVersions(t.Context(), w, firstNight, w, "20261109T020000Z"); err == nil {
+	if _, err := repair.CompareVersions(t.Context(), w, firstNight, w, "20261109T020000Z"); err == nil {
 		t.Error("CompareVersions with a missing version: got no error")
 	}
 }
@@ -97,10 +97,10 @@ func TestOtherValuesAreReported(t *testing.T) {
 	file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
 	must(t, d.Exec(t.Context(), sqltext.SQL("COPY (SELECT * REPLACE ('other' AS name) FROM main."+table+") TO "+file+" (FORMAT parquet)")))
 	publish(t, w, d)
-	report, err := integrity.Check(t.Context(), w, true, nil)
+	report, err := repair.Check(t.Context(), w, true, nil)
 	must(t, err)
-	want := []integrity.Damage{{File: version1 + tagsFile, Problem: "its rows have other values than the catalog", Affected: "catalog and Parquet disagree on table " + table,
-		Repair: integrity.Repair{Kind: integrity.RebuildSeries}}}
+	want := []repair.Damage{{File: version1 + tagsFile, Problem: "its rows have other values than the catalog", Affected: "catalog and Parquet disagree on table " + table,
+		Repair: repair.Step{Kind: repair.RebuildSeries}}}
 	if diff := cmp.Diff(want, report.Damage); diff != "" {
 		t.Errorf("damage (-want +got):\n%s", diff)
 	}

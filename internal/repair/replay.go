@@ -1,4 +1,4 @@
-package integrity
+package repair
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 // replayRepair returns the repair that builds the expected version again from stored responses: a rollback to
 // the newest intact catalog, and a replay of each later night. hasResponses reports whether all stored responses
 // of a run are intact. ok is false if a night has none, or if the rollback would remove days that it needs.
-func (inv *inventory) replayRepair(hasResponses func(run string) bool) (repair Repair, ok bool) {
+func (inv *inventory) replayRepair(hasResponses func(run string) bool) (repair Step, ok bool) {
 	base, baseAt := inv.newestCatalog()
 	if base == "" { // without manifests, only the ledger names the version on which the expected version builds
 		base = inv.publishedBefore(inv.expected)
@@ -47,7 +47,7 @@ func (inv *inventory) replayRepair(hasResponses func(run string) bool) (repair R
 		run = previous
 	}
 	slices.Reverse(nights)
-	return Repair{Kind: ReplayNights, Version: base, Nights: strings.Join(nights, " ")}, len(nights) > 0
+	return Step{Kind: ReplayNights, Version: base, Nights: strings.Join(nights, " ")}, len(nights) > 0
 }
 
 // publishedBefore returns the version that readers saw before a run, by the ledger.

@@ -1,4 +1,4 @@
-package integrity_test
+package repair_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package integrity_test
+package repair_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"placementsync/internal/integrity"
+	"placementsync/internal/repair"
 )
 
 // TestSkippedFilesAreSetAside moves damaged files out of the series, like rebuild --skip-damaged. A
@@ -38,18 +38,18 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 			d := damager{t, w}
 			c.damage(d)
 			contentBefore := contentOf(t, w)
-			var damage []integrity.Damage
+			var damage []repair.Damage
 			for _, file := range c.damagedFiles {
-				damage = append(damage, integrity.Damage{File: file})
+				damage = append(damage, repair.Damage{File: file})
 			}
-			must(t, integrity.SetAside(w, run, damage))
+			must(t, repair.SetAside(w, run, damage))
 			content := contentOf(t, w)
 			for _, file := range c.wantMovedFiles {
 				if _, ok := content[file]; ok || content["damaged/"+run+"/"+file] != contentBefore[file] {
 					t.Errorf("%s was not moved, want it in damaged/%s", file, run)
 				}
 			}
-			report, err := integrity.Check(t.Context(), w, false, nil)
+			report, err := repair.Check(t.Context(), w, false, nil)
 			must(t, err)
 			if got := strings.Join(report.Notes, "; "); got != c.wantNote {
 				t.Errorf("the notes are %q, want %q", got, c.wantNote)
@@ -61,7 +61,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 		})
 	}
 	w := clone(t, original)
-	must(t, integrity.SetAside(w, run, []integrity.Damage{{Day: "2026-11-02", Unfinished: true}}))
+	must(t, repair.SetAside(w, run, []repair.Damage{{Day: "2026-11-02", Unfinished: true}}))
 	if got := contentOf(t, w); got[series2] != "" || got[manifest2] != "" || got["damaged/"+run+"/"+series2] == "" || got["damaged/"+run+"/"+manifest2] == "" {
 		t.Error("the files of the day were not moved")
 	}
@@ -73,7 +73,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 	d := damager{t, w}
 	d.flip(index)
 	d.flip(series1)
-	must(t, integrity.SetAside(w, run, []integrity.Damage{{File: index}, {File: series1}}))
+	must(t, repair.SetAside(w, run, []repair.Damage{{File: index}, {File: series1}}))
 	if got := contentOf(t, w); got[index] != "" || got[series1] != "" {
 		t.Error("the index and the file were not moved")
 	}
@@ -82,20 +82,20 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 	}
 	// The damage was found before the rebuild, which has written a new index since then.
 	w = clone(t, original)
-	must(t, integrity.SetAside(w, run, []integrity.Damage{{File: index}}))
+	must(t, repair.SetAside(w, run, []repair.Damage{{File: index}}))
 	if got := contentOf(t, w); got[index] == "" {
 		t.Error("the new index was moved")
 	}
 	// Files from which the run built its version are kept.
 	w = clone(t, original)
-	must(t, integrity.SetAside(w, thirdNight, []integrity.Damage{{File: series3}}))
+	must(t, repair.SetAside(w, thirdNight, []repair.Damage{{File: series3}}))
 	if got := contentOf(t, w); got[series3] == "" {
 		t.Error("a file of the published version was moved")
 	}
 	// An unchanged table of an earlier day has the same file. It is not a file from which the run built its version.
 	w = clone(t, original)
 	must(t, w.Folder.Disk().Copy(w.Folder.Path(series3), w.Folder.Path(series2)))
-	must(t, integrity.SetAside(w, thirdNight, []integrity.Damage{{Day: "2026-11-02", Unfinished: true}}))
+	must(t, repair.SetAside(w, thirdNight, []repair.Damage{{Day: "2026-11-02", Unfinished: true}}))
 	if got := contentOf(t, w); got[series2] != "" || got[series3] == "" {
 		t.Errorf("files of the series after the move: 2026-11-02 %t, 2026-11-03 %t; want only 2026-11-03", got[series2] != "", got[series3] != "")
 	}
@@ -107,7 +107,7 @@ func TestAFailedMoveOfADamagedFileIsAnError(t *testing.T) {
 	publishFull(t, original, firstNight, secondNight)
 	for step, file := range map[string]string{"before rename " + tagsFile: series1, "before rename of the day": manifest1, "before write index.json": manifest1, "before write of the day": series1} {
 		w := clone(t, original)
-		err := integrity.SetAside(openFailingAt(t, w, step), thirdNight, []integrity.Damage{{File: file}})
+		err := repair.SetAside(openFailingAt(t, w, step), thirdNight, []repair.Damage{{File: file}})
 		if !errors.Is(err, syscall.EIO) {
 			t.Errorf("%s: got %v, want EIO", step, err)
 		}
