@@ -19,7 +19,7 @@ func TestTrialAnswersInTheWorkbench(t *testing.T) {
 	site := exploreDemo(t)
 	questionsPage := fetchText(t, site.url+"/explore/questions")
 	answers := strings.Split(read(t, "../../docs/guide/answers.md"), "\n## ")[1:]
-	const answerCount = 16
+	const answerCount = 18
 	if len(answers) != answerCount {
 		t.Errorf("the guide has %d answers, want %d", len(answers), answerCount)
 	}

@@ -140,7 +140,7 @@ func (d testMachine) results(t *testing.T) map[string]string {
 	g := *d.g
 	var report, diff bytes.Buffer
 	g.stdout = &report
-	must(t, runReport(t.Context(), &g, "-", "", ""))
+	must(t, runReport(t.Context(), &g, "-", "", "", ""))
 	g.stdout = &diff
 	must(t, runDiff(t.Context(), &g, diffOptions{output: outputOptions{format: "jsonl"}}, nil))
 	all["report"], all["diff"] = report.String(), diff.String()

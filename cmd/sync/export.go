@@ -16,6 +16,7 @@ import (
 
 type exportOptions struct {
 	to, out, query, format, partition, asOf string
+	workbook, profile                       string
 	params                                  []string
 	raw                                     bool
 }
@@ -23,7 +24,7 @@ type exportOptions struct {
 func exportCommand(g *globals) *cobra.Command {
 	var o exportOptions
 	cmd := &cobra.Command{
-		Use:   "export {--to DIR|s3://BUCKET/PREFIX [TABLE ...] | -o FILE TABLE}",
+		Use:   "export {--to DIR|s3://BUCKET/PREFIX [TABLE ...] | -o FILE TABLE | --workbook FILE.xlsx [QUERY ...]}",
 		Short: "Write tables or a query result as Parquet or CSV into a folder or a bucket, or to one file",
 		Long: "Write tables, or the result of a query, as Parquet or CSV into a folder, with a manifest of\n" +
 			"rows, sizes and checksums. The folder is written atomically: an earlier export there is\n" +
@@ -35,8 +36,16 @@ func exportCommand(g *globals) *cobra.Command {
 			"the previous export are kept until the next export. Files of a failed export are removed.\n" +
 			"Files of an interrupted export are removed by the first export that runs at least a day later.\n\n" +
 			"With -o, one table or query is written to a file, whose extension chooses the format: .parquet,\n" +
-			".csv, .xlsx, .json, .jsonl, .md or .txt.",
-		RunE: func(cmd *cobra.Command, args []string) error { return runExport(cmd.Context(), g, o, args) },
+			".csv, .xlsx, .json, .jsonl, .md or .txt.\n\n" +
+			"With --workbook, an Excel workbook is written, with a cover and one sheet for each named QUERY, or for\n" +
+			"each question of the report. With --profile, it has the questions of the report for this client, and\n" +
+			"can be sent.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.workbook != "" || o.profile != "" {
+				return runWorkbook(cmd.Context(), g, o, args)
+			}
+			return runExport(cmd.Context(), g, o, args)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "output `folder`, whose parent must exist, or s3://bucket/prefix")
@@ -46,6 +55,8 @@ func exportCommand(g *globals) *cobra.Command {
 	f.StringVar(&o.format, "format", "", "parquet or csv; with -o any format of the command \"query\". Default: from the\n"+
 		"extension of the -o file, else parquet")
 	f.StringVar(&o.partition, "partition-by", "", "write one folder for each value of this `column` (parquet only)")
+	f.StringVar(&o.workbook, "workbook", "", "write several results to an Excel `file` atomically")
+	f.StringVar(&o.profile, "profile", "", "write the workbook for the client profile with this `name` or id")
 	f.BoolVar(&o.raw, "raw", false, "do not change CSV texts that look like formulas")
 	addAsOfFlag(cmd, g, &o.asOf)
 	cmd.ValidArgsFunction = completeTable

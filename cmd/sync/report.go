@@ -20,27 +20,35 @@ import (
 )
 
 func reportCommand(g *globals) *cobra.Command {
-	file, asOf := "report.html", ""
+	file, asOf, profile := "report.html", "", ""
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Make one HTML page of a snapshot, with charts",
 		Long: "Make one HTML page of the newest snapshot or, with --as-of, of an earlier snapshot: findings that\n" +
 			"need attention, headline numbers and their changes, prices, commissions, articles and the quality of\n" +
 			"the data. The page is a single file without external resources. Every number is shown with its\n" +
-			"query.",
+			"query.\n\n" +
+			"With --profile, the page is for one client, and can be sent: the campaigns, spending and articles of this\n" +
+			"client, without costs, margins, commissions and commands.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runReport(cmd.Context(), g, file, asOf, "") },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if profile != "" && g.held {
+				return cli.UsageErr("--profile and --held exclude each other: a held night is not published")
+			}
+			return runReport(cmd.Context(), g, file, asOf, profile, "")
+		},
 	}
 	addAsOfFlag(cmd, g, &asOf)
+	cmd.Flags().StringVar(&profile, "profile", "", "make the page for the client profile with this `name` or id")
 	cmd.Flags().StringVarP(&file, "output", "o", file, "`file` to write atomically; - is stdout")
 	addHeldFlag(cmd, g)
 	return cmd
 }
 
 // runReport writes the page of the newest snapshot, of the earlier snapshot asOf or, with --held, of
-// the held night. queryPages is the path of a server's pages for named queries. It is empty for a
+// the held night. With a profile, it writes the page for this client. queryPages is the path of a server's pages for named queries. It is empty for a
 // standalone file.
-func runReport(ctx context.Context, g *globals, file, asOf, queryPages string) (err error) {
+func runReport(ctx context.Context, g *globals, file, asOf, profile, queryPages string) (err error) {
 	// The page reads several snapshots. The terminal does not show the time of each.
 	s := &reportSnapshots{g: g.silent(), asOf: asOf, dbs: map[time.Time]*query.DB{}}
 	defer func() { err = explainDamage(g, errors.Join(err, s.close())) }()
@@ -54,6 +62,15 @@ func runReport(ctx context.Context, g *globals, file, asOf, queryPages string) (
 	}
 	if opts.Notices, err = heldNotices(wh, g.held); err != nil {
 		return err
+	}
+	if profile != "" {
+		db, err := s.open(ctx, time.Time{})
+		if err != nil {
+			return err
+		}
+		if opts.Client, err = findClient(ctx, db, profile); err != nil {
+			return err
+		}
 	}
 	if file == "-" {
 		return report.Write(ctx, g.stdout, s.ask, opts)
@@ -101,18 +118,51 @@ type reportSnapshots struct {
 }
 
 func (s *reportSnapshots) ask(ctx context.Context, q report.QuerySpec) (r query.Result, ok bool, err error) {
-	db := s.dbs[q.AsOf]
-	if db == nil {
-		opts := query.Options{AsOf: s.asOf}
-		if !q.AsOf.IsZero() {
-			opts.AsOf = q.AsOf.UTC().Format(time.RFC3339Nano)
-		}
-		if db, err = openCatalog(ctx, s.g, opts); err != nil {
-			return r, false, err
-		}
-		s.dbs[q.AsOf] = db
+	db, err := s.open(ctx, q.AsOf)
+	if err != nil {
+		return r, false, err
 	}
 	return report.AskDB(ctx, db, q)
+}
+
+// open returns the snapshot of a time, which is zero for the snapshot of the report.
+func (s *reportSnapshots) open(ctx context.Context, at time.Time) (*query.DB, error) {
+	if db := s.dbs[at]; db != nil {
+		return db, nil
+	}
+	opts := query.Options{AsOf: s.asOf}
+	if !at.IsZero() {
+		opts.AsOf = at.UTC().Format(time.RFC3339Nano)
+	}
+	db, err := openCatalog(ctx, s.g, opts)
+	if err == nil {
+		s.dbs[at] = db
+	}
+	return db, err
+}
+
+// findClient returns the client profile with a name or id. For an unknown name, and for a name of several
+// profiles, it returns a usage error.
+func findClient(ctx context.Context, db *query.DB, nameOrID string) (report.Client, error) {
+	q, values := query.Text("SELECT id, name FROM profiles WHERE $profile IN (id, name)"), map[string]string{"profile": nameOrID}
+	q.Params = []query.Param{{Name: "profile", Type: "VARCHAR", Values: "SELECT name FROM profiles"}}
+	const enough = 2
+	r, err := db.Collect(ctx, q, values, enough)
+	if err != nil {
+		return report.Client{}, err
+	}
+	switch len(r.Rows) {
+	case 0:
+		problems, err := db.DescribeUnknownValues(ctx, q, values)
+		if err != nil {
+			return report.Client{}, err
+		}
+		return report.Client{}, cli.UsageErr("no client profile is named %q: %s", nameOrID, strings.Join(problems, " "))
+	case 1:
+		id := r.Rows[0].Get("id").Text
+		return report.Client{ID: id, Name: r.Rows[0].Get("name").Or(id)}, nil
+	}
+	return report.Client{}, cli.UsageErr("%d client profiles are named %q: give the id of one of them", r.Total, nameOrID)
 }
 
 func (s *reportSnapshots) close() error {

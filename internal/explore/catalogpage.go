@@ -328,7 +328,7 @@ func (s *catalogState) cell(c catalogColumn, r listing) html.Cell {
 			cell.Link = linkTo("outlets", r["outlet_id"].Text)
 		}
 	case "website":
-		cell.Address = webLink(value.Text)
+		cell.Address = html.WebAddress(value.Text)
 		if u, err := url.Parse(cell.Address); err == nil && u.Hostname() != "" {
 			cell.Text, cell.Class, cell.Exact = strings.TrimPrefix(u.Hostname(), "www."), "host", value.Text
 		}

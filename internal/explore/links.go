@@ -35,12 +35,3 @@ func linkTo(folder, id string) string {
 	}
 	return rootPath + "/" + folder + "/" + segment
 }
-
-// webLink returns an address that is safe to link to, or an empty text.
-func webLink(text string) string {
-	u, err := url.Parse(strings.TrimSpace(text))
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return ""
-	}
-	return u.String()
-}

@@ -210,7 +210,7 @@ func buildCell(c query.Column, v query.Value) html.Cell {
 		cell.Class = "w"
 	}
 	if lastWord := c.Name[strings.LastIndex(c.Name, "_")+1:]; slices.Contains([]string{"url", "address", "website", "link"}, lastWord) {
-		cell.Address = webLink(v.Text)
+		cell.Address = html.WebAddress(v.Text)
 	}
 	return cell
 }

@@ -2,6 +2,7 @@ package html
 
 import (
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -78,6 +79,15 @@ func Clip(text string, maxChars int) string {
 		return text
 	}
 	return string(runes[:maxChars]) + "\u2026"
+}
+
+// WebAddress returns an address that is safe to link to, or an empty text.
+func WebAddress(text string) string {
+	u, err := url.Parse(strings.TrimSpace(text))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return ""
+	}
+	return u.String()
 }
 
 // ShellWord returns a word for a shown command that the user copies. It quotes the word if a shell would

@@ -96,6 +96,21 @@ func FindProblems(sources []Source) []ledger.Problem {
 // DescribeSources returns one line about the sources that are not proven, or an empty string.
 func DescribeSources(sources []Source) string { return ledger.DescribeProblems(FindProblems(sources)) }
 
+// DescribeCompleteness names the incomplete tables in words and without reasons, for readers who do not know the service.
+func DescribeCompleteness(problems []ledger.Problem) string {
+	var names []string
+	for _, p := range problems {
+		if name := strings.ReplaceAll(p.Name, "_", " "); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "complete"
+	}
+	slices.Sort(names)
+	return "rows of these may be old or missing: " + strings.Join(names, ", ")
+}
+
 func (db *DB) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, err error) {
 	// Binding a query can also take long.
 	err = db.runOn(ctx, db.planner, func(ctx context.Context, conn *duckdb.Conn) error {

@@ -43,51 +43,86 @@ func (db *DB) newExcelWriter(ctx context.Context, q Query, values map[string]str
 }
 
 type excelWriter struct {
+	excelSheet
 	out            io.Writer
-	tempDir        string
 	query          Query
 	values         map[string]string
 	snapshot       Snapshot
 	sources        []Source
 	sourcesProblem string // the reason why the sources are unknown
-
-	file      *excelize.File
-	sheet     *excelize.StreamWriter
-	sheetName string
-	columns   []Column
-	styles    []int // number formats of the columns
-	cells     []any // of the row that is written next
-	rows      int   // written rows, including the header
+	tempDir        string
 }
 
 func (w *excelWriter) Begin(columns []Column) error {
+	w.file = excelize.NewFile(excelize.Options{TmpDir: w.tempDir})
+	w.name, w.maxScale = sheetName(cmp.Or(w.query.Title, w.query.Name)), allDecimals
+	if err := w.file.SetSheetName(firstSheet, w.name); err != nil {
+		return fmt.Errorf("write excel: %w", err)
+	}
+	return w.begin(columns)
+}
+
+func (w *excelWriter) Row(values []Value) error { return w.row(values) }
+
+func (w *excelWriter) End() error {
+	err := w.end()
+	if err == nil {
+		err = w.writeAbout()
+	}
+	if err == nil {
+		err = w.file.Write(w.out)
+	}
+	if err = errors.Join(err, w.file.Close()); err != nil {
+		return fmt.Errorf("write excel: %w", err)
+	}
+	return nil
+}
+
+// firstSheet is the name of the only sheet of a new file.
+const firstSheet = "Sheet1"
+
+// excelSheet writes rows into one sheet of a workbook.
+type excelSheet struct {
+	file     *excelize.File
+	name     string
+	headings []string // of the columns; nil means their names
+	maxScale int      // of shown decimals
+
+	stream  *excelize.StreamWriter
+	columns []Column
+	styles  []int // number formats of the columns
+	cells   []any // of the row that is written next
+	rows    int   // written rows, including the header
+}
+
+func (w *excelSheet) begin(columns []Column) error {
 	if len(columns) > excelize.MaxColumns {
 		return &UsageError{Problem: fmt.Sprintf("the result has %d columns, and an Excel sheet at most %d: select fewer, or write CSV or Parquet", len(columns), excelize.MaxColumns)}
 	}
-	w.columns, w.sheetName = columns, sheetName(w.query)
-	w.file = excelize.NewFile(excelize.Options{TmpDir: w.tempDir})
-	err := w.file.SetSheetName("Sheet1", w.sheetName)
-	if err == nil {
-		w.sheet, err = w.file.NewStreamWriter(w.sheetName)
-	}
-	if err != nil {
+	w.columns = columns
+	var err error
+	if w.stream, err = w.file.NewStreamWriter(w.name); err != nil {
 		return fmt.Errorf("write excel: %w", err)
 	}
 	headerStyle, err := w.file.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}})
 	for i, c := range columns {
-		style, styleErr := w.file.NewStyle(&excelize.Style{CustomNumFmt: new(numberFormat(c.Type))})
-		err = errors.Join(err, styleErr, w.sheet.SetColWidth(i+1, i+1, columnWidth(c)))
+		heading := c.Name
+		if w.headings != nil {
+			heading = w.headings[i]
+		}
+		style, styleErr := w.file.NewStyle(&excelize.Style{CustomNumFmt: new(numberFormat(c.Type, w.maxScale))})
+		err = errors.Join(err, styleErr, w.stream.SetColWidth(i+1, i+1, columnWidth(c, heading)))
 		w.styles = append(w.styles, style)
-		w.cells = append(w.cells, excelize.Cell{StyleID: headerStyle, Value: c.Name})
+		w.cells = append(w.cells, excelize.Cell{StyleID: headerStyle, Value: heading})
 	}
-	err = errors.Join(err, w.sheet.SetPanes(&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}))
+	err = errors.Join(err, w.stream.SetPanes(&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}))
 	if err != nil {
 		return fmt.Errorf("write excel: %w", err)
 	}
 	return w.writeRow()
 }
 
-func (w *excelWriter) Row(values []Value) error {
+func (w *excelSheet) row(values []Value) error {
 	for i, c := range w.columns {
 		v := values[i]
 		if v.Null {
@@ -105,32 +140,23 @@ func (w *excelWriter) Row(values []Value) error {
 	return w.writeRow()
 }
 
-func (w *excelWriter) writeRow() error {
+func (w *excelSheet) writeRow() error {
 	if w.rows++; w.rows > excelize.TotalRows {
 		return &UsageError{Problem: fmt.Sprintf("the result has more than %d rows, the limit of an Excel sheet: filter it, or write CSV or Parquet", excelize.TotalRows-1)}
 	}
-	if err := w.sheet.SetRow("A"+strconv.Itoa(w.rows), w.cells); err != nil {
+	if err := w.stream.SetRow("A"+strconv.Itoa(w.rows), w.cells); err != nil {
 		return fmt.Errorf("write excel: row %d: %w", w.rows, err)
 	}
 	w.cells = w.cells[:0]
 	return nil
 }
 
-func (w *excelWriter) End() error {
+func (w *excelSheet) end() error {
 	lastCell, err := excelize.CoordinatesToCellName(max(len(w.columns), 1), w.rows)
-	if err == nil {
-		err = errors.Join(w.file.AutoFilter(w.sheetName, "A1:"+lastCell, nil), w.sheet.Flush())
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = w.writeAbout()
-	}
-	if err == nil {
-		err = w.file.Write(w.out)
-	}
-	if err = errors.Join(err, w.file.Close()); err != nil {
-		return fmt.Errorf("write excel: %w", err)
-	}
-	return nil
+	return errors.Join(w.file.AutoFilter(w.name, "A1:"+lastCell, nil), w.stream.Flush())
 }
 
 func (w *excelWriter) writeAbout() error {
@@ -166,14 +192,14 @@ func (w *excelWriter) writeAbout() error {
 	return errors.Join(w.file.SetColWidth(aboutSheet, "A", "A", 24), w.file.SetColWidth(aboutSheet, "B", "B", 60))
 }
 
-// sheetName returns the name of the query without the characters that Excel forbids.
-func sheetName(q Query) string {
+// sheetName returns a text, such as the title of a query, without the characters that Excel forbids.
+func sheetName(title string) string {
 	name := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`:\/?*[]'`, r) {
 			return '_'
 		}
 		return r
-	}, cmp.Or(q.Title, q.Name))
+	}, title)
 	for utf8.RuneCountInString(name) > excelize.MaxSheetNameLength {
 		_, size := utf8.DecodeLastRuneInString(name)
 		name = name[:len(name)-size]
@@ -184,11 +210,15 @@ func sheetName(q Query) string {
 	return name
 }
 
+// allDecimals is above the scale of any DECIMAL.
+const allDecimals = 38
+
 // numberFormat returns the Excel format of a SQL type. Amounts have two decimals, and further
-// decimals only where they are not zero.
-func numberFormat(sqlType string) string {
+// decimals, up to maxScale, only where they are not zero.
+func numberFormat(sqlType string, maxScale int) string {
 	var precision, scale int
 	if n, _ := fmt.Sscanf(sqlType, "DECIMAL(%d,%d)", &precision, &scale); n == 2 && scale > 0 {
+		scale = min(scale, maxScale)
 		return "#,##0." + strings.Repeat("0", min(scale, 2)) + strings.Repeat("#", max(scale-2, 0))
 	}
 	if strings.HasPrefix(sqlType, "TIMESTAMP") {
@@ -203,7 +233,7 @@ func numberFormat(sqlType string) string {
 	return "General"
 }
 
-func columnWidth(c Column) float64 {
+func columnWidth(c Column, heading string) float64 {
 	width := 32.0
 	switch {
 	case c.Numeric, c.Type == "DATE", c.Type == "BOOLEAN":
@@ -211,7 +241,7 @@ func columnWidth(c Column) float64 {
 	case strings.HasPrefix(c.Type, "TIMESTAMP"):
 		width = 24
 	}
-	return max(width, float64(utf8.RuneCountInString(c.Name)+4)) // with space for the filter button
+	return max(width, float64(utf8.RuneCountInString(heading)+4)) // with space for the filter button
 }
 
 // cellValue converts the text of a value to a number, a time or a boolean if Excel keeps it

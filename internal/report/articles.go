@@ -76,7 +76,7 @@ var articlesSection = section{
 			empty: "This snapshot has no published articles.",
 		},
 		{
-			id: "late", title: "Late", wide: true,
+			id: "late", title: "Late articles", wide: true,
 			about: "Unfinished articles past the promised date (payment of the order plus the longest delivery time) or past the expected date that the service states. The longest late are first.",
 			query: "overdue_articles", rowLimit: 50,
 			fields: []field{

@@ -13,6 +13,9 @@ func (b *builder) buildPage() (Page, error) {
 	if b.snapshots, err = b.readSnapshots(); err != nil {
 		return Page{}, err
 	}
+	if b.opts.Client.ID != "" {
+		return b.buildClientPage()
+	}
 	p := Page{
 		Snapshot: html.Clock(b.snapshots.at), Run: b.snapshots.run, Outcome: b.snapshots.outcome,
 		Compared: b.snapshots.compared,

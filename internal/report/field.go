@@ -23,6 +23,7 @@ const (
 	asTag   // a word in the color of its tone, see page.Tone
 	asGrade // the standing, such as "proven", and the grade in a second line
 	asYesNo
+	asLink // the address of a web page
 )
 
 type field struct {
@@ -47,6 +48,8 @@ func (f field) tableCell(row query.Record) html.Cell {
 	switch {
 	case f.as == asTag:
 		cell.Tag, cell.Text = html.Tone(v.Text), strings.ReplaceAll(cell.Text, "_", " ")
+	case f.as == asLink:
+		cell.Address = html.WebAddress(v.Text)
 	case f.as == asGrade:
 		cell.Tag, cell.Text, cell.Sub = html.Tone(v.Text), string(ledger.StandingOf(stream.Grade(v.Text))), clipText(v.Text)
 	}

@@ -10,6 +10,9 @@ import (
 // Page is the data of the template report.html.
 type Page struct {
 	Snapshot, Run, Outcome string
+	// Client is the name of the client for whom the page is made. Completeness describes the data of this page.
+	// Both are empty for the report of all data.
+	Client, Completeness string
 	// AsOf is the value of --as-of with which the shown commands read this snapshot after the next
 	// night. It is empty if the commands already contain --as-of or --held.
 	AsOf     string

@@ -48,12 +48,15 @@ func (b *builder) buildSection(s section) (Section, error) {
 		missing = append(missing, panel.Missing...)
 	}
 	if !slices.ContainsFunc(out.Panels, func(p Panel) bool { return len(p.Missing) == 0 }) {
-		out.Panels, out.Empty = nil, notReadText(missing)
+		out.Panels, out.Empty = nil, b.notReadText(missing)
 	}
 	return out, nil
 }
 
-func notReadText(missing []ledger.Problem) string {
+func (b *builder) notReadText(missing []ledger.Problem) string {
+	if b.opts.Client.ID != "" {
+		return "No numbers: the data could not be read."
+	}
 	return "No numbers: " + ledger.DescribeProblems(missing) + "."
 }
 
@@ -71,13 +74,16 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 		out.Empty = "This snapshot lacks a table that the query reads. The next night adds it."
 		return out, nil
 	case len(out.Missing) > 0:
-		out.Empty = notReadText(out.Missing)
+		out.Empty = b.notReadText(out.Missing)
 		return out, nil
 	case p.compares && len(b.snapshots.compared) == 0:
 		out.Empty = "This is the first snapshot. Changes are shown from the second one on."
 		return out, nil
 	}
-	out.Note = ledger.DescribeProblems(others)
+	b.problems = slices.Concat(b.problems, out.Missing, others)
+	if b.opts.Client.ID == "" {
+		out.Note = ledger.DescribeProblems(others)
+	}
 	result.Rows = filterRows(result.Rows, func(row query.Record) bool {
 		isUnused := slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == row.Get("stream").Text })
 		if isUnused {
@@ -95,6 +101,9 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 	out.Chart = p.buildChart(result)
 	b.markUnfinished(out.Chart)
 	out.Table = p.buildTable(result, out.Chart != nil)
+	if out.Table.More != "" && out.Command.Text != "" {
+		out.Table.More += " The query below returns all."
+	}
 	b.addCurrencies(result)
 	return out, nil
 }
@@ -153,12 +162,16 @@ func (p panel) buildTable(result query.Result, folded bool) *html.Table {
 		t.Rows = append(t.Rows, html.Row{Cells: cells, Currency: currencyOf(row)})
 	}
 	if shown := int64(len(t.Rows)); result.Total > shown {
-		t.More = fmt.Sprintf("%d of %s rows. The query below returns all.", shown, humanize.Number(result.Total))
+		t.More = fmt.Sprintf("%d of %s rows.", shown, humanize.Number(result.Total))
 	}
 	return t
 }
 
+// commandOf returns no command for the report of a client, who cannot run it.
 func (b *builder) commandOf(q QuerySpec) Command {
+	if b.opts.Client.ID != "" {
+		return Command{}
+	}
 	text := b.opts.Program
 	params := url.Values{}
 	if q.AsOf.IsZero() && b.opts.Earlier {

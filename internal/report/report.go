@@ -39,10 +39,16 @@ type Options struct {
 	// that the snapshot is a held night. The caller then adds --held to Program.
 	Earlier, Held bool
 	Notices       []Notice // shown first
+	// Client, if its ID is set, is the profile for which the page is made. The page then has only numbers of this
+	// client, and no costs, margins, commissions, commands or reasons of the service, so that it can be sent.
+	Client Client
 	// QueryPages is the address of the pages of named queries, such as "/explore/questions/". Empty means
 	// that numbers have no links.
 	QueryPages string
 }
+
+// Client is a client profile.
+type Client struct{ ID, Name string }
 
 // Build runs the queries and returns the page. It depends only on the snapshot and not on the
 // current time.
@@ -69,7 +75,11 @@ func Write(ctx context.Context, w io.Writer, ask Ask, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	frame := html.Frame{Title: "placementsync report " + content.Snapshot + " UTC", Name: "report",
+	title := "placementsync report " + content.Snapshot + " UTC"
+	if content.Client != "" {
+		title = "Report for " + content.Client + ", " + content.Snapshot + " UTC"
+	}
+	frame := html.Frame{Title: title, Name: "report",
 		Scripts: append([]string{"page.js"}, Scripts()...), Inline: assets}
 	err = html.Render(w, t, struct {
 		html.Frame
@@ -112,4 +122,5 @@ type builder struct {
 	unused    []ledger.Problem // see Panel.Unused
 	// currencies are the currencies in the results of the panels that were built so far.
 	currencies []string
+	problems   []ledger.Problem // of the source tables of these panels
 }

@@ -83,7 +83,7 @@ func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range allSections() {
+	for _, s := range slices.Concat(allSections(), clientSections(Client{ID: "p1"})) {
 		for _, p := range s.panels {
 			var columns []string
 			for _, f := range p.fields {

@@ -1,0 +1,132 @@
+package query_test
+
+import (
+	"archive/zip"
+	"errors"
+	"html"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/xuri/excelize/v2"
+
+	"placementsync/internal/query"
+)
+
+// saveWorkbook saves a workbook and returns the shown texts of its sheets by name, the names in order, and the path.
+func saveWorkbook(t *testing.T, db *query.DB, b query.Workbook) (texts map[string][][]string, names []string, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "book.xlsx")
+	if _, err := db.SaveWorkbook(t.Context(), b, path); err != nil {
+		t.Fatal(err)
+	}
+	book, err := excelize.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = book.Close() }()
+	texts = map[string][][]string{}
+	for _, name := range book.GetSheetList() {
+		if texts[name], err = book.GetRows(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return texts, book.GetSheetList(), path
+}
+
+func monthsQuery() query.Query {
+	q := query.Text(`SELECT * FROM (VALUES ('x1', 'EUR', '2026-09', 1234.567::DECIMAL(18, 6), 3), ('x2', 'EUR', '2026-10', 20::DECIMAL(18, 6), 1),
+		('x3', 'USD', '2026-09', 7::DECIMAL(18, 6), 2), ('x4', 'EUR', '2026-11', 9::DECIMAL(18, 6), 4)) AS t(order_id, currency, month, sale_total, items) LIMIT $top`)
+	q.Params = []query.Param{{Name: "top", Type: "COUNT", Default: "4", About: "maximum number of rows"}}
+	return q
+}
+
+// TestWorkbook checks the cover, names of sheets, headings, the order of columns and the decimals of amounts.
+func TestWorkbook(t *testing.T) {
+	t.Parallel()
+	db := open(t, "")
+	sheets := []query.Sheet{
+		{Title: "Sales by month", About: "All sales.", Query: monthsQuery()},
+		{Title: "sales by month", Query: monthsQuery(), Fields: []query.SheetField{{Column: "month", Heading: "Month"}, {Column: "sale_total", Heading: "Sales"}}},
+		{Title: "Not yet", Query: query.Text("SELECT nosuch FROM product_listings")},
+	}
+	texts, names, _ := saveWorkbook(t, db, query.Workbook{Title: "Report", Sheets: sheets})
+	if diff := cmp.Diff([]string{"Cover", "Sales by month", "sales by month 2"}, names); diff != "" {
+		t.Errorf("sheets (-want +got):\n%s", diff)
+	}
+	const cut = "There may be more rows: the parameter top is 4 (maximum number of rows)."
+	want := map[string][][]string{
+		"Cover": {{"Report"}, nil, {"Snapshot", "unknown"}, {"Completeness", "complete"}, {"Times", "UTC"}, nil, {"Sheet", "Contents", "Rows", "Note"},
+			{"Sales by month", "All sales.", "4", cut}, {"sales by month", "", "4", cut},
+			{"Not yet", "", "", "This snapshot lacks a table or column that the question reads."}},
+		"Sales by month": {{"Currency", "Month", "Sale total", "Items", "Order ID"}, {"EUR", "2026-09", "1,234.57", "3", "x1"},
+			{"EUR", "2026-10", "20.00", "1", "x2"}, {"USD", "2026-09", "7.00", "2", "x3"}, {"EUR", "2026-11", "9.00", "4", "x4"}},
+		"sales by month 2": {{"Month", "Sales", "Order ID"}, {"2026-09", "1,234.57", "x1"}, {"2026-10", "20.00", "x2"}, {"2026-09", "7.00", "x3"}, {"2026-11", "9.00", "x4"}},
+	}
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Errorf("cells (-want +got):\n%s", diff)
+	}
+
+	texts, _, _ = saveWorkbook(t, db, query.Workbook{Title: "Report", IsForClient: true, Sheets: sheets[:1]})
+	if diff := cmp.Diff([]string{"Currency", "Month", "Sale total", "Items"}, texts["Sales by month"][0]); diff != "" {
+		t.Errorf("columns for a client (-want +got):\n%s", diff)
+	}
+}
+
+// TestWorkbookCharts checks that a chart has the rows up to the first one with another currency or the limit, and
+// that one row has no chart.
+func TestWorkbookCharts(t *testing.T) {
+	t.Parallel()
+	db := open(t, "")
+	for name, c := range map[string]struct {
+		chart query.SheetChart
+		want  []string
+	}{
+		"one currency": {query.SheetChart{Category: "month", Values: []string{"sale_total", "items"}, MaxRows: 9, Same: []string{"currency"}},
+			[]string{"'Sales'!$C$1", "'Sales'!$B$2:$B$3", "'Sales'!$C$2:$C$3", "'Sales'!$D$1", "'Sales'!$B$2:$B$3", "'Sales'!$D$2:$D$3"}},
+		"all rows":  {query.SheetChart{IsLine: true, Category: "month", Values: []string{"items"}, MaxRows: 9}, []string{"'Sales'!$D$1", "'Sales'!$B$2:$B$5", "'Sales'!$D$2:$D$5"}},
+		"two rows":  {query.SheetChart{Category: "month", Values: []string{"items"}, MaxRows: 2}, []string{"'Sales'!$D$1", "'Sales'!$B$2:$B$3", "'Sales'!$D$2:$D$3"}},
+		"a row":     {query.SheetChart{Category: "month", Values: []string{"items"}, MaxRows: 1}, nil},
+		"no column": {query.SheetChart{Category: "week", Values: []string{"items"}, MaxRows: 2}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			book := query.Workbook{Sheets: []query.Sheet{{Title: "Sales", Query: monthsQuery(), Chart: &c.chart}}}
+			if c.chart.Category == "week" {
+				const want = `: write the sheet "Sales": the chart has the column "week", but not the sheet`
+				if _, err := db.SaveWorkbook(t.Context(), book, filepath.Join(t.TempDir(), "book.xlsx")); err == nil || !strings.HasSuffix(err.Error(), want) {
+					t.Errorf("got the error %v, want %q", err, want)
+				}
+				return
+			}
+			_, _, path := saveWorkbook(t, db, book)
+			if diff := cmp.Diff(c.want, chartReferences(t, path)); diff != "" {
+				t.Errorf("references of the chart (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// chartReferences returns the references to cells in the first chart of a workbook, or nil if there is no chart.
+func chartReferences(t *testing.T, path string) (references []string) {
+	t.Helper()
+	archive, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = archive.Close() }()
+	file, err := archive.Open("xl/charts/chart1.xml")
+	if err != nil {
+		return nil
+	}
+	text, err := io.ReadAll(file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`<f>([^<]*)</f>`).FindAllSubmatch(text, -1) {
+		references = append(references, html.UnescapeString(string(m[1])))
+	}
+	return references
+}
