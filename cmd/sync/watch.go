@@ -227,7 +227,9 @@ func describeResult(r watch.Result) string {
 const warningsName = "_checks"
 
 // warningsSQL omits failed checks of severity "hold": an operator accepted them to publish the night.
-const warningsSQL = `SELECT "check", run FROM (` + query.FailedChecksSQL + `) WHERE severity = 'warn' OR outcome = 'not run'`
+func warningsSQL() string {
+	return `SELECT "check", run FROM (` + query.FailedChecksSQL() + `) WHERE severity = 'warn' OR outcome = 'not run'`
+}
 
 // sendWarnings sends an alert about checks that warn now and did not warn before. An alert that cannot
 // be sent is kept for the next night.
@@ -255,7 +257,7 @@ func (g *globals) sendWarnings(ctx context.Context, cfg config.Config) error {
 		}
 		return nil
 	}
-	warnings := watch.Watch{Name: warningsName, Query: warningsSQL, Key: []string{"check"}, NewOnly: true, Channels: []string{"notify.failure_url"}}
+	warnings := watch.Watch{Name: warningsName, Query: warningsSQL(), Key: []string{"check"}, NewOnly: true, Channels: []string{"notify.failure_url"}}
 	_, err = g.runWatches(ctx, cfg, []watch.Watch{warnings}, watch.Config{Send: send})
 	return err
 }

@@ -153,7 +153,7 @@ func (s *server) open(ctx context.Context, args queryArguments, use func(*query.
 
 // addChecks adds the failed checks, or a warning if they cannot be read, as in a snapshot of an earlier release.
 func (res *queryResult) addChecks(ctx context.Context, db *query.DB, withSamples bool) {
-	r, err := db.Collect(ctx, query.Text(query.FailedChecksSQL), nil, math.MaxInt)
+	r, err := db.Collect(ctx, query.Text(query.FailedChecksSQL()), nil, math.MaxInt)
 	if err != nil {
 		res.warn("the failed checks of the snapshot are unknown")
 	}

@@ -29,14 +29,11 @@ func (db *DB) createCatalogViews(ctx context.Context, selectRows func(storedTabl
 	if err := db.createViews(ctx, catalogDB, tables, selectRows); err != nil {
 		return err
 	}
-	// The statements name no database, so they refer to the current one.
-	definitionsSQL := `SELECT sql FROM duckdb_views() WHERE database_name = $1 AND NOT internal
-		UNION ALL SELECT concat('CREATE MACRO ', ` + sqltext.QuoteValue("schema_name") + `, '.', ` + sqltext.QuoteValue("function_name") + `,
-			'(', array_to_string(parameters, ', '), ') AS ', CASE function_type WHEN 'table_macro' THEN 'TABLE ' ELSE '' END, macro_definition)
-		FROM duckdb_functions() WHERE database_name = $1 AND NOT internal AND function_type IN ('macro', 'table_macro')`
+	definitionsSQL := catalogSQL.Render("definitions", sqltext.Values{"database": db.stored,
+		"quoted_schema": sqltext.SQL(sqltext.QuoteValue("schema_name")), "quoted_function": sqltext.SQL(sqltext.QuoteValue("function_name"))})
 	var definition string
 	var definitions []string
-	err = db.scanRows(ctx, definitionsSQL, []any{db.stored}, []any{&definition}, func() { definitions = append(definitions, definition) })
+	err = db.scanRows(ctx, string(definitionsSQL), nil, []any{&definition}, func() { definitions = append(definitions, definition) })
 	if err != nil {
 		return err
 	}

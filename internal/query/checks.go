@@ -46,17 +46,11 @@ const (
 	EachRewritten = "rewritten"
 )
 
-// FailedChecksSQL selects the checks that failed or did not run, in the open snapshot. Checks with the
+// FailedChecksSQL returns the query for the checks that failed or did not run, in the open snapshot. Checks with the
 // severity hold come before checks with warn. If the newest run skipped a check, for example because
 // a refresh did not read its tables, the check has the result of the latest run that did not skip it.
 // Checks that the newest run does not contain are left out.
-const FailedChecksSQL = `SELECT check_name AS "check", run_id AS run, severity, outcome, rows, reason, sample
-FROM (SELECT c.*, r.snapshot_at FROM meta.checks AS c JOIN meta.runs AS r USING (run_id)
-	WHERE r.snapshot_at IS NOT NULL AND c.outcome <> 'skipped' AND c.check_name IN (SELECT check_name FROM meta.checks
-		WHERE run_id = (SELECT arg_max(run_id, snapshot_at) FROM meta.runs WHERE snapshot_at IS NOT NULL))
-	QUALIFY row_number() OVER (PARTITION BY c.check_name ORDER BY r.snapshot_at DESC) = 1)
-WHERE outcome IN ('failed', 'not run')
-ORDER BY severity, check_name`
+func FailedChecksSQL() string { return string(catalogSQL.Render("failed_checks", nil)) }
 
 // LoadChecks is like [Load] for checks. A check is a query for the violating rows; its header also has a
 // severity.

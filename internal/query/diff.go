@@ -55,7 +55,8 @@ type Diff struct {
 // "old" and "new" are JSON. Otherwise, it has one row per change in words, ordered by table and name.
 func (db *DB) Changes(ctx context.Context, d Diff, asJSON bool) (Query, error) {
 	if asJSON {
-		return db.changesQuery(ctx, d, `SELECT table_name AS "table", "key", kind, field, "old", "new" FROM (%s) ORDER BY table_name, "key", field`)
+		changes, err := db.changesSQL(ctx, d)
+		return Query{SQL: `SELECT table_name AS "table", "key", kind, field, "old", "new" FROM (` + string(changes) + `) ORDER BY table_name, "key", field`}, err
 	}
 	return db.toldQuery(ctx, d, `SELECT changed_at, outlet, name, kind, what, "old", "new", "table", "key" FROM told
 		ORDER BY "table", outlet, name, "key", what, "old", "new"`)
@@ -63,44 +64,36 @@ func (db *DB) Changes(ctx context.Context, d Diff, asJSON bool) (Query, error) {
 
 // ChangeCounts returns the query for the numbers of changes, with one row per changed table.
 func (db *DB) ChangeCounts(ctx context.Context, d Diff) (Query, error) {
-	return db.changesQuery(ctx, d, `SELECT table_name AS "table",
-			count(*) FILTER (kind = 'new') AS "new", count(DISTINCT "key") FILTER (kind = 'changed') AS changed,
-			count(*) FILTER (kind = 'gone') AS gone, count(field) AS fields
-		FROM (%s) GROUP BY table_name ORDER BY table_name`)
+	changes, err := db.changesSQL(ctx, d)
+	return Query{SQL: string(diffSQL.Render("change_counts", sqltext.Values{"changes": changes}))}, err
 }
 
 // ChangedFields returns the query for the changed fields, the most frequent one first. Each row has
 // the number of changes, and the outlet, name, old value and new value of one example. Values are cut
 // to 200 characters.
 func (db *DB) ChangedFields(ctx context.Context, d Diff) (Query, error) {
-	return db.toldQuery(ctx, d, `SELECT "table", field, changes, example.outlet, example.name, left(example."old", 200) AS "old", left(example."new", 200) AS "new"
-		FROM (SELECT "table", field, count(*) AS changes,
-				arg_min({"outlet": outlet, "name": name, "old": "old", "new": "new"}, ("key", what)) AS example
-			FROM told WHERE kind = 'changed' GROUP BY ALL)
-		ORDER BY changes DESC, "table", field`)
+	return db.toldQuery(ctx, d, diffSQL.Render("changed_fields", nil))
 }
 
 // toldQuery returns a query that reads the relation told.
-func (db *DB) toldQuery(ctx context.Context, d Diff, selectSQL string) (Query, error) {
+func (db *DB) toldQuery(ctx context.Context, d Diff, selectSQL sqltext.SQL) (Query, error) {
 	tables, err := db.tablesOf(ctx, d)
 	if err != nil {
 		return Query{}, err
 	}
-	return Query{SQL: string(d.toldChanges(tables)) + "\n" + selectSQL}, nil
+	return Query{SQL: string(d.toldChanges(tables)) + "\n" + string(selectSQL)}, nil
 }
 
-// changesQuery replaces %s in outerSQL by a SELECT of the changes of the chosen tables.
-func (db *DB) changesQuery(ctx context.Context, d Diff, outerSQL string) (Query, error) {
+// changesSQL returns a SELECT of the changes of the chosen tables.
+func (db *DB) changesSQL(ctx context.Context, d Diff) (sqltext.SQL, error) {
 	tables, err := db.tablesOf(ctx, d)
 	if err != nil {
-		return Query{}, err
+		return "", err
 	}
-	selects := make([]string, len(tables))
-	for i, t := range tables {
-		selects[i] = fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s) %s", sqltext.Literal(t),
-			sqltext.Quote(t+schema.ChangesSuffix), sqltext.Time(d.From.At), sqltext.Time(d.To.At), d.outletCondition(t))
-	}
-	return Query{SQL: fmt.Sprintf(outerSQL, strings.Join(selects, " UNION ALL "))}, nil
+	return sqltext.Join(tables, " UNION ALL ", func(table string) sqltext.SQL {
+		return sqltext.SQL(fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s) %s", sqltext.Literal(table),
+			sqltext.Quote(table+schema.ChangesSuffix), sqltext.Time(d.From.At), sqltext.Time(d.To.At), d.outletCondition(table)))
+	}), nil
 }
 
 // tablesOf returns the tables to compare.
@@ -146,10 +139,8 @@ func outletKeysSQL(table, outlet string) string {
 
 func (db *DB) outletTables(ctx context.Context, outlet string, tables []string) ([]string, error) {
 	var known bool
-	err := db.conn.QueryRowContext(ctx, `SELECT EXISTS (
-		SELECT id FROM history.outlets WHERE id = $1 UNION ALL
-		SELECT outlet_id FROM history.product_listings WHERE outlet_id = $1 UNION ALL
-		SELECT outlet_id FROM history.outlet_listings WHERE outlet_id = $1)`, outlet).Scan(&known)
+	isOutletSQL := diffSQL.Render("is_outlet", sqltext.Values{"outlet": outlet})
+	err := db.conn.QueryRowContext(ctx, string(isOutletSQL)).Scan(&known)
 	if err != nil {
 		return nil, fmt.Errorf("find outlet %q: %w", outlet, err)
 	}

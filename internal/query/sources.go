@@ -14,6 +14,7 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 )
 
@@ -57,6 +58,7 @@ func (db *DB) Sources(ctx context.Context, q Query, values map[string]string) ([
 	grades := map[string]stream.GradeReason{}
 	var s Source
 	var since, read, proven sql.NullTime
+	gradesSQL := string(catalogSQL.Render("grades", sqltext.Values{"catalog": sqltext.Name(catalogDB)}))
 	err = db.scanRows(ctx, gradesSQL, nil, []any{&s.Stream, &s.Grade, &s.Reason, &since, &read, &proven}, func() {
 		s.RowsSince, s.ReadAt, s.ProvenAt = since.Time.UTC(), read.Time.UTC(), proven.Time.UTC()
 		readings[s.Stream] = s
@@ -204,12 +206,3 @@ func (p planStep) looksUpNames() bool {
 
 // nameRank is a column inside mart.outlet_names.
 const nameRank = "name_rank"
-
-const gradesSQL = `WITH published AS (SELECT run_id, snapshot_at FROM ` + catalogDB + `.meta.runs WHERE snapshot_at IS NOT NULL),
-	readings AS (
-		SELECT s.stream, max(p.snapshot_at) FILTER (s.grade IN ('exact', 'repaired', 'bounded', 'best_effort')) AS read_at,
-			max(CASE WHEN s.grade = 'bounded' THEN s.age_since ELSE p.snapshot_at END) FILTER (s.grade IN ('exact', 'repaired', 'bounded')) AS proven_at
-		FROM ` + catalogDB + `.meta.streams AS s JOIN published AS p USING (run_id) GROUP BY s.stream)
-	SELECT s.stream, coalesce(s.grade, ''), coalesce(s.reason, ''), s.age_since, r.read_at, r.proven_at
-	FROM ` + catalogDB + `.meta.streams AS s JOIN readings AS r USING (stream)
-	WHERE s.run_id = (SELECT run_id FROM published ORDER BY snapshot_at DESC, run_id DESC LIMIT 1)`

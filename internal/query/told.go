@@ -9,8 +9,12 @@ import (
 	"placementsync/schema"
 )
 
-//go:embed sql/diff.sql
-var diffSQL sqltext.File
+var (
+	//go:embed sql/catalog.sql
+	catalogSQL sqltext.File
+	//go:embed sql/diff.sql
+	diffSQL sqltext.File
+)
 
 // toldChanges returns the WITH clause of the relation "told", which has the changes in words. tables are the
 // tables to compare.

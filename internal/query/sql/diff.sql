@@ -107,3 +107,31 @@ told AS (
         shown[1] AS "old", shown[2] AS "new", t.table_name AS "table", t."key"
     FROM texts AS t LEFT JOIN names AS o ON o.owner = 'outlets' AND o.id = t.known_outlet_id
 )
+
+-- name: change_counts
+SELECT
+    table_name AS "table",
+    count(*) FILTER (kind = 'new') AS "new",
+    count(DISTINCT "key") FILTER (kind = 'changed') AS changed,
+    count(*) FILTER (kind = 'gone') AS gone,
+    count(field) AS fields
+FROM ({changes})
+GROUP BY table_name
+ORDER BY table_name
+
+-- name: changed_fields
+SELECT "table", field, changes, example.outlet, example.name, left(example."old", 200) AS "old", left(example."new", 200) AS "new"
+FROM (
+    SELECT "table", field, count(*) AS changes,
+        arg_min({"outlet": outlet, "name": name, "old": "old", "new": "new"}, ("key", what)) AS example
+    FROM told
+    WHERE kind = 'changed'
+    GROUP BY ALL
+)
+ORDER BY changes DESC, "table", field
+
+-- name: is_outlet
+SELECT EXISTS (
+    SELECT id FROM history.outlets WHERE id = {outlet} UNION ALL
+    SELECT outlet_id FROM history.product_listings WHERE outlet_id = {outlet} UNION ALL
+    SELECT outlet_id FROM history.outlet_listings WHERE outlet_id = {outlet})

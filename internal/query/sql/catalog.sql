@@ -1,0 +1,46 @@
+-- What the package asks the catalog about its snapshot and its definitions.
+
+-- name: grades
+-- The last grade of each stream, with the times at which the stream was last read and last proven.
+WITH published AS (
+    SELECT run_id, snapshot_at FROM {catalog}.meta.runs WHERE snapshot_at IS NOT NULL
+),
+readings AS (
+    SELECT
+        s.stream,
+        max(p.snapshot_at) FILTER (s.grade IN ('exact', 'repaired', 'bounded', 'best_effort')) AS read_at,
+        max(CASE WHEN s.grade = 'bounded' THEN s.age_since ELSE p.snapshot_at END)
+            FILTER (s.grade IN ('exact', 'repaired', 'bounded')) AS proven_at
+    FROM {catalog}.meta.streams AS s
+    JOIN published AS p USING (run_id)
+    GROUP BY s.stream
+)
+SELECT s.stream, coalesce(s.grade, ''), coalesce(s.reason, ''), s.age_since, r.read_at, r.proven_at
+FROM {catalog}.meta.streams AS s
+JOIN readings AS r USING (stream)
+WHERE s.run_id = (SELECT run_id FROM published ORDER BY snapshot_at DESC, run_id DESC LIMIT 1)
+
+-- name: failed_checks
+SELECT check_name AS "check", run_id AS run, severity, outcome, rows, reason, sample
+FROM (
+    SELECT c.*, r.snapshot_at
+    FROM meta.checks AS c
+    JOIN meta.runs AS r USING (run_id)
+    WHERE r.snapshot_at IS NOT NULL AND c.outcome <> 'skipped' AND c.check_name IN (
+        SELECT check_name
+        FROM meta.checks
+        WHERE run_id = (SELECT arg_max(run_id, snapshot_at) FROM meta.runs WHERE snapshot_at IS NOT NULL))
+    QUALIFY row_number() OVER (PARTITION BY c.check_name ORDER BY r.snapshot_at DESC) = 1
+)
+WHERE outcome IN ('failed', 'not run')
+ORDER BY severity, check_name
+
+-- name: definitions
+-- The statements that create the views and the macros of a database. They name no database, so they refer to
+-- the current one.
+SELECT sql FROM duckdb_views() WHERE database_name = {database} AND NOT internal
+UNION ALL
+SELECT concat('CREATE MACRO ', {quoted_schema}, '.', {quoted_function}, '(', array_to_string(parameters, ', '), ') AS ',
+    CASE function_type WHEN 'table_macro' THEN 'TABLE ' ELSE '' END, macro_definition)
+FROM duckdb_functions()
+WHERE database_name = {database} AND NOT internal AND function_type IN ('macro', 'table_macro')
