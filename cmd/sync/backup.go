@@ -17,7 +17,6 @@ import (
 	"placementsync/internal/durable"
 	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
-	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
 	"placementsync/internal/repair"
 	"placementsync/internal/stream"
@@ -211,9 +210,9 @@ func (g *globals) rehearse(ctx context.Context, cfg config.Config, wh *warehouse
 		return res, fmt.Errorf("%s of the backup cannot be restored, such as %s (%s); the warehouse was not changed: run placementsync backup --verify --read-data",
 			humanize.Count(len(res.Damaged), "file"), res.Damaged[0].File, res.Damaged[0].Problem)
 	}
-	rebuilt, err := pipeline.Rebuild(ctx, pipeline.Config{Warehouse: g.warehouseConfig(cfg), Streams: stream.AllWithEvents(),
+	rebuilt, err := repair.Rebuild(ctx, repair.Config{Warehouse: g.warehouseConfig(cfg), Streams: stream.AllWithEvents(),
 		Now: g.Now, Log: g.newLogger()}, false) // no damaged file is skipped
-	if damaged, ok := errors.AsType[*pipeline.SeriesError](err); ok {
+	if damaged, ok := errors.AsType[*repair.SeriesError](err); ok {
 		// The advice of this error is for a warehouse, not for the restored copy.
 		return res, fmt.Errorf("rebuild the restored copy: %s of the Parquet series are damaged in the backup, such as %s (%s); the warehouse was not changed: "+
 			"run placementsync backup --verify --read-data", humanize.Count(len(damaged.Damage), "file"), damaged.Damage[0].File, damaged.Damage[0].Problem)

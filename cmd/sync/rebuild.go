@@ -12,8 +12,8 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
-	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
+	"placementsync/internal/repair"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -80,10 +80,10 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 			return err
 		}
 	}
-	c := pipeline.Config{Warehouse: g.warehouseConfig(cfg), Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger(),
+	c := repair.Config{Warehouse: g.warehouseConfig(cfg), Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger(),
 		AcceptLoss: o.acceptLoss}
 	if o.series {
-		restored, err := pipeline.RebuildSeries(ctx, c, warehouse.Retention(cfg.Retention))
+		restored, err := repair.RestoreSeries(ctx, c, warehouse.Retention(cfg.Retention))
 		for _, file := range restored {
 			fmt.Fprintln(g.stdout, "restored", file)
 		}
@@ -93,7 +93,7 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 		return err
 	}
 	// The restored folder has no other copy of a file that the backup lacks.
-	r, err := pipeline.Rebuild(ctx, c, o.skipDamaged || isIncomplete)
+	r, err := repair.Rebuild(ctx, c, o.skipDamaged || isIncomplete)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 	return len(res.LeftOut)+len(res.Damaged) > 0, err
 }
 
-func showRebuilt(g *globals, r pipeline.RebuildResult) error {
+func showRebuilt(g *globals, r repair.RebuildResult) error {
 	if r.RestoredRuns > 0 {
 		fmt.Fprintf(g.stdout, "published %s: current rows of %s, history of %s\n", r.Manifest.RunID,
 			r.Last.Format(time.DateTime), humanize.Count(r.RestoredRuns, "run"))

@@ -8,6 +8,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 )
 
 // TestSummaryCounts checks that the summary of a published night counts rows of the snapshot.
@@ -71,7 +72,7 @@ func TestSummaryOfAnUnsyncedSwitch(t *testing.T) {
 func TestSummaryOfARebuild(t *testing.T) {
 	for missing, want := range map[int]string{1: "not in the series: 1 snapshot of this period; ", 2: "not in the series: 2 snapshots of this period; "} {
 		var out bytes.Buffer
-		if err := showRebuilt(&globals{process: process{stdout: &out}}, pipeline.RebuildResult{Snapshots: 2, SnapshotsWithoutDay: missing}); err != nil {
+		if err := showRebuilt(&globals{process: process{stdout: &out}}, repair.RebuildResult{Snapshots: 2, SnapshotsWithoutDay: missing}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), want) {

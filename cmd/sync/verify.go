@@ -13,7 +13,6 @@ import (
 	"placementsync/internal/cli"
 	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
-	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
 	"placementsync/internal/repair"
 	"placementsync/internal/stream"
@@ -53,7 +52,7 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	}
 	whConfig := g.warehouseConfig(cfg)
 	startedAt := g.Now()
-	v, err := pipeline.Verify(ctx, pipeline.Config{Warehouse: whConfig, Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger()}, o.readData)
+	v, err := repair.Verify(ctx, repair.Config{Warehouse: whConfig, Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger()}, o.readData)
 	if err != nil {
 		return err
 	}
@@ -78,7 +77,7 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	return nil
 }
 
-func showVerified(w io.Writer, v pipeline.VerifyReport) error {
+func showVerified(w io.Writer, v repair.VerifyReport) error {
 	for _, d := range v.Damage {
 		command := cmp.Or(d.Repair.Command(), "none")
 		switch {

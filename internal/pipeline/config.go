@@ -49,8 +49,7 @@ type Config struct {
 	// each check. 0 means no limit.
 	Checks       audit.Set
 	CheckTimeout time.Duration
-	// AcceptLoss allows Rebuild to publish fewer snapshots, runs or rows than the current catalog
-	// contains, and Replay to publish a run whose landed responses are partly lost.
+	// AcceptLoss allows Replay to publish a run whose landed responses are partly lost.
 	AcceptLoss bool
 	DryRun     bool // merge, but do not publish
 	// FinishCommit completes and publishes a merge even if ctx ends after the merge began.

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -41,12 +40,8 @@ func (l *locked) logIfPublished(err error) error {
 	if err == nil || !l.isPublished {
 		return err
 	}
-	warnIncomplete(l.cfg.Log, l.line.ID, err)
+	l.cfg.Log.Warn("published, but a later step failed; the next run completes it", "run", l.line.ID, "error", err)
 	return nil
-}
-
-func warnIncomplete(log *slog.Logger, run string, err error) {
-	log.Warn("published, but a later step failed; the next run completes it", "run", run, "error", err)
 }
 
 // completeLine completes the ledger line of a run that ends now. err is its error.

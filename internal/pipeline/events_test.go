@@ -15,6 +15,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -118,7 +119,7 @@ func TestEventsOutliveFailures(t *testing.T) {
 	h.requireComplete(h.night())
 	requireEvents("a", "b")
 	h.at = h.at.Add(time.Minute)
-	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
+	_, err = repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
 	must(t, err)
 	requireEvents("a", "b")
 }

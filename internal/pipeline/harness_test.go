@@ -23,6 +23,7 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
+	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	testharness "placementsync/internal/testing/harness"
@@ -356,4 +357,9 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// repairConfig returns the configuration of repairs of the warehouse of a night.
+func repairConfig(cfg pipeline.Config) repair.Config {
+	return repair.Config{Warehouse: cfg.Warehouse, Streams: cfg.Streams, AcceptLoss: cfg.AcceptLoss, Now: cfg.Now, Log: cfg.Log}
 }

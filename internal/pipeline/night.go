@@ -143,21 +143,12 @@ func begin(cfg Config, mode runMode, now, snapshotAt time.Time) (*locked, error)
 	if err != nil {
 		return nil, wh.Folder.DiskFullErr(err)
 	}
-	id, err := nameRun(wh, lock, snapshotAt, now)
+	id, err := wh.NameRun(lock, snapshotAt, now)
 	if err != nil {
 		return nil, wh.Folder.DiskFullErr(errors.Join(err, lock.Release()))
 	}
 	line := ledger.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshotAt, Program: cfg.Warehouse.Program}
 	return &locked{cfg: cfg, mode: mode, wh: wh, lock: lock, line: line}, nil
-}
-
-// nameRun chooses the id of a run that builds the snapshot of the given time, and writes it into
-// the lock. The lock must be held: otherwise a run of the same second could choose the same id.
-func nameRun(wh *warehouse.Warehouse, lock *warehouse.Lock, snapshotAt, now time.Time) (id string, err error) {
-	if id, err = wh.RunLog.NewRunID(snapshotAt); err != nil {
-		return "", err
-	}
-	return id, lock.WriteHolder(id, now)
 }
 
 // prepared is a run whose token was checked.

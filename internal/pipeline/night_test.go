@@ -18,6 +18,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -298,7 +299,7 @@ func TestDamagedFileIsWrittenAgain(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(file, content[:len(content)-9], 0o600))
 	h.requireComplete(h.unchangedNight())
-	v, err := pipeline.Verify(t.Context(), h.cfg, true)
+	v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true)
 	must(t, err)
 	for _, d := range v.Damage {
 		if strings.Contains(d.File, h.latest()) {

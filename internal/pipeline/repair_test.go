@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
@@ -44,9 +43,9 @@ func (h *harness) copyWarehouse(t *testing.T) *harness {
 }
 
 // verify reads all data and returns the findings.
-func (h *harness) verify() pipeline.VerifyReport {
+func (h *harness) verify() repair.VerifyReport {
 	h.t.Helper()
-	v, err := pipeline.Verify(h.t.Context(), h.cfg, true)
+	v, err := repair.Verify(h.t.Context(), repairConfig(h.cfg), true)
 	must(h.t, err)
 	return v
 }
@@ -98,7 +97,7 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 			}
 			c.cfg.Warehouse.Statuses = []warehouse.Status{{Prefix: "rejected", State: "ended"}}
 			newestFile := mustValue(os.Stat(c.seriesFile("2026-11-04")))
-			r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
+			r, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), false)
 			must(t, err)
 			if name == "no versions" && !os.SameFile(newestFile, mustValue(os.Stat(c.path("versions", r.Manifest.RunID, "product_listings.parquet")))) {
 				t.Error("the file of the newest day was written again, want a link to the file of the series")
@@ -145,7 +144,7 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		c := h.copyWarehouse(t)
 		before := c.history()
 		c.damageDay(t, "2026-11-03", "20261103T020000Z")
-		r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
+		r, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), false)
 		must(t, err)
 		if len(r.Unused) != 1 || len(r.Skipped) != 0 || r.Unused[0].Day != "2026-11-03" {
 			t.Errorf("the rebuild is %+v, want the damaged day unused and none skipped", r)
@@ -162,7 +161,7 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 			must(t, os.Remove(file))
 		}
 		c.damageDay(t, "2026-11-03", "20261103T020000Z")
-		r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
+		r, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), false)
 		must(t, err)
 		if len(r.Unused) != 1 || len(r.Skipped) != 0 || r.RestoredRuns != 0 {
 			t.Errorf("the rebuild is %+v, want one unused file, no skipped file, and closed rows from the catalog", r)
@@ -176,8 +175,8 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		for _, day := range []string{"02", "03", "04"} {
 			c.damageDay(t, "2026-11-"+day, "202611"+day+"T020000Z")
 		}
-		_, err := pipeline.Rebuild(t.Context(), c.cfg, false)
-		seriesErr := errorOf[*pipeline.SeriesError](t, err)
+		_, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), false)
+		seriesErr := errorOf[*repair.SeriesError](t, err)
 		if len(seriesErr.Damage) != 3 || seriesErr.Damage[2].Day != "2026-11-04" || c.latest() != "20261104T020000Z" {
 			t.Errorf("the rebuild ended with %v, want a SeriesError of all three files, and readers to see the last version", err)
 		}
@@ -185,13 +184,13 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 	t.Run("the newest day", func(t *testing.T) {
 		c := h.copyWarehouse(t)
 		c.damageDay(t, "2026-11-04", "20261104T020000Z")
-		_, err := pipeline.Rebuild(t.Context(), c.cfg, false)
-		seriesErr := errorOf[*pipeline.SeriesError](t, err)
+		_, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), false)
+		seriesErr := errorOf[*repair.SeriesError](t, err)
 		if len(seriesErr.Damage) != 1 || !seriesErr.IsCatalogWhole || !strings.Contains(err.Error(), "run placementsync rebuild --series to restore") || c.latest() != "20261104T020000Z" {
 			t.Errorf("the rebuild ended with %v, want a SeriesError of one file, and readers to see the last version", err)
 		}
 		c.cfg.AcceptLoss = true
-		r, err := pipeline.Rebuild(t.Context(), c.cfg, true)
+		r, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), true)
 		must(t, err)
 		if len(r.Skipped) != 1 || r.Snapshots != 3 {
 			t.Errorf("the rebuild is %+v, want 3 snapshots and one skipped file", r)
@@ -219,7 +218,7 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 	t.Run("no day is left", func(t *testing.T) {
 		c := h.copyWarehouse(t)
 		must(t, errors.Join(os.RemoveAll(c.path("parquet")), os.RemoveAll(c.path("versions"))))
-		if _, err := pipeline.Rebuild(t.Context(), c.cfg, true); err == nil || !strings.Contains(err.Error(), "there is no Parquet snapshot to build from") {
+		if _, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), true); err == nil || !strings.Contains(err.Error(), "there is no Parquet snapshot to build from") {
 			t.Errorf("the rebuild ended with %v, want an error that there is no snapshot", err)
 		}
 	})
@@ -232,13 +231,13 @@ func (h *harness) rebuildWithoutDay(t *testing.T) {
 	path := h.path("parquet", ".meta", "20261102T020000Z.json")
 	m := mustValue(h.warehouse().Versions.ReadManifestFile(path, ""))
 	m.Meta.HasPast = false
-	must(t, errors.Join(os.Remove(path), os.WriteFile(path, mustValue(checksum.Seal(m)), 0o600)))
+	must(t, errors.Join(os.Remove(path), h.warehouse().Folder.WriteSealed(path, m)))
 	for _, pattern := range []string{"versions", "latest", "parquet/*/snapshot_date=2026-11-03*"} {
 		for _, file := range mustValue(filepath.Glob(h.path(pattern))) {
 			must(t, os.RemoveAll(file))
 		}
 	}
-	r, err := pipeline.Rebuild(t.Context(), h.cfg, true)
+	r, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), true)
 	must(t, err)
 	if r.RestoredRuns != 0 || !r.HasMeta || r.Snapshots != 2 || r.SnapshotsWithoutDay != 1 || len(r.Skipped) == 0 {
 		t.Errorf("the rebuild is %+v, want meta and 2 of 3 snapshots", r)
@@ -267,12 +266,12 @@ func TestRebuildRequiresAcceptLoss(t *testing.T) {
 	}
 	h.at = h.at.Add(time.Minute)
 	newest := h.latest()
-	_, err := pipeline.Rebuild(t.Context(), h.cfg, true)
+	_, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), true)
 	if err == nil || !strings.Contains(err.Error(), "less data than version "+newest) || !strings.Contains(err.Error(), "runs in meta.runs: 3 now, 2 after the rebuild") || h.latest() != newest {
 		t.Fatalf("the rebuild ended with %v and readers see %s, want an error about the loss and %s", err, h.latest(), newest)
 	}
 	h.cfg.AcceptLoss = true
-	r, err := pipeline.Rebuild(t.Context(), h.cfg, true)
+	r, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), true)
 	must(t, err)
 	if r.LostRun != newest || h.latest() != r.Manifest.RunID {
 		t.Errorf("the rebuild is %+v, want run %s lost", r, newest)
@@ -313,7 +312,7 @@ func TestRebuildSeries(t *testing.T) {
 			for _, path := range files.lost {
 				must(t, os.RemoveAll(c.path(path)))
 			}
-			restored, err := pipeline.RebuildSeries(t.Context(), c.cfg, warehouse.Retention{Daily: 30})
+			restored, err := repair.RestoreSeries(t.Context(), repairConfig(c.cfg), warehouse.Retention{Daily: 30})
 			if diff := cmp.Diff(files.restored, restored); err != nil || diff != "" {
 				t.Fatalf("RebuildSeries returned %v and other files (-want +got):\n%s", err, diff)
 			}
@@ -322,7 +321,7 @@ func TestRebuildSeries(t *testing.T) {
 			}
 			c.at = c.at.Add(time.Minute)
 			must(t, errors.Join(os.RemoveAll(c.path("versions")), os.RemoveAll(c.path("latest"))))
-			r, err := pipeline.Rebuild(t.Context(), c.cfg, false)
+			r, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), false)
 			must(t, err)
 			if r.Snapshots != 3 || !r.HasMeta {
 				t.Errorf("the rebuild is %+v, want 3 snapshots and meta", r)
@@ -336,11 +335,11 @@ func TestRebuildSeries(t *testing.T) {
 		c := h.copyWarehouse(t)
 		const index = "parquet/.manifests/index.json"
 		must(t, errors.Join(os.RemoveAll(c.path("versions")), os.Remove(c.path(index))))
-		if files, err := pipeline.RebuildSeries(t.Context(), c.cfg, warehouse.Retention{}); err != nil || !slices.Equal(files, []string{index}) {
+		if files, err := repair.RestoreSeries(t.Context(), repairConfig(c.cfg), warehouse.Retention{}); err != nil || !slices.Equal(files, []string{index}) {
 			t.Errorf("the repair returned %q, %v, want the index, which needs no catalog", files, err)
 		}
 		must(t, os.Remove(c.seriesFile("2026-11-03")))
-		if _, err := pipeline.RebuildSeries(t.Context(), c.cfg, warehouse.Retention{}); err == nil || !strings.Contains(err.Error(), "restore table product_listings of 2026-11-03: there is no intact copy") {
+		if _, err := repair.RestoreSeries(t.Context(), repairConfig(c.cfg), warehouse.Retention{}); err == nil || !strings.Contains(err.Error(), "restore table product_listings of 2026-11-03: there is no intact copy") {
 			t.Errorf("the repair ended with %v, want an error that names the file", err)
 		}
 	})
@@ -368,10 +367,10 @@ func TestRestoredDayHasTheGradesOfItsNight(t *testing.T) {
 	}
 	must(t, errors.Join(os.RemoveAll(h.path("parquet", ".meta")), os.RemoveAll(h.path("versions", run)), os.Remove(h.path(manifest))))
 	h.at = h.at.Add(time.Minute)
-	mustValue(pipeline.RebuildSeries(t.Context(), h.cfg, warehouse.Retention{}))
+	mustValue(repair.RestoreSeries(t.Context(), repairConfig(h.cfg), warehouse.Retention{}))
 	must(t, os.Remove(h.path(manifest)))
 	h.at = h.at.Add(time.Minute)
-	files := mustValue(pipeline.RebuildSeries(t.Context(), h.cfg, warehouse.Retention{}))
+	files := mustValue(repair.RestoreSeries(t.Context(), repairConfig(h.cfg), warehouse.Retention{}))
 	var want []string
 	for _, table := range h.cfg.Warehouse.Tables {
 		want = append(want, "table "+table.Name+" of "+day)
@@ -413,13 +412,13 @@ func TestVerifyFindsDamage(t *testing.T) {
 			if record.Result != c.result || len(record.DamagedFiles) != 1 || !record.ReadData || !record.At.Equal(damagedCopy.at) || record.Seconds != v.Took.Seconds() {
 				t.Errorf("the record is %+v, want %s with one damaged file", record, c.result)
 			}
-			if v, err := pipeline.Verify(t.Context(), damagedCopy.cfg, false); err != nil || len(v.Damage) > 0 || v.ReadData {
+			if v, err := repair.Verify(t.Context(), repairConfig(damagedCopy.cfg), false); err != nil || len(v.Damage) > 0 || v.ReadData {
 				t.Errorf("without reading data verify reports %+v (%v), want no damage", v.Damage, err)
 			}
 		})
 	}
 	must(t, os.Remove(h.path("raw", "20261103T020000Z", "journal.jsonl")))
-	quick, err := pipeline.Verify(t.Context(), h.cfg, false)
+	quick, err := repair.Verify(t.Context(), repairConfig(h.cfg), false)
 	if err != nil || len(quick.Damage) != 1 || quick.Damage[0].Problem != "the file journal.jsonl is missing" || quick.Damage[0].File != "raw/20261103T020000Z" {
 		t.Errorf("without a journal verify reports %+v (%v), want the missing journal", quick.Damage, err)
 	}
@@ -430,7 +429,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		t.Errorf("without a journal a full verify reports %+v, want one damaged file", full.Damage)
 	}
 	h.cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "missing")
-	if _, err := pipeline.Verify(t.Context(), h.cfg, true); err == nil {
+	if _, err := repair.Verify(t.Context(), repairConfig(h.cfg), true); err == nil {
 		t.Error("Verify accepted a missing warehouse")
 	}
 }
@@ -570,7 +569,7 @@ func (h *harness) repairAll(t *testing.T) {
 			err := fmt.Errorf("this repair is not expected")
 			switch step.Kind {
 			case repair.RebuildSeries:
-				_, err = pipeline.RebuildSeries(t.Context(), h.cfg, warehouse.Retention{Daily: 30})
+				_, err = repair.RestoreSeries(t.Context(), repairConfig(h.cfg), warehouse.Retention{Daily: 30})
 			case repair.DropVersion:
 				err = h.warehouse().Versions.Drop(step.Version, false)
 			}
@@ -582,7 +581,7 @@ func (h *harness) repairAll(t *testing.T) {
 }
 
 // TestVerifyAfterAnAcceptedLoss loses all files of a table, and rebuilds without them. Verify must then report no
-// damage, and RebuildSeries must have nothing to do. The next night must bring the table back.
+// damage, and RestoreSeries must have nothing to do. The next night must bring the table back.
 func TestVerifyAfterAnAcceptedLoss(t *testing.T) {
 	h := threeNights(t)
 	for name, lost := range map[string][]string{
@@ -601,13 +600,13 @@ func TestVerifyAfterAnAcceptedLoss(t *testing.T) {
 					must(t, os.RemoveAll(path))
 				}
 			}
-			r, err := pipeline.Rebuild(t.Context(), c.cfg, true)
+			r, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), true)
 			must(t, err)
 			if len(r.Skipped) == 0 && r.LostRun == "" {
 				t.Errorf("the rebuild is %+v, want a reported loss", r)
 			}
 			c.repairAll(t)
-			restored, err := pipeline.RebuildSeries(t.Context(), c.cfg, warehouse.Retention{Daily: 30})
+			restored, err := repair.RestoreSeries(t.Context(), repairConfig(c.cfg), warehouse.Retention{Daily: 30})
 			if err != nil || len(restored) > 0 {
 				t.Errorf("RebuildSeries restored %v (%v), want nothing to restore", restored, err)
 			}
@@ -648,7 +647,7 @@ func TestRebuildReportsALostNight(t *testing.T) {
 					must(t, os.RemoveAll(path))
 				}
 			}
-			r, err := pipeline.Rebuild(t.Context(), damaged.cfg, true)
+			r, err := repair.Rebuild(t.Context(), repairConfig(damaged.cfg), true)
 			must(t, err)
 			run := ledger.Find(mustValue(damaged.warehouse().RunLog.Runs()), r.Manifest.RunID)
 			if r.LostRun != c.lostRun || run.Outcome != ledger.Partial || run.ExitCode != 3 {

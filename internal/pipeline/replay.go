@@ -3,13 +3,9 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"slices"
-	"time"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
 
@@ -19,8 +15,7 @@ import (
 // returns an error if later nights are built on the run, or if landed responses are lost and Config.AcceptLoss is not set.
 // Streams without a landed response are carried.
 func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
-	wh := warehouse.New(cfg.Warehouse)
-	at, err := landedSnapshotTime(wh, run)
+	at, err := repair.ReplayTime(warehouse.New(cfg.Warehouse), run)
 	if err != nil {
 		return Result{}, err
 	}
@@ -29,116 +24,9 @@ func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err = wh.CheckLink(); err == nil {
-		l.mode.base, err = replayBase(wh, run)
-	}
-	if err == nil && !cfg.AcceptLoss {
-		err = requireAllResponses(wh, run)
-	}
-	if err != nil {
+	if l.mode.base, err = repair.PrepareReplay(l.wh, run, cfg.AcceptLoss); err != nil {
 		return Result{}, errors.Join(err, l.lock.Release())
 	}
 	res, err := l.execute(ctx)
 	return l.end(ctx, res, err)
-}
-
-// requireAllResponses returns an error if stored responses of a run are missing or damaged. Without them, a replay
-// would publish fewer rows than the service sent.
-func requireAllResponses(wh *warehouse.Warehouse, run string) error {
-	runs, err := wh.RunLog.Runs()
-	if err != nil {
-		return err
-	}
-	replayed := ledger.Find(runs, run)
-	problem := ""
-	switch c, err := fetch.VerifyLanding(wh.Folder.RawPath(run), replayed.Responses); {
-	case err != nil:
-		problem = err.Error()
-	case c.Lost > 0:
-		problem = describeLost(c, replayed.Responses)
-	default:
-		return nil
-	}
-	instead := "run placementsync run, which reads the service"
-	if replayed.IsPublished() {
-		instead = "run placementsync rebuild, which builds the catalog from Parquet"
-	}
-	return fmt.Errorf("replay %s: %s; nothing was changed: %s, or publish the night without these responses: placementsync replay --accept-loss %[1]s", run, problem, instead)
-}
-
-// The ledger contains the time in full precision, the run id only in seconds.
-func landedSnapshotTime(wh *warehouse.Warehouse, run string) (at time.Time, err error) {
-	at, isRunID := warehouse.RunTime(run)
-	runs, err := wh.RunLog.Runs()
-	if err != nil {
-		return at, err
-	}
-	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == run })
-	_, statErr := os.Stat(wh.Folder.RawPath(run))
-	isUnneeded, err := wh.Pruner.IsLandingUnneeded(run)
-	switch {
-	case err != nil:
-		return at, err
-	case isUnneeded || i >= 0 && (statErr != nil || !isRunID):
-		return at, fmt.Errorf("replay %s: its stored responses were removed, because its night was published (privacy.raw: discard) "+
-			"or because they are older than retention.raw_days; nothing was changed: placementsync rebuild builds the catalog from Parquet instead", run)
-	case statErr != nil || !isRunID:
-		return at, &ledger.UnknownRunError{Message: fmt.Sprintf("replay %q: this run has no stored responses; nothing was changed: placementsync runs lists the runs", run)}
-	case i < 0:
-		return at, nil
-	case !runs[i].IsNight():
-		return at, fmt.Errorf("replay %s: this run is a refresh and has only a few responses; nothing was changed: replay a night", run)
-	}
-	return runs[i].StartedAt, nil
-}
-
-func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
-	versions, err := wh.Versions.List()
-	if err != nil {
-		return "", err
-	}
-	latest, _, err := wh.Versions.Latest()
-	if err != nil {
-		return "", err
-	}
-	// A damaged version does not count: its responses are its only intact copy.
-	isKept := slices.Contains(versions, run) && wh.Versions.VerifyCatalog(run) == nil
-	if !isKept && run > latest {
-		return latest, nil
-	}
-	if run != latest {
-		return "", replayRefusal(wh, run, latest, versions, isKept)
-	}
-	m, err := wh.Versions.ReadManifest(run)
-	if err != nil {
-		return "", replayRefusal(wh, run, latest, versions, isKept)
-	}
-	if m.Previous != "" && !slices.Contains(versions, m.Previous) {
-		return "", fmt.Errorf("replay %s: version %s, on which this run is based, is no longer kept; nothing was changed: placementsync rebuild builds the catalog from Parquet instead", run, m.Previous)
-	}
-	return m.Previous, nil
-}
-
-// replayRefusal returns an error that names the version to which a rollback must switch first. isKept means that
-// the version of the run is kept and intact.
-func replayRefusal(wh *warehouse.Warehouse, run, latest string, versions []string, isKept bool) error {
-	const orRebuild = "or build the catalog without the responses: placementsync rebuild"
-	lineage, _ := wh.Versions.Lineage(latest) // it ends at a damaged manifest
-	isBase := slices.ContainsFunc(lineage, func(m warehouse.Manifest) bool { return m.RunID == run })
-	if isKept && isBase {
-		return fmt.Errorf("replay %s: later nights are based on it; nothing was changed: run placementsync rollback %[1]s first, %s", run, orRebuild)
-	}
-	if isKept {
-		return fmt.Errorf("replay %s: readers see %s, which is not based on this run; nothing was changed: run placementsync rollback %[1]s first, %s", run, latest, orRebuild)
-	}
-	problem := "readers see " + latest + ", which is later"
-	if run == latest {
-		problem = "the manifest of its version is damaged"
-	}
-	for _, version := range slices.Backward(versions) {
-		if version < run && wh.Versions.VerifyCatalog(version) == nil {
-			return fmt.Errorf("replay %s: %s; nothing was changed: run placementsync rollback %s first, %s", run, problem, version, orRebuild)
-		}
-	}
-	return fmt.Errorf("replay %s: %s, and no intact version from before this run is kept; nothing was changed: placementsync rebuild builds the catalog without the responses", run, problem)
 }

@@ -16,6 +16,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/warehouse"
 )
@@ -106,7 +107,7 @@ func TestLostResponsesAreFound(t *testing.T) {
 	} {
 		must(t, os.WriteFile(journal, c.journal, 0o600))
 		want := fmt.Sprintf("%d of %d stored responses are missing or damaged", c.lost, night.Run.Responses)
-		v, err := pipeline.Verify(t.Context(), h.cfg, true)
+		v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true)
 		must(t, err)
 		if isFound := len(v.Damage) == 1 && v.Damage[0].Problem == want; isFound != (c.lost > 0) {
 			t.Errorf("%s: verify found %+v, want %s", name, v.Damage, want)
@@ -160,7 +161,7 @@ func TestResumedRunCountsItsResponses(t *testing.T) {
 	if n := bytes.Count(data, []byte("\n")); resumed.Run.ID != failed.Run.ID || resumed.Run.Responses != n {
 		t.Errorf("run %s has %d responses in the ledger and %d lines in the journal, want run %s and equal numbers", resumed.Run.ID, resumed.Run.Responses, n, failed.Run.ID)
 	}
-	v, err := pipeline.Verify(t.Context(), h.cfg, true)
+	v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true)
 	must(t, err)
 	if len(v.Damage) > 0 {
 		t.Errorf("verify found %+v, want no damage", v.Damage)

@@ -26,7 +26,7 @@ func (l *locked) resumeOrExecute(ctx context.Context, now time.Time) (Result, er
 		return res, err
 	}
 	l.cfg.Log.Warn("run not resumed", "run", l.line.ID, "error", err)
-	if l.line.ID, err = nameRun(l.wh, l.lock, now, now); err != nil {
+	if l.line.ID, err = l.wh.NameRun(l.lock, now, now); err != nil {
 		return Result{}, err
 	}
 	l.mode.resumed, l.line.StartedAt, l.line.SnapshotAt = nil, now, now

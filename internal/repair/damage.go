@@ -1,8 +1,13 @@
-// Package repair compares the files of a warehouse with the checksums in its manifests,
-// chooses the commands that repair damage, and repairs files from intact copies.
+// Package repair checks a warehouse for damage, chooses the commands that repair it, and executes them, without
+// requests to the service.
 //
-// The package must not know where rows come from, or how a night or a rebuild runs. Package warehouse
-// does not import this package: before a publish, package warehouse verifies the version itself.
+// A file of a warehouse has up to five copies: in a version, in the Parquet series, in the chain of files of changes,
+// in the stored responses of a night, from which a replay builds it again, and in a backup. Verify and Check find the
+// damage (verify.go, check.go). An inventory finds the intact copies (inventory.go), and plan.go chooses among them.
+// RepairFromCopies (copies.go), RestoreSeries (rebuildseries.go) and Rebuild (rebuild.go) execute the repairs. A replay is a
+// run of package pipeline, which asks PrepareReplay.
+//
+// Package warehouse does not import this package: before a publish, package warehouse verifies the version itself.
 package repair
 
 import "placementsync/internal/warehouse"

@@ -1,93 +1,127 @@
 package repair
 
 import (
-	"cmp"
+	"fmt"
+	"os"
 	"slices"
-	"strings"
 	"time"
 
+	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
 
-// replayRepair returns the repair that builds the expected version again from stored responses: a rollback to
-// the newest intact catalog, and a replay of each later night. hasResponses reports whether all stored responses
-// of a run are intact. ok is false if a night has none, or if the rollback would remove days that it needs.
-func (inv *inventory) replayRepair(hasResponses func(run string) bool) (repair Step, ok bool) {
-	base, baseAt := inv.newestCatalog()
-	if base == "" { // without manifests, only the ledger names the version on which the expected version builds
-		base = inv.publishedBefore(inv.expected)
-		baseAt, _ = inv.timeOf(base)
+// PrepareReplay returns the version on which a run was built, or an error if the run cannot be replayed. Without
+// acceptLoss, it also returns an error if stored responses of the run are missing or damaged. The caller must hold the
+// lock of the warehouse.
+func PrepareReplay(wh *warehouse.Warehouse, run string, acceptLoss bool) (base string, err error) {
+	if err := wh.CheckLink(); err != nil {
+		return "", err
 	}
-	if hasResponses == nil || !inv.intactCatalogs[base] {
-		return repair, false
+	if base, err = replayBase(wh, run); err != nil || acceptLoss {
+		return base, err
 	}
-	if _, err := inv.w.Versions.ReadManifest(base); err != nil {
-		return repair, false
-	}
-	if _, err := inv.w.Versions.Lineage(base); err != nil {
-		return repair, false
-	}
-	var nights []string
-	for run := inv.expected; run != base; {
-		if run <= base {
-			return repair, false // the expected version does not build on the newest catalog
-		}
-		m, hasManifest := inv.manifest(run)
-		if !hasManifest && inv.isNightAfter(run, baseAt) {
-			m.Previous = base
-		}
-		night, previous := nightOf(run, m)
-		if previous >= run || night != "" && !hasResponses(night) {
-			return repair, false
-		}
-		if night != "" {
-			nights = append(nights, night)
-		}
-		run = previous
-	}
-	slices.Reverse(nights)
-	return Step{Kind: ReplayNights, Version: base, Nights: strings.Join(nights, " ")}, len(nights) > 0
+	return base, requireAllResponses(wh, run)
 }
 
-// publishedBefore returns the version that readers saw before a run, by the ledger.
-func (inv *inventory) publishedBefore(run string) (version string) {
-	for _, r := range inv.runs {
-		if r.ID == run {
-			return version
-		}
-		version = cmp.Or(r.VisibleVersion(), version)
+// requireAllResponses returns an error if stored responses of a run are missing or damaged. Without them, a replay
+// would publish fewer rows than the service sent.
+func requireAllResponses(wh *warehouse.Warehouse, run string) error {
+	runs, err := wh.RunLog.Runs()
+	if err != nil {
+		return err
 	}
-	return ""
+	replayed := ledger.Find(runs, run)
+	problem := ""
+	switch c, err := fetch.VerifyLanding(wh.Folder.RawPath(run), replayed.Responses); {
+	case err != nil:
+		problem = err.Error()
+	case c.Lost > 0:
+		problem = describeLost(c, replayed.Responses)
+	default:
+		return nil
+	}
+	instead := "run placementsync run, which reads the service"
+	if replayed.IsPublished() {
+		instead = "run placementsync rebuild, which builds the catalog from Parquet"
+	}
+	return fmt.Errorf("replay %s: %s; nothing was changed: %s, or publish the night without these responses: placementsync replay --accept-loss %[1]s", run, problem, instead)
 }
 
-// nightOf returns the night whose responses give the version of a run, and the run on which the version builds.
-// A rebuilt version has the same snapshot as the run that previous names, and needs no night of its own. previous
-// is empty if the version cannot be replayed, because it is a refresh or the first version.
-func nightOf(run string, m warehouse.Manifest) (night, previous string) {
-	switch m.Kind {
-	case "", ledger.Night:
-		return run, m.Previous
-	case ledger.Replay: // it has the time of its night, and a number
-		night, _, _ = strings.Cut(run, "-")
-		return night, m.Previous
-	case ledger.Rebuild:
-		return "", m.Night
-	}
-	return "", ""
-}
-
-// isNightAfter reports whether a run without an intact manifest is a night that builds on the snapshot of base: the
-// ledger names no other kind of run, and no manifest is of a run between them.
-func (inv *inventory) isNightAfter(run string, baseAt time.Time) bool {
+// ReplayTime returns the snapshot time of a run with stored responses. The ledger contains the time in full precision,
+// the run id only in seconds.
+func ReplayTime(wh *warehouse.Warehouse, run string) (at time.Time, err error) {
 	at, isRunID := warehouse.RunTime(run)
-	if r := ledger.Find(inv.runs, run); !isRunID || r.ID != "" && !r.IsNight() {
-		return false
+	runs, err := wh.RunLog.Runs()
+	if err != nil {
+		return at, err
 	}
-	for other := range inv.manifests {
-		if otherAt, _ := inv.timeOf(other); otherAt.After(baseAt) && otherAt.Before(at) {
-			return false
+	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == run })
+	_, statErr := os.Stat(wh.Folder.RawPath(run))
+	isUnneeded, err := wh.Pruner.IsLandingUnneeded(run)
+	switch {
+	case err != nil:
+		return at, err
+	case isUnneeded || i >= 0 && (statErr != nil || !isRunID):
+		return at, fmt.Errorf("replay %s: its stored responses were removed, because its night was published (privacy.raw: discard) "+
+			"or because they are older than retention.raw_days; nothing was changed: placementsync rebuild builds the catalog from Parquet instead", run)
+	case statErr != nil || !isRunID:
+		return at, &ledger.UnknownRunError{Message: fmt.Sprintf("replay %q: this run has no stored responses; nothing was changed: placementsync runs lists the runs", run)}
+	case i < 0:
+		return at, nil
+	case !runs[i].IsNight():
+		return at, fmt.Errorf("replay %s: this run is a refresh and has only a few responses; nothing was changed: replay a night", run)
+	}
+	return runs[i].StartedAt, nil
+}
+
+func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
+	versions, err := wh.Versions.List()
+	if err != nil {
+		return "", err
+	}
+	latest, _, err := wh.Versions.Latest()
+	if err != nil {
+		return "", err
+	}
+	// A damaged version does not count: its responses are its only intact copy.
+	isKept := slices.Contains(versions, run) && wh.Versions.VerifyCatalog(run) == nil
+	if !isKept && run > latest {
+		return latest, nil
+	}
+	if run != latest {
+		return "", replayRefusal(wh, run, latest, versions, isKept)
+	}
+	m, err := wh.Versions.ReadManifest(run)
+	if err != nil {
+		return "", replayRefusal(wh, run, latest, versions, isKept)
+	}
+	if m.Previous != "" && !slices.Contains(versions, m.Previous) {
+		return "", fmt.Errorf("replay %s: version %s, on which this run is based, is no longer kept; nothing was changed: placementsync rebuild builds the catalog from Parquet instead", run, m.Previous)
+	}
+	return m.Previous, nil
+}
+
+// replayRefusal returns an error that names the version to which a rollback must switch first. isKept means that
+// the version of the run is kept and intact.
+func replayRefusal(wh *warehouse.Warehouse, run, latest string, versions []string, isKept bool) error {
+	const orRebuild = "or build the catalog without the responses: placementsync rebuild"
+	lineage, _ := wh.Versions.Lineage(latest) // it ends at a damaged manifest
+	isBase := slices.ContainsFunc(lineage, func(m warehouse.Manifest) bool { return m.RunID == run })
+	if isKept && isBase {
+		return fmt.Errorf("replay %s: later nights are based on it; nothing was changed: run placementsync rollback %[1]s first, %s", run, orRebuild)
+	}
+	if isKept {
+		return fmt.Errorf("replay %s: readers see %s, which is not based on this run; nothing was changed: run placementsync rollback %[1]s first, %s", run, latest, orRebuild)
+	}
+	problem := "readers see " + latest + ", which is later"
+	if run == latest {
+		problem = "the manifest of its version is damaged"
+	}
+	for _, version := range slices.Backward(versions) {
+		if version < run && wh.Versions.VerifyCatalog(version) == nil {
+			return fmt.Errorf("replay %s: %s; nothing was changed: run placementsync rollback %s first, %s", run, problem, version, orRebuild)
 		}
 	}
-	return true
+	return fmt.Errorf("replay %s: %s, and no intact version from before this run is kept; nothing was changed: placementsync rebuild builds the catalog without the responses", run, problem)
 }

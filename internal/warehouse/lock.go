@@ -129,3 +129,12 @@ func (f *Folder) CheckUnlocked() error {
 	}
 	return probe.Unlock()
 }
+
+// NameRun chooses the id of a run that builds the snapshot of the given time, and writes it into
+// the lock. The lock must be held: otherwise a run of the same second could choose the same id.
+func (w *Warehouse) NameRun(lock *Lock, snapshotAt, now time.Time) (id string, err error) {
+	if id, err = w.RunLog.NewRunID(snapshotAt); err != nil {
+		return "", err
+	}
+	return id, lock.WriteHolder(id, now)
+}

@@ -8,6 +8,7 @@ import (
 
 	"placementsync/internal/backup"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 )
 
 // TestBackupAfterAnIncompleteDayContainsTheNight stops a published night before its day in the Parquet
@@ -52,7 +53,7 @@ func TestBackupAfterAnIncompleteDayContainsTheNight(t *testing.T) {
 	backupCfg.Warehouse = warehouseOf(t, restoredCfg)
 	_, err = backup.Restore(t.Context(), backupCfg)
 	must(t, err)
-	r, err := pipeline.Rebuild(t.Context(), restoredCfg, false)
+	r, err := repair.Rebuild(t.Context(), repairConfig(restoredCfg), false)
 	must(t, err)
 	if !r.Last.Equal(s.at) {
 		t.Errorf("the restored backup ends with the night of %s, want %s", r.Last, s.at)

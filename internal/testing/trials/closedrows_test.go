@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
 
@@ -22,13 +23,13 @@ func (h *harness) nightAt(at time.Time) pipeline.Result {
 }
 
 // rebuildFromSeries removes all files except parquet/ and state/ and then rebuilds the warehouse.
-func (h *harness) rebuildFromSeries() pipeline.RebuildResult {
+func (h *harness) rebuildFromSeries() repair.RebuildResult {
 	h.t.Helper()
 	for _, name := range []string{"versions", "raw", "latest", "catalog.duckdb"} {
 		must(h.t, os.RemoveAll(h.path(name)))
 	}
 	h.at = h.at.Add(time.Hour)
-	r, err := pipeline.Rebuild(h.t.Context(), h.cfg, false)
+	r, err := repair.Rebuild(h.t.Context(), repairConfig(h.cfg), false)
 	must(h.t, err)
 	return r
 }
@@ -111,7 +112,7 @@ func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	file := h.path("parquet", ".meta", damagedRun+".changes")
 	must(t, os.WriteFile(file, []byte("PAR1"), 0o600))
 	h.at = h.at.Add(time.Hour)
-	_, err := pipeline.Rebuild(t.Context(), h.cfg, false)
+	_, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
 	must(t, err)
 	requireContents(t, before, storedRows(t, h.path("catalog.duckdb")))
 
@@ -125,10 +126,10 @@ func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
 		must(t, os.RemoveAll(h.path(name)))
 	}
 	h.at = h.at.Add(time.Hour)
-	if _, err := pipeline.Rebuild(t.Context(), h.cfg, false); !errors.As(err, new(*pipeline.SeriesError)) {
+	if _, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), false); !errors.As(err, new(*repair.SeriesError)) {
 		t.Fatalf("a rebuild without the changes of %s returned %v, want a SeriesError", damagedRun, err)
 	}
-	r, err := pipeline.Rebuild(t.Context(), h.cfg, true)
+	r, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), true)
 	must(t, err)
 	if len(r.Skipped) != 1 || r.RestoredRuns != 0 {
 		t.Errorf("the rebuild returned %+v, want one skipped file and no restored run", r)

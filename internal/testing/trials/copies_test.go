@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 )
 
 // copyParquetAndState copies parquet/ and state/ of a warehouse. For files of parquet/ it makes hard
@@ -60,14 +60,14 @@ func (h *harness) nightWithCopies(at time.Time) (copies []string) {
 }
 
 // restoreCopy rebuilds a catalog from a copy, in a new warehouse with the folder dir.
-func (h *harness) restoreCopy(copyDir string, skipDamaged bool) (dir string, r pipeline.RebuildResult, err error) {
+func (h *harness) restoreCopy(copyDir string, skipDamaged bool) (dir string, r repair.RebuildResult, err error) {
 	h.t.Helper()
 	dir = h.t.TempDir()
 	copyParquetAndState(h.t, copyDir, dir)
 	cfg := h.cfg
 	cfg.Warehouse.Dir = dir
 	h.at = h.at.Add(time.Hour)
-	r, err = pipeline.Rebuild(h.t.Context(), cfg, skipDamaged)
+	r, err = repair.Rebuild(h.t.Context(), repairConfig(cfg), skipDamaged)
 	return dir, r, err
 }
 
@@ -131,7 +131,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 				}
 				cfg := h.cfg
 				cfg.Warehouse.Dir = dir
-				v, err := pipeline.Verify(t.Context(), cfg, true)
+				v, err := repair.Verify(t.Context(), repairConfig(cfg), true)
 				if err != nil || v.Result() != "whole" {
 					t.Errorf("copy %d of %d, restored to %s: verify found %+v, %v, want no damage", i, len(copies), r.Last, v.Damage, err)
 				}
@@ -185,7 +185,7 @@ func (h *harness) restoreMixedCopies(copies []string, contentsAt map[time.Time]m
 		skipDamaged := err != nil
 		if skipDamaged {
 			refusals++
-			if !errors.As(err, new(*pipeline.SeriesError)) {
+			if !errors.As(err, new(*repair.SeriesError)) {
 				h.t.Errorf("steps %d and %d: got %v, want a SeriesError", earlier, later, err)
 				continue
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	"placementsync/internal/webhook"
@@ -229,7 +230,7 @@ func TestTrialEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
 	m.goodNight()
 	requireEvents("a", "b")
 	m.at = m.at.Add(time.Second)
-	_, err = pipeline.Rebuild(t.Context(), m.cfg, false)
+	_, err = repair.Rebuild(t.Context(), repairConfig(m.cfg), false)
 	must(t, err)
 	requireEvents("a", "b")
 	m.goodNight()

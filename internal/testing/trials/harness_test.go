@@ -26,6 +26,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
@@ -305,4 +306,9 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// repairConfig returns the configuration of repairs of the warehouse of a night.
+func repairConfig(cfg pipeline.Config) repair.Config {
+	return repair.Config{Warehouse: cfg.Warehouse, Streams: cfg.Streams, AcceptLoss: cfg.AcceptLoss, Now: cfg.Now, Log: cfg.Log}
 }

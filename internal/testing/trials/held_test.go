@@ -56,7 +56,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 		{name: "replay", operate: replay, heldAfter: otherHeld, published: second},
 		{name: "replay with lenient checks", configure: func(cfg *pipeline.Config) { cfg.Checks = lenientChecks }, operate: replay, heldAfter: noneHeld, isChecked: true},
 		{name: "rebuild", operate: func() (res pipeline.Result, err error) {
-			rebuilt, err := pipeline.Rebuild(t.Context(), m.cfg, false)
+			rebuilt, err := repair.Rebuild(t.Context(), repairConfig(m.cfg), false)
 			res.Run.ID = rebuilt.Manifest.RunID
 			return res, err
 		}, heldAfter: noneHeld},

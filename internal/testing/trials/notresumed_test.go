@@ -9,6 +9,7 @@ import (
 
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 )
 
 // TestRunOfAnotherTeamIsNotResumed changes the team between an interrupted run and the next run.
@@ -78,7 +79,7 @@ func TestTrialLostVersionIsRebuilt(t *testing.T) {
 	if res, err := pipeline.Run(t.Context(), h.cfg); err == nil || res.Run.ExitCode != 1 {
 		t.Fatalf("a night without the published version: got exit code %d and error %v, want 1 and an error", res.Run.ExitCode, err)
 	}
-	_, err := pipeline.Rebuild(t.Context(), h.cfg, false)
+	_, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
 	must(t, err)
 	if diff := cmp.Diff(before, h.historySums()); diff != "" {
 		t.Errorf("the rebuilt history differs (-before +after):\n%s", diff)

@@ -248,7 +248,7 @@ func powerCuts() map[string]func(t *testing.T, maxStates int) int {
 		},
 		"rebuild": func(t *testing.T, maxStates int) int {
 			return cutOperation(t, maxStates, func(cfg pipeline.Config) error {
-				_, err := pipeline.Rebuild(context.Background(), cfg, false)
+				_, err := repair.Rebuild(context.Background(), repairConfig(cfg), false)
 				return err
 			}, nil)
 		},

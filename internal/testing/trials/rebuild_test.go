@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/stream"
 )
 
@@ -25,7 +25,7 @@ func TestTrialRebuildGivesTheSameHistory(t *testing.T) {
 	details := h.queryOne("SELECT string_agg(stream || id || coalesce(fingerprint, ''), ',' ORDER BY stream, id) FROM meta.details")
 
 	h.at = h.at.Add(time.Hour)
-	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
+	r, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
 	must(t, err)
 	if r.Snapshots != 4 || h.latestRun() != r.Manifest.RunID {
 		t.Errorf("the rebuild %s used %d snapshots and latest is %s, want 4 snapshots and the rebuild as latest", r.Manifest.RunID, r.Snapshots, h.latestRun())
@@ -53,7 +53,7 @@ func TestTrialRebuildWorksWithoutACatalog(t *testing.T) {
 	must(t, os.RemoveAll(h.path("versions")))
 	must(t, os.Remove(h.path("latest")))
 	h.at = h.at.Add(time.Hour)
-	_, err := pipeline.Rebuild(t.Context(), h.cfg, false)
+	_, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
 	must(t, err)
 	if diff := cmp.Diff(before, h.historySums()); diff != "" {
 		t.Errorf("the rebuilt history differs (-before +after):\n%s", diff)

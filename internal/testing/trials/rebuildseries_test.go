@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
@@ -41,14 +40,14 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 			must(t, os.RemoveAll(h.path(path)))
 		}
 		h.at = h.at.Add(time.Minute)
-		v, err := pipeline.Verify(t.Context(), h.cfg, true)
+		v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true)
 		must(t, err)
 		if diff := cmp.Diff([]repair.Step{{Kind: repair.RebuildSeries}}, repair.Plan(v.Damage)); diff != "" || v.Result() != repair.Rebuildable {
 			t.Errorf("%s: verify reports %s (-want +got):\n%s", name, v.Result(), diff)
 		}
-		_, err = pipeline.RebuildSeries(t.Context(), h.cfg, warehouse.Retention{Daily: 30})
+		_, err = repair.RestoreSeries(t.Context(), repairConfig(h.cfg), warehouse.Retention{Daily: 30})
 		must(t, err)
-		if v, err = pipeline.Verify(t.Context(), h.cfg, true); err != nil || len(v.Damage) > 0 {
+		if v, err = repair.Verify(t.Context(), repairConfig(h.cfg), true); err != nil || len(v.Damage) > 0 {
 			t.Errorf("%s: after the repair verify reports %+v (%v), want no damage", name, v.Damage, err)
 		}
 		days, err := os.ReadDir(h.path("parquet", "orders"))
@@ -57,7 +56,7 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 		}
 		must(t, errors.Join(os.RemoveAll(h.path("versions")), os.RemoveAll(h.path("latest"))))
 		h.at = h.at.Add(time.Minute)
-		_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
+		_, err = repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
 		must(t, err)
 		if diff := cmp.Diff(before, h.historySums()); diff != "" {
 			t.Errorf("%s: a rebuild from the restored series differs (-before +after):\n%s", name, diff)
@@ -91,13 +90,13 @@ func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
 		must(t, os.Remove(file))
 	}
 	h.at = h.at.Add(time.Minute)
-	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
+	_, err = repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
 	if err == nil || !strings.Contains(err.Error(), "less data than version "+latest) || !strings.Contains(err.Error(), "runs in meta.runs: 2 now, 1 after the rebuild") ||
 		!strings.Contains(err.Error(), "--accept-loss") || h.latestRun() != latest {
 		t.Fatalf("the rebuild ended with %v and latest is %s, want an error about the loss and %s", err, h.latestRun(), latest)
 	}
 	h.cfg.AcceptLoss = true
-	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
+	_, err = repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
 	must(t, err)
 	if h.latestRun() == latest {
 		t.Error("the rebuild with AcceptLoss published no version, want a new one")

@@ -462,7 +462,7 @@ func (r *repairTrial) repairAll(t *testing.T, cfg pipeline.Config) (effect repai
 	files, links := readTree(t, cfg.Warehouse.Dir)
 	mustReport := r.damageMustBeReported(files) || !maps.Equal(links, r.links)
 	for round := range maxRounds {
-		v, err := pipeline.Verify(t.Context(), cfg, true)
+		v, err := repair.Verify(t.Context(), repairConfig(cfg), true)
 		if err != nil {
 			effect.result, effect.problem = resultLost, "verify: "+err.Error()
 			return effect

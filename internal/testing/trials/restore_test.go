@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/pipeline"
 	queries "placementsync/internal/query"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
 
@@ -45,7 +45,7 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	if _, err := h.night(); !errors.As(err, new(*warehouse.LostError)) {
 		t.Fatalf("a night in a warehouse without versions: got the error %v, want a LostError", err)
 	}
-	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
+	r, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
 	must(t, err)
 	if r.Snapshots != 5 || r.SnapshotsWithoutDay != 0 || !r.HasMeta || len(r.Skipped) != 0 {
 		t.Errorf("the rebuild returned %+v, want 5 snapshots, SnapshotsWithoutDay 0, HasMeta, and no skipped file", r)
@@ -60,7 +60,7 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	// Remove the versions of the rebuilt warehouse, and rebuild it again.
 	must(t, os.RemoveAll(h.path("versions")))
 	h.at = h.at.Add(time.Hour)
-	_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
+	_, err = repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
 	must(t, err)
 	requireContents(t, before, contents(t, h.path("catalog.duckdb")))
 	h.goodNight()
@@ -82,7 +82,7 @@ func TestTrialRestoreOfPrunedSeries(t *testing.T) {
 	must(t, os.RemoveAll(h.path("versions")))
 	must(t, os.Remove(h.path("latest")))
 	h.at = h.at.Add(time.Hour)
-	r, err := pipeline.Rebuild(t.Context(), h.cfg, false)
+	r, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
 	must(t, err)
 	if r.Snapshots != 2 || r.SnapshotsWithoutDay != 0 {
 		t.Errorf("the rebuild used %d snapshots and found %d snapshots without a day, want 2 and 0", r.Snapshots, r.SnapshotsWithoutDay)

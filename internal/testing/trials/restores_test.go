@@ -126,7 +126,7 @@ func (r *restoreTrial) restoreDamaged(t *testing.T, random *rand.Rand) bool {
 	if len(damaged) > 0 {
 		t.Errorf("%s: the restore does not name %v", description, slices.Sorted(maps.Keys(damaged)))
 	}
-	if _, err = pipeline.Rebuild(t.Context(), cfg, true); err != nil {
+	if _, err = repair.Rebuild(t.Context(), repairConfig(cfg), true); err != nil {
 		t.Errorf("%s: the rebuild ended with %v", description, err)
 		return false
 	}
@@ -143,10 +143,10 @@ func (r *restoreTrial) restoreDamaged(t *testing.T, random *rand.Rand) bool {
 func (r *repairTrial) repairUntilIntact(t *testing.T, cfg pipeline.Config, description string) {
 	t.Helper()
 	const maxRounds = 5
-	var v pipeline.VerifyReport
+	var v repair.VerifyReport
 	for range maxRounds {
 		var err error
-		v, err = pipeline.Verify(t.Context(), cfg, true)
+		v, err = repair.Verify(t.Context(), repairConfig(cfg), true)
 		must(t, err)
 		plan := repair.Plan(v.Damage)
 		if !slices.ContainsFunc(plan, func(step repair.Step) bool { return step.Kind != repair.RunNight }) {
@@ -211,7 +211,7 @@ func TestTrialStoredResponsesRestoreTheNewestNight(t *testing.T) {
 			}
 			must(t, os.RemoveAll(path))
 		}
-		v, err := pipeline.Verify(t.Context(), cfg, true)
+		v, err := repair.Verify(t.Context(), repairConfig(cfg), true)
 		must(t, err)
 		for _, d := range v.Damage {
 			if d.Lost && d.File != "state/runs.jsonl" {

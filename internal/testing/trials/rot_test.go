@@ -303,7 +303,7 @@ func flipBit(t *testing.T, file string, bit int64) {
 // describes.
 func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, description string) {
 	t.Helper()
-	v, err := pipeline.Verify(t.Context(), cfg, true)
+	v, err := repair.Verify(t.Context(), repairConfig(cfg), true)
 	must(t, err)
 	if len(v.Damage) == 0 {
 		r.increment(kind, func(f *rotCounts) *int { return &f.harmless })
@@ -335,7 +335,7 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 				return
 			}
 		}
-		v, err = pipeline.Verify(t.Context(), cfg, true)
+		v, err = repair.Verify(t.Context(), repairConfig(cfg), true)
 		must(t, err)
 	}
 	want := r.publishedSums
@@ -384,11 +384,11 @@ func runRepair(ctx context.Context, cfg pipeline.Config, step repair.Step, now t
 	var err error
 	switch step.Kind {
 	case repair.RebuildSeries:
-		_, err = pipeline.RebuildSeries(ctx, cfg, warehouse.Retention{Daily: 30})
+		_, err = repair.RestoreSeries(ctx, repairConfig(cfg), warehouse.Retention{Daily: 30})
 	case repair.RebuildCatalog:
-		_, err = pipeline.Rebuild(ctx, cfg, false)
+		_, err = repair.Rebuild(ctx, repairConfig(cfg), false)
 	case repair.RebuildSkippingDamage:
-		_, err = pipeline.Rebuild(ctx, cfg, true)
+		_, err = repair.Rebuild(ctx, repairConfig(cfg), true)
 	case repair.RollBack:
 		_, err = wh.Rollback(step.Version, now)
 	case repair.ReplayNights:

@@ -18,7 +18,7 @@ import (
 
 	"placementsync/internal/backup"
 	storage "placementsync/internal/bucket"
-	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/testing/fixture"
 	"placementsync/internal/testing/s3sim"
@@ -214,7 +214,7 @@ func (s *season) rebuild() {
 		return
 	}
 	s.setConfig(s.job())
-	r, err := pipeline.Rebuild(s.t.Context(), s.cfg, false)
+	r, err := repair.Rebuild(s.t.Context(), repairConfig(s.cfg), false)
 	if err != nil {
 		s.t.Fatalf("day %d: rebuild: %v", s.service.Day(), err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/transform"
 )
 
@@ -50,7 +51,7 @@ func TestTrialUnchangedRecordsKeepTheirRows(t *testing.T) {
 			must(t, err)
 			night()
 			h.at = h.at.Add(time.Second)
-			_, err = pipeline.Rebuild(t.Context(), h.cfg, false)
+			_, err = repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
 			must(t, err)
 			night()
 		})

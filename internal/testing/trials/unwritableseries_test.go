@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/ledger"
-	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 )
@@ -39,7 +38,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 	repairs := map[string]func(h *harness){
 		"the next night": func(h *harness) { h.goodNight() },
 		"rebuild --series": func(h *harness) {
-			_, err := pipeline.RebuildSeries(h.t.Context(), h.cfg, warehouse.Retention{Daily: 30})
+			_, err := repair.RestoreSeries(h.t.Context(), repairConfig(h.cfg), warehouse.Retention{Daily: 30})
 			must(h.t, err)
 		},
 	}
@@ -70,7 +69,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 			if diff := cmp.Diff(days, missing); diff != "" {
 				t.Errorf("missing days (-want +got):\n%s", diff)
 			}
-			v, err := pipeline.Verify(t.Context(), h.cfg, true)
+			v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true)
 			must(t, err)
 			for _, day := range days {
 				if !slices.ContainsFunc(v.Damage, func(d repair.Damage) bool {
@@ -84,7 +83,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 			}
 			unblock()
 			run(h)
-			if v, err := pipeline.Verify(t.Context(), h.cfg, true); err != nil || v.Result() != repair.Whole {
+			if v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true); err != nil || v.Result() != repair.Whole {
 				t.Errorf("after the repair verify reports %+v, %v, want no damage", v.Damage, err)
 			}
 			for _, day := range days {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 )
 
@@ -32,7 +33,7 @@ func BenchmarkVerify(b *testing.B) {
 	}
 	b.Run("read-data", func(b *testing.B) {
 		for b.Loop() {
-			v, err := pipeline.Verify(b.Context(), cfg, true)
+			v, err := repair.Verify(b.Context(), repairConfig(cfg), true)
 			if err != nil || len(v.Damage) > 0 {
 				b.Fatalf("%v: %+v", err, v.Damage)
 			}

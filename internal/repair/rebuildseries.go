@@ -1,4 +1,4 @@
-package pipeline
+package repair
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/load"
-	"placementsync/internal/repair"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 	"placementsync/schema"
@@ -20,16 +19,16 @@ import (
 type seriesRebuild struct {
 	lockedRepair
 	cfg    Config
-	result repair.Result
+	result Result
 	draft  *warehouse.Draft // a copy of the newest intact catalog
 }
 
-// RebuildSeries restores damaged and missing files of the Parquet series and of versions, and damaged and
+// RestoreSeries restores damaged and missing files of the Parquet series and of versions, and damaged and
 // missing files of changes. It does not restore catalogs. It uses intact copies, or else the history in the
-// newest intact catalog. If the index of the series is lost, RebuildSeries restores the days that retention
+// newest intact catalog. If the index of the series is lost, RestoreSeries restores the days that retention
 // keeps. It returns the restored files. The error names the files that could not be restored. These files
 // are not changed.
-func RebuildSeries(ctx context.Context, cfg Config, retention warehouse.Retention) (files []string, err error) {
+func RestoreSeries(ctx context.Context, cfg Config, retention warehouse.Retention) (files []string, err error) {
 	r, err := beginRepair(cfg)
 	if err != nil {
 		return nil, err
@@ -44,7 +43,7 @@ func (m *seriesRebuild) restore(ctx context.Context, retention warehouse.Retenti
 	if err != nil && !errors.As(err, new(*warehouse.DamagedError)) {
 		return err
 	}
-	m.result, err = repair.RepairFromCopies(ctx, m.wh)
+	m.result, err = RepairFromCopies(ctx, m.wh)
 	for _, day := range completedDays {
 		m.result.Files = append(m.result.Files, "the files of "+day)
 	}
@@ -74,7 +73,7 @@ func (m *seriesRebuild) writeMeta(ctx context.Context) error {
 	if err := load.WriteMeta(ctx, m.draft, m.wh.Schema.MetaDefinitions, m.wh.Schema.Tables); err != nil {
 		return err
 	}
-	file, err := repair.ReplaceMeta(m.wh, m.draft, m.result.Source)
+	file, err := ReplaceMeta(m.wh, m.draft, m.result.Source)
 	if err == nil {
 		m.result.Files = append(m.result.Files, file)
 	}
@@ -100,7 +99,7 @@ func (m *seriesRebuild) writeFile(ctx context.Context, file warehouse.SeriesFile
 	if err := load.WriteDay(ctx, m.draft, m.wh.Schema.Tables[i], file); err != nil {
 		return sum, err
 	}
-	sum, err = repair.ReplaceFile(m.wh, file, filepath.Join(m.draft.Dir, file.Table.File))
+	sum, err = ReplaceFile(m.wh, file, filepath.Join(m.draft.Dir, file.Table.File))
 	if err == nil {
 		m.result.Files = append(m.result.Files, fmt.Sprintf("table %s of %s", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly)))
 	}
@@ -140,7 +139,7 @@ func (m *seriesRebuild) addDays(ctx context.Context, retention warehouse.Retenti
 
 // addDay restores a day with the manifest of its run. Without a manifest, it uses only the history.
 func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) error {
-	dayResult, ok, err := repair.RepairDay(ctx, m.wh, run)
+	dayResult, ok, err := RepairDay(ctx, m.wh, run)
 	m.result.Files = append(m.result.Files, dayResult.Files...)
 	if err != nil || ok {
 		return errors.Join(err, m.writeFiles(ctx, dayResult.Unrepaired))
@@ -171,7 +170,7 @@ func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) er
 		}
 		manifest.Tables = append(manifest.Tables, tables...)
 	}
-	addedDay, err := repair.AddDay(m.wh, manifest)
+	addedDay, err := AddDay(m.wh, manifest)
 	if addedDay != "" {
 		m.result.Files = append(m.result.Files, addedDay)
 	}

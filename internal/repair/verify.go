@@ -1,4 +1,4 @@
-package pipeline
+package repair
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
-	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
 )
@@ -24,23 +23,23 @@ type VerifyReport struct {
 	// ReadData is set if every byte was read.
 	ReadData bool
 	Took     time.Duration
-	repair.Report
+	Report
 }
 
-// Result returns repair.Whole, repair.DataLost or repair.Rebuildable.
+// Result returns Whole, DataLost or Rebuildable.
 func (v VerifyReport) Result() string {
 	switch {
 	case len(v.Damage) == 0:
-		return repair.Whole
-	case slices.ContainsFunc(v.Damage, func(d repair.Damage) bool { return d.Lost }):
-		return repair.DataLost
+		return Whole
+	case slices.ContainsFunc(v.Damage, func(d Damage) bool { return d.Lost }):
+		return DataLost
 	}
-	return repair.Rebuildable
+	return Rebuildable
 }
 
 // Record returns the stored form of the report.
-func (v VerifyReport) Record(at time.Time) repair.VerifyRecord {
-	record := repair.VerifyRecord{At: at.UTC(), ReadData: v.ReadData, Seconds: v.Took.Seconds(), Result: v.Result()}
+func (v VerifyReport) Record(at time.Time) VerifyRecord {
+	record := VerifyRecord{At: at.UTC(), ReadData: v.ReadData, Seconds: v.Took.Seconds(), Result: v.Result()}
 	for _, d := range v.Damage {
 		record.DamagedFiles = append(record.DamagedFiles, d.File)
 	}
@@ -82,7 +81,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 		v.checkEvents(wh, wh.Folder.EventsPath(run), "webhook events of run "+run)
 	}
 	v.checkEvents(wh, wh.Folder.InboxPath(), "webhook events that no night has read yet")
-	report, err := repair.Check(ctx, wh, readData, storedResponses(wh, v.Damage))
+	report, err := Check(ctx, wh, readData, StoredResponses(wh, v.Damage))
 	if err != nil {
 		return v, err
 	}
@@ -92,16 +91,16 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 	return v, nil
 }
 
-// storedResponses returns a function that reports whether a run can be replayed from its landed responses.
+// StoredResponses returns a function that reports whether a run can be replayed from its landed responses.
 // damage is the damage of landed responses.
-func storedResponses(wh *warehouse.Warehouse, damage []repair.Damage) func(run string) bool {
+func StoredResponses(wh *warehouse.Warehouse, damage []Damage) func(run string) bool {
 	return func(run string) bool {
 		dir := wh.Folder.RawPath(run)
 		isUnneeded, err := wh.Pruner.IsLandingUnneeded(run)
 		if _, statErr := os.Stat(filepath.Join(dir, "journal.jsonl")); err != nil || isUnneeded || statErr != nil {
 			return false
 		}
-		isDamaged := func(d repair.Damage) bool { return strings.HasPrefix(d.File+"/", wh.Folder.Relative(dir)+"/") }
+		isDamaged := func(d Damage) bool { return strings.HasPrefix(d.File+"/", wh.Folder.Relative(dir)+"/") }
 		return !slices.ContainsFunc(damage, isDamaged)
 	}
 }
@@ -126,8 +125,8 @@ func (v *VerifyReport) checkLanding(wh *warehouse.Warehouse, run string, stored 
 	}
 	if problem != "" {
 		affected := "the stored responses of run " + run + " and a replay of the run; readers lose nothing; a later prune removes the responses (retention.raw_days)"
-		v.Damage = append(v.Damage, repair.Damage{File: wh.Folder.Relative(dir), Affected: affected, Problem: problem,
-			Repair: repair.Step{Kind: repair.NoRepair}, Lost: true})
+		v.Damage = append(v.Damage, Damage{File: wh.Folder.Relative(dir), Affected: affected, Problem: problem,
+			Repair: Step{Kind: NoRepair}, Lost: true})
 	}
 }
 
@@ -144,8 +143,8 @@ func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, affected str
 	if err == nil && damaged == 0 {
 		return
 	}
-	damage := repair.Damage{File: wh.Folder.Relative(folder), Affected: affected + "; the records that they name are read again within streams.recheck nights",
-		Problem: humanize.Count(damaged, "damaged event"), Repair: repair.Step{Kind: repair.RunNight}, Lost: true}
+	damage := Damage{File: wh.Folder.Relative(folder), Affected: affected + "; the records that they name are read again within streams.recheck nights",
+		Problem: humanize.Count(damaged, "damaged event"), Repair: Step{Kind: RunNight}, Lost: true}
 	if err != nil {
 		damage.Problem = err.Error()
 	}

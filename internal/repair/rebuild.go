@@ -1,4 +1,4 @@
-package pipeline
+package repair
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
-	"placementsync/internal/repair"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 	"placementsync/schema"
@@ -25,11 +24,11 @@ type RebuildResult struct {
 	Snapshots   int
 	First, Last time.Time
 	Manifest    warehouse.Manifest
-	Skipped     []repair.Damage // damaged and missing files that were needed
-	Unused      []repair.Damage // damaged and missing files of the series that were not needed
+	Skipped     []Damage // damaged and missing files that were needed
+	Unused      []Damage // damaged and missing files of the series that were not needed
 	// Unfinished lists days that a run was still writing when the files of the warehouse were copied, for
 	// example by a backup of the disk.
-	Unfinished []repair.Damage
+	Unfinished []Damage
 	// LostRun is a run that was published, if its snapshot is newer than the intact days of the series. It is the
 	// last published run of the ledger, the version that readers see, or the run of the last day in the index.
 	LostRun string
@@ -46,7 +45,7 @@ type RebuildResult struct {
 
 // SeriesError means that the series or the files of changes are damaged.
 type SeriesError struct {
-	Damage []repair.Damage
+	Damage []Damage
 	// IsCatalogWhole is set if the catalog that readers see was checked and is not damaged.
 	IsCatalogWhole bool
 }
@@ -92,11 +91,11 @@ type lockedRepair struct {
 
 func beginRepair(cfg Config) (r lockedRepair, err error) {
 	r.wh = warehouse.New(cfg.Warehouse)
-	r.at = snapshotTime(cfg)
+	r.at = cfg.Now().UTC().Truncate(time.Microsecond)
 	if r.lock, err = r.wh.LockExisting(ledger.Rebuild, r.at); err != nil {
 		return r, err
 	}
-	if r.id, err = nameRun(r.wh, r.lock, r.at, r.at); err != nil {
+	if r.id, err = r.wh.NameRun(r.lock, r.at, r.at); err != nil {
 		return r, errors.Join(err, r.lock.Release())
 	}
 	return r, nil
@@ -114,7 +113,7 @@ type rebuild struct {
 	latest, catalog string
 	// changes are the intact files of changes, and damagedChanges the damaged and missing ones.
 	changes        []string
-	damagedChanges []repair.Damage
+	damagedChanges []Damage
 	// hasExactPast is not set if closed rows must be computed by comparing snapshots.
 	hasExactPast bool
 	newest       warehouse.Snapshot // of the series
@@ -157,19 +156,19 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	d.Run, d.At, d.Kind, d.Source = b.run.ID, b.newest.SnapshotAt, ledger.Rebuild, b.newest.SourceRun()
 	b.Manifest, err = d.Publish(ctx, files)
 	if errors.As(err, new(*warehouse.AfterSwitchError)) {
-		warnIncomplete(b.cfg.Log, b.run.ID, err)
+		b.cfg.Log.Warn("published, but a later step failed; the next run completes it", "run", b.run.ID, "error", err)
 		err = nil
 	}
 	if err != nil {
 		return err
 	}
-	err = repair.SetAside(b.wh, b.run.ID, slices.Concat(b.Unfinished, b.Skipped))
+	err = SetAside(b.wh, b.run.ID, slices.Concat(b.Unfinished, b.Skipped))
 	// Readers see the version, so the rebuild is recorded in the ledger even after another error.
 	return errors.Join(err, b.wh.RunLog.Record(b.run))
 }
 
 func (b *rebuild) applySeries(ctx context.Context) error {
-	snapshots, damaged, err := repair.ReadSeries(ctx, b.wh)
+	snapshots, damaged, err := ReadSeries(ctx, b.wh)
 	if err != nil {
 		return err
 	}
@@ -230,7 +229,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 }
 
 // chooseFiles sets rowsAt, older and lostTables.
-func (b *rebuild) chooseFiles(snapshots []warehouse.Snapshot, damaged []repair.Damage) {
+func (b *rebuild) chooseFiles(snapshots []warehouse.Snapshot, damaged []Damage) {
 	b.rowsAt, b.older = map[string]time.Time{}, map[string]time.Time{}
 	for _, t := range b.wh.Schema.Tables {
 		at, hasFile := b.newest.SnapshotAt, false
@@ -243,7 +242,7 @@ func (b *rebuild) chooseFiles(snapshots []warehouse.Snapshot, damaged []repair.D
 		if at.Before(b.newest.SnapshotAt) {
 			b.older[t.Name] = at
 		}
-		isDamaged := slices.ContainsFunc(damaged, func(d repair.Damage) bool {
+		isDamaged := slices.ContainsFunc(damaged, func(d Damage) bool {
 			table, _, _ := warehouse.SplitSeriesFile(d.File)
 			return table == t.Name
 		})
@@ -255,7 +254,7 @@ func (b *rebuild) chooseFiles(snapshots []warehouse.Snapshot, damaged []repair.D
 
 // isUnneeded reports whether the rebuilt history contains all rows of a damaged file or day, so that rebuild
 // --series can write it again. The closed rows must be exact, and the current rows must be from a later file.
-func (b *rebuild) isUnneeded(d repair.Damage) bool {
+func (b *rebuild) isUnneeded(d Damage) bool {
 	if !b.hasExactPast || d.Day == "" {
 		return false
 	}
@@ -322,7 +321,7 @@ func (b *rebuild) timeOf(run string, runs []ledger.Run) time.Time {
 // snapshots.
 func (b *rebuild) restorePast(ctx context.Context) error {
 	var hasPast bool
-	b.changes, hasPast, b.damagedChanges = repair.FilesOfChanges(b.wh, b.newest.RunID)
+	b.changes, hasPast, b.damagedChanges = FilesOfChanges(b.wh, b.newest.RunID)
 	if hasPast && len(b.damagedChanges) == 0 {
 		b.RestoredRuns, b.hasExactPast = len(b.changes), true
 		return load.RestorePast(ctx, b.draft, b.wh.Schema.Tables, b.changes, b.newest.SnapshotAt)
@@ -386,7 +385,7 @@ func (b *rebuild) checkLoss(ctx context.Context) error {
 	if b.latest == "" || b.cfg.AcceptLoss {
 		return nil
 	}
-	before, err := repair.CountVersion(ctx, b.wh, b.latest)
+	before, err := CountVersion(ctx, b.wh, b.latest)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -397,7 +396,7 @@ func (b *rebuild) checkLoss(ctx context.Context) error {
 		}
 		return fmt.Errorf("rebuild the catalog: compare with version %s: %w; nothing was published", b.latest, err)
 	}
-	after, err := repair.CountDraft(ctx, b.draft)
+	after, err := CountDraft(ctx, b.draft)
 	if err != nil {
 		return fmt.Errorf("rebuild the catalog: count the rebuilt rows: %w; nothing was published", err)
 	}
