@@ -118,6 +118,15 @@ func TestNightWithoutPatienceFailsAtOnce(t *testing.T) {
 			t.Errorf("ended after %v with %v, want the 503 after 6 attempts and less than a minute", took, err)
 		}
 	})
+	// The user waits for a plan, so it has no patience.
+	f.Patience = time.Hour
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		_, err := pipeline.PlanNight(t.Context(), h.cfg)
+		if took := time.Since(start); err == nil || took > time.Minute {
+			t.Errorf("the plan ended after %v with %v, want the 503 and less than a minute", took, err)
+		}
+	})
 }
 
 // TestProgressShowsAWait reads the progress during an outage.
