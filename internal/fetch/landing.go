@@ -287,6 +287,9 @@ func (l *Landing) sync() error {
 	return l.syncErr
 }
 
+// Sync makes the stored responses survive a power cut.
+func (l *Landing) Sync() error { return l.landingErr(l.sync()) }
+
 // Close syncs and closes the landing.
 func (l *Landing) Close() error {
 	return l.landingErr(errors.Join(l.sync(), l.closeFiles()))

@@ -37,7 +37,11 @@ func (d *reading) readStreams(ctx context.Context) (*read, error) {
 			return nil, err
 		}
 	}
-	return &read{d}, d.streams.requireData(len(d.cfg.Chosen) == 1)
+	if err := d.streams.requireData(len(d.cfg.Chosen) == 1); err != nil {
+		return nil, err
+	}
+	// A published version must not outlive its stored responses.
+	return &read{d}, d.landing.Sync()
 }
 
 // inReadingOrder puts the lists first that the last night had no time for. The order of details and events does

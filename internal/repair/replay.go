@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
@@ -31,14 +30,9 @@ func requireAllResponses(wh *warehouse.Warehouse, run string) error {
 	if err != nil {
 		return err
 	}
-	replayed := ledger.Find(runs, run)
-	problem := ""
-	switch c, err := fetch.VerifyLanding(wh.Folder.RawPath(run), replayed.Responses); {
-	case err != nil:
-		problem = err.Error()
-	case c.Lost > 0:
-		problem = describeLost(c, replayed.Responses)
-	default:
+	replayed := lineOf(runs, run)
+	problem, _ := lostResponses(wh, replayed)
+	if problem == "" {
 		return nil
 	}
 	instead := "run placementsync run, which reads the service"

@@ -77,7 +77,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 		if err := ctx.Err(); err != nil {
 			return v, err
 		}
-		v.checkLanding(wh, run, ledger.Find(runs, run).Responses)
+		v.checkResponses(wh, lineOf(runs, run))
 		v.checkEvents(wh, wh.Folder.EventsPath(run), "webhook events of run "+run)
 	}
 	v.checkEvents(wh, wh.Folder.InboxPath(), "webhook events that no night has read yet")
@@ -105,33 +105,61 @@ func StoredResponses(wh *warehouse.Warehouse, damage []Damage) func(run string) 
 	}
 }
 
-// checkLanding checks the landed responses of a run. Without ReadData it only looks for the journal.
-// stored is the number of responses that the run stored, or 0 if it is unknown.
-func (v *VerifyReport) checkLanding(wh *warehouse.Warehouse, run string, stored int) {
+// checkResponses checks the stored responses of a run. Without ReadData it only looks for the journal.
+func (v *VerifyReport) checkResponses(wh *warehouse.Warehouse, run ledger.Run) {
 	v.Files++
-	dir, problem := wh.Folder.RawPath(run), ""
+	dir, problem := wh.Folder.RawPath(run.ID), ""
 	if v.ReadData {
-		c, err := fetch.VerifyLanding(dir, stored)
-		v.Bytes += c.Bytes
-		switch entries, _ := os.ReadDir(dir); {
-		case errors.Is(err, fs.ErrNotExist) && len(entries) == 0: // a run that landed nothing
-		case err != nil:
-			problem = err.Error()
-		case c.Lost > 0:
-			problem = describeLost(c, stored)
-		}
+		var bytes int64
+		problem, bytes = lostResponses(wh, run)
+		v.Bytes += bytes
 	} else if _, err := os.Stat(filepath.Join(dir, "journal.jsonl")); errors.Is(err, fs.ErrNotExist) && len(wh.Folder.Glob(filepath.Join(dir, "[0-9]*"))) > 0 {
 		problem = "the file journal.jsonl is missing"
 	}
-	if problem != "" {
-		affected := "the stored responses of run " + run + " and a replay of the run; readers lose nothing; a later prune removes the responses (retention.raw_days)"
-		v.Damage = append(v.Damage, Damage{File: wh.Folder.Relative(dir), Affected: affected, Problem: problem,
-			Repair: Step{Kind: NoRepair}, Lost: true})
+	if problem == "" {
+		return
 	}
+	affected := "the stored responses of run " + run.ID + " and a replay of the run; readers lose nothing; a later prune removes the responses (retention.raw_days)"
+	v.Damage = append(v.Damage, Damage{File: wh.Folder.Relative(dir), Affected: affected, Problem: problem, Repair: Step{Kind: NoRepair}, Lost: true})
 }
 
-func describeLost(c fetch.LandingCounts, stored int) string {
-	return fmt.Sprintf("%d of %d stored responses are missing or damaged", c.Lost, max(stored, c.Responses, c.Lost))
+// lostResponses returns the problem of the stored responses of a run, or "", and the number of bytes that it read. A
+// power cut can lose the last responses of a run before they are synced, and keep their lines in the journal. Such
+// responses of a killed run were never read: the run requests them again.
+func lostResponses(wh *warehouse.Warehouse, run ledger.Run) (problem string, bytes int64) {
+	dir := wh.Folder.RawPath(run.ID)
+	c, err := fetch.VerifyLanding(dir, run.Responses)
+	if err != nil {
+		entries, _ := os.ReadDir(dir)
+		if errors.Is(err, fs.ErrNotExist) && len(entries) == 0 { // a run that landed nothing
+			return "", c.Bytes
+		}
+		return err.Error(), c.Bytes
+	}
+	if c.Lost == 0 || wasKilled(wh, run) {
+		return "", c.Bytes
+	}
+	return fmt.Sprintf("%d of %d stored responses are missing or damaged", c.Lost, max(run.Responses, c.Responses, c.Lost)), c.Bytes
+}
+
+// wasKilled reports whether a run ended before it could sync its responses. The ledger may have lost the line of a
+// published run, whose manifest then shows the end of the run.
+func wasKilled(wh *warehouse.Warehouse, run ledger.Run) bool {
+	if run.Outcome != "" {
+		return run.Outcome == ledger.Killed
+	}
+	at, _ := warehouse.RunTime(run.ID)
+	return !slices.ContainsFunc(wh.Folder.ManifestPaths(run.ID, warehouse.DayOf(at)), func(path string) bool {
+		_, err := wh.Versions.ReadManifestFile(path, run.ID)
+		return err == nil
+	})
+}
+
+// lineOf returns the line of a run in the ledger. Without a line, only its id is set.
+func lineOf(runs []ledger.Run, run string) ledger.Run {
+	line := ledger.Find(runs, run)
+	line.ID = run
+	return line
 }
 
 func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, affected string) {

@@ -170,7 +170,6 @@ func (p *powerTrial) requireNextNight(t *testing.T, dir, referenceDir string, re
 	cfg := p.configFor(dir)
 	at := p.at.Add(time.Minute)
 	cfg.Now = func() time.Time { return at }
-	w := warehouseOf(t, cfg)
 	res, err := pipeline.Run(t.Context(), cfg)
 	if err != nil || res.Run.ExitCode != 0 {
 		t.Fatalf("the next night %s ended %s with exit code %d, want 0: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, reasons(res.Run))
@@ -181,10 +180,10 @@ func (p *powerTrial) requireNextNight(t *testing.T, dir, referenceDir string, re
 	if repeat != nil {
 		must(t, repeat(cfg))
 	}
-	report, err := repair.Check(t.Context(), w, true, nil)
+	report, err := repair.Verify(t.Context(), repairConfig(cfg), true)
 	must(t, err)
 	for _, damage := range report.Damage {
-		t.Errorf("repair.Check found %+v after the next night, want no damage", damage)
+		t.Errorf("verify found %+v after the next night, want no damage", damage)
 	}
 	if referenceDir != "" {
 		requireSameMain(t, referenceDir, dir)
