@@ -84,7 +84,7 @@ func PlanNight(ctx context.Context, cfg Config) (Plan, error) {
 	}
 	p.WriteErr = wh.Folder.CheckWritable()
 	if p.LockedErr == nil {
-		report, err := repair.Check(ctx, wh, false, repair.StoredResponses(wh, nil))
+		report, err := repair.Check(ctx, wh, false)
 		switch {
 		case errors.As(err, new(*warehouse.NoWarehouseError)):
 			p.MissingErr = err

@@ -39,9 +39,13 @@ type checker struct {
 
 // Check looks for damage of links, published versions, the Parquet series, the ledger, unfinished-run
 // files and the held night. Without readData it compares only names and sizes of files. With readData it also
-// compares checksums and, if the catalog that readers see is intact, its rows with Parquet. hasResponses reports
-// whether all stored responses of a run are intact; nil means that there are none. Check changes no file.
-func Check(ctx context.Context, w *warehouse.Warehouse, readData bool, hasResponses func(run string) bool) (Report, error) {
+// compares checksums and, if the catalog that readers see is intact, its rows with Parquet. Check changes no file.
+func Check(ctx context.Context, w *warehouse.Warehouse, readData bool) (Report, error) {
+	return check(ctx, w, readData, storedResponses(w, nil))
+}
+
+// hasResponses reports whether all stored responses of a run are intact.
+func check(ctx context.Context, w *warehouse.Warehouse, readData bool, hasResponses func(run string) bool) (Report, error) {
 	if err := w.Folder.CheckExists(); err != nil {
 		return Report{}, err
 	}
@@ -50,7 +54,7 @@ func Check(ctx context.Context, w *warehouse.Warehouse, readData bool, hasRespon
 		return Report{}, err
 	}
 	c := &checker{inventory: inv, isReported: map[string]bool{}}
-	c.replay, c.canReplay = inv.replayRepair(hasResponses)
+	c.replay, c.canReplay = inv.replayStep(hasResponses)
 	c.checkLinks()
 	for _, run := range inv.versions {
 		c.checkVersion(run)
@@ -113,24 +117,9 @@ func (c *checker) checkLinks() {
 }
 
 // addSnapshotDamage reports damage because of which readers do not see c.expected, the version that they
-// should see. It chooses the first possible repair: a rollback to this version, a rebuild, a replay, a rebuild
-// without the damaged files, a rollback to an older version, or a restore of a backup.
+// should see.
 func (c *checker) addSnapshotDamage(d Damage) {
-	newest, newestAt := c.newestCatalog()
-	switch {
-	case c.intactCatalogs[c.expected]:
-		d.Repair = Step{Kind: RollBack, Version: c.expected}
-	case c.hasAllTables(c.expected):
-		d.Repair.Kind = RebuildCatalog
-	case c.canReplay:
-		d.Repair = c.replay
-	case c.hasTableAfter(newestAt):
-		d.Repair.Kind, d.Lost = RebuildSkippingDamage, true
-	case newest != "":
-		d.Repair, d.Lost = Step{Kind: RollBack, Version: newest}, true
-	default:
-		d.Repair.Kind, d.Lost = RestoreBackup, true
-	}
+	d.Repair, d.Lost = c.stepOfSnapshot()
 	c.add(d)
 }
 
@@ -291,7 +280,7 @@ func (c *checker) checkDay(day, run string) {
 			d.Affected = "the checksums of " + day
 		default:
 			d.Affected, d.Problem = "all tables of "+day, dayProblem(c.w, day, err)
-			d.Repair, d.Lost = c.repairWithoutHistory()
+			d.Repair, d.Lost = c.stepOfDay(at)
 		}
 		c.add(d)
 	}
@@ -303,8 +292,8 @@ func (c *checker) checkDay(day, run string) {
 			continue
 		}
 		d := Damage{File: c.w.Folder.Relative(file), Problem: problem, Affected: affectedTable(t.Name, day), Repair: Step{Kind: RebuildSeries}}
-		if !c.hasCopy(t.FileSum) && !c.hasHistoryUntil(m.SnapshotAt) {
-			d.Repair, d.Lost = c.repairWithoutHistory()
+		if !c.hasCopy(t.FileSum) {
+			d.Repair, d.Lost = c.stepOfDay(m.SnapshotAt)
 		}
 		c.add(d)
 	}
@@ -313,32 +302,17 @@ func (c *checker) checkDay(day, run string) {
 	}
 }
 
-// repairWithoutHistory returns the repair of a file without a copy that is newer than all intact catalogs.
-func (c *checker) repairWithoutHistory() (repair Step, isLost bool) {
-	if c.canReplay {
-		return c.replay, false
-	}
-	return Step{Kind: RebuildSkippingDamage}, true
-}
-
 // checkMetaChanges checks the chain of files of changes, which a rebuild applies in order, and the copies of
 // manifests beside them.
 func (c *checker) checkMetaChanges() {
 	if m, ok := c.manifest(c.expected); !ok || m.Meta == nil {
 		return
 	}
-	// If a catalog contains the rows of a damaged file, the chain can be written again from the catalog.
-	repairOf := func(run string) (repair Step, isLost bool) {
-		if at, ok := c.timeOf(run); !ok || !c.hasHistoryUntil(at) {
-			return c.repairWithoutHistory()
-		}
-		return Step{Kind: RebuildSeries}, false
-	}
 	chain, err := c.w.Series.MetaChain(c.expected)
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
 		run := runOf(broken.File)
 		d := Damage{File: broken.File, Problem: broken.Problem, Affected: affectedMeta(run) + " and of earlier runs; a rebuild needs them"}
-		d.Repair, d.Lost = repairOf(run)
+		d.Repair, d.Lost = c.stepOfChanges(run)
 		c.add(d)
 	}
 	for _, m := range chain {
@@ -351,7 +325,7 @@ func (c *checker) checkMetaChanges() {
 		if problem := c.compare(path, m.Meta.FileSum); problem != "" {
 			d := Damage{File: c.w.Folder.Relative(path), Problem: problem, Affected: affectedMeta(m.RunID) + "; a rebuild needs them", Repair: Step{Kind: RebuildSeries}}
 			if !c.hasCopy(m.Meta.FileSum) {
-				d.Repair, d.Lost = repairOf(m.RunID)
+				d.Repair, d.Lost = c.stepOfChanges(m.RunID)
 			}
 			c.add(d)
 		}
@@ -402,18 +376,5 @@ func (c *checker) checkUnfinished() {
 	}
 	for _, path := range c.w.Folder.Glob(c.w.Folder.Path(warehouse.VersionsDir, ".*")) {
 		c.Notes = append(c.Notes, c.w.Folder.Relative(path)+" is left over from a killed run: the next run removes it")
-	}
-}
-
-// makeRebuildsSkipDamage replaces "rebuild" by "rebuild --skip-damaged" if any damage needs the flag, because
-// "rebuild" would end with an error at the lost file.
-func (c *checker) makeRebuildsSkipDamage() {
-	if !slices.ContainsFunc(c.Damage, func(d Damage) bool { return d.Repair.Kind == RebuildSkippingDamage }) {
-		return
-	}
-	for i := range c.Damage {
-		if c.Damage[i].Repair.Kind == RebuildCatalog {
-			c.Damage[i].Repair.Kind = RebuildSkippingDamage
-		}
 	}
 }

@@ -39,7 +39,7 @@ func TestUnfinishedLastLineOfTheLedgerIsNotDamage(t *testing.T) {
 		"damaged, intact, without the line break": {damaged + strings.TrimSuffix(line, "\n"), "damaged lines: 1"},
 	} {
 		must(t, os.WriteFile(path, []byte(c.text), 0o600))
-		report, err := repair.Check(t.Context(), w, false, nil)
+		report, err := repair.Check(t.Context(), w, false)
 		must(t, err)
 		var got string
 		for _, d := range report.Damage {
@@ -60,7 +60,7 @@ func TestCheckReportsAnUnfinishedRollback(t *testing.T) {
 	if _, err := openFailingAt(t, w, "before link latest").Rollback(firstNight, firstNightAt.AddDate(0, 1, 0)); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("the rollback returned %v, want EIO", err)
 	}
-	report, err := repair.Check(t.Context(), w, false, nil)
+	report, err := repair.Check(t.Context(), w, false)
 	if err != nil || len(report.Damage) != 1 || report.Damage[0].File != "state/aside.json" || !strings.Contains(report.Damage[0].Problem, "rollback to "+firstNight) {
 		t.Errorf("got the damage %+v (%v), want only the unfinished rollback", report.Damage, err)
 	}
@@ -72,14 +72,14 @@ func TestCheckReportsAnUnfinishedRollback(t *testing.T) {
 		if isOther {
 			must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "lock"), []byte(`{"pid": 1, "run": "rollback"}`), 0o600))
 		}
-		report, err = repair.Check(t.Context(), w, false, nil)
+		report, err = repair.Check(t.Context(), w, false)
 		isReported := slices.ContainsFunc(report.Damage, func(d repair.Damage) bool { return d.File == "state/aside.json" })
 		if err != nil || isReported == isOther {
 			t.Errorf("while another process has the lock %t: the killed rollback is reported %t (%v), want %t", isOther, isReported, err, !isOther)
 		}
 	}
 	must(t, lock.Release())
-	if report, err = repair.Check(t.Context(), w, false, nil); err != nil || len(report.Damage) == 0 {
+	if report, err = repair.Check(t.Context(), w, false); err != nil || len(report.Damage) == 0 {
 		t.Errorf("after the failed attempt to finish the rollback: got the damage %+v (%v), want at least one", report.Damage, err)
 	}
 }

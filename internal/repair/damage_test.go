@@ -154,7 +154,7 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 			c.damage(damager{t, w})
 			for _, readData := range []bool{false, true} {
 				contentBefore := contentOf(t, w)
-				report, err := repair.Check(t.Context(), w, readData, nil)
+				report, err := repair.Check(t.Context(), w, readData)
 				must(t, err)
 				want := c.want
 				if !c.isFoundQuickly && !readData {
@@ -208,7 +208,7 @@ func TestDamageOfCatalogsAndOtherFilesLosesData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			report, err := repair.Check(t.Context(), w, true, nil)
+			report, err := repair.Check(t.Context(), w, true)
 			must(t, err)
 			slices.Sort(c.want)
 			if diff := cmp.Diff(c.want, describeDamage(report.Damage)); diff != "" {
@@ -271,7 +271,7 @@ func TestFilesAreRepairedFromIntactCopies(t *testing.T) {
 					}
 				}
 			}
-			report, err := repair.Check(t.Context(), w, true, nil)
+			report, err := repair.Check(t.Context(), w, true)
 			if err != nil || len(report.Damage) > 0 {
 				t.Errorf("after the repair: damage %+v (%v), want none", report.Damage, err)
 			}
@@ -398,7 +398,7 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			report, err := repair.Check(t.Context(), w, false, nil)
+			report, err := repair.Check(t.Context(), w, false)
 			must(t, err)
 			if diff := cmp.Diff(c.want, describeDamage(report.Damage)); diff != "" {
 				t.Errorf("damage (-want +got):\n%s", diff)
@@ -411,14 +411,14 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 			}
 		})
 	}
-	report, err := repair.Check(t.Context(), original, true, nil)
+	report, err := repair.Check(t.Context(), original, true)
 	if err != nil || report.Files != 31 || report.Bytes == 0 {
 		t.Errorf("the check read %d files and %d bytes (%v), want 31 files and some bytes", report.Files, report.Bytes, err)
 	}
-	if report, err := repair.Check(t.Context(), open(t), true, nil); err != nil || len(report.Damage) > 0 {
+	if report, err := repair.Check(t.Context(), open(t), true); err != nil || len(report.Damage) > 0 {
 		t.Errorf("before the first night: got damage %+v (%v), want none", report.Damage, err)
 	}
-	if _, err := repair.Check(t.Context(), openWith(t, warehouse.Config{Dir: t.TempDir()}), false, nil); !errors.As(err, new(*warehouse.NoWarehouseError)) {
+	if _, err := repair.Check(t.Context(), openWith(t, warehouse.Config{Dir: t.TempDir()}), false); !errors.As(err, new(*warehouse.NoWarehouseError)) {
 		t.Errorf("without a warehouse: got %v, want a *NoWarehouseError", err)
 	}
 }
@@ -451,7 +451,7 @@ func TestALostDayAndALostLineAreReported(t *testing.T) {
 	} {
 		w := clone(t, original)
 		c.damage(damager{t, w})
-		report, err := repair.Check(t.Context(), w, true, nil)
+		report, err := repair.Check(t.Context(), w, true)
 		must(t, err)
 		if !slices.ContainsFunc(report.Damage, func(d repair.Damage) bool { return d.File == c.file && d.Problem == c.problem && d.Lost }) {
 			t.Errorf("%s: got damage %+v, want lost %s with the problem %q", name, report.Damage, c.file, c.problem)
@@ -465,7 +465,7 @@ func TestALostDayAndALostLineAreReported(t *testing.T) {
 	must(t, errors.Join(err, os.WriteFile(d.path("state/runs.jsonl"), append(data, "damaged\n"...), 0o600)))
 	d.remove(manifest3, filepath.Dir(series3), changes3+".json", changes3+".changes")
 	writeIndex(d, firstNight, secondNight)
-	report, err := repair.Check(t.Context(), w, false, nil)
+	report, err := repair.Check(t.Context(), w, false)
 	must(t, err)
 	for _, damage := range report.Damage {
 		if damage.File == warehouse.LatestLink {

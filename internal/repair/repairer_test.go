@@ -226,7 +226,7 @@ func TestADayGetsTheManifestOfItsFiles(t *testing.T) {
 	publishFull(t, w, firstNight, secondNight, thirdNight)
 	must(t, w.Series.WriteIndex(map[string]string{"2026-11-02": secondNight, "2026-11-03": thirdNight}))
 	damager{t, w}.remove(version1, manifest1, version2, manifest2, changes2+".json")
-	report, err := repair.Check(t.Context(), w, true, nil)
+	report, err := repair.Check(t.Context(), w, true)
 	must(t, err)
 	i := slices.IndexFunc(report.Damage, func(d repair.Damage) bool { return d.File == manifest1 })
 	if i < 0 || report.Damage[i].Repair.Kind != repair.RebuildSeries {

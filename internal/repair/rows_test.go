@@ -31,7 +31,7 @@ func TestRowHashesInParquetAreCompared(t *testing.T) {
 				sqltext.SQL("COPY (SELECT * REPLACE ("+c.hash+" AS row_hash) FROM main.product_listing_tags) TO "+
 					sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))+" (FORMAT parquet)")))
 			publish(t, w, d)
-			report, err := repair.Check(t.Context(), w, true, nil)
+			report, err := repair.Check(t.Context(), w, true)
 			if err != nil || len(report.Damage) != c.damagedFiles {
 				t.Errorf("the check found %+v (%v), want damage of %d files", report.Damage, err, c.damagedFiles)
 			}
@@ -53,7 +53,7 @@ func TestLargeVersionsAreCheckedOnDisk(t *testing.T) {
 			"SELECT 'p' || i, 1, 'two', valid_from, 1 FROM main.product_listing_tags, range(2000000) t(i)",
 		sqltext.SQL("COPY main.product_listing_tags TO "+sqltext.Literal(file)+" (FORMAT parquet)")))
 	publish(t, w, d)
-	report, err := repair.Check(t.Context(), w, true, nil)
+	report, err := repair.Check(t.Context(), w, true)
 	if err != nil || len(report.Damage) > 0 {
 		t.Errorf("the check found %+v (%v), want no damage", report.Damage, err)
 	}
@@ -97,7 +97,7 @@ func TestOtherValuesAreReported(t *testing.T) {
 	file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
 	must(t, d.Exec(t.Context(), sqltext.SQL("COPY (SELECT * REPLACE ('other' AS name) FROM main."+table+") TO "+file+" (FORMAT parquet)")))
 	publish(t, w, d)
-	report, err := repair.Check(t.Context(), w, true, nil)
+	report, err := repair.Check(t.Context(), w, true)
 	must(t, err)
 	want := []repair.Damage{{File: version1 + tagsFile, Problem: "its rows have other values than the catalog", Affected: "catalog and Parquet disagree on table " + table,
 		Repair: repair.Step{Kind: repair.RebuildSeries}}}

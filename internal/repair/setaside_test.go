@@ -49,7 +49,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 					t.Errorf("%s was not moved, want it in damaged/%s", file, run)
 				}
 			}
-			report, err := repair.Check(t.Context(), w, false, nil)
+			report, err := repair.Check(t.Context(), w, false)
 			must(t, err)
 			if got := strings.Join(report.Notes, "; "); got != c.wantNote {
 				t.Errorf("the notes are %q, want %q", got, c.wantNote)

@@ -1,10 +1,6 @@
 package repair
 
-import (
-	"cmp"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Kind is the kind of a Step. The kinds are in the order in which their commands must run.
 type Kind int
@@ -70,30 +66,3 @@ func (r Step) Command() string {
 
 // MarshalText returns Command, for the JSON of verify.
 func (r Step) MarshalText() ([]byte, error) { return []byte(r.Command()), nil }
-
-// Plan returns the repairs of all damage in the order in which they must run, each once, without
-// NoRepair. With RebuildSkippingDamage it leaves out RebuildCatalog. With a rebuild it leaves out rollbacks, because a
-// rebuild also sets the links. If files must be repaired first, it leaves out DropVersion; the next
-// verify reports the damaged version again. With ReplayNights it leaves out all other repairs: the replayed
-// nights write their files again, and the next verify reports the rest.
-func Plan(damage []Damage) []Step {
-	var plan []Step
-	for _, d := range damage {
-		plan = append(plan, d.Repair)
-	}
-	slices.SortFunc(plan, func(a, b Step) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Version, b.Version))
-	})
-	plan = slices.Compact(plan)
-	if i := slices.IndexFunc(plan, func(r Step) bool { return r.Kind == ReplayNights }); i >= 0 {
-		return plan[i : i+1]
-	}
-	has := func(kind Kind) bool {
-		return slices.ContainsFunc(plan, func(r Step) bool { return r.Kind == kind })
-	}
-	skipsDamage := has(RebuildSkippingDamage)
-	rebuilds := skipsDamage || has(RebuildCatalog)
-	return slices.DeleteFunc(plan, func(r Step) bool {
-		return r.Kind == NoRepair || r.Kind == RebuildCatalog && skipsDamage || r.Kind == RollBack && rebuilds || r.Kind == DropVersion && plan[0].Kind < RunNight
-	})
-}

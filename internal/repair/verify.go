@@ -81,7 +81,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 		v.checkEvents(wh, wh.Folder.EventsPath(run), "webhook events of run "+run)
 	}
 	v.checkEvents(wh, wh.Folder.InboxPath(), "webhook events that no night has read yet")
-	report, err := Check(ctx, wh, readData, StoredResponses(wh, v.Damage))
+	report, err := check(ctx, wh, readData, storedResponses(wh, v.Damage))
 	if err != nil {
 		return v, err
 	}
@@ -91,9 +91,9 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 	return v, nil
 }
 
-// StoredResponses returns a function that reports whether a run can be replayed from its landed responses.
+// storedResponses returns a function that reports whether a run can be replayed from its landed responses.
 // damage is the damage of landed responses.
-func StoredResponses(wh *warehouse.Warehouse, damage []Damage) func(run string) bool {
+func storedResponses(wh *warehouse.Warehouse, damage []Damage) func(run string) bool {
 	return func(run string) bool {
 		dir := wh.Folder.RawPath(run)
 		isUnneeded, err := wh.Pruner.IsLandingUnneeded(run)

@@ -114,7 +114,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Errorf("the catalog of the next night has blocks of %d bytes, want 262144", got)
 	}
-	if report, err := repair.Check(t.Context(), w, true, nil); err != nil || len(report.Damage) > 0 {
+	if report, err := repair.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
 		t.Errorf("verify found %+v (%v), want no damage", report.Damage, err)
 	}
 }

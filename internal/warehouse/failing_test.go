@@ -102,7 +102,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 					break
 				}
 				harness.Must(t, withLock(t, w, "recovery", w.Recover))
-				if report, err := repair.Check(t.Context(), w, true, nil); err != nil || slices.ContainsFunc(report.Damage, func(d repair.Damage) bool { return d.Lost }) {
+				if report, err := repair.Check(t.Context(), w, true); err != nil || slices.ContainsFunc(report.Damage, func(d repair.Damage) bool { return d.Lost }) {
 					t.Errorf("failing at %q: verify found %+v (%v), want no lost files", failedStep, report.Damage, err)
 				}
 				harness.Must(t, os.RemoveAll(dir))

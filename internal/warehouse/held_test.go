@@ -79,7 +79,7 @@ func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	if exists(t, path(w, "versions", secondNight, "of-a-killed-publish")) || exists(t, w.Folder.RawPath(secondNight)) {
 		t.Error("a file of a killed publish was published, or the stored responses of the night are kept")
 	}
-	if report, err := repair.Check(t.Context(), w, true, nil); err != nil || len(report.Damage) > 0 {
+	if report, err := repair.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
 		t.Errorf("verify reports %+v (%v), want no damage of the published night", report.Damage, err)
 	}
 	publishedCatalog, err := os.ReadFile(w.Folder.VersionCatalog(secondNight))
@@ -170,7 +170,7 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 			harness.Must(t, holdNight(t, w, secondNight, "two"))
 			harness.Must(t, c.damage())
 			for _, readData := range []bool{false, true} {
-				report, err := repair.Check(t.Context(), w, readData, nil)
+				report, err := repair.Check(t.Context(), w, readData)
 				harness.Must(t, err)
 				if isFound := len(report.Damage) == 1 && report.Damage[0].Repair.Kind == repair.DiscardHeld; isFound != (c.isFoundWithoutData || readData) {
 					t.Errorf("read data %t: found %+v, want the damaged night: %t", readData, report.Damage, c.isFoundWithoutData || readData)
@@ -452,7 +452,7 @@ func TestNoStateIsBetweenHeldAndDiscarded(t *testing.T) {
 		if held := heldRunID(t, w); held != secondNight && held != "" || held == "" && steps == 0 || held == secondNight && err == nil {
 			t.Errorf("after %d steps %q is held (%v), want %s and an error, or no held night", steps, held, err, secondNight)
 		}
-		if report, err := repair.Check(t.Context(), w, true, nil); err != nil || len(report.Damage) > 0 {
+		if report, err := repair.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
 			t.Errorf("after %d steps verify found %+v (%v), want no damage", steps, report.Damage, err)
 		}
 		publish(t, w, thirdNight, "three")

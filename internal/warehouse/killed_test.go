@@ -215,7 +215,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		if got := seriesDays(t, w); !slices.Equal(got, want) || latest != firstNight && latest != thirdNight {
 			t.Errorf("killed after %q: readers see %s, the series has %v, want %v", lastStep, latest, got, want)
 		}
-		if report, err := repair.Check(t.Context(), w, true, nil); err != nil || len(report.Damage) > 0 {
+		if report, err := repair.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
 			t.Errorf("killed after %q: verify found %+v (%v), want no damage", lastStep, report.Damage, err)
 		}
 		runs, err := w.RunLog.Runs()

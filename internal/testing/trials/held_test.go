@@ -154,7 +154,7 @@ func (c heldNightCase) check(t *testing.T, m *harness, heldRun, run string) {
 	if got := m.latestRun(); got != published {
 		t.Errorf("%s: latest is %s, want %s", c.name, got, published)
 	}
-	if report, err := repair.Check(t.Context(), w, true, nil); err != nil || len(report.Damage) > 0 {
+	if report, err := repair.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
 		t.Errorf("%s: repair.Check found %+v (%v), want no damage", c.name, report.Damage, err)
 	}
 	if c.published == "" {
@@ -332,7 +332,7 @@ func requireOldOrNewState(t *testing.T, j heldJob, first, heldRun string) {
 	if files, err := os.ReadDir(filepath.Join(j.Dir, "held")); err != nil && !errors.Is(err, fs.ErrNotExist) || len(files) > 0 {
 		t.Errorf("%s: held/ has %v (%v), want no files", description, files, err)
 	}
-	if report, err := repair.Check(t.Context(), w, true, nil); err != nil || len(report.Damage) > 0 {
+	if report, err := repair.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
 		t.Errorf("%s: repair.Check found %+v (%v), want no damage", description, report.Damage, err)
 	}
 	versions, err := w.Versions.List()

@@ -335,7 +335,7 @@ func (s *season) finish() {
 		requireChecksums(s.t, version)
 	}
 	requireRowCounts(s.t, s.cfg.Warehouse.Dir, readManifest(s.t, s.path("latest")))
-	report, err := repair.Check(s.t.Context(), warehouseOf(s.t, s.cfg), true, nil)
+	report, err := repair.Check(s.t.Context(), warehouseOf(s.t, s.cfg), true)
 	must(s.t, err)
 	for _, damage := range report.Damage {
 		s.t.Errorf("repair.Check found %+v at the end, want no damage", damage)

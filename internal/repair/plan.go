@@ -1,0 +1,191 @@
+package repair
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/warehouse"
+)
+
+// The rule of repairs: for each table and day, and for the version that readers should see, the best intact copy wins.
+// Copies are better in this order:
+//
+//  1. the same bytes in another place: a version, the series, or the chain of files of changes
+//  2. the rows in the history of an intact catalog that is not older than the day
+//  3. the stored responses of a night, from which a replay builds its version again
+//  4. the other files of the series, from which a rebuild builds a catalog without the lost rows
+//  5. an older version
+//  6. a backup
+//
+// Every repair names all that it needs: a replay needs an intact catalog to begin with, and the responses of each later
+// night. Rebuild and RestoreSeries publish nothing that has less than readers have.
+
+// stepOfSnapshot returns the step that gives readers the version that they should see. isLost means that readers lose
+// data.
+func (c *checker) stepOfSnapshot() (step Step, isLost bool) {
+	newest, newestAt := c.newestCatalog()
+	switch {
+	case c.intactCatalogs[c.expected]:
+		return Step{Kind: RollBack, Version: c.expected}, false
+	case c.hasAllTables(c.expected):
+		return Step{Kind: RebuildCatalog}, false
+	case c.canReplay:
+		return c.replay, false
+	case c.hasTableAfter(newestAt):
+		return Step{Kind: RebuildSkippingDamage}, true
+	case newest != "":
+		return Step{Kind: RollBack, Version: newest}, true
+	}
+	return Step{Kind: RestoreBackup}, true
+}
+
+// stepOfDay returns the step that restores rows of a day of the series that have no copy in a file. at is the snapshot
+// time of the day.
+func (c *checker) stepOfDay(at time.Time) (step Step, isLost bool) {
+	if c.hasHistoryUntil(at) {
+		return Step{Kind: RebuildSeries}, false
+	}
+	return c.stepWithoutHistory()
+}
+
+// stepOfChanges returns the step that restores the changes of a run in the chain. If a catalog contains the rows, the
+// chain can be written again from the catalog.
+func (c *checker) stepOfChanges(run string) (step Step, isLost bool) {
+	at, isKnown := c.timeOf(run)
+	if !isKnown {
+		return c.stepWithoutHistory()
+	}
+	return c.stepOfDay(at)
+}
+
+func (c *checker) stepWithoutHistory() (step Step, isLost bool) {
+	if c.canReplay {
+		return c.replay, false
+	}
+	return Step{Kind: RebuildSkippingDamage}, true
+}
+
+// replayStep returns the step that builds the expected version again from stored responses: a rollback to
+// the newest intact catalog, and a replay of each later night. hasResponses reports whether all stored responses
+// of a run are intact. ok is false if a night has none, or if the rollback would remove days that it needs.
+func (inv *inventory) replayStep(hasResponses func(run string) bool) (step Step, ok bool) {
+	base, baseAt := inv.newestCatalog()
+	if base == "" { // without manifests, only the ledger names the version on which the expected version builds
+		base = inv.publishedBefore(inv.expected)
+		baseAt, _ = inv.timeOf(base)
+	}
+	if !inv.intactCatalogs[base] {
+		return step, false
+	}
+	if _, err := inv.w.Versions.ReadManifest(base); err != nil {
+		return step, false
+	}
+	if _, err := inv.w.Versions.Lineage(base); err != nil {
+		return step, false
+	}
+	var nights []string
+	for run := inv.expected; run != base; {
+		if run <= base {
+			return step, false // the expected version does not build on the newest catalog
+		}
+		m, hasManifest := inv.manifest(run)
+		if !hasManifest && inv.isNightAfter(run, baseAt) {
+			m.Previous = base
+		}
+		night, previous := nightOf(run, m)
+		if previous >= run || night != "" && !hasResponses(night) {
+			return step, false
+		}
+		if night != "" {
+			nights = append(nights, night)
+		}
+		run = previous
+	}
+	slices.Reverse(nights)
+	return Step{Kind: ReplayNights, Version: base, Nights: strings.Join(nights, " ")}, len(nights) > 0
+}
+
+// publishedBefore returns the version that readers saw before a run, by the ledger.
+func (inv *inventory) publishedBefore(run string) (version string) {
+	for _, r := range inv.runs {
+		if r.ID == run {
+			return version
+		}
+		version = cmp.Or(r.VisibleVersion(), version)
+	}
+	return ""
+}
+
+// nightOf returns the night whose responses give the version of a run, and the run on which the version builds.
+// A rebuilt version has the same snapshot as the run that previous names, and needs no night of its own. previous
+// is empty if the version cannot be replayed, because it is a refresh or the first version.
+func nightOf(run string, m warehouse.Manifest) (night, previous string) {
+	switch m.Kind {
+	case "", ledger.Night:
+		return run, m.Previous
+	case ledger.Replay: // it has the time of its night, and a number
+		night, _, _ = strings.Cut(run, "-")
+		return night, m.Previous
+	case ledger.Rebuild:
+		return "", m.Night
+	}
+	return "", ""
+}
+
+// isNightAfter reports whether a run without an intact manifest is a night that builds on the snapshot of base: the
+// ledger names no other kind of run, and no manifest is of a run between them.
+func (inv *inventory) isNightAfter(run string, baseAt time.Time) bool {
+	at, isRunID := warehouse.RunTime(run)
+	if r := ledger.Find(inv.runs, run); !isRunID || r.ID != "" && !r.IsNight() {
+		return false
+	}
+	for other := range inv.manifests {
+		if otherAt, _ := inv.timeOf(other); otherAt.After(baseAt) && otherAt.Before(at) {
+			return false
+		}
+	}
+	return true
+}
+
+// makeRebuildsSkipDamage replaces "rebuild" by "rebuild --skip-damaged" if any damage needs the flag, because
+// "rebuild" would end with an error at the lost file.
+func (c *checker) makeRebuildsSkipDamage() {
+	if !slices.ContainsFunc(c.Damage, func(d Damage) bool { return d.Repair.Kind == RebuildSkippingDamage }) {
+		return
+	}
+	for i := range c.Damage {
+		if c.Damage[i].Repair.Kind == RebuildCatalog {
+			c.Damage[i].Repair.Kind = RebuildSkippingDamage
+		}
+	}
+}
+
+// Plan returns the repairs of all damage in the order in which they must run, each once, without
+// NoRepair. With RebuildSkippingDamage it leaves out RebuildCatalog. With a rebuild it leaves out rollbacks, because a
+// rebuild also sets the links. If files must be repaired first, it leaves out DropVersion; the next
+// verify reports the damaged version again. With ReplayNights it leaves out all other repairs: the replayed
+// nights write their files again, and the next verify reports the rest.
+func Plan(damage []Damage) []Step {
+	var plan []Step
+	for _, d := range damage {
+		plan = append(plan, d.Repair)
+	}
+	slices.SortFunc(plan, func(a, b Step) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Version, b.Version))
+	})
+	plan = slices.Compact(plan)
+	if i := slices.IndexFunc(plan, func(r Step) bool { return r.Kind == ReplayNights }); i >= 0 {
+		return plan[i : i+1]
+	}
+	has := func(kind Kind) bool {
+		return slices.ContainsFunc(plan, func(r Step) bool { return r.Kind == kind })
+	}
+	skipsDamage := has(RebuildSkippingDamage)
+	rebuilds := skipsDamage || has(RebuildCatalog)
+	return slices.DeleteFunc(plan, func(r Step) bool {
+		return r.Kind == NoRepair || r.Kind == RebuildCatalog && skipsDamage || r.Kind == RollBack && rebuilds || r.Kind == DropVersion && plan[0].Kind < RunNight
+	})
+}
