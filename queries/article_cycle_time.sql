@@ -4,6 +4,11 @@
 -- about: Time that articles spend in each status. A stay in a status lasts until the next status of the article. The last stay has no end: it counts in open_articles, unless the article is deleted, but not in the durations. p50 and p90 are durations that occurred. Days have 24 hours and are rounded to 2 places. Statuses without a time are left out.
 -- also: status, duration, stay, bottleneck, slow, how long, lead time
 -- chart: bar x=status_name y=p50_days
+-- heading: status_prefix Status code
+-- heading: p50_days Days in the status, median
+-- heading: p90_days Days in the status, 90th percentile
+-- heading: mean_days Days in the status, mean
+-- heading: open_articles Articles in it now
 -- param: since DATE NULL -- only stays that began on or after this date
 -- param: until DATE NULL -- only stays that began before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York

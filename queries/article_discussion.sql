@@ -3,6 +3,7 @@
 -- grain: one row per article, most rounds of revision first
 -- about: Discussion of each article: comments, replies, distinct authors (by e-mail address, or by name if there is none), and the number of times that the article entered a status that requests a revision. An article begins when it is created, or when it enters its first status if the creation time is unknown. The service returns neither internal nor archived comments.
 -- also: feedback, revision, rounds, replies, conversation
+-- heading: status_prefix Status code
 -- param: since DATE NULL -- only articles that began on or after this date
 -- param: until DATE NULL -- only articles that began before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York

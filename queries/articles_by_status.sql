@@ -4,6 +4,9 @@
 -- about: Articles by their status at the snapshot, and the time since they entered this status, in days of 24 hours. The median is a duration that occurred. waits_for is who has to act next, and is empty if nobody has to, or if the configuration does not say. If the history of an article has no time for the status, the article is counted, but left out of the durations. An article begins when it is created, or when it enters its first status if the creation time is unknown. Deleted articles are left out.
 -- also: pipeline, count, stage, workflow, stuck
 -- chart: bar x=status_name y=articles
+-- heading: status_prefix Status code
+-- heading: p50_days_in_status Days in the status, median
+-- heading: oldest_days Days in the status, longest
 -- param: since DATE NULL -- only articles that began on or after this date
 -- param: until DATE NULL -- only articles that began before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York

@@ -2,6 +2,7 @@
 -- title: Articles of a client
 -- grain: one row per article, open articles first, then the latest publication
 -- about: Articles with their campaign, outlet, status, dates and live address. past_promise and past_expected mean that an open article is late: see overdue_articles. An article began when it was created, or when it entered its first status if the creation time is unknown. A publication time can be unknown although the article is published.
+-- also: client, status, live, links, placements, publications, progress, report
 -- param: profile VARCHAR NULL -- only articles of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
 -- param: state open|published|ended NULL -- only articles in this state

@@ -4,6 +4,11 @@
 -- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts the articles that were published by that date. Days run from payment to publication; p50 and p90 are durations that occurred. open_past_promise counts the open articles that are past their promised date, open_past_expected those past the expected date that the service states, as in overdue_articles. The type of channel is taken from the bought listing, or else from the first placement that the item includes. Deleted articles and items are left out.
 -- also: on time, late, punctual, promise, SLA, delay, speed, days, overdue, outlets, writers
 -- chart: bar x=group_name y=on_time_percent
+-- heading: p50_promised_days Promised days, median
+-- heading: p50_days Days from payment to publication, median
+-- heading: p90_days Days from payment to publication, 90th percentile
+-- heading: p50_days_late Days late, median
+-- heading: on_time_percent On time, %
 -- param: by outlet|writer|profile|channel_type outlet -- grouping of the rows
 -- param: days COUNT 90 -- length of the period in days, if "since" is not set
 -- param: since DATE NULL -- the period begins on this date

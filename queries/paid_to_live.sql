@@ -4,6 +4,10 @@
 -- about: Time from the payment of the order to the start of the article, and to its first publication, in days of 24 hours; p50 and p90 are durations that occurred. Articles without a known time of payment, and articles published before the payment, are counted, but left out of the durations.
 -- also: turnaround, lead time, speed, publish, days, delivery, how long
 -- chart: line x=month y=p50_days,p90_days
+-- heading: p50_days Days from payment to live, median
+-- heading: p90_days Days from payment to live, 90th percentile
+-- heading: mean_days Days from payment to live, mean
+-- heading: p50_days_to_start Days from payment to start, median
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- only the month of this date and later months
 -- param: until DATE NULL -- only months before the month of this date

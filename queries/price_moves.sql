@@ -4,6 +4,9 @@
 -- about: Price rises and falls by day. The quartiles are in percent of the old price, rounded to 1 place. They are not interpolated. The day is the day of the snapshot that showed the change. A rise from 0 has no percentage: it is counted only in the columns changes and rises.
 -- also: increase, decrease, trend, volatility, rise, fall, per day
 -- chart: bar x=day y=rises,falls
+-- heading: p25_percent Change, %, lower quartile
+-- heading: median_percent Change, %, median
+-- heading: p75_percent Change, %, upper quartile
 -- param: since DATE? snapshot-30d -- only days on or after this date
 -- param: until DATE NULL -- only days before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which days begin, such as America/New_York

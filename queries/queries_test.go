@@ -151,8 +151,7 @@ func TestSearchFindsQuestions(t *testing.T) {
 		"which outlets are unused": {"sites_not_used"},
 		"price increases":          {"price_changes", "price_moves", "price_net_changes"},
 		"ate":                      nil, // part of "late"
-		"Quartiles":                {"report_price_spread"},
-		"interpolated":             {"price_by_segment", "price_moves", "report_price_spread"}, // only in their descriptions
+		"interpolated":             {"price_by_segment", "price_moves"}, // only in their descriptions
 		"margin months":            {"margins", "month_to_date", "refunds_by_month"},
 	} {
 		var got []string
@@ -165,12 +164,12 @@ func TestSearchFindsQuestions(t *testing.T) {
 	}
 }
 
-// TestChartsNameColumns checks that the columns of each chart are columns of its query, and that the values are
-// numbers.
-func TestChartsNameColumns(t *testing.T) {
+// TestHeadersNameColumns checks that the columns of each chart and heading are columns of the query, and that the
+// values of the chart are numbers.
+func TestHeadersNameColumns(t *testing.T) {
 	db := open(t, "", fixture.NewEmptyCatalog(t))
 	for _, q := range query.List() {
-		if q.Chart == nil {
+		if q.Chart == nil && q.Headings == nil {
 			continue
 		}
 		values := map[string]string{}
@@ -182,6 +181,14 @@ func TestChartsNameColumns(t *testing.T) {
 		result, err := db.Collect(t.Context(), q, values, 1)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for name := range q.Headings {
+			if !slices.ContainsFunc(result.Columns, func(c query.Column) bool { return c.Name == name }) {
+				t.Errorf("%s: a heading names the column %q, which the result does not have", q.Name, name)
+			}
+		}
+		if q.Chart == nil {
+			continue
 		}
 		for _, name := range q.Chart.Columns() {
 			i := slices.IndexFunc(result.Columns, func(c query.Column) bool { return c.Name == name })

@@ -4,6 +4,7 @@
 -- about: Refunds of the items sold in a month. An item is refunded if it is marked as refunded or has a refund date; a refund is due if the item requires one and is not refunded. Days run from the payment of the order to the refund and have 24 hours; the median is a duration that occurred. Items have no currency: the sums are valid only if all items are in the same currency.
 -- also: refunded, returned, cancelled, money back, lost revenue
 -- chart: bar x=month y=refunded_total
+-- heading: p50_days_to_refund Days from payment to refund, median
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
 -- param: since DATE NULL -- only the month of this date and later months
 -- param: until DATE NULL -- only months before the month of this date

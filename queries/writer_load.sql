@@ -4,6 +4,7 @@
 -- about: Current and recently finished articles of each writer. Open articles are neither published nor ended; the columns in_revision, past_promise and past_expected count only open articles. past_promise counts the articles that are past their promised date, past_expected those past the expected date that the service states, as in overdue_articles. The days to publish are the time from the start of an article to its first publication, for articles published in the period, in days of 24 hours; the median is a duration that occurred.
 -- also: author, capacity, busy, assignment, staff, workload, overdue, team
 -- chart: bar x=writer_name y=open_articles
+-- heading: p50_days_to_publish Days from start to publication, median
 -- param: days COUNT 30 -- length of the period in days, if "since" is not set
 -- param: since DATE NULL -- the period begins on this date
 -- param: until DATE NULL -- the period ends before this date; NULL means at the snapshot

@@ -232,7 +232,7 @@ func (l listing) addPrices() error {
 		}
 		prices = append(prices, html.MoneyCell(p.Price.String()).Text+" "+currency)
 		exact = append(exact, p.Price.String()+" "+currency)
-		tiers = append(tiers, wordsOf(cmp.Or(p.Tier, "not stated")))
+		tiers = append(tiers, query.EnumWords(cmp.Or(p.Tier, "not stated")))
 	}
 	for name, lines := range map[string][]string{"price": prices, "exact": exact, "tier": tiers} {
 		l[name] = query.Value{Text: strings.Join(lines, "\n"), Null: len(lines) == 0}
@@ -292,7 +292,7 @@ func (f facet) valueLabel(c choice) string {
 	case f.key == "dofollow":
 		return cmp.Or(map[string]string{"true": "yes", "false": "no"}[c.Text], c.Text)
 	case slices.Contains([]string{"channel", "placement", "tier"}, f.key):
-		return wordsOf(c.Text)
+		return query.EnumWords(c.Text)
 	}
 	return c.Text
 }
@@ -344,7 +344,7 @@ func (s *catalogState) cell(c catalogColumn, r listing) html.Cell {
 			cell.Text, missing = shortest.Text+"–"+value.Or(html.Unknown), false
 		}
 	case "channel", "placement":
-		if cell.Text = wordsOf(value.Text); cell.Text != value.Text {
+		if cell.Text = query.EnumWords(value.Text); cell.Text != value.Text {
 			cell.Exact = value.Text
 		}
 	case "tier":

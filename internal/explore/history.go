@@ -124,13 +124,13 @@ func (v *visit) buildFields(t fieldTable, all query.Result, versions []query.Rec
 			neverSet = append(neverSet, strings.ReplaceAll(r.Name, "_", " "))
 			continue
 		}
-		parts := []fieldPart{{label: labelOf(r.Name)}}
+		parts := []fieldPart{{label: r.label}}
 		if r.Type == "JSON" {
 			values := make([]query.Value, len(versions))
 			for i, version := range versions {
 				values[i] = version.Get(r.Name)
 			}
-			parts = partsOfJSON(labelOf(r.Name), values, func(value query.Value) json.RawMessage { return json.RawMessage(value.Text) })
+			parts = partsOfJSON(r.label, values, func(value query.Value) json.RawMessage { return json.RawMessage(value.Text) })
 			r.Type = "VARCHAR" // the values are texts
 		}
 		for _, part := range parts {

@@ -36,6 +36,7 @@ type chartDrawing struct {
 // draw returns the reason if the chart cannot be drawn.
 func (d chartDrawing) draw(rowsInTable []query.Record) (reason string) {
 	for _, r := range rolesOf(d.result.Columns) {
+		r.label = d.view.Query.LabelOf(r.Name)
 		d.roles[r.Name] = r
 	}
 	for _, name := range d.Columns() {
@@ -47,17 +48,17 @@ func (d chartDrawing) draw(rowsInTable []query.Record) (reason string) {
 		return "the result has several currencies. Choose one."
 	}
 	if !slices.ContainsFunc(d.result.Rows, d.hasValue) {
-		return labelsOf(d.Y) + " has no value other than 0."
+		return d.labelsOf(d.Y) + " has no value other than 0."
 	}
 	isDated := slices.ContainsFunc(d.result.Rows, func(r query.Record) bool { _, ok := dateOf(r.Get(d.X)); return ok })
 	if !isDated && d.Kind == query.ChartBars {
 		if !addBars(d.view.Table.Table, rowsInTable, d.Y[0]) {
-			return labelsOf(d.Y[:1]) + " has negative values."
+			return d.labelsOf(d.Y[:1]) + " has negative values."
 		}
 		return ""
 	}
 	if !isDated {
-		return fmt.Sprintf("%s is neither a date nor a month.", labelsOf([]string{d.X}))
+		return fmt.Sprintf("%s is neither a date nor a month.", d.labelsOf([]string{d.X}))
 	}
 	if d.result.Total > int64(len(d.result.Rows)) {
 		return "the result has too many rows. Filter it."
@@ -84,12 +85,19 @@ func (d chartDrawing) hasValue(r query.Record) bool {
 }
 
 // labelsOf returns the labels of columns in lower case.
-func labelsOf(columns []string) string {
+func (d chartDrawing) labelsOf(columns []string) string {
 	labels := make([]string, len(columns))
 	for i, c := range columns {
-		labels[i] = strings.ToLower(labelOf(c))
+		labels[i] = lowerFirst(d.roles[c].label)
 	}
 	return strings.Join(labels, ", ")
+}
+
+func lowerFirst(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToLower(text[:1]) + text[1:]
 }
 
 // addBars adds bars, whose lengths are relative to the largest value. If a value is negative, it returns false and
@@ -152,7 +160,7 @@ func (d chartDrawing) drawDates() (_ *html.Chart, reason string) {
 	if column := all[0].column.unitColumn; column != "" && !slices.Contains(d.By, column) {
 		unit = d.result.Rows[0].Get(column).Text
 	}
-	c := &html.Chart{Kind: kind, Title: capitalize(labelsOf(d.Y)) + " by " + strings.ToLower(labelOf(d.X)), Unit: unit}
+	c := &html.Chart{Kind: kind, Title: capitalize(d.labelsOf(d.Y)) + " by " + d.labelsOf([]string{d.X}), Unit: unit}
 	if kind == html.Bars || isPeriod(x) {
 		c.Variants = []html.Variant{d.drawCategories(all, x, dates)}
 	} else {
@@ -175,7 +183,7 @@ func (d chartDrawing) collectSeries() []chartSeries {
 		for _, name := range names {
 			s := chartSeries{name: name, column: d.roles[y], points: map[time.Time]chartPoint{}}
 			if len(d.Y) > 1 {
-				s.name = labelOf(y)
+				s.name = d.roles[y].label
 			}
 			for _, r := range groups[name] {
 				at, isDate := dateOf(r.Get(d.X))

@@ -29,10 +29,10 @@ func showQuestions(v *visit) (reply, error) {
 	library, err := v.pool.cfg.Queries()
 	search := strings.TrimSpace(v.params.Get(searchKey))
 	for _, q := range query.FilterByWords(library.List(), strings.Fields(search)) {
-		i := slices.IndexFunc(subjects, func(s subjectView) bool { return s.Subject == labelOf(q.Subject) })
+		i := slices.IndexFunc(subjects, func(s subjectView) bool { return s.Subject == query.LabelOf(q.Subject) })
 		if i < 0 {
 			i = len(subjects)
-			subjects = append(subjects, subjectView{Subject: labelOf(q.Subject)})
+			subjects = append(subjects, subjectView{Subject: query.LabelOf(q.Subject)})
 		}
 		s := &subjects[i]
 		about, _, more := strings.Cut(q.About, ". ")
@@ -159,7 +159,7 @@ func (v *visit) findQuestion() (*question, error) {
 func (q *question) runForm() (status int, err error) {
 	for _, p := range q.view.Params {
 		if _, given := q.values[p.Name]; p.Default == "" && !given {
-			q.view.Problem = "Fill in " + labelOf(p.Name) + ", which has no default."
+			q.view.Problem = "Fill in " + query.LabelOf(p.Name) + ", which has no default."
 			return http.StatusOK, nil
 		}
 	}
@@ -207,7 +207,7 @@ func (q *question) addResult() error {
 	} else {
 		for i := range t.roles {
 			if r := &t.roles[i]; r.idColumn == "group_id" {
-				r.kind = q.groupKind()
+				r.kind, r.label = q.groupKind(), query.LabelOf(q.groupedBy())
 			}
 		}
 		if q.view.Table, rows, err = t.show(q.view.Title, linkTo("questions", q.view.Name)+"/"); err != nil {
@@ -234,10 +234,15 @@ func (q *question) addResult() error {
 	return nil
 }
 
+// groupedBy returns the value of the parameter "by".
+func (q *question) groupedBy() string {
+	p, _ := q.view.Param("by")
+	return cmp.Or(q.values["by"], p.Default)
+}
+
 // groupKind returns the kind of record by which the rows are grouped. It is empty for months.
 func (q *question) groupKind() string {
-	p, _ := q.view.Param("by")
-	switch by := cmp.Or(q.values["by"], p.Default); by {
+	switch by := q.groupedBy(); by {
 	case "outlet", "profile", "writer":
 		return by
 	case "product":
@@ -281,7 +286,7 @@ type option struct {
 func (q *question) buildForm() ([]formField, error) {
 	var fields []formField
 	for _, p := range q.view.Params {
-		f := formField{Key: paramKey + p.Name, Label: labelOf(p.Name), About: p.About, Required: p.Default == "",
+		f := formField{Key: paramKey + p.Name, Label: query.LabelOf(p.Name), About: p.About, Required: p.Default == "",
 			Numeric: p.Type == "BIGINT" || p.Type == "COUNT" || p.Type == "DECIMAL", Hint: hintOf(p)}
 		value, given := q.values[p.Name]
 		if !given {

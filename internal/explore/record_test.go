@@ -71,7 +71,7 @@ func testListingHistory(t *testing.T, s *site) {
 		"standard 90.00 EUR 2026-11-01 02:00",
 		"news since 2026-11-01 02:00", "politics 2026-11-01 02:00 to 2026-11-02 02:00",
 		"Domain authority 55 2026-11-02 02:00 1 earlier 40 2026-11-01 02:00 to 2026-11-02 02:00",
-		"Max delivery days 7 2026-11-03 02:00 1 earlier 9",
+		"Maximum delivery days 7 2026-11-03 02:00 1 earlier 9",
 		"Country Spain 2026-11-03 02:00 1 earlier – 2026-11-01 02:00 to 2026-11-03 02:00",
 		"Never had a value: ", "Rejected values",
 		"PO-17 2026-10-01 10:00 1,100.00 1,200.25 400.75 99.50 Approved", // margin: 1200.25 - 700 - 99.50

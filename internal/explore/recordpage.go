@@ -87,10 +87,14 @@ func showRecord(v *visit) (reply, error) {
 		return nil, err
 	}
 	view.Title = head.Rows[0].Get("title").Text
-	for _, r := range rolesOf(head.Columns) {
+	roles := rolesOf(head.Columns)
+	if err := v.nameRecords(roles, head.Rows); err != nil {
+		return nil, err
+	}
+	for _, r := range roles {
 		cell := r.showValue(head.Rows[0], v.links())
 		if r.Name != "title" && !r.hidden && cell.Text != html.Unknown && cell.Text != "" {
-			view.Facts = append(view.Facts, fact{labelOf(r.Name), cell})
+			view.Facts = append(view.Facts, fact{r.label, cell})
 		}
 	}
 	if view.AsOf, err = v.snapshotForm(); err != nil {
@@ -194,7 +198,7 @@ func (v *visit) buildSection(s section) (*sectionView, error) {
 		}
 	default:
 		roles := rolesOf(result.Columns)
-		if err := v.fillOutletNames(roles, result.Rows); err != nil {
+		if err := v.nameRecords(roles, result.Rows); err != nil {
 			return nil, err
 		}
 		view.Table = buildTable(s.title, roles, result, v.links())

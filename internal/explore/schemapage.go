@@ -48,7 +48,7 @@ func showSchema(v *visit) (reply, error) {
 		i := slices.IndexFunc(subjects, func(s subjectTables) bool { return s.Subject == t.Subject() })
 		if i < 0 {
 			i = len(subjects)
-			subjects = append(subjects, subjectTables{Subject: t.Subject(), Title: labelOf(t.Subject())})
+			subjects = append(subjects, subjectTables{Subject: t.Subject(), Title: query.LabelOf(t.Subject())})
 			if index := slices.IndexFunc(diagrams, func(d schema.Diagram) bool { return d.Subject == t.Subject() }); index >= 0 {
 				subjects[i].Diagram = drawDiagram(diagrams[index])
 				for n := range subjects[i].Diagram.Boxes {

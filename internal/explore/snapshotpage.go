@@ -72,7 +72,7 @@ func buildSample(check, sampleJSON string) (*html.Table, error) {
 				err = d.Decode(&value)
 			}
 			if len(t.Rows) == 0 {
-				t.Heads = append(t.Heads, html.Head{Label: labelOf(fmt.Sprint(key))})
+				t.Heads = append(t.Heads, html.Head{Label: query.LabelOf(fmt.Sprint(key))})
 			}
 			cell := html.Cell{Text: html.Unknown, Class: "none"}
 			if value != nil {

@@ -17,7 +17,10 @@ import (
 // columnRole is derived from the name and type of a column and from the names of the other columns.
 type columnRole struct {
 	query.Column
+	label  string // the heading
 	hidden bool
+	// names are the names of the records by id, if the column contains only ids. See visit.nameRecords.
+	names map[string]string
 	// idColumn is set if this column contains names or ids of records. It is the name of the column
 	// with their ids, which can be this column. kind is the kind of the records, or "writer". If
 	// kind is set, the values are links.
@@ -25,6 +28,21 @@ type columnRole struct {
 	unitColumn       string // the column with the currency of the amounts
 	isAmount, summed bool
 	isEnum           bool
+}
+
+// isID reports whether a column contains ids.
+func (r columnRole) isID() bool {
+	return r.Type == "VARCHAR" && (r.Name == "id" || strings.HasSuffix(r.Name, "_id"))
+}
+
+var uuidPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// idRank sorts the columns of a table.
+func (r columnRole) idRank() int {
+	if r.isID() && len(r.names) == 0 {
+		return 1
+	}
+	return 0
 }
 
 // hasWord reports whether the name of a column, such as order_status, has one of the words.
@@ -57,7 +75,7 @@ func rolesOf(columns []query.Column) []columnRole {
 	roles := make([]columnRole, len(columns))
 	byName := map[string]*columnRole{}
 	for i, c := range columns {
-		roles[i].Column = c
+		roles[i].Column, roles[i].label = c, query.LabelOf(c.Name)
 		byName[c.Name] = &roles[i]
 	}
 	currency := byName["currency"]
@@ -76,7 +94,7 @@ func rolesOf(columns []query.Column) []columnRole {
 		}
 		// Enumerations and amounts are recognized by the names of their columns. A sum of
 		// medians, limits or unit prices would have no meaning.
-		r.isEnum = r.Type == "VARCHAR" && hasWord(r.Name, "status", "type", "kind", "tier", "side", "trait", "includes", "included", "waits")
+		r.isEnum = query.IsEnum(r.Column)
 		r.isAmount = strings.HasPrefix(r.Type, "DECIMAL") && !hasWord(r.Name, "percent", "days", "hours", "minutes", "week", "items")
 		r.summed = r.isAmount && !hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest", "p25", "p50", "p75", "p90",
 			"last", "per", "each", "from", "below", "left", "spent", "now", "old", "new", "change", "gap", "value")
@@ -96,10 +114,12 @@ func buildTable(caption string, roles []columnRole, result query.Result, l links
 			return !row.Get(r.Name).Null || r.idColumn != "" && !row.Get(r.idColumn).Null
 		})
 		if blank && !r.hidden {
-			t.Blank = append(t.Blank, strings.ToLower(labelOf(r.Name)))
+			t.Blank = append(t.Blank, strings.ToLower(r.label))
 		}
 		return r.hidden || blank
 	})
+	// Ids without a name are last.
+	slices.SortStableFunc(roles, func(a, b columnRole) int { return cmp.Compare(a.idRank(), b.idRank()) })
 	addCells(t, roles, result, l)
 	if result.Total > n {
 		t.More = fmt.Sprintf("The first %s of %s rows.", humanize.Number(n), humanize.Number(result.Total))
@@ -109,7 +129,7 @@ func buildTable(caption string, roles []columnRole, result query.Result, l links
 
 func addCells(t *html.Table, roles []columnRole, result query.Result, l links) {
 	for _, r := range roles {
-		t.Heads = append(t.Heads, html.Head{Name: r.Name, Label: labelOf(r.Name), Numeric: r.Numeric})
+		t.Heads = append(t.Heads, html.Head{Name: r.Name, Label: r.label, Numeric: r.Numeric})
 	}
 	for _, row := range result.Rows {
 		cells := make([]html.Cell, len(roles))
@@ -123,6 +143,12 @@ func addCells(t *html.Table, roles []columnRole, result query.Result, l links) {
 func (r columnRole) showValue(row query.Record, l links) html.Cell {
 	v := row.Get(r.Name)
 	cell := r.buildCell(v)
+	if name := r.names[v.Text]; name != "" {
+		cell = buildCell(r.Column, query.Value{Text: name})
+	}
+	if isIDOnly := r.isID() && cell.Text == v.Text && uuidPattern.MatchString(v.Text); isIDOnly {
+		cell = html.Cell{Copy: v.Text, Class: "s"}
+	}
 	if r.idColumn != "" && !row.Get(r.idColumn).Null {
 		if v.Null { // show the id of a record without a name
 			cell = buildCell(r.Column, row.Get(r.idColumn))
@@ -138,6 +164,50 @@ func (r columnRole) showValue(row query.Record, l links) html.Cell {
 		cell.Unit = cmp.Or(row.Get(r.unitColumn).Text, html.NoCurrency)
 	}
 	return cell
+}
+
+// nameTables are the tables and columns with the names of the records of a kind.
+func nameTables() map[string][2]string {
+	return map[string][2]string{"order": {"orders", "reference_number"}, "campaign": {"campaigns", "name"}, "article": {"articles", "name"},
+		"profile": {"profiles", "name"}, "listing": {"product_listings", "name"}, "outlet": {"outlets", "name"}}
+}
+
+// nameRecords reads the names of the records in columns that contain only their ids, and the missing names of outlets.
+func (v *visit) nameRecords(roles []columnRole, rows []query.Record) error {
+	for i := range roles {
+		r := &roles[i]
+		table, hasNames := nameTables()[r.kind]
+		if r.idColumn != r.Name || r.hidden || !hasNames || len(rows) == 0 {
+			continue
+		}
+		b := &binder{}
+		var ids []string
+		for _, row := range rows {
+			if id := row.Get(r.Name); !id.Null {
+				ids = append(ids, b.bind(id.Text))
+			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		statement := recordSQL.Render("names_of_records", sqltext.Values{"table": sqltext.Name(table[0]), "column": sqltext.Name(table[1]),
+			"ids": sqltext.SQL(strings.Join(ids, ", "))})
+		result, err := v.run(b.query(string(statement)))
+		if query.IsMissing(err) { // an older version of the program created the snapshot
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		r.names = map[string]string{}
+		for _, row := range result.Rows {
+			if name := row.Get("name"); !name.Null {
+				r.names[row.Get("id").Text] = name.Text
+			}
+		}
+		r.label = strings.TrimSuffix(r.label, " ID")
+	}
+	return v.fillOutletNames(roles, rows)
 }
 
 // fillOutletNames fills in the missing names of outlets from other tables. It finds the outlet of a row by the
@@ -224,49 +294,11 @@ func (r columnRole) buildCell(v query.Value) html.Cell {
 	case r.isAmount:
 		cell = html.MoneyCell(v.Text)
 	case r.isEnum:
-		if text := wordsOf(v.Text); text != v.Text {
+		if text := query.EnumWords(v.Text); text != v.Text {
 			cell.Text, cell.Exact = text, v.Text
 		}
 	}
 	return cell
-}
-
-// codePattern matches FULL_FEATURE and on_hold_review.
-var codePattern = regexp.MustCompile(`^([A-Z][A-Z0-9]*(_[A-Z0-9]+)*|[a-z][a-z0-9]*([_-][a-z0-9]+)*)$`)
-
-// wordsOf returns a value of an enumeration, or a list of such values, as words: Full feature, On hold review.
-// Names of channels have the spelling of their owners. It returns other texts unchanged.
-func wordsOf(text string) string {
-	for _, separator := range []string{"; ", ", "} {
-		if first, rest, ok := strings.Cut(text, separator); ok {
-			return wordsOf(first) + separator + wordsOf(rest)
-		}
-	}
-	if !codePattern.MatchString(text) {
-		return text
-	}
-	switch strings.ToUpper(text) {
-	case "LINKEDIN":
-		return "LinkedIn"
-	case "TIKTOK":
-		return "TikTok"
-	case "TWITTER_X":
-		return "Twitter/X"
-	case "YOUTUBE":
-		return "YouTube"
-	}
-	return strings.ToUpper(text[:1]) + strings.NewReplacer("_", " ", "-", " ").Replace(strings.ToLower(text[1:]))
-}
-
-// labelOf returns the label of a column name: outlet_id becomes Outlet ID.
-func labelOf(column string) string {
-	label := strings.ReplaceAll(strings.ReplaceAll(column, "_", " "), "do follow", "do-follow")
-	for _, short := range []string{"url", "id"} {
-		if label == short || strings.HasSuffix(label, " "+short) {
-			label = label[:len(label)-len(short)] + strings.ToUpper(short)
-		}
-	}
-	return capitalize(label)
 }
 
 func capitalize(text string) string {

@@ -74,7 +74,7 @@ func (t *table) show(caption, downloadPrefix string) (*tableView, tableRows, err
 	if err != nil {
 		return nil, rows, err
 	}
-	if err := t.fillOutletNames(t.roles, rows.Rows); err != nil {
+	if err := t.nameRecords(t.roles, rows.Rows); err != nil {
 		return nil, rows, err
 	}
 	rows.Sources, err = t.db.Sources(t.Context(), t.inner, t.values)
@@ -194,7 +194,7 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 		if f.prefix != equalPrefix && r.Numeric {
 			text = html.Decimal(f.text)
 		}
-		view.Chips = append(view.Chips, chip{labelOf(f.column.Name) + separator + text, f.text, t.addressWith(pair{key, ""})})
+		view.Chips = append(view.Chips, chip{r.label + separator + text, f.text, t.addressWith(pair{key, ""})})
 		cleared = append(cleared, pair{key, ""})
 	}
 	view.ClearLink = t.addressWith(cleared...)
@@ -206,7 +206,7 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 			choices = choices[1:]
 		}
 		if (isTime(r.Column) || r.Numeric) && !r.hidden {
-			columnRange := rangeView{labelOf(r.Name), minPrefix + r.Name, maxPrefix + r.Name, t.params.Get(minPrefix + r.Name), t.params.Get(maxPrefix + r.Name), isTime(r.Column)}
+			columnRange := rangeView{r.label, minPrefix + r.Name, maxPrefix + r.Name, t.params.Get(minPrefix + r.Name), t.params.Get(maxPrefix + r.Name), isTime(r.Column)}
 			view.Ranges, view.RangesOpen = append(view.Ranges, columnRange), view.RangesOpen || columnRange.Min+columnRange.Max != ""
 		}
 	}
@@ -219,7 +219,7 @@ func (t *table) selection(r columnRole, values []string) *formField {
 	if len(values) < 2 && chosen == "" {
 		return nil
 	}
-	f := &formField{Key: key, Label: labelOf(r.Name), Options: []option{{"", "any", chosen == ""}}}
+	f := &formField{Key: key, Label: r.label, Options: []option{{"", "any", chosen == ""}}}
 	isListed := false // the chosen value is among values
 	for _, value := range values {
 		encoded := choice{Text: value}.encode()

@@ -56,6 +56,7 @@ type Cell struct {
 	Sort    string // the value to sort by; empty means Text
 	Link    string // a page of this program
 	Address string // a page of another host
+	Copy    string // an id, which a button copies
 	Tag     string // the CSS class of the color in which Text is shown as a label, see Tone
 	Sub     string // a second line in a smaller font
 	Bar     string // the length of the bar below the value, as a CSS percentage

@@ -20,6 +20,7 @@ import (
 //	-- about: Which prices moved.
 //	-- also: increase, decrease, dearer
 //	-- chart: bar x=day y=rises,falls
+//	-- heading: p50_days Days from payment to live, median
 //	-- param: currency VARCHAR NULL -- only prices in this currency
 //	-- values: SELECT DISTINCT currency FROM product_listing_prices
 //
@@ -81,6 +82,16 @@ func (q *Query) parseHeader() (faults []fault) {
 				continue
 			}
 			q.Chart = chart
+		case word == "heading":
+			column, label, ok := strings.Cut(text, " ")
+			if _, isRepeated := q.Headings[column]; !ok || isRepeated {
+				add(`write a heading as COLUMN TEXT, once for each column, not %q`, text)
+				continue
+			}
+			if q.Headings == nil {
+				q.Headings = map[string]string{}
+			}
+			q.Headings[column] = label
 		case word == "param":
 			p, err := parseParam(text)
 			if _, twice := q.Param(p.Name); err == nil && twice {
@@ -96,7 +107,7 @@ func (q *Query) parseHeader() (faults []fault) {
 		case word == "values":
 			q.Params[len(q.Params)-1].Values = text
 		default:
-			if alike := nearest.FindNearest(append(slices.Sorted(maps.Keys(textFields)), "param", "values", "chart"), word); alike != "" {
+			if alike := nearest.FindNearest(append(slices.Sorted(maps.Keys(textFields)), "param", "values", "chart", "heading"), word); alike != "" {
 				add("unknown header line %q: did you mean %s?", word, alike)
 			}
 		}

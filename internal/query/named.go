@@ -23,9 +23,11 @@ type Query struct {
 	// Replacement is the query, with its parameters, that replaces this one. The next release removes a
 	// replaced query.
 	Replacement string
-	Chart       *Chart  // nil means that the result has no chart
-	Params      []Param // as declared in the header
-	SQL         string  // the whole text of the file, including the header
+	Chart       *Chart // nil means that the result has no chart
+	// Headings are the headings of columns whose name is not enough, see [Query.LabelOf].
+	Headings map[string]string
+	Params   []Param // as declared in the header
+	SQL      string  // the whole text of the file, including the header
 	// Only checks have a severity, which is hold or warn. If the field Each is set, the check is a pattern
 	// for several queries, see [Query.Expand].
 	Severity, Each string

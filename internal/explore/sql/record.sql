@@ -46,6 +46,13 @@ SELECT min(snapshot_at) AS first_at FROM meta.runs WHERE snapshot_at IS NOT NULL
 -- The newest snapshots, in descending order.
 SELECT run_id, snapshot_at FROM {database}.meta.runs WHERE snapshot_at IS NOT NULL ORDER BY snapshot_at DESC, run_id DESC LIMIT {most};
 
+-- name: names_of_records
+-- The newest name of each record of a table with one of the ids.
+SELECT id, arg_max({column}, valid_from) AS name
+FROM history.{table}
+WHERE id IN ({ids})
+GROUP BY id;
+
 -- name: names_of
 -- The outlet name of each wanted record. The statement {wanted} selects the id of each such record and
 -- the id of its outlet.

@@ -41,14 +41,18 @@
     }
   });
 
-  // A copy button copies the element whose id is in data-copy, or else the code beside it.
+  // A copy button copies its data-text, the element whose id is in data-copy, or else the code beside it.
   document.addEventListener("click", (event) => {
     const copy = event.target.closest("button[data-copy]");
     if (!copy) return;
-    const source = document.getElementById(copy.dataset.copy) || copy.parentElement.querySelector("code");
-    navigator.clipboard.writeText(source.textContent).then(
+    const source = copy.dataset.text ? copy : document.getElementById(copy.dataset.copy) || copy.parentElement.querySelector("code");
+    const label = copy.textContent;
+    navigator.clipboard.writeText(copy.dataset.text || source.textContent).then(
       () => { copy.textContent = "Copied"; },
-      () => { getSelection().selectAllChildren(source); copy.textContent = "Selected"; },
-    ).then(() => setTimeout(() => { copy.textContent = "Copy"; }, 1500));
+      () => {
+        copy.textContent = copy.dataset.text || "Selected";
+        getSelection().selectAllChildren(source);
+      },
+    ).then(() => setTimeout(() => { copy.textContent = label; }, 1500));
   });
 })();

@@ -1,0 +1,88 @@
+package query
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// LabelOf returns the heading of a column in words: the line "heading" of the header or, without one, the heading
+// that follows from the name of the column.
+func (q Query) LabelOf(column string) string {
+	if label, ok := q.Headings[column]; ok {
+		return label
+	}
+	return LabelOf(column)
+}
+
+// LabelOf returns the name of a column in words: p50_days becomes "Days, median", and outlet_id "Outlet ID".
+func LabelOf(column string) string {
+	words := strings.Split(column, "_")
+	end := ""
+	if len(words) > 2 || len(words) == 2 && words[1] != "percent" {
+		end = map[string]string{"p25": ", lower quartile", "p50": ", median", "p75": ", upper quartile", "p90": ", 90th percentile"}[words[0]]
+		if end != "" || words[0] == "is" {
+			words = words[1:]
+		}
+	}
+	last := len(words) - 1
+	records := []string{"article", "campaign", "group", "listing", "outlet", "product", "profile", "status", "writer"}
+	switch {
+	case last == 0:
+	case words[last] == "percent":
+		words, end = words[:last], ", %"+end
+	case words[last] == "at", words[last] == "name" && slices.Contains(records, words[last-1]):
+		words = words[:last]
+	}
+	for i, word := range words {
+		switch word {
+		case "min":
+			words[i] = "minimum"
+		case "max":
+			words[i] = "maximum"
+		case "timezone":
+			words[i] = "time zone"
+		case "url", "id":
+			words[i] = strings.ToUpper(word)
+		}
+	}
+	label := strings.ReplaceAll(strings.Join(words, " "), "do follow", "do-follow")
+	if label == "" {
+		return ""
+	}
+	return strings.ToUpper(label[:1]) + label[1:] + end
+}
+
+// IsEnum reports whether a column contains values of an enumeration, by its name: the service sends them as
+// FULL_FEATURE or on_hold_review.
+func IsEnum(c Column) bool {
+	enums := []string{"status", "type", "kind", "tier", "side", "trait", "includes", "included", "waits"}
+	return c.Type == "VARCHAR" && slices.ContainsFunc(strings.Split(c.Name, "_"), func(word string) bool { return slices.Contains(enums, word) })
+}
+
+// codePattern matches FULL_FEATURE and on_hold_review.
+var codePattern = regexp.MustCompile(`^([A-Z][A-Z0-9]*(_[A-Z0-9]+)*|[a-z][a-z0-9]*([_-][a-z0-9]+)*)$`)
+
+// EnumWords returns a value of an enumeration, or a list of such values, as words: Full feature, On hold review.
+// Names of channels have the spelling of their owners. It returns other texts unchanged.
+func EnumWords(text string) string {
+	for _, separator := range []string{"; ", ", "} {
+		if first, rest, ok := strings.Cut(text, separator); ok {
+			return EnumWords(first) + separator + EnumWords(rest)
+		}
+	}
+	if !codePattern.MatchString(text) {
+		return text
+	}
+	switch strings.ToUpper(text) {
+	case "LINKEDIN":
+		return "LinkedIn"
+	case "TIKTOK":
+		return "TikTok"
+	case "TWITTER_X":
+		return "Twitter/X"
+	case "YOUTUBE":
+		return "YouTube"
+	}
+	return strings.ToUpper(text[:1]) + strings.NewReplacer("_", " ", "-", " ").Replace(strings.ToLower(text[1:]))
+}

@@ -1,0 +1,26 @@
+package query_test
+
+import (
+	"testing"
+
+	"placementsync/internal/query"
+)
+
+func TestColumnsHaveHeadings(t *testing.T) {
+	for column, want := range map[string]string{
+		"p50_days": "Days, median", "p90_days_to_start": "Days to start, 90th percentile", "p25_percent": "P25, %", "p25_price": "Price, lower quartile",
+		"outlet_name": "Outlet", "outlet_id": "Outlet ID", "website_url": "Website URL", "first_name": "First name", "name": "Name", "is_do_follow": "Do-follow",
+		"paid_at": "Paid", "at": "At", "change_percent": "Change, %", "min_authority": "Minimum authority", "timezone": "Time zone", "": "",
+	} {
+		if got := query.LabelOf(column); got != want {
+			t.Errorf("the heading of %q is %q, want %q", column, got, want)
+		}
+	}
+	q, err := query.ParseText("own.sql", "-- heading: p50_days Days from payment to live, median\nSELECT 1 AS p50_days")
+	if err != nil || q.LabelOf("p50_days") != "Days from payment to live, median" || q.LabelOf("p90_days") != "Days, 90th percentile" {
+		t.Errorf("got the headings %q and %q, %v", q.LabelOf("p50_days"), q.LabelOf("p90_days"), err)
+	}
+	if _, err := query.ParseText("own.sql", "-- heading: p50_days\nSELECT 1 AS p50_days"); err == nil {
+		t.Error("a heading without a text is accepted, want an error")
+	}
+}
