@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"placementsync/internal/html"
 	"placementsync/internal/query"
@@ -51,10 +52,15 @@ func showQuestions(v *visit) (reply, error) {
 
 type questionView struct {
 	query.Query
-	Grain   string // a sentence
-	Fields  []formField
-	Problem string // the reason why there is no result
-	Table   *tableView
+	Lead    string      // the first sentence of About
+	Rest    string      // the other sentences of About, and Grain as a sentence
+	Fields  []formField // parameters
+	More    []formField // parameters that are seldom changed
+	Presets []preset    // of the dates
+	// MoreOpen is set if one of the parameters of More has not its default.
+	MoreOpen bool
+	Problem  string // the reason why there is no result
+	Table    *tableView
 	// ResolvedNames has a sentence for each given name that stands for a longer one.
 	ResolvedNames []string
 	// UnknownValues lists parameter values that may be the reason for a result without rows.
@@ -83,11 +89,15 @@ func showQuestion(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.view.Grain = sentenceOf(q.view.Query.Grain)
+	lead, rest, hasMore := strings.Cut(q.view.About, ". ")
+	if hasMore {
+		lead += "."
+	}
+	q.view.Lead, q.view.Rest = lead, strings.TrimSpace(rest+" "+sentenceOf(q.view.Grain))
 	if q.view.AsOf, err = v.snapshotForm(); err != nil {
 		return nil, err
 	}
-	if q.view.Fields, err = q.buildForm(); err != nil {
+	if err := q.buildForm(); err != nil {
 		return nil, err
 	}
 	q.view.Command = q.commandLine()
@@ -172,8 +182,8 @@ func (q *question) runForm() (status int, err error) {
 		return 0, err
 	case isWrongUse:
 		q.view.Problem = wrongUse.Problem
-		for i := range q.view.Fields {
-			if f := &q.view.Fields[i]; strings.Contains(wrongUse.Problem, fmt.Sprintf("parameter %q", strings.TrimPrefix(f.Key, paramKey))) {
+		for _, f := range q.view.allFields() {
+			if strings.Contains(wrongUse.Problem, fmt.Sprintf("parameter %q", strings.TrimPrefix(f.Key, paramKey))) {
 				f.Problem, q.view.Problem = wrongUse.Problem, "The query was not run: a parameter is invalid."
 			}
 		}
@@ -271,6 +281,7 @@ type formField struct {
 	Value             string
 	Default           string   // the value that is left out of the address
 	Hint              string   // shown in an empty field
+	IsDate            bool     // shown with a calendar
 	Numeric           bool     // phones show a numeric keyboard
 	Options           []option // of a selection
 	Suggestions       []string // for a text field, if there are no Options
@@ -283,8 +294,54 @@ type option struct {
 	Chosen       bool
 }
 
-func (q *question) buildForm() ([]formField, error) {
-	var fields []formField
+// preset is a period, with the address of its result.
+type preset struct {
+	Label, Link string
+	Chosen      bool
+}
+
+// addPresets adds the usual periods up to the snapshot, if the query has the parameters "since" and "until".
+func (q *question) addPresets() {
+	for _, name := range []string{"since", "until"} {
+		if p, ok := q.view.Param(name); !ok || p.Type != "DATE" {
+			return
+		}
+	}
+	today := q.snapshot.At.UTC()
+	month := today.AddDate(0, 0, 1-today.Day())
+	add := func(label string, since, until time.Time) {
+		dates := []string{since.Format(time.DateOnly), ""}
+		if !until.IsZero() {
+			dates[1] = until.Format(time.DateOnly)
+		}
+		q.view.Presets = append(q.view.Presets, preset{label, q.addressWith(pair{paramKey + "since", dates[0]}, pair{paramKey + "until", dates[1]}),
+			q.values["since"] == dates[0] && q.values["until"] == dates[1]})
+	}
+	add("Last 7 days", today.AddDate(0, 0, -6), time.Time{})
+	add("This month", month, time.Time{})
+	add("Last month", month.AddDate(0, -1, 0), month)
+}
+
+// allFields returns pointers to all fields of parameters.
+func (view *questionView) allFields() []*formField {
+	var all []*formField
+	for i := range view.Fields {
+		all = append(all, &view.Fields[i])
+	}
+	for i := range view.More {
+		all = append(all, &view.More[i])
+	}
+	return all
+}
+
+// isSeldomChanged reports whether a parameter has a default from the configuration, or is a limit or a list of statuses.
+func isSeldomChanged(p query.Param) bool {
+	return p.Type == "TIMEZONE" || p.Name == "top" || strings.Contains(p.Default, ",")
+}
+
+// buildForm adds the parameters to the view.
+func (q *question) buildForm() error {
+	q.addPresets()
 	for _, p := range q.view.Params {
 		f := formField{Key: paramKey + p.Name, Label: query.LabelOf(p.Name), About: p.About, Required: p.Default == "",
 			Numeric: p.Type == "BIGINT" || p.Type == "COUNT" || p.Type == "DECIMAL", Hint: hintOf(p)}
@@ -292,22 +349,36 @@ func (q *question) buildForm() ([]formField, error) {
 		if !given {
 			value = p.Default
 		}
-		f.Value, f.Default = q.shownValue(value), q.shownValue(p.Default)
-		if err := q.addChoices(&f, p); err != nil {
-			return nil, err
+		f.Value, f.Default = q.shownValue(p, value), q.shownValue(p, p.Default)
+		if _, err := time.Parse(time.DateOnly, f.Value); p.Type == "DATE" && (err == nil || f.Value == "") {
+			f.IsDate = true
 		}
-		fields = append(fields, f)
+		if err := q.addChoices(&f, p); err != nil {
+			return err
+		}
+		if isSeldomChanged(p) {
+			q.view.More = append(q.view.More, f)
+			q.view.MoreOpen = q.view.MoreOpen || f.Value != f.Default
+			continue
+		}
+		q.view.Fields = append(q.view.Fields, f)
 	}
-	return fields, nil
+	return nil
 }
 
-// shownValue returns the value of a parameter as the form shows it.
-func (q *question) shownValue(value string) string {
+// shownValue returns the value of a parameter as the form shows it. A date relative to the snapshot is a date.
+func (q *question) shownValue(p query.Param, value string) string {
 	switch value {
 	case "NULL":
 		return ""
 	case query.ScheduleTimezone: // the time zone instead of the name of its setting
 		return cmp.Or(q.pool.cfg.Timezone, "UTC")
+	}
+	if days, isRelative := p.RelativeDays(value); isRelative {
+		return q.snapshot.At.UTC().AddDate(0, 0, -days).Format(time.DateOnly)
+	}
+	if month, err := time.Parse("2006-01", value); p.Type == "DATE" && err == nil {
+		return month.Format(time.DateOnly)
 	}
 	return value
 }
@@ -315,10 +386,6 @@ func (q *question) shownValue(value string) string {
 // addChoices adds the known values of a parameter: few as a selection, many as suggestions.
 func (q *question) addChoices(f *formField, p query.Param) error {
 	const maxSelection, maxSuggestions = 40, 500
-	if p.Type == "DATE" {
-		f.Suggestions = []string{"snapshot-7d", "snapshot-30d", "snapshot-90d", "snapshot-365d"}
-		return nil
-	}
 	values, more, err := q.db.ParamValues(q.Context(), p, maxSuggestions)
 	switch {
 	case query.IsMissing(err): // running the query reports the missing table or column

@@ -190,7 +190,7 @@ func testThreads(t *testing.T, s *site) {
 func testLists(t *testing.T, s *site) {
 	for path, want := range map[string]string{
 		"/orders": "PO-17 Acme Paid no 2026-09-30 09:00 2026-10-01 10:00 1,300.25 2 PO-DELETED Binder – yes", "/orders?q=acme": "PO-17", "/orders?q=none": "No records found.",
-		"/campaigns?q=AUTUMN": "Autumn Acme Active 5,000.00 1,200.25 0.00 3,799.75", "/articles?q=ann+author": "Ten facts Published", "/profiles": "Acme https://acme.example 1 1",
+		"/campaigns?q=AUTUMN": "Autumn Acme Active 5,000.00 1,200.25 0.00 3,799.75", "/articles?q=ann+author": "Ten facts Published", "/profiles": "Acme acme.example 1 1",
 		"/profiles?q=%25": "No records found.", "/profiles?q=binder": "Binder 1 0",
 	} {
 		wantTexts(t, s.get(t, path, http.StatusOK), want)

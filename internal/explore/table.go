@@ -281,6 +281,9 @@ func buildCell(c query.Column, v query.Value) html.Cell {
 	}
 	if lastWord := c.Name[strings.LastIndex(c.Name, "_")+1:]; slices.Contains([]string{"url", "address", "website", "link"}, lastWord) {
 		cell.Address = html.WebAddress(v.Text)
+		if u, err := url.Parse(cell.Address); err == nil && lastWord == "website" && u.Host != "" {
+			cell.Text, cell.Exact, cell.Class = strings.TrimPrefix(u.Host, "www."), v.Text, "host"
+		}
 	}
 	return cell
 }

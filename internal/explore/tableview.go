@@ -200,7 +200,7 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 	view.ClearLink = t.addressWith(cleared...)
 	for _, r := range t.roles {
 		if r.hasSelection() {
-			if f := t.selection(r, choices[0]); f != nil {
+			if f := t.selection(r, choices[0]); f != nil && !t.hasParamFor(r, *f) {
 				view.Selections = append(view.Selections, *f)
 			}
 			choices = choices[1:]
@@ -210,6 +210,14 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 			view.Ranges, view.RangesOpen = append(view.Ranges, columnRange), view.RangesOpen || columnRange.Min+columnRange.Max != ""
 		}
 	}
+}
+
+// hasParamFor reports whether a parameter of the query already chooses the values of a column, and the address does not
+// filter it: the parameter tier those of pricing_tier.
+func (t *table) hasParamFor(r columnRole, f formField) bool {
+	return t.params.Get(f.Key) == "" && slices.ContainsFunc(t.inner.Params, func(p query.Param) bool {
+		return p.Name == r.Name || strings.HasSuffix(r.Name, "_"+p.Name)
+	})
 }
 
 // selection returns nil if the column has fewer than two values and the address chooses none.

@@ -170,6 +170,16 @@ func parseValue(typ, text string) (any, error) {
 // ScheduleTimezone is the value of a TIMEZONE parameter that means Options.Timezone.
 const ScheduleTimezone = "schedule.timezone"
 
+// RelativeDays returns the days of a date relative to the snapshot, such as snapshot-7d.
+func (p Param) RelativeDays(text string) (days int, ok bool) {
+	m := relativeDate.FindStringSubmatch(text)
+	if p.Type != "DATE" || m == nil {
+		return 0, false
+	}
+	days, err := strconv.Atoi(m[1])
+	return days, err == nil
+}
+
 var relativeDate = regexp.MustCompile(`^snapshot-(\d{1,5})d$`)
 
 // snapshotDate returns the date, in UTC, that is daysBack days before the selected snapshot. Without
