@@ -3,6 +3,7 @@
 -- grain: one row per price that is among the best of its tier and currency
 -- about: Listings with the lowest price per point of domain authority, by tier and currency. Prices of 0 or less are left out. The price per point is rounded to 4 places; prices with the same price per point are ordered by authority, the highest first, then by id. The tier and currency with the most prices come first.
 -- also: cheap, cheapest, bargain, good price, authority, DA, worth
+-- columns: first listing_name price currency domain_authority price_per_point outlet_name
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier

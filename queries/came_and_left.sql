@@ -3,6 +3,7 @@
 -- grain: one row per listing or outlet, event and currency, the latest event first
 -- about: New, withdrawn and returned listings by name, and outlets with the same events. An outlet is in the catalog while it has a listing. A snapshot showed the event at happened_at; last_seen_at is the snapshot before it, only for what was withdrawn. lowest_price is the lowest price in the currency: the last one of what was withdrawn, otherwise the first one. listings counts the listings of an outlet at the same time. Listings of the first snapshot are not new. The query listing_turnover counts the listings by day.
 -- also: vanished, gone, left, new, disappeared, removed, withdrawn, added, churn, catalog, site, returned
+-- columns: first happened_at event outlet_name listing_name lowest_price currency
 -- param: since DATE? snapshot-30d -- only events that a snapshot showed on or after this date
 -- param: until DATE NULL -- only events that a snapshot showed before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York

@@ -3,6 +3,7 @@
 -- grain: one row per campaign, the highest share of the budget first
 -- about: Budget of each campaign and the sale prices of its items. spent is the sum for articles that are published or ended, committed the sum for articles in progress. Refunded items are left out, and an item of several articles counts once, as in progress if one of them is. budget_left is the budget less both sums, negative if they exceed it. items_without_price are not included in the sums; a sum is empty if all of its items lack the price. articles_left counts the planned articles that have not begun. Deleted campaigns are left out. Items have no currency: the sums are valid only if the budget and all items are in the same currency.
 -- also: spent, spend, committed, left, remaining, overspend, money, cost
+-- columns: first campaign_name budget spent committed budget_left used_percent profile_name
 -- chart: bar x=campaign_name y=used_percent
 -- param: profile VARCHAR NULL -- only campaigns of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles

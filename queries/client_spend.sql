@@ -3,6 +3,7 @@
 -- grain: one row per client profile and outlet or month, as chosen with "by", and one per profile for items without an outlet
 -- about: Paid items of each client profile that are not refunded: how many, what was spent, and what a piece cost on average. An item without an outlet counts for the outlet of its product. With "by" outlet, the outlets of a profile with the highest spending come first; with "monthly", the months of an outlet follow each other. Items without a price, and items whose quantity is above 1,000,000, are left out of the average. The spending is empty if no item has a price. Items have no currency: the sums are valid only if all items are in the same currency.
 -- also: customer, spend, spending, paid, revenue, outlet, month, cost, average, invoice, used
+-- columns: first profile_name outlet_name month spent items average_price
 -- chart: bar x=outlet_name y=spent
 -- param: by outlet|month outlet -- grouping of the items of a profile
 -- param: monthly BOOLEAN false -- with "by" outlet, one row per outlet and month

@@ -3,6 +3,7 @@
 -- grain: one row per outlet, writer, client profile or type of channel, as chosen with "by", and one for articles without a group
 -- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts the articles that were published by that date. Days run from payment to publication; p50 and p90 are durations that occurred. open_past_promise counts the open articles that are past their promised date, open_past_expected those past the expected date that the service states, as in overdue_articles. The type of channel is taken from the bought listing, or else from the first placement that the item includes. Deleted articles and items are left out.
 -- also: on time, late, punctual, promise, SLA, delay, speed, days, overdue, outlets, writers
+-- columns: first group_name on_time_percent p50_days open_past_promise open_past_expected published articles
 -- chart: bar x=group_name y=on_time_percent
 -- heading: p50_promised_days Promised days, median
 -- heading: p50_days Days from payment to publication, median

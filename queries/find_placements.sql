@@ -3,6 +3,7 @@
 -- grain: one row per matching price of a listing, best first
 -- about: Placements to buy. Within each tier and currency, rank 1 has the lowest price per point of domain authority. Listings without an authority come last, the cheapest first. Amounts of different currencies cannot be compared, so the rows are ordered by rank. The price limits apply to prices of every currency: also set the parameter "currency". Prices of 0 or less are left out.
 -- also: search, buy, site, outlet, listing, filter, offer, catalog, guest post
+-- columns: first listing_name price currency domain_authority outlet_name pricing_tier country
 -- param: country VARCHAR NULL -- only outlets of this country
 -- values: SELECT DISTINCT country FROM product_listings
 -- param: channel_type VARCHAR NULL -- only this type of channel

@@ -3,6 +3,7 @@
 -- grain: one row per listing and trait that got worse, the latest change first
 -- about: Listings on sale with a worse trait than at the start of the day "since": links no longer do-follow, outlet no longer indexed, lower domain authority or longer delivery. A listing that is newer than "since" is compared with its first version. Only the earlier and the current state are compared. A trait that is unknown in one of these states is left out. changed_at is the snapshot in which the trait last changed. The column change is empty if the difference is too large for it.
 -- also: lost, do follow, authority, dropped, slower, decline, deindexed, quality
+-- columns: first listing_name trait old_value new_value outlet_name changed_at
 -- param: since DATE? snapshot-30d -- the earlier state is at the start of this day; NULL means the first snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: trait do_follow|indexed|authority|delivery_days NULL -- only this trait

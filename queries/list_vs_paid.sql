@@ -3,6 +3,7 @@
 -- grain: one row per sold product, and one for items without a product
 -- about: Catalog price of each item at the time of sale, times its quantity, compared with its sale price. The largest discount comes first. Items that lack one of the two prices, or have a quantity above 1,000,000, are counted in items_without_prices and not summed; refunded and deleted items are left out. last_list and last_paid are prices per piece, of the last item with both prices. list_now is the lowest current price, empty if the current prices have different currencies. Items have no currency: the sums are valid only if all items are in the same currency.
 -- also: discount, catalog price, overpaid, difference, deal, saving, purchase
+-- columns: first product_name outlet_name list_total paid_total difference difference_percent items
 -- param: since DATE NULL -- only items whose order was paid on or after this date
 -- param: until DATE NULL -- only items whose order was paid before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York

@@ -3,6 +3,7 @@
 -- grain: one row per group, as chosen with "by", and one for items without a group; with "monthly", one row per group and month
 -- about: Sales and margin by group. The margin is the sale price less vendor, internal and reseller cost and commission, summed over the items whose costs are known: the vendor cost and, if any item states an internal cost, the internal cost. items_with_margin counts these items, margin_known_percent is their share of the items, and margin_percent the share of the margin in their sales. A cost that no item of the group states is empty. Costs of items without a sale price are not summed. Items are dated by the payment of their order; unpaid items count only without "since" and "until". Months are in order of time; other groups begin with the largest margin, and groups of which less than half of the items have a margin are last. Items have no currency: the sums are valid only if all items are in the same currency.
 -- also: profit, revenue, commission, earn, earned, earning, cost, profitable, best, outlets, clients, products, writers, month
+-- columns: first group_name margin_total margin_percent sale_total items month margin_known_percent orders
 -- chart: bar x=group_name y=margin_total
 -- heading: margin_known_percent Items with known margin, %
 -- heading: margin_percent Margin, % of sales

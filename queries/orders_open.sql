@@ -3,6 +3,7 @@
 -- grain: one row per order that is unpaid, or paid and not fulfilled, oldest first
 -- about: Unpaid and pending orders. An order is unpaid if it has no payment date, and pending if it is paid and not fulfilled. Deleted and ended orders are left out. age_days is the time since the order was created, or since it was paid if it is pending, in whole days of 24 hours at the snapshot. items_without_article counts the sold items that have no article and are not refunded. Orders have no currency.
 -- also: unfulfilled, outstanding, waiting, unpaid, invoice, age, receivable, owe, owed
+-- columns: first reference_number state profile_name order_total age_days order_status
 -- chart: bar x=reference_number y=age_days
 -- param: state unpaid|pending NULL -- only orders in this state
 -- param: since DATE NULL -- only orders created on or after this date

@@ -3,6 +3,7 @@
 -- grain: one row per order item and open payable (commission, publisher, reseller), or one per kind and creditor, as chosen with "by", the oldest first
 -- about: The open payables that the query payables_ageing sums: whom we owe what, since when, and until when. Payables of unknown age come last. The publisher of an outlet is owed for it, and the referrer a commission; the service does not name resellers. With "by" creditor, paid_at and due_at are those of the oldest payable of the creditor, and items without them are summed too. age_days is the time since the customer paid the order, in whole days of 24 hours at the snapshot. due_at is the payment plus "terms", and empty without terms. Items have no currency: the sums are valid only if all items are in the same currency.
 -- also: owed, owe, unpaid, debt, due, pay, payout, creditor, liability, publisher, commission, reseller, invoice
+-- columns: first outlet_name amount due_at kind paid_at age_days product_name
 -- chart: bar x=product_name y=amount
 -- param: by item|creditor item -- grouping of the rows
 -- param: terms COUNT NULL -- days from the payment of the order until a payable is due

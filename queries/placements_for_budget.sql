@@ -3,6 +3,7 @@
 -- grain: one row per chosen listing, in the order of the choice
 -- about: A set of placements that a budget pays for. Each listing is taken at its lowest matching price. The listings with the lowest price per point of domain authority are taken first, or those with the highest authority if "prefer" is "authority". Listings that cost more than the rest of the budget are skipped. Another choice can have a higher total authority. authority_total is empty if the sum is too large for it. Listings without an authority, and prices of 0 or less, are left out.
 -- also: plan, package, buy, money, choose, selection, afford, shopping list, basket
+-- columns: first listing_name outlet_name price currency domain_authority spent budget_left
 -- chart: bar x=listing_name y=price
 -- param: budget DECIMAL REQUIRED -- amount to spend, in the currency
 -- param: currency VARCHAR REQUIRED -- only prices in this currency

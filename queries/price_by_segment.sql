@@ -3,6 +3,7 @@
 -- grain: one row per country, channel type, placement type, pricing tier and currency
 -- about: Prices of placements by segment. Quartiles and median are not interpolated (if two prices are in the middle, the median is the lower one); the mean is computed without floating-point numbers. All are rounded to 2 places, half away from zero. Amounts of different currencies are never mixed; prices without a currency form a segment of their own.
 -- also: country, channel, placement, market, average, median, cost, benchmark
+-- columns: first country placement_type channel_type pricing_tier median_price currency listings
 -- chart: bar x=country y=median_price
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices

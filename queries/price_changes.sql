@@ -3,6 +3,7 @@
 -- grain: one row per product listing, tier, currency and snapshot with a changed price
 -- about: Rises and falls of prices. The newest changes come first, then the largest. Names are from the time of the change. A new price, a removed price and the return of a withdrawn listing are not changes. Prices are rounded to 2 places and percentages to 1; a change from 0 has no percentage and is always shown.
 -- also: increase, decrease, rise, raise, fall, dearer, cheaper, more expensive, moved
+-- columns: first listing_name old_price new_price change_percent currency outlet_name changed_at
 -- param: since DATE? snapshot-7d -- only changes that a snapshot showed on or after this date
 -- param: until DATE NULL -- only changes that a snapshot showed before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York

@@ -3,6 +3,7 @@
 -- grain: one row per listing, tier and currency with an outlying price, the farthest first
 -- about: Prices compared with the median of the other listings of the same country, channel type, placement type, authority band, tier and currency. If a listing has several prices of a tier and currency, the lowest counts. If two prices are in the middle, the median is the lower one. The largest differences come first, by ratio: half of the median is as far away as twice the median. Prices of 0 or less, and listings of unknown country, channel type, placement type or authority, are left out.
 -- also: expensive, cheap, unusual, overpriced, underpriced, bargain, anomaly, suspicious
+-- columns: first listing_name side price median_price difference_percent currency outlet_name
 -- param: side over|under NULL -- only overpriced or only underpriced listings
 -- param: min_percent DECIMAL 25 -- leave out smaller differences, in percent of the median
 -- param: min_peers COUNT 5 -- minimum number of other listings to compare with

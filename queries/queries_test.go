@@ -2,6 +2,7 @@ package queries_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -164,12 +165,12 @@ func TestSearchFindsQuestions(t *testing.T) {
 	}
 }
 
-// TestHeadersNameColumns checks that the columns of each chart and heading are columns of the query, and that the
+// TestHeadersNameColumns checks that the columns of each chart, heading and line "columns" are columns of the query, and that the
 // values of the chart are numbers.
 func TestHeadersNameColumns(t *testing.T) {
 	db := open(t, "", fixture.NewEmptyCatalog(t))
 	for _, q := range query.List() {
-		if q.Chart == nil && q.Headings == nil {
+		if q.Chart == nil && q.Headings == nil && q.First == nil {
 			continue
 		}
 		values := map[string]string{}
@@ -182,9 +183,9 @@ func TestHeadersNameColumns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name := range q.Headings {
+		for _, name := range slices.Concat(slices.Sorted(maps.Keys(q.Headings)), q.First) {
 			if !slices.ContainsFunc(result.Columns, func(c query.Column) bool { return c.Name == name }) {
-				t.Errorf("%s: a heading names the column %q, which the result does not have", q.Name, name)
+				t.Errorf("%s: its header names the column %q, which the result does not have", q.Name, name)
 			}
 		}
 		if q.Chart == nil {

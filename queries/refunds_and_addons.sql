@@ -3,6 +3,7 @@
 -- grain: one row per outlet or writer, as chosen with "by", and one for items without a group; the largest refunds first
 -- about: Refunds and add-ons of sold items. An item is refunded if it is marked as refunded or has a refund date; a refund is due if the item requires one and is not refunded. add_on_items counts items marked as add-ons, and add_on_total is their sale total. add_ons counts the add-ons of articles. These add-ons have no amount. Items are dated by the payment of their order. Deleted items are left out. Items have no currency: the sums are valid only if all items are in the same currency.
 -- also: refunded, returned, upsell, extra, cancelled, money back
+-- columns: first group_name refunded_total refunded_percent sale_total items add_on_total
 -- chart: bar x=group_name y=refunded_total
 -- param: by outlet|writer outlet -- grouping of the rows
 -- param: since DATE NULL -- only items whose order was paid on or after this date

@@ -3,6 +3,7 @@
 -- grain: one row per outlet and currency, with its cheapest matching listing
 -- about: Outlets without an order item of the client profile, and the lowest price of their listings on sale. Refunded and deleted items do not count; an item without an outlet counts for the outlet of its product. The currency with the most outlets comes first, and in it the cheapest outlet. Listings without an outlet, and prices of 0 or less, are left out. An unknown profile gives no rows.
 -- also: new, unused, fresh, never, client, untouched, outlet, alternative, suggestion
+-- columns: first outlet_name lowest_price currency domain_authority country listing_name
 -- param: profile VARCHAR REQUIRED -- id or name of the client profile
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
 -- param: currency VARCHAR NULL -- only prices in this currency

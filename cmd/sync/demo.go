@@ -173,7 +173,7 @@ func showDemo(ctx context.Context, g *globals, last pipeline.Result) error {
 		}
 		fmt.Fprintf(g.stdout, "\n%s (first rows of placementsync query %s)\n", q.Title, q.Name)
 		const rows = 6
-		w, err := query.NewWriter(query.Output{Format: query.Table}, g.stdout, query.Screen{Terminal: true, Width: g.width, Rows: rows})
+		w, err := query.NewWriter(query.Output{Format: query.Table, EnumWords: true}, g.stdout, query.Screen{Terminal: true, Width: g.width, Rows: rows})
 		if err != nil {
 			return err
 		}

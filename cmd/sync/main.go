@@ -81,6 +81,8 @@ func manual() cli.Manual {
 		},
 		Environment: append(cli.Environment(),
 			cli.ManualEntry{Name: config.HashKeyVar, Meaning: "The secret key with which privacy.hash hashes values."},
+			cli.ManualEntry{Name: "PAGER", Meaning: "The program that shows long tables on a terminal; empty means none. Defaults to less."},
+			cli.ManualEntry{Name: "LESS", Meaning: "Options of less. Defaults to FRX."},
 			cli.ManualEntry{Name: "NOTIFY_SOCKET, WATCHDOG_USEC", Meaning: "Set by systemd; serve reports that it is ready and running."}),
 		Files: []cli.ManualEntry{
 			{Name: cli.DefaultConfig, Meaning: "The configuration, unless --config names another file."},

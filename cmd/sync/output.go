@@ -24,6 +24,7 @@ type outputOptions struct {
 	vertical bool
 	file     string // empty means stdout
 	maxRows  int
+	noPager  bool
 	// withGrades is a flag of query only. writeGraded sets grades.
 	withGrades bool
 	grades     *query.Grades
@@ -39,6 +40,7 @@ func (o *outputOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.vertical, "vertical", false, "write each column on its own line, as --format vertical does")
 	f.StringVarP(&o.file, "output", "o", "", "write to a `file` atomically: .txt, .csv, .json, .jsonl, .md, .parquet or .xlsx")
 	f.IntVar(&o.maxRows, "rows", 0, "maximum number of rows that a terminal shows; 0 means 10,000")
+	f.BoolVar(&o.noPager, "no-pager", false, "write a long table to the terminal instead of showing it with PAGER")
 	var names []string
 	for _, format := range query.Formats() {
 		names = append(names, string(format))
@@ -82,11 +84,26 @@ func (o outputOptions) writeResult(
 	if o.file != "" {
 		return db.Save(ctx, q, values, output, o.file)
 	}
-	w, err := query.NewWriter(output, g.stdout, query.Screen{Terminal: g.width > 0, Width: g.width, Rows: o.maxRows, First: o.firstColumns})
-	if err != nil {
-		return 0, err
+	// SQL of the user shows values as they are stored.
+	output.EnumWords = q.Name != "" && (format == query.Table || format == query.Vertical)
+	first := o.firstColumns
+	if len(first) == 0 {
+		first = q.First
 	}
-	return db.Run(ctx, q, values, w)
+	var rows int64
+	write := func(out io.Writer) error {
+		w, err := query.NewWriter(output, out, query.Screen{Terminal: g.width > 0, Width: g.width, Rows: o.maxRows, First: first})
+		if err == nil {
+			rows, err = db.Run(ctx, q, values, w)
+		}
+		return err
+	}
+	if o.noPager {
+		err := write(g.stdout)
+		return rows, err
+	}
+	err := g.page(ctx, write)
+	return rows, err
 }
 
 // screen returns standard output. On a terminal, it writes complete lines and escapes control characters.

@@ -19,6 +19,8 @@ type process struct {
 	// width and stderrWidth are the widths of the terminals on stdout and stderr. Zero means that
 	// the stream is not a terminal.
 	width, stderrWidth int
+	// height is the number of lines of the terminal on stdout.
+	height int
 	// executable is the path of this program. "explore" and "mcp" start it as a child process to run SQL
 	// that a user or an assistant typed. If the path is empty, they accept no SQL.
 	executable string
@@ -34,8 +36,8 @@ type process struct {
 func hostProcess() process {
 	p := process{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		Host: cli.Host{LookupEnv: os.LookupEnv, Now: time.Now}}
-	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-		p.width = w
+	if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		p.width, p.height = w, h
 	}
 	if w, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil {
 		p.stderrWidth = w

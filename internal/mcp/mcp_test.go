@@ -168,8 +168,11 @@ func testNamedQueries(t *testing.T, path string) {
 	if got := callQuery(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": nil}}); len(got.Rows) != 2 {
 		t.Errorf("got the rows %s in all currencies, want two", got.rows())
 	}
-	if got := callQuery(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": "usd"}, "max_rows": 1}); len(got.Rows) != 0 || !strings.Contains(got.Warning, `the data has no value "usd"; it has EUR, USD (did you mean USD?)`) {
-		t.Errorf("got the rows %s and the warning %q for the currency \"usd\", want no rows and a hint to USD", got.rows(), got.Warning)
+	if got := callQuery(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": "usd"}, "max_rows": 1}); len(got.Rows) != 1 || !strings.Contains(got.Warning, `currency: "usd" stands for "USD"`) {
+		t.Errorf("got the rows %s and the warning %q for the currency \"usd\", want one row and a note about USD", got.rows(), got.Warning)
+	}
+	if got := callQuery(t, session, "run_query", map[string]any{"name": "price_by_segment", "parameters": map[string]any{"currency": "USX"}}); len(got.Rows) != 0 || !strings.Contains(got.Warning, `the data has no value "USX"`) {
+		t.Errorf("got the rows %s and the warning %q for the currency \"USX\", want no rows and the reason", got.rows(), got.Warning)
 	}
 	if got := callQuery(t, session, "run_query", map[string]any{"name": "find_placements", "parameters": map[string]any{"top": 1}}); got.Cut == nil || !strings.Contains(got.Cut.Why, "the parameter top is 1") {
 		t.Errorf("got the cut %+v with top 1, want one that names the parameter", got.Cut)

@@ -75,9 +75,6 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 		if err != nil {
 			return err
 		}
-		for _, note := range notes {
-			res.warn(note)
-		}
 		r, err := s.run(ctx, db, q, values, limit)
 		if err != nil {
 			return err
@@ -85,6 +82,9 @@ func (s *server) ask(ctx context.Context, q query.Query, values map[string]strin
 		res.Grades, res.Warning = append(res.Grades, r.Sources...), query.DescribeSources(r.Sources)
 		if r.NoPlan {
 			res.Warning = "the grades of this result are unknown: " + query.ErrNoPlan.Error()
+		}
+		for _, note := range notes {
+			res.warn(note)
 		}
 		res.Columns = r.Columns
 		res.addRows(r, limit)

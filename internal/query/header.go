@@ -20,6 +20,7 @@ import (
 //	-- about: Which prices moved.
 //	-- also: increase, decrease, dearer
 //	-- chart: bar x=day y=rises,falls
+//	-- columns: first day rises
 //	-- heading: p50_days Days from payment to live, median
 //	-- param: currency VARCHAR NULL -- only prices in this currency
 //	-- values: SELECT DISTINCT currency FROM product_listing_prices
@@ -82,6 +83,13 @@ func (q *Query) parseHeader() (faults []fault) {
 				continue
 			}
 			q.Chart = chart
+		case word == "columns":
+			names, ok := strings.CutPrefix(text, "first ")
+			if !ok || len(q.First) > 0 {
+				add("write the most important columns as first COLUMN COLUMN ..., once, not %q", text)
+				continue
+			}
+			q.First = strings.Fields(names)
 		case word == "heading":
 			column, label, ok := strings.Cut(text, " ")
 			if _, isRepeated := q.Headings[column]; !ok || isRepeated {
@@ -107,7 +115,7 @@ func (q *Query) parseHeader() (faults []fault) {
 		case word == "values":
 			q.Params[len(q.Params)-1].Values = text
 		default:
-			if alike := nearest.FindNearest(append(slices.Sorted(maps.Keys(textFields)), "param", "values", "chart", "heading"), word); alike != "" {
+			if alike := nearest.FindNearest(append(slices.Sorted(maps.Keys(textFields)), "param", "values", "chart", "columns", "heading"), word); alike != "" {
 				add("unknown header line %q: did you mean %s?", word, alike)
 			}
 		}

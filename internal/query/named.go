@@ -24,6 +24,8 @@ type Query struct {
 	// replaced query.
 	Replacement string
 	Chart       *Chart // nil means that the result has no chart
+	// First lists the most important columns, which a narrow terminal hides last.
+	First []string
 	// Headings are the headings of columns whose name is not enough, see [Query.LabelOf].
 	Headings map[string]string
 	Params   []Param // as declared in the header

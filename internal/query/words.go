@@ -86,3 +86,25 @@ func EnumWords(text string) string {
 	}
 	return strings.ToUpper(text[:1]) + strings.NewReplacer("_", " ", "-", " ").Replace(strings.ToLower(text[1:]))
 }
+
+// enumWriter passes values of enumerations to a Writer as words.
+type enumWriter struct {
+	Writer
+	isEnum []bool
+}
+
+func (w *enumWriter) Begin(columns []Column) error {
+	for _, c := range columns {
+		w.isEnum = append(w.isEnum, IsEnum(c))
+	}
+	return w.Writer.Begin(columns)
+}
+
+func (w *enumWriter) Row(values []Value) error {
+	for i := range values {
+		if w.isEnum[i] && !values[i].Null {
+			values[i].Text = EnumWords(values[i].Text)
+		}
+	}
+	return w.Writer.Row(values)
+}

@@ -1,6 +1,7 @@
 package query_test
 
 import (
+	"bytes"
 	"testing"
 
 	"placementsync/internal/query"
@@ -22,5 +23,22 @@ func TestColumnsHaveHeadings(t *testing.T) {
 	}
 	if _, err := query.ParseText("own.sql", "-- heading: p50_days\nSELECT 1 AS p50_days"); err == nil {
 		t.Error("a heading without a text is accepted, want an error")
+	}
+}
+
+func TestTablesShowEnumerationsAsWords(t *testing.T) {
+	var out bytes.Buffer
+	w, err := query.NewWriter(query.Output{Format: query.Table, EnumWords: true}, &out, query.Screen{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, "")
+	q := query.Text("SELECT 'FULL_FEATURE' AS placement_type, 'FULL_FEATURE' AS code, NULL::VARCHAR AS status, 'TWITTER_X, on_hold' AS includes")
+	if _, err := db.Run(t.Context(), q, nil, w); err != nil {
+		t.Fatal(err)
+	}
+	const want = "placement_type  code          status  includes\nFull feature    FULL_FEATURE  NULL    Twitter/X, On hold\n"
+	if got := out.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -55,6 +55,8 @@ type Output struct {
 	BOM bool
 	// Defuse puts an apostrophe before CSV texts that a spreadsheet would run as formulas.
 	Defuse bool
+	// EnumWords writes values of enumerations as words, see [EnumWords].
+	EnumWords bool
 	// Grades, if set, makes JSON one object with the snapshot, the grades of its source tables, and the rows.
 	Grades *Grades
 }
@@ -85,6 +87,11 @@ func FormatOf(file string) (Format, error) {
 // NewWriter returns a writer for a format. It returns a *UsageError for Parquet and Excel, because
 // they cannot be streamed. For a terminal, control characters are escaped in all formats.
 func NewWriter(o Output, w io.Writer, screen Screen) (Writer, error) {
+	if o.EnumWords {
+		o.EnumWords = false
+		inner, err := NewWriter(o, w, screen)
+		return &enumWriter{Writer: inner}, err
+	}
 	if screen.Terminal && o.Format != Table {
 		w = &ScreenWriter{To: w}
 	}

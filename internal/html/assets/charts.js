@@ -48,7 +48,7 @@ const Charts = (() => {
     axisTick: { show: false }, axisLine: { lineStyle: { color: "var(--line)" } },
     axisLabel: chart.across
       ? { color: "var(--ink)", fontFamily: font, fontSize: 12, interval: 0, width: narrow ? 110 : 170, overflow: "truncate" }
-      : { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true },
+      : { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true, showMaxLabel: variant.unfinished },
   });
 
   // timeAxis labels up to five of the dates in UTC, or the times if they span less than two days. Each label is
