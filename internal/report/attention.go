@@ -79,6 +79,9 @@ func (b *builder) findUnprovenStreams() (notices []Notice, goodNews string, err 
 		failedIDs, _ := row.Get("failed").Number()
 		standing := ledger.StandingOf(s.Grade)
 		line := ledger.DescribeProblems([]ledger.Problem{s.Problem()})
+		if standing == ledger.NotRead && isShownStream(s.Stream) {
+			b.notRead = append(b.notRead, s.Problem())
+		}
 		switch {
 		case s.IsUnused():
 			b.unused = append(b.unused, s.Problem())

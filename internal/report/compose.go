@@ -3,9 +3,11 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"placementsync/internal/html"
+	"placementsync/internal/ledger"
 )
 
 func (b *builder) buildPage() (Page, error) {
@@ -31,7 +33,8 @@ func (b *builder) buildPage() (Page, error) {
 	if err != nil {
 		return p, err
 	}
-	p.Sections = append(p.Sections, attention, headlines)
+	p.Attention, p.NotKnown = attention, b.describeUnknown(headlines)
+	p.Sections = append(p.Sections, headlines)
 	for _, s := range allSections() {
 		shown, err := b.buildSection(s)
 		if err != nil {
@@ -41,6 +44,23 @@ func (b *builder) buildPage() (Page, error) {
 	}
 	p.Currencies = b.currencies
 	return p, nil
+}
+
+// describeUnknown returns the line on the streams without rows, and on the headlines that count unknown values.
+func (b *builder) describeUnknown(headlines Section) string {
+	var parts []string
+	if len(b.notRead) > 0 {
+		parts = append(parts, ledger.DescribeProblems(b.notRead))
+	}
+	for _, t := range headlines.Tiles {
+		if strings.Contains(t.Label, " without a known ") && t.Value != "0" && !t.NotRead {
+			parts = append(parts, strings.ToLower(t.Label[:1])+t.Label[1:]+": "+t.Value)
+		}
+	}
+	if len(parts) == 0 {
+		return "All streams behind these numbers were read."
+	}
+	return "Not known: " + strings.Join(parts, "; ") + "."
 }
 
 func allSections() []section {

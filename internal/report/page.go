@@ -17,7 +17,10 @@ type Page struct {
 	// night. It is empty if the commands already contain --as-of or --held.
 	AsOf     string
 	Compared []ComparedSnapshot
-	Sections []Section
+	// Attention is the first section. NotKnown follows it: the streams without rows.
+	Attention Section
+	NotKnown  string
+	Sections  []Section
 	// Currencies lists the currencies of the shown prices. The currency of the most prices is the first.
 	Currencies []string
 }
@@ -45,7 +48,7 @@ type Section struct {
 	Tiles           []Tile
 	Panels          []Panel
 	Empty           string    // shown if there are no notices, tiles or panels
-	Commands        []Command // print the numbers of the tiles and the earlier numbers
+	Commands        []Command // behind a toggle: print the numbers of the tiles and the earlier numbers
 }
 
 // Tile is one headline number.

@@ -125,6 +125,11 @@ func TestPageOfAPartialNightHasNotices(t *testing.T) {
 	if strings.Contains(text, "article_status_events was not read") {
 		t.Error("a notice lists article_status_events, want only streams with numbers on the page")
 	}
+	// The findings are first, and then what is not known.
+	attention, notKnown, facts := strings.Index(text, "This snapshot is partial."), strings.Index(text, "Not known: articles was not read"), strings.Index(text, "Snapshot 2026-11-09")
+	if attention < 0 || notKnown < attention || facts < notKnown {
+		t.Errorf("the notices, the line on unknown data and the facts are at %d, %d and %d, want them in this order:\n%.900s", attention, notKnown, facts, text)
+	}
 	for _, want := range []string{
 		"This snapshot is partial. Some streams were not read, or not completely: orders is carried since 2026-11-07 02:00 UTC: answered 500",
 		"articles was not read: missing scope articles:read",
