@@ -16,7 +16,7 @@ WITH sources AS (
 SELECT
     coalesce(c.name, 'Campaign ' || c.id) AS title,
     coalesce(p.name, c.profile_name) AS profile, c.profile_id,
-    c.status, c.reference, c.target_date, c.budget, s.spent, s.committed, s.budget_left, s.items_without_price, c.total_articles AS articles
+    c.status, c.reference, c.target_date, c.budget, s.spent, s.committed, s.budget_left, nullif(s.items_without_price, 0) AS items_without_price, c.total_articles AS articles
 FROM sources AS c
 LEFT JOIN main.profiles AS p ON p.id = c.profile_id
 LEFT JOIN mart.campaign_spending AS s ON s.campaign_id = c.id
