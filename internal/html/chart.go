@@ -53,7 +53,7 @@ type Variant struct {
 	Categories []string `json:"categories,omitempty"`
 	Series     []Series `json:"series"`
 	// AxisEnd is the end of the value axis. An axis with negative values begins at -AxisEnd. If AxisEnd is
-	// zero, all values fit the axis. Note lists the values that do not fit.
+	// zero, all values fit the axis. Note lists the values that do not fit, and says whether the chart has all rows.
 	AxisEnd float64 `json:"most,omitempty"`
 	Note    string  `json:"note,omitempty"`
 	// Unfinished means that the last category is a period that has not ended, such as the current month. Its
@@ -125,8 +125,8 @@ func (v *Variant) CutOutliers(stacked bool) {
 	if more := outlierCount - len(names); more > 0 {
 		names = append(names, strconv.Itoa(more)+" more are in the table")
 	}
-	v.Note = "The axis ends at " + Decimal(strconv.FormatFloat(v.AxisEnd, 'f', -1, 64)) +
-		". Values beyond five times the 75th percentile are cut: " + strings.Join(names, "; ") + "."
+	v.Note = strings.TrimSpace(v.Note + " The axis ends at " + Decimal(strconv.FormatFloat(v.AxisEnd, 'f', -1, 64)) +
+		". Values beyond five times the 75th percentile are cut: " + strings.Join(names, "; ") + ".")
 }
 
 // bars returns the values other than zero or, if stacked is true, two totals of each category: of the values

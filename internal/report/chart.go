@@ -144,6 +144,7 @@ func (p plot) drawMeasures(rows []query.Record) html.Variant {
 			slices.ContainsFunc(p.measures, func(m measure) bool { return !row.Get(m.column).Null })
 	})
 	rows = known[:min(len(known), p.limit)]
+	v.Note = describeCut(len(rows), len(known), "rows")
 	if p.drawnIf != "" {
 		slices.Reverse(rows)
 	}
@@ -174,6 +175,7 @@ func (p plot) drawValues(rows []query.Record) html.Variant {
 	categories = categories[:min(len(categories), maxCategories)]
 	v := html.Variant{Categories: categories}
 	names := distinctLabels(rows, name)
+	v.Note = describeCut(min(len(names), p.limit), len(names), "series")
 	for i, n := range names[:min(len(names), p.limit)] {
 		byCategory := map[string]query.Value{}
 		for _, row := range rows {
@@ -189,6 +191,14 @@ func (p plot) drawValues(rows []query.Record) html.Variant {
 		v.Series = append(v.Series, s)
 	}
 	return v
+}
+
+// describeCut says that a chart does not show everything. It returns an empty text if it does.
+func describeCut(shown, total int, noun string) string {
+	if shown >= total {
+		return ""
+	}
+	return fmt.Sprintf("The chart shows %d of %d %s.", shown, total, noun)
 }
 
 func boxColumns() [5]string {
@@ -214,6 +224,6 @@ func (p plot) drawBoxes(rows []query.Record) html.Variant {
 		s.Texts = append(s.Texts, fmt.Sprintf("median %s, middle half %s to %s, all prices %s to %s",
 			texts[2], texts[1], texts[3], texts[0], texts[4]))
 	}
-	v.Series = []html.Series{s}
+	v.Series, v.Note = []html.Series{s}, describeCut(len(v.Categories), len(rows), "rows")
 	return v
 }

@@ -43,6 +43,9 @@ func TestSeriesByMeasureLimitsCategories(t *testing.T) {
 	if diff := cmp.Diff([]string{"d1", "d2"}, got.Categories); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
+	if want := "The chart shows 2 of 3 rows."; got.Note != want {
+		t.Errorf("got the note %q, want %q", got.Note, want)
+	}
 	if len(got.Series[0].Values) != 2 {
 		t.Errorf("got %d values, want 2", len(got.Series[0].Values))
 	}
@@ -62,7 +65,7 @@ func TestSeriesByValue(t *testing.T) {
 			{Name: "due", Colour: 1, Values: []any{5.0, 7.0, nil}, Texts: []string{"5.00", "7.00", "–"}},
 			{Name: "(status unknown)", Colour: 2, Values: []any{nil, 1.0, nil}, Texts: []string{"–", "1.00", "–"}},
 		}
-		v := html.Variant{Categories: []string{"2026-10", "2026-11", "2026-12"}, Series: all[:limit]}
+		v := html.Variant{Categories: []string{"2026-10", "2026-11", "2026-12"}, Series: all[:limit], Note: fmt.Sprintf("The chart shows %d of 3 series.", limit)}
 		if limit == 3 {
 			v.AxisEnd, v.Note = 7, "The axis ends at 7. Values beyond five times the 75th percentile are cut: 2026-10, paid 1,000.00."
 		}
@@ -84,6 +87,7 @@ func TestBoxByRowSkipsIncompleteRows(t *testing.T) {
 		Categories: []string{"US", "FR"},
 		Series: []html.Series{{Name: "prices", Values: []any{[5]float64{1, 2, 3000, 4000, 5000.5}, [5]float64{1, 1, 1, 1, 1}},
 			Texts: []string{"median 3,000, middle half 2 to 4,000, all prices 1 to 5,000.50", "median 1, middle half 1 to 1, all prices 1 to 1"}}},
+		Note: "The chart shows 2 of 4 rows.",
 	}}, plot{kind: html.Boxes, categoryColumns: []string{"segment"}, limit: 3}.drawVariants(result.Rows))
 }
 
