@@ -9,7 +9,9 @@ import (
 
 // Sheets returns the questions of the report, or of the report for a client if its ID is set, as sheets of a workbook.
 func Sheets(c Client) ([]query.Sheet, error) {
-	sections := allSections()
+	headlines := panel{title: "Headlines", about: "The numbers at the top of the report.", query: "report_headlines",
+		fields: []field{{column: "figure", label: "Figure"}, {column: "value", label: "Value"}, {column: "unit", label: "Unit"}}}
+	sections := append([]section{{panels: []panel{headlines}}}, allSections()...)
 	if c.ID != "" {
 		sections = clientSections(c)
 	}
