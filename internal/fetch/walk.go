@@ -93,9 +93,10 @@ func (w *walk) beginsSorted() bool {
 		return false
 	}
 	if w.c.usesLanding(w.stream.Name) {
-		for _, w.isSorted = range []bool{false, true} {
-			if _, found := w.c.landing.find(w.pageRequest(1, 1)); found {
-				return w.isSorted
+		for _, isSorted := range []bool{false, true} {
+			earlier := walk{c: w.c, stream: w.stream, param: w.param, isSorted: isSorted}
+			if _, found := w.c.landing.find(earlier.pageRequest(1, 1)); found {
+				return isSorted
 			}
 		}
 	}

@@ -71,7 +71,7 @@ func (l *locked) execute(ctx context.Context) (res Result, err error) {
 		if len(suspects) == 0 {
 			break
 		}
-		p.requestAgain(suspects)
+		p.requestAgain(suspects) // a gate asks for a second reading of these streams
 	}
 	_, isStopped := errors.AsType[*load.MassDeleteError](err)
 	if l.mode.isResumable() && (isStopped || errors.As(err, new(*HoldError))) {

@@ -134,27 +134,19 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	if b.draft, err = b.wh.BeginFrom(ctx, b.run.ID, b.run.StartedAt, ""); err != nil {
 		return err
 	}
-	d := b.draft
-	defer func() { err = errors.Join(err, d.Discard()) }()
-	var files []warehouse.ManifestTable
-	err = inOrder(
-		func() error { return b.applySeries(ctx) },
-		func() error { return b.restoreMeta(ctx) },
-		func() error { return d.WriteStatuses(ctx) },
-		func() error { return b.fixComputedHistory(ctx) },
-		func() error { return b.checkLoss(ctx) },
-		func() error { return b.completeLedgerLine(ctx) },
-		func() (err error) {
-			files, err = b.writeParquet(ctx)
-			return err
-		},
-		func() error { return load.WriteMeta(ctx, d, b.wh.Schema.MetaDefinitions, b.wh.Schema.Tables) },
-		func() error { return d.WriteLedgerCopy(b.run) })
+	defer func() { err = errors.Join(err, b.draft.Discard()) }()
+	if err := b.fillDraft(ctx); err != nil {
+		return err
+	}
+	if err := b.checkLoss(ctx); err != nil {
+		return err
+	}
+	files, err := b.writeFiles(ctx)
 	if err != nil {
 		return err
 	}
-	d.Run, d.At, d.Kind, d.Source = b.run.ID, b.newest.SnapshotAt, ledger.Rebuild, b.newest.SourceRun()
-	b.Manifest, err = d.Publish(ctx, files)
+	b.draft.Run, b.draft.At, b.draft.Kind, b.draft.Source = b.run.ID, b.newest.SnapshotAt, ledger.Rebuild, b.newest.SourceRun()
+	b.Manifest, err = b.draft.Publish(ctx, files)
 	if errors.As(err, new(*warehouse.AfterSwitchError)) {
 		b.cfg.Log.Warn("published, but a later step failed; the next run completes it", "run", b.run.ID, "error", err)
 		err = nil
@@ -165,6 +157,35 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	err = SetAside(b.wh, b.run.ID, slices.Concat(b.Unfinished, b.Skipped))
 	// Readers see the version, so the rebuild is recorded in the ledger even after another error.
 	return errors.Join(err, b.wh.RunLog.Record(b.run))
+}
+
+// fillDraft writes the schemas main, past and meta of the draft.
+func (b *rebuild) fillDraft(ctx context.Context) error {
+	if err := b.applySeries(ctx); err != nil {
+		return err
+	}
+	if err := b.restoreMeta(ctx); err != nil {
+		return err
+	}
+	if err := b.draft.WriteStatuses(ctx); err != nil {
+		return err
+	}
+	return b.fixComputedHistory(ctx)
+}
+
+// writeFiles writes the files of the version beside its catalog. It returns those of the tables.
+func (b *rebuild) writeFiles(ctx context.Context) ([]warehouse.ManifestTable, error) {
+	if err := b.completeLedgerLine(ctx); err != nil {
+		return nil, err
+	}
+	files, err := b.writeParquet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := load.WriteMeta(ctx, b.draft, b.wh.Schema.MetaDefinitions, b.wh.Schema.Tables); err != nil {
+		return nil, err
+	}
+	return files, b.draft.WriteLedgerCopy(b.run)
 }
 
 func (b *rebuild) applySeries(ctx context.Context) error {
@@ -493,13 +514,4 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 		sorted = append(sorted, files[t.Name])
 	}
 	return sorted, nil
-}
-
-func inOrder(steps ...func() error) error {
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
