@@ -282,8 +282,8 @@ func TestRebuildRequiresAcceptLoss(t *testing.T) {
 	}
 }
 
-// TestRebuildSeries restores damaged and missing files of the series from the catalog.
-func TestRebuildSeries(t *testing.T) {
+// TestRestoreSeries restores damaged and missing files of the series from the catalog.
+func TestRestoreSeries(t *testing.T) {
 	h := threeNights(t)
 	h.cfg.Warehouse.KeepVersions = 1
 	const file, manifest = "parquet/tags/snapshot_date=2026-11-02/tags.parquet", "parquet/.manifests/snapshot_date=2026-11-02.json"
@@ -314,7 +314,7 @@ func TestRebuildSeries(t *testing.T) {
 			}
 			restored, err := repair.RestoreSeries(t.Context(), repairConfig(c.cfg), warehouse.Retention{Daily: 30})
 			if diff := cmp.Diff(files.restored, restored); err != nil || diff != "" {
-				t.Fatalf("RebuildSeries returned %v and other files (-want +got):\n%s", err, diff)
+				t.Fatalf("RestoreSeries returned %v and other files (-want +got):\n%s", err, diff)
 			}
 			if v := c.verify(); len(v.Damage) > 0 || v.Result() != repair.Whole {
 				t.Errorf("after the repair verify reports %+v, want no damage", v.Damage)
@@ -608,7 +608,7 @@ func TestVerifyAfterAnAcceptedLoss(t *testing.T) {
 			c.repairAll(t)
 			restored, err := repair.RestoreSeries(t.Context(), repairConfig(c.cfg), warehouse.Retention{Daily: 30})
 			if err != nil || len(restored) > 0 {
-				t.Errorf("RebuildSeries restored %v (%v), want nothing to restore", restored, err)
+				t.Errorf("RestoreSeries restored %v (%v), want nothing to restore", restored, err)
 			}
 			c.requireComplete(c.night())
 			c.requireIDs("product_listings", "/products/listings")

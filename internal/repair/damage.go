@@ -4,7 +4,7 @@
 // A file of a warehouse has up to five copies: in a version, in the Parquet series, in the chain of files of changes,
 // in the stored responses of a night, from which a replay builds it again, and in a backup. Verify and Check find the
 // damage (verify.go, check.go). An inventory finds the intact copies (inventory.go), and plan.go chooses among them.
-// RepairFromCopies (copies.go), RestoreSeries (rebuildseries.go) and Rebuild (rebuild.go) execute the repairs. A replay is a
+// RepairFromCopies (copies.go), RestoreSeries (restoreseries.go) and Rebuild (rebuild.go) execute the repairs. A replay is a
 // run of package pipeline, which asks PrepareReplay.
 //
 // Package warehouse does not import this package: before a publish, package warehouse verifies the version itself.

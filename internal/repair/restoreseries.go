@@ -16,7 +16,7 @@ import (
 	"placementsync/schema"
 )
 
-type seriesRebuild struct {
+type seriesRestore struct {
 	lockedRepair
 	cfg    Config
 	result Result
@@ -33,12 +33,12 @@ func RestoreSeries(ctx context.Context, cfg Config, retention warehouse.Retentio
 	if err != nil {
 		return nil, err
 	}
-	m := &seriesRebuild{lockedRepair: r, cfg: cfg}
+	m := &seriesRestore{lockedRepair: r, cfg: cfg}
 	err = m.restore(ctx, retention)
 	return m.result.Files, errors.Join(r.wh.Folder.DiskFullErr(err), r.lock.Release())
 }
 
-func (m *seriesRebuild) restore(ctx context.Context, retention warehouse.Retention) error {
+func (m *seriesRestore) restore(ctx context.Context, retention warehouse.Retention) error {
 	completedDays, err := m.wh.Series.Complete()
 	if err != nil && !errors.As(err, new(*warehouse.DamagedError)) {
 		return err
@@ -68,7 +68,7 @@ func (m *seriesRebuild) restore(ctx context.Context, retention warehouse.Retenti
 }
 
 // writeMeta writes one file with all changes so far. The files of later runs contain the later changes.
-func (m *seriesRebuild) writeMeta(ctx context.Context) error {
+func (m *seriesRestore) writeMeta(ctx context.Context) error {
 	m.draft.Previous = "" // the file contains all rows
 	if err := load.WriteMeta(ctx, m.draft, m.wh.Schema.MetaDefinitions, m.wh.Schema.Tables); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (m *seriesRebuild) writeMeta(ctx context.Context) error {
 	return err
 }
 
-func (m *seriesRebuild) writeFiles(ctx context.Context, files []warehouse.SeriesFile) (err error) {
+func (m *seriesRestore) writeFiles(ctx context.Context, files []warehouse.SeriesFile) (err error) {
 	for _, file := range files {
 		_, writeErr := m.writeFile(ctx, file)
 		err = errors.Join(err, writeErr)
@@ -88,7 +88,7 @@ func (m *seriesRebuild) writeFiles(ctx context.Context, files []warehouse.Series
 	return err
 }
 
-func (m *seriesRebuild) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum checksum.FileSum, err error) {
+func (m *seriesRestore) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum checksum.FileSum, err error) {
 	if file.DayManifest.SnapshotAt.After(m.result.At) {
 		return sum, fmt.Errorf("restore table %s of %s: there is no intact copy, and no intact catalog has its rows: placementsync rebuild --skip-damaged builds the catalog without it", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly))
 	}
@@ -107,7 +107,7 @@ func (m *seriesRebuild) writeFile(ctx context.Context, file warehouse.SeriesFile
 }
 
 // The rows of an added day come from history; its run, row counts and grades come from meta.
-func (m *seriesRebuild) addDays(ctx context.Context, retention warehouse.Retention) error {
+func (m *seriesRestore) addDays(ctx context.Context, retention warehouse.Retention) error {
 	snapshotTimes, err := load.LastSnapshotsOfDays(ctx, m.draft, m.result.At)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (m *seriesRebuild) addDays(ctx context.Context, retention warehouse.Retenti
 }
 
 // addDay restores a day with the manifest of its run. Without a manifest, it uses only the history.
-func (m *seriesRebuild) addDay(ctx context.Context, run string, at time.Time) error {
+func (m *seriesRestore) addDay(ctx context.Context, run string, at time.Time) error {
 	dayResult, ok, err := RepairDay(ctx, m.wh, run)
 	m.result.Files = append(m.result.Files, dayResult.Files...)
 	if err != nil || ok {
