@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"time"
 
 	"placementsync/internal/stream"
@@ -68,6 +69,41 @@ func (s StreamProgress) Share() int64 {
 		return -1
 	}
 	return min(100, 100*s.Done/s.Total)
+}
+
+// EstimateRemaining sets Expected, PerSecond and Left of the run and of its streams. requestsBefore contains, for each
+// stream, the number of requests of the last run that read the stream, or -1 if it was never read. runRate is the
+// request rate of the run so far. It is used for a stream that has no rate yet.
+func (p *Progress) EstimateRemaining(requestsBefore []int64, runRate float64) {
+	remaining, isKnown := int64(0), true
+	for i := range p.Streams {
+		s, streamRemaining := &p.Streams[i], int64(0)
+		switch {
+		case s.State == Read:
+		case s.Total > 0:
+			streamRemaining = max(0, s.Total-s.Done)
+		case requestsBefore[i] < 0:
+			isKnown = false
+		default:
+			streamRemaining = max(0, requestsBefore[i]-s.Requests)
+		}
+		remaining += streamRemaining
+		if s.State == Reading {
+			p.PerSecond = cmp.Or(s.PerSecond, runRate)
+			s.Left = durationAt(streamRemaining, cmp.Or(p.PerSecond, p.AllowedPerSecond))
+		}
+	}
+	if isKnown {
+		p.Expected, p.Left = p.Requests+remaining, durationAt(remaining, cmp.Or(p.PerSecond, p.AllowedPerSecond))
+	}
+}
+
+// durationAt returns 0 if the rate is unknown.
+func durationAt(requests int64, perSecond float64) time.Duration {
+	if requests <= 0 || perSecond <= 0 {
+		return 0
+	}
+	return time.Duration(float64(requests) / perSecond * float64(time.Second))
 }
 
 // DescribeWait describes the wait for the service, or returns an empty string if the service answers.

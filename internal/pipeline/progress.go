@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -48,7 +47,7 @@ func (t *ProgressTracker) Progress() (ledger.Progress, bool) {
 	if wait, ok := t.client.Waiting(); ok {
 		p.WaitingFor, p.WaitingSince, p.WaitingUntil = wait.Reason, wait.Since, wait.Until
 	}
-	estimateRemaining(&p, t.requestsBefore, perSecond(overall, time.Now()))
+	p.EstimateRemaining(t.requestsBefore, perSecond(overall, time.Now()))
 	return p, true
 }
 
@@ -60,39 +59,6 @@ func perSecond(t fetch.Telemetry, now time.Time) float64 {
 		return 0
 	}
 	return float64(t.Requests) / span.Seconds()
-}
-
-// runRate is the request rate of the run so far. It is used for a stream that has no rate yet.
-func estimateRemaining(p *ledger.Progress, requestsBefore []int64, runRate float64) {
-	remaining, isKnown := int64(0), true
-	for i := range p.Streams {
-		s, streamRemaining := &p.Streams[i], int64(0)
-		switch {
-		case s.State == ledger.Read:
-		case s.Total > 0:
-			streamRemaining = max(0, s.Total-s.Done)
-		case requestsBefore[i] < 0:
-			isKnown = false
-		default:
-			streamRemaining = max(0, requestsBefore[i]-s.Requests)
-		}
-		remaining += streamRemaining
-		if s.State == ledger.Reading {
-			p.PerSecond = cmp.Or(s.PerSecond, runRate)
-			s.Left = durationAt(streamRemaining, cmp.Or(p.PerSecond, p.AllowedPerSecond))
-		}
-	}
-	if isKnown {
-		p.Expected, p.Left = p.Requests+remaining, durationAt(remaining, cmp.Or(p.PerSecond, p.AllowedPerSecond))
-	}
-}
-
-// durationAt returns 0 if the rate is unknown.
-func durationAt(requests int64, perSecond float64) time.Duration {
-	if requests <= 0 || perSecond <= 0 {
-		return 0
-	}
-	return time.Duration(float64(requests) / perSecond * float64(time.Second))
 }
 
 func findStream(p *ledger.Progress, name string) *ledger.StreamProgress {
