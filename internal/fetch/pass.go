@@ -17,7 +17,7 @@ type pass struct {
 	previous *view // of the previous pass; nil for the first pass
 	waveSize int   // size of the latest growing wave; 0 before the first
 
-	mu             sync.Mutex
+	mu             sync.Mutex      // guards the fields below
 	view                           // so far
 	keySums        map[uint64]bool // PageFacts.KeySum of all pages
 	endSeen        bool            // a page of this wave is empty or repeats an earlier page
