@@ -133,10 +133,23 @@ func (w *exploreBrowser) typeSQL(t *testing.T) {
 	w.waitFor(`!document.getElementById("cancel").hidden`)
 	w.eval(`document.getElementById("cancel").click()`, nil)
 	w.waitFor(`document.getElementById("state").textContent === "Cancelled"`)
-	w.typeText("SELECT DATE '2026-01-01' + i::INTEGER AS day, i * i AS squares FROM range(30) AS t(i)")
+	w.typeText("-- chart: bar x=day y=squares\nSELECT DATE '2026-01-01' + i::INTEGER AS day, i * i AS squares FROM range(30) AS t(i)")
 	w.eval(`document.querySelector("#statement .main").click()`, nil)
 	w.waitFor(`document.querySelector("#result .chart svg")`)
 	w.saveScreenshots("sql-chart-light-1280", 1280)
+	// A head sorts the shown rows, and Back shows the statement before.
+	w.eval(`document.querySelectorAll("#result th")[1].click(); document.querySelectorAll("#result th")[1].click()`, nil)
+	var first string
+	w.eval(`document.querySelector("#result tbody tr").cells[1].textContent.trim()`, &first)
+	if first != "841" {
+		t.Errorf("sorted by the squares, the largest first, the first row has %q, want 841", first)
+	}
+	w.eval(`history.back()`, nil)
+	w.waitFor(`document.querySelector("textarea").value.startsWith("SELECT country") && document.querySelector("#result table")`)
+	// A click on a column beside the editor inserts its name.
+	w.eval(`[...document.querySelectorAll("#tables details")].find((d) => d.querySelector("summary").textContent === "orders").open = true`, nil)
+	w.eval(`[...document.querySelectorAll("#tables details[open] button")].find((b) => b.textContent === "reference_number").click()`, nil)
+	w.waitFor(`document.querySelector("textarea").value.includes("reference_number")`)
 	var history []string
 	w.eval(`[...document.querySelectorAll("#history li")].map((l) => l.textContent)`, &history)
 	if len(history) < 5 || history[4] != statement {

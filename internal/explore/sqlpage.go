@@ -34,6 +34,7 @@ const (
 type sqlView struct {
 	questionView
 	Token, Nonce string
+	Limit        int // seconds that a statement may run
 	Line, Column int    // the position of the problem, or 0
 	QueryFile    string // the statement with the header of a named query
 }
@@ -73,7 +74,7 @@ func (e *Explorer) showSQL(v *visit) (reply, error) {
 }
 
 func (e *Explorer) newSQLView(v *visit) (sqlView, error) {
-	view := sqlView{Token: e.formToken, Nonce: rand.Text()}
+	view := sqlView{Token: e.formToken, Nonce: rand.Text(), Limit: int(e.cfg.Timeout.Seconds())}
 	view.SQL = v.params.Get(sqlKey)
 	var err error
 	view.AsOf, err = v.snapshotForm()
