@@ -96,7 +96,7 @@ func checkPrint(t *testing.T, b *browser, file string) {
 	b.visitReport(file, 1400, 900, "light")
 	var pdf struct{ Data []byte }
 	b.call("Page.printToPDF", map[string]any{}, &pdf)
-	const minPages, maxPages, minCharts = 5, 14, 5
+	const minPages, maxPages, minCharts = 5, 16, 5
 	if pages := bytes.Count(pdf.Data, []byte("/Type /Page\n")); pages < minPages || pages > maxPages {
 		t.Errorf("the report has %d pages on paper, want %d to %d", pages, minPages, maxPages)
 	}

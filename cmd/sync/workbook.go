@@ -70,7 +70,7 @@ func (g *globals) sheetsOf(names []string) ([]query.Sheet, error) {
 		if err != nil {
 			return nil, err
 		}
-		sheets = append(sheets, query.Sheet{Title: q.Title, About: q.About, Query: q})
+		sheets = append(sheets, query.NewSheet(q))
 	}
 	return sheets, nil
 }

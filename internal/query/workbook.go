@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/xuri/excelize/v2"
 
@@ -48,6 +46,16 @@ type SheetChart struct {
 	MaxRows  int
 	// Same lists columns, such as the currency. Only the first rows with the same values in these columns are drawn.
 	Same []string
+}
+
+// NewSheet returns a sheet with all columns of a query, its chart and the default values of its parameters.
+func NewSheet(q Query) Sheet {
+	const maxRows = 30
+	s := Sheet{Title: q.Title, About: q.About, Query: q}
+	if q.Chart != nil {
+		s.Chart = &SheetChart{IsLine: q.Chart.Kind != ChartBars, Category: q.Chart.X, Values: q.Chart.Y, MaxRows: maxRows, Same: q.Chart.By}
+	}
+	return s
 }
 
 const coverSheet = "Cover"
@@ -129,7 +137,7 @@ func (db *DB) writeSheet(ctx context.Context, file *excelize.File, name string, 
 	}
 	const moneyScale = 2
 	w := &fieldWriter{sheet: s, withIDs: withIDs, out: excelSheet{file: file, name: name, maxScale: moneyScale}}
-	return db.Run(ctx, s.Query, s.Values, w)
+	return db.Run(ctx, s.Query, s.Values, &enumWriter{Writer: w})
 }
 
 // fieldWriter writes the fields of a sheet and its chart.
@@ -216,7 +224,14 @@ func (w *fieldWriter) addChart() error {
 		name, err := excelize.ColumnNumberToName(w.indexOf(column) + 1)
 		return fmt.Sprintf("'%[1]s'!$%[2]s$%[3]d:$%[2]s$%[4]d", w.out.name, name, firstRow, lastRow), err
 	}
-	chart := &excelize.Chart{Type: excelize.Col, Title: excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: cmp.Or(strings.Join(w.same, ", "), w.sheet.Title)}}}}
+	title := w.sheet.Title
+	if group := strings.Join(w.same, ", "); group != "" {
+		title += ": " + group
+	}
+	if rows := w.out.rows - 1; w.chartRows < rows {
+		title += fmt.Sprintf(" (%d of %d rows)", w.chartRows, rows)
+	}
+	chart := &excelize.Chart{Type: excelize.Col, Title: excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: title}}}}
 	if c.IsLine {
 		chart.Type = excelize.Line
 	}
@@ -244,7 +259,7 @@ func (s Sheet) fieldsOf(columns []Column, withIDs bool) []SheetField {
 	fields := slices.Clone(s.Fields)
 	add := func(c Column) {
 		if !slices.ContainsFunc(fields, func(f SheetField) bool { return f.Column == c.Name }) {
-			fields = append(fields, SheetField{c.Name, HeadingOf(c.Name)})
+			fields = append(fields, SheetField{c.Name, s.Query.LabelOf(c.Name)})
 		}
 	}
 	isID := func(c Column) bool { return c.Name == "id" || strings.HasSuffix(c.Name, "_id") }
@@ -259,22 +274,6 @@ func (s Sheet) fieldsOf(columns []Column, withIDs bool) []SheetField {
 		}
 	}
 	return fields
-}
-
-// HeadingOf returns the name of a column in words, such as "Campaign name".
-func HeadingOf(column string) string {
-	if column == "" {
-		return ""
-	}
-	words := strings.Split(column, "_")
-	for i, word := range words {
-		if word == "id" || word == "url" {
-			words[i] = strings.ToUpper(word)
-		}
-	}
-	first, size := utf8.DecodeRuneInString(words[0])
-	words[0] = strings.ToUpper(string(first)) + words[0][size:]
-	return strings.Join(words, " ")
 }
 
 // workbookCover is the first sheet of a workbook.
@@ -326,6 +325,13 @@ func (c workbookCover) write() error {
 		if err := c.file.SetCellStyle(coverSheet, fmt.Sprintf("A%d", row), fmt.Sprintf("D%d", row), bold); err != nil {
 			return err
 		}
+	}
+	wrapped, err := c.file.NewStyle(&excelize.Style{Alignment: &excelize.Alignment{WrapText: true, Vertical: "top"}})
+	if err != nil {
+		return err
+	}
+	if err := c.file.SetCellStyle(coverSheet, fmt.Sprintf("A%d", first), fmt.Sprintf("D%d", len(rows)+1), wrapped); err != nil {
+		return err
 	}
 	for i, l := range c.lines {
 		if l.name == "" {

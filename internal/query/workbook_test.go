@@ -51,19 +51,21 @@ func TestWorkbook(t *testing.T) {
 	sheets := []query.Sheet{
 		{Title: "Sales by month", About: "All sales.", Query: monthsQuery()},
 		{Title: "sales by month", Query: monthsQuery(), Fields: []query.SheetField{{Column: "month", Heading: "Month"}, {Column: "sale_total", Heading: "Sales"}}},
+		{Title: "Orders", Query: query.Query{SQL: "SELECT 'ON_HOLD' AS order_status", Headings: map[string]string{"order_status": "State of the order"}}},
 		{Title: "Not yet", Query: query.Text("SELECT nosuch FROM product_listings")},
 	}
 	texts, names, _ := saveWorkbook(t, db, query.Workbook{Title: "Report", Sheets: sheets})
-	if diff := cmp.Diff([]string{"Cover", "Sales by month", "sales by month 2"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"Cover", "Sales by month", "sales by month 2", "Orders"}, names); diff != "" {
 		t.Errorf("sheets (-want +got):\n%s", diff)
 	}
 	const cut = "There may be more rows: the parameter top is 4 (maximum number of rows)."
 	want := map[string][][]string{
 		"Cover": {{"Report"}, nil, {"Snapshot", "unknown"}, {"Completeness", "complete"}, {"Times", "UTC"}, nil, {"Sheet", "Contents", "Rows", "Note"},
-			{"Sales by month", "All sales.", "4", cut}, {"sales by month", "", "4", cut},
+			{"Sales by month", "All sales.", "4", cut}, {"sales by month", "", "4", cut}, {"Orders", "", "1"},
 			{"Not yet", "", "", "This snapshot lacks a table or column that the question reads."}},
 		"Sales by month": {{"Currency", "Month", "Sale total", "Items", "Order ID"}, {"EUR", "2026-09", "1,234.57", "3", "x1"},
 			{"EUR", "2026-10", "20.00", "1", "x2"}, {"USD", "2026-09", "7.00", "2", "x3"}, {"EUR", "2026-11", "9.00", "4", "x4"}},
+		"Orders":           {{"State of the order"}, {"On hold"}},
 		"sales by month 2": {{"Month", "Sales", "Order ID"}, {"2026-09", "1,234.57", "x1"}, {"2026-10", "20.00", "x2"}, {"2026-09", "7.00", "x3"}, {"2026-11", "9.00", "x4"}},
 	}
 	if diff := cmp.Diff(want, texts); diff != "" {
@@ -86,9 +88,9 @@ func TestWorkbookCharts(t *testing.T) {
 		want  []string
 	}{
 		"one currency": {query.SheetChart{Category: "month", Values: []string{"sale_total", "items"}, MaxRows: 9, Same: []string{"currency"}},
-			[]string{"'Sales'!$C$1", "'Sales'!$B$2:$B$3", "'Sales'!$C$2:$C$3", "'Sales'!$D$1", "'Sales'!$B$2:$B$3", "'Sales'!$D$2:$D$3"}},
-		"all rows":  {query.SheetChart{IsLine: true, Category: "month", Values: []string{"items"}, MaxRows: 9}, []string{"'Sales'!$D$1", "'Sales'!$B$2:$B$5", "'Sales'!$D$2:$D$5"}},
-		"two rows":  {query.SheetChart{Category: "month", Values: []string{"items"}, MaxRows: 2}, []string{"'Sales'!$D$1", "'Sales'!$B$2:$B$3", "'Sales'!$D$2:$D$3"}},
+			[]string{"Sales: EUR (2 of 4 rows)", "'Sales'!$C$1", "'Sales'!$B$2:$B$3", "'Sales'!$C$2:$C$3", "'Sales'!$D$1", "'Sales'!$B$2:$B$3", "'Sales'!$D$2:$D$3"}},
+		"all rows":  {query.SheetChart{IsLine: true, Category: "month", Values: []string{"items"}, MaxRows: 9}, []string{"Sales", "'Sales'!$D$1", "'Sales'!$B$2:$B$5", "'Sales'!$D$2:$D$5"}},
+		"two rows":  {query.SheetChart{Category: "month", Values: []string{"items"}, MaxRows: 2}, []string{"Sales (2 of 4 rows)", "'Sales'!$D$1", "'Sales'!$B$2:$B$3", "'Sales'!$D$2:$D$3"}},
 		"a row":     {query.SheetChart{Category: "month", Values: []string{"items"}, MaxRows: 1}, nil},
 		"no column": {query.SheetChart{Category: "week", Values: []string{"items"}, MaxRows: 2}, nil},
 	} {
@@ -109,7 +111,17 @@ func TestWorkbookCharts(t *testing.T) {
 	}
 }
 
-// chartReferences returns the references to cells in the first chart of a workbook, or nil if there is no chart.
+func TestNewSheetHasTheChartOfTheQuery(t *testing.T) {
+	q := query.Query{Title: "Sales", About: "All sales.", Chart: &query.Chart{Kind: query.ChartSteps, X: "month", Y: []string{"sale_total"}, By: []string{"currency"}}}
+	want := &query.SheetChart{IsLine: true, Category: "month", Values: []string{"sale_total"}, MaxRows: 30, Same: []string{"currency"}}
+	s := query.NewSheet(q)
+	if diff := cmp.Diff(want, s.Chart); diff != "" || s.Title != "Sales" || s.About != "All sales." {
+		t.Errorf("got the title %q and the text %q, chart (-want +got):\n%s", s.Title, s.About, diff)
+	}
+}
+
+// chartReferences returns the title of the first chart of a workbook and its references to cells, or nil if there is no
+// chart.
 func chartReferences(t *testing.T, path string) (references []string) {
 	t.Helper()
 	archive, err := zip.OpenReader(path)
@@ -125,7 +137,7 @@ func chartReferences(t *testing.T, path string) (references []string) {
 	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`<f>([^<]*)</f>`).FindAllSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`<(?:f|a:t)>([^<]*)</`).FindAllSubmatch(text, -1) {
 		references = append(references, html.UnescapeString(string(m[1])))
 	}
 	return references

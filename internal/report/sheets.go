@@ -39,8 +39,8 @@ func (p panel) sheet() (query.Sheet, error) {
 	}
 	for _, f := range p.fields {
 		add(f.column, f.label)
-		add(f.sub, query.HeadingOf(f.sub))
-		add(f.currency, query.HeadingOf(f.currency))
+		add(f.sub, q.LabelOf(f.sub))
+		add(f.currency, q.LabelOf(f.currency))
 	}
 	if p.plot == nil || len(p.plot.measures) == 0 || p.plot.drawnIf != "" {
 		return s, err
@@ -50,7 +50,7 @@ func (p panel) sheet() (query.Sheet, error) {
 		s.Chart.Values = append(s.Chart.Values, m.column)
 	}
 	for _, column := range slices.Concat([]string{s.Chart.Category}, s.Chart.Values, s.Chart.Same) {
-		add(column, query.HeadingOf(column))
+		add(column, q.LabelOf(column))
 	}
 	return s, err
 }
