@@ -151,7 +151,7 @@ func TestSearchFindsQuestions(t *testing.T) {
 		"cheap":                    {"best_value", "price_outliers"},
 		"which outlets are unused": {"sites_not_used"},
 		"price increases":          {"price_changes", "price_moves", "price_net_changes"},
-		"ate":                      nil, // part of "late"
+		"ate":                      nil,                                 // part of "late"
 		"interpolated":             {"price_by_segment", "price_moves"}, // only in their descriptions
 		"margin months":            {"margins", "month_to_date", "refunds_by_month"},
 	} {

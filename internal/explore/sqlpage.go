@@ -34,7 +34,7 @@ const (
 type sqlView struct {
 	questionView
 	Token, Nonce string
-	Limit        int // seconds that a statement may run
+	Limit        int    // seconds that a statement may run
 	Line, Column int    // the position of the problem, or 0
 	QueryFile    string // the statement with the header of a named query
 }
