@@ -105,7 +105,7 @@ var articlesSection = section{
 			id: "campaigns", title: "Campaigns", about: "The numbers of drafted and published articles of each campaign.",
 			query: "campaign_funnel", rowLimit: 40,
 			fields: []field{
-				{column: "campaign_name", label: "Campaign", sub: "profile_name"}, {column: "campaign_status", label: "Status"},
+				{column: "campaign_name", label: "Campaign", sub: "profile_name"}, {column: "campaign_status", label: "Status", as: asWords},
 				{column: "articles", label: "Articles", as: asNumber}, {column: "with_draft", label: "Drafted", as: asNumber},
 				{column: "published", label: "Published", as: asNumber}, {column: "published_percent", label: "Share", as: asPercent},
 				{column: "is_past_target", label: "Past the target date", as: asYesNo},

@@ -23,7 +23,8 @@ const (
 	asTag   // a word in the color of its tone, see page.Tone
 	asGrade // the standing, such as "proven", and the grade in a second line
 	asYesNo
-	asLink // the address of a web page
+	asLink  // the address of a web page
+	asWords // a value of an enumeration, such as ON_HOLD
 )
 
 type field struct {
@@ -91,6 +92,8 @@ func (f field) formatCell(v query.Value) string {
 		return formatMonth(v.Text)
 	case asYesNo:
 		return map[string]string{"true": "yes", "false": "no"}[v.Text]
+	case asWords:
+		return query.EnumWords(v.Text)
 	}
 	return v.Text
 }
