@@ -37,7 +37,7 @@ func TestUserDefinedQueries(t *testing.T) {
 		"lines":   "-- title: Lines\n-- chart: line x=month y=orders by=outlet\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i // 2) MONTH AS DATE) AS month, 'site ' || i % 2 AS outlet, i AS orders FROM range(8) AS t(i)",
 		"late":    "-- title: Late\n-- chart: bar x=place y=n\nSELECT 'row ' || i AS place, greatest(i - 120, 0) AS n FROM range(150) AS t(i) ORDER BY i",
 		"months":  "-- title: Months\n-- chart: bar x=month y=orders\nSELECT month::DATE AS month, outlet, orders FROM (VALUES ('2026-08-01', 'a', 10), ('2026-08-01', 'b', 5), ('2026-10-01', 'a', 0), ('2026-11-01', 'a', 7), (NULL, 'a', 99)) AS t(month, outlet, orders)",
-		"ids":     "-- title: Ids\n-- heading: n Number of days\nSELECT '4f1d5f0e-9b3c-4a1e-8f55-0c2f9d1b7a10' AS order_item_id, 'R1' AS order_id, 1 AS n",
+		"ids":     "-- title: Ids\n-- heading: n Number of days\nSELECT '4f1d5f0e-9b3c-4a1e-8f55-0c2f9d1b7a10' AS order_item_id, 'R1' AS order_id, 1 AS n, true AS is_late, TIMESTAMPTZ '2026-11-01 02:00:00+00' AS late_at",
 		"lacking": "-- title: Lacking\n-- chart: bar x=month y=orders\nSELECT DATE '2026-08-01' AS month",
 		"long":    "-- title: Long\nSELECT i AS n, 'x' || i AS text FROM range(2500) AS t(i) ORDER BY i",
 	} {
@@ -87,7 +87,7 @@ func TestUserDefinedQueries(t *testing.T) {
 		t.Errorf("the chart lacks %s, or no mark of its unfinished month:\n%s", want, months)
 	}
 	// A record has its name or number in place of its id. Other ids are last, behind a button.
-	wantTexts(t, s.get(t, "/questions/ids", http.StatusOK), "Order Number of days Order item ID PO-17 1 Copy id")
+	wantTexts(t, s.get(t, "/questions/ids", http.StatusOK), "Order Number of days Late Late at Order item ID PO-17 1 yes 2026-11-01 02:00 Copy id")
 	wantTexts(t, s.get(t, "/questions/lacking", http.StatusOK), `No chart: the result has no column "orders".`)
 	wantTexts(t, s.get(t, "/questions/sales?max.month=2026-09-01&min.month=2026-09-01", http.StatusOK), "1 row", "2026-09 1 1,000.13")
 	lines := html.UnescapeString(s.get(t, "/questions/lines", http.StatusOK))

@@ -75,9 +75,10 @@ func rolesOf(columns []query.Column) []columnRole {
 	roles := make([]columnRole, len(columns))
 	byName := map[string]*columnRole{}
 	for i, c := range columns {
-		roles[i].Column, roles[i].label = c, query.LabelOf(c.Name)
+		roles[i].Column = c
 		byName[c.Name] = &roles[i]
 	}
+	setLabels(roles, query.LabelOf)
 	currency := byName["currency"]
 	for i := range roles {
 		r := &roles[i]
@@ -103,6 +104,21 @@ func rolesOf(columns []query.Column) []columnRole {
 		}
 	}
 	return roles
+}
+
+// setLabels sets the headings. A time has the word "at" if another column has the same heading, as is_settled and
+// settled_at.
+func setLabels(roles []columnRole, labelOf func(column string) string) {
+	count := map[string]int{}
+	for i := range roles {
+		roles[i].label = labelOf(roles[i].Name)
+		count[roles[i].label]++
+	}
+	for i := range roles {
+		if r := &roles[i]; count[r.label] > 1 && strings.HasSuffix(r.Name, "_at") {
+			r.label += " at"
+		}
+	}
 }
 
 // buildTable leaves out columns without values if the table contains all rows of the result.

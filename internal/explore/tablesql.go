@@ -57,9 +57,7 @@ func (v *visit) openTable(q query.Query, values map[string]string, textColumn st
 		result.Columns = result.Columns[:len(result.Columns)-1]
 	}
 	t.roles = rolesOf(result.Columns)
-	for i := range t.roles {
-		t.roles[i].label = q.LabelOf(t.roles[i].Name)
-	}
+	setLabels(t.roles, q.LabelOf)
 	t.state, err = readTableState(v.params, result.Columns)
 	return t, err
 }
