@@ -32,7 +32,7 @@ func TestTrialAnswersInTheWorkbench(t *testing.T) {
 			continue
 		}
 		page, err := url.Parse(addresses[0][1])
-		must(t, err)
+		harness.Must(t, err)
 		pageParams := map[string]string{}
 		for key := range page.Query() {
 			pageParams[strings.TrimPrefix(key, "p.")] = page.Query().Get(key)

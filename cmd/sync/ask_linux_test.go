@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"placementsync/internal/testing/harness"
 )
 
 // terminal is a pseudo terminal on which a program runs.
@@ -26,13 +28,13 @@ func startOnTerminal(t *testing.T, dir string, args ...string) (*terminal, *exec
 	t.Cleanup(func() { control.Close() })
 	defer tty.Close()
 	self, err := os.Executable()
-	must(t, err)
+	harness.Must(t, err)
 	cmd := exec.CommandContext(t.Context(), self, args...)
 	cmd.Args[0] = "placementsync" // with this name, the test binary runs the program; see TestMain
 	cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "TMPDIR=" + os.TempDir()}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	must(t, cmd.Start())
+	harness.Must(t, cmd.Start())
 	return &terminal{control: control}, cmd
 }
 
@@ -69,10 +71,10 @@ func TestTypedTokenIsNotEchoed(t *testing.T) {
 			term, cmd := startOnTerminal(t, dir, "init", "--base-url", baseURL)
 			term.readUntil("a separate file): ")
 			if c.signal != nil {
-				must(t, cmd.Process.Signal(c.signal))
+				harness.Must(t, cmd.Process.Signal(c.signal))
 			}
 			_, err := term.control.WriteString(c.typed)
-			must(t, err)
+			harness.Must(t, err)
 			term.readUntil("")
 			exitErr, _ := errors.AsType[*exec.ExitError](cmd.Wait())
 			if code := cmd.ProcessState.ExitCode(); code != c.exitCode {
@@ -82,7 +84,7 @@ func TestTypedTokenIsNotEchoed(t *testing.T) {
 				t.Errorf("the terminal shows:\n%s\nwant %q and no token", output, c.want)
 			}
 			mode, err := unix.IoctlGetTermios(int(term.control.Fd()), unix.TCGETS)
-			must(t, err)
+			harness.Must(t, err)
 			if mode.Lflag&unix.ECHO == 0 || mode.Lflag&unix.ICANON == 0 {
 				t.Error("the terminal no longer echoes input")
 			}

@@ -28,10 +28,10 @@ func TestTrialBackupDuringNights(t *testing.T) {
 			t.Parallel()
 			d := newBucketHarness(t)
 			configText, err := os.ReadFile(d.g.Config)
-			must(t, err)
+			harness.Must(t, err)
 			noBackupGlobals := &globals{process: hostProcess(), Flags: cli.Flags{Config: filepath.Join(d.root, "no-backup.yaml")}}
 			noBackupGlobals.stdout, noBackupGlobals.stderr = &bytes.Buffer{}, &bytes.Buffer{}
-			must(t, os.WriteFile(noBackupGlobals.Config, bytes.ReplaceAll(configText, []byte("backup: s3://store/night\n"), nil), 0o600))
+			harness.Must(t, os.WriteFile(noBackupGlobals.Config, bytes.ReplaceAll(configText, []byte("backup: s3://store/night\n"), nil), 0o600))
 			at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 			// runNightAfter runs a night and returns the checksums of its rows.
 			runNightAfter := func(wait time.Duration) string {
@@ -40,7 +40,7 @@ func TestTrialBackupDuringNights(t *testing.T) {
 				now := at
 				noBackupGlobals.Now = func() time.Time { return now }
 				d.g.Now = noBackupGlobals.Now
-				must(t, runNight(t.Context(), noBackupGlobals, runOptions{}))
+				harness.Must(t, runNight(t.Context(), noBackupGlobals, runOptions{}))
 				return d.historyChecksums(t)
 			}
 			checksums := []string{runNightAfter(0), runNightAfter(interval), runNightAfter(interval)}
@@ -52,13 +52,13 @@ func TestTrialBackupDuringNights(t *testing.T) {
 				}
 				return false
 			})
-			must(t, runBackup(t.Context(), d.g, backupOptions{}))
+			harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
 			d.store.FailWith(nil)
 			if nightsDuringBackup != 2 {
 				t.Fatalf("%d nights ran during the backup, want 2", nightsDuringBackup)
 			}
-			must(t, os.RemoveAll(d.dir()))
-			must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
+			harness.Must(t, os.RemoveAll(d.dir()))
+			harness.Must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
 			restored, index := d.historyChecksums(t), -1
 			for i, checksum := range checksums {
 				if restored == checksum {
@@ -69,7 +69,7 @@ func TestTrialBackupDuringNights(t *testing.T) {
 			if index+1 < nightsBeforeBackup {
 				t.Errorf("the restored warehouse has the rows of night %d of %d (0 means no night), want night %d or later", index+1, len(checksums), nightsBeforeBackup)
 			}
-			must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
+			harness.Must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
 		})
 	}
 }
@@ -80,26 +80,26 @@ func TestBackupOfChangingSeriesFails(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
 	d := newBucketHarness(t)
-	must(t, d.night(t))
+	harness.Must(t, d.night(t))
 	before := backupManifests(d.store.Objects("store"))
 	if len(before) != 1 {
 		t.Fatalf("the bucket has %d backups after a night, want 1", len(before))
 	}
 	seriesManifests, err := filepath.Glob(filepath.Join(d.dir(), "parquet", ".meta", "*.json"))
-	must(t, err)
+	harness.Must(t, err)
 	seriesManifest, err := os.ReadFile(seriesManifests[0])
-	must(t, err)
+	harness.Must(t, err)
 	stateFile := func(n int) string { return filepath.Join(d.dir(), "state", fmt.Sprintf("note%d.json", n)) }
 	seriesManifestFile := func(n int) string {
 		return filepath.Join(d.dir(), "parquet", ".meta", fmt.Sprintf("20300101T00000%dZ.json", n))
 	}
 	changes := 0
-	must(t, os.WriteFile(stateFile(changes), []byte("0"), 0o600)) // a file that the backup sends
+	harness.Must(t, os.WriteFile(stateFile(changes), []byte("0"), 0o600)) // a file that the backup sends
 	d.store.FailWith(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
 			changes++
-			must(t, os.WriteFile(seriesManifestFile(changes), seriesManifest, 0o600))
-			must(t, os.WriteFile(stateFile(changes), []byte(fmt.Sprint(changes)), 0o600))
+			harness.Must(t, os.WriteFile(seriesManifestFile(changes), seriesManifest, 0o600))
+			harness.Must(t, os.WriteFile(stateFile(changes), []byte(fmt.Sprint(changes)), 0o600))
 		}
 		return false
 	})
@@ -112,9 +112,9 @@ func TestBackupOfChangingSeriesFails(t *testing.T) {
 		t.Errorf("the backups in the bucket changed (-before +after):\n%s", diff)
 	}
 	for n := range changes {
-		must(t, errors.Join(os.Remove(seriesManifestFile(n+1)), os.Remove(stateFile(n+1))))
+		harness.Must(t, errors.Join(os.Remove(seriesManifestFile(n+1)), os.Remove(stateFile(n+1))))
 	}
-	must(t, runBackup(t.Context(), d.g, backupOptions{}))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	if after := backupManifests(d.store.Objects("store")); len(after) != 2 {
 		t.Errorf("the bucket has %d backups after a backup without changes, want 2", len(after))
 	}

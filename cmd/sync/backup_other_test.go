@@ -27,9 +27,9 @@ func (d *bucketHarness) verifyBackup(t *testing.T, o backupOptions) (string, err
 func (d *bucketHarness) currentRun(t *testing.T) string {
 	t.Helper()
 	wh, _, err := d.g.openWarehouse()
-	must(t, err)
+	harness.Must(t, err)
 	run, _, err := wh.Versions.Latest()
-	must(t, err)
+	harness.Must(t, err)
 	return run
 }
 
@@ -41,9 +41,9 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 	t.Parallel()
 	d := newBucketHarness(t)
 	d.configureFewStreams(t)
-	must(t, d.night(t))
+	harness.Must(t, d.night(t))
 	olderRun := d.currentRun(t)
-	must(t, d.night(t))
+	harness.Must(t, d.night(t))
 	newestRun := d.currentRun(t)
 	names := backupManifests(d.store.Objects("store"))
 	damagedManifest := names[len(names)-1]
@@ -57,17 +57,17 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 		t.Errorf("verify --older printed %q and ended with %v, want that %s is intact and %s damaged", output, err, olderRun, damagedManifest)
 	}
 	lostDir := d.dir() + ".lost"
-	must(t, os.Rename(d.dir(), lostDir))
+	harness.Must(t, os.Rename(d.dir(), lostDir))
 	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "--older uses the newest readable backup") {
 		t.Errorf("rebuild ended with %v, want an error that names --older", err)
 	}
-	must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night", older: true}))
-	must(t, os.RemoveAll(d.dir()))
-	must(t, os.Rename(lostDir, d.dir()))
+	harness.Must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night", older: true}))
+	harness.Must(t, os.RemoveAll(d.dir()))
+	harness.Must(t, os.Rename(lostDir, d.dir()))
 
 	before := d.store.Objects("store")
 	for range 2 {
-		must(t, d.night(t))
+		harness.Must(t, d.night(t))
 	}
 	after := d.store.Objects("store")
 	for name := range before {
@@ -82,7 +82,7 @@ func TestTrialUnreadableNewestManifest(t *testing.T) {
 		t.Errorf("verify printed %q and ended with %v, want an intact backup newer than %s", output, err, newestRun)
 	}
 	d.store.Change("store", func(objects map[string][]byte) { delete(objects, damagedManifest) })
-	must(t, d.night(t))
+	harness.Must(t, d.night(t))
 	after = d.store.Objects("store")
 	removed := 0
 	for name := range before {
@@ -121,7 +121,7 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 			t.Errorf("the backup of the second machine: %v", err)
 		}
 	}
-	must(t, first.night(t))
+	harness.Must(t, first.night(t))
 	if output, err := first.verifyBackup(t, backupOptions{}); err != nil || !strings.Contains(output, "intact: "+first.currentRun(t)) {
 		t.Errorf("verify on the first machine printed %q and ended with %v, want its own intact backup", output, err)
 	}
@@ -138,7 +138,7 @@ func TestTrialTwoMachinesWithOnePrefix(t *testing.T) {
 	if after := backupManifests(store.Objects("store")); !slices.Equal(before, after) {
 		t.Errorf("the manifests are %v, want %v", after, before)
 	}
-	must(t, runBackup(t.Context(), first.g, backupOptions{}))
+	harness.Must(t, runBackup(t.Context(), first.g, backupOptions{}))
 	if output, err := first.verifyBackup(t, backupOptions{}); err != nil {
 		t.Errorf("the next backup did not send the missing objects: %q, %v", output, err)
 	}
@@ -151,15 +151,15 @@ func TestTrialBackupAfterWrongClock(t *testing.T) {
 	t.Parallel()
 	d := newBucketHarness(t)
 	d.configureFewStreams(t)
-	must(t, d.night(t))
+	harness.Must(t, d.night(t))
 	rightTime := d.g.Now
 	d.g.Now = func() time.Time { return rightTime().AddDate(1, 0, 0) }
-	must(t, runBackup(t.Context(), d.g, backupOptions{}))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	const warning = "the newest backup has a time in the future"
 	if strings.Contains(d.out.String(), warning) {
 		t.Errorf("the backup warned although no earlier backup has a time in the future: %s", d.out)
 	}
-	must(t, d.night(t))
+	harness.Must(t, d.night(t))
 	if n := strings.Count(d.out.String(), warning); n != 1 {
 		t.Errorf("the backup warned %d times, want once", n)
 	}

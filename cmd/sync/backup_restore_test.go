@@ -36,12 +36,12 @@ func newRestoreHarness(t *testing.T) *restoreHarness {
 	t.Helper()
 	d := newBucketHarness(t)
 	for range 3 {
-		must(t, d.night(t))
+		harness.Must(t, d.night(t))
 	}
 	h := &restoreHarness{bucketHarness: d, objects: d.store.Objects("store"), objectOf: map[string]string{}, rows: d.historyRows(t)}
 	manifests := backupManifests(h.objects)
 	var newest backup.Manifest
-	must(t, json.Unmarshal(h.objects[manifests[len(manifests)-1]], &newest))
+	harness.Must(t, json.Unmarshal(h.objects[manifests[len(manifests)-1]], &newest))
 	for _, f := range newest.Files {
 		h.objectOf[f.File] = "night/data/" + f.SHA256
 	}
@@ -76,7 +76,7 @@ func (h *restoreHarness) restoreDamaged(t *testing.T, damage func(objects map[st
 			damage(objects, h.objectOf[file])
 		}
 	})
-	must(t, os.RemoveAll(h.dir()))
+	harness.Must(t, os.RemoveAll(h.dir()))
 	at := h.g.Now().Add(time.Hour)
 	h.g.Now = func() time.Time { return at }
 	h.out.Reset()
@@ -101,7 +101,7 @@ func (h *restoreHarness) unsharedFile(t *testing.T, pattern string) string {
 	t.Helper()
 	for _, file := range slices.Sorted(maps.Keys(h.objectOf)) {
 		isMatch, err := filepath.Match(pattern, file)
-		must(t, err)
+		harness.Must(t, err)
 		if !isMatch {
 			continue
 		}
@@ -132,9 +132,9 @@ func TestRestore(t *testing.T) {
 // and the files must be named. The rows of all other files must be published.
 func (h *restoreHarness) testDamagedBackup(t *testing.T) {
 	wh, _, err := h.g.openWarehouse()
-	must(t, err)
+	harness.Must(t, err)
 	index, err := wh.Series.Index()
-	must(t, err)
+	harness.Must(t, err)
 	days := slices.Sorted(maps.Keys(index))
 	first, last := days[0], days[len(days)-1]
 	for _, c := range []struct {
@@ -168,8 +168,8 @@ func (h *restoreHarness) testDamagedBackup(t *testing.T) {
 			if err := runRebuild(t.Context(), h.g, rebuildOptions{series: true}); err != nil {
 				t.Errorf("rebuild --series ended with %v", err)
 			}
-			must(t, runVerify(t.Context(), h.g, verifyOptions{readData: true, format: "text"}))
-			must(t, runBackup(t.Context(), h.g, backupOptions{}))
+			harness.Must(t, runVerify(t.Context(), h.g, verifyOptions{readData: true, format: "text"}))
+			harness.Must(t, runBackup(t.Context(), h.g, backupOptions{}))
 		})
 	}
 }
@@ -209,13 +209,13 @@ func (h *restoreHarness) testUnfinishedRestore(t *testing.T) {
 			t.Errorf("%s ended with %v, want an error that names rebuild --from", name, err)
 		}
 	}
-	must(t, runRebuild(t.Context(), h.g, rebuildOptions{from: "s3://store/night"}))
+	harness.Must(t, runRebuild(t.Context(), h.g, rebuildOptions{from: "s3://store/night"}))
 	rows := h.historyRows(t)
 	for table, want := range h.rows {
 		if rows[table] != want {
 			t.Errorf("history.%s has %s, want %s", table, rows[table], want)
 		}
 	}
-	must(t, runVerify(t.Context(), h.g, verifyOptions{readData: true, format: "text"}))
-	must(t, h.night(t))
+	harness.Must(t, runVerify(t.Context(), h.g, verifyOptions{readData: true, format: "text"}))
+	harness.Must(t, h.night(t))
 }

@@ -20,18 +20,18 @@ import (
 func (d *bucketHarness) useServer(t *testing.T, address string) {
 	t.Helper()
 	text, err := os.ReadFile(d.g.Config)
-	must(t, err)
+	harness.Must(t, err)
 	_, rest, _ := strings.Cut(string(text), "endpoint: \"")
 	oldAddress, _, _ := strings.Cut(rest, "\"")
-	must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), oldAddress, address, 1)), 0o600))
+	harness.Must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), oldAddress, address, 1)), 0o600))
 }
 
 // configureFewStreams configures a few streams. The tables of all other streams remain empty.
 func (d *bucketHarness) configureFewStreams(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(d.g.Config)
-	must(t, err)
-	must(t, os.WriteFile(d.g.Config, append(text, "streams: {include: [product_listings, orders, order_details]}\n"...), 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(d.g.Config, append(text, "streams: {include: [product_listings, orders, order_details]}\n"...), 0o600))
 }
 
 // TestBackupOnAnS3Server runs backups to a server that checks signatures and checksums, as the
@@ -43,11 +43,11 @@ func TestBackupOnAnS3Server(t *testing.T) {
 	d.useServer(t, gateway.URL)
 	d.configureFewStreams(t)
 
-	must(t, d.night(t))
-	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+	harness.Must(t, d.night(t))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 
 	throttlesLeft := gateway.ThrottleWrites(5)
-	must(t, d.night(t))
+	harness.Must(t, d.night(t))
 	if n := throttlesLeft(); n > 0 {
 		t.Errorf("the night got %d throttled responses, want 5", 5-n)
 	}
@@ -61,17 +61,17 @@ func TestBackupOnAnS3Server(t *testing.T) {
 		}
 		return false
 	})
-	must(t, d.night(t))
+	harness.Must(t, d.night(t))
 	if resets < 3 {
 		t.Errorf("%d connections were reset, want 3", resets)
 	}
-	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 
 	d.failBackups(t, gateway)
-	must(t, runBackup(t.Context(), d.g, backupOptions{}))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
 
 	prices := d.prices(t)
-	must(t, os.RemoveAll(d.dir()))
+	harness.Must(t, os.RemoveAll(d.dir()))
 	later := d.g.Now().Add(time.Hour)
 	d.g.Now = func() time.Time { return later }
 	truncationsLeft := 3
@@ -84,13 +84,13 @@ func TestBackupOnAnS3Server(t *testing.T) {
 		}
 		return false
 	})
-	must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
+	harness.Must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
 	if got := d.prices(t); got != prices {
 		t.Errorf("the restored warehouse returns\n%s\nwant\n%s", got, prices)
 	}
-	must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
+	harness.Must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
 	gateway.FailWith(nil)
-	must(t, runExport(t.Context(), d.g, exportOptions{to: "s3://store/export", format: "parquet"}, []string{"product_listings"}))
+	harness.Must(t, runExport(t.Context(), d.g, exportOptions{to: "s3://store/export", format: "parquet"}, []string{"product_listings"}))
 	if strings.Contains(d.out.String(), s3sim.SecretKey) || strings.Contains(d.out.String(), "another-secret") {
 		t.Error("the output contains a key")
 	}
@@ -100,7 +100,7 @@ func TestBackupOnAnS3Server(t *testing.T) {
 func (d *bucketHarness) failBackups(t *testing.T, gateway *s3sim.Gateway) {
 	t.Helper()
 	secretFile := filepath.Join(d.root, "secret")
-	must(t, os.WriteFile(secretFile, []byte("another-secret"), 0o600))
+	harness.Must(t, os.WriteFile(secretFile, []byte("another-secret"), 0o600))
 	gateway.FailWith(nil)
 	readsBefore := gateway.Requests()[http.MethodGet]
 	err := d.night(t)
@@ -110,14 +110,14 @@ func (d *bucketHarness) failBackups(t *testing.T, gateway *s3sim.Gateway) {
 	if n := gateway.Requests()[http.MethodGet] - readsBefore; n > 2 {
 		t.Errorf("the wrong key was tried %d times, want at most 2", n)
 	}
-	must(t, os.WriteFile(secretFile, []byte(s3sim.SecretKey), 0o600))
+	harness.Must(t, os.WriteFile(secretFile, []byte(s3sim.SecretKey), 0o600))
 
-	must(t, os.Rename(filepath.Join(gateway.Files, "store"), filepath.Join(gateway.Files, "gone")))
+	harness.Must(t, os.Rename(filepath.Join(gateway.Files, "store"), filepath.Join(gateway.Files, "gone")))
 	err = d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "the bucket does not exist") {
 		t.Errorf("the night without a bucket ended with %d: %v; want the outcome partial, and the reason", exitCodeOf(t, err), err)
 	}
-	must(t, os.Rename(filepath.Join(gateway.Files, "gone"), filepath.Join(gateway.Files, "store")))
+	harness.Must(t, os.Rename(filepath.Join(gateway.Files, "gone"), filepath.Join(gateway.Files, "store")))
 }
 
 // TestTrialKilledBackupContinues kills the program during uploads, and runs it again.
@@ -140,20 +140,20 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 		return false
 	})
 	text, err := os.ReadFile(d.g.Config)
-	must(t, err)
-	must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), "backup: s3://store/night", "", 1)), 0o600))
-	must(t, d.night(t))
-	must(t, os.WriteFile(d.g.Config, text, 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), "backup: s3://store/night", "", 1)), 0o600))
+	harness.Must(t, d.night(t))
+	harness.Must(t, os.WriteFile(d.g.Config, text, 0o600))
 	filesBefore := d.files(t)
 	bin := t.TempDir()
 	self, err := os.Executable()
-	must(t, errors.Join(err, os.Symlink(self, filepath.Join(bin, "placementsync"))))
+	harness.Must(t, errors.Join(err, os.Symlink(self, filepath.Join(bin, "placementsync"))))
 	cmd := exec.Command(filepath.Join(bin, "placementsync"), "backup", "--config", d.g.Config)
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
-	must(t, cmd.Start())
+	harness.Must(t, cmd.Start())
 	<-tenUploaded
-	must(t, cmd.Process.Kill())
+	harness.Must(t, cmd.Process.Kill())
 	_ = cmd.Wait() // returns an error, because the process was killed
 	d.store.FailWith(nil)
 	uploadedCount := len(d.store.Objects("store"))
@@ -164,10 +164,10 @@ func TestTrialKilledBackupContinues(t *testing.T) {
 		t.Errorf("a killed backup changed the warehouse: %d files, then %d", len(filesBefore), len(got))
 	}
 	putsBefore := d.store.Requests()[http.MethodPut]
-	must(t, runBackup(t.Context(), d.g, backupOptions{}))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	total := len(d.store.Objects("store"))
 	if n := d.store.Requests()[http.MethodPut] - putsBefore; n != total-uploadedCount {
 		t.Errorf("the second backup sent %d objects, want the %d missing objects", n, total-uploadedCount)
 	}
-	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 }

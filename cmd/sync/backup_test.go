@@ -45,11 +45,11 @@ func newBucketHarness(t *testing.T) *bucketHarness {
 	t.Cleanup(server.Close)
 	d.service = sim.New(sim.Options{Seed: 5, Token: demoToken, Outlets: 4, Listings: 10, Profiles: 2, Campaigns: 3, Orders: 8, Files: 2, Folders: 1})
 	base, stop, err := d.service.Serve()
-	must(t, err)
-	t.Cleanup(func() { must(t, stop()) })
-	must(t, os.WriteFile(filepath.Join(d.root, "access"), []byte(s3sim.AccessKey), 0o600))
-	must(t, os.WriteFile(filepath.Join(d.root, "secret"), []byte(s3sim.SecretKey), 0o600))
-	must(t, os.WriteFile(filepath.Join(d.root, "config.yaml"), []byte(fmt.Sprintf(`
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Must(t, stop()) })
+	harness.Must(t, os.WriteFile(filepath.Join(d.root, "access"), []byte(s3sim.AccessKey), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(d.root, "secret"), []byte(s3sim.SecretKey), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(d.root, "config.yaml"), []byte(fmt.Sprintf(`
 api: {base_url: %s, token: %s, requests_per_second: 0}
 warehouse: {dir: warehouse, threads: 1}
 s3: {endpoint: "%s", region: eu-test-1, path_style: true, access_key_file: access, secret_key_file: secret}
@@ -81,7 +81,7 @@ func (d *bucketHarness) files(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, top := range []string{"parquet", "state"} {
-		must(t, filepath.WalkDir(filepath.Join(d.dir(), top), func(path string, e fs.DirEntry, err error) error {
+		harness.Must(t, filepath.WalkDir(filepath.Join(d.dir(), top), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err
 			}
@@ -102,7 +102,7 @@ func (d *bucketHarness) queryCSV(t *testing.T, sql string) string {
 	var out bytes.Buffer
 	g := *d.g
 	g.stdout = &out
-	must(t, runQuery(t.Context(), &g, queryOptions{output: outputOptions{format: "csv"}}, []string{sql}))
+	harness.Must(t, runQuery(t.Context(), &g, queryOptions{output: outputOptions{format: "csv"}}, []string{sql}))
 	return out.String()
 }
 
@@ -115,16 +115,16 @@ func TestTrialBackupFailures(t *testing.T) {
 	harness.Long(t)
 	t.Parallel()
 	d := newBucketHarness(t)
-	must(t, d.night(t))
-	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+	harness.Must(t, d.night(t))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 	objectsAfterFirst := len(d.store.Objects("store"))
 	putsBefore := d.store.Requests()[http.MethodPut]
-	must(t, runBackup(t.Context(), d.g, backupOptions{}))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	// The ledger has one more line, so the backup sends the ledger and the manifest.
 	if sent := d.store.Requests()[http.MethodPut] - putsBefore; sent != 2 {
 		t.Errorf("a backup without changes sends %d objects, want 2", sent)
 	}
-	must(t, d.night(t))
+	harness.Must(t, d.night(t))
 	t.Logf("objects after a night: %d, after two: %d", objectsAfterFirst, len(d.store.Objects("store")))
 
 	t.Run("the bucket is lost during a backup", d.testLostBucket)
@@ -134,7 +134,7 @@ func TestTrialBackupFailures(t *testing.T) {
 
 	files, prices := d.files(t), d.prices(t)
 	lost := d.dir() + ".lost"
-	must(t, os.Rename(d.dir(), lost))
+	harness.Must(t, os.Rename(d.dir(), lost))
 
 	t.Run("a new warehouse does not replace the backup of the lost warehouse", d.testNewWarehouse)
 	t.Run("an interrupted restore continues", func(t *testing.T) { d.testInterruptedRestore(t, len(files), prices) })
@@ -172,11 +172,11 @@ func (d *bucketHarness) testLostBucket(t *testing.T) {
 	if diff := cmp.Diff(backupManifests(objectsBefore), backupManifests(d.store.Objects("store"))); diff != "" {
 		t.Errorf("the previous backup changed:\n%s", diff)
 	}
-	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 	wh, _, err := d.g.openWarehouse()
-	must(t, err)
+	harness.Must(t, err)
 	entries, err := wh.RunLog.RunsAndFollowUps()
-	must(t, err)
+	harness.Must(t, err)
 	followUps := ledger.FollowUps(entries)
 	if len(followUps) != 1 || !followUps[0].IsBehind() || followUps[0].Last.Outcome != ledger.Failed || followUps[0].SucceededAt.IsZero() {
 		t.Errorf("the ledger contains %+v, want one failed backup after a complete one", followUps)
@@ -184,30 +184,30 @@ func (d *bucketHarness) testLostBucket(t *testing.T) {
 	if nights := d.queryCSV(t, "select count(*) as nights from meta.runs where snapshot_at is not null"); strings.Join(strings.Fields(nights), " ") != "nights 3" {
 		t.Errorf("readers do not see the last night: %s", nights)
 	}
-	must(t, runBackup(t.Context(), d.g, backupOptions{}))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
 }
 
 func (d *bucketHarness) testWrongKeys(t *testing.T) {
 	keyFile := filepath.Join(d.root, "access")
-	must(t, os.WriteFile(keyFile, []byte("AKIAOTHER"), 0o600))
+	harness.Must(t, os.WriteFile(keyFile, []byte("AKIAOTHER"), 0o600))
 	err := d.night(t)
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "does not know the access key") {
 		t.Errorf("the night with wrong keys ended with %d: %v; want the outcome partial and the reason", exitCodeOf(t, err), err)
 	}
-	must(t, os.WriteFile(keyFile, []byte(s3sim.AccessKey), 0o600))
+	harness.Must(t, os.WriteFile(keyFile, []byte(s3sim.AccessKey), 0o600))
 }
 
 func (d *bucketHarness) testDamageAfterBackup(t *testing.T) {
-	must(t, runBackup(t.Context(), d.g, backupOptions{}))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	dayFiles, err := filepath.Glob(filepath.Join(d.dir(), "parquet/outlets/*/outlets.parquet"))
-	must(t, err)
+	harness.Must(t, err)
 	good, err := os.ReadFile(dayFiles[0])
-	must(t, err)
-	must(t, os.Remove(dayFiles[0]))
-	must(t, os.WriteFile(dayFiles[0], bytes.Repeat([]byte("x"), len(good)), 0o600))
-	must(t, runBackup(t.Context(), d.g, backupOptions{}))
-	must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
-	must(t, os.WriteFile(dayFiles[0], good, 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.Remove(dayFiles[0]))
+	harness.Must(t, os.WriteFile(dayFiles[0], bytes.Repeat([]byte("x"), len(good)), 0o600))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
+	harness.Must(t, os.WriteFile(dayFiles[0], good, 0o600))
 }
 
 func (d *bucketHarness) testDamageBeforeBackup(t *testing.T) {
@@ -222,36 +222,36 @@ func (d *bucketHarness) testDamageBeforeBackup(t *testing.T) {
 	// Find a file that the night changed. The bucket already contains the other files.
 	changedFile, newest := "", []byte(nil)
 	tableDirs, err := filepath.Glob(filepath.Join(d.dir(), "parquet/[a-z]*"))
-	must(t, err)
+	harness.Must(t, err)
 	for _, tableDir := range tableDirs {
 		dayFiles, err := filepath.Glob(filepath.Join(tableDir, "*/*.parquet"))
-		must(t, err)
+		harness.Must(t, err)
 		previous, err := os.ReadFile(dayFiles[len(dayFiles)-2])
-		must(t, err)
+		harness.Must(t, err)
 		changedFile = dayFiles[len(dayFiles)-1]
 		if newest, err = os.ReadFile(changedFile); err != nil || !bytes.Equal(newest, previous) {
-			must(t, err)
+			harness.Must(t, err)
 			break
 		}
 	}
 	// Damage the hard links in the versions too. Otherwise the backup could send one of these links instead.
 	versions, err := filepath.Glob(filepath.Join(d.dir(), "versions/*", filepath.Base(changedFile)))
-	must(t, err)
+	harness.Must(t, err)
 	intact := map[string][]byte{}
 	for _, file := range append(versions, changedFile) {
 		intact[file], err = os.ReadFile(file)
-		must(t, err)
-		must(t, os.Remove(file))
-		must(t, os.WriteFile(file, newest[:len(newest)/2], 0o600))
+		harness.Must(t, err)
+		harness.Must(t, os.Remove(file))
+		harness.Must(t, os.WriteFile(file, newest[:len(newest)/2], 0o600))
 	}
 	err = runBackup(t.Context(), d.g, backupOptions{})
 	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), filepath.Base(changedFile)) {
 		t.Errorf("the backup ended with %d: %v; want the outcome partial and the name of the damaged file", exitCodeOf(t, err), err)
 	}
 	for file, data := range intact {
-		must(t, os.WriteFile(file, data, 0o600))
+		harness.Must(t, os.WriteFile(file, data, 0o600))
 	}
-	must(t, runBackup(t.Context(), d.g, backupOptions{}))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
 }
 
 func (d *bucketHarness) testNewWarehouse(t *testing.T) {
@@ -267,7 +267,7 @@ func (d *bucketHarness) testNewWarehouse(t *testing.T) {
 	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "it has a warehouse") {
 		t.Errorf("a restore into a folder with a warehouse ended with %v, want an error", err)
 	}
-	must(t, os.RemoveAll(d.dir()))
+	harness.Must(t, os.RemoveAll(d.dir()))
 }
 
 func (d *bucketHarness) testInterruptedRestore(t *testing.T, fileCount int, prices string) {
@@ -290,7 +290,7 @@ func (d *bucketHarness) testInterruptedRestore(t *testing.T, fileCount int, pric
 	}
 	requests := 0
 	d.store.FailWith(func(http.ResponseWriter, *http.Request) bool { requests++; return false })
-	must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
+	harness.Must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
 	d.store.FailWith(nil)
 	if requests > fileCount {
 		t.Errorf("the second restore sent %d requests, want at most %d, one for each file", requests, fileCount)
@@ -298,8 +298,8 @@ func (d *bucketHarness) testInterruptedRestore(t *testing.T, fileCount int, pric
 	if got := d.prices(t); got != prices {
 		t.Errorf("the restored warehouse has the prices\n%s\nwant\n%s", got, prices)
 	}
-	must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
-	must(t, d.night(t))
+	harness.Must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
+	harness.Must(t, d.night(t))
 }
 
 func (d *bucketHarness) testDamagedBucket(t *testing.T) {
@@ -336,8 +336,8 @@ func (d *bucketHarness) checkLeftovers(t *testing.T, export func() error, advanc
 	const deadPID = 1<<31 - 2 // no process has this id
 	killed, running := filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", deadPID)), filepath.Join(os.TempDir(), fmt.Sprintf("placementsync-export-%d.7", os.Getpid()))
 	for _, dir := range []string{killed, running} {
-		must(t, os.MkdirAll(filepath.Join(dir, "files"), 0o700))
-		t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+		harness.Must(t, os.MkdirAll(filepath.Join(dir, "files"), 0o700))
+		t.Cleanup(func() { harness.Must(t, os.RemoveAll(dir)) })
 	}
 	puts := 0
 	d.store.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
@@ -369,14 +369,14 @@ func (d *bucketHarness) checkLeftovers(t *testing.T, export func() error, advanc
 		return slices.Compact(folders)
 	}
 	d.store.Change("store", func(objects map[string][]byte) { objects["for/them/20251101/theirs.parquet"] = []byte("x") })
-	must(t, export())
+	harness.Must(t, export())
 	afterAnHour := exportFolders()
 	if len(afterAnHour) != 4 {
 		t.Fatalf("an hour later the bucket has %v, want the folders of two exports, of the failed export and of another program", afterAnHour)
 	}
 	failedFolder := afterAnHour[2] // by time: another program, an export, the failed export, an export
 	advance(48)
-	must(t, export())
+	harness.Must(t, export())
 	if afterTwoDays := exportFolders(); len(afterTwoDays) != 3 || slices.Contains(afterTwoDays, failedFolder) || !slices.Contains(afterTwoDays, "20251101") {
 		t.Errorf("two days later the bucket has %v, want three folders without %s of the failed export", afterTwoDays, failedFolder)
 	}
@@ -390,9 +390,9 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 	t.Parallel()
 	d := newBucketHarness(t)
 	text, err := os.ReadFile(d.g.Config)
-	must(t, err)
-	must(t, os.WriteFile(d.g.Config, bytes.Replace(text, []byte("backup: s3://store/night"), nil, 1), 0o600))
-	must(t, d.night(t))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(d.g.Config, bytes.Replace(text, []byte("backup: s3://store/night"), nil, 1), 0o600))
+	harness.Must(t, d.night(t))
 	hour := 0
 	export := func() error {
 		hour++
@@ -404,7 +404,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 	readPublished := func() map[string]string {
 		objects := d.store.Objects("store")
 		var m query.BucketManifest
-		must(t, json.Unmarshal(objects["for/them/manifest.json"], &m))
+		harness.Must(t, json.Unmarshal(objects["for/them/manifest.json"], &m))
 		files := map[string]string{}
 		for _, f := range m.Files {
 			data := objects["for/them/"+m.Folder+"/"+f.File]
@@ -415,7 +415,7 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 		}
 		return files
 	}
-	must(t, export())
+	harness.Must(t, export())
 	first, objectCount := readPublished(), len(d.store.Objects("store"))
 	puts := 0
 	d.store.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
@@ -438,13 +438,13 @@ func TestTrialExportToBucketIsAtomic(t *testing.T) {
 	if n := len(d.store.Objects("store")); n != objectCount {
 		t.Errorf("the bucket has %d objects after a failed export, want %d", n, objectCount)
 	}
-	must(t, export())
+	harness.Must(t, export())
 	for name := range first {
 		if d.store.Objects("store")["for/them/"+name] == nil {
 			t.Errorf("the next export removed %s", name)
 		}
 	}
-	must(t, export())
+	harness.Must(t, export())
 	for name := range first {
 		if d.store.Objects("store")["for/them/"+name] != nil {
 			t.Errorf("%s was not removed by two more exports", name)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"placementsync/internal/testing/harness"
 )
 
 // replaceVersions replaces the versions in a page that come from the dependencies and the schema. Those of the
@@ -50,7 +52,7 @@ func TestDocs(t *testing.T) {
 	} {
 		file := filepath.Join("../../docs", name)
 		if *update {
-			must(t, os.WriteFile(file, want, 0o644))
+			harness.Must(t, os.WriteFile(file, want, 0o644))
 		}
 		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("docs/%s:1: the page differs from the generated one (%v): run make docs", name, err)

@@ -55,17 +55,17 @@ func newTestMachine(t *testing.T) testMachine {
 	t.Helper()
 	service := sim.New(sim.Options{Seed: 5, Token: demoToken, Outlets: 10, Listings: 30, Profiles: 3, Campaigns: 6, Orders: 25, Files: 5, Folders: 2})
 	base, stop, err := service.Serve()
-	must(t, err)
-	t.Cleanup(func() { must(t, stop()) })
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Must(t, stop()) })
 	d := testMachine{root: t.TempDir(), bin: t.TempDir()}
 	self, err := os.Executable()
-	must(t, errors.Join(err, os.Symlink(self, filepath.Join(d.bin, "placementsync"))))
+	harness.Must(t, errors.Join(err, os.Symlink(self, filepath.Join(d.bin, "placementsync"))))
 	for _, dir := range []string{"etc/placementsync", "var/lib/placementsync", "backup"} {
-		must(t, os.MkdirAll(filepath.Join(d.root, dir), 0o755))
+		harness.Must(t, os.MkdirAll(filepath.Join(d.root, dir), 0o755))
 	}
 	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0}\nwarehouse: {dir: %s, threads: 1}\n", base, demoToken,
 		filepath.Join(d.root, "var/lib/placementsync/warehouse"))
-	must(t, os.WriteFile(filepath.Join(d.root, "etc/placementsync/config.yaml"), []byte(text), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(d.root, "etc/placementsync/config.yaml"), []byte(text), 0o600))
 	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: filepath.Join(d.root, "etc/placementsync/config.yaml"), Quiet: true}}
 	g.stdout, g.stderr = io.Discard, io.Discard
 	d.g = g
@@ -74,23 +74,16 @@ func newTestMachine(t *testing.T) testMachine {
 		service.Advance(1)
 		startTime := service.Now().Add(2 * time.Hour)
 		g.Now = func() time.Time { return startTime }
-		must(t, runNight(t.Context(), g, runOptions{}))
+		harness.Must(t, runNight(t.Context(), g, runOptions{}))
 	}
 	return d
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // commands returns the commands in the code blocks of the section "Backup and restore".
 func (d testMachine) commands(t *testing.T) []string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/guide/recovery.md")
-	must(t, err)
+	harness.Must(t, err)
 	_, section, found := strings.Cut(string(page), "\n## Backup and restore\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var lines []string
@@ -127,22 +120,22 @@ func (d testMachine) results(t *testing.T) map[string]string {
 	queries := query.List()
 	for _, asOf := range []string{"", "2026-11-02"} {
 		db, err := openCatalog(t.Context(), d.g, query.Options{AsOf: asOf})
-		must(t, err)
+		harness.Must(t, err)
 		for _, q := range queries {
 			var text bytes.Buffer
 			w, err := query.NewWriter(query.Output{Format: query.CSV}, &text, query.Screen{})
-			must(t, err)
+			harness.Must(t, err)
 			_, err = db.Run(t.Context(), q, nil, w)
 			all[q.Name+" "+asOf] = fmt.Sprint(text.String(), err)
 		}
-		must(t, db.Close())
+		harness.Must(t, db.Close())
 	}
 	g := *d.g
 	var report, diff bytes.Buffer
 	g.stdout = &report
-	must(t, runReport(t.Context(), &g, "-", "", "", ""))
+	harness.Must(t, runReport(t.Context(), &g, "-", "", "", ""))
 	g.stdout = &diff
-	must(t, runDiff(t.Context(), &g, diffOptions{output: outputOptions{format: "jsonl"}}, nil))
+	harness.Must(t, runDiff(t.Context(), &g, diffOptions{output: outputOptions{format: "jsonl"}}, nil))
 	all["report"], all["diff"] = report.String(), diff.String()
 	return all
 }

@@ -62,18 +62,18 @@ func exploreDemo(t *testing.T) demoSite {
 	t.Helper()
 	site := demoSite{config: demoOfThreeNights(t)}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	harness.Must(t, err)
 	site.url = "http://" + listener.Addr().String()
 	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: site.config, Quiet: true}}
 	g.stdout, g.stderr = io.Discard, t.Output()
 	wh, cfg, err := g.openWarehouse()
-	must(t, err)
+	harness.Must(t, err)
 	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: wh, queriesDir: func() string { return cfg.Queries.Dir }})
-	must(t, err)
+	harness.Must(t, err)
 	done := make(chan error, 1)
 	go func() { done <- servePages(t.Context(), slog.New(slog.DiscardHandler), listener, pages.Handler()) }()
 	t.Cleanup(func() {
-		must(t, <-done)
+		harness.Must(t, <-done)
 		pages.Close()
 	})
 	site.axe = installAxeCore(t)
@@ -84,13 +84,13 @@ func exploreDemo(t *testing.T) demoSite {
 func installAxeCore(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.CopyFS(dir, os.DirFS("testdata/axe")))
+	harness.Must(t, os.CopyFS(dir, os.DirFS("testdata/axe")))
 	if err := pinned.InstallNodePackages(t.Context(), dir); err != nil {
 		t.Logf("axe-core is not used: %v", err)
 		return ""
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "node_modules/axe-core/axe.min.js"))
-	must(t, err)
+	harness.Must(t, err)
 	return string(text)
 }
 
@@ -174,7 +174,7 @@ func checkCatalog(t *testing.T, b *browser, site demoSite) {
 func readCSV(t *testing.T, text string) [][]string {
 	t.Helper()
 	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	must(t, err)
+	harness.Must(t, err)
 	for _, r := range records {
 		for i, cell := range r { // a download prefixes cells that a spreadsheet would execute
 			if len(cell) > 1 && cell[0] == '\'' && strings.ContainsRune("=+-@", rune(cell[1])) {
@@ -188,10 +188,10 @@ func readCSV(t *testing.T, text string) [][]string {
 func fetchText(t *testing.T, url string) string {
 	t.Helper()
 	res, err := http.Get(url)
-	must(t, err)
+	harness.Must(t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	must(t, err)
+	harness.Must(t, err)
 	if res.StatusCode != http.StatusOK {
 		t.Fatalf("%s returned %s: %s", url, res.Status, text)
 	}

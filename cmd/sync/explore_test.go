@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"placementsync/internal/testing/harness"
 )
 
 // TestExploreChecksHostFirst sends requests with a foreign host. They must be rejected, not
@@ -17,26 +19,26 @@ import (
 func TestExploreChecksHostFirst(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	harness.Must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	pages := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a page") })
 	go func() { done <- servePages(ctx, slog.New(slog.DiscardHandler), listener, pages) }()
 	t.Cleanup(func() {
 		stop()
-		must(t, <-done)
+		harness.Must(t, <-done)
 	})
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
 	requestPage := func(host, path string) (status int, body string) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listener.Addr().String()+path, nil)
-		must(t, err)
+		harness.Must(t, err)
 		req.Host = host
 		res, err := client.Do(req)
-		must(t, err)
+		harness.Must(t, err)
 		defer res.Body.Close()
 		text, err := io.ReadAll(res.Body)
-		must(t, err)
+		harness.Must(t, err)
 		return res.StatusCode, string(text)
 	}
 	for _, path := range []string{"/explore", "/explore/", "/", "//explore", "/nosuch"} {
@@ -56,7 +58,7 @@ func TestExploreChecksHostFirst(t *testing.T) {
 func TestExploreNeedsTheToken(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	harness.Must(t, err)
 	const token = "SOMETOKEN"
 	pages := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "a page at "+r.URL.String()) })
 	ctx, stop := context.WithCancel(t.Context())
@@ -66,20 +68,20 @@ func TestExploreNeedsTheToken(t *testing.T) {
 	}()
 	t.Cleanup(func() {
 		stop()
-		must(t, <-done)
+		harness.Must(t, <-done)
 	})
 	base := "http://" + listener.Addr().String()
 	requestPage := func(client *http.Client, path string) (*http.Response, string) {
 		t.Helper()
 		res, err := client.Get(base + path)
-		must(t, err)
+		harness.Must(t, err)
 		defer res.Body.Close()
 		text, err := io.ReadAll(res.Body)
-		must(t, err)
+		harness.Must(t, err)
 		return res, string(text)
 	}
 	jar, err := cookiejar.New(nil)
-	must(t, err)
+	harness.Must(t, err)
 	browser, other := &http.Client{Jar: jar}, &http.Client{}
 	defer browser.CloseIdleConnections()
 	defer other.CloseIdleConnections()
@@ -137,8 +139,8 @@ func TestExplorePrintsTheToken(t *testing.T) {
 		}
 		client := &http.Client{}
 		res, err := client.Get(address[1])
-		must(t, err)
-		must(t, res.Body.Close())
+		harness.Must(t, err)
+		harness.Must(t, res.Body.Close())
 		if res.StatusCode != c.wantStatus {
 			t.Errorf("%s: the address without the token returned %d, want %d", name, res.StatusCode, c.wantStatus)
 		}

@@ -34,23 +34,23 @@ func TestHeldNightHasNoFollowUp(t *testing.T) {
 	}))
 	t.Cleanup(chat.Close)
 	text, err := os.ReadFile(d.g.Config)
-	must(t, err)
+	harness.Must(t, err)
 	// The lake program does not exist, so each attempt is a failure in the ledger.
-	must(t, os.WriteFile(d.g.Config, fmt.Appendf(text, `
+	harness.Must(t, os.WriteFile(d.g.Config, fmt.Appendf(text, `
 lake: {catalog: sqlite, warehouse: ./lake}
 checks: {dir: checks, rules: {dates_implausible: {severity: off}}}
 notify: {channels: [{name: chat, type: webhook, url: "%s"}]}
 watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], send: [chat]}]
 `, chat.URL), 0o600))
-	must(t, os.Mkdir(filepath.Join(d.root, "checks"), 0o700))
-	must(t, os.WriteFile(filepath.Join(d.root, "checks", "two_nights.sql"), []byte("-- title: Two nights\n-- severity: hold\n"+
+	harness.Must(t, os.Mkdir(filepath.Join(d.root, "checks"), 0o700))
+	harness.Must(t, os.WriteFile(filepath.Join(d.root, "checks", "two_nights.sql"), []byte("-- title: Two nights\n-- severity: hold\n"+
 		"SELECT run_id FROM meta.runs WHERE snapshot_at IS NOT NULL AND (SELECT count(*) FROM meta.runs WHERE snapshot_at IS NOT NULL) > 1 ORDER BY 1"), 0o600))
 	// listFollowUps returns the kind and the version of each follow-up in the ledger.
 	listFollowUps := func() (all []string) {
 		wh, _, err := d.g.openWarehouse()
-		must(t, err)
+		harness.Must(t, err)
 		entries, err := wh.RunLog.RunsAndFollowUps()
-		must(t, err)
+		harness.Must(t, err)
 		for _, r := range entries {
 			if r.IsFollowUp() {
 				all = append(all, strings.TrimSpace(r.Kind+" "+r.Version))
@@ -62,9 +62,9 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 		t.Fatalf("the first night ended with %v, want the outcome partial\n%s", err, d.out)
 	}
 	wh, _, err := d.g.openWarehouse()
-	must(t, err)
+	harness.Must(t, err)
 	firstRun, _, err := wh.Versions.Latest()
-	must(t, err)
+	harness.Must(t, err)
 	afterFirst := listFollowUps()
 	if want := []string{"watch " + firstRun, "lake", "backup " + firstRun}; !slices.Equal(afterFirst, want) || len(messages) != 1 {
 		t.Fatalf("the follow-ups of the first night are %q with %d messages, want %q and one message", afterFirst, len(messages), want)
@@ -74,13 +74,13 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 		t.Fatalf("the second night ended with %v, want the outcome failed\n%s", err, d.out)
 	}
 	h, err := findHeld(wh)
-	must(t, err)
+	harness.Must(t, err)
 	heldRun := h.Manifest.RunID
 	if got := listFollowUps(); !slices.Equal(got, afterFirst) || len(messages) != 1 {
 		t.Errorf("after the held night the follow-ups are %q, want %q; the messages are %q, want one", got, afterFirst, messages)
 	}
-	must(t, runWatch(t.Context(), d.g, nil, false))
-	must(t, runBackup(t.Context(), d.g, backupOptions{}))
+	harness.Must(t, runWatch(t.Context(), d.g, nil, false))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
 	if len(messages) != 1 {
 		t.Errorf("a watch sent a message about the held night: %q", messages)
 	}
@@ -91,9 +91,9 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	}
 	// The lake publishes the versions of the lineage, so the held night must not be in the lineage.
 	latest, _, err := wh.Versions.Latest()
-	must(t, err)
+	harness.Must(t, err)
 	lineage, err := wh.Versions.Lineage(latest)
-	must(t, err)
+	harness.Must(t, err)
 	if len(lineage) != 1 || lineage[0].RunID != firstRun || latest != firstRun {
 		t.Errorf("readers see %s and the lineage is %+v, want only %s", latest, lineage, firstRun)
 	}

@@ -19,6 +19,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/durable"
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 )
 
 // initResult is the result of the command "init".
@@ -42,7 +43,7 @@ func executeInit(t *testing.T, answers string, args ...string) *initResult {
 func smallService(t *testing.T) (baseURL string) {
 	t.Helper()
 	baseURL, stop, err := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken}).Serve()
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(func() { _ = stop() })
 	return baseURL
 }
@@ -67,7 +68,7 @@ func changedLines(t *testing.T, file string) []string {
 func modeOf(t *testing.T, file string) fs.FileMode {
 	t.Helper()
 	info, err := os.Stat(file)
-	must(t, err)
+	harness.Must(t, err)
 	return info.Mode()
 }
 
@@ -85,7 +86,7 @@ func TestInitRepeatsQuestions(t *testing.T) {
 		t.Errorf("the configuration (-want +got):\n%s", diff)
 	}
 	cfg, err := config.Load(file, nil)
-	must(t, err)
+	harness.Must(t, err)
 	want := config.Default()
 	want.API.BaseURL, want.API.TokenFile, want.Warehouse.Dir = baseURL, tokenFile, filepath.Join(dir, "warehouse")
 	if diff := cmp.Diff(want, cfg); diff != "" {
@@ -138,13 +139,13 @@ func TestInitFillsInPackageExample(t *testing.T) {
 	baseURL, dir := smallService(t), t.TempDir()
 	file, tokenFile := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
 	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "", "api.token_file": tokenFile, "warehouse.dir": filepath.Join(dir, "state/warehouse")})
-	must(t, err)
-	must(t, os.WriteFile(file, append(text, "# added by somebody\n"...), 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(file, append(text, "# added by somebody\n"...), 0o600))
 	const group = 12345
 	if os.Geteuid() == 0 {
-		must(t, os.Chown(file, 0, group))
+		harness.Must(t, os.Chown(file, 0, group))
 	}
-	must(t, os.Chmod(file, 0o640))
+	harness.Must(t, os.Chmod(file, 0o640))
 
 	if result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", baseURL); result.code != 0 {
 		t.Fatalf("init ended with %d, want 0:\n%s", result.code, &result.stderr)
@@ -155,7 +156,7 @@ func TestInitFillsInPackageExample(t *testing.T) {
 	}
 	for _, name := range []string{file, tokenFile} {
 		info, err := os.Stat(name)
-		must(t, err)
+		harness.Must(t, err)
 		if gid := durable.AccessOf(info).GID; info.Mode() != 0o640 || os.Geteuid() == 0 && gid != group {
 			t.Errorf("%s has the mode %v and the group %d, want 0640 and the group of the example", name, info.Mode(), gid)
 		}
@@ -175,8 +176,8 @@ func TestInitByRootSetsGroup(t *testing.T) {
 	const otherUser = 1 // the user "daemon" of every Unix system
 	baseURL, dir := smallService(t), t.TempDir()
 	stateDir := filepath.Join(dir, "state")
-	must(t, os.Mkdir(stateDir, 0o700))
-	must(t, os.Chown(stateDir, otherUser, otherUser))
+	harness.Must(t, os.Mkdir(stateDir, 0o700))
+	harness.Must(t, os.Chown(stateDir, otherUser, otherUser))
 	file := filepath.Join(dir, "config.yaml")
 	result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", baseURL, "--dir", filepath.Join(stateDir, "warehouse"))
 	if result.code != 0 || !strings.Contains(result.stdout.String(), "next: runuser -u daemon -- placementsync run") {
@@ -184,7 +185,7 @@ func TestInitByRootSetsGroup(t *testing.T) {
 	}
 	for _, name := range []string{file, filepath.Join(dir, "token")} {
 		info, err := os.Stat(name)
-		must(t, err)
+		harness.Must(t, err)
 		if access := durable.AccessOf(info); access != (durable.Access{UID: 0, GID: otherUser, Mode: 0o640}) {
 			t.Errorf("%s has the mode %v, the owner %d and the group %d, want 0640, 0 and %d", name, info.Mode(), access.UID, access.GID, otherUser)
 		}
@@ -197,9 +198,9 @@ func TestInitKeepsInlineToken(t *testing.T) {
 	baseURL, dir := smallService(t), t.TempDir()
 	file, otherFile := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "other")
 	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "pc_demo"})
-	must(t, err)
-	must(t, os.WriteFile(file, text, 0o600))
-	must(t, os.WriteFile(otherFile, []byte("pc_other"), 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(file, text, 0o600))
+	harness.Must(t, os.WriteFile(otherFile, []byte("pc_other"), 0o600))
 	for _, flag := range []string{"--token-file=" + otherFile, "--token-env=OTHER"} {
 		result := executeInit(t, "", "--config", file, "--base-url", baseURL, flag)
 		if result.code != 2 || !strings.Contains(result.stderr.String(), "has a token in api.token") || read(t, file) != string(text) {
@@ -252,17 +253,17 @@ func TestInitLineEndings(t *testing.T) {
 	baseURL, dir := smallService(t), t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
 	withBOM := "\ufeff" + string(placementsync.ExampleConfig)
-	must(t, os.WriteFile(file, []byte(withBOM), 0o600))
+	harness.Must(t, os.WriteFile(file, []byte(withBOM), 0o600))
 	result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", baseURL)
 	if result.code != 2 || !strings.Contains(result.stderr.String(), "begins with a byte order mark") || read(t, file) != withBOM {
 		t.Errorf("with a byte order mark: ended with %d, want 2 and an unchanged file: %s", result.code, &result.stderr)
 	}
-	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(placementsync.ExampleConfig), "\n", "\r\n")), 0o600))
+	harness.Must(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(placementsync.ExampleConfig), "\n", "\r\n")), 0o600))
 	if result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", baseURL); result.code != 0 {
 		t.Fatalf("with \\r\\n: ended with %d, want 0:\n%s", result.code, &result.stderr)
 	}
 	text := read(t, file)
-	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "\r\n", "\n")), 0o600))
+	harness.Must(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "\r\n", "\n")), 0o600))
 	if diff := cmp.Diff([]string{"base_url: " + baseURL, `token: ""`, `token_file: "token"`}, changedLines(t, file)); diff != "" {
 		t.Errorf("the configuration (-want +got):\n%s", diff)
 	}
@@ -277,7 +278,7 @@ func TestInitOfRootServesOtherUser(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
-	must(t, os.WriteFile(file, []byte("warehouse: {dir: a/b}\n"), 0o600))
+	harness.Must(t, os.WriteFile(file, []byte("warehouse: {dir: a/b}\n"), 0o600))
 	g := &globals{process: process{Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }}}}
 	g.Config = file
 	if got, want := g.commandLine("run"), "placementsync run --config "+file; got != want {
@@ -289,16 +290,16 @@ func TestInitOfRootServesOtherUser(t *testing.T) {
 	}
 	g.Config = file
 	const otherUser = 1 // the user "daemon" of every Unix system
-	must(t, os.Mkdir(filepath.Join(dir, "a"), 0o700))
-	must(t, os.Chown(filepath.Join(dir, "a"), otherUser, otherUser))
+	harness.Must(t, os.Mkdir(filepath.Join(dir, "a"), 0o700))
+	harness.Must(t, os.Chown(filepath.Join(dir, "a"), otherUser, otherUser))
 	if got, want := g.commandLine("run"), "runuser -u daemon -- placementsync run --config "+file; got != want {
 		t.Errorf("in a folder of another user: got %s, want %s", got, want)
 	}
 	g.stdout = io.Discard
-	must(t, g.createWarehouse())
+	harness.Must(t, g.createWarehouse())
 	for _, name := range []string{"", "versions", "parquet", "raw", "state"} {
 		info, err := os.Stat(filepath.Join(dir, "a/b", name))
-		must(t, err)
+		harness.Must(t, err)
 		if access := durable.AccessOf(info); access.UID != otherUser || access.GID != otherUser {
 			t.Errorf("the new folder a/b/%s belongs to %d:%d, want the owner of a", name, access.UID, access.GID)
 		}
@@ -320,12 +321,12 @@ func TestRootIsWarnedOfUnreadableToken(t *testing.T) {
 	dir := t.TempDir()
 	file, tokenFile := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "the token")
 	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "", "api.token_file": tokenFile})
-	must(t, err)
-	must(t, os.WriteFile(file, text, 0o640))
-	must(t, os.Chmod(file, 0o640))
-	must(t, os.Chown(file, 0, otherUser))
-	must(t, os.Mkdir(filepath.Join(dir, "warehouse"), 0o700))
-	must(t, os.Chown(filepath.Join(dir, "warehouse"), otherUser, otherUser))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(file, text, 0o640))
+	harness.Must(t, os.Chmod(file, 0o640))
+	harness.Must(t, os.Chown(file, 0, otherUser))
+	harness.Must(t, os.Mkdir(filepath.Join(dir, "warehouse"), 0o700))
+	harness.Must(t, os.Chown(filepath.Join(dir, "warehouse"), otherUser, otherUser))
 
 	var out, stderr bytes.Buffer
 	p := process{stdout: &out, stderr: &stderr, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
@@ -333,15 +334,15 @@ func TestRootIsWarnedOfUnreadableToken(t *testing.T) {
 	if want := tokenFile + " does not exist: write the token into it"; !strings.Contains(stderr.String(), want) {
 		t.Errorf("init prints %s, want %s", &stderr, want)
 	}
-	must(t, os.WriteFile(tokenFile, []byte("pc_demo"), 0o600))
+	harness.Must(t, os.WriteFile(tokenFile, []byte("pc_demo"), 0o600))
 	const warning = "cannot be read by daemon, the owner of the warehouse: chgrp daemon '"
 	for _, c := range []struct {
 		mode  fs.FileMode
 		group int
 		warns bool
 	}{{0o600, 0, true}, {0o640, 0, true}, {0o640, otherUser, false}} {
-		must(t, os.Chown(tokenFile, 0, c.group))
-		must(t, os.Chmod(tokenFile, c.mode))
+		harness.Must(t, os.Chown(tokenFile, 0, c.group))
+		harness.Must(t, os.Chmod(tokenFile, c.mode))
 		out.Reset()
 		executeArgs(t.Context(), []string{"check", "--offline", "--config", file}, p)
 		if got := strings.Contains(out.String(), "warning        ") && strings.Contains(out.String(), warning); got != c.warns {

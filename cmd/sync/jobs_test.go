@@ -31,11 +31,11 @@ import (
 func newTestJobs(t *testing.T, g *globals) (*serveProgram, *jobs) {
 	t.Helper()
 	cfg, err := g.loadConfig()
-	must(t, err)
+	harness.Must(t, err)
 	s, err := newServeProgram(g, cfg)
-	must(t, err)
+	harness.Must(t, err)
 	settings, err := s.newSettings(cfg)
-	must(t, err)
+	harness.Must(t, err)
 	return s, settings.Jobs.(*jobs)
 }
 
@@ -46,8 +46,8 @@ func TestFailedReloadKeepsAllSettings(t *testing.T) {
 	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
 	s, _ := newTestJobs(t, g)
 	oldDir := s.hooks.current.Load().cfg.Queries.Dir
-	must(t, os.WriteFile(g.Config, []byte(strings.NewReplacer("old", "new", "50MB", "60MB").Replace(read(t, g.Config))), 0o600))
-	must(t, os.WriteFile(filepath.Join(s.startConfig.Checks.Dir, "damaged.sql"), nil, 0o600))
+	harness.Must(t, os.WriteFile(g.Config, []byte(strings.NewReplacer("old", "new", "50MB", "60MB").Replace(read(t, g.Config))), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(s.startConfig.Checks.Dir, "damaged.sql"), nil, 0o600))
 	if _, err := s.Reload(); err == nil || !strings.Contains(err.Error(), "damaged.sql") {
 		t.Fatalf("the reload ended with %v, want an error for the damaged check", err)
 	}
@@ -74,7 +74,7 @@ func TestFailedNightIsReportedAtItsLastAttempt(t *testing.T) {
 	t.Cleanup(service.Close)
 	g := newLoggingGlobals(t, io.Discard, io.Discard, "notify: {failure_url: '"+receiver.URL+"'}\n")
 	text := regexp.MustCompile(`base_url: [^,]+`).ReplaceAllString(read(t, g.Config), "base_url: "+service.URL)
-	must(t, os.WriteFile(g.Config, []byte(text), 0o600))
+	harness.Must(t, os.WriteFile(g.Config, []byte(text), 0o600))
 	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
 	s, j := newTestJobs(t, g)
 	for _, c := range []struct {
@@ -98,7 +98,7 @@ func TestFailedNightIsReportedAtItsLastAttempt(t *testing.T) {
 			t.Errorf("%s: a retry was possible: %t, and %d alerts were sent; want %t and %d", c.name, asked, alerts.Load(), c.asked, c.alerts)
 		}
 		runs, err := s.Runs()
-		must(t, err)
+		harness.Must(t, err)
 		if len(runs) != c.runs || runs[len(runs)-1].Attempts != c.attempted {
 			t.Errorf("%s: the ledger is %+v, want %d runs, the newest with %d attempts", c.name, runs, c.runs, c.attempted)
 		}
@@ -138,7 +138,7 @@ func TestTrialInspection(t *testing.T) {
 	d := newTestMachine(t)
 	s, j := newTestJobs(t, d.g)
 	folder := s.wh.Folder
-	must(t, os.WriteFile(filepath.Join(folder.InboxPath(), "1.log"), make([]byte, 12_345), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(folder.InboxPath(), "1.log"), make([]byte, 12_345), 0o600))
 	got := j.Inspect(t.Context())
 	if len(got.Errors) > 0 || got.Inbox.Bytes != 12_345 || got.FreeBytes <= 0 || got.NeededBytes <= 0 || len(got.Verifications) > 0 || len(got.Watches) > 0 {
 		t.Errorf("got %+v, want no error, 12345 bytes in the inbox, no verifications and no watches", got)
@@ -149,7 +149,7 @@ func TestTrialInspection(t *testing.T) {
 	for _, table := range got.Tables {
 		text := mustRun(t, "query", "--config", d.g.Config, "--quiet", "--format", "csv", "SELECT count(*) FROM "+table.Name)
 		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-		must(t, err)
+		harness.Must(t, err)
 		if want := rows[1][0]; strconv.FormatInt(table.Rows, 10) != want {
 			t.Errorf("%s has %d rows in the inspection, want %s as in a query", table.Name, table.Rows, want)
 		}
@@ -171,13 +171,13 @@ func TestTrialInspection(t *testing.T) {
 		{func() error { return os.Remove(filepath.Join(dir, "latest")) }, daemon.SourceVersion},
 		{func() error { return os.RemoveAll(folder.InboxPath()) }, daemon.SourceInbox},
 	} {
-		must(t, loss.do())
+		harness.Must(t, loss.do())
 		if got = j.Inspect(t.Context()); got.Errors[loss.source] == nil {
 			t.Errorf("the inspection reports no error for the lost %s: %+v", loss.source, got)
 		}
 	}
-	must(t, os.Rename(dir, dir+".away"))
-	must(t, os.Mkdir(dir, 0o700)) // the mount point without its disk
+	harness.Must(t, os.Rename(dir, dir+".away"))
+	harness.Must(t, os.Mkdir(dir, 0o700)) // the mount point without its disk
 	got = j.Inspect(t.Context())
 	for _, source := range []string{daemon.SourceVersion, daemon.SourceFree, daemon.SourceUsage, daemon.SourceInbox, daemon.SourceVerified, daemon.SourceWatches} {
 		if got.Errors[source] == nil {
@@ -196,8 +196,8 @@ func TestTrialJobsOnUnmountedDisk(t *testing.T) {
 	d := newTestMachine(t)
 	s, j := newTestJobs(t, d.g)
 	dir := s.wh.Folder.Dir()
-	must(t, os.Rename(dir, dir+".away"))
-	must(t, os.Mkdir(dir, 0o700))
+	harness.Must(t, os.Rename(dir, dir+".away"))
+	harness.Must(t, os.Mkdir(dir, 0o700))
 	if r, err := j.Night(t.Context(), func() bool { return false }); err == nil || !strings.Contains(err.Error(), "its disk is mounted") || r.Outcome != ledger.Failed {
 		t.Errorf("the night on an unmounted disk ended with %v: %+v; want a failure with advice", err, r)
 	}
@@ -220,13 +220,13 @@ func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 	t.Parallel()
 	d := newTestMachine(t)
 	s, j := newTestJobs(t, d.g)
-	must(t, repair.SaveRecord(s.wh.Folder, repair.VerifyRecord{At: d.g.Now(), ReadData: true, Result: repair.DataLost, DamagedFiles: []string{"a"}}))
+	harness.Must(t, repair.SaveRecord(s.wh.Folder, repair.VerifyRecord{At: d.g.Now(), ReadData: true, Result: repair.DataLost, DamagedFiles: []string{"a"}}))
 	lock, err := s.wh.LockExisting("other", d.g.Now())
-	must(t, err)
+	harness.Must(t, err)
 	if v, err := j.Verify(t.Context()); !errors.As(err, new(*warehouse.LockedError)) {
 		t.Errorf("the verification of a locked warehouse ended with %v: %+v; want a LockedError", err, v)
 	}
-	must(t, lock.Release())
+	harness.Must(t, lock.Release())
 	v := j.recordFailure(t.Context(), repair.VerifyReport{ReadData: true}.Record(d.g.Now()), os.ErrPermission)
 	if v.FailedAt.IsZero() || v.Error == "" || v.Result != repair.DataLost || len(v.DamagedFiles) != 1 {
 		t.Errorf("after a failed verification the record is %+v, want the failure and the earlier damage", v)

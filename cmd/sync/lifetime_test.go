@@ -22,6 +22,7 @@ import (
 	"placementsync/internal/query"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
 )
@@ -47,7 +48,7 @@ type testWarehouse struct {
 // createWarehouse creates the folders of an empty warehouse, unless they exist.
 func createWarehouse(t *testing.T, dir string) {
 	t.Helper()
-	must(t, warehouse.New(warehouse.Config{Dir: dir}).Folder.Create(nil))
+	harness.Must(t, warehouse.New(warehouse.Config{Dir: dir}).Folder.Create(nil))
 }
 
 // newTestWarehouse configures a warehouse in a folder that may be missing, and starts its service.
@@ -59,11 +60,11 @@ func newTestWarehouse(t *testing.T, dir string) *testWarehouse {
 	var stop func() error
 	var err error
 	l.baseURL, stop, err = l.service.Serve()
-	must(t, err)
-	t.Cleanup(func() { must(t, stop()) })
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Must(t, stop()) })
 	text := fmt.Sprintf("api: {base_url: '%s', token: '${PLACEMENTSYNC_TOKEN}', requests_per_second: 0}\n"+
 		"warehouse: {dir: '%s', keep_versions: 9, threads: 1}\n", l.baseURL, dir)
-	must(t, os.WriteFile(l.config, []byte(text), 0o600))
+	harness.Must(t, os.WriteFile(l.config, []byte(text), 0o600))
 	createWarehouse(t, dir)
 	return l
 }
@@ -130,10 +131,10 @@ func (l *testWarehouse) runFixtureNights() {
 	}
 	line := strings.TrimSpace(l.mustRun("query", "--format", "jsonl", "SELECT min(article_id) AS id FROM article_comments WHERE parent_comment_id IS NULL"))
 	var row struct{ ID string }
-	must(l.T, json.Unmarshal([]byte(line), &row))
+	harness.Must(l.T, json.Unmarshal([]byte(line), &row))
 	status, err := l.service.StatusChange(row.ID)
 	comment, commentErr := l.service.CommentChange("comment.created", row.ID, 0)
-	must(l.T, errors.Join(err, commentErr))
+	harness.Must(l.T, errors.Join(err, commentErr))
 	l.deliver(status, comment)
 }
 
@@ -142,9 +143,9 @@ func (l *testWarehouse) deliver(events ...sim.Delivery) {
 	l.Helper()
 	const secret = "whsec-of-the-lifetime"
 	inbox, err := l.open().Folder.MakeInbox()
-	must(l.T, err)
+	harness.Must(l.T, err)
 	receiver := webhook.New(webhook.Config{Dir: inbox}, slog.New(slog.DiscardHandler), func() time.Time { return l.now })
-	must(l.T, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{secret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
+	harness.Must(l.T, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{secret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
 	server := httptest.NewServer(receiver)
 	for _, event := range events {
 		if status, err := sim.Deliver(l.Context(), server.Client(), server.URL, event, secret); err != nil || status != http.StatusNoContent {
@@ -152,7 +153,7 @@ func (l *testWarehouse) deliver(events ...sim.Delivery) {
 		}
 	}
 	server.Close()
-	must(l.T, receiver.Close())
+	harness.Must(l.T, receiver.Close())
 }
 
 // interruptNight advances the clock by a day, starts a night, and interrupts it at a request for a campaign.
@@ -173,7 +174,7 @@ func (l *testWarehouse) open() *warehouse.Warehouse {
 	l.Helper()
 	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: l.config}}
 	wh, _, err := g.openWarehouse()
-	must(l.T, err)
+	harness.Must(l.T, err)
 	return wh
 }
 
@@ -188,8 +189,8 @@ func (l *testWarehouse) redirectUnfinishedRun() string {
 	}
 	unfinished.Source = l.baseURL
 	lock, err := wh.Lock(unfinished.Run, l.now)
-	must(l.T, err)
-	must(l.T, errors.Join(wh.RunLog.WriteResumableRun(unfinished), lock.Release()))
+	harness.Must(l.T, err)
+	harness.Must(l.T, errors.Join(wh.RunLog.WriteResumableRun(unfinished), lock.Release()))
 	return unfinished.Run
 }
 
@@ -198,17 +199,17 @@ func (l *testWarehouse) readHistory() map[string]string {
 	l.Helper()
 	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: l.config, Quiet: true}}
 	db, err := openCatalog(l.Context(), g, query.Options{})
-	must(l.T, err)
+	harness.Must(l.T, err)
 	defer db.Close()
 	tables := map[string]string{}
 	for _, t := range stream.Tables(stream.AllWithEvents()) {
 		q, err := query.Resolve("SELECT * FROM history." + t.Name)
-		must(l.T, err)
+		harness.Must(l.T, err)
 		var text bytes.Buffer
 		w, err := query.NewWriter(query.Output{Format: query.JSONL}, &text, query.Screen{})
-		must(l.T, err)
+		harness.Must(l.T, err)
 		_, err = db.Run(l.Context(), q, nil, w)
-		must(l.T, err)
+		harness.Must(l.T, err)
 		tables[t.Name] = text.String()
 	}
 	return tables
@@ -222,7 +223,7 @@ func readRows(t *testing.T, lines string) []row {
 	var rows []row
 	for line := range strings.Lines(lines) {
 		var r row
-		must(t, json.Unmarshal([]byte(line), &r))
+		harness.Must(t, json.Unmarshal([]byte(line), &r))
 		rows = append(rows, r)
 	}
 	return rows
@@ -238,7 +239,7 @@ func (r row) textOf(t *testing.T, columns []string) string {
 		selected[column] = r[column]
 	}
 	text, err := json.Marshal(selected)
-	must(t, err)
+	harness.Must(t, err)
 	return string(text)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 )
 
 // worldSize is the size of the demo service of a trial.
@@ -42,9 +43,9 @@ func (w worldSize) articleIDs(t *testing.T) []string {
 	var ids []string
 	for _, raw := range service.Records("/campaigns") {
 		var campaign, article record
-		must(t, json.Unmarshal(raw, &campaign))
+		harness.Must(t, json.Unmarshal(raw, &campaign))
 		for _, raw := range service.Records("/campaigns/" + campaign.ID + "/articles") {
-			must(t, json.Unmarshal(raw, &article))
+			harness.Must(t, json.Unmarshal(raw, &article))
 			ids = append(ids, article.ID)
 		}
 	}
@@ -85,20 +86,20 @@ type demoService struct {
 func startService(t *testing.T, size worldSize) *demoService {
 	t.Helper()
 	text, err := json.Marshal(size)
-	must(t, err)
+	harness.Must(t, err)
 	path, err := exec.LookPath("placementsync-service")
-	must(t, err)
+	harness.Must(t, err)
 	cmd := exec.Command(path, string(text))
 	s := &demoService{}
 	s.input, err = cmd.StdinPipe()
-	must(t, err)
+	harness.Must(t, err)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
+	harness.Must(t, err)
 	cmd.Stderr = os.Stderr
-	must(t, cmd.Start())
+	harness.Must(t, cmd.Start())
 	t.Cleanup(func() {
-		must(t, s.input.Close())
-		must(t, cmd.Wait())
+		harness.Must(t, s.input.Close())
+		harness.Must(t, cmd.Wait())
 	})
 	if s.url, err = bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatalf("the demo service did not start: %v", err)
@@ -156,11 +157,11 @@ func startServe(t *testing.T, serviceURL string) *serveProcess {
 	p := &serveProcess{dir: t.TempDir(), stderr: output{more: make(chan struct{}, 1)}, done: make(chan struct{})}
 	config := fmt.Sprintf("api: {base_url: %q, token: %s, requests_per_second: 0}\nschedule: {cron: '@every 1s'}\n"+
 		"serve: {listen: '127.0.0.1:0', webhook_secrets: [%s]}\n", serviceURL, demoToken, loadSecret)
-	must(t, os.WriteFile(filepath.Join(p.dir, "config.yaml"), []byte(config), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(p.dir, "config.yaml"), []byte(config), 0o600))
 	createWarehouse(t, filepath.Join(p.dir, "warehouse"))
 	p.cmd = p.command(t, "serve", "--verbose")
 	p.cmd.Stderr = &p.stderr
-	must(t, p.cmd.Start())
+	harness.Must(t, p.cmd.Start())
 	go func() {
 		defer close(p.done)
 		_ = p.cmd.Wait() // stop checks the exit code
@@ -177,7 +178,7 @@ func startServe(t *testing.T, serviceURL string) *serveProcess {
 func (p *serveProcess) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := exec.LookPath("placementsync")
-	must(t, err)
+	harness.Must(t, err)
 	cmd := exec.Command(path, args...)
 	cmd.Dir = p.dir
 	return cmd
@@ -222,10 +223,10 @@ func (p *serveProcess) startedNights() int {
 func (p *serveProcess) checkMetrics(t *testing.T, s *senders) {
 	t.Helper()
 	response, err := http.Get(p.url + "/metrics")
-	must(t, err)
+	harness.Must(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	must(t, err)
+	harness.Must(t, err)
 	for result, want := range s.wantMetrics() {
 		if line := fmt.Sprintf("placementsync_webhook_results_total{result=%q} %d\n", result, want); !strings.Contains(string(text), line) {
 			t.Errorf("the metrics do not contain %s", line)
@@ -236,7 +237,7 @@ func (p *serveProcess) checkMetrics(t *testing.T, s *senders) {
 // stop stops the process gracefully and checks its exit code and its log.
 func (p *serveProcess) stop(t *testing.T) {
 	t.Helper()
-	must(t, p.cmd.Process.Signal(os.Interrupt))
+	harness.Must(t, p.cmd.Process.Signal(os.Interrupt))
 	<-p.done
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("serve ended with %d, want 0", code)
@@ -265,11 +266,11 @@ func (p *serveProcess) eventRows(t *testing.T) map[string]int {
 	t.Helper()
 	text := p.run(t, "query", "--format", "csv", "SELECT event_id, count(*) FROM meta.webhook_events GROUP BY 1")
 	records, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	must(t, err)
+	harness.Must(t, err)
 	count := map[string]int{}
 	for _, r := range records[1:] {
 		count[r[0]], err = strconv.Atoi(r[1])
-		must(t, err)
+		harness.Must(t, err)
 	}
 	return count
 }

@@ -48,7 +48,7 @@ func TestTortureLoad(t *testing.T) {
 	r.check(t)
 	t.Log(r)
 	r.checkMemory(t)
-	must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), torture.Trial{
+	harness.Must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), torture.Trial{
 		Name: "load", Procedure: "serve under 1,000 deliveries a second, 50 readers of the status page and the metrics, 100 senders that stall, and nights without a pause",
 		Runs: r.Deliveries.Sent, Outcome: strings.ReplaceAll(r.String(), "\n", "; ")}))
 }

@@ -32,11 +32,11 @@ func newLoggingGlobals(t *testing.T, stdout, stderr io.Writer, extraConfig strin
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken})
 	service.SetFaults(sim.Fault{Kind: sim.FaultStatus, Status: http.StatusServiceUnavailable, Route: "/orders"})
 	base, stop, err := service.Serve()
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(func() { _ = stop() })
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	config := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\n", base, demoToken)
-	must(t, os.WriteFile(file, []byte(config+extraConfig), 0o644)) // readable by others, which causes a warning
+	harness.Must(t, os.WriteFile(file, []byte(config+extraConfig), 0o644)) // readable by others, which causes a warning
 	return &globals{process: process{stdout: stdout, stderr: stderr, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}},
 		Flags: cli.Flags{Config: file, LogFormat: "json"}}
 }
@@ -119,7 +119,7 @@ func TestLogOfPartialNight(t *testing.T) {
 	checkAlert(t, <-alerts)
 	// The ledger contains the summary of the error.
 	stdout.Reset()
-	must(t, runRuns(g, "json"))
+	harness.Must(t, runRuns(g, "json"))
 	if reason := `"reason":"GET /orders answered 503`; !strings.Contains(strings.ReplaceAll(stdout.String(), ": ", ":"), reason) {
 		t.Errorf("the ledger has no %s:\n%s", reason, &stdout)
 	}
@@ -129,7 +129,7 @@ func TestLogOfPartialNight(t *testing.T) {
 func checkAlert(t *testing.T, body []byte) {
 	t.Helper()
 	var a notify.Alert
-	must(t, json.Unmarshal(body, &a))
+	harness.Must(t, json.Unmarshal(body, &a))
 	if !strings.Contains(a.Text, "is published, but partial: orders is not read: GET /orders answered 503 Service Unavailable after 2 attempts: an ") ||
 		strings.Count(a.Text, "\n") != 2 || utf8.RuneCountInString(a.Text) > 600 {
 		t.Errorf("the text of the alert is\n%s\nwant three lines of at most 600 characters with the reason of orders", a.Text)
@@ -163,15 +163,15 @@ func TestTrialLogOfServeIsJSON(t *testing.T) {
 		if address := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(log.String()); address != nil && !hasSentRequest {
 			hasSentRequest = true
 			request, err := http.NewRequest(http.MethodGet, "http://"+address[1]+"/healthz", nil)
-			must(t, err)
+			harness.Must(t, err)
 			request.Host = "evil.example.com"
 			response, err := http.DefaultClient.Do(request)
-			must(t, err)
-			must(t, response.Body.Close())
+			harness.Must(t, err)
+			harness.Must(t, response.Body.Close())
 		}
 	}
 	stop()
-	must(t, <-ended)
+	harness.Must(t, <-ended)
 	lines := logLines(t, log.String())
 	for message, level := range map[string]string{"serving": "INFO", "stopped": "INFO", "night ended": "WARN", "stream read": "INFO",
 		"request rejected: its host is neither an IP address nor in serve.hosts": "WARN"} {

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"placementsync/internal/testing/harness"
 )
 
 // TestManualIsCurrent compares the manual pages with the code: environment variables, folders
@@ -19,7 +21,7 @@ func TestManualIsCurrent(t *testing.T) {
 		variables.WriteString(v.Name + ", ")
 	}
 	programFiles, err := filepath.Glob("*.go")
-	must(t, err)
+	harness.Must(t, err)
 	for _, file := range programFiles {
 		for _, match := range regexp.MustCompile(`ookupEnv\("([A-Z_]+)"\)`).FindAllStringSubmatch(read(t, file), -1) {
 			if !strings.Contains(variables.String(), match[1]+",") {
@@ -28,7 +30,7 @@ func TestManualIsCurrent(t *testing.T) {
 		}
 	}
 	warehouseFiles, err := filepath.Glob("../../internal/warehouse/*.go")
-	must(t, err)
+	harness.Must(t, err)
 	var code strings.Builder
 	for _, file := range warehouseFiles {
 		code.WriteString(read(t, file))
@@ -61,16 +63,16 @@ func TestManualIsFormatted(t *testing.T) {
 	dir := t.TempDir()
 	root := newRoot(&globals{})
 	root.SetArgs([]string{"docs", "man", dir})
-	must(t, root.ExecuteContext(t.Context()))
+	harness.Must(t, root.ExecuteContext(t.Context()))
 	formatted := map[string]string{}
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
-	must(t, err)
+	harness.Must(t, err)
 	for _, page := range pages {
 		var text, warnings bytes.Buffer
 		cmd := exec.CommandContext(t.Context(), man, "--warnings", "-E", "UTF-8", "-l", page)
 		cmd.Env = append(cmd.Environ(), "LC_ALL=C.UTF-8", "MANWIDTH=80")
 		cmd.Stdout, cmd.Stderr = &text, &warnings
-		must(t, cmd.Run())
+		harness.Must(t, cmd.Run())
 		if warnings.Len() > 0 {
 			t.Errorf("man warns of %s:\n%s", filepath.Base(page), &warnings)
 		}

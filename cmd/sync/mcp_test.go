@@ -27,18 +27,18 @@ func newMCPProgram(t *testing.T) mcpProgram {
 	t.Helper()
 	service := sim.New(sim.Options{Seed: 5, Token: demoToken, Outlets: 4, Listings: 10, Profiles: 1, Campaigns: 2, Orders: 5})
 	baseURL, stop, err := service.Serve()
-	must(t, err)
-	t.Cleanup(func() { must(t, stop()) })
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Must(t, stop()) })
 	a := mcpProgram{program: filepath.Join(t.TempDir(), "placementsync"), config: filepath.Join(t.TempDir(), "config.yaml")}
 	self, err := os.Executable()
-	must(t, err)
-	must(t, os.Symlink(self, a.program))
+	harness.Must(t, err)
+	harness.Must(t, os.Symlink(self, a.program))
 	t.Setenv("TOKEN_OF_THE_NIGHT", demoToken)
-	must(t, os.WriteFile(a.config, fmt.Appendf(nil, "api: {base_url: %s, token: '${TOKEN_OF_THE_NIGHT}', requests_per_second: 0}\n", baseURL), 0o600))
+	harness.Must(t, os.WriteFile(a.config, fmt.Appendf(nil, "api: {base_url: %s, token: '${TOKEN_OF_THE_NIGHT}', requests_per_second: 0}\n", baseURL), 0o600))
 	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: a.config, Quiet: true}}
 	g.stdout, g.stderr = io.Discard, io.Discard
-	must(t, runNight(t.Context(), g, runOptions{newWarehouse: true}))
-	must(t, os.Unsetenv("TOKEN_OF_THE_NIGHT")) // the environment of an assistant has no token
+	harness.Must(t, runNight(t.Context(), g, runOptions{newWarehouse: true}))
+	harness.Must(t, os.Unsetenv("TOKEN_OF_THE_NIGHT")) // the environment of an assistant has no token
 	return a
 }
 
@@ -49,7 +49,7 @@ func (a mcpProgram) connect(t *testing.T, args []string) *sdk.ClientSession {
 	cmd.Dir = t.TempDir() // not the folder of the configuration
 	cmd.Stderr = os.Stderr
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "v1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
-	must(t, err)
+	harness.Must(t, err)
 	return session
 }
 
@@ -79,7 +79,7 @@ func (a mcpProgram) testGuideCommands(t *testing.T) {
 			line[len(line)-1] = a.config
 			session := a.connect(t, line[1:])
 			got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "run_query", Arguments: map[string]any{"name": "headline"}})
-			must(t, err)
+			harness.Must(t, err)
 			text := got.Content[0].(*sdk.TextContent).Text
 			if got.IsError || !strings.Contains(text, `["listings",10,`) {
 				t.Errorf("the query \"headline\" returned %s, want 10 listings", text)
@@ -118,7 +118,7 @@ func guideCommandLines(t *testing.T) [][]string {
 	}
 	for _, m := range regexp.MustCompile("`\"command\": (\"ssh\")` with `\"args\": (\\[.+?\\])`").FindAllStringSubmatch(page, -1) {
 		var args []string
-		must(t, json.Unmarshal([]byte(m[2]), &args))
+		harness.Must(t, json.Unmarshal([]byte(m[2]), &args))
 		lines = append(lines, append([]string{"ssh"}, args...))
 	}
 	return lines
@@ -136,27 +136,27 @@ func (a mcpProgram) testRejections(t *testing.T) {
 		"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t": "stopped after 1s",
 	} {
 		got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "sql", Arguments: map[string]any{"sql": sql}})
-		must(t, err)
+		harness.Must(t, err)
 		if text := got.Content[0].(*sdk.TextContent).Text; !got.IsError || !strings.Contains(text, want) {
 			t.Errorf("%s: got %s, want an error with %q", sql, text, want)
 		}
 	}
 	got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "describe_tables", Arguments: map[string]any{"tables": []string{"order*"}}})
-	must(t, err)
+	harness.Must(t, err)
 	if text := got.Content[0].(*sdk.TextContent).Text; got.IsError || !strings.Contains(text, `"name":"order_items"`) || !strings.Contains(text, `"row":"key: id"`) {
 		t.Errorf("describe_tables returned %s, want order_items with its key", text)
 	}
-	must(t, session.Close())
+	harness.Must(t, session.Close())
 
 	configWithoutNight := filepath.Join(t.TempDir(), "config.yaml")
-	must(t, os.WriteFile(configWithoutNight, []byte("api: {base_url: https://api.example.com, token: x}\n"), 0o600))
+	harness.Must(t, os.WriteFile(configWithoutNight, []byte("api: {base_url: https://api.example.com, token: x}\n"), 0o600))
 	session = a.connect(t, []string{"mcp", "--config", configWithoutNight})
 	got, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "sql", Arguments: map[string]any{"sql": "SELECT 1"}})
-	must(t, err)
+	harness.Must(t, err)
 	if text := got.Content[0].(*sdk.TextContent).Text; !got.IsError || !strings.Contains(text, "contains no warehouse") {
 		t.Errorf("without a night, the tool \"sql\" returned %s, want an error", text)
 	}
-	must(t, session.Close())
+	harness.Must(t, session.Close())
 }
 
 // testClosedInput sends an endless query and closes the input. The program must send the
@@ -165,10 +165,10 @@ func (a mcpProgram) testClosedInput(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), a.program, "mcp", "--timeout", "1s", "--config", a.config)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
-	must(t, err)
+	harness.Must(t, err)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	harness.Must(t, err)
+	harness.Must(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	receive := func() string {
 		if !lines.Scan() {
@@ -184,7 +184,7 @@ func (a mcpProgram) testClosedInput(t *testing.T) {
 	}
 	send := func(message string) {
 		_, err := io.WriteString(in, message+"\n")
-		must(t, err)
+		harness.Must(t, err)
 	}
 	send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 	if got := receive(); !strings.Contains(got, `"result":{}`) {
@@ -201,7 +201,7 @@ func (a mcpProgram) testClosedInput(t *testing.T) {
 	}
 	send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"sql","arguments":{"sql":"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"}}}`)
 	began := time.Now()
-	must(t, in.Close())
+	harness.Must(t, in.Close())
 	if got := receive(); !strings.Contains(got, "stopped after 1s") {
 		t.Errorf("the response to the last call is %s, want a text with \"stopped after 1s\"", got)
 	}

@@ -95,7 +95,7 @@ type dashboardPanel struct {
 func TestDashboardIsComplete(t *testing.T) {
 	t.Parallel()
 	var dashboard struct{ Panels []dashboardPanel }
-	must(t, json.Unmarshal([]byte(read(t, "../../deploy/grafana/placementsync.json")), &dashboard))
+	harness.Must(t, json.Unmarshal([]byte(read(t, "../../deploy/grafana/placementsync.json")), &dashboard))
 	labelsByMetric := metricLabels(t)
 	missing := map[string]bool{}
 	for name := range labelsByMetric {

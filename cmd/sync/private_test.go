@@ -62,7 +62,7 @@ func TestFailedResponsesPublishNoPrivateValue(t *testing.T) {
 	dir := t.TempDir()
 	createWarehouse(t, filepath.Join(dir, "warehouse"))
 	file := filepath.Join(dir, "config.yaml")
-	must(t, os.WriteFile(file, fmt.Appendf(nil, `api: {base_url: '%s', token: '%s', requests_per_second: 0, retry: {max_retries: 3, base: 1ms, max: 1ms}}
+	harness.Must(t, os.WriteFile(file, fmt.Appendf(nil, `api: {base_url: '%s', token: '%s', requests_per_second: 0, retry: {max_retries: 3, base: 1ms, max: 1ms}}
 warehouse: {dir: ./warehouse, threads: 1}
 privacy: {hash: [orders.guest_email]}
 schedule: {cron: '@every 1s'}
@@ -85,24 +85,24 @@ notify: {failure_url: '%s'}
 	}
 	address := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(log.String())
 	response, err := http.Get("http://" + address[1] + "/")
-	must(t, err)
+	harness.Must(t, err)
 	page, err := io.ReadAll(response.Body)
-	must(t, errors.Join(err, response.Body.Close()))
+	harness.Must(t, errors.Join(err, response.Body.Close()))
 	stop()
-	must(t, <-ended)
+	harness.Must(t, <-ended)
 
 	var streams, runs bytes.Buffer
 	g.stdout = &streams
-	must(t, runQuery(t.Context(), g, queryOptions{output: outputOptions{format: "json"}}, []string{"FROM meta.streams"}))
+	harness.Must(t, runQuery(t.Context(), g, queryOptions{output: outputOptions{format: "json"}}, []string{"FROM meta.streams"}))
 	g.stdout = &runs
-	must(t, runRuns(g, "json"))
+	harness.Must(t, runRuns(g, "json"))
 	sinks := map[string]string{"the log": log.String(), "the alert": <-alerts, "the status page": string(page), "meta.streams": streams.String(), "runs": runs.String()}
 	for name, text := range sinks {
 		if !strings.Contains(text, "answered ") || !strings.Contains(text, "may contain private values") {
 			t.Errorf("%s does not describe the failed responses:\n%s", name, text)
 		}
 	}
-	must(t, filepath.WalkDir(filepath.Join(dir, "warehouse"), func(path string, e fs.DirEntry, err error) error {
+	harness.Must(t, filepath.WalkDir(filepath.Join(dir, "warehouse"), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
@@ -140,9 +140,9 @@ func TestBytesAfterResponsesAreNotPrinted(t *testing.T) {
 	dir := t.TempDir()
 	createWarehouse(t, filepath.Join(dir, "warehouse"))
 	file := filepath.Join(dir, "config.yaml")
-	must(t, os.WriteFile(file, fmt.Appendf(nil, "api: {base_url: '%s', token: %s}\nwarehouse: {dir: ./warehouse}\n", server.URL, demoToken), 0o600))
+	harness.Must(t, os.WriteFile(file, fmt.Appendf(nil, "api: {base_url: '%s', token: %s}\nwarehouse: {dir: ./warehouse}\n", server.URL, demoToken), 0o600))
 	program := filepath.Join(dir, "placementsync") // under this name the test binary acts as the program
-	must(t, os.Symlink(hostProcess().executable, program))
+	harness.Must(t, os.Symlink(hostProcess().executable, program))
 	printed, err := exec.CommandContext(t.Context(), program, "check", "--config", file).CombinedOutput()
 	if err != nil {
 		t.Fatalf("check ended with %v:\n%s", err, printed)

@@ -8,6 +8,7 @@ import (
 
 	"placementsync/internal/cli"
 	"placementsync/internal/daemon"
+	"placementsync/internal/testing/harness"
 )
 
 // TestHealthProbeNeedsOnlyAddress checks a health probe with errors in other keys of the
@@ -21,7 +22,7 @@ func TestHealthProbeNeedsOnlyAddress(t *testing.T) {
 		"readiness needs all keys": {"serve: {listen: '127.0.0.1:99', auth_token: '${NOTSET}'}\n", daemon.ProbeReady, "127.0.0.1:99", "NOTSET"},
 	} {
 		file := filepath.Join(t.TempDir(), "config.yaml")
-		must(t, os.WriteFile(file, []byte(c.text), 0o600))
+		harness.Must(t, os.WriteFile(file, []byte(c.text), 0o600))
 		g := &globals{process: process{Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }}}, Flags: cli.Flags{Config: file}}
 		listen, _, err := findDaemon(g, c.kind)
 		if listen != c.listen || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {

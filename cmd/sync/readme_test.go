@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"placementsync/internal/cli"
+	"placementsync/internal/testing/harness"
 )
 
 // TestShownCommandsAreTested checks that every command in the README and at the end of the demo is
@@ -54,7 +55,7 @@ func TestShownCommandsAreTested(t *testing.T) {
 // of the README and the guide write in the root of the repository.
 func TestGitIgnoresShownFiles(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/guide/*.md")
-	must(t, err)
+	harness.Must(t, err)
 	outputPattern := regexp.MustCompile(`(?:\s-o|--output|--to|--token-file|--dir|>>?) ([a-z][\w./-]*)(?:\s|$)`)
 	writtenFiles := []string{"config.yaml", "warehouse/catalog.duckdb", "demo/config.yaml", "report.html", "bin/placementsync"}
 	for _, page := range append(pages, "../../README.md") {

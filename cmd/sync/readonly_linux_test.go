@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"placementsync/internal/testing/harness"
 )
 
 // TestVerifyOfReadOnlyWarehouse verifies a warehouse on a file system that is mounted read-only. Exit code 1 would
@@ -16,22 +18,22 @@ func TestVerifyOfReadOnlyWarehouse(t *testing.T) {
 	config := demoOfThreeNights(t)
 	dir := filepath.Join(filepath.Dir(config), "warehouse")
 	self, err := os.Executable()
-	must(t, err)
+	harness.Must(t, err)
 	program := filepath.Join(t.TempDir(), "placementsync")
-	must(t, os.Symlink(self, program))
+	harness.Must(t, os.Symlink(self, program))
 	const mountReadOnly = `mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"`
 	run := func(args ...string) (code int, output string) {
 		out, err := exec.CommandContext(t.Context(), "unshare", append([]string{"--mount", "sh", "-c", mountReadOnly, dir}, args...)...).CombinedOutput()
 		if exitErr, ok := errors.AsType[*exec.ExitError](err); ok {
 			return exitErr.ExitCode(), string(out)
 		}
-		must(t, err)
+		harness.Must(t, err)
 		return 0, string(out)
 	}
 	if code, output := run("true"); code != 0 {
 		t.Skipf("this user cannot mount a folder read-only: %s", output)
 	}
-	must(t, os.Remove(filepath.Join(dir, "parquet/tags/snapshot_date=2026-11-02/tags.parquet")))
+	harness.Must(t, os.Remove(filepath.Join(dir, "parquet/tags/snapshot_date=2026-11-02/tags.parquet")))
 	for _, args := range [][]string{{"verify"}, {"verify", "--read-data"}} {
 		code, output := run(append([]string{program, "--config", config}, args...)...)
 		if code != 3 || !strings.Contains(output, "damaged: all damage can be repaired (") {

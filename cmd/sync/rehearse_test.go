@@ -8,17 +8,18 @@ import (
 	"testing"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
 )
 
 // TestRehearsal rehearses the restore of an intact backup, and of a backup with a truncated object.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	d := newBucketHarness(t)
-	must(t, d.night(t))
-	must(t, d.night(t))
+	harness.Must(t, d.night(t))
+	harness.Must(t, d.night(t))
 	filesBefore := d.files(t)
 	d.out.Reset()
-	must(t, runBackup(t.Context(), d.g, backupOptions{rehearse: true}))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{rehearse: true}))
 	if !strings.Contains(d.out.String(), " can be restored: ") {
 		t.Errorf("the rehearsal printed %q, want that the backup can be restored", d.out)
 	}
@@ -46,7 +47,7 @@ func TestRehearsal(t *testing.T) {
 	}
 
 	entries, err := os.ReadDir(d.root)
-	must(t, err)
+	harness.Must(t, err)
 	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.Contains(e.Name(), "rehearsal") }) {
 		t.Errorf("a rehearsal did not remove its folder: %v", entries)
 	}
@@ -61,9 +62,9 @@ func TestRehearsal(t *testing.T) {
 func (d *bucketHarness) lastRehearsal(t *testing.T) ledger.FollowUp {
 	t.Helper()
 	wh, _, err := d.g.openWarehouse()
-	must(t, err)
+	harness.Must(t, err)
 	entries, err := wh.RunLog.RunsAndFollowUps()
-	must(t, err)
+	harness.Must(t, err)
 	for _, f := range ledger.FollowUps(entries) {
 		if f.Last.Kind == ledger.Rehearsal {
 			return f

@@ -58,14 +58,14 @@ func TestWriteFixture(t *testing.T) {
 	l.interruptNight()
 	printed := l.readHistory()
 	printed[ledgerFile] = l.mustRun("runs", "--format", "json")
-	must(t, os.Mkdir(filepath.Join(root, printedDir), 0o755))
+	harness.Must(t, os.Mkdir(filepath.Join(root, printedDir), 0o755))
 	for name, text := range printed {
-		must(t, os.WriteFile(filepath.Join(root, printedDir, name), []byte(text), 0o644))
+		harness.Must(t, os.WriteFile(filepath.Join(root, printedDir, name), []byte(text), 0o644))
 	}
 	file := filepath.Join(releasesDir, version+fixtureSuffix)
-	must(t, packFolder(root, file))
+	harness.Must(t, packFolder(root, file))
 	info, err := os.Stat(file)
-	must(t, err)
+	harness.Must(t, err)
 	const maxBytes = 2 << 20
 	if info.Size() > maxBytes {
 		t.Errorf("%s has %d bytes, want at most %d", file, info.Size(), maxBytes)
@@ -156,10 +156,10 @@ type fixture struct {
 func openFixture(t *testing.T, release string) fixture {
 	t.Helper()
 	root := t.TempDir()
-	must(t, testfixture.Unpack(filepath.Join(releasesDir, release+fixtureSuffix), root))
+	harness.Must(t, testfixture.Unpack(filepath.Join(releasesDir, release+fixtureSuffix), root))
 	f := fixture{dir: filepath.Join(root, "warehouse"), history: map[string]string{}}
 	printedFiles, err := os.ReadDir(filepath.Join(root, printedDir))
-	must(t, err)
+	harness.Must(t, err)
 	for _, file := range printedFiles {
 		f.history[file.Name()] = read(t, filepath.Join(root, printedDir, file.Name()))
 	}
@@ -175,9 +175,9 @@ func (f fixture) latestManifest() warehouse.Manifest {
 	f.Helper()
 	wh := f.open()
 	run, _, err := wh.Versions.Latest()
-	must(f.T, err)
+	harness.Must(f.T, err)
 	m, err := wh.Versions.ReadManifest(run)
-	must(f.T, err)
+	harness.Must(f.T, err)
 	return m
 }
 
@@ -233,12 +233,12 @@ func TestTrialReadReleaseWarehouses(t *testing.T) {
 			f := openFixture(t, release)
 			f.requireHistory("opened", f.history, f.readHistory())
 			var want, got []runJSON
-			must(t, errors.Join(json.Unmarshal([]byte(f.ledger), &want), json.Unmarshal([]byte(f.mustRun("runs", "--format", "json")), &got)))
+			harness.Must(t, errors.Join(json.Unmarshal([]byte(f.ledger), &want), json.Unmarshal([]byte(f.mustRun("runs", "--format", "json")), &got)))
 			if diff := cmp.Diff(want, got); diff != "" || len(got) != fixtureNights+1 {
 				t.Errorf("the ledger differs (-want +got):\n%s", diff)
 			}
 			watchConfig := filepath.Join(t.TempDir(), "config.yaml")
-			must(t, os.WriteFile(watchConfig, []byte(read(t, f.config)+"notify: {channels: [{name: chat, type: webhook, url: 'http://127.0.0.1:1/'}]}\n"+
+			harness.Must(t, os.WriteFile(watchConfig, []byte(read(t, f.config)+"notify: {channels: [{name: chat, type: webhook, url: 'http://127.0.0.1:1/'}]}\n"+
 				"watch: [{name: orders, query: SELECT id FROM orders, send: [chat]}]\n"), 0o600))
 			for _, args := range [][]string{
 				{"watch", "--dry-run", "--config", watchConfig}, {"query", "SELECT count(*) FROM orders"}, {"query", "--as-of", got[0].ID, "headline"}, {"query", "--list"},
@@ -378,12 +378,12 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	dayManifest := filepath.Join(f.dir, "parquet", ".manifests", "snapshot_date="+m.SnapshotAt.Format(time.DateOnly)+".json")
 	for _, file := range []string{filepath.Join(f.dir, "versions", m.RunID, warehouse.ManifestFile), dayManifest} {
 		var manifest map[string]any
-		must(t, json.Unmarshal([]byte(read(t, file)), &manifest))
+		harness.Must(t, json.Unmarshal([]byte(read(t, file)), &manifest))
 		delete(manifest, "seal")
 		manifest["format"], manifest["program_version"] = warehouse.Format+1, "9.1.0"
 		text, err := checksum.Seal(manifest)
-		must(t, errors.Join(err, os.Remove(file))) // the file may have a hard link
-		must(t, os.WriteFile(file, text, 0o600))
+		harness.Must(t, errors.Join(err, os.Remove(file))) // the file may have a hard link
+		harness.Must(t, os.WriteFile(file, text, 0o600))
 	}
 	f.now = f.now.Add(24 * time.Hour)
 	requireRejected := func(args ...string) {
@@ -407,7 +407,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	}
 	// A restored backup contains only parquet/ and state/.
 	for _, name := range []string{"latest", "versions", "catalog.duckdb", "raw"} {
-		must(t, os.RemoveAll(filepath.Join(f.dir, name)))
+		harness.Must(t, os.RemoveAll(filepath.Join(f.dir, name)))
 	}
 	requireRejected("rebuild")
 	requireRejected("rebuild", "--skip-damaged")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"placementsync/internal/cli"
+	"placementsync/internal/testing/harness"
 )
 
 // TestRollbackOnFullDisk checks that the error of a rollback on a full disk says what to do.
@@ -21,5 +22,5 @@ func TestRollbackOnFullDisk(t *testing.T) {
 		t.Errorf("the rollback ended with %v, want %q and a remedy", err, want)
 	}
 	g.Step = nil
-	must(t, runRollback(g, nil))
+	harness.Must(t, runRollback(g, nil))
 }

@@ -59,18 +59,18 @@ func TestTrialSamples(t *testing.T) {
 	t.Run("retention", func(t *testing.T) { checkDemoRetention(t, filepath.Join(home, "demo")) })
 	service := sim.New(sim.Options{Seed: 1, Realistic: true, Token: demoToken})
 	baseURL, stop, err := service.Serve()
-	must(t, err)
-	t.Cleanup(func() { must(t, stop()) })
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Must(t, stop()) })
 	service.Advance(15)
 	service.SetValueFaults(sim.ValueFault{Change: pricesInCents, Day: service.Day()})
 	urlPattern := regexp.MustCompile(`http://[0-9.:]+`)
 	for _, document := range documents {
 		t.Run(filepath.Base(document), func(t *testing.T) {
 			dir := t.TempDir()
-			must(t, os.CopyFS(filepath.Join(dir, "demo"), os.DirFS(filepath.Join(home, "demo"))))
+			harness.Must(t, os.CopyFS(filepath.Join(dir, "demo"), os.DirFS(filepath.Join(home, "demo"))))
 			config := filepath.Join(dir, "demo", "config.yaml")
-			must(t, os.WriteFile(config, []byte(urlPattern.ReplaceAllString(read(t, config), baseURL)), 0o600))
-			must(t, os.Chmod(config, 0o600)) // the copy is readable by others
+			harness.Must(t, os.WriteFile(config, []byte(urlPattern.ReplaceAllString(read(t, config), baseURL)), 0o600))
+			harness.Must(t, os.Chmod(config, 0o600)) // the copy is readable by others
 			lines := strings.Split(read(t, document), "\n")
 			var newLines []string
 			for lineIndex := 0; lineIndex < len(lines); lineIndex++ {
@@ -97,7 +97,7 @@ func TestTrialSamples(t *testing.T) {
 				}
 			}
 			if *update {
-				must(t, os.WriteFile(document, []byte(strings.Join(newLines, "\n")), 0o644))
+				harness.Must(t, os.WriteFile(document, []byte(strings.Join(newLines, "\n")), 0o644))
 			}
 		})
 	}
@@ -107,7 +107,7 @@ func TestTrialSamples(t *testing.T) {
 // last seven nights. Seven is the default of retention.raw_days.
 func checkDemoRetention(t *testing.T, dir string) {
 	landed, err := os.ReadDir(filepath.Join(dir, "warehouse", "raw"))
-	must(t, err)
+	harness.Must(t, err)
 	var days []string
 	for _, run := range landed {
 		runTime, ok := warehouse.RunTime(run.Name())
@@ -120,7 +120,7 @@ func checkDemoRetention(t *testing.T, dir string) {
 		t.Fatal("no night has stored responses")
 	}
 	newest, err := time.Parse(time.DateOnly, days[len(days)-1])
-	must(t, err)
+	harness.Must(t, err)
 	var want []string
 	for i := 6; i >= 0; i-- {
 		want = append(want, newest.AddDate(0, 0, -i).Format(time.DateOnly))
@@ -135,7 +135,7 @@ func documentsWithSamples(t *testing.T) []string {
 	var documents []string
 	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../docs/*/*.md"} {
 		files, err := filepath.Glob(pattern)
-		must(t, err)
+		harness.Must(t, err)
 		for _, file := range files {
 			if strings.Contains(read(t, file), "\n```console\n") {
 				documents = append(documents, file)
@@ -152,7 +152,7 @@ func runSample(t *testing.T, dir string, args []string) []string {
 		t.Fatalf("a sample runs %q: only placementsync can be shown in a console block", args[0])
 	}
 	self, err := os.Executable()
-	must(t, err)
+	harness.Must(t, err)
 	cmd := exec.CommandContext(t.Context(), self, args[1:]...)
 	cmd.Args[0] = "placementsync" // with this name, the test binary runs the program; see TestMain
 	cmd.Dir = dir

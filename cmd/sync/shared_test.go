@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"placementsync/internal/cli"
+	"placementsync/internal/testing/harness"
 )
 
 // sharedResults contains results that several tests share. The first use creates them.
@@ -70,9 +71,9 @@ func copyDemo(ts *testscript.TestScript, neg bool, args []string) {
 func demoOfThreeNights(t *testing.T) (configFile string) {
 	t.Helper()
 	demo, err := shared.demo()
-	must(t, err)
+	harness.Must(t, err)
 	dir := filepath.Join(t.TempDir(), "demo")
-	must(t, copyTree(demo, dir))
+	harness.Must(t, copyTree(demo, dir))
 	return filepath.Join(dir, "config.yaml")
 }
 

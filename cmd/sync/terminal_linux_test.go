@@ -31,10 +31,10 @@ func openTerminal(t *testing.T, width int) (control, tty *os.File) {
 	}
 	fd := int(control.Fd())
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	must(t, errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0),
+	harness.Must(t, errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0),
 		unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: uint16(width)})))
 	tty, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	must(t, err)
+	harness.Must(t, err)
 	return control, tty
 }
 
@@ -44,12 +44,12 @@ func runOnTerminal(t *testing.T, width int, dir string, args ...string) string {
 	t.Helper()
 	control, tty := openTerminal(t, width)
 	path, err := exec.LookPath("placementsync")
-	must(t, err)
+	harness.Must(t, err)
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, tty, tty, tty
 	var output bytes.Buffer
 	copyEnded := make(chan struct{})
-	must(t, errors.Join(cmd.Start(), tty.Close()))
+	harness.Must(t, errors.Join(cmd.Start(), tty.Close()))
 	go func() {
 		defer close(copyEnded)
 		_, _ = io.Copy(&output, control) // an error means that the program has ended
@@ -72,11 +72,11 @@ func TestOutputFitsTerminal(t *testing.T) {
 	t.Parallel()
 	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken})
 	baseURL, stop, err := service.Serve()
-	must(t, err)
-	t.Cleanup(func() { must(t, stop()) })
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Must(t, stop()) })
 	dir := t.TempDir()
 	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\n", baseURL, demoToken)
-	must(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(text), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(text), 0o600))
 
 	requirePatterns(t, runOnTerminal(t, 80, dir, "run", "--new"),
 		`(?m)(^|\x1b\[J)orders +proven +8 rows +\d+ requests?`, // \x1b[J clears the bars
@@ -113,12 +113,12 @@ func requirePatterns(t *testing.T, text string, patterns ...string) {
 func TestJournalPriorities(t *testing.T) {
 	t.Parallel()
 	readEnd, writeEnd, err := os.Pipe()
-	must(t, err)
+	harness.Must(t, err)
 	info, err := writeEnd.Stat()
-	must(t, err)
+	harness.Must(t, err)
 	stat := info.Sys().(*syscall.Stat_t)
 	path, err := exec.LookPath("placementsync")
-	must(t, err)
+	harness.Must(t, err)
 	cmd := exec.CommandContext(t.Context(), path, "check", "--config", "nosuch.yaml")
 	cmd.Dir, cmd.Stderr = t.TempDir(), writeEnd
 	cmd.Env = append(os.Environ(), fmt.Sprintf("JOURNAL_STREAM=%d:%d", stat.Dev, stat.Ino))
@@ -126,9 +126,9 @@ func TestJournalPriorities(t *testing.T) {
 	if err := cmd.Run(); !errors.As(err, &exitErr) {
 		t.Errorf("the program ended with %v, want an exit code", err)
 	}
-	must(t, writeEnd.Close())
+	harness.Must(t, writeEnd.Close())
 	got, err := io.ReadAll(readEnd)
-	must(t, err)
+	harness.Must(t, err)
 	if !regexp.MustCompile(`^(<3>.+\n)+$`).Match(got) || !strings.HasPrefix(string(got), "<3>placementsync: ") {
 		t.Errorf("stderr is %q, want lines that begin with <3>", got)
 	}

@@ -53,11 +53,11 @@ func (m *mailServer) serve(t *testing.T) int {
 	t.Helper()
 	s := smtp.NewServer(m)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	harness.Must(t, err)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
 	t.Cleanup(func() {
-		must(t, s.Close())
+		harness.Must(t, s.Close())
 		<-served
 	})
 	return listener.Addr().(*net.TCPAddr).Port
@@ -119,16 +119,16 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 		text = strings.ReplaceAll(text, c.from, c.to)
 	}
 	d.g.Config = filepath.Join(d.root, "example.yaml")
-	must(t, os.WriteFile(d.g.Config, []byte(text), 0o600))
+	harness.Must(t, os.WriteFile(d.g.Config, []byte(text), 0o600))
 	d.g.LookupEnv = func(name string) (string, bool) {
 		value, ok := map[string]string{"PLACEMENTSYNC_TOKEN": demoToken, "CHAT_URL": server.URL, "MAIL_USER": "", "MAIL_PASSWORD": ""}[name]
 		return value, ok
 	}
 	var out bytes.Buffer
 	d.g.stdout = &out
-	must(t, checkUserSQL(t.Context(), d.g, mustLoad(t, d.g)))
-	must(t, runWatch(t.Context(), d.g, nil, false))
-	must(t, runWatch(t.Context(), d.g, nil, false)) // must not repeat a message
+	harness.Must(t, checkUserSQL(t.Context(), d.g, mustLoad(t, d.g)))
+	harness.Must(t, runWatch(t.Context(), d.g, nil, false))
+	harness.Must(t, runWatch(t.Context(), d.g, nil, false)) // must not repeat a message
 
 	receivedLines := map[string]string{}
 	for _, text := range chat {
@@ -162,7 +162,7 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 func mustLoad(t *testing.T, g *globals) config.Config {
 	t.Helper()
 	cfg, err := g.loadConfig()
-	must(t, err)
+	harness.Must(t, err)
 	return cfg
 }
 
@@ -172,7 +172,7 @@ func queryValue(t *testing.T, g *globals, sql string) string {
 	var out bytes.Buffer
 	withOutput := *g
 	withOutput.stdout = &out
-	must(t, runQuery(t.Context(), &withOutput, queryOptions{output: outputOptions{format: "csv"}}, []string{sql}))
+	harness.Must(t, runQuery(t.Context(), &withOutput, queryOptions{output: outputOptions{format: "csv"}}, []string{sql}))
 	_, value, _ := strings.Cut(strings.TrimSpace(out.String()), "\n")
 	return strings.TrimSpace(value)
 }

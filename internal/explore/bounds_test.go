@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"placementsync/internal/explore"
+	"placementsync/internal/testing/harness"
 )
 
 // newSiteWithQueries serves the pages of a catalog. queries contains the user's queries by name.
@@ -17,12 +18,12 @@ func newSiteWithQueries(t *testing.T, timeout time.Duration, queries map[string]
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range queries {
-		must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
+		harness.Must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
 	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}, queriesDir: dir}
 	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
 		Timeout: timeout, Log: slog.New(slog.NewTextHandler(s, nil))})
-	must(t, err)
+	harness.Must(t, err)
 	s.Server = httptest.NewServer(explorer.Handler())
 	t.Cleanup(func() { s.Close(); explorer.Close() })
 	return s, explorer
@@ -35,8 +36,8 @@ func TestHeadDoesNotRunTheQuery(t *testing.T) {
 	s, _ := newSiteWithQueries(t, 3*time.Second, map[string]string{
 		"slow": "-- title: Slow\nSELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"})
 	res, err := s.Client().Head(s.URL + "/explore/questions/slow/csv")
-	must(t, err)
-	must(t, res.Body.Close())
+	harness.Must(t, err)
+	harness.Must(t, res.Body.Close())
 	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Disposition") != `attachment; filename="slow-2026-11-03.csv"` {
 		t.Errorf("HEAD returned the status %d and the headers %v, want 200 and the headers of the file", res.StatusCode, res.Header)
 	}

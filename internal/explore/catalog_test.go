@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/testing/harness"
 )
 
 var (
@@ -87,7 +89,7 @@ func listedIDs(t *testing.T, body string) []string {
 	ids := []string{}
 	for _, m := range listingLinkPattern.FindAllStringSubmatch(body, -1) {
 		id, err := url.PathUnescape(html.UnescapeString(m[1]))
-		must(t, err)
+		harness.Must(t, err)
 		ids = append(ids, id)
 	}
 	return ids
@@ -221,7 +223,7 @@ func testHostileNames(t *testing.T, s *site) {
 	}
 	wantTexts(t, s.get(t, "/catalog?q=star", http.StatusOK), "No listing matches.", "Outlets: Morning <i>Star</i>")
 	rows, err := csv.NewReader(strings.NewReader(s.get(t, "/catalog.csv?q=hyperlink", http.StatusOK))).ReadAll()
-	must(t, err)
+	harness.Must(t, err)
 	if got := rows[1][1]; got != `'=HYPERLINK("http://evil")` {
 		t.Errorf("a formula in the CSV is %q, want an apostrophe before it", got)
 	}

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"placementsync/internal/explore"
+	"placementsync/internal/testing/harness"
 )
 
 // testLayout checks the response headers, the footer and the assets.
 func testLayout(t *testing.T, s *site) {
 	res, body, err := s.fetch(t.Context(), "/snapshot")
-	must(t, err)
+	harness.Must(t, err)
 	for name, want := range map[string]string{
 		"Content-Type": "text/html; charset=utf-8", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -79,12 +80,12 @@ func TestNewVersionsAreOpened(t *testing.T) {
 	s := newSiteOf(t, first)
 	s.get(t, "/snapshot", http.StatusOK)
 	data, err := os.ReadFile(first)
-	must(t, err)
+	harness.Must(t, err)
 	second := strings.TrimSuffix(first, ".duckdb") + "2.duckdb"
-	must(t, os.WriteFile(second, data, 0o600))
+	harness.Must(t, os.WriteFile(second, data, 0o600))
 	s.publish(explore.Version{Run: "20261102T020000Z", Catalog: second})
 	s.get(t, "/snapshot", http.StatusOK)
-	must(t, os.Remove(first)) // as retention does
+	harness.Must(t, os.Remove(first)) // as retention does
 	s.get(t, "/snapshot", http.StatusOK)
 	if log := s.logText(); !strings.Contains(log, "snapshot replaced") || strings.Contains(log, "not closed") {
 		t.Errorf("the log lacks \"snapshot replaced\", or contains \"not closed\":\n%s", log)
@@ -101,7 +102,7 @@ func TestReplacedCatalogsAreOpened(t *testing.T) {
 	if n := listings(); n != 0 {
 		t.Fatalf("the first catalog has %d listings, want none", n)
 	}
-	must(t, os.Rename(newCatalog(t, "listings.sql"), catalog))
+	harness.Must(t, os.Rename(newCatalog(t, "listings.sql"), catalog))
 	if listings() == 0 {
 		t.Error("the page shows the replaced catalog")
 	}

@@ -47,17 +47,10 @@ func newCatalog(t testing.TB, fixtures ...string) string {
 	rows := "INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('" + firstRun + "', '2026-11-01 02:00:00+00', 'complete');\n"
 	for _, name := range fixtures {
 		text, err := os.ReadFile(filepath.Join("testdata", name))
-		must(t, err)
+		harness.Must(t, err)
 		rows += string(text)
 	}
 	return fixture.NewEmptyCatalog(t).Fill(t, rows)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // site is a server with the pages of a catalog.
@@ -84,11 +77,11 @@ func newSite(t testing.TB, fixtures ...string) *site {
 func newSiteOf(t testing.TB, catalog string) *site {
 	t.Helper()
 	self, err := os.Executable()
-	must(t, err)
+	harness.Must(t, err)
 	s := &site{version: explore.Version{Run: firstRun, Catalog: catalog}, pidFile: filepath.Join(t.TempDir(), "child")}
 	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 2, Program: "placementsync query",
 		Child: []string{self, statementWord, s.pidFile}, Log: slog.New(slog.NewTextHandler(s, nil))})
-	must(t, err)
+	harness.Must(t, err)
 	s.explorer = explorer
 	s.Server = httptest.NewServer(explorer.Handler())
 	t.Cleanup(func() {
@@ -149,7 +142,7 @@ func (s *site) fetch(ctx context.Context, path string) (*http.Response, string, 
 func (s *site) get(t testing.TB, path string, status int) string {
 	t.Helper()
 	res, body, err := s.fetch(t.Context(), path)
-	must(t, err)
+	harness.Must(t, err)
 	if res.StatusCode != status {
 		t.Fatalf("%s: got status %d, want %d:\n%s\n%s", path, res.StatusCode, status, textOf(body), s.logText())
 	}
@@ -165,7 +158,7 @@ func (s *site) csv(t testing.TB, path string) [][]string {
 		t.Errorf("%s: the file does not begin with a byte order mark", path)
 	}
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	must(t, err)
+	harness.Must(t, err)
 	return rows
 }
 
@@ -173,13 +166,13 @@ func (s *site) csv(t testing.TB, path string) [][]string {
 func (s *site) sql(t testing.TB, text string) [][]string {
 	t.Helper()
 	db, err := query.Open(t.Context(), s.version.Catalog, query.Options{MemoryLimit: "512MB", Threads: 1})
-	must(t, err)
+	harness.Must(t, err)
 	defer db.Close()
 	var out strings.Builder
 	_, err = db.Send(t.Context(), query.Text(text), nil, query.Output{Format: query.CSV, Defuse: true}, &out)
-	must(t, err)
+	harness.Must(t, err)
 	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
-	must(t, err)
+	harness.Must(t, err)
 	return rows
 }
 

@@ -201,15 +201,15 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "combinations.sql")
 	db, err := query.Open(t.Context(), s.version.Catalog, query.Options{MemoryLimit: "512MB", Threads: 1})
-	must(t, err)
+	harness.Must(t, err)
 	defer db.Close()
 	readRows := func(text string) [][]string {
 		t.Helper()
 		var out strings.Builder
 		_, err := db.Send(t.Context(), query.Text(text), nil, query.Output{Format: query.CSV, Defuse: true}, &out)
-		must(t, err)
+		harness.Must(t, err)
 		rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
-		must(t, err)
+		harness.Must(t, err)
 		return rows[1:]
 	}
 	if n := len(readRows("SELECT DISTINCT currency, pricing_tier FROM main.product_listing_prices WHERE unit_amount IS NOT NULL")); n <= 64 {

@@ -41,12 +41,12 @@ func TestUserDefinedQueries(t *testing.T) {
 		"lacking": "-- title: Lacking\n-- chart: bar x=month y=orders\nSELECT DATE '2026-08-01' AS month",
 		"long":    "-- title: Long\nSELECT i AS n, 'x' || i AS text FROM range(2500) AS t(i) ORDER BY i",
 	} {
-		must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
+		harness.Must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
 	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}, queriesDir: dir}
 	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
 		Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
-	must(t, err)
+	harness.Must(t, err)
 	s.Server = httptest.NewUnstartedServer(explorer.Handler())
 	s.Config.WriteTimeout = time.Second // pages must extend the write deadline
 	s.Start()
@@ -136,7 +136,7 @@ func (s *site) getUntil(t *testing.T, path string, status int, text string) stri
 	t.Helper()
 	for startedAt := time.Now(); time.Since(startedAt) < time.Minute; {
 		res, body, err := s.fetch(t.Context(), path)
-		must(t, err)
+		harness.Must(t, err)
 		if res.StatusCode == status && strings.Contains(textOf(body), text) {
 			return body
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/xuri/excelize/v2"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 )
 
 // testQuestionsAreListed checks that each named query is listed and has a page.
@@ -67,9 +68,9 @@ func testFiles(t *testing.T, s *site) {
 		"/questions/margins/xlsx?as_of=" + firstRun: {"margins-2026-11-01.xlsx", "Sales and margin"},
 	} {
 		res, body, err := s.fetch(t.Context(), address)
-		must(t, err)
+		harness.Must(t, err)
 		book, err := excelize.OpenReader(strings.NewReader(body))
-		must(t, err)
+		harness.Must(t, err)
 		if got := res.Header.Get("Content-Disposition"); got != fmt.Sprintf("attachment; filename=%q", want.file) || book.GetSheetList()[0] != want.sheet {
 			t.Errorf("%s: got %s with the sheets %q, want %s and %s", address, got, book.GetSheetList(), want.file, want.sheet)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"placementsync/internal/query"
 	"placementsync/internal/report"
+	"placementsync/internal/testing/harness"
 )
 
 // testReportEqualsFile compares the report page with the offline file: their contents must be equal.
@@ -21,13 +22,13 @@ func testReportEqualsFile(t *testing.T, s *site) {
 			opts.AsOf = q.AsOf.Format(time.RFC3339Nano)
 		}
 		db, err := query.Open(ctx, s.version.Catalog, opts)
-		must(t, err)
+		harness.Must(t, err)
 		defer db.Close()
 		return report.AskDB(ctx, db, q)
 	}
 	s.notices = []report.Notice{{Title: "A night is held:", Lines: []string{"check a failed in 2 rows"}, Alarm: true}}
 	var file strings.Builder
-	must(t, report.Write(t.Context(), &file, ask, report.Options{Program: "placementsync query", QueryPages: "/explore/questions/", Notices: s.notices}))
+	harness.Must(t, report.Write(t.Context(), &file, ask, report.Options{Program: "placementsync query", QueryPages: "/explore/questions/", Notices: s.notices}))
 	content := func(page string) string {
 		_, rest, _ := strings.Cut(page, "<h1>Report</h1>")
 		main, _, ended := strings.Cut(rest, "</main>")

@@ -57,7 +57,7 @@ func TestTrialCatalogOfManyListings(t *testing.T) {
 	}
 	const listings = 100_000
 	rows, err := os.ReadFile("../../queries/testdata/bench.sql")
-	must(t, err)
+	harness.Must(t, err)
 	s := newSiteOf(t, fixture.NewEmptyCatalog(t).Fill(t, fmt.Sprintf("SET VARIABLE listings = %d; %s; CHECKPOINT", listings, rows)))
 	var addresses []string
 	for _, text := range []string{"newsletter", "paris tech", "outlet-12", "münchen sports", "press release wire"} {

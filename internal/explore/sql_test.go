@@ -72,7 +72,7 @@ func (s *site) runSQL(t testing.TB, text string, status int, otherFields ...stri
 		form.Set(otherFields[i], otherFields[i+1])
 	}
 	res, body, err := s.post(t.Context(), form, map[string]string{"Sec-Fetch-Site": "same-origin"})
-	must(t, err)
+	harness.Must(t, err)
 	if res.StatusCode != status {
 		t.Fatalf("%s: got status %d, want %d:\n%s\n%s", text, res.StatusCode, status, textOf(body), s.logText())
 	}
@@ -115,9 +115,9 @@ func testStatements(t *testing.T, s *site) {
 	wantTexts(t, s.runSQL(t, "SELECT run_id FROM mart.snapshot", http.StatusOK, "as_of", "2026-11-01"), firstRun)
 	// The policy allows the styles of the editor with a nonce that differs on each page.
 	first, _, err := s.fetch(t.Context(), "/sql")
-	must(t, err)
+	harness.Must(t, err)
 	second, _, err := s.fetch(t.Context(), "/sql")
-	must(t, err)
+	harness.Must(t, err)
 	policy := first.Header.Get("Content-Security-Policy")
 	if !regexp.MustCompile(`script-src 'self'; style-src 'self' 'nonce-\w{20,}';`).MatchString(policy) || policy == second.Header.Get("Content-Security-Policy") {
 		t.Errorf("the policies of two pages are %s and %s, want a different nonce in each", policy, second.Header.Get("Content-Security-Policy"))
@@ -126,7 +126,7 @@ func testStatements(t *testing.T, s *site) {
 		Schemas map[string][]struct{ Name string }
 		Macros  []struct{ Name string }
 	}
-	must(t, json.Unmarshal([]byte(s.get(t, "/assets/completion.json", http.StatusOK)), &completion))
+	harness.Must(t, json.Unmarshal([]byte(s.get(t, "/assets/completion.json", http.StatusOK)), &completion))
 	for _, row := range s.sql(t, "SELECT DISTINCT schema_name, table_name FROM duckdb_columns() WHERE database_name = 'catalog' AND NOT internal")[1:] {
 		if !slices.ContainsFunc(completion.Schemas[row[0]], func(w struct{ Name string }) bool { return w.Name == row[1] }) {
 			t.Errorf("the completion lacks the table %s.%s", row[0], row[1])
@@ -177,7 +177,7 @@ func (w *brokenWriter) Write(p []byte) (int, error) {
 // token.
 func testForgedStatements(t *testing.T, s *site) {
 	token := s.token(t)
-	must(t, os.WriteFile(s.pidFile, []byte("no child"), 0o600))
+	harness.Must(t, os.WriteFile(s.pidFile, []byte("no child"), 0o600))
 	for _, c := range []struct {
 		name, token string
 		headers     map[string]string
@@ -191,7 +191,7 @@ func testForgedStatements(t *testing.T, s *site) {
 		{"wrong token", token + "x", map[string]string{"Sec-Fetch-Site": "same-origin"}},
 	} {
 		res, body, err := s.post(t.Context(), url.Values{"sql": {"SELECT 42 AS answer"}, "token": {c.token}}, c.headers)
-		must(t, err)
+		harness.Must(t, err)
 		if res.StatusCode != http.StatusForbidden || !strings.Contains(body, "the statement was not run") {
 			t.Errorf("%s: got status %d, want 403 and no result:\n%s", c.name, res.StatusCode, textOf(body))
 		}
@@ -216,7 +216,7 @@ func (s *site) waitForChild(t *testing.T) *os.Process {
 		text, err := os.ReadFile(s.pidFile)
 		if pid, numberErr := strconv.Atoi(string(text)); err == nil && numberErr == nil {
 			child, err := os.FindProcess(pid)
-			must(t, err)
+			harness.Must(t, err)
 			return child
 		}
 	}
@@ -231,7 +231,7 @@ func testFullStatementQueue(t *testing.T, s *site) {
 	for _, format := range []string{"", "csv"} {
 		form.Set("format", format)
 		res, body, err := s.post(t.Context(), form, nil)
-		must(t, err)
+		harness.Must(t, err)
 		seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
 		if res.StatusCode != http.StatusServiceUnavailable || err != nil || seconds < 1 || !strings.Contains(body, "2 statements are running and 8 are waiting") {
 			t.Errorf("format %q: got status %d and Retry-After %q (%v), want 503 and seconds:\n%s", format, res.StatusCode, res.Header.Get("Retry-After"), err, textOf(body))
@@ -253,7 +253,7 @@ func testCrashedStatement(t *testing.T, s *site) {
 			t.Error(err)
 		}
 	}()
-	must(t, s.waitForChild(t).Signal(syscall.SIGSEGV))
+	harness.Must(t, s.waitForChild(t).Signal(syscall.SIGSEGV))
 	if got := <-pageText; !strings.Contains(got, "ended without a result (") || !strings.Contains(s.logText(), "process of a statement ended") {
 		t.Errorf("the page is %q and the log is %q, want the end of the process in both", got, s.logText())
 	}
@@ -287,7 +287,7 @@ func TestTypedSQLCanBeDisabled(t *testing.T) {
 	t.Parallel()
 	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}}
 	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Log: slog.New(slog.NewTextHandler(s, nil))})
-	must(t, err)
+	harness.Must(t, err)
 	s.Server = httptest.NewServer(explorer.Handler())
 	t.Cleanup(func() { s.Close(); explorer.Close() })
 	s.get(t, "/sql", http.StatusNotFound)
@@ -315,7 +315,7 @@ func TestTrialTypedSQLOnlyReads(t *testing.T) {
 // process. Statements of escapes.OneStatement may succeed. All files must stay unchanged.
 func testEscapes(t *testing.T, maxPerKind int) {
 	outside := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(outside, "x.csv"), []byte("a\nroot:\n"), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(outside, "x.csv"), []byte("a\nroot:\n"), 0o600))
 	s := newSite(t, "records.sql")
 	before := sums(t, filepath.Dir(s.version.Catalog), outside)
 	placeholders := strings.NewReplacer("DIR", outside, "CATALOG", s.version.Catalog)
@@ -323,7 +323,7 @@ func testEscapes(t *testing.T, maxPerKind int) {
 	checkRefused := func(text, reason string) {
 		t.Helper()
 		res, body, err := s.post(t.Context(), url.Values{"sql": {placeholders.Replace(text)}, "token": {token}}, nil)
-		must(t, err)
+		harness.Must(t, err)
 		if _, result, _ := strings.Cut(body, `<section id="result"`); res.StatusCode != http.StatusBadRequest || !strings.Contains(textOf(result), reason) || strings.Contains(result, "root:") {
 			t.Errorf("%s: got status %d, want 400 with %q:\n%s", text, res.StatusCode, reason, textOf(result))
 		}
@@ -338,7 +338,7 @@ func testEscapes(t *testing.T, maxPerKind int) {
 	}
 	for _, text := range escapes.OneStatement()[:min(maxPerKind, len(escapes.OneStatement()))] {
 		_, _, err := s.post(t.Context(), url.Values{"sql": {placeholders.Replace(strings.Replace(text, "%s", escapes.OverwriteCatalog, 1))}, "token": {token}}, nil)
-		must(t, err)
+		harness.Must(t, err)
 	}
 	if diff := cmp.Diff(before, sums(t, filepath.Dir(s.version.Catalog), outside)); diff != "" {
 		t.Errorf("files on disk changed (-before +after):\n%s", diff)
@@ -351,10 +351,10 @@ func sums(t *testing.T, dirs ...string) map[string][32]byte {
 	sumByFile := map[string][32]byte{}
 	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
-		must(t, err)
+		harness.Must(t, err)
 		for _, file := range files {
 			data, err := os.ReadFile(file)
-			must(t, err)
+			harness.Must(t, err)
 			sumByFile[file] = sha256.Sum256(data)
 		}
 	}
@@ -369,7 +369,7 @@ func TestStatementAsQuestion(t *testing.T) {
 	_, text, _ := strings.Cut(body, `<pre id="file">`)
 	text, _, _ = strings.Cut(text, "</pre>")
 	s.queriesDir = t.TempDir()
-	must(t, os.WriteFile(filepath.Join(s.queriesDir, "mine.sql"), []byte(text), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(s.queriesDir, "mine.sql"), []byte(text), 0o600))
 	wantTexts(t, s.get(t, "/questions/mine", http.StatusOK), "Title of the question", "Listings")
 }
 
@@ -401,8 +401,8 @@ func TestSchemaPage(t *testing.T) {
 func TestTrialEditorIsReproducible(t *testing.T) {
 	harness.Long(t)
 	dir := t.TempDir()
-	must(t, os.CopyFS(filepath.Join(dir, "editor"), os.DirFS("editor")))
-	must(t, os.Mkdir(filepath.Join(dir, "assets"), 0o700))
+	harness.Must(t, os.CopyFS(filepath.Join(dir, "editor"), os.DirFS("editor")))
+	harness.Must(t, os.Mkdir(filepath.Join(dir, "assets"), 0o700))
 	if err := pinned.InstallNodePackages(t.Context(), filepath.Join(dir, "editor")); err != nil {
 		t.Skip(err)
 	}
@@ -412,9 +412,9 @@ func TestTrialEditorIsReproducible(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "assets", "editor.min.js"))
-	must(t, err)
+	harness.Must(t, err)
 	want, err := os.ReadFile("assets/editor.min.js")
-	must(t, err)
+	harness.Must(t, err)
 	if !bytes.Equal(got, want) {
 		t.Error("editor.min.js differs from the build of editor.entry.js")
 	}

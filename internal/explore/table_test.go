@@ -123,12 +123,12 @@ func TestTablesAreFiltered(t *testing.T) {
 	const address, where = "is.status=paid&min.total=100&sort=-total", "status = 'paid' AND total >= 100"
 	want := s.sql(t, "SELECT order_id, total FROM ("+ordersList+") WHERE "+where+" ORDER BY total DESC, ordered DESC, order_id")[1:]
 	file := filepath.Join(t.TempDir(), "orders.xlsx")
-	must(t, os.WriteFile(file, []byte(s.get(t, "/orders.xlsx?"+address, http.StatusOK)), 0o600))
+	harness.Must(t, os.WriteFile(file, []byte(s.get(t, "/orders.xlsx?"+address, http.StatusOK)), 0o600))
 	book, err := excelize.OpenFile(file, excelize.Options{RawCellValue: true})
-	must(t, err)
+	harness.Must(t, err)
 	defer book.Close()
 	rows, err := book.GetRows(book.GetSheetName(0))
-	must(t, err)
+	harness.Must(t, err)
 	id, total := slices.Index(rows[0], "order_id"), slices.Index(rows[0], "total")
 	if len(rows)-1 != len(want) {
 		t.Fatalf("the Excel file has %d rows, want %d", len(rows)-1, len(want))
@@ -159,7 +159,7 @@ func TestFilterChipsRemoveTheirFilter(t *testing.T) {
 	removed := map[string]bool{}
 	for _, m := range chips {
 		params, err := url.ParseQuery(strings.TrimPrefix(html.UnescapeString(m[1]), "?"))
-		must(t, err)
+		harness.Must(t, err)
 		for key := range filters {
 			if !params.Has(key) {
 				removed[key] = true

@@ -6,6 +6,7 @@ import (
 
 	"placementsync/internal/audit"
 	"placementsync/internal/sqltext"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // TestCurrenciesInLowerCaseChangeOnce publishes a version whose prices have currencies in lower case, as earlier releases
@@ -15,20 +16,20 @@ func TestCurrenciesInLowerCaseChangeOnce(t *testing.T) {
 	world.Listings = 90
 	h := newHarness(t, world)
 	all, err := audit.Load("", nil, nil)
-	must(t, err)
+	testharness.Must(t, err)
 	h.cfg.Checks, h.cfg.CheckTimeout = all, time.Minute
 	old := h.requireComplete(h.night()).Run
 	h.requireLines("SELECT count(*) >= 60 FROM product_listing_prices WHERE currency = 'USD'", "true")
 	prices := h.singleLine("SELECT count(*) FROM product_listing_prices WHERE currency = 'USD'")
 	w := h.warehouse()
 	m, err := w.Versions.ReadManifest(h.latest())
-	must(t, err)
+	testharness.Must(t, err)
 	h.at = h.at.Add(time.Hour)
 	old.ID, old.StartedAt, old.EndedAt, old.SnapshotAt = h.at.Format("20060102T150405Z"), h.at, h.at, h.at
 	d, err := w.Begin(t.Context(), old.ID, h.at)
-	must(t, err)
+	testharness.Must(t, err)
 	for _, table := range []sqltext.SQL{"product_listing_prices", "outlet_listing_prices", "product_prices"} {
-		must(t, d.Exec(t.Context(), "UPDATE main."+table+" SET currency = lower(currency), row_hash = hash(row_hash)"))
+		testharness.Must(t, d.Exec(t.Context(), "UPDATE main."+table+" SET currency = lower(currency), row_hash = hash(row_hash)"))
 	}
 	for _, table := range m.Tables {
 		isCopied, err := d.CopyUnchanged(table.Name)
@@ -36,10 +37,10 @@ func TestCurrenciesInLowerCaseChangeOnce(t *testing.T) {
 			t.Fatalf("the file of %s was not copied: %v", table.Name, err)
 		}
 	}
-	must(t, d.WriteLedgerCopy(old))
+	testharness.Must(t, d.WriteLedgerCopy(old))
 	_, err = d.Publish(t.Context(), m.Tables)
-	must(t, err)
-	must(t, w.RunLog.Record(old))
+	testharness.Must(t, err)
+	testharness.Must(t, w.RunLog.Record(old))
 	h.requireLines("SELECT count(*) FROM product_listing_prices WHERE currency = 'usd'", prices)
 	h.requireComplete(h.unchangedNight())
 	h.requireLines("SELECT outcome FROM meta.checks WHERE check_name = 'currency_changed' ORDER BY run_id DESC LIMIT 1", "passed")

@@ -18,6 +18,7 @@ import (
 	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
 )
@@ -112,15 +113,15 @@ func TestEventsOutliveFailures(t *testing.T) {
 	h.requireComplete(h.night())
 	requireEvents("a", "b")
 	versions, err := h.warehouse().Versions.List()
-	must(t, err)
+	testharness.Must(t, err)
 	_, err = h.warehouse().Rollback(versions[0], h.at)
-	must(t, err)
+	testharness.Must(t, err)
 	requireEvents()
 	h.requireComplete(h.night())
 	requireEvents("a", "b")
 	h.at = h.at.Add(time.Minute)
 	_, err = repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
-	must(t, err)
+	testharness.Must(t, err)
 	requireEvents("a", "b")
 }
 
@@ -238,7 +239,7 @@ func TestRefreshKeepsAWorseGrade(t *testing.T) {
 		t.Helper()
 		h.at = h.at.Add(time.Hour)
 		res, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{Articles: articles[1:]})
-		must(t, err)
+		testharness.Must(t, err)
 		after := h.requireStream(res.Run, "articles", stream.BestEffort, reason, isIncomplete)
 		if !after.AgeSince.Equal(first.Run.SnapshotAt) {
 			t.Errorf("the oldest article is from %v, want %v", after.AgeSince, first.Run.SnapshotAt)

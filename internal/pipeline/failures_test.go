@@ -15,6 +15,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // statusFault returns a fault that answers all requests of a route with a status.
@@ -176,7 +177,7 @@ func TestLostScopes(t *testing.T) {
 	requireLost := func(want ...string) {
 		t.Helper()
 		plan, err := pipeline.PlanNight(t.Context(), h.cfg)
-		must(t, err)
+		testharness.Must(t, err)
 		lost := []string{}
 		for _, s := range plan.Streams {
 			if s.IsLost {
@@ -230,7 +231,7 @@ func TestTokenErrors(t *testing.T) {
 	// With an unknown type of token, all streams are requested. The service accepts or rejects each request.
 	h.service.SetFaults(rewriteFault("/auth/token", `{"token_type":"of_the_future","team_id":7,"scopes":[]}`))
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
-	must(t, err)
+	testharness.Must(t, err)
 	if plan.Token.Type != "of_the_future" || plan.Token.TeamID != "7" || plan.NeverRead != 0 || plan.Requests == 0 {
 		t.Errorf("the plan is %+v, want the token type of_the_future, team 7, NeverRead 0 and requests", plan)
 	}
@@ -349,7 +350,7 @@ func TestGateStopsTheNight(t *testing.T) {
 	}
 	h.service.SetFaults()
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
-	must(t, err)
+	testharness.Must(t, err)
 	if plan.StoppedRun == nil || plan.StoppedRun.ID != res.Run.ID {
 		t.Errorf("the plan shows %+v, want the stopped run", plan.StoppedRun)
 	}

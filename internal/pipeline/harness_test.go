@@ -168,7 +168,7 @@ func (h *harness) warehouse() *warehouse.Warehouse {
 func (h *harness) latest() string {
 	h.t.Helper()
 	run, _, err := h.warehouse().Versions.Latest()
-	must(h.t, err)
+	testharness.Must(h.t, err)
 	return run
 }
 
@@ -180,11 +180,11 @@ func (h *harness) path(parts ...string) string {
 func (h *harness) catalog() *query.DB {
 	h.t.Helper()
 	current, err := os.Stat(h.path("catalog.duckdb"))
-	must(h.t, err)
+	testharness.Must(h.t, err)
 	if h.catalogDB == nil || !os.SameFile(current, h.catalogFile) || !current.ModTime().Equal(h.catalogFile.ModTime()) {
 		db, err := query.Open(h.t.Context(), h.path("catalog.duckdb"), query.Options{MemoryLimit: "256MB", Threads: 1})
-		must(h.t, err)
-		h.t.Cleanup(func() { must(h.t, db.Close()) })
+		testharness.Must(h.t, err)
+		h.t.Cleanup(func() { testharness.Must(h.t, db.Close()) })
 		h.catalogDB, h.catalogFile = db, current
 	}
 	return h.catalogDB
@@ -194,7 +194,7 @@ func (h *harness) catalog() *query.DB {
 func (h *harness) lines(sql string) []string {
 	h.t.Helper()
 	result, err := h.catalog().Collect(h.t.Context(), query.Query{SQL: sql}, nil, 1000)
-	must(h.t, err)
+	testharness.Must(h.t, err)
 	lines := []string{}
 	for _, row := range result.Rows {
 		var cells []string
@@ -242,7 +242,7 @@ func (h *harness) listedIDs(path string) (ids []string) {
 	h.t.Helper()
 	for _, record := range h.service.Records(path) {
 		var r struct{ ID string }
-		must(h.t, json.Unmarshal(record, &r))
+		testharness.Must(h.t, json.Unmarshal(record, &r))
 		ids = append(ids, r.ID)
 	}
 	return ids
@@ -298,7 +298,7 @@ func (h *harness) deliver(events ...delivery) {
 	h.t.Helper()
 	receiver := webhook.New(webhook.Config{Dir: h.warehouse().Folder.InboxPath()},
 		slog.New(slog.DiscardHandler), func() time.Time { return h.at })
-	must(h.t, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{webhookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
+	testharness.Must(h.t, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{webhookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
 	server := httptest.NewServer(receiver)
 	for _, e := range events {
 		status, err := sim.Deliver(h.t.Context(), server.Client(), server.URL, sim.Delivery{ID: e[0], Topic: e[1], Body: []byte(e[2])}, webhookSecret)
@@ -307,7 +307,7 @@ func (h *harness) deliver(events ...delivery) {
 		}
 	}
 	server.Close()
-	must(h.t, receiver.Close())
+	testharness.Must(h.t, receiver.Close())
 }
 
 // inProcessTransport answers requests without a network. Each request takes delay, which is virtual time inside
@@ -350,13 +350,6 @@ func errorOf[E error](t *testing.T, err error) E {
 		t.Fatalf("got %v, want a %T", err, e)
 	}
 	return e
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // repairConfig returns the configuration of repairs of the warehouse of a night.

@@ -10,6 +10,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // loadOnlyChecks writes checks into a folder and loads only these checks.
@@ -17,10 +18,10 @@ func loadOnlyChecks(t *testing.T, files map[string]string) audit.Set {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		must(t, os.WriteFile(dir+"/"+name+".sql", []byte(text), 0o600))
+		testharness.Must(t, os.WriteFile(dir+"/"+name+".sql", []byte(text), 0o600))
 	}
 	allChecks, err := audit.Load(dir, nil, nil)
-	must(t, err)
+	testharness.Must(t, err)
 	offRules := map[string]audit.Rule{}
 	for _, q := range allChecks.List() {
 		if _, isGiven := files[q.Name]; !isGiven {
@@ -28,7 +29,7 @@ func loadOnlyChecks(t *testing.T, files map[string]string) audit.Set {
 		}
 	}
 	set, err := audit.Load(dir, offRules, nil)
-	must(t, err)
+	testharness.Must(t, err)
 	return set
 }
 

@@ -21,6 +21,7 @@ import (
 	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -64,7 +65,7 @@ func TestNightsFollowTheService(t *testing.T) {
 		h.requireIDs("files", "/files")
 		h.requireCounts(res)
 		runs, err := h.warehouse().RunLog.Runs()
-		must(t, err)
+		testharness.Must(t, err)
 		if diff := cmp.Diff(res.Run, runs[len(runs)-1], cmpopts.IgnoreFields(ledger.Run{}, "Attempts"), cmpopts.EquateApproxTime(0)); diff != "" || len(runs) != night {
 			t.Errorf("night %d: the last of %d ledger lines differs (-result +ledger):\n%s", night, len(runs), diff)
 		}
@@ -294,13 +295,13 @@ func TestDamagedFileIsWrittenAgain(t *testing.T) {
 	h := newHarness(t, smallWorld(), "tags", "folders")
 	h.requireComplete(h.night())
 	file := h.path("versions", h.latest(), "folders.parquet")
-	must(t, os.Chmod(file, 0o600))
+	testharness.Must(t, os.Chmod(file, 0o600))
 	content, err := os.ReadFile(file)
-	must(t, err)
-	must(t, os.WriteFile(file, content[:len(content)-9], 0o600))
+	testharness.Must(t, err)
+	testharness.Must(t, os.WriteFile(file, content[:len(content)-9], 0o600))
 	h.requireComplete(h.unchangedNight())
 	v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true)
-	must(t, err)
+	testharness.Must(t, err)
 	for _, d := range v.Damage {
 		if strings.Contains(d.File, h.latest()) {
 			t.Errorf("the new version is damaged: %+v", d)
@@ -330,7 +331,7 @@ func TestOnlyOneRun(t *testing.T) {
 	}())
 	close(proceed)
 	wg.Wait()
-	must(t, errors.Join(firstErr, planErr))
+	testharness.Must(t, errors.Join(firstErr, planErr))
 	if secondErr == nil || !strings.Contains(secondErr.Error(), "lock") {
 		t.Errorf("the second run ended with %v, want an error about the lock", secondErr)
 	}
@@ -362,7 +363,7 @@ func TestStoredResponsesAreSynced(t *testing.T) {
 // TestPlanNamesAMissingWarehouse plans a night in an empty folder.
 func TestPlanNamesAMissingWarehouse(t *testing.T) {
 	h := newHarness(t, smallWorld(), "tags")
-	must(t, os.MkdirAll(h.path(), 0o700))
+	testharness.Must(t, os.MkdirAll(h.path(), 0o700))
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 	if err != nil || !errors.As(plan.MissingErr, new(*warehouse.NoWarehouseError)) || plan.NeverRead == 0 {
 		t.Errorf("the plan is %+v (%v), want a missing warehouse and a stream that was never read", plan, err)
@@ -374,11 +375,11 @@ func TestPlanNamesAMissingWarehouse(t *testing.T) {
 func TestFailedStartReleasesTheLock(t *testing.T) {
 	h := newHarness(t, smallWorld(), "tags")
 	ledgerPath := h.warehouse().RunLog.Path()
-	must(t, os.MkdirAll(ledgerPath, 0o700))
+	testharness.Must(t, os.MkdirAll(ledgerPath, 0o700))
 	if _, err := h.night(); err == nil {
 		t.Fatal("the night began without a readable ledger")
 	}
-	must(t, os.Remove(ledgerPath))
+	testharness.Must(t, os.Remove(ledgerPath))
 	h.requireComplete(h.night())
 }
 
@@ -386,7 +387,7 @@ func TestFailedStartReleasesTheLock(t *testing.T) {
 func TestDamagedCatalogStopsTheNight(t *testing.T) {
 	h := newHarness(t, smallWorld(), "tags")
 	h.requireComplete(h.night())
-	must(t, os.Truncate(h.path("versions", h.latest(), "catalog.duckdb"), 9))
+	testharness.Must(t, os.Truncate(h.path("versions", h.latest(), "catalog.duckdb"), 9))
 	if _, err := h.failedNight(); !strings.HasPrefix(err.Error(), "begin version 20261103T020000Z: ") || !strings.Contains(err.Error(), "placementsync rebuild") {
 		t.Errorf("the night ended with %v, want an error that names the version and the rebuild", err)
 	}

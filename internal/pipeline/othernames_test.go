@@ -10,6 +10,7 @@ import (
 	"placementsync/internal/audit"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -19,7 +20,7 @@ func TestUnknownFieldGetsColumn(t *testing.T) {
 	h := newHarness(t, sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 80, Campaigns: 60, Orders: 80, Files: 1, Folders: 1})
 	var err error
 	h.cfg.Checks, err = audit.Load("", nil, nil)
-	must(t, err)
+	testharness.Must(t, err)
 	h.cfg.CheckTimeout = time.Minute
 	for _, prefix := range []string{"pending-content-brief", "brief-ready-for-review", "draft-ready-for-review", "request-revision", "needs-info", "pending-publishing"} {
 		h.cfg.Warehouse.Statuses = append(h.cfg.Warehouse.Statuses, warehouse.Status{Prefix: prefix, State: "open"})
@@ -40,7 +41,7 @@ func TestUnknownFieldGetsColumn(t *testing.T) {
 		t.Errorf("the log of the night lacks %q:\n%s", line, log.String())
 	}
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
-	must(t, err)
+	testharness.Must(t, err)
 	var renamed []string
 	for _, f := range plan.Renamed {
 		renamed = append(renamed, f.Column+": "+f.Field)

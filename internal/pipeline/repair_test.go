@@ -17,6 +17,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -38,7 +39,7 @@ func (h *harness) copyWarehouse(t *testing.T) *harness {
 	c := &harness{t: t, service: h.service, cfg: h.cfg, at: h.at.Add(time.Minute)}
 	c.cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "copy")
 	c.cfg.Now = func() time.Time { return c.at }
-	must(t, os.CopyFS(c.cfg.Warehouse.Dir, os.DirFS(h.cfg.Warehouse.Dir)))
+	testharness.Must(t, os.CopyFS(c.cfg.Warehouse.Dir, os.DirFS(h.cfg.Warehouse.Dir)))
 	return c
 }
 
@@ -46,7 +47,7 @@ func (h *harness) copyWarehouse(t *testing.T) *harness {
 func (h *harness) verify() repair.VerifyReport {
 	h.t.Helper()
 	v, err := repair.Verify(h.t.Context(), repairConfig(h.cfg), true)
-	must(h.t, err)
+	testharness.Must(h.t, err)
 	return v
 }
 
@@ -54,11 +55,11 @@ func (h *harness) verify() repair.VerifyReport {
 func damage(t *testing.T, path string) {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	must(t, err)
-	must(t, os.Chmod(path, 0o600))
+	testharness.Must(t, err)
+	testharness.Must(t, os.Chmod(path, 0o600))
 	content[len(content)/2] ^= 0xff
-	must(t, os.Remove(path))
-	must(t, os.WriteFile(path, content, 0o600))
+	testharness.Must(t, os.Remove(path))
+	testharness.Must(t, os.WriteFile(path, content, 0o600))
 }
 
 // seriesFile returns the path of the listings of a day in the series.
@@ -84,8 +85,8 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := h.copyWarehouse(t)
 			for _, pattern := range removed {
-				for _, path := range mustValue(filepath.Glob(c.path(pattern))) {
-					must(t, os.RemoveAll(path))
+				for _, path := range testharness.MustValue(filepath.Glob(c.path(pattern))) {
+					testharness.Must(t, os.RemoveAll(path))
 				}
 			}
 			wh, wasLocked, wasReleased := c.warehouse(), false, false
@@ -96,10 +97,10 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 				return nil
 			}
 			c.cfg.Warehouse.Statuses = []warehouse.Status{{Prefix: "rejected", State: "ended"}}
-			newestFile := mustValue(os.Stat(c.seriesFile("2026-11-04")))
+			newestFile := testharness.MustValue(os.Stat(c.seriesFile("2026-11-04")))
 			r, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), false)
-			must(t, err)
-			if name == "no versions" && !os.SameFile(newestFile, mustValue(os.Stat(c.path("versions", r.Manifest.RunID, "product_listings.parquet")))) {
+			testharness.Must(t, err)
+			if name == "no versions" && !os.SameFile(newestFile, testharness.MustValue(os.Stat(c.path("versions", r.Manifest.RunID, "product_listings.parquet")))) {
 				t.Error("the file of the newest day was written again, want a link to the file of the series")
 			}
 			if !wasLocked || wasReleased {
@@ -120,7 +121,7 @@ func TestRebuildGivesTheSameHistory(t *testing.T) {
 			}
 			c.requireLines("SELECT run_id, outcome, rows FROM meta.runs ORDER BY 1", runLines...)
 			runs, err := c.warehouse().RunLog.Runs()
-			must(t, err)
+			testharness.Must(t, err)
 			if run := runs[len(runs)-1]; run.Kind != ledger.Rebuild || run.Outcome != ledger.Complete || run.ExitCode != 0 || !run.SnapshotAt.Equal(last) || !run.StartedAt.Equal(c.at) {
 				t.Errorf("the ledger has %+v, want a complete rebuild of the last snapshot", run)
 			}
@@ -145,7 +146,7 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		before := c.history()
 		c.damageDay(t, "2026-11-03", "20261103T020000Z")
 		r, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), false)
-		must(t, err)
+		testharness.Must(t, err)
 		if len(r.Unused) != 1 || len(r.Skipped) != 0 || r.Unused[0].Day != "2026-11-03" {
 			t.Errorf("the rebuild is %+v, want the damaged day unused and none skipped", r)
 		}
@@ -156,13 +157,13 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 	t.Run("an earlier day is not needed, because the catalog has the closed rows", func(t *testing.T) {
 		c := h.copyWarehouse(t)
 		before := c.history()
-		must(t, os.RemoveAll(c.path("parquet", ".meta")))
-		for _, file := range mustValue(filepath.Glob(c.path("versions", "*", "meta.changes"))) {
-			must(t, os.Remove(file))
+		testharness.Must(t, os.RemoveAll(c.path("parquet", ".meta")))
+		for _, file := range testharness.MustValue(filepath.Glob(c.path("versions", "*", "meta.changes"))) {
+			testharness.Must(t, os.Remove(file))
 		}
 		c.damageDay(t, "2026-11-03", "20261103T020000Z")
 		r, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), false)
-		must(t, err)
+		testharness.Must(t, err)
 		if len(r.Unused) != 1 || len(r.Skipped) != 0 || r.RestoredRuns != 0 {
 			t.Errorf("the rebuild is %+v, want one unused file, no skipped file, and closed rows from the catalog", r)
 		}
@@ -191,11 +192,11 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 		}
 		c.cfg.AcceptLoss = true
 		r, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), true)
-		must(t, err)
+		testharness.Must(t, err)
 		if len(r.Skipped) != 1 || r.Snapshots != 3 {
 			t.Errorf("the rebuild is %+v, want 3 snapshots and one skipped file", r)
 		}
-		run := ledger.Find(mustValue(c.warehouse().RunLog.Runs()), r.Manifest.RunID)
+		run := ledger.Find(testharness.MustValue(c.warehouse().RunLog.Runs()), r.Manifest.RunID)
 		if run.Outcome != ledger.Partial || run.ExitCode != 3 || !strings.HasPrefix(run.Error, "skipped damaged or missing files: table product_listings of 2026-11-04") {
 			t.Errorf("the ledger has %+v, want a partial rebuild that names the skipped file", run)
 		}
@@ -217,7 +218,7 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 	t.Run("a missing day, and a run of an earlier program", func(t *testing.T) { h.copyWarehouse(t).rebuildWithoutDay(t) })
 	t.Run("no day is left", func(t *testing.T) {
 		c := h.copyWarehouse(t)
-		must(t, errors.Join(os.RemoveAll(c.path("parquet")), os.RemoveAll(c.path("versions"))))
+		testharness.Must(t, errors.Join(os.RemoveAll(c.path("parquet")), os.RemoveAll(c.path("versions"))))
 		if _, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), true); err == nil || !strings.Contains(err.Error(), "there is no Parquet snapshot to build from") {
 			t.Errorf("the rebuild ended with %v, want an error that there is no snapshot", err)
 		}
@@ -229,39 +230,32 @@ func TestRebuildOfDamagedSeries(t *testing.T) {
 func (h *harness) rebuildWithoutDay(t *testing.T) {
 	t.Helper()
 	path := h.path("parquet", ".meta", "20261102T020000Z.json")
-	m := mustValue(h.warehouse().Versions.ReadManifestFile(path, ""))
+	m := testharness.MustValue(h.warehouse().Versions.ReadManifestFile(path, ""))
 	m.Meta.HasPast = false
-	must(t, errors.Join(os.Remove(path), h.warehouse().Folder.WriteSealed(path, m)))
+	testharness.Must(t, errors.Join(os.Remove(path), h.warehouse().Folder.WriteSealed(path, m)))
 	for _, pattern := range []string{"versions", "latest", "parquet/*/snapshot_date=2026-11-03*"} {
-		for _, file := range mustValue(filepath.Glob(h.path(pattern))) {
-			must(t, os.RemoveAll(file))
+		for _, file := range testharness.MustValue(filepath.Glob(h.path(pattern))) {
+			testharness.Must(t, os.RemoveAll(file))
 		}
 	}
 	r, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), true)
-	must(t, err)
+	testharness.Must(t, err)
 	if r.RestoredRuns != 0 || !r.HasMeta || r.Snapshots != 2 || r.SnapshotsWithoutDay != 1 || len(r.Skipped) == 0 {
 		t.Errorf("the rebuild is %+v, want meta and 2 of 3 snapshots", r)
 	}
-}
-
-func mustValue[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
 
 // TestRebuildRequiresAcceptLoss removes the newest day from the series and from the version. Without
 // AcceptLoss the rebuild must not be published.
 func TestRebuildRequiresAcceptLoss(t *testing.T) {
 	h := threeNights(t)
-	must(t, os.Remove(h.path("parquet", ".manifests", "index.json")))
-	must(t, os.Remove(h.path("parquet", ".manifests", "snapshot_date=2026-11-04.json")))
+	testharness.Must(t, os.Remove(h.path("parquet", ".manifests", "index.json")))
+	testharness.Must(t, os.Remove(h.path("parquet", ".manifests", "snapshot_date=2026-11-04.json")))
 	for _, pattern := range []string{h.path("parquet", "*", "snapshot_date=2026-11-04"), h.path("versions", h.latest(), "*.parquet"), h.path("versions", h.latest(), "manifest.json")} {
 		files, err := filepath.Glob(pattern)
-		must(t, err)
+		testharness.Must(t, err)
 		for _, file := range files {
-			must(t, os.RemoveAll(file))
+			testharness.Must(t, os.RemoveAll(file))
 		}
 	}
 	h.at = h.at.Add(time.Minute)
@@ -272,11 +266,11 @@ func TestRebuildRequiresAcceptLoss(t *testing.T) {
 	}
 	h.cfg.AcceptLoss = true
 	r, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), true)
-	must(t, err)
+	testharness.Must(t, err)
 	if r.LostRun != newest || h.latest() != r.Manifest.RunID {
 		t.Errorf("the rebuild is %+v, want run %s lost", r, newest)
 	}
-	run := ledger.Find(mustValue(h.warehouse().RunLog.Runs()), r.Manifest.RunID)
+	run := ledger.Find(testharness.MustValue(h.warehouse().RunLog.Runs()), r.Manifest.RunID)
 	if isSkipped := strings.HasPrefix(run.Error, "skipped damaged or missing files: "); isSkipped != (len(r.Skipped) > 0) || !strings.Contains(run.Error, "run "+newest) {
 		t.Errorf("the ledger has the error %q, want run %s and skipped files: %t", run.Error, newest, len(r.Skipped) > 0)
 	}
@@ -310,7 +304,7 @@ func TestRestoreSeries(t *testing.T) {
 			c := h.copyWarehouse(t)
 			before := c.history()
 			for _, path := range files.lost {
-				must(t, os.RemoveAll(c.path(path)))
+				testharness.Must(t, os.RemoveAll(c.path(path)))
 			}
 			restored, err := repair.RestoreSeries(t.Context(), repairConfig(c.cfg), warehouse.Retention{Daily: 30})
 			if diff := cmp.Diff(files.restored, restored); err != nil || diff != "" {
@@ -320,9 +314,9 @@ func TestRestoreSeries(t *testing.T) {
 				t.Errorf("after the repair verify reports %+v, want no damage", v.Damage)
 			}
 			c.at = c.at.Add(time.Minute)
-			must(t, errors.Join(os.RemoveAll(c.path("versions")), os.RemoveAll(c.path("latest"))))
+			testharness.Must(t, errors.Join(os.RemoveAll(c.path("versions")), os.RemoveAll(c.path("latest"))))
 			r, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), false)
-			must(t, err)
+			testharness.Must(t, err)
 			if r.Snapshots != 3 || !r.HasMeta {
 				t.Errorf("the rebuild is %+v, want 3 snapshots and meta", r)
 			}
@@ -334,11 +328,11 @@ func TestRestoreSeries(t *testing.T) {
 	t.Run("without a catalog", func(t *testing.T) {
 		c := h.copyWarehouse(t)
 		const index = "parquet/.manifests/index.json"
-		must(t, errors.Join(os.RemoveAll(c.path("versions")), os.Remove(c.path(index))))
+		testharness.Must(t, errors.Join(os.RemoveAll(c.path("versions")), os.Remove(c.path(index))))
 		if files, err := repair.RestoreSeries(t.Context(), repairConfig(c.cfg), warehouse.Retention{}); err != nil || !slices.Equal(files, []string{index}) {
 			t.Errorf("the repair returned %q, %v, want the index, which needs no catalog", files, err)
 		}
-		must(t, os.Remove(c.seriesFile("2026-11-03")))
+		testharness.Must(t, os.Remove(c.seriesFile("2026-11-03")))
 		if _, err := repair.RestoreSeries(t.Context(), repairConfig(c.cfg), warehouse.Retention{}); err == nil || !strings.Contains(err.Error(), "restore table product_listings of 2026-11-03: there is no intact copy") {
 			t.Errorf("the repair ended with %v, want an error that names the file", err)
 		}
@@ -357,7 +351,7 @@ func TestRestoredDayHasTheGradesOfItsNight(t *testing.T) {
 	}
 	const day, run = "2026-11-02", "20261102T020000Z"
 	manifest := "parquet/.manifests/snapshot_date=" + day + ".json"
-	before := mustValue(h.warehouse().Series.ReadDayManifest(day, run))
+	before := testharness.MustValue(h.warehouse().Series.ReadDayManifest(day, run))
 	grades := map[string]stream.Grade{}
 	for _, table := range before.Tables {
 		grades[table.Name] = table.Grade
@@ -365,12 +359,12 @@ func TestRestoredDayHasTheGradesOfItsNight(t *testing.T) {
 	if grades["orders"] != "exact" || grades["order_line_items"] != "best_effort" {
 		t.Fatalf("the grades of the night are %v, want exact orders and best_effort items", grades)
 	}
-	must(t, errors.Join(os.RemoveAll(h.path("parquet", ".meta")), os.RemoveAll(h.path("versions", run)), os.Remove(h.path(manifest))))
+	testharness.Must(t, errors.Join(os.RemoveAll(h.path("parquet", ".meta")), os.RemoveAll(h.path("versions", run)), os.Remove(h.path(manifest))))
 	h.at = h.at.Add(time.Minute)
-	mustValue(repair.RestoreSeries(t.Context(), repairConfig(h.cfg), warehouse.Retention{}))
-	must(t, os.Remove(h.path(manifest)))
+	testharness.MustValue(repair.RestoreSeries(t.Context(), repairConfig(h.cfg), warehouse.Retention{}))
+	testharness.Must(t, os.Remove(h.path(manifest)))
 	h.at = h.at.Add(time.Minute)
-	files := mustValue(repair.RestoreSeries(t.Context(), repairConfig(h.cfg), warehouse.Retention{}))
+	files := testharness.MustValue(repair.RestoreSeries(t.Context(), repairConfig(h.cfg), warehouse.Retention{}))
 	var want []string
 	for _, table := range h.cfg.Warehouse.Tables {
 		want = append(want, "table "+table.Name+" of "+day)
@@ -378,7 +372,7 @@ func TestRestoredDayHasTheGradesOfItsNight(t *testing.T) {
 	if diff := cmp.Diff(append(want, manifest), files); diff != "" {
 		t.Errorf("other files were restored (-want +got):\n%s", diff)
 	}
-	after := mustValue(h.warehouse().Series.ReadDayManifest(day, run))
+	after := testharness.MustValue(h.warehouse().Series.ReadDayManifest(day, run))
 	if diff := cmp.Diff(before.Tables, after.Tables, cmpopts.IgnoreFields(warehouse.ManifestTable{}, "FileSum")); diff != "" {
 		t.Errorf("the tables in the manifest differ (-before +after):\n%s", diff)
 	}
@@ -393,7 +387,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		t.Fatalf("verify reports %+v, want no damage", v)
 	}
 	inbox, err := filepath.Glob(h.path("state", "inbox", "2*.log"))
-	must(t, err)
+	testharness.Must(t, err)
 	for file, c := range map[string]struct {
 		problem, result string
 	}{
@@ -417,7 +411,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 			}
 		})
 	}
-	must(t, os.Remove(h.path("raw", "20261103T020000Z", "journal.jsonl")))
+	testharness.Must(t, os.Remove(h.path("raw", "20261103T020000Z", "journal.jsonl")))
 	quick, err := repair.Verify(t.Context(), repairConfig(h.cfg), false)
 	if err != nil || len(quick.Damage) != 1 || quick.Damage[0].Problem != "the file journal.jsonl is missing" || quick.Damage[0].File != "raw/20261103T020000Z" {
 		t.Errorf("without a journal verify reports %+v (%v), want the missing journal", quick.Damage, err)
@@ -439,10 +433,10 @@ func TestReplayErrors(t *testing.T) {
 	h := threeNights(t)
 	h.cfg.Warehouse.KeepVersions = 2
 	h.requireComplete(h.night())
-	if versions := mustValue(h.warehouse().Versions.List()); len(versions) != 2 {
+	if versions := testharness.MustValue(h.warehouse().Versions.List()); len(versions) != 2 {
 		t.Fatalf("the versions %v are kept, want two", versions)
 	}
-	must(t, os.RemoveAll(h.path("raw", "20261103T020000Z")))
+	testharness.Must(t, os.RemoveAll(h.path("raw", "20261103T020000Z")))
 	for run, want := range map[string]string{
 		"20261104T020000Z": "later nights are based on it; nothing was changed: run placementsync rollback 20261104T020000Z first",
 		"20261103T020000Z": "its stored responses were removed",
@@ -460,13 +454,13 @@ func TestReplayErrors(t *testing.T) {
 	}
 	historyBefore, newest := h.history(), h.latest()
 	_, err := h.warehouse().Rollback("20261104T020000Z", h.at)
-	must(t, err)
+	testharness.Must(t, err)
 	h.at = h.at.Add(time.Minute)
 	if _, err = pipeline.Replay(t.Context(), h.cfg, newest); err == nil || !strings.Contains(err.Error(), "which is not based on this run; nothing was changed: run placementsync rollback "+newest+" first") {
 		t.Errorf("the replay of a later run ended with %v, want an error that names the rollback", err)
 	}
 	_, err = h.warehouse().Rollback(newest, h.at)
-	must(t, err)
+	testharness.Must(t, err)
 	h.at = h.at.Add(time.Minute)
 	res := h.requireComplete(pipeline.Replay(t.Context(), h.cfg, newest))
 	if h.latest() != res.Run.ID {
@@ -494,15 +488,15 @@ func TestVerifyNamesTheReplayOfStoredResponses(t *testing.T) {
 			c.damageDay(t, "2026-11-04", third)
 		}, replayThird},
 		"the newest version, its day and its changes": {func(c *harness) {
-			must(t, os.RemoveAll(c.path("versions", third)))
-			must(t, os.Remove(c.seriesFile("2026-11-04")))
-			must(t, os.Remove(c.path("parquet", ".meta", third+".changes")))
+			testharness.Must(t, os.RemoveAll(c.path("versions", third)))
+			testharness.Must(t, os.Remove(c.seriesFile("2026-11-04")))
+			testharness.Must(t, os.Remove(c.path("parquet", ".meta", third+".changes")))
 		}, replayThird},
 		"all that the newest night wrote, and the ledger": {func(c *harness) {
 			for _, pattern := range []string{"versions/" + third + "/*", "parquet/*/snapshot_date=2026-11-04/*", "parquet/.meta/" + third + ".*",
 				"parquet/.manifests/snapshot_date=2026-11-04.json", "parquet/.manifests/index.json", "state/runs.jsonl"} {
-				for _, path := range mustValue(filepath.Glob(c.path(pattern))) {
-					must(t, errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)))
+				for _, path := range testharness.MustValue(filepath.Glob(c.path(pattern))) {
+					testharness.Must(t, errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)))
 				}
 			}
 		}, replayThird},
@@ -522,7 +516,7 @@ func TestVerifyNamesTheReplayOfStoredResponses(t *testing.T) {
 				t.Fatalf("verify reports %s and plans %+v, want %q without a loss\n%+v", v.Result(), plan, c.want, v.Damage)
 			}
 			_, err := damaged.warehouse().Rollback(plan[0].Version, damaged.at)
-			must(t, err)
+			testharness.Must(t, err)
 			for _, night := range strings.Fields(plan[0].Nights) {
 				damaged.at = damaged.at.Add(time.Minute)
 				if res := damaged.requireComplete(pipeline.Replay(t.Context(), damaged.cfg, night)); res.Run.Requests != 0 {
@@ -537,7 +531,7 @@ func TestVerifyNamesTheReplayOfStoredResponses(t *testing.T) {
 		})
 	}
 	for name, damageResponses := range map[string]func(c *harness){
-		"no stored responses":      func(c *harness) { must(t, os.RemoveAll(c.path("raw", third))) },
+		"no stored responses":      func(c *harness) { testharness.Must(t, os.RemoveAll(c.path("raw", third))) },
 		"damaged stored responses": func(c *harness) { damage(t, c.path("raw", third, "journal.jsonl")) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -594,14 +588,14 @@ func TestVerifyAfterAnAcceptedLoss(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := h.copyWarehouse(t)
-			must(t, os.RemoveAll(c.path("raw")))
+			testharness.Must(t, os.RemoveAll(c.path("raw")))
 			for _, pattern := range lost {
-				for _, path := range mustValue(filepath.Glob(c.path(pattern))) {
-					must(t, os.RemoveAll(path))
+				for _, path := range testharness.MustValue(filepath.Glob(c.path(pattern))) {
+					testharness.Must(t, os.RemoveAll(path))
 				}
 			}
 			r, err := repair.Rebuild(t.Context(), repairConfig(c.cfg), true)
-			must(t, err)
+			testharness.Must(t, err)
 			if len(r.Skipped) == 0 && r.LostRun == "" {
 				t.Errorf("the rebuild is %+v, want a reported loss", r)
 			}
@@ -638,18 +632,18 @@ func TestRebuildReportsALostNight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			damaged := h.copyWarehouse(t)
 			for _, pattern := range c.truncated {
-				for _, path := range mustValue(filepath.Glob(damaged.path(pattern))) {
-					must(t, errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)))
+				for _, path := range testharness.MustValue(filepath.Glob(damaged.path(pattern))) {
+					testharness.Must(t, errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)))
 				}
 			}
 			for _, pattern := range c.removed {
-				for _, path := range mustValue(filepath.Glob(damaged.path(pattern))) {
-					must(t, os.RemoveAll(path))
+				for _, path := range testharness.MustValue(filepath.Glob(damaged.path(pattern))) {
+					testharness.Must(t, os.RemoveAll(path))
 				}
 			}
 			r, err := repair.Rebuild(t.Context(), repairConfig(damaged.cfg), true)
-			must(t, err)
-			run := ledger.Find(mustValue(damaged.warehouse().RunLog.Runs()), r.Manifest.RunID)
+			testharness.Must(t, err)
+			run := ledger.Find(testharness.MustValue(damaged.warehouse().RunLog.Runs()), r.Manifest.RunID)
 			if r.LostRun != c.lostRun || run.Outcome != ledger.Partial || run.ExitCode != 3 {
 				t.Errorf("the rebuild is %+v and the ledger has %+v, want the lost run %q and the outcome partial", r, run, c.lostRun)
 			}

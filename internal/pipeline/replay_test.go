@@ -18,6 +18,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
 	"placementsync/internal/sim"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -91,7 +92,7 @@ func TestLostResponsesAreFound(t *testing.T) {
 	}
 	journal := h.path("raw", night.Run.ID, "journal.jsonl")
 	intact, err := os.ReadFile(journal)
-	must(t, err)
+	testharness.Must(t, err)
 	half := bytes.IndexByte(intact[len(intact)/2:], '\n') + len(intact)/2 + 1
 	lost := bytes.Count(intact[half:], []byte("\n"))
 	for name, c := range map[string]struct {
@@ -105,10 +106,10 @@ func TestLostResponsesAreFound(t *testing.T) {
 		"a damaged line":            {bytes.Replace(intact, []byte("status"), []byte("stalus"), 1), 1},
 		"without a line in between": {append(slices.Clone(intact[:half-1][:bytes.LastIndexByte(intact[:half-1], '\n')+1]), intact[half:]...), 1},
 	} {
-		must(t, os.WriteFile(journal, c.journal, 0o600))
+		testharness.Must(t, os.WriteFile(journal, c.journal, 0o600))
 		want := fmt.Sprintf("%d of %d stored responses are missing or damaged", c.lost, night.Run.Responses)
 		v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true)
-		must(t, err)
+		testharness.Must(t, err)
 		if isFound := len(v.Damage) == 1 && v.Damage[0].Problem == want; isFound != (c.lost > 0) {
 			t.Errorf("%s: verify found %+v, want %s", name, v.Damage, want)
 		}
@@ -124,7 +125,7 @@ func TestLostResponsesAreFound(t *testing.T) {
 			t.Errorf("%s: the replay changed the journal (%v)", name, err)
 		}
 	}
-	must(t, os.WriteFile(journal, intact[:half], 0o600))
+	testharness.Must(t, os.WriteFile(journal, intact[:half], 0o600))
 	h.at = h.at.Add(time.Minute)
 	accepting := h.cfg
 	accepting.AcceptLoss = true
@@ -151,18 +152,18 @@ func TestResumedRunCountsItsResponses(t *testing.T) {
 	}
 	journal := h.path("raw", failed.Run.ID, "journal.jsonl")
 	data, err := os.ReadFile(journal)
-	must(t, err)
-	must(t, os.WriteFile(journal, bytes.Replace(data, []byte("status"), []byte("stalus"), 1), 0o600))
+	testharness.Must(t, err)
+	testharness.Must(t, os.WriteFile(journal, bytes.Replace(data, []byte("status"), []byte("stalus"), 1), 0o600))
 	h.onRequest.Store(nil)
 	h.service.SetFaults()
 	resumed := h.requireComplete(h.unchangedNight())
 	data, err = os.ReadFile(journal)
-	must(t, err)
+	testharness.Must(t, err)
 	if n := bytes.Count(data, []byte("\n")); resumed.Run.ID != failed.Run.ID || resumed.Run.Responses != n {
 		t.Errorf("run %s has %d responses in the ledger and %d lines in the journal, want run %s and equal numbers", resumed.Run.ID, resumed.Run.Responses, n, failed.Run.ID)
 	}
 	v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true)
-	must(t, err)
+	testharness.Must(t, err)
 	if len(v.Damage) > 0 {
 		t.Errorf("verify found %+v, want no damage", v.Damage)
 	}
@@ -186,13 +187,13 @@ func TestReplayKeepsAnotherUnfinishedRun(t *testing.T) {
 	h.service.SetFaults()
 	h.at = h.at.Add(time.Hour)
 	killed := warehouse.UnfinishedRun{Run: "20261103T023000Z", StartedAt: h.at.Add(-time.Minute), Kind: ledger.Refresh, Attempt: 1}
-	must(t, h.warehouse().RunLog.WriteUnresumableRun(killed))
+	testharness.Must(t, h.warehouse().RunLog.WriteUnresumableRun(killed))
 	h.requireComplete(pipeline.Replay(t.Context(), h.cfg, published.Run.ID))
 	if resumed := h.requireComplete(h.unchangedNight()); resumed.Run.ID != unfinished.Run.ID {
 		t.Errorf("run %s was started, want %s resumed after the replay of %s", resumed.Run.ID, unfinished.Run.ID, published.Run.ID)
 	}
 	runs, err := h.warehouse().RunLog.Runs()
-	must(t, err)
+	testharness.Must(t, err)
 	if r := ledger.Find(runs, killed.Run); r.Outcome != ledger.Killed {
 		t.Errorf("the ledger has the killed refresh as %q, want %q", r.Outcome, ledger.Killed)
 	}

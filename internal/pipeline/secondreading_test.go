@@ -11,6 +11,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // deletedCampaignFaults returns faults with which the service answers like after the deletion of a campaign with its
@@ -26,7 +27,7 @@ func (h *harness) deletedCampaignFaults(id string) []sim.Fault {
 		}
 		kept := slices.DeleteFunc(list.Records, func(c map[string]any) bool { return c["id"] == id })
 		body, err := json.Marshal(map[string]any{"records": kept, "total_records": len(kept), "total_pages": 1, "current_page": 1, "next_page": nil})
-		must(h.t, err)
+		testharness.Must(h.t, err)
 		return body
 	}}}
 	for _, article := range h.listedIDs("/campaigns/" + id + "/articles") {

@@ -8,6 +8,7 @@ import (
 
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // publishedHarness returns a harness after one published night without a time limit. requests is the
@@ -53,7 +54,7 @@ func TestUnreadRowsAreKept(t *testing.T) {
 		t.Errorf("order_details: %+v, want %d unread ids, and no fetched or carried ids", s, orderCount)
 	}
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
-	must(t, err)
+	testharness.Must(t, err)
 	if ids, streams := plan.LastNight.Unread(); ids != orderCount || streams != 1 {
 		t.Errorf("the plan has %d unread ids of %d streams, want %d of 1", ids, streams, orderCount)
 	}
@@ -72,7 +73,7 @@ func TestNightsReadTheRest(t *testing.T) {
 			t.Fatalf("%d ids are unread before night %d, want none", unread, night)
 		}
 		res, requests, err := h.limitedNight(limit)
-		must(t, err)
+		testharness.Must(t, err)
 		if requests > int(limit/time.Second)+1 {
 			t.Errorf("night %d sent %d requests in %v, want at most one per second", night, requests, limit)
 		}
@@ -88,7 +89,7 @@ func TestNightsReadTheRest(t *testing.T) {
 		}
 		h.at = h.at.Add(time.Minute)
 		replayed, err := pipeline.Replay(t.Context(), h.cfg, res.Run.ID)
-		must(t, err)
+		testharness.Must(t, err)
 		if replayedStream := streamOf(t, replayed.Run, "order_details"); replayedStream.Unread != s.Unread || replayed.Run.Outcome != res.Run.Outcome {
 			t.Errorf("the replay has the outcome %s with %d unread ids, want %s with %d", replayed.Run.Outcome, replayedStream.Unread, res.Run.Outcome, s.Unread)
 		}

@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/audit"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // TestPricesInMinorUnits runs a night that reads prices in cents as units, which a check reports, and nights
@@ -21,16 +22,16 @@ func TestPricesInMinorUnits(t *testing.T) {
 	world.Orders = 40
 	h := newHarness(t, world)
 	all, err := audit.Load("", nil, nil)
-	must(t, err)
+	testharness.Must(t, err)
 	h.cfg.Checks, err = all.Choose([]string{"prices_in_minor_units", "prices_scaled"})
-	must(t, err)
+	testharness.Must(t, err)
 	h.cfg.CheckTimeout = time.Minute
 	price := regexp.MustCompile(`("unit_amount":"?)([0-9.]+)`)
 	h.service.SetFaults(sim.Fault{Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
 		return price.ReplaceAllFunc(body, func(field []byte) []byte {
 			part := price.FindSubmatch(field)
 			units, err := strconv.ParseFloat(string(part[2]), 64)
-			must(t, err)
+			testharness.Must(t, err)
 			return fmt.Appendf(part[1], "%.0f", math.Round(100*units))
 		})
 	}})

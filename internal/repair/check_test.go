@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"placementsync/internal/repair"
+	"placementsync/internal/testing/harness"
 )
 
 // TestUnfinishedLastLineOfTheLedgerIsNotDamage damages lines of the ledger. The check must ignore an
@@ -19,7 +20,7 @@ func TestUnfinishedLastLineOfTheLedgerIsNotDamage(t *testing.T) {
 	publishNights(t, w, "one")
 	path := filepath.Join(w.Folder.Dir(), "state", "runs.jsonl")
 	data, err := os.ReadFile(path)
-	must(t, err)
+	harness.Must(t, err)
 	line := string(data)
 	damaged := strings.Replace(line, `"complete"`, `"complete!"`, 1)
 	unfinished := line[:len(line)/2]
@@ -38,9 +39,9 @@ func TestUnfinishedLastLineOfTheLedgerIsNotDamage(t *testing.T) {
 		"unfinished":                              {unfinished, "it has no line of the version that readers see"},
 		"damaged, intact, without the line break": {damaged + strings.TrimSuffix(line, "\n"), "damaged lines: 1"},
 	} {
-		must(t, os.WriteFile(path, []byte(c.text), 0o600))
+		harness.Must(t, os.WriteFile(path, []byte(c.text), 0o600))
 		report, err := repair.Check(t.Context(), w, false)
-		must(t, err)
+		harness.Must(t, err)
 		var got string
 		for _, d := range report.Damage {
 			got += d.Problem
@@ -66,11 +67,11 @@ func TestCheckReportsAnUnfinishedRollback(t *testing.T) {
 	}
 	failing := openFailingAt(t, w, "before rename product_listing_tags.parquet")
 	lock, err := failing.Lock("prune", firstNightAt)
-	must(t, err)
+	harness.Must(t, err)
 	// This process has the lock for a repair. With another holder, the rollback may be running.
 	for _, isOther := range []bool{false, true} {
 		if isOther {
-			must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "lock"), []byte(`{"pid": 1, "run": "rollback"}`), 0o600))
+			harness.Must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "lock"), []byte(`{"pid": 1, "run": "rollback"}`), 0o600))
 		}
 		report, err = repair.Check(t.Context(), w, false)
 		isReported := slices.ContainsFunc(report.Damage, func(d repair.Damage) bool { return d.File == "state/aside.json" })
@@ -78,7 +79,7 @@ func TestCheckReportsAnUnfinishedRollback(t *testing.T) {
 			t.Errorf("while another process has the lock %t: the killed rollback is reported %t (%v), want %t", isOther, isReported, err, !isOther)
 		}
 	}
-	must(t, lock.Release())
+	harness.Must(t, lock.Release())
 	if report, err = repair.Check(t.Context(), w, false); err != nil || len(report.Damage) == 0 {
 		t.Errorf("after the failed attempt to finish the rollback: got the damage %+v (%v), want at least one", report.Damage, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/repair"
 	"placementsync/internal/sqltext"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -38,7 +39,7 @@ func TestTheRepairIsPossible(t *testing.T) {
 			[]string{version3 + "catalog.duckdb: rebuild"}},
 		"readers see a version that a rollback left": {nights, func(d damager) {
 			_, err := d.w.Rollback(firstNight, firstNightAt.AddDate(0, 0, 3))
-			must(d.t, err)
+			harness.Must(d.t, err)
 			d.symlink("versions/"+secondNight, "latest")
 			d.flip(version2 + tagsFile)
 		}, []string{"latest: rollback " + firstNight, manifest2 + rebuildSeries, version2 + tagsFile + ": rollback " + firstNight}},
@@ -68,10 +69,10 @@ func TestTheRepairIsPossible(t *testing.T) {
 			c.damage(damager{t, w})
 			if name == "a rebuild keeps more than a rollback and a replay" {
 				journal := filepath.Join(w.Folder.RawPath(thirdNight), "journal.jsonl")
-				must(t, errors.Join(os.MkdirAll(filepath.Dir(journal), 0o700), os.WriteFile(journal, nil, 0o600)))
+				harness.Must(t, errors.Join(os.MkdirAll(filepath.Dir(journal), 0o700), os.WriteFile(journal, nil, 0o600)))
 			}
 			report, err := repair.Check(t.Context(), w, true)
-			must(t, err)
+			harness.Must(t, err)
 			slices.Sort(c.want)
 			if diff := cmp.Diff(c.want, describeDamage(report.Damage)); diff != "" {
 				t.Errorf("damage (-want +got):\n%s", diff)
@@ -85,10 +86,10 @@ func publishRebuilt(t *testing.T, w *warehouse.Warehouse, run string) {
 	t.Helper()
 	at, _ := warehouse.RunTime(run)
 	d, err := w.BeginFrom(t.Context(), run, at, "")
-	must(t, err)
+	harness.Must(t, err)
 	d.Kind, d.Source = ledger.Rebuild, secondNight
-	must(t, d.Exec(t.Context(), "COPY main.product_listing_tags TO "+sqltext.SQL(sqltext.Literal(filepath.Join(d.Dir, tagsFile)))+" (FORMAT parquet)"))
-	must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of "+run), 0o600))
+	harness.Must(t, d.Exec(t.Context(), "COPY main.product_listing_tags TO "+sqltext.SQL(sqltext.Literal(filepath.Join(d.Dir, tagsFile)))+" (FORMAT parquet)"))
+	harness.Must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of "+run), 0o600))
 	d.RecordMetaBase("")
 	publish(t, w, d)
 }
@@ -103,14 +104,14 @@ func TestADayIsRepairedForItsRun(t *testing.T) {
 	back := open(t) // the second night does not build on the later run of the first day
 	publishFull(t, back, firstNight, later)
 	_, err := back.Rollback(firstNight, firstNightAt.AddDate(0, 0, 1))
-	must(t, err)
+	harness.Must(t, err)
 	publishFull(t, back, secondNight)
 	// copyFile replaces a file. Other hard links of the file stay.
 	copyFile := func(d damager, from, to string) {
 		data, err := os.ReadFile(d.path(from))
-		must(t, err)
+		harness.Must(t, err)
 		d.remove(to)
-		must(t, os.WriteFile(d.path(to), data, 0o600))
+		harness.Must(t, os.WriteFile(d.path(to), data, 0o600))
 	}
 	for name, c := range map[string]struct {
 		w       *warehouse.Warehouse
@@ -121,7 +122,7 @@ func TestADayIsRepairedForItsRun(t *testing.T) {
 		"only the files of the earlier run are there": {twice, func(d damager) {
 			data := contentOf(t, back)[version1+tagsFile]
 			d.remove("versions/"+later, version2, manifest1, manifest2, changes2+".json", series1)
-			must(t, os.WriteFile(d.path(series1), []byte(data), 0o600))
+			harness.Must(t, os.WriteFile(d.path(series1), []byte(data), 0o600))
 			writeIndex(d, secondNight, thirdNight)
 		}, firstNight, []string{"2026-11-02"}},
 		"the files are of a run that a rollback left": {back, func(d damager) {
@@ -131,7 +132,7 @@ func TestADayIsRepairedForItsRun(t *testing.T) {
 		}, firstNight, nil},
 		"all manifests of the later run are lost": {back, func(d damager) {
 			d.remove(versionLater, metaLater, manifest1, version2, changes2+".json", manifest2, filepath.Dir(series2))
-			must(t, d.w.Series.WriteIndex(map[string]string{day: later}))
+			harness.Must(t, d.w.Series.WriteIndex(map[string]string{day: later}))
 			keepLines(d, 1)
 			d.symlink("versions/"+firstNight, "latest")
 		}, later, []string{day}},
@@ -140,7 +141,7 @@ func TestADayIsRepairedForItsRun(t *testing.T) {
 			w := clone(t, c.w)
 			c.damage(damager{t, w})
 			result, err := repair.RepairFromCopies(t.Context(), w)
-			must(t, err)
+			harness.Must(t, err)
 			days, err := w.Series.Index()
 			if err != nil || days[day] != c.want || !slices.Equal(result.DaysWithoutManifest, c.without) {
 				t.Errorf("the index names %q as the run of %s (%v), and the days without a manifest are %v; want %q and %v",
@@ -151,11 +152,11 @@ func TestADayIsRepairedForItsRun(t *testing.T) {
 	t.Run("a day without a run", func(t *testing.T) {
 		w := clone(t, twice)
 		d := damager{t, w}
-		must(t, os.MkdirAll(filepath.Dir(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tagsFile)), 0o700))
-		must(t, os.WriteFile(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tagsFile), nil, 0o600))
+		harness.Must(t, os.MkdirAll(filepath.Dir(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tagsFile)), 0o700))
+		harness.Must(t, os.WriteFile(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tagsFile), nil, 0o600))
 		d.remove(index)
 		_, err := repair.RepairFromCopies(t.Context(), w)
-		must(t, err)
+		harness.Must(t, err)
 		if days, err := w.Series.Index(); err != nil || len(days) != 3 {
 			t.Errorf("the index names %v (%v), want the three days with a run", days, err)
 		}
@@ -165,11 +166,11 @@ func TestADayIsRepairedForItsRun(t *testing.T) {
 		d := damager{t, w}
 		before := contentOf(t, w)[manifest1]
 		m, err := w.Versions.ReadManifestFile(d.path("parquet/.meta/"+firstNight+".json"), firstNight)
-		must(t, err)
+		harness.Must(t, err)
 		file := filepath.Join(t.TempDir(), tagsFile)
-		must(t, os.WriteFile(file, []byte("other bytes"), 0o600))
+		harness.Must(t, os.WriteFile(file, []byte("other bytes"), 0o600))
 		_, err = repair.ReplaceFile(w, warehouse.SeriesFile{DayManifest: m, Table: m.Tables[0]}, file)
-		must(t, err)
+		harness.Must(t, err)
 		if contentOf(t, w)[manifest1] != before {
 			t.Errorf("the manifest of %s was changed for a file of run %s, want that of run %s unchanged", day, firstNight, later)
 		}
@@ -181,11 +182,11 @@ func TestADayIsRepairedForItsRun(t *testing.T) {
 			m.Tables = append(m.Tables, warehouse.ManifestTable{Name: "other", FileSum: m.Catalog})
 		})
 		m, err := w.Series.ReadDayManifest("2026-11-02", secondNight)
-		must(t, err)
+		harness.Must(t, err)
 		file := filepath.Join(t.TempDir(), tagsFile)
-		must(t, os.WriteFile(file, []byte("other bytes"), 0o600))
+		harness.Must(t, os.WriteFile(file, []byte("other bytes"), 0o600))
 		_, err = repair.ReplaceFile(w, warehouse.SeriesFile{DayManifest: m, Table: m.Tables[0]}, file)
-		must(t, err)
+		harness.Must(t, err)
 		m, err = w.Series.ReadDayManifest("2026-11-02", secondNight)
 		if err != nil || m.Tables[1].FileSum != m.Catalog {
 			t.Errorf("the other table got the checksum %+v (%v), want its own", m.Tables[1].FileSum, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/repair"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -24,9 +25,9 @@ func TestAnUnsyncedFileIsNotPlaced(t *testing.T) {
 	m := publish(t, w, beginDraft(t, w, firstNight, "one"))
 	fileInSeries := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
 	contentBefore, err := os.ReadFile(fileInSeries)
-	must(t, err)
+	harness.Must(t, err)
 	newFile := filepath.Join(t.TempDir(), "new.parquet")
-	must(t, os.WriteFile(newFile, []byte("other bytes"), 0o600))
+	harness.Must(t, os.WriteFile(newFile, []byte("other bytes"), 0o600))
 	_, err = repair.ReplaceFile(openFailingAt(t, w, "before fsync new.parquet"), warehouse.SeriesFile{DayManifest: m, Table: m.Tables[0]}, newFile)
 	if !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
@@ -43,14 +44,14 @@ func TestARepairedFileMayHaveOtherBytes(t *testing.T) {
 		w := open(t)
 		m := publish(t, w, beginDraft(t, w, firstNight, "one"))
 		fileInVersion := filepath.Join(w.Folder.VersionPath(firstNight), m.Tables[0].File)
-		must(t, os.WriteFile(fileInVersion, []byte("damaged in series and version"), 0o600))
+		harness.Must(t, os.WriteFile(fileInVersion, []byte("damaged in series and version"), 0o600))
 		replace := func(w *warehouse.Warehouse) error {
 			result, err := repair.RepairFromCopies(t.Context(), w)
 			if err != nil || len(result.Unrepaired) != 1 {
 				t.Fatalf("%s: RepairFromCopies did not repair the files %v (%v), want exactly one", step, result.Unrepaired, err)
 			}
 			file := filepath.Join(t.TempDir(), m.Tables[0].File)
-			must(t, os.WriteFile(file, []byte("the same rows in another order"), 0o600))
+			harness.Must(t, os.WriteFile(file, []byte("the same rows in another order"), 0o600))
 			_, err = repair.ReplaceFile(w, result.Unrepaired[0], file)
 			return err
 		}
@@ -59,13 +60,13 @@ func TestARepairedFileMayHaveOtherBytes(t *testing.T) {
 				t.Errorf("%s: got %v, want EIO", step, err)
 			}
 		}
-		must(t, replace(w))
+		harness.Must(t, replace(w))
 		result, err := repair.RepairFromCopies(t.Context(), w)
 		if err != nil || len(result.Files)+len(result.Unrepaired) > 0 {
 			t.Errorf("%s: after the repair, RepairFromCopies repaired %v and did not repair %v (%v), want no files", step, result.Files, result.Unrepaired, err)
 		}
 		repaired, err := w.Versions.ReadManifest(firstNight)
-		must(t, err)
+		harness.Must(t, err)
 		data, err := os.ReadFile(fileInVersion)
 		if sum := sha256.Sum256(data); err != nil || repaired.Tables[0].SHA256 != hex.EncodeToString(sum[:]) {
 			t.Errorf("%s: the version contains %q (%v), which does not have the checksum of its manifest", step, data, err)
@@ -84,7 +85,7 @@ func TestANewFileIsPlacedAndLinked(t *testing.T) {
 			w := clone(t, original)
 			want, d := contentOf(t, w), damager{t, w}
 			day, err := w.Series.ReadDayManifest("2026-11-01", firstNight)
-			must(t, err)
+			harness.Must(t, err)
 			lost := warehouse.SeriesFile{DayManifest: day, Table: day.Tables[0]}
 			d.remove(filepath.Dir(series1))
 			if hasChecksum {
@@ -93,7 +94,7 @@ func TestANewFileIsPlacedAndLinked(t *testing.T) {
 				lost.Table.SHA256 = ""
 			}
 			file := filepath.Join(t.TempDir(), tagsFile)
-			must(t, os.WriteFile(file, []byte(want[series1]), 0o600))
+			harness.Must(t, os.WriteFile(file, []byte(want[series1]), 0o600))
 			sum, err := repair.ReplaceFile(w, lost, file)
 			if err != nil || sum.SHA256 != day.Tables[0].SHA256 || sum.File != tagsFile {
 				t.Errorf("ReplaceFile returned %+v (%v), want the checksum %s of %s", sum, err, day.Tables[0].SHA256, tagsFile)
@@ -115,12 +116,12 @@ func TestANewFileIsPlacedAndLinked(t *testing.T) {
 	// The folder of a removed version is not created again.
 	d := damager{t, w}
 	day, err := w.Series.ReadDayManifest("2026-11-01", firstNight)
-	must(t, err)
+	harness.Must(t, err)
 	d.remove(version1, series1)
 	file := filepath.Join(t.TempDir(), tagsFile)
-	must(t, os.WriteFile(file, []byte("other bytes"), 0o600))
+	harness.Must(t, os.WriteFile(file, []byte("other bytes"), 0o600))
 	sum, err := repair.ReplaceFile(w, warehouse.SeriesFile{DayManifest: day, Table: day.Tables[0]}, file)
-	must(t, err)
+	harness.Must(t, err)
 	if _, err := os.Stat(d.path(version1)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder of a removed version: got %v, want ErrNotExist", err)
 	}
@@ -138,11 +139,11 @@ func TestTheChainBeginsWithReplacedChanges(t *testing.T) {
 	publishFull(t, w, firstNight, secondNight)
 	damager{t, w}.remove("parquet/.meta/"+firstNight+".changes", changes2+".changes", changes2+".json", version2+"meta.changes")
 	d := beginDraft(t, w, thirdNight, "three")
-	defer func() { must(t, d.Discard()) }()
+	defer func() { harness.Must(t, d.Discard()) }()
 	if _, err := repair.ReplaceMeta(w, d, secondNight); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("ReplaceMeta by a missing file: got %v, want ErrNotExist", err)
 	}
-	must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("all rows"), 0o600))
+	harness.Must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("all rows"), 0o600))
 	if _, err := repair.ReplaceMeta(w, d, "20261109T020000Z"); !errors.As(err, new(*warehouse.DamagedError)) {
 		t.Errorf("ReplaceMeta of a missing version: got %v, want a *DamagedError", err)
 	}
@@ -186,7 +187,7 @@ func TestOneDayIsRepaired(t *testing.T) {
 	d.remove(manifest2)
 	writeIndex(d, firstNight)
 	m, err := w.Versions.ReadManifest(secondNight)
-	must(t, err)
+	harness.Must(t, err)
 	file, err := repair.AddDay(w, m)
 	if err != nil || file != manifest2 {
 		t.Errorf("AddDay returned %q (%v), want %s", file, err, manifest2)
@@ -224,16 +225,16 @@ func TestACopyOfAMissingLedgerLineIsRemoved(t *testing.T) {
 func TestADayGetsTheManifestOfItsFiles(t *testing.T) {
 	w := open(t)
 	publishFull(t, w, firstNight, secondNight, thirdNight)
-	must(t, w.Series.WriteIndex(map[string]string{"2026-11-02": secondNight, "2026-11-03": thirdNight}))
+	harness.Must(t, w.Series.WriteIndex(map[string]string{"2026-11-02": secondNight, "2026-11-03": thirdNight}))
 	damager{t, w}.remove(version1, manifest1, version2, manifest2, changes2+".json")
 	report, err := repair.Check(t.Context(), w, true)
-	must(t, err)
+	harness.Must(t, err)
 	i := slices.IndexFunc(report.Damage, func(d repair.Damage) bool { return d.File == manifest1 })
 	if i < 0 || report.Damage[i].Repair.Kind != repair.RebuildSeries {
 		t.Fatalf("verify reports %+v, want %s with a repair of the series", report.Damage, manifest1)
 	}
 	_, err = repair.RepairFromCopies(t.Context(), w)
-	must(t, err)
+	harness.Must(t, err)
 	days, err := w.Series.Index()
 	if err != nil || days["2026-11-01"] != firstNight {
 		t.Errorf("the index contains %v (%v), want 2026-11-01 of run %s", days, err, firstNight)
@@ -251,11 +252,11 @@ func TestRepairsAreIndependentCopies(t *testing.T) {
 	d, file := damager{t, w}, "parquet/.meta/"+firstNight+".changes"
 	d.remove(file)
 	_, err := repair.RepairFromCopies(t.Context(), w)
-	must(t, err)
+	harness.Must(t, err)
 	repaired, err := os.Stat(d.path(file))
-	must(t, err)
+	harness.Must(t, err)
 	source, err := os.Stat(d.path(version1 + warehouse.MetaFile))
-	must(t, err)
+	harness.Must(t, err)
 	if os.SameFile(repaired, source) {
 		t.Errorf("%s is a hard link to its copy in the version, want a file of its own", file)
 	}

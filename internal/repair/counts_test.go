@@ -8,13 +8,14 @@ import (
 
 	"placementsync/internal/repair"
 	"placementsync/internal/sqltext"
+	"placementsync/internal/testing/harness"
 )
 
 // TestCatalogsAreCounted counts the rows of a version and of a later draft.
 func TestCatalogsAreCounted(t *testing.T) {
 	w := open(t)
 	d := beginDraft(t, w, firstNight, "one")
-	must(t, d.Exec(t.Context(), "INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', TIMESTAMPTZ '2026-11-01 02:00:00+00'), "+
+	harness.Must(t, d.Exec(t.Context(), "INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', TIMESTAMPTZ '2026-11-01 02:00:00+00'), "+
 		"('b', TIMESTAMPTZ '2026-11-01 03:00:00+00'), ('c', TIMESTAMPTZ '2026-11-02 02:00:00+00'), ('failed', NULL)"))
 	publish(t, w, d)
 	want := repair.CatalogCounts{NewestAt: firstNightAt.AddDate(0, 0, 1), ByName: map[string]int64{"days in meta.runs": 2, "runs in meta.runs": 4, "rows of main." + table: 1, "rows of past." + table: 0}}
@@ -23,15 +24,15 @@ func TestCatalogsAreCounted(t *testing.T) {
 		t.Errorf("error %v, counts of the version (-want +got):\n%s", err, diff)
 	}
 	d = beginDraft(t, w, thirdNight, "two")
-	defer func() { must(t, d.Discard()) }()
-	must(t, d.Exec(t.Context(), "DELETE FROM meta.runs", sqltext.SQL("INSERT INTO past."+table+" (product_listing_id, position, valid_from, row_hash, valid_to, run_id) "+
+	defer func() { harness.Must(t, d.Discard()) }()
+	harness.Must(t, d.Exec(t.Context(), "DELETE FROM meta.runs", sqltext.SQL("INSERT INTO past."+table+" (product_listing_id, position, valid_from, row_hash, valid_to, run_id) "+
 		"SELECT 'p', i, now(), 1, now(), 'a' FROM range(3) r(i)")))
 	want = repair.CatalogCounts{ByName: map[string]int64{"days in meta.runs": 0, "runs in meta.runs": 0, "rows of main." + table: 2, "rows of past." + table: 3}}
 	got, err = repair.CountDraft(t.Context(), d)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("error %v, counts of the draft (-want +got):\n%s", err, diff)
 	}
-	must(t, d.Exec(t.Context(), "DROP TABLE meta.runs"))
+	harness.Must(t, d.Exec(t.Context(), "DROP TABLE meta.runs"))
 	if got, err = repair.CountDraft(t.Context(), d); err != nil || got.ByName["runs in meta.runs"] != 0 || got.ByName["rows of main."+table] != 2 {
 		t.Errorf("without meta.runs: got %+v (%v), want no runs and 2 rows in main", got, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 	"placementsync/internal/repair"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -32,15 +33,15 @@ func (d damager) flip(names ...string) {
 	d.t.Helper()
 	for _, name := range names {
 		f, err := os.OpenFile(d.path(name), os.O_RDWR, 0)
-		must(d.t, err)
+		harness.Must(d.t, err)
 		info, err := f.Stat()
-		must(d.t, err)
+		harness.Must(d.t, err)
 		middle, b := info.Size()/2, make([]byte, 1)
 		_, err = f.ReadAt(b, middle)
-		must(d.t, err)
+		harness.Must(d.t, err)
 		b[0] ^= 1
 		_, err = f.WriteAt(b, middle)
-		must(d.t, errors.Join(err, f.Close()))
+		harness.Must(d.t, errors.Join(err, f.Close()))
 	}
 }
 
@@ -48,31 +49,31 @@ func (d damager) flip(names ...string) {
 func (d damager) flipOneLink(name string) {
 	d.t.Helper()
 	data, err := os.ReadFile(d.path(name))
-	must(d.t, errors.Join(err, os.Remove(d.path(name)), os.WriteFile(d.path(name), data, 0o600)))
+	harness.Must(d.t, errors.Join(err, os.Remove(d.path(name)), os.WriteFile(d.path(name), data, 0o600)))
 	d.flip(name)
 }
 
 func (d damager) remove(names ...string) {
 	d.t.Helper()
 	for _, name := range names {
-		must(d.t, os.RemoveAll(d.path(name)))
+		harness.Must(d.t, os.RemoveAll(d.path(name)))
 	}
 }
 
 func (d damager) symlink(target, name string) {
 	d.t.Helper()
 	d.remove(name)
-	must(d.t, os.Symlink(filepath.FromSlash(target), d.path(name)))
+	harness.Must(d.t, os.Symlink(filepath.FromSlash(target), d.path(name)))
 }
 
 // editManifest changes a manifest and seals it again.
 func (d damager) editManifest(name string, change func(m *warehouse.Manifest)) {
 	d.t.Helper()
 	m, err := d.w.Versions.ReadManifestFile(d.path(name), "")
-	must(d.t, err)
+	harness.Must(d.t, err)
 	change(&m)
 	data, err := checksum.Seal(m)
-	must(d.t, errors.Join(err, os.WriteFile(d.path(name), data, 0o600)))
+	harness.Must(d.t, errors.Join(err, os.WriteFile(d.path(name), data, 0o600)))
 }
 
 // Names of the files of three nights: the folders of the versions, the Parquet file in each version, the
@@ -155,7 +156,7 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 			for _, readData := range []bool{false, true} {
 				contentBefore := contentOf(t, w)
 				report, err := repair.Check(t.Context(), w, readData)
-				must(t, err)
+				harness.Must(t, err)
 				want := c.want
 				if !c.isFoundQuickly && !readData {
 					want = nil
@@ -209,7 +210,7 @@ func TestDamageOfCatalogsAndOtherFilesLosesData(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
 			report, err := repair.Check(t.Context(), w, true)
-			must(t, err)
+			harness.Must(t, err)
 			slices.Sort(c.want)
 			if diff := cmp.Diff(c.want, describeDamage(report.Damage)); diff != "" {
 				t.Errorf("damage (-want +got):\n%s", diff)
@@ -254,7 +255,7 @@ func TestFilesAreRepairedFromIntactCopies(t *testing.T) {
 			want := contentOf(t, w)
 			c.damage(damager{t, w})
 			result, err := repair.RepairFromCopies(t.Context(), w)
-			must(t, err)
+			harness.Must(t, err)
 			slices.Sort(c.want)
 			if got := slices.Sorted(slices.Values(result.Files)); !slices.Equal(got, c.want) || len(result.Unrepaired)+len(result.DaysWithoutManifest) > 0 || result.IsChainBroken {
 				t.Errorf("repaired: %v; unrepaired: files %v, days %v; chain broken: %t; want %v repaired, no unrepaired file or day, and an intact chain", got, result.Unrepaired, result.DaysWithoutManifest, result.IsChainBroken, c.want)
@@ -312,7 +313,7 @@ func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
 		"no copy of changes that are newer than the source": {func(d damager) { d.remove(changes3+".changes", version3+"meta.changes", version3+"catalog.duckdb") }, nil, nil, false, secondNight},
 		"a rollback from the newest catalog": {func(d damager) {
 			_, err := d.w.Rollback(secondNight, firstNightAt.AddDate(0, 0, 3))
-			must(d.t, err)
+			harness.Must(d.t, err)
 		}, nil, nil, false, secondNight},
 		"a day that the index lacks": {func(d damager) {
 			d.remove(version2, changes2+".json", manifest2)
@@ -324,7 +325,7 @@ func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
 			result, err := repair.RepairFromCopies(t.Context(), w)
-			must(t, err)
+			harness.Must(t, err)
 			var unrepaired []string
 			for _, f := range result.Unrepaired {
 				unrepaired = append(unrepaired, warehouse.DayOf(f.DayManifest.SnapshotAt)+" "+f.Table.File)
@@ -344,7 +345,7 @@ func writeIndex(d damager, runs ...string) {
 		at, _ := warehouse.RunTime(run)
 		days[warehouse.DayOf(at)] = run
 	}
-	must(d.t, d.w.Series.WriteIndex(days))
+	harness.Must(d.t, d.w.Series.WriteIndex(days))
 }
 
 // TestNotesAndMissingNightsAreReported expects notes, damage of a held night, and damage of a warehouse
@@ -366,22 +367,22 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 			[]string{index + ": rebuild --series"}, "it lacks 2026-11-02", ""},
 		"the ledger lacks the newest run": {func(d damager) { keepLines(d, 2) },
 			[]string{"state/runs.jsonl: run"}, "it has no line of the version that readers see", ""},
-		"an unfinished-run file": {func(d damager) { must(d.t, os.WriteFile(d.path("state/unfinished.json"), []byte("{"), 0o600)) },
+		"an unfinished-run file": {func(d damager) { harness.Must(d.t, os.WriteFile(d.path("state/unfinished.json"), []byte("{"), 0o600)) },
 			[]string{"state/unfinished.json: run"}, "its own checksum is wrong: the content was changed", ""},
-		"a draft": {func(d damager) { must(d.t, os.Mkdir(d.path("versions/.a.draft"), 0o700)) }, nil, "", "versions/.a.draft is left over from a killed run: the next run removes it"},
+		"a draft": {func(d damager) { harness.Must(d.t, os.Mkdir(d.path("versions/.a.draft"), 0o700)) }, nil, "", "versions/.a.draft is left over from a killed run: the next run removes it"},
 		"a manifest with a lost table": {func(d damager) {
 			d.editManifest(manifest1, func(m *warehouse.Manifest) { m.Tables, m.Lost = nil, []string{table} })
 		},
 			nil, "", "tables of 2026-11-01 that were damaged and are lost: " + table},
 		"files of a day without a manifest": {func(d damager) {
-			must(d.t, os.MkdirAll(d.path("parquet/"+table+"/snapshot_date=2026-11-04"), 0o700))
-			must(d.t, os.WriteFile(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tagsFile), nil, 0o600))
+			harness.Must(d.t, os.MkdirAll(d.path("parquet/"+table+"/snapshot_date=2026-11-04"), 0o700))
+			harness.Must(d.t, os.WriteFile(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tagsFile), nil, 0o600))
 		}, []string{"parquet/.manifests/snapshot_date=2026-11-04.json: rebuild"}, "it is missing, and the index does not name the day", ""},
 		"a held night": {func(d damager) {
 			draft := beginDraft(d.t, d.w, "20261104T020000Z", "held")
-			must(d.t, draft.WriteLedgerCopy(ledger.Run{ID: draft.Run}))
+			harness.Must(d.t, draft.WriteLedgerCopy(ledger.Run{ID: draft.Run}))
 			_, err := draft.Hold(d.t.Context(), []warehouse.ManifestTable{{Name: table, FileSum: checksum.FileSum{File: tagsFile}}})
-			must(d.t, err)
+			harness.Must(d.t, err)
 			d.remove("held/20261104T020000Z/" + tagsFile)
 		}, []string{"held/20261104T020000Z/" + tagsFile + ": discard"}, "it is missing", ""},
 		"a run that was killed before it added its day": {func(d damager) {
@@ -390,7 +391,7 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 		}, []string{manifest3 + ": rebuild --series"}, "run " + thirdNight + " has not completed its day: 1 of 1 tables are missing; the next run completes the day", ""},
 		"a run that was killed while it added its day": {func(d damager) {
 			d.flipOneLink(series3)
-			must(d.t, os.Truncate(d.path(series3), 1))
+			harness.Must(d.t, os.Truncate(d.path(series3), 1))
 			d.remove(manifest3)
 			writeIndex(d, firstNight, secondNight)
 		}, []string{index + ": rebuild --series", manifest3 + ": rebuild --series"}, "it lacks 2026-11-03", ""},
@@ -399,7 +400,7 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
 			report, err := repair.Check(t.Context(), w, false)
-			must(t, err)
+			harness.Must(t, err)
 			if diff := cmp.Diff(c.want, describeDamage(report.Damage)); diff != "" {
 				t.Errorf("damage (-want +got):\n%s", diff)
 			}
@@ -427,9 +428,9 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 func keepLines(d damager, n int) {
 	d.t.Helper()
 	data, err := os.ReadFile(d.path("state/runs.jsonl"))
-	must(d.t, err)
+	harness.Must(d.t, err)
 	lines := strings.SplitAfterN(string(data), "\n", n+1)
-	must(d.t, os.WriteFile(d.path("state/runs.jsonl"), []byte(strings.Join(lines[:n], "")), 0o600))
+	harness.Must(d.t, os.WriteFile(d.path("state/runs.jsonl"), []byte(strings.Join(lines[:n], "")), 0o600))
 }
 
 // TestALostDayAndALostLineAreReported damages whole days and lines of the ledger. The check must report
@@ -452,7 +453,7 @@ func TestALostDayAndALostLineAreReported(t *testing.T) {
 		w := clone(t, original)
 		c.damage(damager{t, w})
 		report, err := repair.Check(t.Context(), w, true)
-		must(t, err)
+		harness.Must(t, err)
 		if !slices.ContainsFunc(report.Damage, func(d repair.Damage) bool { return d.File == c.file && d.Problem == c.problem && d.Lost }) {
 			t.Errorf("%s: got damage %+v, want lost %s with the problem %q", name, report.Damage, c.file, c.problem)
 		}
@@ -462,11 +463,11 @@ func TestALostDayAndALostLineAreReported(t *testing.T) {
 	d := damager{t, w}
 	keepLines(d, 2)
 	data, err := os.ReadFile(d.path("state/runs.jsonl"))
-	must(t, errors.Join(err, os.WriteFile(d.path("state/runs.jsonl"), append(data, "damaged\n"...), 0o600)))
+	harness.Must(t, errors.Join(err, os.WriteFile(d.path("state/runs.jsonl"), append(data, "damaged\n"...), 0o600)))
 	d.remove(manifest3, filepath.Dir(series3), changes3+".json", changes3+".changes")
 	writeIndex(d, firstNight, secondNight)
 	report, err := repair.Check(t.Context(), w, false)
-	must(t, err)
+	harness.Must(t, err)
 	for _, damage := range report.Damage {
 		if damage.File == warehouse.LatestLink {
 			t.Errorf("got %+v, want no damage of the link to the newest version", damage)

@@ -17,6 +17,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -37,8 +38,8 @@ func open(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
 	w := openWith(t, warehouse.Config{Dir: filepath.Join(t.TempDir(), "w[1]")})
 	lock, err := w.Lock("test", firstNightAt) // creates the folders
-	must(t, err)
-	must(t, lock.Release())
+	harness.Must(t, err)
+	harness.Must(t, lock.Release())
 	return w
 }
 
@@ -69,8 +70,8 @@ func beginDraft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehous
 	t.Helper()
 	at, _ := warehouse.RunTime(run)
 	d, err := w.Begin(t.Context(), run, at)
-	must(t, err)
-	must(t, d.Exec(t.Context(),
+	harness.Must(t, err)
+	harness.Must(t, d.Exec(t.Context(),
 		sqltext.SQL(fmt.Sprintf("INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
 			"SELECT 'p', count(*) + 1, %s, %s, 1 FROM main.product_listing_tags", sqltext.Literal(tag), "TIMESTAMPTZ "+sqltext.Literal(d.At.Format(time.RFC3339Nano)))),
 		sqltext.SQL("COPY main.product_listing_tags TO "+sqltext.Literal(filepath.Join(d.Dir, table+".parquet"))+" (FORMAT parquet)")))
@@ -81,8 +82,8 @@ func beginDraft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehous
 func publish(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) warehouse.Manifest {
 	t.Helper()
 	m, err := d.Publish(t.Context(), []warehouse.ManifestTable{{Name: table, Grade: "exact", FileSum: checksum.FileSum{File: table + ".parquet"}}})
-	must(t, err)
-	must(t, w.RunLog.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
+	harness.Must(t, err)
+	harness.Must(t, w.RunLog.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
 	return m
 }
 
@@ -100,8 +101,8 @@ func publishFull(t *testing.T, w *warehouse.Warehouse, runs ...string) {
 	t.Helper()
 	for _, run := range runs {
 		d := beginDraft(t, w, run, run)
-		must(t, d.WriteLedgerCopy(ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: d.At, Attempts: 1}))
-		must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of "+run), 0o600))
+		harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: run, Outcome: ledger.Complete, SnapshotAt: d.At, Attempts: 1}))
+		harness.Must(t, os.WriteFile(filepath.Join(d.Dir, warehouse.MetaFile), []byte("changes of "+run), 0o600))
 		d.RecordMetaBase(d.MetaBase())
 		publish(t, w, d)
 	}
@@ -112,7 +113,7 @@ func publishFull(t *testing.T, w *warehouse.Warehouse, runs ...string) {
 func clone(t *testing.T, w *warehouse.Warehouse) *warehouse.Warehouse {
 	t.Helper()
 	dir, copies := t.TempDir(), map[string]fs.FileInfo{}
-	must(t, filepath.WalkDir(w.Folder.Dir(), func(path string, e fs.DirEntry, err error) error {
+	harness.Must(t, filepath.WalkDir(w.Folder.Dir(), func(path string, e fs.DirEntry, err error) error {
 		name, relErr := filepath.Rel(w.Folder.Dir(), path)
 		if err = errors.Join(err, relErr); err != nil || name == "." {
 			return err
@@ -144,7 +145,7 @@ func clone(t *testing.T, w *warehouse.Warehouse) *warehouse.Warehouse {
 func contentOf(t *testing.T, w *warehouse.Warehouse) map[string]string {
 	t.Helper()
 	content := map[string]string{}
-	must(t, filepath.WalkDir(w.Folder.Dir(), func(path string, e fs.DirEntry, err error) error {
+	harness.Must(t, filepath.WalkDir(w.Folder.Dir(), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() || e.Name() == "lock" {
 			return err
 		}
@@ -153,11 +154,4 @@ func contentOf(t *testing.T, w *warehouse.Warehouse) map[string]string {
 		return err
 	}))
 	return content
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

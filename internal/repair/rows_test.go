@@ -6,6 +6,7 @@ import (
 
 	"placementsync/internal/repair"
 	"placementsync/internal/sqltext"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 	"placementsync/schema"
 
@@ -27,7 +28,7 @@ func TestRowHashesInParquetAreCompared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			d := beginDraft(t, w, firstNight, "one")
-			must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET row_hash = 18446744073709551615",
+			harness.Must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET row_hash = 18446744073709551615",
 				sqltext.SQL("COPY (SELECT * REPLACE ("+c.hash+" AS row_hash) FROM main.product_listing_tags) TO "+
 					sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))+" (FORMAT parquet)")))
 			publish(t, w, d)
@@ -44,11 +45,11 @@ func TestRowHashesInParquetAreCompared(t *testing.T) {
 func TestLargeVersionsAreCheckedOnDisk(t *testing.T) {
 	w := openWith(t, warehouse.Config{Dir: t.TempDir(), MemoryLimit: "32MB"})
 	lock, err := w.Lock(firstNight, firstNightAt)
-	must(t, err)
-	defer func() { must(t, lock.Release()) }()
+	harness.Must(t, err)
+	defer func() { harness.Must(t, lock.Release()) }()
 	d := beginDraft(t, w, firstNight, "one")
 	file := filepath.Join(d.Dir, "product_listing_tags.parquet")
-	must(t, d.Exec(t.Context(),
+	harness.Must(t, d.Exec(t.Context(),
 		"INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
 			"SELECT 'p' || i, 1, 'two', valid_from, 1 FROM main.product_listing_tags, range(2000000) t(i)",
 		sqltext.SQL("COPY main.product_listing_tags TO "+sqltext.Literal(file)+" (FORMAT parquet)")))
@@ -79,7 +80,7 @@ func TestCompareVersionsFindsOtherRows(t *testing.T) {
 		{otherWarehouse, firstNight, []string{"main.product_listing_tags has rows with other values in the restored warehouse than in the original"}},
 	} {
 		got, err := repair.CompareVersions(t.Context(), w, firstNight, c.original, c.run)
-		must(t, err)
+		harness.Must(t, err)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("differences from %s (-want +got):\n%s", c.run, diff)
 		}
@@ -95,10 +96,10 @@ func TestOtherValuesAreReported(t *testing.T) {
 	w := open(t)
 	d := beginDraft(t, w, firstNight, "one")
 	file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
-	must(t, d.Exec(t.Context(), sqltext.SQL("COPY (SELECT * REPLACE ('other' AS name) FROM main."+table+") TO "+file+" (FORMAT parquet)")))
+	harness.Must(t, d.Exec(t.Context(), sqltext.SQL("COPY (SELECT * REPLACE ('other' AS name) FROM main."+table+") TO "+file+" (FORMAT parquet)")))
 	publish(t, w, d)
 	report, err := repair.Check(t.Context(), w, true)
-	must(t, err)
+	harness.Must(t, err)
 	want := []repair.Damage{{File: version1 + tagsFile, Problem: "its rows have other values than the catalog", Affected: "catalog and Parquet disagree on table " + table,
 		Repair: repair.Step{Kind: repair.RebuildSeries}}}
 	if diff := cmp.Diff(want, report.Damage); diff != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/repair"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -20,7 +21,7 @@ import (
 func readSeries(t *testing.T, w *warehouse.Warehouse) (snapshots, damage []string) {
 	t.Helper()
 	days, damaged, err := repair.ReadSeries(t.Context(), w)
-	must(t, err)
+	harness.Must(t, err)
 	for _, s := range days {
 		line := s.RunID + " " + s.SnapshotAt.UTC().Format("01-02 15:04")
 		if s.SourceRun() != s.RunID {
@@ -119,7 +120,7 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 	restoreFirst := func(d damager) {
 		d.remove("versions", "latest", "catalog.duckdb")
 		for _, name := range []string{manifest1, index} {
-			must(d.t, os.WriteFile(d.path(name), []byte(contentOfFirst[name]), 0o600))
+			harness.Must(d.t, os.WriteFile(d.path(name), []byte(contentOfFirst[name]), 0o600))
 		}
 	}
 	secondChanges := "parquet/.meta/" + secondRun
@@ -135,16 +136,16 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 		// The manifest of the day is lost, and the files are those of both runs.
 		"two complete runs": {func(d damager) {
 			second, err := d.w.Series.ReadDayManifest("2026-11-01", secondRun)
-			must(d.t, err)
+			harness.Must(d.t, err)
 			d.editManifest("parquet/.meta/"+firstNight+".json", func(m *warehouse.Manifest) { m.Tables = second.Tables })
 			d.remove("versions", manifest1)
-			must(d.t, d.w.Series.WriteIndex(map[string]string{}))
+			harness.Must(d.t, d.w.Series.WriteIndex(map[string]string{}))
 		}, []string{secondRun + " 11-01 03:00 " + series1}, nil},
 		"a copy of the file that the second run replaced": {func(d damager) {
 			restoreFirst(d)
 			d.remove(secondChanges + ".json")
-			must(d.t, os.MkdirAll(d.path("parquet/.replaced/"+firstNight), 0o700))
-			must(d.t, os.WriteFile(d.path("parquet/.replaced/"+firstNight+"/"+tagsFile), []byte(contentOfFirst[series1]), 0o600))
+			harness.Must(d.t, os.MkdirAll(d.path("parquet/.replaced/"+firstNight), 0o700))
+			harness.Must(d.t, os.WriteFile(d.path("parquet/.replaced/"+firstNight+"/"+tagsFile), []byte(contentOfFirst[series1]), 0o600))
 		}, []string{firstNight + " 11-01 02:00 parquet/.replaced/" + firstNight + "/" + tagsFile}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"placementsync/internal/repair"
+	"placementsync/internal/testing/harness"
 )
 
 // TestSkippedFilesAreSetAside moves damaged files out of the series, like rebuild --skip-damaged. A
@@ -42,7 +43,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 			for _, file := range c.damagedFiles {
 				damage = append(damage, repair.Damage{File: file})
 			}
-			must(t, repair.SetAside(w, run, damage))
+			harness.Must(t, repair.SetAside(w, run, damage))
 			content := contentOf(t, w)
 			for _, file := range c.wantMovedFiles {
 				if _, ok := content[file]; ok || content["damaged/"+run+"/"+file] != contentBefore[file] {
@@ -50,7 +51,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 				}
 			}
 			report, err := repair.Check(t.Context(), w, false)
-			must(t, err)
+			harness.Must(t, err)
 			if got := strings.Join(report.Notes, "; "); got != c.wantNote {
 				t.Errorf("the notes are %q, want %q", got, c.wantNote)
 			}
@@ -61,7 +62,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 		})
 	}
 	w := clone(t, original)
-	must(t, repair.SetAside(w, run, []repair.Damage{{Day: "2026-11-02", Unfinished: true}}))
+	harness.Must(t, repair.SetAside(w, run, []repair.Damage{{Day: "2026-11-02", Unfinished: true}}))
 	if got := contentOf(t, w); got[series2] != "" || got[manifest2] != "" || got["damaged/"+run+"/"+series2] == "" || got["damaged/"+run+"/"+manifest2] == "" {
 		t.Error("the files of the day were not moved")
 	}
@@ -73,7 +74,7 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 	d := damager{t, w}
 	d.flip(index)
 	d.flip(series1)
-	must(t, repair.SetAside(w, run, []repair.Damage{{File: index}, {File: series1}}))
+	harness.Must(t, repair.SetAside(w, run, []repair.Damage{{File: index}, {File: series1}}))
 	if got := contentOf(t, w); got[index] != "" || got[series1] != "" {
 		t.Error("the index and the file were not moved")
 	}
@@ -82,20 +83,20 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 	}
 	// The damage was found before the rebuild, which has written a new index since then.
 	w = clone(t, original)
-	must(t, repair.SetAside(w, run, []repair.Damage{{File: index}}))
+	harness.Must(t, repair.SetAside(w, run, []repair.Damage{{File: index}}))
 	if got := contentOf(t, w); got[index] == "" {
 		t.Error("the new index was moved")
 	}
 	// Files from which the run built its version are kept.
 	w = clone(t, original)
-	must(t, repair.SetAside(w, thirdNight, []repair.Damage{{File: series3}}))
+	harness.Must(t, repair.SetAside(w, thirdNight, []repair.Damage{{File: series3}}))
 	if got := contentOf(t, w); got[series3] == "" {
 		t.Error("a file of the published version was moved")
 	}
 	// An unchanged table of an earlier day has the same file. It is not a file from which the run built its version.
 	w = clone(t, original)
-	must(t, w.Folder.Disk().Copy(w.Folder.Path(series3), w.Folder.Path(series2)))
-	must(t, repair.SetAside(w, thirdNight, []repair.Damage{{Day: "2026-11-02", Unfinished: true}}))
+	harness.Must(t, w.Folder.Disk().Copy(w.Folder.Path(series3), w.Folder.Path(series2)))
+	harness.Must(t, repair.SetAside(w, thirdNight, []repair.Damage{{Day: "2026-11-02", Unfinished: true}}))
 	if got := contentOf(t, w); got[series2] != "" || got[series3] == "" {
 		t.Errorf("files of the series after the move: 2026-11-02 %t, 2026-11-03 %t; want only 2026-11-03", got[series2] != "", got[series3] != "")
 	}

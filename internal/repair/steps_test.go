@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/repair"
+	"placementsync/internal/testing/harness"
 )
 
 // TestRepairsAreOrdered plans repairs. The series must be repaired before a rebuild, because a rebuild
@@ -43,7 +44,7 @@ func TestRepairsAreOrdered(t *testing.T) {
 		}
 	}
 	data, err := json.Marshal(repair.Damage{Repair: rollBack})
-	must(t, err)
+	harness.Must(t, err)
 	if !strings.Contains(string(data), `"repair":"placementsync rollback b"`) {
 		t.Errorf("the JSON of damage is %s, want the repair rollback b", data)
 	}

@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/repair"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -33,26 +34,26 @@ func TestUnsyncedResponsesOfAKilledRunAreNoDamage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := openWith(t, warehouse.Config{Dir: t.TempDir()})
 			lock, err := w.Lock("test", firstNightAt)
-			must(t, err)
-			must(t, lock.Release())
+			harness.Must(t, err)
+			harness.Must(t, lock.Release())
 			landing, err := fetch.OpenLanding(w.Folder.RawPath(secondNight), fetch.LandingOptions{})
-			must(t, err)
+			harness.Must(t, err)
 			for _, body := range []string{`["first"]`, `["second"]`} {
 				_, err := landing.Append(fetch.Response{Request: fetch.Request{Stream: "tags", Path: "/tags", Param: body}, Status: 200, Body: []byte(body)}, firstNightAt, 0)
-				must(t, err)
+				harness.Must(t, err)
 			}
-			must(t, landing.Close())
+			harness.Must(t, landing.Close())
 			bodies := filepath.Join(w.Folder.RawPath(secondNight), "000001.bodies")
 			info, err := os.Stat(bodies)
-			must(t, err)
-			must(t, os.Truncate(bodies, info.Size()-3))
+			harness.Must(t, err)
+			harness.Must(t, os.Truncate(bodies, info.Size()-3))
 			if c.line != nil {
-				must(t, w.RunLog.Record(*c.line))
+				harness.Must(t, w.RunLog.Record(*c.line))
 			}
 			cfg := repair.Config{Warehouse: warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test"},
 				Now: func() time.Time { return firstNightAt }, Log: slog.New(slog.DiscardHandler)}
 			v, err := repair.Verify(t.Context(), cfg, true)
-			must(t, err)
+			harness.Must(t, err)
 			var got []string
 			for _, d := range v.Damage {
 				if d.File == "raw/"+secondNight {

@@ -30,6 +30,14 @@ func Must(t testing.TB, err error) {
 	}
 }
 
+// MustValue returns v, and panics if err is not nil.
+func MustValue[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // Long skips a test that takes more than a few seconds, if the tests run with -short, as in "make test".
 func Long(t testing.TB) {
 	t.Helper()

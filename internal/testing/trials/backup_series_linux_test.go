@@ -9,6 +9,7 @@ import (
 	"placementsync/internal/backup"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // TestBackupAfterAnIncompleteDayContainsTheNight stops a published night before its day in the Parquet
@@ -31,18 +32,18 @@ func TestBackupAfterAnIncompleteDayContainsTheNight(t *testing.T) {
 	_, err := pipeline.Run(t.Context(), cfg)
 	published := publishedRun(t, s.cfg.Warehouse.Dir)
 	missing, seriesErr := warehouseOf(t, s.cfg).Series.Missing()
-	must(t, seriesErr)
+	testharness.Must(t, seriesErr)
 	if len(missing) != 1 || missing[0].RunID != published {
 		t.Fatalf("the series lacks %d versions after the night with the error %v, want only run %s", len(missing), err, published)
 	}
 	lock, err := warehouseOf(t, s.cfg).Lock("verify", s.at)
-	must(t, err)
+	testharness.Must(t, err)
 	res, err := backup.Run(t.Context(), s.backupConfig())
-	must(t, err)
+	testharness.Must(t, err)
 	if len(res.LeftOut) != 1 || !strings.Contains(res.LeftOut[0].Problem, published) {
 		t.Errorf("the backup of a locked warehouse left out %v, want the day of run %s", res.LeftOut, published)
 	}
-	must(t, lock.Release())
+	testharness.Must(t, lock.Release())
 	res, err = backup.Run(t.Context(), s.backupConfig())
 	if err != nil || len(res.LeftOut) > 0 || res.Run != published {
 		t.Fatalf("the backup of run %s left out %v with the error %v, want the whole run %s", res.Run, res.LeftOut, err, published)
@@ -52,9 +53,9 @@ func TestBackupAfterAnIncompleteDayContainsTheNight(t *testing.T) {
 	backupCfg := s.backupConfig()
 	backupCfg.Warehouse = warehouseOf(t, restoredCfg)
 	_, err = backup.Restore(t.Context(), backupCfg)
-	must(t, err)
+	testharness.Must(t, err)
 	r, err := repair.Rebuild(t.Context(), repairConfig(restoredCfg), false)
-	must(t, err)
+	testharness.Must(t, err)
 	if !r.Last.Equal(s.at) {
 		t.Errorf("the restored backup ends with the night of %s, want %s", r.Last, s.at)
 	}

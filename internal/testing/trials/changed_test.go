@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // useChangedDetails configures nights that request only details that may have changed.
@@ -291,7 +292,7 @@ func TestLostFileOfUnchangedTableIsRestored(t *testing.T) {
 	file := h.path("latest", "tags.parquet")
 	rows := func() [][]sql.NullString { return query(t, h.catalog(), "SELECT name FROM '"+file+"' ORDER BY ALL") }
 	before := rows()
-	must(t, os.Remove(file))
+	testharness.Must(t, os.Remove(file))
 	h.goodNight()
 	if diff := cmp.Diff(before, rows()); diff != "" || len(before) == 0 {
 		t.Errorf("the file had %d rows, want at least 1, and the same rows after the night (-before +after):\n%s", len(before), diff)

@@ -18,6 +18,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 	"placementsync/internal/transform"
 	"placementsync/schema"
@@ -109,7 +110,7 @@ func newWalker(t *testing.T) walker {
 		s, _ := stream.Find(stream.All(), name)
 		w.streams = append(w.streams, s)
 		binding, err := transform.Compile(s, defs)
-		must(t, err)
+		testharness.Must(t, err)
 		w.bindings[name] = binding
 	}
 	return w
@@ -120,7 +121,7 @@ func (w walker) walk(s stream.Stream, cfg fetch.Config) (fetch.Evidence, map[str
 	w.t.Helper()
 	cfg.BaseURL, cfg.Token = "http://service.test", func(context.Context) (string, error) { return token, nil }
 	client, err := fetch.New(cfg, nil, slog.New(slog.DiscardHandler))
-	must(w.t, err)
+	testharness.Must(w.t, err)
 	defer client.Close()
 	var mu sync.Mutex
 	rowIDs := map[string]bool{}
@@ -129,7 +130,7 @@ func (w walker) walk(s stream.Stream, cfg fetch.Config) (fetch.Evidence, map[str
 		defer mu.Unlock()
 		return w.decodePage(s, r, rowIDs)
 	})
-	must(w.t, err)
+	testharness.Must(w.t, err)
 	return evidence, rowIDs
 }
 

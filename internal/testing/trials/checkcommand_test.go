@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"placementsync/internal/pipeline"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // TestCheckPlansTheNight compares the plan of the command "check" with the night that follows.
@@ -22,7 +23,7 @@ func TestCheckPlansTheNight(t *testing.T) {
 	h.cfg.Warehouse.Dir = h.path("not there yet")
 
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
-	must(t, err)
+	testharness.Must(t, err)
 	if _, err := os.Stat(h.path()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("PlanNight created the warehouse folder, want none (%v)", err)
 	}
@@ -35,7 +36,7 @@ func TestCheckPlansTheNight(t *testing.T) {
 
 	res := h.goodNight()
 	plan, err = pipeline.PlanNight(t.Context(), h.cfg)
-	must(t, err)
+	testharness.Must(t, err)
 	want := streamOf(t, res.Run, "orders").Requests + streamOf(t, res.Run, "order_details").Requests
 	if plan.Requests != want || plan.PublishedRun != res.Run.ID {
 		t.Errorf("the plan has %d requests after %s, want %d after %s", plan.Requests, plan.PublishedRun, want, res.Run.ID)
@@ -76,7 +77,7 @@ func TestCheckShowsARunningNight(t *testing.T) {
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 	close(proceed)
 	wg.Wait()
-	must(t, errors.Join(err, nightErr))
+	testharness.Must(t, errors.Join(err, nightErr))
 	if plan.LockedErr == nil || plan.LockedErr.PID != os.Getpid() {
 		t.Errorf("the plan shows the lock holder %+v, want this process", plan.LockedErr)
 	}
@@ -109,10 +110,10 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 		"no link to the catalog": {func() error { return os.Remove(h.path("catalog.duckdb")) }, "catalog.duckdb", "placementsync rollback "},
 	} {
 		h.cfg.Warehouse.Dir = t.TempDir()
-		must(t, exec.CommandContext(t.Context(), "cp", "-a", undamagedDir+"/.", h.cfg.Warehouse.Dir).Run())
-		must(t, c.damage())
+		testharness.Must(t, exec.CommandContext(t.Context(), "cp", "-a", undamagedDir+"/.", h.cfg.Warehouse.Dir).Run())
+		testharness.Must(t, c.damage())
 		plan, err := pipeline.PlanNight(t.Context(), h.cfg)
-		must(t, err)
+		testharness.Must(t, err)
 		if c.wantFile == "" {
 			if len(plan.Damage) > 0 || plan.WriteErr != nil || plan.TooFull() {
 				t.Errorf("%s: the plan has the damage %+v, the error %v and a full disk: %t, want none of them", name, plan.Damage, plan.WriteErr, plan.TooFull())
@@ -124,7 +125,7 @@ func TestTrialCheckReportsDamage(t *testing.T) {
 		}
 	}
 	h.cfg.Warehouse.Dir = undamagedDir
-	must(t, errors.Join(os.RemoveAll(h.path("raw")), os.WriteFile(h.path("raw"), nil, 0o600)))
+	testharness.Must(t, errors.Join(os.RemoveAll(h.path("raw")), os.WriteFile(h.path("raw"), nil, 0o600)))
 	if _, err := pipeline.Run(t.Context(), h.cfg); err == nil || strings.Count(err.Error(), "is a file, not a folder") != 1 {
 		t.Errorf("a night with a file in place of the folder raw returned the error %v, want \"is a file, not a folder\" once", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -31,7 +32,7 @@ func newCheckedHarness(t *testing.T) *harness {
 func addBuiltInChecks(t *testing.T, h *harness) {
 	t.Helper()
 	builtIn, err := audit.Load("", nil, nil)
-	must(t, err)
+	testharness.Must(t, err)
 	h.cfg.Fetch.PageSize, h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = 100, pipeline.ChangedDetails, 45, 7
 	h.cfg.ResumeMaxAge = 24 * time.Hour
 	h.cfg.Checks, h.cfg.CheckTimeout = builtIn, time.Minute
@@ -223,24 +224,24 @@ func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 	uncheckedCfg.Warehouse.Dir, uncheckedCfg.Checks = t.TempDir(), audit.Set{}
 	h.goodNight()
 	_, err := pipeline.Run(t.Context(), uncheckedCfg)
-	must(t, err)
+	testharness.Must(t, err)
 	h.service.SetValueFaults(sim.ValueFault{Change: pricesTimes(100, 1), Day: h.service.Day() + 1})
 	res, err := h.failedNight(t.Context(), exitFailed)
 	if !errors.As(err, new(*pipeline.HoldError)) {
 		t.Fatal(err)
 	}
 	want, err := pipeline.Run(t.Context(), uncheckedCfg)
-	must(t, err)
+	testharness.Must(t, err)
 	if _, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{}); !errors.Is(err, pipeline.ErrPostponed) {
 		t.Errorf("a refresh while a night is held: got %v, want ErrPostponed", err)
 	}
 	w := warehouseOf(t, h.cfg)
 	held, _, err := w.Held()
-	must(t, err)
+	testharness.Must(t, err)
 	_, err = w.PublishHeld(t.Context(), held.FailedChecks(), h.at)
-	must(t, err)
+	testharness.Must(t, err)
 	got, err := w.Versions.ReadManifest(res.Run.ID)
-	must(t, err)
+	testharness.Must(t, err)
 	if h.latestRun() != res.Run.ID || len(got.Tables) != len(want.Manifest.Tables) {
 		t.Errorf("latest is %s with %d tables, want %s with %d", h.latestRun(), len(got.Tables), res.Run.ID, len(want.Manifest.Tables))
 	}

@@ -21,6 +21,7 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -40,17 +41,17 @@ type child struct {
 func spawn(t *testing.T, name, reportPath string, p program) *child {
 	t.Helper()
 	self, err := os.Executable()
-	must(t, err)
+	testharness.Must(t, err)
 	fields, err := json.Marshal(p)
-	must(t, err)
-	must(t, os.RemoveAll(reportPath))
+	testharness.Must(t, err)
+	testharness.Must(t, os.RemoveAll(reportPath))
 	c := &child{output: &outputBuffer{ready: make(chan struct{})}, reportPath: reportPath, exited: make(chan struct{})}
 	c.cmd = exec.CommandContext(t.Context(), self, string(fields))
 	c.cmd.Env = append(os.Environ(), programVariable+"="+name)
 	c.cmd.Stdout, c.cmd.Stderr = c.output, c.output
 	c.input, err = c.cmd.StdinPipe()
-	must(t, err)
-	must(t, c.cmd.Start())
+	testharness.Must(t, err)
+	testharness.Must(t, c.cmd.Start())
 	go func() {
 		_ = c.cmd.Wait() // cmd.ProcessState has the result
 		close(c.exited)
@@ -81,8 +82,8 @@ func (c *child) readReport(t *testing.T, report any) {
 		t.Fatalf("process %d ended with %v:\n%s", c.cmd.Process.Pid, c.cmd.ProcessState, c.output)
 	}
 	data, err := os.ReadFile(c.reportPath)
-	must(t, err)
-	must(t, json.Unmarshal(data, report))
+	testharness.Must(t, err)
+	testharness.Must(t, json.Unmarshal(data, report))
 }
 
 func writeReport(path string, report any) error {

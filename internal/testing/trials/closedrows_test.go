@@ -11,6 +11,7 @@ import (
 
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -26,11 +27,11 @@ func (h *harness) nightAt(at time.Time) pipeline.Result {
 func (h *harness) rebuildFromSeries() repair.RebuildResult {
 	h.t.Helper()
 	for _, name := range []string{"versions", "raw", "latest", "catalog.duckdb"} {
-		must(h.t, os.RemoveAll(h.path(name)))
+		testharness.Must(h.t, os.RemoveAll(h.path(name)))
 	}
 	h.at = h.at.Add(time.Hour)
 	r, err := repair.Rebuild(h.t.Context(), repairConfig(h.cfg), false)
-	must(h.t, err)
+	testharness.Must(h.t, err)
 	return r
 }
 
@@ -60,11 +61,11 @@ func TestTrialRebuildRestoresTheClosedRowsOfEveryRun(t *testing.T) {
 	h.nightAt(first.Add(78 * time.Hour))
 	wh := warehouseOf(t, h.cfg)
 	_, err := wh.Rollback("", first.Add(79*time.Hour))
-	must(t, err)
+	testharness.Must(t, err)
 	h.nightAt(first.Add(80 * time.Hour))
 	h.nightAt(first.Add(104 * time.Hour))
 	pruned, err := wh.Pruner.Prune(warehouse.Retention{Daily: 2}, h.at, false)
-	must(t, err)
+	testharness.Must(t, err)
 	if len(pruned) == 0 {
 		t.Error("Prune removed no day, so the test shows nothing")
 	}
@@ -110,10 +111,10 @@ func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	}
 	before := storedRows(t, h.path("catalog.duckdb"))
 	file := h.path("parquet", ".meta", damagedRun+".changes")
-	must(t, os.WriteFile(file, []byte("PAR1"), 0o600))
+	testharness.Must(t, os.WriteFile(file, []byte("PAR1"), 0o600))
 	h.at = h.at.Add(time.Hour)
 	_, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
-	must(t, err)
+	testharness.Must(t, err)
 	requireContents(t, before, storedRows(t, h.path("catalog.duckdb")))
 
 	// The rebuild has replaced the damaged file. Damage the file of the next night, and remove the
@@ -121,16 +122,16 @@ func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	damagedRun = h.nightAt(first.Add(54 * time.Hour)).Run.ID
 	h.nightAt(first.Add(57 * time.Hour))
 	before = storedRows(t, h.path("catalog.duckdb"))
-	must(t, os.WriteFile(h.path("parquet", ".meta", damagedRun+".changes"), []byte("PAR1"), 0o600))
+	testharness.Must(t, os.WriteFile(h.path("parquet", ".meta", damagedRun+".changes"), []byte("PAR1"), 0o600))
 	for _, name := range []string{"versions", "latest"} {
-		must(t, os.RemoveAll(h.path(name)))
+		testharness.Must(t, os.RemoveAll(h.path(name)))
 	}
 	h.at = h.at.Add(time.Hour)
 	if _, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), false); !errors.As(err, new(*repair.SeriesError)) {
 		t.Fatalf("a rebuild without the changes of %s returned %v, want a SeriesError", damagedRun, err)
 	}
 	r, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), true)
-	must(t, err)
+	testharness.Must(t, err)
 	if len(r.Skipped) != 1 || r.RestoredRuns != 0 {
 		t.Errorf("the rebuild returned %+v, want one skipped file and no restored run", r)
 	}

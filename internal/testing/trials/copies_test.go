@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/repair"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // copyParquetAndState copies parquet/ and state/ of a warehouse. For files of parquet/ it makes hard
@@ -23,7 +24,7 @@ import (
 func copyParquetAndState(t *testing.T, from, to string) {
 	t.Helper()
 	for _, top := range []string{"state", "parquet"} {
-		must(t, filepath.WalkDir(filepath.Join(from, top), func(path string, entry fs.DirEntry, err error) error {
+		testharness.Must(t, filepath.WalkDir(filepath.Join(from, top), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
@@ -126,7 +127,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 					}
 				}
 				if i%(3*stride) != 0 { // verify only some of the restored copies
-					must(t, os.RemoveAll(dir))
+					testharness.Must(t, os.RemoveAll(dir))
 					continue
 				}
 				cfg := h.cfg
@@ -135,7 +136,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 				if err != nil || v.Result() != "whole" {
 					t.Errorf("copy %d of %d, restored to %s: verify found %+v, %v, want no damage", i, len(copies), r.Last, v.Damage, err)
 				}
-				must(t, os.RemoveAll(dir))
+				testharness.Must(t, os.RemoveAll(dir))
 			}
 			t.Logf("copies: %d, restored to %v", len(copies), copiesByNight)
 			if len(copiesByNight) != 2 || len(copies) < 15 {
@@ -162,7 +163,7 @@ func (h *harness) restoreMixedCopies(copies []string, contentsAt map[time.Time]m
 		mixedDir := h.t.TempDir()
 		isEarly := map[string]bool{} // whether the files of a folder come from the earlier step
 		for _, copyDir := range []string{copies[earlier], copies[later]} {
-			must(h.t, filepath.WalkDir(copyDir, func(path string, entry fs.DirEntry, err error) error {
+			testharness.Must(h.t, filepath.WalkDir(copyDir, func(path string, entry fs.DirEntry, err error) error {
 				name, _ := filepath.Rel(copyDir, path)
 				parts := strings.Split(name, string(filepath.Separator))
 				if err != nil || entry.IsDir() {
@@ -190,7 +191,7 @@ func (h *harness) restoreMixedCopies(copies []string, contentsAt map[time.Time]m
 				continue
 			}
 			dir, r, err = h.restoreCopy(mixedDir, true)
-			must(h.t, err)
+			testharness.Must(h.t, err)
 		}
 		got := contents(h.t, filepath.Join(dir, "catalog.duckdb"))
 		want, isNight := contentsAt[r.Last]
@@ -201,7 +202,7 @@ func (h *harness) restoreMixedCopies(copies []string, contentsAt map[time.Time]m
 		// If the ledger contains a later night than the restored night, the rebuild must report
 		// the loss of that night.
 		ledgerText, err := os.ReadFile(filepath.Join(copies[earlier], "state", "runs.jsonl"))
-		must(h.t, err)
+		testharness.Must(h.t, err)
 		if hasNewest := strings.Contains(string(ledgerText), newest.Format("20060102T150405Z")); hasNewest && r.Last.Before(newest) && r.LostRun == "" {
 			h.t.Errorf("steps %d and %d: restored to %s, but the loss of the night of %s is not reported", earlier, later, r.Last, newest)
 		}
@@ -210,7 +211,7 @@ func (h *harness) restoreMixedCopies(copies []string, contentsAt map[time.Time]m
 				h.t.Errorf("steps %d and %d: %s differs from the night of %s and has the grade %s, want carried_forward", earlier, later, m.Name, r.Last, m.Grade)
 			}
 		}
-		must(h.t, os.RemoveAll(dir))
+		testharness.Must(h.t, os.RemoveAll(dir))
 	}
 	h.t.Logf("mixed copies: %d, refused without --skip-damaged: %d", mixedCopies, refusals)
 }

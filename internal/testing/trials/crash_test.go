@@ -23,6 +23,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -204,7 +205,7 @@ func (c *crashTrial) startTime(t *testing.T) time.Time {
 	t.Helper()
 	wh := warehouseOf(t, c.job(killedAgent, c.dir).config())
 	if _, ok, err := wh.RunLog.ResumableRun(); !ok || err != nil {
-		must(t, err)
+		testharness.Must(t, err)
 		return c.at
 	}
 	return c.at.Add(time.Duration(c.tries) * time.Minute)
@@ -242,7 +243,7 @@ func countStoredResponses(t *testing.T, journal string) map[string]int {
 	if errors.Is(err, fs.ErrNotExist) {
 		return counts
 	}
-	must(t, err)
+	testharness.Must(t, err)
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var line struct {
@@ -318,7 +319,7 @@ func ledgerResults(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	wh := warehouse.New(warehouse.Config{Dir: dir})
 	runs, err := wh.RunLog.Runs()
-	must(t, err)
+	testharness.Must(t, err)
 	results := map[string]string{}
 	for _, r := range runs {
 		results[r.ID] = fmt.Sprintf("%s with %d, %d rows", r.Outcome, r.ExitCode, r.Rows)

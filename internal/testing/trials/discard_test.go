@@ -10,6 +10,7 @@ import (
 
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -26,7 +27,7 @@ func newDiscardingHarness(t *testing.T) *harness {
 func requireLandedRuns(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	testharness.Must(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -133,9 +134,9 @@ func TestKilledDiscardIsFinished(t *testing.T) {
 func pruneRaw(t *testing.T, h *harness, wh *warehouse.Warehouse) {
 	t.Helper()
 	lock, err := wh.Lock("prune", h.at)
-	must(t, err)
+	testharness.Must(t, err)
 	removed, err := wh.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 1}, h.at, false)
-	must(t, errors.Join(err, lock.Release()))
+	testharness.Must(t, errors.Join(err, lock.Release()))
 	if len(removed) != 1 {
 		t.Errorf("Prune removed %v, want only the stored responses", removed)
 	}

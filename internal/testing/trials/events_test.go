@@ -20,6 +20,7 @@ import (
 	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/webhook"
 )
 
@@ -51,11 +52,11 @@ func newWebhookHarness(t *testing.T, opts sim.Options, names ...string) webhookH
 	wh := warehouseOf(t, h.cfg)
 	receiver := webhook.New(webhook.Config{Dir: wh.Folder.InboxPath()},
 		slog.New(slog.DiscardHandler), func() time.Time { return h.at })
-	must(t, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{hookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
+	testharness.Must(t, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{hookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
 	server := httptest.NewServer(receiver)
 	t.Cleanup(func() {
 		server.Close()
-		must(t, receiver.Close())
+		testharness.Must(t, receiver.Close())
 	})
 	return webhookHarness{h, server.URL, server.Client()}
 }
@@ -64,9 +65,9 @@ func newWebhookHarness(t *testing.T, opts sim.Options, names ...string) webhookH
 // StatusChange.
 func (m webhookHarness) deliver(d sim.Delivery, err error) {
 	m.t.Helper()
-	must(m.t, err)
+	testharness.Must(m.t, err)
 	status, err := sim.Deliver(m.t.Context(), m.client, m.url, d, hookSecret)
-	must(m.t, err)
+	testharness.Must(m.t, err)
 	if status != http.StatusNoContent {
 		m.t.Fatalf("the response to event %s has status %d, want 204", d.ID, status)
 	}
@@ -217,21 +218,21 @@ func TestTrialEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
 		m.requireLines("SELECT event_id FROM meta.webhook_events ORDER BY 1", want...)
 	}
 	_, err := pipeline.Replay(t.Context(), m.cfg, second.Run.ID)
-	must(t, err)
+	testharness.Must(t, err)
 	requireEvents("a")
 	m.goodNight()
 	requireEvents("a", "b")
 	wh := warehouseOf(t, m.cfg)
 	versions, err := wh.Versions.List()
-	must(t, err)
+	testharness.Must(t, err)
 	_, err = wh.Rollback(versions[0], m.at)
-	must(t, err)
+	testharness.Must(t, err)
 	requireEvents()
 	m.goodNight()
 	requireEvents("a", "b")
 	m.at = m.at.Add(time.Second)
 	_, err = repair.Rebuild(t.Context(), repairConfig(m.cfg), false)
-	must(t, err)
+	testharness.Must(t, err)
 	requireEvents("a", "b")
 	m.goodNight()
 	requireEvents("a", "b")
@@ -287,13 +288,13 @@ func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 			m.deliver(rawDelivery("a", webhook.StatusChanged, `{"article_id":"1"}`))
 			m.deliver(rawDelivery("c", webhook.CommentCreated, `{"id":"c1"}`))
 			files, err := filepath.Glob(otherReceiver.path("state", "inbox", "2*.log"))
-			must(t, err)
+			testharness.Must(t, err)
 			if len(files) != 1 {
 				t.Fatalf("%d files are in the inbox, want 1 with the second delivery of the event a", len(files))
 			}
 			text, err := os.ReadFile(files[0])
-			must(t, err)
-			must(t, os.WriteFile(m.path("state", "inbox", "29990101T000000.000000000Z-0123456789abcdef.log"), text, 0o600))
+			testharness.Must(t, err)
+			testharness.Must(t, os.WriteFile(m.path("state", "inbox", "29990101T000000.000000000Z-0123456789abcdef.log"), text, 0o600))
 			m.goodNight()
 			m.requireLines("SELECT event_id || ' ' || article_id FROM article_status_events", "a 1")
 			m.requireLines("SELECT event_id || ' ' || comment_id FROM article_comment_events", "c c1")
@@ -312,7 +313,7 @@ func TestNightEmptiesTheInbox(t *testing.T) {
 	}
 	files := func() int {
 		matches, err := filepath.Glob(m.path("state", "inbox", "2*"))
-		must(t, err)
+		testharness.Must(t, err)
 		return len(matches)
 	}
 	if got := files(); got != 5 {
@@ -320,7 +321,7 @@ func TestNightEmptiesTheInbox(t *testing.T) {
 	}
 	m.cfg.DryRun = true
 	_, err := m.night()
-	must(t, err)
+	testharness.Must(t, err)
 	if got := files(); got != 5 {
 		t.Errorf("after a dry run %d files exist, want 5", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"placementsync/internal/ledger"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 )
 
@@ -127,7 +128,7 @@ func (c *crashTrial) requireNoSuccess(t *testing.T, runID string) {
 	t.Helper()
 	wh := warehouseOf(t, c.job(killedAgent, c.dir).config())
 	runs, err := wh.RunLog.AllRuns()
-	must(t, err)
+	testharness.Must(t, err)
 	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == runID })
 	if i >= 0 && runs[i].Outcome != ledger.Failed && runs[i].Outcome != ledger.Killed {
 		t.Errorf("the ledger has the outcome %s for the unpublished run %s, want failed or killed", runs[i].Outcome, runID)

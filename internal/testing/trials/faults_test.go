@@ -20,6 +20,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -57,7 +58,7 @@ func requireNoToken(t *testing.T, dir, text string) {
 	if strings.Contains(text, token) {
 		t.Errorf("the error or log contains the token: %s", text)
 	}
-	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	testharness.Must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
@@ -75,12 +76,12 @@ func requireNoToken(t *testing.T, dir, text string) {
 func requireNoStoredToken(t *testing.T, dir string) {
 	t.Helper()
 	stored, err := fetch.OpenStoredResponses(dir)
-	must(t, err)
+	testharness.Must(t, err)
 	defer stored.Close()
 	for r, err := range stored.All() {
-		must(t, err)
+		testharness.Must(t, err)
 		body, err := stored.Body(r)
-		must(t, err)
+		testharness.Must(t, err)
 		if bytes.Contains(body, []byte(token)) {
 			t.Errorf("a stored response of %s contains the token", r.Stream)
 		}
@@ -109,7 +110,7 @@ func ledgerRuns(t *testing.T, h *harness) []ledger.Run {
 	t.Helper()
 	wh := warehouseOf(t, h.cfg)
 	all, err := wh.RunLog.Runs()
-	must(t, err)
+	testharness.Must(t, err)
 	return all
 }
 

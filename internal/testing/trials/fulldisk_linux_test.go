@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 )
 
@@ -61,7 +62,7 @@ func mountTmpfs(t *testing.T, dir string) tmpfs {
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", m.size)); err != nil {
 		t.Skipf("mount a separate disk: %v", err)
 	}
-	t.Cleanup(func() { must(t, unix.Unmount(dir, unix.MNT_DETACH)) })
+	t.Cleanup(func() { testharness.Must(t, unix.Unmount(dir, unix.MNT_DETACH)) })
 	return m
 }
 
@@ -69,7 +70,7 @@ func mountTmpfs(t *testing.T, dir string) tmpfs {
 func (m tmpfs) setFree(free uint64) {
 	m.t.Helper()
 	var fs unix.Statfs_t
-	must(m.t, unix.Statfs(m.dir, &fs))
+	testharness.Must(m.t, unix.Statfs(m.dir, &fs))
 	used := (fs.Blocks - fs.Bfree) * uint64(fs.Bsize)
-	must(m.t, unix.Mount("tmpfs", m.dir, "tmpfs", unix.MS_REMOUNT, fmt.Sprintf("size=%d", used+free)))
+	testharness.Must(m.t, unix.Mount("tmpfs", m.dir, "tmpfs", unix.MS_REMOUNT, fmt.Sprintf("size=%d", used+free)))
 }

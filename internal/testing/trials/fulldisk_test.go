@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	testharness "placementsync/internal/testing/harness"
 )
 
 // TestTrialFullDiskKeepsTheLastSnapshot simulates a full disk by a limit for the size of files. Each
@@ -15,7 +17,7 @@ func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	c := newCrashTrial(t, 6, fewStreams()...)
 	c.publishUndisturbed(t)
 	catalog, err := os.Stat(filepath.Join(c.dir, "catalog.duckdb"))
-	must(t, err)
+	testharness.Must(t, err)
 	for _, limit := range []struct {
 		step         string
 		maxFileBytes int64

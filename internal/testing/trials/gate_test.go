@@ -11,6 +11,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // noRecords is a well-formed page of a list without records.
@@ -134,7 +135,7 @@ func TestLedgerAndCheckShowTheStoppedRun(t *testing.T) {
 	stopped := h.stoppedNight("product_listings")
 	h.service.SetFaults()
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
-	must(t, err)
+	testharness.Must(t, err)
 	if plan.StoppedRun == nil || plan.StoppedRun.ID != stopped.Run.ID || plan.StoppedRun.Losses[0].Table != "product_listings" {
 		t.Errorf("PlanNight returned the stopped run %+v, want %s with its losses", plan.StoppedRun, stopped.Run.ID)
 	}

@@ -13,6 +13,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // lastReads contains the time of the last night that read an id from the service, by stream and id.
@@ -80,7 +81,7 @@ func (h *harness) requireStreamCounts(res pipeline.Result, reads lastReads) {
 		if rows[0][2].Valid {
 			var us int64
 			_, err := fmt.Sscan(rows[0][2].String, &us)
-			must(h.t, err)
+			testharness.Must(h.t, err)
 			got["age_since"] = time.UnixMicro(us).UTC().Format(time.RFC3339Nano)
 		}
 		// All rows of a carried list are old. TestTrialBrokenListIsCarriedForward checks their age.

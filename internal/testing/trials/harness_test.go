@@ -29,6 +29,7 @@ import (
 	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -222,7 +223,7 @@ func (h *harness) queryOne(text string, args ...any) string {
 func (h *harness) count(table, condition string, args ...any) int {
 	h.t.Helper()
 	n, err := strconv.Atoi(h.queryOne("SELECT count(*)::VARCHAR FROM "+table+" WHERE "+condition, args...))
-	must(h.t, err)
+	testharness.Must(h.t, err)
 	return n
 }
 
@@ -279,7 +280,7 @@ func (h *harness) path(parts ...string) string {
 func (h *harness) catalog() *sql.DB {
 	h.t.Helper()
 	current, err := os.Stat(h.path("catalog.duckdb"))
-	must(h.t, err)
+	testharness.Must(h.t, err)
 	if h.catalogFile == nil || !os.SameFile(h.catalogFile, current) {
 		h.catalogDB, h.catalogFile = open(h.t, h.path("catalog.duckdb")+"?access_mode=read_only&threads=1"), current
 	}
@@ -289,7 +290,7 @@ func (h *harness) catalog() *sql.DB {
 func open(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
 	db := openUnmanaged(t, dsn)
-	t.Cleanup(func() { must(t, db.Close()) })
+	t.Cleanup(func() { testharness.Must(t, db.Close()) })
 	return db
 }
 
@@ -297,15 +298,8 @@ func open(t *testing.T, dsn string) *sql.DB {
 func (h *harness) latestRun() string {
 	h.t.Helper()
 	run, _, err := warehouseOf(h.t, h.cfg).Versions.Latest()
-	must(h.t, err)
+	testharness.Must(h.t, err)
 	return run
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // repairConfig returns the configuration of repairs of the warehouse of a night.

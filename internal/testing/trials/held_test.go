@@ -14,6 +14,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
 	"placementsync/internal/sim"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -37,7 +38,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	}
 	heldRun, originalCfg, heldAt := res.Run.ID, m.cfg, m.at
 	lenientChecks, err := audit.Load("", map[string]audit.Rule{"prices_scaled": {Severity: "off"}, "price_median_moved": {Severity: "warn"}}, nil)
-	must(t, err)
+	testharness.Must(t, err)
 	faults := []sim.ValueFault{{Change: pricesTimes(100, 1), Day: m.service.Day()}}
 	run := func() (pipeline.Result, error) { return pipeline.Run(t.Context(), m.cfg) }
 	replay := func() (pipeline.Result, error) { return pipeline.Replay(t.Context(), m.cfg, heldRun) }
@@ -75,7 +76,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	} {
 		m.cfg, m.at = originalCfg, heldAt.Add(time.Hour)
 		m.cfg.Warehouse.Dir = t.TempDir()
-		must(t, os.CopyFS(m.cfg.Warehouse.Dir, os.DirFS(originalCfg.Warehouse.Dir)))
+		testharness.Must(t, os.CopyFS(m.cfg.Warehouse.Dir, os.DirFS(originalCfg.Warehouse.Dir)))
 		if c.configure != nil {
 			c.configure(&m.cfg)
 		}
@@ -136,7 +137,7 @@ func (c heldNightCase) check(t *testing.T, m *harness, heldRun, run string) {
 	t.Helper()
 	w := warehouseOf(t, m.cfg)
 	heldNight, ok, err := w.Held()
-	must(t, err)
+	testharness.Must(t, err)
 	heldAfter := noneHeld
 	switch {
 	case ok && heldNight.Manifest.RunID == heldRun:
@@ -189,7 +190,7 @@ func (j heldJob) config() (pipeline.Config, error) {
 func (j heldJob) mustConfig(t *testing.T) pipeline.Config {
 	t.Helper()
 	cfg, err := j.config()
-	must(t, err)
+	testharness.Must(t, err)
 	return cfg
 }
 
@@ -292,7 +293,7 @@ func killStride(steps int) int {
 func copyWarehouse(t *testing.T, from string) string {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.CopyFS(dir, os.DirFS(from)))
+	testharness.Must(t, os.CopyFS(dir, os.DirFS(from)))
 	return dir
 }
 
@@ -306,7 +307,7 @@ func requireOldOrNewState(t *testing.T, j heldJob, first, heldRun string) {
 	w := warehouseOf(t, cfg)
 	published := requireIntact(t, j.Dir)
 	heldNight, ok, err := w.Held()
-	must(t, err)
+	testharness.Must(t, err)
 	if published != first && !(published == heldRun && j.Operation == "publish") || ok && (heldNight.Manifest.RunID != heldRun || published == heldRun) {
 		t.Errorf("%s: latest is %s and %q is held, want the state before or after the operation", description, published, heldNight.Manifest.RunID)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"placementsync/internal/checksum"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -27,10 +28,10 @@ func requireIntact(t *testing.T, dir string) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
-	must(t, err)
+	testharness.Must(t, err)
 	run := filepath.Base(folder)
 	versions, err := filepath.Glob(filepath.Join(dir, "versions", "[0-9]*"))
-	must(t, err)
+	testharness.Must(t, err)
 	for _, version := range versions {
 		requireChecksums(t, version)
 	}
@@ -47,9 +48,9 @@ func requireIntact(t *testing.T, dir string) string {
 func readManifest(t *testing.T, version string) warehouse.Manifest {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(version, "manifest.json"))
-	must(t, err)
+	testharness.Must(t, err)
 	var m warehouse.Manifest
-	must(t, json.Unmarshal(data, &m))
+	testharness.Must(t, json.Unmarshal(data, &m))
 	return m
 }
 
@@ -63,7 +64,7 @@ func requireChecksums(t *testing.T, version string) {
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(filepath.Join(version, file.File))
-		must(t, err)
+		testharness.Must(t, err)
 		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != file.SHA256 || int64(len(data)) != file.Bytes {
 			t.Errorf("%s of version %s differs from its manifest", file.File, m.RunID)
 		}
@@ -109,7 +110,7 @@ func manifestRowCount(m warehouse.Manifest, name string) int64 {
 func requireReadable(t *testing.T, pattern string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
-	must(t, err)
+	testharness.Must(t, err)
 	db := openUnmanaged(t, "")
 	defer db.Close()
 	for _, file := range files {
@@ -122,7 +123,7 @@ func requireReadable(t *testing.T, pattern string) {
 func openUnmanaged(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("duckdb", dsn)
-	must(t, err)
+	testharness.Must(t, err)
 	return db
 }
 
@@ -152,7 +153,7 @@ func attachBoth(t *testing.T, want, got string) *sql.DB {
 	db := openUnmanaged(t, "")
 	for name, dir := range map[string]string{"want": want, "got": got} {
 		_, err := db.ExecContext(t.Context(), fmt.Sprintf("ATTACH '%s/catalog.duckdb' AS %s (READ_ONLY)", dir, name))
-		must(t, err)
+		testharness.Must(t, err)
 	}
 	return db
 }
@@ -172,7 +173,7 @@ func requireSameRows(t *testing.T, db *sql.DB, table, columns string) {
 // requireNoTemporaryFiles checks that a warehouse contains no temporary files.
 func requireNoTemporaryFiles(t *testing.T, dir string) {
 	t.Helper()
-	must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	testharness.Must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		name := filepath.Base(path)
 		if entry.IsDir() && filepath.Base(filepath.Dir(path)) == "parquet" && (name == ".manifests" || name == ".meta") {
 			return err // these hidden folders are permanent
@@ -188,7 +189,7 @@ func requireNoTemporaryFiles(t *testing.T, dir string) {
 func listFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string
-	must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	testharness.Must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		names = append(names, strings.TrimPrefix(path, dir))
 		return err
 	}))

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"placementsync/internal/sim"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // faultSelector selects the requests that a fault affects, and counts them.
@@ -94,8 +95,8 @@ func closedAddress(t *testing.T) string {
 	t.Helper()
 	var listen net.ListenConfig
 	l, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must(t, err)
-	must(t, l.Close())
+	testharness.Must(t, err)
+	testharness.Must(t, l.Close())
 	return "http://" + l.Addr().String()
 }
 

@@ -23,6 +23,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 )
 
@@ -77,7 +78,7 @@ func TestTortureFaultMatrix(t *testing.T) {
 					rows = append(rows, row)
 				})
 			}
-			must(t, torture.Open(os.Getenv).StoreRows(rows...))
+			testharness.Must(t, torture.Open(os.Getenv).StoreRows(rows...))
 		})
 	}
 }
@@ -89,7 +90,7 @@ const maxMemoryBytes = 512_000_000 + 480<<20
 // recordTrial stores the result of a trial and whether the trial passed.
 func recordTrial(t *testing.T, startedAt time.Time, result func() torture.Trial) {
 	t.Helper()
-	must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), result()))
+	testharness.Must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), result()))
 }
 
 // matrixCell is a harness for one kind of fault at one rate.
@@ -124,7 +125,7 @@ func newMatrixCell(t *testing.T, seed uint64, kind faultKind, streams ...string)
 	f.Retry = fetch.Retry{MaxRetries: 5, Base: time.Millisecond, Max: 10 * time.Millisecond, Jitter: 0.1}
 	if kind.detourAddress != nil {
 		to, err := url.Parse(kind.detourAddress(t))
-		must(t, err)
+		testharness.Must(t, err)
 		f.Transport = detourTransport{&http.Transport{DisableCompression: true}, c.faultSelector, to}
 	}
 	return c

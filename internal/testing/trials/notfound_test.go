@@ -11,6 +11,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // notFound returns faults with which the service returns status 404 for some records of an endpoint.
@@ -106,7 +107,7 @@ func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 				}
 				h.service.SetFaults(notFound("/articles/", missing...)...)
 				res, err := h.night()
-				must(t, err)
+				testharness.Must(t, err)
 				code, grade := 0, stream.Repaired
 				if c.partial {
 					code, grade = 3, stream.BestEffort

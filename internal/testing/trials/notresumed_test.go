@@ -10,6 +10,7 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // TestRunOfAnotherTeamIsNotResumed changes the team between an interrupted run and the next run.
@@ -23,7 +24,7 @@ func TestRunOfAnotherTeamIsNotResumed(t *testing.T) {
 	h.cfg.TeamID = "another"
 	h.at = h.at.Add(time.Minute)
 	res, err := pipeline.Run(t.Context(), h.cfg)
-	must(t, err)
+	testharness.Must(t, err)
 	if res.Run.ID == interrupted.Run.ID || !res.Run.SnapshotAt.Equal(h.at) {
 		t.Errorf("run %s of %s was resumed, want a new run", res.Run.ID, res.Run.SnapshotAt)
 	}
@@ -56,10 +57,10 @@ func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 	stopped, _ := h.failedNight(t.Context(), exitFailed)
 	h.cfg.AllowMassDelete = true
 	_, err := pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID)
-	must(t, err)
+	testharness.Must(t, err)
 	h.at = h.at.Add(time.Minute)
 	res, err := pipeline.Run(t.Context(), h.cfg)
-	must(t, err)
+	testharness.Must(t, err)
 	if res.Run.ID == stopped.Run.ID {
 		t.Errorf("the stopped run %s was resumed although a replay had published it, want a new run", stopped.Run.ID)
 	}
@@ -74,13 +75,13 @@ func TestTrialLostVersionIsRebuilt(t *testing.T) {
 	h.goodNight()
 	h.goodNight()
 	before := h.historySums()
-	must(t, os.RemoveAll(h.path("versions", h.latestRun())))
+	testharness.Must(t, os.RemoveAll(h.path("versions", h.latestRun())))
 	h.at = h.at.Add(time.Hour)
 	if res, err := pipeline.Run(t.Context(), h.cfg); err == nil || res.Run.ExitCode != 1 {
 		t.Fatalf("a night without the published version: got exit code %d and error %v, want 1 and an error", res.Run.ExitCode, err)
 	}
 	_, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
-	must(t, err)
+	testharness.Must(t, err)
 	if diff := cmp.Diff(before, h.historySums()); diff != "" {
 		t.Errorf("the rebuilt history differs (-before +after):\n%s", diff)
 	}

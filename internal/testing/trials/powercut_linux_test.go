@@ -20,6 +20,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
 	"placementsync/internal/sim"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
@@ -76,8 +77,8 @@ func (p *powerTrial) record(t *testing.T, operate func(cfg pipeline.Config) erro
 	p.allowedRuns = append(p.allowedRuns, publishedRun(t, dir))
 	cfg := p.configFor(dir)
 	cfg.Warehouse.Step = p.trace.step
-	must(t, operate(cfg))
-	must(t, p.trace.step("end", ""))
+	testharness.Must(t, operate(cfg))
+	testharness.Must(t, p.trace.step("end", ""))
 	p.allowedRuns = append(p.allowedRuns, publishedRun(t, dir))
 	return dir
 }
@@ -86,7 +87,7 @@ func (p *powerTrial) record(t *testing.T, operate func(cfg pipeline.Config) erro
 func copyWithLinks(t *testing.T, from, to string) {
 	t.Helper()
 	trace := newDiskTrace(t, from)
-	must(t, trace.step("copy", ""))
+	testharness.Must(t, trace.step("copy", ""))
 	// No change is pending, so every outage leaves the same folder.
 	trace.createFolder(t, trace.points[0], outages(rand.New(rand.NewPCG(0, 0)), 1)[0], to)
 }
@@ -98,7 +99,7 @@ func publishedRun(t *testing.T, dir string) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
-	must(t, err)
+	testharness.Must(t, err)
 	return filepath.Base(target)
 }
 
@@ -120,16 +121,16 @@ func (p *powerTrial) cutPower(t *testing.T, maxStates int, check func(t *testing
 				return states
 			}
 			dir, err := os.MkdirTemp(t.TempDir(), "")
-			must(t, err)
+			testharness.Must(t, err)
 			sum := p.trace.createFolder(t, point, o, dir)
 			if len(point.acknowledged) == 0 && seen[sum] {
-				must(t, os.RemoveAll(dir))
+				testharness.Must(t, os.RemoveAll(dir))
 				continue
 			}
 			seen[sum] = true
 			states++
 			t.Run(fmt.Sprintf("%d %s %d", i, point.step, k), func(t *testing.T) { check(t, dir, point) })
-			must(t, os.RemoveAll(dir))
+			testharness.Must(t, os.RemoveAll(dir))
 		}
 	}
 	return states
@@ -158,7 +159,7 @@ func (p *powerTrial) requireSnapshot(t *testing.T, dir string) string {
 func versionFolders(t *testing.T, dir string) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "versions", "[0-9]*"))
-	must(t, err)
+	testharness.Must(t, err)
 	return all
 }
 
@@ -178,10 +179,10 @@ func (p *powerTrial) requireNextNight(t *testing.T, dir, referenceDir string, re
 		t.Errorf("the published run is %s after the night, want %s", run, res.Run.ID)
 	}
 	if repeat != nil {
-		must(t, repeat(cfg))
+		testharness.Must(t, repeat(cfg))
 	}
 	report, err := repair.Verify(t.Context(), repairConfig(cfg), true)
-	must(t, err)
+	testharness.Must(t, err)
 	for _, damage := range report.Damage {
 		t.Errorf("verify found %+v after the next night, want no damage", damage)
 	}
@@ -326,9 +327,9 @@ func cutHeld(t *testing.T, maxStates int, decide func(w *warehouse.Warehouse, at
 	t.Helper()
 	p := newPowerTrial(t, 2, "product_listings", "tags") // with the tables of other streams, which the check reads
 	all, err := audit.Load("", map[string]audit.Rule{"prices_scaled": {Params: map[string]string{"min_prices": "5"}}}, nil)
-	must(t, err)
+	testharness.Must(t, err)
 	priceCheck, err := all.Choose([]string{"prices_scaled"})
-	must(t, err)
+	testharness.Must(t, err)
 	p.service.SetValueFaults(sim.ValueFault{Change: pricesTimes(100, 1), Day: p.service.Day()})
 	hold := func(cfg pipeline.Config) error {
 		cfg.Checks = priceCheck
@@ -353,7 +354,7 @@ func cutHeld(t *testing.T, maxStates int, decide func(w *warehouse.Warehouse, at
 		published := p.requireSnapshot(t, dir)
 		w := warehouseOf(t, p.configFor(dir))
 		h, ok, err := w.Held()
-		must(t, err)
+		testharness.Must(t, err)
 		if damaged, _ := w.VerifyHeld(t.Context(), true); ok && (h.Manifest.RunID == published || len(damaged) > 0) {
 			t.Errorf("run %s is held with the damaged files %v and %s is published, want a held run that is undamaged and not published", h.Manifest.RunID, damaged, published)
 		}
@@ -407,9 +408,9 @@ func receive(t *testing.T, m webhookHarness, w *warehouse.Warehouse, inboxDir st
 	defer server.Close()
 	for range 8 {
 		d, err := m.service.StatusChange(m.articleWithComment())
-		must(t, err)
+		testharness.Must(t, err)
 		status, err := sim.Deliver(t.Context(), server.Client(), server.URL, d, hookSecret)
-		must(t, err)
+		testharness.Must(t, err)
 		if status != http.StatusNoContent {
 			t.Fatalf("the response to event %s has status %d, want 204", d.ID, status)
 		}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"placementsync/internal/durable"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // This file is a model of power cuts. After a power cut, a disk has the last synced content of each
@@ -396,18 +397,18 @@ func (d *diskTrace) createFolder(t *testing.T, p tracePoint, o outage, to string
 			fmt.Fprintln(hash, strings.TrimPrefix(target, to))
 			switch kind := d.kinds[id]; {
 			case kind.IsDir():
-				must(t, os.Mkdir(target, kind.Perm()))
+				testharness.Must(t, os.Mkdir(target, kind.Perm()))
 				fill(id, target)
 			case kind&fs.ModeSymlink != 0:
-				must(t, os.Symlink(d.links[id], target))
+				testharness.Must(t, os.Symlink(d.links[id], target))
 				fmt.Fprintln(hash, d.links[id])
 			case firstPath[id] != "":
-				must(t, os.Link(firstPath[id], target))
+				testharness.Must(t, os.Link(firstPath[id], target))
 			default:
 				f, isUnsynced := fates[id]
 				data := d.bytesOf(t, p, id, f, isUnsynced, name)
-				must(t, os.WriteFile(target, data, s.files[id].mode.Perm()))
-				must(t, os.Chtimes(target, time.Time{}, s.files[id].at))
+				testharness.Must(t, os.WriteFile(target, data, s.files[id].mode.Perm()))
+				testharness.Must(t, os.Chtimes(target, time.Time{}, s.files[id].at))
 				fmt.Fprintf(hash, "%x\n", sha256.Sum256(data))
 				firstPath[id] = target
 			}
@@ -425,7 +426,7 @@ func (d *diskTrace) bytesOf(t *testing.T, p tracePoint, id object, f fate, isUns
 			return nil
 		}
 		data, err := os.ReadFile(d.bodyPath(c.sum))
-		must(t, err)
+		testharness.Must(t, err)
 		return data
 	}
 	synced, ok := p.synced.files[id]
@@ -466,17 +467,17 @@ func TestPowerModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "file")
-			must(t, os.WriteFile(path, []byte("old"), 0o600))
+			testharness.Must(t, os.WriteFile(path, []byte("old"), 0o600))
 			trace := newDiskTrace(t, dir)
-			must(t, c.replace(durable.Disk{Step: trace.step}, path))
-			must(t, trace.step("end", ""))
+			testharness.Must(t, c.replace(durable.Disk{Step: trace.step}, path))
+			testharness.Must(t, trace.step("end", ""))
 			contents := map[string]bool{}
 			for _, point := range trace.points {
 				for _, o := range outages(rand.New(rand.NewPCG(1, 1)), 50) {
 					to := t.TempDir()
 					trace.createFolder(t, point, o, to)
 					data, err := os.ReadFile(filepath.Join(to, "file"))
-					must(t, err)
+					testharness.Must(t, err)
 					contents[string(data)] = true
 				}
 			}

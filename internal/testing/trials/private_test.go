@@ -18,6 +18,7 @@ import (
 	"placementsync/internal/sim"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/transform"
 	"placementsync/internal/webhook"
 	"placementsync/schema"
@@ -110,7 +111,7 @@ func (m webhookHarness) runNextDay(faults ...sim.Fault) {
 	m.service.Advance(1)
 	m.at = m.service.Now().AddDate(0, 0, 1)
 	_, err := pipeline.Run(m.t.Context(), m.cfg)
-	must(m.t, err)
+	testharness.Must(m.t, err)
 }
 
 // markedColumns returns the columns with the mark in a current or closed row, as table.column.
@@ -179,7 +180,7 @@ func splitHashable(t *testing.T, streams []stream.Stream, columns []string) (has
 		isRefused := false
 		for _, s := range streams {
 			b, err := transform.Compile(s, defs)
-			must(t, err)
+			testharness.Must(t, err)
 			isRefused = isRefused || b.Protect(transform.Privacy{Hash: []string{column}, Key: []byte("key")}) != nil
 		}
 		if isRefused {
@@ -206,7 +207,7 @@ func (m webhookHarness) findMark(mark string) []string {
 		schema, name, _ := strings.Cut(table, ".")
 		searchTable(table, schema+"."+sqltext.Quote(name))
 	}
-	must(m.t, filepath.WalkDir(m.path(), func(path string, e fs.DirEntry, err error) error {
+	testharness.Must(m.t, filepath.WalkDir(m.path(), func(path string, e fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(m.path(), path)
 		if err != nil || !e.Type().IsRegular() || strings.HasPrefix(name, "raw/") || strings.HasPrefix(name, "state/inbox/") {
 			return err
@@ -234,7 +235,7 @@ func TestTrialOnlyTheOwnerReadsUnpublishedFiles(t *testing.T) {
 	m.deliver(rawDelivery("g", webhook.StatusChanged, `{"article_id":"c"}`))
 	files := 0
 	for _, folder := range []string{"raw", "state"} {
-		must(t, filepath.WalkDir(m.path(folder), func(path string, e fs.DirEntry, err error) error {
+		testharness.Must(t, filepath.WalkDir(m.path(folder), func(path string, e fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/pinned"
 )
 
@@ -21,7 +22,7 @@ import (
 func testdataFile(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("testdata", "readers", name))
-	must(t, err)
+	testharness.Must(t, err)
 	return path
 }
 
@@ -34,7 +35,7 @@ func installPython(t *testing.T, environment string) string {
 	if errors.Is(err, pinned.ErrNotInstallable) {
 		t.Skipf("the Python environment cannot be installed: %v", err)
 	}
-	must(t, err)
+	testharness.Must(t, err)
 	return filepath.Join(folder, "bin", "python")
 }
 
@@ -60,7 +61,7 @@ func TestTrialPythonDuckDBVersions(t *testing.T) {
 			nights := []string{h.publishNight().run}
 			var got map[string]queryable
 			out, err := exec.CommandContext(t.Context(), python, testdataFile(t, "names.py"), h.path("catalog.duckdb")).Output()
-			must(t, errors.Join(err, json.Unmarshal(out, &got)))
+			testharness.Must(t, errors.Join(err, json.Unmarshal(out, &got)))
 			if diff := cmp.Diff(map[string]queryable{"opened": all, "attached": c.attached, "attached and used": all}, got); diff != "" {
 				t.Errorf("queryable names (-want +got):\n%s", diff)
 			}
@@ -80,19 +81,19 @@ func TestTrialPythonDuckDBVersions(t *testing.T) {
 func watchNights(t *testing.T, cmd *exec.Cmd, first string, publish func()) (seen map[string]string) {
 	t.Helper()
 	in, err := cmd.StdinPipe()
-	must(t, err)
+	testharness.Must(t, err)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
+	testharness.Must(t, err)
 	cmd.Stderr = os.Stderr
-	must(t, cmd.Start())
+	testharness.Must(t, cmd.Start())
 	output := bufio.NewReader(out)
 	if line, err := output.ReadString('\n'); err != nil || strings.TrimSpace(line) != first {
 		t.Fatalf("the reader saw %q first (%v), want %s", line, err, first)
 	}
 	publish()
 	_, err = fmt.Fprintln(in)
-	must(t, err)
+	testharness.Must(t, err)
 	rest, err := io.ReadAll(output)
-	must(t, errors.Join(err, cmd.Wait(), json.Unmarshal(rest, &seen)))
+	testharness.Must(t, errors.Join(err, cmd.Wait(), json.Unmarshal(rest, &seen)))
 	return seen
 }

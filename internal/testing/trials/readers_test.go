@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"placementsync/internal/pipeline"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 )
 
@@ -214,7 +215,7 @@ func readDuringPublishes(t *testing.T, processes, nights int) (rounds int) {
 		published = append(published, h.publishNight())
 	}
 	for _, process := range readers {
-		must(t, process.input.Close())
+		testharness.Must(t, process.input.Close())
 	}
 	roundsByKind := map[string]int{}
 	for id, process := range readers {

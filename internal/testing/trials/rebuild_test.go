@@ -10,6 +10,7 @@ import (
 
 	"placementsync/internal/repair"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // TestTrialRebuildGivesTheSameHistory rebuilds the catalog of some streams from the Parquet files
@@ -26,7 +27,7 @@ func TestTrialRebuildGivesTheSameHistory(t *testing.T) {
 
 	h.at = h.at.Add(time.Hour)
 	r, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
-	must(t, err)
+	testharness.Must(t, err)
 	if r.Snapshots != 4 || h.latestRun() != r.Manifest.RunID {
 		t.Errorf("the rebuild %s used %d snapshots and latest is %s, want 4 snapshots and the rebuild as latest", r.Manifest.RunID, r.Snapshots, h.latestRun())
 	}
@@ -50,11 +51,11 @@ func TestTrialRebuildWorksWithoutACatalog(t *testing.T) {
 	h.goodNight()
 	h.goodNight()
 	before := h.historySums()
-	must(t, os.RemoveAll(h.path("versions")))
-	must(t, os.Remove(h.path("latest")))
+	testharness.Must(t, os.RemoveAll(h.path("versions")))
+	testharness.Must(t, os.Remove(h.path("latest")))
 	h.at = h.at.Add(time.Hour)
 	_, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
-	must(t, err)
+	testharness.Must(t, err)
 	if diff := cmp.Diff(before, h.historySums()); diff != "" {
 		t.Errorf("the rebuilt history differs (-before +after):\n%s", diff)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/repair"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -37,16 +38,16 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 		h.cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "w")
 		copyTree(t, intactDir, h.cfg.Warehouse.Dir)
 		for _, path := range lost {
-			must(t, os.RemoveAll(h.path(path)))
+			testharness.Must(t, os.RemoveAll(h.path(path)))
 		}
 		h.at = h.at.Add(time.Minute)
 		v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true)
-		must(t, err)
+		testharness.Must(t, err)
 		if diff := cmp.Diff([]repair.Step{{Kind: repair.RebuildSeries}}, repair.Plan(v.Damage)); diff != "" || v.Result() != repair.Rebuildable {
 			t.Errorf("%s: verify reports %s (-want +got):\n%s", name, v.Result(), diff)
 		}
 		_, err = repair.RestoreSeries(t.Context(), repairConfig(h.cfg), warehouse.Retention{Daily: 30})
-		must(t, err)
+		testharness.Must(t, err)
 		if v, err = repair.Verify(t.Context(), repairConfig(h.cfg), true); err != nil || len(v.Damage) > 0 {
 			t.Errorf("%s: after the repair verify reports %+v (%v), want no damage", name, v.Damage, err)
 		}
@@ -54,10 +55,10 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 		if err != nil || len(days) != 4 {
 			t.Errorf("%s: the series has %d days of orders, want 4 (%v)", name, len(days), err)
 		}
-		must(t, errors.Join(os.RemoveAll(h.path("versions")), os.RemoveAll(h.path("latest"))))
+		testharness.Must(t, errors.Join(os.RemoveAll(h.path("versions")), os.RemoveAll(h.path("latest"))))
 		h.at = h.at.Add(time.Minute)
 		_, err = repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
-		must(t, err)
+		testharness.Must(t, err)
 		if diff := cmp.Diff(before, h.historySums()); diff != "" {
 			t.Errorf("%s: a rebuild from the restored series differs (-before +after):\n%s", name, diff)
 		}
@@ -73,21 +74,21 @@ func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
 	h.goodNight()
 	indexFile := h.path("parquet", ".manifests", "index.json")
 	earlierIndex, err := os.ReadFile(indexFile)
-	must(t, err)
+	testharness.Must(t, err)
 	h.goodNight()
 	latest := h.latestRun()
-	must(t, os.WriteFile(indexFile, earlierIndex, 0o600)) // it does not contain the newest day
-	must(t, os.Remove(h.path("parquet", ".manifests", "snapshot_date=2026-11-03.json")))
+	testharness.Must(t, os.WriteFile(indexFile, earlierIndex, 0o600)) // it does not contain the newest day
+	testharness.Must(t, os.Remove(h.path("parquet", ".manifests", "snapshot_date=2026-11-03.json")))
 	days, err := filepath.Glob(h.path("parquet", "*", "snapshot_date=2026-11-03"))
-	must(t, err)
+	testharness.Must(t, err)
 	for _, day := range days {
-		must(t, os.RemoveAll(day))
+		testharness.Must(t, os.RemoveAll(day))
 	}
 	// Damage the version too, because the rebuild could copy the lost day from it.
 	files, err := filepath.Glob(h.path("versions", latest, "*.parquet"))
-	must(t, err)
+	testharness.Must(t, err)
 	for _, file := range append(files, h.path("versions", latest, "manifest.json")) {
-		must(t, os.Remove(file))
+		testharness.Must(t, os.Remove(file))
 	}
 	h.at = h.at.Add(time.Minute)
 	_, err = repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
@@ -97,7 +98,7 @@ func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
 	}
 	h.cfg.AcceptLoss = true
 	_, err = repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
-	must(t, err)
+	testharness.Must(t, err)
 	if h.latestRun() == latest {
 		t.Error("the rebuild with AcceptLoss published no version, want a new one")
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/pinned"
 	"placementsync/internal/testing/torture"
 )
@@ -62,12 +63,12 @@ func TestTortureRecipesOfBITools(t *testing.T) {
 			Outcome: "all values equal those of the catalog, with every digit"}
 	})
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "bi.md"))
-	must(t, err)
+	testharness.Must(t, err)
 	h := newHarness(t, trialWorld(5), fewStreams()...)
 	h.goodNight()
 	h.goodNight()
 	folder := t.TempDir()
-	must(t, os.Symlink(h.cfg.Warehouse.Dir, filepath.Join(folder, "warehouse")))
+	testharness.Must(t, os.Symlink(h.cfg.Warehouse.Dir, filepath.Join(folder, "warehouse")))
 	for language, install := range map[string]func(t *testing.T) string{
 		"python": func(t *testing.T) string { return installPython(t, "recipes") },
 		"js":     func(t *testing.T) string { return installNode(t, folder) },
@@ -96,7 +97,7 @@ func (r recipe) runCode(t *testing.T, page, folder, program string) string {
 		t.Fatalf("docs/bi.md has no section %q (%s) with code in %s", r.heading, r.versions, r.language)
 	}
 	file := filepath.Join(folder, map[string]string{"python": "recipe.py", "js": "recipe.js"}[r.language])
-	must(t, os.WriteFile(file, []byte(section[1]+r.printCode+"\n"), 0o600))
+	testharness.Must(t, os.WriteFile(file, []byte(section[1]+r.printCode+"\n"), 0o600))
 	cmd := exec.CommandContext(t.Context(), program, file)
 	cmd.Dir = folder
 	var stderr bytes.Buffer
@@ -114,12 +115,12 @@ func installNode(t *testing.T, folder string) string {
 	t.Helper()
 	for _, name := range []string{"package.json", "package-lock.json"} {
 		data, err := os.ReadFile(testdataFile(t, name))
-		must(t, errors.Join(err, os.WriteFile(filepath.Join(folder, name), data, 0o600)))
+		testharness.Must(t, errors.Join(err, os.WriteFile(filepath.Join(folder, name), data, 0o600)))
 	}
 	err := pinned.InstallNodePackages(t.Context(), folder)
 	if errors.Is(err, pinned.ErrNotInstallable) {
 		t.Skipf("the packages cannot be installed: %v", err)
 	}
-	must(t, err)
+	testharness.Must(t, err)
 	return "node"
 }

@@ -18,6 +18,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // refresh advances the world by a day, and runs a refresh one hour after the previous run.
@@ -125,7 +126,7 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 		t.Errorf("versions %v are kept, want the nights %s and %s", versions, second.Run.ID, third.Run.ID)
 	}
 	restored, err := wh.Rollback("", m.at)
-	must(t, err)
+	testharness.Must(t, err)
 	if restored.RunID != second.Run.ID {
 		t.Errorf("the rollback went to %s, want %s, the night before", restored.RunID, second.Run.ID)
 	}
@@ -169,11 +170,11 @@ func TestTrialRemainingEventsAreStoredOnce(t *testing.T) {
 	m.deliver(rawDelivery("b", "article.status_changed", `{"article_id":"2"}`))
 	m.deliver(rawDelivery("c", "other.topic", `{}`))
 	saved := t.TempDir()
-	must(t, os.CopyFS(saved, os.DirFS(m.path("state", "inbox"))))
+	testharness.Must(t, os.CopyFS(saved, os.DirFS(m.path("state", "inbox"))))
 	restoreFiles := func() {
 		t.Helper()
 		files, err := filepath.Glob(filepath.Join(saved, "*.log"))
-		must(t, err)
+		testharness.Must(t, err)
 		if len(files) != 3 {
 			t.Fatalf("%d files were saved, want 3", len(files))
 		}
@@ -182,7 +183,7 @@ func TestTrialRemainingEventsAreStoredOnce(t *testing.T) {
 			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 				t.Fatalf("file %s still exists (%v), want it removed", path, err)
 			}
-			must(t, os.Link(file, path))
+			testharness.Must(t, os.Link(file, path))
 		}
 	}
 	requireEachOnce := func() {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/sim"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // TestRejectedValuesAreKept lets the service return listings with wrong values. The rows must be
@@ -89,7 +90,7 @@ func TestDriftCountsRecords(t *testing.T) {
 	h.service.SetFaults(replaceBody("/orders", `{"records":[`+strings.Join(records, ",")+`],"total_records":30,"hint":1}`))
 	for night := 1; night <= 2; night++ {
 		_, err := h.night()
-		must(t, err)
+		testharness.Must(t, err)
 		h.requireLines(`SELECT concat_ws(' ', table_name, path, count, sample, key) FROM meta.drift WHERE kind = 'unknown_field' AND path <> '$envelope.hint' ORDER BY 1`,
 			fmt.Sprintf("order_line_items size %d 1 o00", 12*night), fmt.Sprintf("orders colour %d 0 o00", 12*night))
 	}
@@ -105,7 +106,7 @@ func replaceBody(pathPrefix, body string) sim.Fault {
 func (h *harness) serveListings(file string) {
 	h.t.Helper()
 	body, err := os.ReadFile(filepath.Join("testdata", file))
-	must(h.t, err)
+	testharness.Must(h.t, err)
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return body }})
 }
 

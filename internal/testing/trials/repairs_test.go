@@ -22,6 +22,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 )
 
@@ -48,16 +49,16 @@ func TestTortureRepairs(t *testing.T) {
 	progress := filepath.Join(os.TempDir(), "placementsync-repairs.jsonl")
 	r.resume(t, progress)
 	results, err := os.OpenFile(progress, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	must(t, err)
+	testharness.Must(t, err)
 	defer results.Close()
 	r.runAll(t, workers, combinations, func(o repairOutcome) {
 		if slices.Contains([]string{resultLost, resultUnreported, resultFalseUnchanged}, o.Result) {
 			return
 		}
 		line, err := json.Marshal(o)
-		must(t, err)
+		testharness.Must(t, err)
 		_, err = results.Write(append(line, '\n'))
-		must(t, err)
+		testharness.Must(t, err)
 	})
 	recordTrial(t, startedAt, func() torture.Trial {
 		return torture.Trial{Name: "repairs", Runs: r.counts.total(),
@@ -65,7 +66,7 @@ func TestTortureRepairs(t *testing.T) {
 			Outcome:   r.counts.String()}
 	})
 	if !t.Failed() {
-		must(t, os.Remove(progress))
+		testharness.Must(t, os.Remove(progress))
 	}
 }
 
@@ -143,24 +144,24 @@ func newRepairTrial(t *testing.T, withResponses bool) *repairTrial {
 	wh := warehouseOf(t, h.cfg)
 	h.at = h.at.Add(time.Minute)
 	lock, err := wh.Lock("test", h.at)
-	must(t, err)
+	testharness.Must(t, err)
 	_, err = wh.Rollback(third, h.at)
-	must(t, errors.Join(err, lock.Release()))
+	testharness.Must(t, errors.Join(err, lock.Release()))
 	h.goodNight()
 	h.goodNight()
 	if !withResponses {
-		must(t, os.RemoveAll(h.path("raw")))
+		testharness.Must(t, os.RemoveAll(h.path("raw")))
 	}
 	r := &repairTrial{harness: h, factsByPath: map[string]facts{}, done: map[int]bool{}, counts: repairCounts{}}
 	r.files, r.links = readTree(t, h.cfg.Warehouse.Dir)
 	m, err := wh.Versions.ReadManifest(h.latestRun())
-	must(t, err)
+	testharness.Must(t, err)
 	for run := m.RunID; run != ""; {
 		r.baseRuns = append(r.baseRuns, run)
 		data, err := os.ReadFile(h.path("parquet", ".meta", run+".json"))
-		must(t, err)
+		testharness.Must(t, err)
 		var record struct{ Previous string }
-		must(t, json.Unmarshal(data, &record))
+		testharness.Must(t, json.Unmarshal(data, &record))
 		run = record.Previous
 	}
 	db := open(t, "?threads=1")
@@ -189,7 +190,7 @@ func readTree(t *testing.T, dir string) (files, links map[string]string) {
 func sumTree(t *testing.T, dir string, excluded ...string) (files, links map[string]string) {
 	t.Helper()
 	files, links = map[string]string{}, map[string]string{}
-	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	testharness.Must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		name, relErr := filepath.Rel(dir, path)
 		switch {
 		case err != nil || relErr != nil || e.IsDir():
@@ -223,14 +224,14 @@ func (r *repairTrial) readFacts(t *testing.T, db *sql.DB, path, name string) fac
 	case strings.HasSuffix(base, ".parquet"):
 		collect(rowFacts(r.table(strings.TrimSuffix(base, ".parquet")), "read_parquet('"+path+"', hive_partitioning = false)", ""))
 	case base == "catalog.duckdb":
-		must(t, execSQL(db, "ATTACH '"+path+"' AS warehouse (READ_ONLY)"))
+		testharness.Must(t, execSQL(db, "ATTACH '"+path+"' AS warehouse (READ_ONLY)"))
 		for _, table := range r.cfg.Warehouse.Tables {
 			collect(rowFacts(table, "warehouse.main."+table.Name, ""))
 			collect(rowFacts(table, "warehouse.past."+table.Name, ""))
 			collect(rowFacts(table, "warehouse.past."+table.Name, " || ' until ' || epoch_us(valid_to)"))
 		}
 		collect("SELECT 'run ' || run_id FROM warehouse.meta.runs WHERE kind <> 'rebuild' AND kind <> 'rollback'")
-		must(t, execSQL(db, "DETACH warehouse"))
+		testharness.Must(t, execSQL(db, "DETACH warehouse"))
 	case strings.HasSuffix(base, ".changes"):
 		source := "read_parquet('" + path + "', hive_partitioning = false)"
 		collect("SELECT 'run ' || run_id FROM " + source + " WHERE meta_table = 'runs' AND NOT meta_gone AND kind <> 'rebuild' AND kind <> 'rollback'")
@@ -339,7 +340,7 @@ func (r *repairTrial) resume(t *testing.T, progress string) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	must(t, err)
+	testharness.Must(t, err)
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var o repairOutcome
@@ -388,7 +389,7 @@ func (r *repairTrial) runCombination(t *testing.T, db *sql.DB, number int) (o re
 	at := r.at.Add(time.Hour)
 	cfg.Now = func() time.Time { at = at.Add(time.Second); return at }
 	copyTree(t, r.cfg.Warehouse.Dir, cfg.Warehouse.Dir)
-	defer func() { must(t, os.RemoveAll(cfg.Warehouse.Dir)) }()
+	defer func() { testharness.Must(t, os.RemoveAll(cfg.Warehouse.Dir)) }()
 	o.Number = number
 	o.Damage = r.damage(t, random, cfg.Warehouse.Dir)
 	if random.IntN(3) > 0 {
@@ -570,7 +571,7 @@ func (r *repairTrial) intactFacts(t *testing.T, dir string) facts {
 	isUnbroken := true
 	for _, run := range r.baseRuns {
 		startedAt, err := time.Parse("20060102T150405Z", run)
-		must(t, err)
+		testharness.Must(t, err)
 		dayManifest := filepath.Join("parquet", ".manifests", "snapshot_date="+startedAt.Format(time.DateOnly)+".json")
 		hasManifest[run] = isIntact(filepath.Join("versions", run, "manifest.json")) || isIntact(filepath.Join("parquet", ".meta", run+".json")) ||
 			isIntact(dayManifest) && r.isManifestOf(t, dayManifest, run)
@@ -617,7 +618,7 @@ func (r *repairTrial) isManifestOf(t *testing.T, path, run string) bool {
 	var m struct {
 		RunID string `json:"run_id"`
 	}
-	must(t, json.Unmarshal(data, &m))
+	testharness.Must(t, json.Unmarshal(data, &m))
 	return m.RunID == run
 }
 
@@ -625,7 +626,7 @@ func (r *repairTrial) isManifestOf(t *testing.T, path, run string) bool {
 // damage to one file does not affect another.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
-	must(t, filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+	testharness.Must(t, filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		name, relErr := filepath.Rel(from, path)
 		dst := filepath.Join(to, name)
 		switch {
@@ -658,19 +659,19 @@ func (r *repairTrial) damage(t *testing.T, random *rand.Rand, dir string) string
 	if errors.Is(err, fs.ErrNotExist) {
 		return name + " was already missing"
 	}
-	must(t, err)
+	testharness.Must(t, err)
 	if kind.isFolder || kind.isLink {
-		must(t, os.RemoveAll(path))
+		testharness.Must(t, os.RemoveAll(path))
 		return name + " removed"
 	}
-	restoreTime := func() { must(t, os.Chtimes(path, info.ModTime(), info.ModTime())) }
+	restoreTime := func() { testharness.Must(t, os.Chtimes(path, info.ModTime(), info.ModTime())) }
 	other := filepath.Join(dir, kind.paths[random.IntN(len(kind.paths))])
 	if _, err := os.Lstat(other); err != nil {
 		other = path
 	}
 	switch method := random.IntN(5); {
 	case method == 0 && info.Size() > 0:
-		must(t, os.Truncate(path, random.Int64N(info.Size())))
+		testharness.Must(t, os.Truncate(path, random.Int64N(info.Size())))
 		return name + " truncated"
 	case method == 1 && info.Size() > 0:
 		bit := random.Int64N(info.Size() * 8)
@@ -680,12 +681,12 @@ func (r *repairTrial) damage(t *testing.T, random *rand.Rand, dir string) string
 		}
 		return fmt.Sprintf("%s: bit %d flipped", name, bit)
 	case method == 2 && other != path:
-		must(t, errors.Join(os.Rename(path, path+"~"), os.Rename(other, path), os.Rename(path+"~", other)))
+		testharness.Must(t, errors.Join(os.Rename(path, path+"~"), os.Rename(other, path), os.Rename(path+"~", other)))
 		return name + " swapped with " + strings.TrimPrefix(other, dir)
 	case method == 3 && other != path:
-		must(t, copyFile(other, path))
+		testharness.Must(t, copyFile(other, path))
 		return name + " replaced by " + strings.TrimPrefix(other, dir)
 	}
-	must(t, os.Remove(path))
+	testharness.Must(t, os.Remove(path))
 	return name + " removed"
 }

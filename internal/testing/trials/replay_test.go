@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -27,7 +28,7 @@ func TestTrialReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 
 	h.at = h.at.Add(time.Hour)
 	res, err := pipeline.Replay(t.Context(), h.cfg, last.Run.ID)
-	must(t, err)
+	testharness.Must(t, err)
 	if res.Run.ExitCode != 0 || h.latestRun() != res.Run.ID || !strings.HasPrefix(res.Run.ID, last.Run.ID+"-") {
 		t.Errorf("the replay %s of %s ended with exit code %d and latest is %s, want 0 and the replay as latest", res.Run.ID, last.Run.ID, res.Run.ExitCode, h.latestRun())
 	}
@@ -56,7 +57,7 @@ func TestTrialReplayPublishesAStoppedRun(t *testing.T) {
 	res, _ := h.failedNight(t.Context(), exitFailed)
 	h.cfg.AllowMassDelete = true
 	replayed, err := pipeline.Replay(t.Context(), h.cfg, res.Run.ID)
-	must(t, err)
+	testharness.Must(t, err)
 	if h.latestRun() != replayed.Run.ID || h.count("product_listings", "true") != 0 {
 		t.Errorf("latest is %s with %d listings, want the replay %s without listings", h.latestRun(), h.count("product_listings", "true"), replayed.Run.ID)
 	}
@@ -85,15 +86,15 @@ func TestReplayErrors(t *testing.T) {
 	rollback := func(run string) {
 		t.Helper()
 		_, err := wh.Rollback(run, h.at)
-		must(t, err)
+		testharness.Must(t, err)
 	}
 	rollback(first.Run.ID)
 	requireError(second.Run.ID, "readers see "+first.Run.ID+", which is not based on this run; nothing was changed: run placementsync rollback "+second.Run.ID+" first")
 	third := h.goodNight()
 	requireError(second.Run.ID, "readers see "+third.Run.ID+", which is not based on this run; nothing was changed: run placementsync rollback "+second.Run.ID+" first")
-	must(t, wh.Versions.Drop(second.Run.ID, false))
+	testharness.Must(t, wh.Versions.Drop(second.Run.ID, false))
 	requireError(second.Run.ID, "readers see "+third.Run.ID+", which is later; nothing was changed: run placementsync rollback "+first.Run.ID+" first")
-	must(t, wh.Versions.Drop(first.Run.ID, false))
+	testharness.Must(t, wh.Versions.Drop(first.Run.ID, false))
 	requireError(second.Run.ID, "no intact version from before this run is kept; nothing was changed: placementsync rebuild")
 }
 
@@ -108,7 +109,7 @@ func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
 	wh := warehouseOf(t, h.cfg)
 	for _, run := range []string{"", second.Run.ID} {
 		_, err := wh.Rollback(run, h.at)
-		must(t, err)
+		testharness.Must(t, err)
 	}
 	h.at = h.at.Add(time.Hour)
 	replayed, err := pipeline.Replay(t.Context(), h.cfg, second.Run.ID)
@@ -131,8 +132,8 @@ func TestReplayAfterAKilledRollback(t *testing.T) {
 	stopped, _ := h.failedNight(t.Context(), exitFailed)
 	wh := warehouseOf(t, h.cfg)
 	unfinished := warehouse.UnfinishedRun{Run: stopped.Run.ID + "-9", Kind: ledger.Rollback, Version: first.Run.ID, StartedAt: h.at, Attempt: 1}
-	must(t, wh.RunLog.WriteUnresumableRun(unfinished))
-	must(t, (durable.Disk{}).SwapLink(filepath.Join("versions", first.Run.ID), filepath.Join(h.cfg.Warehouse.Dir, "latest")))
+	testharness.Must(t, wh.RunLog.WriteUnresumableRun(unfinished))
+	testharness.Must(t, (durable.Disk{}).SwapLink(filepath.Join("versions", first.Run.ID), filepath.Join(h.cfg.Warehouse.Dir, "latest")))
 
 	if res, err := pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID); err == nil || res.Run.Outcome != ledger.Failed {
 		t.Fatalf("the replay %s ended %q, want failed because of too many deletions: %v", res.Run.ID, res.Run.Outcome, err)

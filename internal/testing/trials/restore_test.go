@@ -16,6 +16,7 @@ import (
 
 	queries "placementsync/internal/query"
 	"placementsync/internal/repair"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -40,13 +41,13 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	before, results := contents(t, h.path("catalog.duckdb")), h.queryResults("")
 	earlierResults := h.queryResults("2026-11-04")
 	for _, name := range []string{"versions", "raw", "latest", "catalog.duckdb"} {
-		must(t, os.RemoveAll(h.path(name)))
+		testharness.Must(t, os.RemoveAll(h.path(name)))
 	}
 	if _, err := h.night(); !errors.As(err, new(*warehouse.LostError)) {
 		t.Fatalf("a night in a warehouse without versions: got the error %v, want a LostError", err)
 	}
 	r, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
-	must(t, err)
+	testharness.Must(t, err)
 	if r.Snapshots != 5 || r.SnapshotsWithoutDay != 0 || !r.HasMeta || len(r.Skipped) != 0 {
 		t.Errorf("the rebuild returned %+v, want 5 snapshots, SnapshotsWithoutDay 0, HasMeta, and no skipped file", r)
 	}
@@ -58,10 +59,10 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 		t.Errorf("results of named queries as of an earlier night differ (-before +after):\n%s", diff)
 	}
 	// Remove the versions of the rebuilt warehouse, and rebuild it again.
-	must(t, os.RemoveAll(h.path("versions")))
+	testharness.Must(t, os.RemoveAll(h.path("versions")))
 	h.at = h.at.Add(time.Hour)
 	_, err = repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
-	must(t, err)
+	testharness.Must(t, err)
 	requireContents(t, before, contents(t, h.path("catalog.duckdb")))
 	h.goodNight()
 }
@@ -77,13 +78,13 @@ func TestTrialRestoreOfPrunedSeries(t *testing.T) {
 	}
 	wh := warehouseOf(t, h.cfg)
 	_, err := wh.Pruner.Prune(warehouse.Retention{Daily: 2, Monthly: 2}, h.at, false)
-	must(t, err)
+	testharness.Must(t, err)
 	before := contents(t, h.path("catalog.duckdb"))
-	must(t, os.RemoveAll(h.path("versions")))
-	must(t, os.Remove(h.path("latest")))
+	testharness.Must(t, os.RemoveAll(h.path("versions")))
+	testharness.Must(t, os.Remove(h.path("latest")))
 	h.at = h.at.Add(time.Hour)
 	r, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
-	must(t, err)
+	testharness.Must(t, err)
 	if r.Snapshots != 2 || r.SnapshotsWithoutDay != 0 {
 		t.Errorf("the rebuild used %d snapshots and found %d snapshots without a day, want 2 and 0", r.Snapshots, r.SnapshotsWithoutDay)
 	}
@@ -134,16 +135,16 @@ func requireContents(t *testing.T, want, got map[string][]string) {
 func (h *harness) queryResults(asOf string) map[string]string {
 	h.t.Helper()
 	db, err := queries.Open(h.t.Context(), h.path("catalog.duckdb"), queries.Options{MemoryLimit: "256MB", Threads: 1, AsOf: asOf})
-	must(h.t, err)
+	testharness.Must(h.t, err)
 	defer db.Close()
 	all := queries.List()
 	if asOf == "" {
 		snapshots, err := db.Snapshots(h.t.Context())
-		must(h.t, err)
+		testharness.Must(h.t, err)
 		from, to, err := queries.SnapshotsToCompare(snapshots)
-		must(h.t, err)
+		testharness.Must(h.t, err)
 		changes, err := db.Changes(h.t.Context(), queries.Diff{From: from, To: to}, true)
-		must(h.t, err)
+		testharness.Must(h.t, err)
 		changes.Name = "changes"
 		all = append(all, changes)
 	}
@@ -151,7 +152,7 @@ func (h *harness) queryResults(asOf string) map[string]string {
 	for _, q := range all {
 		var text bytes.Buffer
 		w, err := queries.NewWriter(queries.Output{Format: queries.JSONL}, &text, queries.Screen{})
-		must(h.t, err)
+		testharness.Must(h.t, err)
 		if _, err := db.Run(h.t.Context(), q, nil, w); err != nil {
 			results[q.Name] = err.Error()
 			continue

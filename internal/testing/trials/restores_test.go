@@ -17,6 +17,7 @@ import (
 	objectstore "placementsync/internal/bucket"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/warehouse"
 )
@@ -55,9 +56,9 @@ func newRestoreTrial(t *testing.T) *restoreTrial {
 	var err error
 	r.bucket, err = objectstore.Open(t.Context(), objectstore.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
 		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey}, "store", "night")
-	must(t, err)
+	testharness.Must(t, err)
 	_, err = backup.Run(t.Context(), r.backupConfig(r.cfg, r.at))
-	must(t, err)
+	testharness.Must(t, err)
 	r.objects = r.store.Objects("store")
 	for file, sum := range r.files {
 		if name := "night/data/" + sum; r.objects[name] != nil && !strings.HasPrefix(file, "versions/") {
@@ -107,7 +108,7 @@ func (r *restoreTrial) restoreDamaged(t *testing.T, random *rand.Rand) bool {
 		copyTree(t, r.path(top), filepath.Join(folder, top))
 	}
 	for file := range damaged {
-		must(t, os.Remove(filepath.Join(folder, file)))
+		testharness.Must(t, os.Remove(filepath.Join(folder, file)))
 	}
 	intact := r.intactFacts(t, folder)
 
@@ -116,7 +117,7 @@ func (r *restoreTrial) restoreDamaged(t *testing.T, random *rand.Rand) bool {
 	at := r.at.Add(time.Hour)
 	cfg.Now = func() time.Time { at = at.Add(time.Second); return at }
 	restored, err := backup.Restore(t.Context(), r.backupConfig(cfg, at))
-	must(t, err)
+	testharness.Must(t, err)
 	for _, d := range restored.Damaged {
 		if !damaged[d.File] {
 			t.Errorf("%s: the restore left out %s: %s", description, d.File, d.Problem)
@@ -147,7 +148,7 @@ func (r *repairTrial) repairUntilIntact(t *testing.T, cfg pipeline.Config, descr
 	for range maxRounds {
 		var err error
 		v, err = repair.Verify(t.Context(), repairConfig(cfg), true)
-		must(t, err)
+		testharness.Must(t, err)
 		plan := repair.Plan(v.Damage)
 		if !slices.ContainsFunc(plan, func(step repair.Step) bool { return step.Kind != repair.RunNight }) {
 			return // the next night repairs the rest
@@ -206,13 +207,13 @@ func TestTrialStoredResponsesRestoreTheNewestNight(t *testing.T) {
 			path := filepath.Join(cfg.Warehouse.Dir, name)
 			info, err := os.Stat(path)
 			if err == nil && !info.IsDir() && random.IntN(2) == 0 {
-				must(t, os.Truncate(path, 0))
+				testharness.Must(t, os.Truncate(path, 0))
 				continue
 			}
-			must(t, os.RemoveAll(path))
+			testharness.Must(t, os.RemoveAll(path))
 		}
 		v, err := repair.Verify(t.Context(), repairConfig(cfg), true)
-		must(t, err)
+		testharness.Must(t, err)
 		for _, d := range v.Damage {
 			if d.Lost && d.File != "state/runs.jsonl" {
 				t.Errorf("%s: verify reports a loss: %+v", description, d)
@@ -223,6 +224,6 @@ func TestTrialStoredResponsesRestoreTheNewestNight(t *testing.T) {
 		if lost := missingFacts(got, r.visible); len(lost) > 0 {
 			t.Errorf("%s: %d of %d facts are missing: %v", description, len(lost), len(r.visible), lost[:min(4, len(lost))])
 		}
-		must(t, os.RemoveAll(cfg.Warehouse.Dir))
+		testharness.Must(t, os.RemoveAll(cfg.Warehouse.Dir))
 	}
 }

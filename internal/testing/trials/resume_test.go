@@ -11,6 +11,7 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/pipeline"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // TestResumedNightRepeatsNoRequests interrupts a night at several points and resumes it. The
@@ -31,7 +32,7 @@ func TestResumedNightRepeatsNoRequests(t *testing.T) {
 			h.service.ResetRequests()
 			h.at = h.at.Add(10 * time.Minute)
 			res, err := pipeline.Run(t.Context(), h.cfg)
-			must(t, err)
+			testharness.Must(t, err)
 			if res.Run.ID != interrupted.Run.ID {
 				t.Errorf("got run %s, want the resumed run %s", res.Run.ID, interrupted.Run.ID)
 			}
@@ -52,11 +53,11 @@ func TestResumedNightRepeatsNoRequests(t *testing.T) {
 func (h *harness) storedRequests(run string) map[string]bool {
 	h.t.Helper()
 	stored, err := fetch.OpenStoredResponses(h.path("raw", run))
-	must(h.t, err)
+	testharness.Must(h.t, err)
 	defer stored.Close()
 	all := map[string]bool{}
 	for response, err := range stored.All() {
-		must(h.t, err)
+		testharness.Must(h.t, err)
 		path, _, _ := strings.Cut(response.Path, "{")
 		if path != response.Path {
 			_, after, _ := strings.Cut(response.Path, "}")
@@ -110,7 +111,7 @@ func TestInterruptedRunIsNotResumed(t *testing.T) {
 			interrupted := h.interruptedNight(5)
 			change(h)
 			res, err := pipeline.Run(t.Context(), h.cfg)
-			must(t, err)
+			testharness.Must(t, err)
 			if res.Run.ID == interrupted.Run.ID {
 				t.Errorf("run %s was resumed, want a new run", interrupted.Run.ID)
 			}

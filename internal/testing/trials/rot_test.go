@@ -18,6 +18,7 @@ import (
 
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 	"placementsync/internal/warehouse"
 )
@@ -121,7 +122,7 @@ func newRotTrial(t *testing.T, nights int) *rotTrial {
 	h.at = h.service.Now().Add(2 * time.Hour)
 	undamaged := r.copyWarehouse(t)
 	_, err := pipeline.Run(t.Context(), undamaged)
-	must(t, err)
+	testharness.Must(t, err)
 	r.nextSums = tableSums(t, filepath.Join(undamaged.Warehouse.Dir, "catalog.duckdb"), false)
 	return r
 }
@@ -151,7 +152,7 @@ func tableSums(t *testing.T, file string, withAllMeta bool) map[string]string {
 func (r *rotTrial) copyWarehouse(t *testing.T) pipeline.Config {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, filepath.WalkDir(r.cfg.Warehouse.Dir, func(path string, e fs.DirEntry, err error) error {
+	testharness.Must(t, filepath.WalkDir(r.cfg.Warehouse.Dir, func(path string, e fs.DirEntry, err error) error {
 		rel, relErr := filepath.Rel(r.cfg.Warehouse.Dir, path)
 		to := filepath.Join(dir, rel)
 		switch {
@@ -201,7 +202,7 @@ func (r *rotTrial) damageAndCompare(t *testing.T, i int) {
 	}()
 	r.verifyAndRepair(t, toRepair, kind, description)
 	r.runNextNight(t, toContinue, kind, description)
-	must(t, errors.Join(os.RemoveAll(toRepair.Warehouse.Dir), os.RemoveAll(toContinue.Warehouse.Dir)))
+	testharness.Must(t, errors.Join(os.RemoveAll(toRepair.Warehouse.Dir), os.RemoveAll(toContinue.Warehouse.Dir)))
 }
 
 // damage damages one file of a kind and returns a description. Changed bytes appear in all hard links
@@ -209,7 +210,7 @@ func (r *rotTrial) damageAndCompare(t *testing.T, i int) {
 func (r *rotTrial) damage(t *testing.T, random *rand.Rand, dir, kind string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, kind))
-	must(t, err)
+	testharness.Must(t, err)
 	for i, file := range files {
 		if folder, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
 			files[i] = filepath.Join(folder, filepath.Base(file))
@@ -229,32 +230,32 @@ func (r *rotTrial) damage(t *testing.T, random *rand.Rand, dir, kind string) str
 		return fmt.Sprintf("%s: bit %d flipped", name, bit)
 	case n < 5 && size > 0:
 		newSize := random.Int64N(size)
-		must(t, os.Truncate(file, newSize))
+		testharness.Must(t, os.Truncate(file, newSize))
 		return fmt.Sprintf("%s: truncated to %d bytes", name, newSize)
 	case n < 7 && len(files) > 1:
 		other := files[random.IntN(len(files))]
 		if other == file {
 			other = files[(slices.Index(files, file)+1)%len(files)]
 		}
-		must(t, errors.Join(os.Rename(file, file+"~"), os.Rename(other, file), os.Rename(file+"~", other)))
+		testharness.Must(t, errors.Join(os.Rename(file, file+"~"), os.Rename(other, file), os.Rename(file+"~", other)))
 		return name + " swapped with " + strings.TrimPrefix(other, dir)
 	}
-	must(t, os.Remove(file))
+	testharness.Must(t, os.Remove(file))
 	return name + " removed"
 }
 
 func damageLink(t *testing.T, random *rand.Rand, dir, file string) string {
 	t.Helper()
-	must(t, os.Remove(file))
+	testharness.Must(t, os.Remove(file))
 	versions, err := filepath.Glob(filepath.Join(dir, "versions", "2*"))
-	must(t, err)
+	testharness.Must(t, err)
 	versions = versions[:len(versions)-1] // a link to the newest version would be no damage
 	switch target := filepath.Join("versions", filepath.Base(versions[random.IntN(len(versions))])); random.IntN(3) {
 	case 0:
-		must(t, os.Symlink(target, file))
+		testharness.Must(t, os.Symlink(target, file))
 		return "points to " + target
 	case 1:
-		must(t, os.Symlink("versions/20200101T000000Z", file))
+		testharness.Must(t, os.Symlink("versions/20200101T000000Z", file))
 		return "points to a missing version"
 	}
 	return "removed"
@@ -265,11 +266,11 @@ func damageLink(t *testing.T, random *rand.Rand, dir, file string) string {
 func separateFromOriginal(t *testing.T, dir, file string) int64 {
 	t.Helper()
 	original, err := os.Stat(file)
-	must(t, err)
-	must(t, copyFile(file, file+"~"))
-	must(t, os.Chtimes(file+"~", time.Time{}, original.ModTime()))
+	testharness.Must(t, err)
+	testharness.Must(t, copyFile(file, file+"~"))
+	testharness.Must(t, os.Chtimes(file+"~", time.Time{}, original.ModTime()))
 	for _, folder := range []string{"versions", "parquet"} {
-		must(t, filepath.WalkDir(filepath.Join(dir, folder), func(path string, e fs.DirEntry, err error) error {
+		testharness.Must(t, filepath.WalkDir(filepath.Join(dir, folder), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err
 			}
@@ -280,9 +281,9 @@ func separateFromOriginal(t *testing.T, dir, file string) int64 {
 		}))
 	}
 	if info, err := os.Stat(file); err == nil && os.SameFile(info, original) { // files of state/ and raw/ are not replaced by the loop
-		must(t, os.Rename(file+"~", file))
+		testharness.Must(t, os.Rename(file+"~", file))
 	} else {
-		must(t, os.Remove(file+"~"))
+		testharness.Must(t, os.Remove(file+"~"))
 	}
 	return original.Size()
 }
@@ -290,13 +291,13 @@ func separateFromOriginal(t *testing.T, dir, file string) int64 {
 func flipBit(t *testing.T, file string, bit int64) {
 	t.Helper()
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
-	must(t, err)
+	testharness.Must(t, err)
 	b := make([]byte, 1)
 	_, err = f.ReadAt(b, bit/8)
-	must(t, err)
+	testharness.Must(t, err)
 	b[0] ^= 1 << (bit % 8)
 	_, err = f.WriteAt(b, bit/8)
-	must(t, errors.Join(err, f.Close()))
+	testharness.Must(t, errors.Join(err, f.Close()))
 }
 
 // verifyAndRepair runs "verify" and the proposed repairs, and checks the results as TestTortureRot
@@ -304,7 +305,7 @@ func flipBit(t *testing.T, file string, bit int64) {
 func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, description string) {
 	t.Helper()
 	v, err := repair.Verify(t.Context(), repairConfig(cfg), true)
-	must(t, err)
+	testharness.Must(t, err)
 	if len(v.Damage) == 0 {
 		r.increment(kind, func(f *rotCounts) *int { return &f.harmless })
 		r.requireUnchanged(t, cfg, description)
@@ -336,7 +337,7 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 			}
 		}
 		v, err = repair.Verify(t.Context(), repairConfig(cfg), true)
-		must(t, err)
+		testharness.Must(t, err)
 	}
 	want := r.publishedSums
 	if ranNight {
@@ -368,10 +369,10 @@ func filesChecksum(t *testing.T, dir string) string {
 	h := sha256.New()
 	for _, pattern := range []string{"parquet/*/*/*.parquet", "versions/*/*.parquet", "versions/*/*.duckdb", "parquet/.meta/*.changes"} {
 		files, err := filepath.Glob(filepath.Join(dir, pattern))
-		must(t, err)
+		testharness.Must(t, err)
 		for _, file := range files {
 			data, err := os.ReadFile(file)
-			must(t, err)
+			testharness.Must(t, err)
 			fmt.Fprintf(h, "%s %x\n", strings.TrimPrefix(file, dir), sha256.Sum256(data))
 		}
 	}

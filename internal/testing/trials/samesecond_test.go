@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"placementsync/internal/pipeline"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // TestRunsOfTheSameSecondAreInMeta starts a night, a rollback and another night in the same second,
@@ -16,7 +17,7 @@ func TestRunsOfTheSameSecondAreInMeta(t *testing.T) {
 	night := h.goodNight()
 	wh := warehouseOf(t, h.cfg)
 	_, err := wh.Rollback("", h.at)
-	must(t, err)
+	testharness.Must(t, err)
 	nextNight := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
 	rows := query(t, h.catalog(), "SELECT run_id, kind FROM meta.runs WHERE started_at = ? ORDER BY run_id", h.at)
 	var got []string

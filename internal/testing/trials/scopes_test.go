@@ -10,6 +10,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // scopes returns the paths that each scope allows, from the table in spec section 5. It leaves out
@@ -82,7 +83,7 @@ func TestTrialCustomTokenReadsAllowedStreams(t *testing.T) {
 func (h *harness) requireAllowedValues(res pipeline.Result, granted []string) {
 	h.t.Helper()
 	plan, err := pipeline.PlanNight(h.t.Context(), h.cfg)
-	must(h.t, err)
+	testharness.Must(h.t, err)
 	for _, s := range h.cfg.Streams {
 		wantReason := ""
 		if missing := missingScopes(s, granted); len(missing) > 0 {
@@ -122,7 +123,7 @@ func TestTokenOfAnUnknownTypeTriesAllStreams(t *testing.T) {
 	world.TokenType, world.Scopes = "partner_v2", []string{"products.read", "orders.lists", "orders.read"}
 	h := newHarness(t, world, "product_listings", "tags", "orders", "order_details", "products")
 	res, err := h.night()
-	must(t, err)
+	testharness.Must(t, err)
 	h.requireStream(res.Run, "tags", stream.Skipped, "403")
 	h.requireOnlyStreams(readableStreams(h.cfg.Streams, world.Scopes))
 }

@@ -24,6 +24,7 @@ import (
 	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 )
 
@@ -130,7 +131,7 @@ func (s *season) job() seasonJob {
 // setConfig sets the configuration of the nights in this process.
 func (s *season) setConfig(j seasonJob) {
 	cfg, err := j.config()
-	must(s.t, err)
+	testharness.Must(s.t, err)
 	cfg.Now = func() time.Time { return s.at }
 	s.cfg = cfg
 }
@@ -272,7 +273,7 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 func (s *season) killedRun(latest string) string {
 	s.t.Helper()
 	u, ok, err := warehouseOf(s.t, s.cfg).RunLog.ResumableRun()
-	must(s.t, err)
+	testharness.Must(s.t, err)
 	switch {
 	case latest != s.version:
 		return latest
@@ -336,7 +337,7 @@ func (s *season) finish() {
 	}
 	requireRowCounts(s.t, s.cfg.Warehouse.Dir, readManifest(s.t, s.path("latest")))
 	report, err := repair.Check(s.t.Context(), warehouseOf(s.t, s.cfg), true)
-	must(s.t, err)
+	testharness.Must(s.t, err)
 	for _, damage := range report.Damage {
 		s.t.Errorf("repair.Check found %+v at the end, want no damage", damage)
 	}
@@ -352,7 +353,7 @@ func (s *season) requireNewWarehouse() {
 	fresh := s.job()
 	fresh.Dir = s.t.TempDir()
 	cfg, err := fresh.config()
-	must(s.t, err)
+	testharness.Must(s.t, err)
 	cfg.Now = func() time.Time { return s.at }
 	s.mustComplete(pipeline.Run(s.t.Context(), cfg))
 	s.ref.requestedIDs = map[string]map[string]bool{}
@@ -396,7 +397,7 @@ func nightSteps(t *testing.T) []string {
 		h.service.Advance(1)
 		h.at = h.service.Now().Add(2 * time.Hour)
 		cfg, err := seasonJob{job: job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, At: h.at, Streams: seasonStreams()}, Details: pipeline.ChangedDetails}.config()
-		must(t, err)
+		testharness.Must(t, err)
 		cfg.Warehouse.Step = recorder.record
 		h.mustComplete(pipeline.Run(t.Context(), cfg))
 	}
@@ -430,9 +431,9 @@ func chosenSeeds(t *testing.T) (from, to uint64) {
 		first, last = "1", first
 	}
 	_, err := fmt.Sscan(first, &from)
-	must(t, err)
+	testharness.Must(t, err)
 	_, err = fmt.Sscan(last, &to)
-	must(t, err)
+	testharness.Must(t, err)
 	return from, to
 }
 
@@ -445,7 +446,7 @@ func TestTortureSeason(t *testing.T) {
 	requireTorture(t)
 	store, sum := torture.Open(os.Getenv), programSum(t)
 	stored, err := store.Read()
-	must(t, err)
+	testharness.Must(t, err)
 	steps := nightSteps(t)
 	from, to := chosenSeeds(t)
 	for seed := from; seed <= to; seed++ {
@@ -459,7 +460,7 @@ func TestTortureSeason(t *testing.T) {
 			startedAt := time.Now()
 			defer func() {
 				result.Passed, result.Seconds = !t.Failed(), time.Since(startedAt).Seconds()
-				must(t, store.StoreSeason(result))
+				testharness.Must(t, store.StoreSeason(result))
 			}()
 			if !t.Run("nights", func(t *testing.T) { result.Counts = runSeason(t, plan) }) {
 				logReduced(t, plan)
@@ -476,7 +477,7 @@ func TestTortureSeasonReplay(t *testing.T) {
 		t.Skip("runs a plan that TestTortureSeason printed: make torture TRIALS=TortureSeasonReplay SEASON='...'")
 	}
 	var plan seasonPlan
-	must(t, json.Unmarshal([]byte(text), &plan))
+	testharness.Must(t, json.Unmarshal([]byte(text), &plan))
 	t.Log(plan, runSeason(t, plan))
 }
 
@@ -486,9 +487,9 @@ func logReduced(t *testing.T, plan seasonPlan) {
 	t.Helper()
 	fails := func(p seasonPlan) bool {
 		self, err := os.Executable()
-		must(t, err)
+		testharness.Must(t, err)
 		text, err := json.Marshal(p)
-		must(t, err)
+		testharness.Must(t, err)
 		cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestTortureSeasonReplay$")
 		cmd.Env = append(os.Environ(), seasonVariable+"="+string(text))
 		return cmd.Run() != nil
@@ -499,7 +500,7 @@ func logReduced(t *testing.T, plan seasonPlan) {
 	}
 	plan = plan.reduce(fails)
 	text, err := json.Marshal(plan)
-	must(t, err)
+	testharness.Must(t, err)
 	t.Errorf("reduced to %smake torture TRIALS=TortureSeasonReplay SEASON='%s'", plan, text)
 }
 
@@ -507,12 +508,12 @@ func logReduced(t *testing.T, plan seasonPlan) {
 func programSum(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
-	must(t, err)
+	testharness.Must(t, err)
 	f, err := os.Open(self)
-	must(t, err)
+	testharness.Must(t, err)
 	defer f.Close()
 	sum := sha256.New()
 	_, err = io.Copy(sum, f)
-	must(t, err)
+	testharness.Must(t, err)
 	return fmt.Sprintf("%x", sum.Sum(nil)[:6])
 }

@@ -21,6 +21,7 @@ import (
 	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/testing/fixture"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
@@ -128,14 +129,14 @@ func (s *season) cutPower(e seasonEvent) nightEnd {
 	}
 	end := runNight(s.t.Context(), s.cfg)
 	if !isCut {
-		must(s.t, trace.step("end", ""))
+		testharness.Must(s.t, trace.step("end", ""))
 	}
 	random := rand.New(rand.NewPCG(s.plan.Seed, uint64(e.Number)))
 	all := outages(random, 10)
 	afterCut := s.t.TempDir()
 	trace.createFolder(s.t, trace.points[len(trace.points)-1], all[random.IntN(len(all))], afterCut)
-	must(s.t, os.RemoveAll(dir))
-	must(s.t, os.Rename(afterCut, dir))
+	testharness.Must(s.t, os.RemoveAll(dir))
+	testharness.Must(s.t, os.Rename(afterCut, dir))
 	return end
 }
 
@@ -143,7 +144,7 @@ func (s *season) cutPower(e seasonEvent) nightEnd {
 func (s *season) heldRun() string {
 	s.t.Helper()
 	h, ok, err := warehouseOf(s.t, s.cfg).Held()
-	must(s.t, err)
+	testharness.Must(s.t, err)
 	if !ok {
 		return ""
 	}
@@ -194,7 +195,7 @@ func (s *season) rollBack(number int) {
 		return
 	}
 	versions, err := warehouseOf(s.t, s.cfg).Versions.List()
-	must(s.t, err)
+	testharness.Must(s.t, err)
 	target := versions[number%len(versions)]
 	snapshots, ok := s.snapshotsByVersion[target]
 	if !ok {
@@ -245,7 +246,7 @@ func newSeasonBucket(t *testing.T, h *harness) *seasonBucket {
 	t.Cleanup(httpServer.Close)
 	b, err := storage.Open(t.Context(), storage.Config{Endpoint: httpServer.URL, Region: "eu-test-1", PathStyle: true,
 		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey}, "store", "season")
-	must(t, err)
+	testharness.Must(t, err)
 	return &seasonBucket{bucket: b}
 }
 
@@ -273,11 +274,11 @@ func (s *season) restore() {
 		return
 	}
 	s.closeReader()
-	must(s.t, os.RemoveAll(s.cfg.Warehouse.Dir))
-	must(s.t, os.Mkdir(s.cfg.Warehouse.Dir, 0o755))
+	testharness.Must(s.t, os.RemoveAll(s.cfg.Warehouse.Dir))
+	testharness.Must(s.t, os.Mkdir(s.cfg.Warehouse.Dir, 0o755))
 	s.setConfig(s.job())
 	_, err := backup.Restore(s.t.Context(), s.backupConfig())
-	must(s.t, err)
+	testharness.Must(s.t, err)
 	s.snapshots, s.acknowledged = s.bucket.snapshots, slices.Clone(s.bucket.acknowledged)
 	s.rebuild()
 }
@@ -287,23 +288,23 @@ func (s *season) deliver(count int) {
 	s.t.Helper()
 	w := warehouseOf(s.t, s.cfg)
 	inbox, err := w.Folder.MakeInbox()
-	must(s.t, err)
+	testharness.Must(s.t, err)
 	receiver := webhook.New(webhook.Config{Dir: inbox, Disk: w.Folder.Disk()},
 		slog.New(slog.DiscardHandler), func() time.Time { return s.at })
-	must(s.t, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{hookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
+	testharness.Must(s.t, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{hookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
 	server := httptest.NewServer(receiver)
 	for i := range count {
 		id := fmt.Sprintf("event-%d-%d", s.service.Day(), i)
 		d := sim.Delivery{ID: id, Topic: webhook.StatusChanged, Source: "demo", SentAt: s.at, Body: fmt.Appendf(nil, `{"article_id": %q}`, id)}
 		status, err := sim.Deliver(s.t.Context(), server.Client(), server.URL, d, hookSecret)
-		must(s.t, err)
+		testharness.Must(s.t, err)
 		if status != http.StatusNoContent {
 			s.t.Fatalf("the response to event %s has status %d, want 204", id, status)
 		}
 		s.acknowledged = append(s.acknowledged, id)
 	}
 	server.Close()
-	must(s.t, receiver.Close())
+	testharness.Must(s.t, receiver.Close())
 }
 
 // openReader opens a connection that is kept open in the following nights.
@@ -333,7 +334,7 @@ func (s *season) checkReader() {
 func (s *season) closeReader() {
 	s.t.Helper()
 	if s.reader != nil {
-		must(s.t, s.reader.Close())
+		testharness.Must(s.t, s.reader.Close())
 		s.reader = nil
 	}
 }
@@ -350,11 +351,11 @@ func releaseWorld() sim.Options {
 func (s *season) openRelease() {
 	s.t.Helper()
 	root := s.t.TempDir()
-	must(s.t, fixture.Unpack(filepath.Join("..", "..", "..", "cmd", "sync", "testdata", "releases", "1.0.0.tar.zst"), root))
-	must(s.t, os.RemoveAll(s.cfg.Warehouse.Dir))
-	must(s.t, os.Rename(filepath.Join(root, "warehouse"), s.cfg.Warehouse.Dir))
+	testharness.Must(s.t, fixture.Unpack(filepath.Join("..", "..", "..", "cmd", "sync", "testdata", "releases", "1.0.0.tar.zst"), root))
+	testharness.Must(s.t, os.RemoveAll(s.cfg.Warehouse.Dir))
+	testharness.Must(s.t, os.Rename(filepath.Join(root, "warehouse"), s.cfg.Warehouse.Dir))
 	versions, err := warehouseOf(s.t, s.cfg).Versions.List()
-	must(s.t, err)
+	testharness.Must(s.t, err)
 	for _, version := range versions {
 		s.service.Advance(1)
 		s.ref.requestedIDs = s.knownIDs()

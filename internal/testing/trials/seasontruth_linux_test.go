@@ -12,6 +12,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // serviceState contains the expected rows of every table, derived from the service at one time.
@@ -360,7 +361,7 @@ func (s *season) requireHistory(when string) {
 		byNight := make([][]textRow, len(s.snapshots))
 		for _, r := range readTexts(s.t, spec, s.catalog(), tableExpr, columnTypes(s.t, s.catalog(), tableExpr)) {
 			i, err := strconv.Atoi(r["night"])
-			must(s.t, err)
+			testharness.Must(s.t, err)
 			delete(r, "night")
 			byNight[i] = append(byNight[i], r)
 		}

@@ -3,6 +3,8 @@ package trials_test
 import (
 	"net/http"
 	"testing"
+
+	testharness "placementsync/internal/testing/harness"
 )
 
 // TestOneOfTenConcurrentRunsStarts starts ten runs of one warehouse at the same time. One run must
@@ -33,7 +35,7 @@ func TestOneOfTenConcurrentRunsStarts(t *testing.T) {
 		}
 	}
 	for _, p := range children {
-		must(t, p.input.Close())
+		testharness.Must(t, p.input.Close())
 	}
 	refused := map[*child]bool{}
 	for range processes - 1 {

@@ -13,6 +13,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 )
 
@@ -109,7 +110,7 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	c := newCrashTrial(t, 5, fewStreams()...)
 	c.try(t, stepCall{Step: "before write run.json"}, 0, waitForExit)
 	wh := warehouseOf(t, c.job(killedAgent, c.dir).config())
-	must(t, wh.Folder.CheckUnlocked())
+	testharness.Must(t, wh.Folder.CheckUnlocked())
 	requireKilled(t, wh.RunLog.AllRuns, c.runID)
 	j := c.job(killedAgent, c.dir)
 	j.At = c.at.Add(7 * time.Hour)
@@ -151,7 +152,7 @@ func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	dryJob.At, dryJob.KillAt = c.at.Add(time.Hour), stepCall{}
 	c.mustComplete(pipeline.Run(t.Context(), dryJob.config()))
 	runs, err := wh.RunLog.AllRuns()
-	must(t, err)
+	testharness.Must(t, err)
 	if newest := runs[len(runs)-1]; newest.Outcome != ledger.Complete || !newest.SnapshotAt.IsZero() || len(runs) != 3 {
 		t.Errorf("the ledger has %+v, want 3 runs, the last a complete dry run", runs)
 	}
@@ -160,7 +161,7 @@ func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 func requireKilled(t *testing.T, readRuns func() ([]ledger.Run, error), run string) {
 	t.Helper()
 	runs, err := readRuns()
-	must(t, err)
+	testharness.Must(t, err)
 	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == run })
 	if i < 0 || runs[i].Outcome != ledger.Killed || runs[i].Attempts != 1 {
 		t.Errorf("the ledger has %+v, want run %s killed in 1 attempt", runs, run)
@@ -272,7 +273,7 @@ func (c *crashTrial) startReading(t *testing.T) (stop func() int) {
 	}
 	return func() (rounds int) {
 		for _, p := range readers {
-			must(t, p.input.Close())
+			testharness.Must(t, p.input.Close())
 			var seen observations
 			p.readReport(t, &seen)
 			rounds += seen.Rounds

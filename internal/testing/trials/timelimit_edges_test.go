@@ -15,6 +15,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // slowTransport delays every response by a fixed time on the virtual clock of synctest.
@@ -96,7 +97,7 @@ func TestUnreadListsAreCarried(t *testing.T) {
 func (h *limitedHarness) nightCarryingLists(t *testing.T, timeLimit time.Duration) pipeline.Result {
 	t.Helper()
 	res, err := h.limitedNight(timeLimit)
-	must(t, err)
+	testharness.Must(t, err)
 	if res.Run.Outcome != ledger.Partial || res.Run.ExitCode != 3 {
 		t.Fatalf("the night ended %s with exit code %d, want partial with 3\n%s", res.Run.Outcome, res.Run.ExitCode, reasons(res.Run))
 	}
@@ -253,7 +254,7 @@ func TestTrialReplayOfATimeLimitedNight(t *testing.T) {
 		replayed, err := h.runInBubble(func(ctx context.Context) (pipeline.Result, error) {
 			return pipeline.Replay(ctx, h.cfg, res.Run.ID)
 		})
-		must(t, err)
+		testharness.Must(t, err)
 		if diff := cmp.Diff(before, h.historySums()); diff != "" || h.requestCount > 0 {
 			t.Fatalf("the replay of night %d made %d requests, want 0 and no changed rows (-before +after):\n%s", night, h.requestCount, diff)
 		}
@@ -353,7 +354,7 @@ func TestTrialDryRunAndRefreshKeepTheirTimeLimit(t *testing.T) {
 	h := newSlowHarness(t)
 	h.cfg.DryRun = true
 	res, err := h.limitedNight(4 * time.Second)
-	must(t, err)
+	testharness.Must(t, err)
 	if unread, _ := res.Run.Unread(); res.Run.ExitCode != 3 || unread == 0 || h.latestRun() != "" {
 		t.Errorf("the dry run ended with exit code %d, left %d ids unread and published %q, want exit code 3, unread ids and no version", res.Run.ExitCode, unread, h.latestRun())
 	}

@@ -16,6 +16,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // requestsPerSecond is the request rate of nights with a time limit. On the virtual clock, only
@@ -90,7 +91,7 @@ func (h *limitedHarness) runInBubble(run func(ctx context.Context) (pipeline.Res
 func (h *limitedHarness) publishedNight(timeLimit time.Duration) pipeline.Result {
 	h.t.Helper()
 	res, err := h.limitedNight(timeLimit)
-	must(h.t, err)
+	testharness.Must(h.t, err)
 	unread, _ := res.Run.Unread()
 	if want := map[bool]ledger.Outcome{false: ledger.Complete, true: ledger.Partial}[unread > 0]; res.Run.Outcome != want {
 		h.t.Fatalf("night %s left %d ids unread and ended %s, want %s\n%s", res.Run.ID, unread, res.Run.Outcome, want, reasons(res.Run))
@@ -233,7 +234,7 @@ func (h *limitedHarness) requireArticlesInProgress(ref *reference) {
 	changedRecently := map[string]bool{}
 	for _, c := range current["campaigns"] {
 		at, err := time.Parse(microsecondLayout, c["updated_at"])
-		must(h.t, err)
+		testharness.Must(h.t, err)
 		changedRecently[c["id"]] = h.at.Sub(at) < 44*24*time.Hour
 	}
 	campaignOf := map[string]string{}

@@ -6,6 +6,7 @@ import (
 
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/transform"
 )
 
@@ -26,7 +27,7 @@ func TestTrialUnchangedRecordsKeepTheirRows(t *testing.T) {
 				firstNight := h.cfg
 				firstNight.Warehouse.Dir, firstNight.Now = t.TempDir(), func() time.Time { return h.at }
 				_, err := pipeline.Run(t.Context(), firstNight)
-				must(t, err)
+				testharness.Must(t, err)
 				db := attachBoth(t, firstNight.Warehouse.Dir, h.cfg.Warehouse.Dir)
 				defer db.Close()
 				for _, row := range query(t, db, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'want' AND schema_name = 'main'") {
@@ -46,13 +47,13 @@ func TestTrialUnchangedRecordsKeepTheirRows(t *testing.T) {
 			night()
 			wh := warehouseOf(t, h.cfg)
 			versions, err := wh.Versions.List()
-			must(t, err)
+			testharness.Must(t, err)
 			_, err = wh.Rollback(versions[len(versions)-2], h.at)
-			must(t, err)
+			testharness.Must(t, err)
 			night()
 			h.at = h.at.Add(time.Second)
 			_, err = repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
-			must(t, err)
+			testharness.Must(t, err)
 			night()
 		})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/repair"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -21,11 +22,11 @@ import (
 func (h *harness) blockSeries(table string) (unblock func()) {
 	h.t.Helper()
 	folder, saved := h.path("parquet", table), h.path("..", filepath.Base(h.path(""))+"-saved")
-	must(h.t, os.Rename(folder, saved))
-	must(h.t, os.WriteFile(folder, nil, 0o600))
+	testharness.Must(h.t, os.Rename(folder, saved))
+	testharness.Must(h.t, os.WriteFile(folder, nil, 0o600))
 	return func() {
-		must(h.t, os.Remove(folder))
-		must(h.t, os.Rename(saved, folder))
+		testharness.Must(h.t, os.Remove(folder))
+		testharness.Must(h.t, os.Rename(saved, folder))
 	}
 }
 
@@ -39,7 +40,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 		"the next night": func(h *harness) { h.goodNight() },
 		"rebuild --series": func(h *harness) {
 			_, err := repair.RestoreSeries(h.t.Context(), repairConfig(h.cfg), warehouse.Retention{Daily: 30})
-			must(h.t, err)
+			testharness.Must(h.t, err)
 		},
 	}
 	for name, run := range repairs {
@@ -65,12 +66,12 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 				t.Errorf("the newest run in the ledger is %+v, want the outcome partial", runs[len(runs)-1])
 			}
 			missing, err := wh.Series.MissingDays()
-			must(t, err)
+			testharness.Must(t, err)
 			if diff := cmp.Diff(days, missing); diff != "" {
 				t.Errorf("missing days (-want +got):\n%s", diff)
 			}
 			v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true)
-			must(t, err)
+			testharness.Must(t, err)
 			for _, day := range days {
 				if !slices.ContainsFunc(v.Damage, func(d repair.Damage) bool {
 					return strings.Contains(d.File, day) && !d.Lost && d.Repair.Kind == repair.RebuildSeries

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"placementsync/internal/sim"
+	testharness "placementsync/internal/testing/harness"
 )
 
 // release is an earlier release of the program. commit is used if the repository has no tag of the
@@ -50,7 +51,7 @@ func buildRelease(t *testing.T, r release) builtProgram {
 		commit = strings.TrimSpace(string(tagged))
 	}
 	cache, err := os.UserCacheDir()
-	must(t, err)
+	testharness.Must(t, err)
 	p := builtProgram{filepath.Join(cache, "placementsync-releases", commit), r.version}
 	if _, err := os.Stat(p.path); err == nil {
 		return p
@@ -59,12 +60,12 @@ func buildRelease(t *testing.T, r release) builtProgram {
 	archive := filepath.Join(t.TempDir(), "source.tar")
 	runTool(t, repository, "git", "archive", "--output", archive, commit)
 	runTool(t, source, "tar", "-xf", archive)
-	must(t, os.MkdirAll(filepath.Dir(p.path), 0o755))
+	testharness.Must(t, os.MkdirAll(filepath.Dir(p.path), 0o755))
 	// The rename ensures that an interrupted build does not leave an incomplete program in the
 	// cache.
 	temporary := p.path + fmt.Sprintf(".%d", os.Getpid())
 	buildProgram(t, source, temporary, r.version)
-	must(t, os.Rename(temporary, p.path))
+	testharness.Must(t, os.Rename(temporary, p.path))
 	return p
 }
 
@@ -82,16 +83,16 @@ func buildProgram(t *testing.T, source, path, version string) {
 	t.Helper()
 	original := filepath.Join(source, "cmd", "sync", "process.go")
 	text, err := os.ReadFile(original)
-	must(t, err)
+	testharness.Must(t, err)
 	clock := fmt.Sprintf("func() time.Time { at, _ := time.Parse(time.RFC3339, os.Getenv(%q)); return at }", clockVariable)
 	if n := bytes.Count(text, []byte("time.Now")); n != 1 {
 		t.Fatalf("%s reads the clock in %d places, want 1", original, n)
 	}
 	dir := t.TempDir()
 	changed, overlay := filepath.Join(dir, "process.go"), filepath.Join(dir, "overlay.json")
-	must(t, os.WriteFile(changed, bytes.Replace(text, []byte("time.Now"), []byte(clock), 1), 0o600))
+	testharness.Must(t, os.WriteFile(changed, bytes.Replace(text, []byte("time.Now"), []byte(clock), 1), 0o600))
 	replacements, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
-	must(t, errors.Join(err, os.WriteFile(overlay, replacements, 0o600)))
+	testharness.Must(t, errors.Join(err, os.WriteFile(overlay, replacements, 0o600)))
 	runTool(t, source, "go", "build", "-buildvcs=false", "-tags", "duckdb_arrow", "-overlay", overlay,
 		"-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/sync")
 }
@@ -150,8 +151,8 @@ func (u *upgrade) deliverEvents(p builtProgram, events ...sim.Delivery) {
 	u.t.Helper()
 	cmd := u.command(p, "--verbose", "serve")
 	stderr, err := cmd.StderrPipe()
-	must(u.t, err)
-	must(u.t, cmd.Start())
+	testharness.Must(u.t, err)
+	testharness.Must(u.t, cmd.Start())
 	lines := bufio.NewScanner(stderr)
 	log, address := "", ""
 	for address == "" && lines.Scan() {
@@ -170,7 +171,7 @@ func (u *upgrade) deliverEvents(p builtProgram, events ...sim.Delivery) {
 			u.t.Errorf("serve of %s: the response to event %s has status %d (%v), want 204", p.version, event.ID, status, err)
 		}
 	}
-	must(u.t, cmd.Process.Signal(os.Interrupt))
+	testharness.Must(u.t, cmd.Process.Signal(os.Interrupt))
 	for lines.Scan() {
 		log += lines.Text() + "\n"
 	}

@@ -18,6 +18,7 @@ import (
 
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/testing/torture"
 	"placementsync/internal/warehouse"
@@ -82,7 +83,7 @@ func newUpgrade(t *testing.T, earlier, current builtProgram) *upgrade {
 	u := &upgrade{harness: newHarness(t, opts), earlier: earlier, current: current, configFile: filepath.Join(t.TempDir(), "config.yaml")}
 	u.ref = newReference(t, u.service, u.cfg.Streams)
 	u.configure("privacy: {drop: []}")
-	must(t, warehouse.New(u.cfg.Warehouse).Folder.Create(nil))
+	testharness.Must(t, warehouse.New(u.cfg.Warehouse).Folder.Create(nil))
 	return u
 }
 
@@ -96,7 +97,7 @@ schedule: {catch_up: false}
 serve: {listen: '127.0.0.1:0', webhook_secrets: [%s], webhook_max_age: 0s}
 %s
 `, u.server.URL, u.cfg.Warehouse.Dir, hookSecret, strings.Join(moreSettings, "\n"))
-	must(u.t, os.WriteFile(u.configFile, []byte(text), 0o600))
+	testharness.Must(u.t, os.WriteFile(u.configFile, []byte(text), 0o600))
 }
 
 // useService replaces the service by a new service with other options.
@@ -191,9 +192,9 @@ func (u *upgrade) events() []sim.Delivery {
 	u.t.Helper()
 	article := u.queryOne("SELECT min(article_id) FROM article_comments WHERE parent_comment_id IS NULL")
 	status, err := u.service.StatusChange(article)
-	must(u.t, err)
+	testharness.Must(u.t, err)
 	comment, err := u.service.CommentChange("comment.created", article, 0)
-	must(u.t, err)
+	testharness.Must(u.t, err)
 	return []sim.Delivery{status, comment}
 }
 
@@ -275,10 +276,10 @@ func (u *upgrade) killNight(p builtProgram) string {
 	u.advance()
 	cmd := u.command(p, "--quiet", "run")
 	var once sync.Once
-	must(u.t, cmd.Start())
+	testharness.Must(u.t, cmd.Start())
 	u.onRequest(func(r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/campaigns/") {
-			once.Do(func() { must(u.t, cmd.Process.Kill()) })
+			once.Do(func() { testharness.Must(u.t, cmd.Process.Kill()) })
 		}
 	})
 	err := cmd.Wait()
@@ -288,7 +289,7 @@ func (u *upgrade) killNight(p builtProgram) string {
 	}
 	u.runs++
 	runs, err := os.ReadDir(u.path("raw"))
-	must(u.t, err)
+	testharness.Must(u.t, err)
 	return runs[len(runs)-1].Name()
 }
 
@@ -425,8 +426,8 @@ func backupInTurn(u *upgrade) {
 	server := httptest.NewServer(store)
 	u.t.Cleanup(server.Close)
 	dir := filepath.Dir(u.configFile)
-	must(u.t, os.WriteFile(filepath.Join(dir, "access"), []byte(s3sim.AccessKey), 0o600))
-	must(u.t, os.WriteFile(filepath.Join(dir, "secret"), []byte(s3sim.SecretKey), 0o600))
+	testharness.Must(u.t, os.WriteFile(filepath.Join(dir, "access"), []byte(s3sim.AccessKey), 0o600))
+	testharness.Must(u.t, os.WriteFile(filepath.Join(dir, "secret"), []byte(s3sim.SecretKey), 0o600))
 	u.configure("privacy: {drop: []}", "backup: s3://store/night",
 		fmt.Sprintf("s3: {endpoint: '%s', region: eu-test-1, path_style: true, access_key_file: access, secret_key_file: secret}", server.URL))
 	u.nextNight(u.earlier)

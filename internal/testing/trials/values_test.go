@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	testharness "placementsync/internal/testing/harness"
 )
 
 // TestTrialEveryValueIsStored compares every field of every record of the service with the
@@ -187,7 +189,7 @@ func query(t *testing.T, db *sql.DB, text string, args ...any) [][]sql.NullStrin
 	}
 	defer rows.Close()
 	columns, err := rows.Columns()
-	must(t, err)
+	testharness.Must(t, err)
 	var all [][]sql.NullString
 	for rows.Next() {
 		values := make([]sql.NullString, len(columns))
@@ -195,9 +197,9 @@ func query(t *testing.T, db *sql.DB, text string, args ...any) [][]sql.NullStrin
 		for i := range values {
 			into[i] = &values[i]
 		}
-		must(t, rows.Scan(into...))
+		testharness.Must(t, rows.Scan(into...))
 		all = append(all, values)
 	}
-	must(t, rows.Err())
+	testharness.Must(t, rows.Err())
 	return all
 }
