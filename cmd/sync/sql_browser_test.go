@@ -145,7 +145,7 @@ func (w *exploreBrowser) typeSQL(t *testing.T) {
 		t.Errorf("sorted by the squares, the largest first, the first row has %q, want 841", first)
 	}
 	w.eval(`history.back()`, nil)
-	w.waitFor(`document.querySelector("textarea").value.startsWith("SELECT country") && document.querySelector("#result table")`)
+	w.waitFor(`document.querySelector("textarea").value.startsWith("SELECT list_sum") && document.getElementById("result").innerText.includes("Out of Memory")`)
 	// A click on a column beside the editor inserts its name.
 	w.eval(`[...document.querySelectorAll("#tables details")].find((d) => d.querySelector("summary").textContent === "orders").open = true`, nil)
 	w.eval(`[...document.querySelectorAll("#tables details[open] button")].find((b) => b.textContent === "reference_number").click()`, nil)
