@@ -72,7 +72,7 @@ func (e *StatusError) Error() string {
 	if body != "" {
 		body = ": " + body
 	}
-	return e.describe(fmt.Sprintf("fetch stream %q: GET %s", e.Stream, e.URL), body)
+	return e.describe(fmt.Sprintf("fetch stream %q: GET %s", e.Stream, e.URL), "", body)
 }
 
 // Summary returns the error with the path of the request instead of its URL, and the message in the body
@@ -83,10 +83,14 @@ func (e *StatusError) Summary() string {
 		_, path, _ = strings.Cut(rest, "/")
 		path = "/" + path
 	}
-	return e.describe("GET "+path, e.bodySummary)
+	if strings.HasPrefix(e.bodySummary, " with ") { // a part of the sentence about the status
+		return e.describe("GET "+path, e.bodySummary, "")
+	}
+	return e.describe("GET "+path, "", e.bodySummary)
 }
 
-func (e *StatusError) describe(request, body string) string {
+// describe writes summary after the status, and body after the cause.
+func (e *StatusError) describe(request, summary, body string) string {
 	var b strings.Builder
 	b.WriteString(request)
 	if e.Code != 0 {
@@ -98,6 +102,7 @@ func (e *StatusError) describe(request, body string) string {
 	if e.Attempts > 1 {
 		fmt.Fprintf(&b, " after %d attempts", e.Attempts)
 	}
+	b.WriteString(summary)
 	if e.Err != nil {
 		fmt.Fprintf(&b, ": %v", e.Err)
 	}

@@ -167,7 +167,7 @@ func TestBrokenListOnTheFirstNightIsSkipped(t *testing.T) {
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
 	res := h.partialNight()
-	h.requireStream(res.Run, "product_listings", stream.Skipped, "Sign in")
+	h.requireStream(res.Run, "product_listings", stream.Skipped, "with a page of HTML: malformed body")
 	h.requireValues(ref, "orders", "order_line_items", "order_line_item_includes")
 	if n := h.count("product_listings", "TRUE"); n != 0 {
 		t.Errorf("product_listings has %d rows, want none", n)
@@ -189,7 +189,7 @@ func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
 			valuesBefore, websitesBefore := h.count("orders", valueCond), h.count("order_line_items", websiteCond)
 			h.service.SetFaults(sim.Fault{Route: c.route, Kind: sim.FaultHTML})
 			res := h.partialNight()
-			h.requireStream(res.Run, c.stream, stream.CarriedForward, "Sign in")
+			h.requireStream(res.Run, c.stream, stream.CarriedForward, "with a page of HTML: malformed body")
 			if got := h.count("orders", valueCond); got < valuesBefore || valuesBefore == 0 {
 				t.Errorf("%d orders have a value of %s, want at least %d as before the fault, and at least 1", got, c.column, valuesBefore)
 			}
