@@ -120,7 +120,8 @@ func (r loadResults) check(t *testing.T) {
 		t.Errorf("%d deliveries had an unexpected response, and %d had none: %q", r.Deliveries.WrongStatuses, r.Deliveries.BrokenConnections, r.Deliveries.Problems)
 	}
 	if r.Requests.Failures > 0 || r.Requests.Pages == 0 || r.Requests.Metrics == 0 {
-		t.Errorf("of %d requests for the status page and %d for the metrics, %d failed: %q; want requests for both and no failure", r.Requests.Pages, r.Requests.Metrics, r.Requests.Failures, r.Requests.Problems)
+		t.Errorf("of %d requests for the status page and %d for the metrics, %d failed: %q; want requests for both and no failure", r.Requests.Pages,
+			r.Requests.Metrics, r.Requests.Failures, r.Requests.Problems)
 	}
 	if r.Nights == 0 {
 		t.Error("no night began under the load")

@@ -255,7 +255,8 @@ func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r := results[0]; r.Outcome != want || !strings.Contains(r.Reason, "guest_email") {
-			t.Errorf("with the rows %q the outcome is %s with %d violating rows and the reason %q, want %s and a reason with guest_email", rows, r.Outcome, r.Rows, r.Reason, want)
+			t.Errorf("with the rows %q the outcome is %s with %d violating rows and the reason %q, want %s and a reason with guest_email", rows, r.Outcome,
+				r.Rows, r.Reason, want)
 		}
 	}
 }

@@ -269,7 +269,8 @@ func TestReport(t *testing.T) {
 	}
 	res, body := sendRequest(t, http.MethodGet, base+"/report", "")
 	if res.StatusCode != 200 || !strings.Contains(body, "prices") || !strings.Contains(res.Header.Get("Content-Security-Policy"), "script-src 'unsafe-inline'") {
-		t.Errorf("GET /report returned %d %q with the policy %q, want 200, the report, and a policy that allows its scripts", res.StatusCode, body, res.Header.Get("Content-Security-Policy"))
+		t.Errorf("GET /report returned %d %q with the policy %q, want 200, the report, and a policy that allows its scripts", res.StatusCode, body,
+			res.Header.Get("Content-Security-Policy"))
 	}
 	if _, page := sendRequest(t, http.MethodGet, base+"/", ""); !strings.Contains(page, `href="report"`) {
 		t.Error("the page does not link to the report")

@@ -234,7 +234,8 @@ func testFullStatementQueue(t *testing.T, s *site) {
 		harness.Must(t, err)
 		seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
 		if res.StatusCode != http.StatusServiceUnavailable || err != nil || seconds < 1 || !strings.Contains(body, "2 statements are running and 8 are waiting") {
-			t.Errorf("format %q: got status %d and Retry-After %q (%v), want 503 and seconds:\n%s", format, res.StatusCode, res.Header.Get("Retry-After"), err, textOf(body))
+			t.Errorf("format %q: got status %d and Retry-After %q (%v), want 503 and seconds:\n%s", format, res.StatusCode, res.Header.Get("Retry-After"), err,
+				textOf(body))
 		}
 	}
 	release()

@@ -520,7 +520,8 @@ func TestEmptyResponses(t *testing.T) {
 			d, err := newClient(t, cfg, landing).Details(t.Context(), articleLists, numberedIDs(7), got.read)
 			isDoubtful := len(d.Doubtful) == 7
 			if err != nil || d.Found != 7 || d.Grade != stream.Exact || isDoubtful != (code == 200) || !offline && service.n.Load() != requests {
-				t.Errorf("%d, offline %v: got %+v and %v after %d requests, want 7 exact lists after %d, doubtful only after a 200", code, offline, d, err, service.n.Load(), requests)
+				t.Errorf("%d, offline %v: got %+v and %v after %d requests, want 7 exact lists after %d, doubtful only after a 200", code, offline, d, err,
+					service.n.Load(), requests)
 			}
 			if err := landing.Close(); err != nil {
 				t.Fatal(err)

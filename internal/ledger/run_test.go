@@ -168,7 +168,8 @@ func TestChecks(t *testing.T) {
 	} {
 		check := ledger.CheckResult{Severity: c.severity, Outcome: c.outcome}
 		if check.HoldsNight() != c.holds || check.NeedsAttention() != c.needsAttention {
-			t.Errorf("a check with severity %s and outcome %s: holds %v, needs attention %v, want %v, %v", c.severity, c.outcome, check.HoldsNight(), check.NeedsAttention(), c.holds, c.needsAttention)
+			t.Errorf("a check with severity %s and outcome %s: holds %v, needs attention %v, want %v, %v", c.severity, c.outcome, check.HoldsNight(),
+				check.NeedsAttention(), c.holds, c.needsAttention)
 		}
 	}
 }

@@ -49,7 +49,8 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 			harness.Must(t, d.DB.QueryRowContext(ctx, fmt.Sprintf(`SELECT count(*), count(DISTINCT i) FILTER (%s = md5(i::VARCHAR) AND %s = %s)
 				FROM (SELECT *, row_hash AS i FROM read_parquet(%s))`, c.key, c.column, c.value, file)).Scan(&rows, &intact))
 			if largestGroup > c.maxGroupRows || rows != c.rows || intact != c.rows {
-				t.Errorf("the largest row group has %d rows, want at most %d; the file has %d rows, %d of them unchanged, want %d", largestGroup, c.maxGroupRows, rows, intact, c.rows)
+				t.Errorf("the largest row group has %d rows, want at most %d; the file has %d rows, %d of them unchanged, want %d", largestGroup, c.maxGroupRows,
+					rows, intact, c.rows)
 			}
 		})
 	}

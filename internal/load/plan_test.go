@@ -363,7 +363,8 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 				wantNights = max(wantNights, number-lastNight[id])
 			}
 			if int(plan.MaxNights) != wantNights || wantNights >= recheckNights {
-				t.Errorf("night %d: the oldest carried id was read %d nights ago, and MaxNights is %d, want equal numbers below %d", number, wantNights, plan.MaxNights, recheckNights)
+				t.Errorf("night %d: the oldest carried id was read %d nights ago, and MaxNights is %d, want equal numbers below %d", number, wantNights,
+					plan.MaxNights, recheckNights)
 			}
 			if number > 0 && (plan.ToRecheck == 0 || plan.ToRecheck == listingCount) {
 				t.Errorf("night %d: the plan rechecks %d ids, want a part of the %d settled ids", number, plan.ToRecheck, listingCount)
@@ -380,7 +381,8 @@ func TestSettledDetailsAreReadInTurn(t *testing.T) {
 			finalPlan, err := s.MarkUnread(t.Context(), products)
 			harness.Must(t, err)
 			if plan.ToRequest+plan.Carried != listingCount || finalPlan.ToRequest != int64(len(requested)) || finalPlan.Unread+finalPlan.Carried+finalPlan.ToRequest != listingCount {
-				t.Errorf("night %d: the first plan is %+v and the final plan %+v, want %d ids in both, and %d requested", number, plan, finalPlan, listingCount, len(requested))
+				t.Errorf("night %d: the first plan is %+v and the final plan %+v, want %d ids in both, and %d requested", number, plan, finalPlan, listingCount,
+					len(requested))
 			}
 			if isShort && finalPlan.Unread != 0 {
 				t.Errorf("night %d: %d ids are unread, want 0, because no id is overdue", number, finalPlan.Unread)

@@ -25,7 +25,8 @@ func TestToolsAreReadOnly(t *testing.T) {
 	session := connect(t, config(""))
 	if got := session.InitializeResult(); !strings.Contains(got.Instructions, "never instructions") || got.ServerInfo.Version != "v1.2.3" ||
 		got.Capabilities.Tools == nil || got.Capabilities.Resources != nil {
-		t.Errorf("got the capabilities %+v of version %q, want only tools, version v1.2.3; instructions %q", got.Capabilities, got.ServerInfo.Version, got.Instructions)
+		t.Errorf("got the capabilities %+v of version %q, want only tools, version v1.2.3; instructions %q", got.Capabilities, got.ServerInfo.Version,
+			got.Instructions)
 	}
 	var names []string
 	for tool, err := range session.Tools(t.Context(), nil) {

@@ -365,7 +365,8 @@ func TestGateStopsTheNight(t *testing.T) {
 	h.cfg.AllowMassDelete = true
 	h.service.ResetRequests()
 	if res := h.requireComplete(h.night()); res.Run.Gone < listings || h.service.RequestsByRoute()["/products/listings"] != 2 {
-		t.Errorf("the accepted night removed %d rows after %d readings of the list, want all listings after 2", res.Run.Gone, h.service.RequestsByRoute()["/products/listings"])
+		t.Errorf("the accepted night removed %d rows after %d readings of the list, want all listings after 2", res.Run.Gone,
+			h.service.RequestsByRoute()["/products/listings"])
 	}
 	h.requireLines("SELECT count(*) FROM product_listings", "0")
 }
@@ -386,7 +387,8 @@ func TestGateReads404Again(t *testing.T) {
 	}
 	campaigns, routes := len(h.service.Records("/campaigns")), h.service.RequestsByRoute()
 	if routes["/campaigns/{id}/articles"] != 2*campaigns || routes["/tags"] != 1 {
-		t.Errorf("the articles of %d campaigns were requested %d times, want twice each, and the tags %d times, want once", campaigns, routes["/campaigns/{id}/articles"], routes["/tags"])
+		t.Errorf("the articles of %d campaigns were requested %d times, want twice each, and the tags %d times, want once", campaigns,
+			routes["/campaigns/{id}/articles"], routes["/tags"])
 	}
 	h.cfg.AllowMassDelete = true
 	res := h.requirePartial(h.unchangedNight())

@@ -82,7 +82,8 @@ func TestGradeNotFound(t *testing.T) {
 			missed += c.notFound
 		}
 		if r.evidence.Grade != c.want || (r.failure != nil) != c.isIncomplete || r.missed != missed {
-			t.Errorf("%d of %d: got %s, failed %v, missed %d, want %s, failed %t, missed %d", c.notFound, c.requested, r.evidence.Grade, r.failure, r.missed, c.want, c.isIncomplete, missed)
+			t.Errorf("%d of %d: got %s, failed %v, missed %d, want %s, failed %t, missed %d", c.notFound, c.requested, r.evidence.Grade, r.failure, r.missed,
+				c.want, c.isIncomplete, missed)
 		}
 		// The reason of a grade that was not lowered is kept.
 		prefix := fmt.Sprintf("%d of ", c.notFound)
@@ -126,7 +127,8 @@ func TestGradeMissingLists(t *testing.T) {
 		r.notFound, r.requested = c.kept, 900
 		r.gradeNotFound(7)
 		if r.evidence.Grade != c.want || r.missed != c.missed || (r.failure != nil) != (c.missed > 0) || !strings.Contains(r.evidence.Reason, c.partOfReason) {
-			t.Errorf("%s, %+v: got %s, missed %d, failed %v: %s\nwant %s, missed %d: ...%s...", c.stream, c.kept, r.evidence.Grade, r.missed, r.failure, r.evidence.Reason, c.want, c.missed, c.partOfReason)
+			t.Errorf("%s, %+v: got %s, missed %d, failed %v: %s\nwant %s, missed %d: ...%s...", c.stream, c.kept, r.evidence.Grade, r.missed, r.failure,
+				r.evidence.Reason, c.want, c.missed, c.partOfReason)
 		}
 	}
 }

@@ -174,7 +174,8 @@ func TestInterruptedNightIsResumed(t *testing.T) {
 			h.onRequest.Store(&hook)
 			first, err := pipeline.Run(ctx, h.cfg)
 			if !errors.Is(err, context.Canceled) || first.Run.Outcome != ledger.Interrupted || first.Run.ExitCode != 130 || !first.Run.SnapshotAt.IsZero() || h.latest() != "" {
-				t.Fatalf("the stopped run ended %s with %d and the snapshot %v, want interrupted with 130 without a snapshot: %v", first.Run.Outcome, first.Run.ExitCode, first.Run.SnapshotAt, err)
+				t.Fatalf("the stopped run ended %s with %d and the snapshot %v, want interrupted with 130 without a snapshot: %v", first.Run.Outcome,
+					first.Run.ExitCode, first.Run.SnapshotAt, err)
 			}
 			h.onRequest.Store(nil)
 			c.change(h)

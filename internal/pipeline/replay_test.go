@@ -160,7 +160,8 @@ func TestResumedRunCountsItsResponses(t *testing.T) {
 	data, err = os.ReadFile(journal)
 	testharness.Must(t, err)
 	if n := bytes.Count(data, []byte("\n")); resumed.Run.ID != failed.Run.ID || resumed.Run.Responses != n {
-		t.Errorf("run %s has %d responses in the ledger and %d lines in the journal, want run %s and equal numbers", resumed.Run.ID, resumed.Run.Responses, n, failed.Run.ID)
+		t.Errorf("run %s has %d responses in the ledger and %d lines in the journal, want run %s and equal numbers", resumed.Run.ID, resumed.Run.Responses,
+			n, failed.Run.ID)
 	}
 	v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true)
 	testharness.Must(t, err)

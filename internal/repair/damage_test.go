@@ -258,7 +258,8 @@ func TestFilesAreRepairedFromIntactCopies(t *testing.T) {
 			harness.Must(t, err)
 			slices.Sort(c.want)
 			if got := slices.Sorted(slices.Values(result.Files)); !slices.Equal(got, c.want) || len(result.Unrepaired)+len(result.DaysWithoutManifest) > 0 || result.IsChainBroken {
-				t.Errorf("repaired: %v; unrepaired: files %v, days %v; chain broken: %t; want %v repaired, no unrepaired file or day, and an intact chain", got, result.Unrepaired, result.DaysWithoutManifest, result.IsChainBroken, c.want)
+				t.Errorf("repaired: %v; unrepaired: files %v, days %v; chain broken: %t; want %v repaired, no unrepaired file or day, and an intact chain", got,
+					result.Unrepaired, result.DaysWithoutManifest, result.IsChainBroken, c.want)
 			}
 			isIndexLost := slices.Contains(c.want, index) && name != "no newest day in the series and in the index"
 			if result.Source != thirdNight || !result.At.Equal(firstNightAt.AddDate(0, 0, 2)) || result.IsIndexLost != isIndexLost {
@@ -331,7 +332,8 @@ func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
 				unrepaired = append(unrepaired, warehouse.DayOf(f.DayManifest.SnapshotAt)+" "+f.Table.File)
 			}
 			if !slices.Equal(unrepaired, c.unrepaired) || !slices.Equal(result.DaysWithoutManifest, c.daysWithoutManifest) || result.IsChainBroken != c.isChainBroken || result.Source != c.source {
-				t.Errorf("unrepaired: files %v, days %v; chain broken: %t; source %q; want %v, %v, %t, %q", unrepaired, result.DaysWithoutManifest, result.IsChainBroken, result.Source, c.unrepaired, c.daysWithoutManifest, c.isChainBroken, c.source)
+				t.Errorf("unrepaired: files %v, days %v; chain broken: %t; source %q; want %v, %v, %t, %q", unrepaired, result.DaysWithoutManifest,
+					result.IsChainBroken, result.Source, c.unrepaired, c.daysWithoutManifest, c.isChainBroken, c.source)
 			}
 		})
 	}

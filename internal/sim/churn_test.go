@@ -43,7 +43,8 @@ func checkChurn(t *testing.T, path string, opts sim.Options) {
 		t.Errorf("%d of the earlier records are gone after %d deletions, want 1 to %d", gone, deleted, deleted)
 	}
 	if len(after) != len(before)+inserted-deleted {
-		t.Errorf("got %d records after the requests, want %d: %d before, %d inserted, %d deleted", len(after), len(before)+inserted-deleted, len(before), inserted, deleted)
+		t.Errorf("got %d records after the requests, want %d: %d before, %d inserted, %d deleted", len(after), len(before)+inserted-deleted, len(before),
+			inserted, deleted)
 	}
 	if !opts.Unordered {
 		checkNewestFirst(t, s, path)

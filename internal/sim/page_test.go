@@ -149,7 +149,8 @@ func TestEnvelopeOption(t *testing.T) {
 			}
 			_ = json.Unmarshal(body, &page)
 			if body[0] != want || (page.TotalRecords != nil) != (envelope == sim.EnvelopePaginated) {
-				t.Errorf("envelope %d: GET %s begins with %s and has a total: %t, want %c and a total only if paginated", envelope, pattern, beginning(body), page.TotalRecords != nil, want)
+				t.Errorf("envelope %d: GET %s begins with %s and has a total: %t, want %c and a total only if paginated", envelope, pattern, beginning(body),
+					page.TotalRecords != nil, want)
 			}
 		}
 		if body := s.get("/orders").body; body[0] != '{' {

@@ -209,7 +209,8 @@ func TestTeamInListAndDetail(t *testing.T) {
 		}
 		detail := record(t, s.get("/orders/"+row["id"].(string)).body)
 		if detail["team"] != nil || detail["name"] == nil || detail["email"] == nil {
-			t.Errorf("the detail of order %s has team %v, name %v and email %v, want a name and an email, but no team", row["id"], detail["team"], detail["name"], detail["email"])
+			t.Errorf("the detail of order %s has team %v, name %v and email %v, want a name and an email, but no team", row["id"], detail["team"],
+				detail["name"], detail["email"])
 		}
 	}
 }

@@ -36,7 +36,8 @@ func TestValueFaults(t *testing.T) {
 			want = 0.3
 		}
 		if share := float64(changed) / float64(len(records)); math.Abs(share-want) > 0.1 || changed+unchanged != len(records) {
-			t.Errorf("day %d: %d records are changed completely and %d are unchanged, want a share of %.1f changed and the rest unchanged", day, changed, unchanged, want)
+			t.Errorf("day %d: %d records are changed completely and %d are unchanged, want a share of %.1f changed and the rest unchanged", day, changed,
+				unchanged, want)
 		}
 		service.Advance(1)
 	}

@@ -191,7 +191,8 @@ func TestUpdatedAtOfCampaignsFollowsTheStatus(t *testing.T) {
 			}
 			oldRow := record(t, json.RawMessage(oldJSON))
 			if (oldRow["status"] != row["status"]) != (oldRow["updated_at"] != row["updated_at"]) {
-				t.Errorf("the status changed from %v to %v and updated_at from %v to %v, want both or neither", oldRow["status"], row["status"], oldRow["updated_at"], row["updated_at"])
+				t.Errorf("the status changed from %v to %v and updated_at from %v to %v, want both or neither", oldRow["status"], row["status"],
+					oldRow["updated_at"], row["updated_at"])
 			}
 			if oldRow["updated_at"] != row["updated_at"] {
 				updated++

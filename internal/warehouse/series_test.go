@@ -66,7 +66,8 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 			}
 			moves++
 			if got := contentOf(t, replaced); isChanged && got != firstContent || !isChanged && got != "" {
-				t.Errorf("changed %t: the file in .replaced has %d bytes, want the %d bytes of the first run if the file changed, or else no file", isChanged, len(got), len(firstContent))
+				t.Errorf("changed %t: the file in .replaced has %d bytes, want the %d bytes of the first run if the file changed, or else no file", isChanged,
+					len(got), len(firstContent))
 			}
 			if got := w.Series.IntactFile(checksum.NewCache(t.Context()), first, first.Tables[0]); isChanged && got != replaced {
 				t.Errorf("the intact file is %q, want %q", got, replaced)

@@ -157,7 +157,8 @@ func TestNumbersAreComparedExactly(t *testing.T) {
 		f.publish("a|" + c.value)
 		res, _ := f.evaluate(t, w)
 		if (res.Found == 1) != c.isFinding || (res.Skipped == 0) != c.isNumber || res.Err != nil {
-			t.Errorf("value %s, limit %s, over %t: got %d findings and %d rows without a number (%v), want a finding: %t, a number: %t", c.value, c.limit, c.over, res.Found, res.Skipped, res.Err, c.isFinding, c.isNumber)
+			t.Errorf("value %s, limit %s, over %t: got %d findings and %d rows without a number (%v), want a finding: %t, a number: %t", c.value, c.limit,
+				c.over, res.Found, res.Skipped, res.Err, c.isFinding, c.isNumber)
 		}
 	}
 }

@@ -41,7 +41,8 @@ func TestTrialNightRequestsOnlyPossibleChanges(t *testing.T) {
 	for _, s := range h.cfg.Streams {
 		counts := streamOf(t, last.Run, s.Name)
 		if s.IsDetail() && s.LiveWith != stream.LiveWithProfile && counts.Carried == 0 || !s.IsDetail() && counts.Carried+counts.Fetched+counts.Rechecked > 0 {
-			t.Errorf("%s: fetched %d, carried %d, rechecked %d, want some carried details for a stream of details, and only zeros for a list", s.Name, counts.Fetched, counts.Carried, counts.Rechecked)
+			t.Errorf("%s: fetched %d, carried %d, rechecked %d, want some carried details for a stream of details, and only zeros for a list", s.Name,
+				counts.Fetched, counts.Carried, counts.Rechecked)
 		}
 	}
 }

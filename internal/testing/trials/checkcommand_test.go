@@ -42,7 +42,8 @@ func TestCheckPlansTheNight(t *testing.T) {
 		t.Errorf("the plan has %d requests after %s, want %d after %s", plan.Requests, plan.PublishedRun, want, res.Run.ID)
 	}
 	if plan.NeedBytes <= 0 || plan.FreeBytes <= 0 || plan.NeverRead != 0 {
-		t.Errorf("the plan needs %d of %d free bytes and has %d streams that were never read, want positive numbers and no such stream", plan.NeedBytes, plan.FreeBytes, plan.NeverRead)
+		t.Errorf("the plan needs %d of %d free bytes and has %d streams that were never read, want positive numbers and no such stream", plan.NeedBytes,
+			plan.FreeBytes, plan.NeverRead)
 	}
 	if orders := plannedStream(t, plan, "orders"); orders.SkipReason != "" || orders.LastRequests <= 0 {
 		t.Errorf("the plan of orders is %+v, want requests and no reason to skip", orders)

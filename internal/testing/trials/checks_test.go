@@ -198,10 +198,12 @@ func TestWrongValuesAreFound(t *testing.T) {
 			})
 			var hold *pipeline.HoldError
 			if held := errors.As(err, &hold); !found || held != c.isHeld {
-				t.Errorf("%s, alone %t: held %t and found %t, want held %t and found by %s (%v), checks %+v", c.name, alone, held, found, c.isHeld, c.check, err, res.Run.Checks)
+				t.Errorf("%s, alone %t: held %t and found %t, want held %t and found by %s (%v), checks %+v", c.name, alone, held, found, c.isHeld, c.check, err,
+					res.Run.Checks)
 			}
 			if c.isHeld && (h.latestRun() != latestBefore || !maps.Equal(countsBefore, h.rowCounts()) || res.Run.Outcome != ledger.Failed || res.Run.ExitCode != 1) {
-				t.Errorf("%s, alone %t: the night ended %s with exit code %d and latest is %s, want failed with exit code 1 and %s", c.name, alone, res.Run.Outcome, res.Run.ExitCode, h.latestRun(), latestBefore)
+				t.Errorf("%s, alone %t: the night ended %s with exit code %d and latest is %s, want failed with exit code 1 and %s", c.name, alone,
+					res.Run.Outcome, res.Run.ExitCode, h.latestRun(), latestBefore)
 			}
 			if heldNight, ok, err := warehouseOf(t, h.cfg).Held(); err != nil || ok != c.isHeld || ok && (heldNight.Manifest.RunID != res.Run.ID || !slices.Contains(heldNight.FailedChecks(), c.check)) {
 				t.Errorf("%s, alone %t: a held night exists: %t, run %q (%v), want %t", c.name, alone, ok, heldNight.Manifest.RunID, err, c.isHeld)
@@ -251,7 +253,8 @@ func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 		publishedRows := fmt.Sprintf("(FROM read_parquet('%s'))", h.path("latest", table.File))
 		rows := query(t, db, fmt.Sprintf("SELECT count(*)::VARCHAR FROM ((%[1]s EXCEPT ALL %[2]s) UNION ALL (%[2]s EXCEPT ALL %[1]s))", uncheckedRows, publishedRows))
 		if rows[0][0].String != "0" || got.Tables[i].Rows != table.Rows || got.Tables[i].Grade != table.Grade {
-			t.Errorf("%s: %s rows differ; got %d rows graded %s, want %d graded %s", table.Name, rows[0][0].String, got.Tables[i].Rows, got.Tables[i].Grade, table.Rows, table.Grade)
+			t.Errorf("%s: %s rows differ; got %d rows graded %s, want %d graded %s", table.Name, rows[0][0].String, got.Tables[i].Rows, got.Tables[i].Grade,
+				table.Rows, table.Grade)
 		}
 	}
 	h.service.SetValueFaults()

@@ -217,7 +217,8 @@ func (c *crashTrial) requireComplete(t *testing.T, p *child) {
 	p.readReport(t, &end)
 	runID := cmp.Or(c.runID, c.lastPublished)
 	if end.Run != runID || end.ExitCode != 0 || end.Outcome != ledger.Complete {
-		t.Fatalf("try %d: run %s ended %s with exit code %d, want run %s complete with exit code 0: %s", c.tries, end.Run, end.Outcome, end.ExitCode, runID, end.Error)
+		t.Fatalf("try %d: run %s ended %s with exit code %d, want run %s complete with exit code 0: %s", c.tries, end.Run, end.Outcome, end.ExitCode, runID,
+			end.Error)
 	}
 }
 

@@ -101,7 +101,8 @@ func (c *crashTrial) failAtStep(t *testing.T, s stepCall, cause syscall.Errno) (
 	case published:
 		c.requirePublished(t, s, runID, end)
 	case end.ExitCode != 1 || end.Outcome != ledger.Failed || !strings.Contains(end.Error, cause.Error()):
-		t.Errorf("%v: the run published no version and ended %s with exit code %d, want failed with exit code 1 and the error %q: %s", s, end.Outcome, end.ExitCode, cause, end.Error)
+		t.Errorf("%v: the run published no version and ended %s with exit code %d, want failed with exit code 1 and the error %q: %s", s, end.Outcome,
+			end.ExitCode, cause, end.Error)
 	default:
 		c.requireNoSuccess(t, runID)
 	}

@@ -35,7 +35,8 @@ func TestTortureFullDisk(t *testing.T) {
 			var end nightEnd
 			p.readReport(t, &end)
 			if isComplete := end.ExitCode == 0; isComplete != published || !isComplete && (end.ExitCode != 1 || !strings.Contains(end.Error, "the disk is full")) {
-				t.Errorf("%d free bytes: the run ended with exit code %d, published: %t; want 0 and published, or 1 and the error \"the disk is full\": %s", free, end.ExitCode, published, end.Error)
+				t.Errorf("%d free bytes: the run ended with exit code %d, published: %t; want 0 and published, or 1 and the error \"the disk is full\": %s", free,
+					end.ExitCode, published, end.Error)
 			}
 			if !published {
 				failedRuns++

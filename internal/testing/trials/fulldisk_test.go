@@ -50,7 +50,8 @@ func (c *crashTrial) requireDiskFull(t *testing.T, j job, step string) {
 	var end nightEnd
 	p.readReport(t, &end)
 	if published || end.ExitCode != 1 {
-		t.Errorf("with a limit of %d bytes the run ended %s with exit code %d, published: %t, want exit code 1, published: false", j.MaxFileBytes, end.Outcome, end.ExitCode, published)
+		t.Errorf("with a limit of %d bytes the run ended %s with exit code %d, published: %t, want exit code 1, published: false", j.MaxFileBytes,
+			end.Outcome, end.ExitCode, published)
 	}
 	for _, part := range []string{step, "the disk is full", "repeat the command", "published snapshots and stored responses are kept"} {
 		if !strings.Contains(end.Error, part) {

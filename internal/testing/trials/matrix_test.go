@@ -214,7 +214,8 @@ func (c *matrixCell) requireFailed(t *testing.T, res pipeline.Result, err error,
 		t.Errorf("the night failed with %v, want ErrNoData or an error about the token", err)
 	}
 	if code != 1 || res.Run.Outcome != ledger.Failed || c.latestRun() != latestBefore {
-		t.Errorf("the night ended %s with exit code %d and latest is %q, want failed with exit code 1 and %q: %v", res.Run.Outcome, code, c.latestRun(), latestBefore, err)
+		t.Errorf("the night ended %s with exit code %d and latest is %q, want failed with exit code 1 and %q: %v", res.Run.Outcome, code, c.latestRun(),
+			latestBefore, err)
 	}
 }
 

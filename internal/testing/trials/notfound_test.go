@@ -56,7 +56,8 @@ func TestGateStopsANightWith404ForAllArticles(t *testing.T) {
 	res, err := h.night()
 	massDelete, stopped := errors.AsType[*load.MassDeleteError](err)
 	if !stopped || !massDelete.Reread || res.Run.ExitCode != 1 || h.latestRun() != "" {
-		t.Fatalf("the night ended with exit code %d and published %q: %v; want exit code 1, no version and a MassDeleteError with Reread", res.Run.ExitCode, h.latestRun(), err)
+		t.Fatalf("the night ended with exit code %d and published %q: %v; want exit code 1, no version and a MassDeleteError with Reread", res.Run.ExitCode,
+			h.latestRun(), err)
 	}
 	for _, want := range []string{"the service returned 404 for ", " ids of articles although a list contains them"} {
 		if !strings.Contains(err.Error(), want) {

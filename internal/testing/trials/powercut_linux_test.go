@@ -356,7 +356,8 @@ func cutHeld(t *testing.T, maxStates int, decide func(w *warehouse.Warehouse, at
 		h, ok, err := w.Held()
 		testharness.Must(t, err)
 		if damaged, _ := w.VerifyHeld(t.Context(), true); ok && (h.Manifest.RunID == published || len(damaged) > 0) {
-			t.Errorf("run %s is held with the damaged files %v and %s is published, want a held run that is undamaged and not published", h.Manifest.RunID, damaged, published)
+			t.Errorf("run %s is held with the damaged files %v and %s is published, want a held run that is undamaged and not published", h.Manifest.RunID,
+				damaged, published)
 		}
 		p.requireNextNight(t, dir, referenceDir, nil)
 	})

@@ -30,7 +30,8 @@ func TestTrialReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 	res, err := pipeline.Replay(t.Context(), h.cfg, last.Run.ID)
 	testharness.Must(t, err)
 	if res.Run.ExitCode != 0 || h.latestRun() != res.Run.ID || !strings.HasPrefix(res.Run.ID, last.Run.ID+"-") {
-		t.Errorf("the replay %s of %s ended with exit code %d and latest is %s, want 0 and the replay as latest", res.Run.ID, last.Run.ID, res.Run.ExitCode, h.latestRun())
+		t.Errorf("the replay %s of %s ended with exit code %d and latest is %s, want 0 and the replay as latest", res.Run.ID, last.Run.ID, res.Run.ExitCode,
+			h.latestRun())
 	}
 	if diff := cmp.Diff(before, h.historySums()); diff != "" {
 		t.Errorf("the replayed tables differ (-before +after):\n%s", diff)

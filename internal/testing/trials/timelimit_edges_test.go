@@ -123,7 +123,8 @@ func TestTrialTimeEndsAtTheLastID(t *testing.T) {
 		unread, _ := res.Run.Unread()
 		unreadCounts = append(unreadCounts, unread)
 		if h.duration > timeLimit+2*time.Second || h.requestCount != unlimited.requestCount-int(unread) {
-			t.Errorf("limit %v: got %d requests in %v and %d unread ids, want %d requests and unread ids in total, at most 2 s over the limit", timeLimit, h.requestCount, h.duration, unread, unlimited.requestCount)
+			t.Errorf("limit %v: got %d requests in %v and %d unread ids, want %d requests and unread ids in total, at most 2 s over the limit", timeLimit,
+				h.requestCount, h.duration, unread, unlimited.requestCount)
 		}
 		// The next night reads only the unread ids.
 		next := h.publishedNight(0)
@@ -356,6 +357,7 @@ func TestTrialDryRunAndRefreshKeepTheirTimeLimit(t *testing.T) {
 	res, err := h.limitedNight(4 * time.Second)
 	testharness.Must(t, err)
 	if unread, _ := res.Run.Unread(); res.Run.ExitCode != 3 || unread == 0 || h.latestRun() != "" {
-		t.Errorf("the dry run ended with exit code %d, left %d ids unread and published %q, want exit code 3, unread ids and no version", res.Run.ExitCode, unread, h.latestRun())
+		t.Errorf("the dry run ended with exit code %d, left %d ids unread and published %q, want exit code 3, unread ids and no version", res.Run.ExitCode,
+			unread, h.latestRun())
 	}
 }
