@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"placementsync/internal/cli"
@@ -74,11 +73,6 @@ func alertEvent(r ledger.Run, err error) string {
 	return ""
 }
 
-// isHTML reports whether the description of a body, see [fetch.StatusError], is of an HTML page.
-func isHTML(body string) bool {
-	return strings.HasPrefix(body, `body begins "<`) || strings.Contains(body, "HTML or XML")
-}
-
 func newAlert(event string, r ledger.Run, err error, runs []ledger.Run, now time.Time) notify.Alert {
 	a := notify.Alert{Event: event, Run: r.ID, ExitCode: r.ExitCode, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Program: version,
 		SnapshotAt: ledger.NewestSnapshotTime(runs)}
@@ -101,7 +95,7 @@ func newAlert(event string, r ledger.Run, err error, runs []ledger.Run, now time
 	if full, ok := errors.AsType[*warehouse.DiskFullError](err); ok {
 		a.Advice = "free some space on the disk of " + full.Dir + ", or run placementsync prune; then run placementsync run, or wait for the next night."
 	}
-	if answer, ok := errors.AsType[*fetch.StatusError](err); ok && isHTML(answer.Body) {
+	if answer, ok := errors.AsType[*fetch.StatusError](err); ok && answer.IsHTML {
 		a.Advice = "a proxy or a sign-in page answered in place of the service: run placementsync check, and correct api.base_url or the proxy."
 	}
 	for _, s := range r.IncompleteStreams() {

@@ -19,8 +19,8 @@ func TestAlertsHaveAdvice(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
 		"free some space on the disk of /data/wh, or": fmt.Errorf("load: %w", &warehouse.DiskFullError{Dir: "/data/wh", Err: syscall.ENOSPC}),
-		"a proxy or a sign-in page answered":          &fetch.StatusError{Code: 200, Body: `body begins "<!doctype html>"`},
-		"a proxy or a sign-in page answered in":       &fetch.StatusError{Code: 502, Body: "its body (9 bytes, HTML or XML) may contain private values and is not shown"},
+		"a proxy or a sign-in page answered":          &fetch.StatusError{Code: 200, IsHTML: true},
+		"a proxy or a sign-in page answered in":       &fetch.StatusError{Code: 502, IsHTML: true, Body: "its body (9 bytes, HTML or XML) may contain private values and is not shown"},
 		"":                                            &fetch.StatusError{Code: 500, Body: `body begins "{}"`},
 		"check the disk":                              &warehouse.VerifyError{},
 	} {

@@ -162,7 +162,7 @@ func TestErrorSummary(t *testing.T) {
 	} {
 		err := requestTokenInfo(t, newClient(t, testConfig(newScript(respondWith(http.StatusBadRequest, body))), nil))
 		failed, ok := errors.AsType[*fetch.StatusError](err)
-		if !ok || failed.Summary() != want {
+		if !ok || failed.Summary() != want || failed.IsHTML != strings.HasPrefix(body, "<") {
 			t.Errorf("body %s\ngot  %v\nwant the summary %s", body, failed.Summary(), want)
 		}
 	}

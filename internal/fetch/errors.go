@@ -50,6 +50,8 @@ type StatusError struct {
 	// Body describes the last body: its beginning without control characters, or its type and length if
 	// it may contain private values. Empty means that there is no body, or that it contains records.
 	Body string
+	// IsHTML means that the last body is a page of HTML, or XML, which the service never sends.
+	IsHTML bool
 	// bodySummary is Body in the summary: a clause with its separator.
 	bodySummary string
 	// Err is the cause. It is nil if the status is the only cause.

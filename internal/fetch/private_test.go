@@ -3,6 +3,7 @@ package fetch_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -105,6 +106,9 @@ func TestRefusalsShowTheirMessage(t *testing.T) {
 			_, err := newClient(t, cfg, nil).Get(t.Context(), fetch.Request{Stream: "orders", Path: "/orders"}, malformedBody)
 			if code == http.StatusForbidden && !strings.Contains(err.Error(), want) || code != http.StatusForbidden && strings.Contains(err.Error(), message) {
 				t.Errorf("%d with %s: the error is %q, want the message %q only for a 403", code, body, err, want)
+			}
+			if failed, ok := errors.AsType[*fetch.StatusError](err); !ok || failed.IsHTML != (body[0] == '<') {
+				t.Errorf("%d with %s: the error says that the body is HTML: %t", code, body, ok && failed.IsHTML)
 			}
 		}
 	}

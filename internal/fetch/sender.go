@@ -313,7 +313,7 @@ func (s *sender) statusErr(q *call, response *http.Response) error {
 		failed.rateReset = cmp.Or(response.Header.Get("X-RateLimit-Reset"), response.Header.Get("RateLimit-Reset"))
 	case q.Status == http.StatusForbidden:
 		// The service responds to a missing scope with JSON, and names no time for another attempt.
-		failed.fromProxy = failed.retryAfter != "" || bodyType(q.Body) == "HTML or XML"
+		failed.fromProxy = failed.retryAfter != "" || failed.IsHTML
 	case q.Status <= 299:
 		failed.Err = fmt.Errorf("%w: only 200, 203 and 204 are complete responses", ErrMalformed)
 	case q.Status <= 399:
@@ -338,7 +338,7 @@ func (s *sender) requestErr(q *call, code int, body []byte, err error) *StatusEr
 	text, summary := s.describeBody(code, body)
 	return &StatusError{
 		Code: code, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1,
-		Body: text, bodySummary: summary, Err: err, isPart: q.Param != "" || q.Page > 1,
+		Body: text, IsHTML: isHTML(body), bodySummary: summary, Err: err, isPart: q.Param != "" || q.Page > 1,
 	}
 }
 

@@ -164,7 +164,7 @@ func (t *tokens) bodyExcerpt(code int, body []byte) (excerpt, summary string) {
 	switch message := t.excerpt([]byte(bodyMessage(body))); {
 	case message != "":
 		return excerpt, ": " + message
-	case first[0] == '<':
+	case isHTML(body):
 		return excerpt, " with a page of HTML"
 	case isJSON:
 		return excerpt, " with JSON that has no message"
@@ -213,12 +213,17 @@ func (t *tokens) excerpt(body []byte) string {
 	return text
 }
 
+// isHTML reports whether a body begins like HTML or XML.
+func isHTML(body []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n\ufeff"), []byte("<"))
+}
+
 // bodyType describes the content of a body without quoting it.
 func bodyType(body []byte) string {
-	switch text := bytes.TrimLeft(body, " \t\r\n\ufeff"); {
+	switch {
 	case json.Valid(body):
 		return "JSON"
-	case bytes.HasPrefix(text, []byte("<")):
+	case isHTML(body):
 		return "HTML or XML"
 	case !utf8.Valid(body) || bytes.ContainsRune(body, 0):
 		return "binary data"
