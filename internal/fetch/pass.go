@@ -168,7 +168,7 @@ func (p *pass) reachedEnd() bool {
 // missing: a service may filter the records after dividing them into pages.
 const maxEmptyPages = 16
 
-// end returns what the pass has seen. It gathers and sorts the ids of all pages and counts repeated ids. The ids of a
+// end returns the view of the pass. It gathers and sorts the ids of all pages and counts repeated ids. The ids of a
 // page that repeats an earlier page count as repeated if a later page has other records. Otherwise the page is beyond
 // the end of the list, and its ids do not count.
 func (p *pass) end() *view {

@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/stream"
 )
 
-// view is what a pass has seen of a list. Its methods say what this means; none of them changes it.
+// view contains what a pass has read of a list. Its methods evaluate it and do not change it.
 type view struct {
 	number      int // of the pass
 	cfg         Config

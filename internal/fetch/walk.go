@@ -136,7 +136,7 @@ func (w *walk) readList(ctx context.Context) error {
 	}
 }
 
-// readPass returns what the pass has seen, or nil if the list is proven, or if no further pass can prove more.
+// readPass returns the view of the pass, or nil if the list is proven, or if no further pass can prove more.
 func (w *walk) readPass(ctx context.Context, previous *view, p *pass) (*view, error) {
 	w.isSorted = w.isSorted && !w.evidence.Unsortable
 	err := w.readPage(ctx, p, 1)

@@ -61,7 +61,7 @@ func NewSheet(q Query) Sheet {
 const coverSheet = "Cover"
 
 // SaveWorkbook writes a workbook to a file atomically, and returns the number of its rows. A question whose table or
-// column the snapshot lacks has no sheet; the cover says so.
+// column the snapshot lacks has no sheet. The cover names it.
 func (db *DB) SaveWorkbook(ctx context.Context, b Workbook, file string) (rows int64, err error) {
 	const fileMode = 0o644
 	err = durable.Disk{}.WriteAtomically(file, fileMode, func(temp *os.File) error {
