@@ -39,6 +39,8 @@ type Instance struct {
 	connector   *duckdb.Connector
 	DB          *sql.DB
 	memoryLimit string
+	// threads is the number of threads of DuckDB. Zero means one for each processor.
+	threads int
 	// scratch is a private folder, or nil.
 	scratch *durable.Scratch
 }
@@ -91,10 +93,8 @@ func (w *Warehouse) openDatabase(ctx context.Context, path, scratch string) (*In
 	if w.cfg.MemoryLimit != "" {
 		settings = append(settings, instanceSQL.Render("memory_limit", sqltext.Values{"limit": w.cfg.MemoryLimit}))
 	}
-	if w.cfg.Threads > 0 {
-		settings = append(settings, instanceSQL.Render("threads", sqltext.Values{"threads": w.cfg.Threads}))
-	}
-	in := &Instance{connector: connector, DB: sql.OpenDB(connector), memoryLimit: w.cfg.MemoryLimit}
+	in := &Instance{connector: connector, DB: sql.OpenDB(connector), memoryLimit: w.cfg.MemoryLimit, threads: w.cfg.Threads}
+	settings = append(settings, in.setThreads())
 	if err := in.Exec(ctx, settings...); err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
@@ -121,6 +121,22 @@ func (in *Instance) LimitMemory(ctx context.Context, isReduced bool) error {
 		statement = "reduced_memory_limit"
 	}
 	return in.Exec(ctx, instanceSQL.Render(statement, sqltext.Values{"limit": in.memoryLimit}))
+}
+
+func (in *Instance) setThreads() sqltext.SQL {
+	if in.threads == 0 {
+		return instanceSQL.Render("default_threads", nil)
+	}
+	return instanceSQL.Render("threads", sqltext.Values{"threads": in.threads})
+}
+
+// inOneThread calls do while DuckDB has one thread.
+func (in *Instance) inOneThread(ctx context.Context, do func() error) error {
+	if err := in.Exec(ctx, instanceSQL.Render("threads", sqltext.Values{"threads": 1})); err != nil {
+		return err
+	}
+	err := do()
+	return errors.Join(err, in.Exec(context.WithoutCancel(ctx), in.setThreads()))
 }
 
 // Exec runs statements in order until one fails.
