@@ -267,33 +267,3 @@ func TestQueryOfTheGuide(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
-
-// TestGuideTableOfMarts compares the table of the guide with the views of mart and the queries that
-// read them.
-func TestGuideTableOfMarts(t *testing.T) {
-	views := schema.MartViews()
-	all := query.List()
-	slices.SortFunc(views, func(a, b schema.MartView) int { return strings.Compare(a.Name, b.Name) })
-	want := "| view of `mart` | one row per | read by |\n|---|---|---|\n"
-	for _, v := range views {
-		if v.Name == "snapshot" {
-			continue
-		}
-		var readers []string
-		for _, q := range all {
-			if slices.Contains(q.Marts(), v.Name) {
-				readers = append(readers, "`"+q.Name+"`")
-			}
-		}
-		want += fmt.Sprintf("| `%s` | %s | %s |\n", v.Name, strings.TrimPrefix(v.Grain, "one row per "), strings.Join(readers, ", "))
-	}
-	page, err := os.ReadFile("../docs/guide/asking.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(page), "<!-- marts -->\n")
-	got, _, _ := strings.Cut(rest, "<!-- /marts -->")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the table in docs/guide/asking.md below the comment marts (-want +got):\n%s\nreplace it by:\n%s", diff, want)
-	}
-}
