@@ -12,6 +12,7 @@ import (
 
 	"placementsync/internal/html"
 	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
 )
 
 type catalogView struct {
@@ -62,9 +63,7 @@ func showCatalog(v *visit) (reply, error) {
 		return nil, err
 	}
 	if v.format() != "" {
-		b := &binder{}
-		q := query.Text(s.downloadStatement(b))
-		return download{Query: q, Values: b.values, Title: "Listings", Name: "catalog", Format: v.format()}, nil
+		return download{Query: catalogQuery(s.downloadSQL()), Title: "Listings", Name: "catalog", Format: v.format()}, nil
 	}
 	counted := s
 	if isMistake { // count without the price range and the order by price, so that the user can still choose a currency
@@ -122,19 +121,21 @@ func showCatalog(v *visit) (reply, error) {
 	}
 	view.pager = v.pagerOf(s.Page, pageRows, len(rows), c.Total)
 	view.Downloads = v.downloads(catalogPath + ".")
-	view.SQL = s.downloadStatement(&binder{asLiterals: true})
+	view.SQL = string(s.downloadSQL())
 	return newPage("Catalog", "catalog", view), nil
 }
 
 // findOutlets also finds outlets without listings.
 func (s *catalogState) findOutlets(v *visit) ([]html.Cell, error) {
 	const maxOutlets = 8
-	b := &binder{}
-	where := b.containsWords("lower(concat_ws(chr(10), name, website_url))", s.Search)
-	if len(where) == 0 {
+	var conditions []sqltext.SQL
+	for word := range strings.FieldsSeq(s.Search) {
+		conditions = append(conditions, containsWord("concat_ws(chr(10), name, website_url)", word))
+	}
+	if len(conditions) == 0 {
 		return nil, nil
 	}
-	result, err := v.run(b.query(fmt.Sprintf("SELECT id, coalesce(name, id) AS name FROM main.outlets%s ORDER BY name, id LIMIT %d", whereAll(where), maxOutlets)))
+	result, err := v.run(catalogQuery(catalogSQL.Render("outlets", sqltext.Values{"conditions": allOf(conditions), "most": maxOutlets})), nil)
 	var outlets []html.Cell
 	for _, r := range result.Rows {
 		outlets = append(outlets, html.Cell{Text: r.Get("name").Text, Link: linkTo("outlets", r.Get("id").Text)})
@@ -183,21 +184,7 @@ type listing map[string]query.Value
 
 // readRows reads one page of listings. Prices and tags are read only for the listings of this page.
 func (s *catalogState) readRows(v *visit) ([]listing, error) {
-	b := &binder{}
-	var columns []string
-	for _, c := range s.shownColumns() {
-		for _, name := range c.columnNames {
-			if !slices.Contains([]string{"price", "tier", "tags"}, name) { // these are in other tables
-				columns = append(columns, "l."+name)
-			}
-		}
-	}
-	text := fmt.Sprintf("WITH selected AS MATERIALIZED (\nSELECT row_number() OVER () AS position, *\nFROM (%s LIMIT %d OFFSET %d))\n",
-		s.statement(b, columns), pageRows, (s.Page-1)*pageRows)
-	text += "SELECT r.*, " + s.lowestPrices(b, "r.id") + ",\n" +
-		"(SELECT string_agg(DISTINCT name, ', ' ORDER BY name) FROM main.product_listing_tags WHERE product_listing_id = r.id) AS tags\n" +
-		"FROM selected AS r ORDER BY r.position"
-	result, err := v.run(b.query(text))
+	result, err := v.run(catalogQuery(s.pageSQL()), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"placementsync/internal/query"
 )
 
 // facet is a property of listings. The page counts its values and filters by them.
@@ -133,8 +131,7 @@ func (s *catalogState) assumeCurrency(v *visit) error {
 	if len(s.Chosen["currency"]) > 0 || !s.comparesPrices() {
 		return nil
 	}
-	mostFrequent, err := v.run(query.Query{Name: "catalog", SQL: "SELECT currency FROM main.product_listing_prices WHERE currency IS NOT NULL AND unit_amount IS NOT NULL " +
-		"GROUP BY currency ORDER BY count(*) DESC, currency LIMIT 1"}, nil)
+	mostFrequent, err := v.run(catalogQuery(catalogSQL.Render("most_frequent_currency", nil)), nil)
 	for _, r := range mostFrequent.Rows {
 		s.Chosen["currency"], s.CurrencyAssumed = []choice{{Text: r.Get("currency").Text}}, true
 	}

@@ -34,7 +34,7 @@ const orEarlier = " or earlier"
 // addFields adds the fields of the record from all its tables. The times at which the record appeared
 // and was deleted are those of its row in the first table that contains the record.
 func (v *visit) addFields(view *recordView) error {
-	first, err := v.runStatement(recordSQL.Render("first_snapshot", nil), nil)
+	first, err := v.runStatement(recordSQL.Render("first_snapshot", nil))
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (v *visit) addFields(view *recordView) error {
 		}
 		if last := presence[len(presence)-1]; !last.isOpen() {
 			view.DeletedAt = clockOf(last.to)
-			deletion, err := v.runStatement(recordSQL.Render("vanished", nil), map[string]string{"table": t.table, "id": v.PathValue("id")})
+			deletion, err := v.runStatement(recordSQL.Render("vanished", sqltext.Values{"table": t.table, "id": v.PathValue("id")}))
 			if err != nil {
 				return err
 			}
@@ -71,7 +71,7 @@ func (v *visit) addFields(view *recordView) error {
 
 // readFields reads the record's rows in one table. presence contains the periods in which the first row existed.
 func (v *visit) readFields(t fieldTable) (views []fieldsView, presence []period, err error) {
-	columns, err := v.runStatement(recordSQL.Render("columns", nil), map[string]string{"table": t.table})
+	columns, err := v.runStatement(recordSQL.Render("columns", sqltext.Values{"table": t.table}))
 	if err != nil || len(columns.Rows) == 0 {
 		return nil, nil, err
 	}
@@ -79,12 +79,12 @@ func (v *visit) readFields(t fieldTable) (views []fieldsView, presence []period,
 	about := map[string]string{}
 	for i, r := range columns.Rows {
 		name := r.Get("column_name").Text
-		names[i] = sqltext.Quote(name)
+		names[i] = name
 		about[name], _, _ = strings.Cut(r.Get("comment").Text, " Spec ") // "Spec" begins the number of a section of the service's specification
 	}
 	// If there are more than maxRows row versions, the newest are read.
 	versions, err := v.runStatement(recordSQL.Render("versions", sqltext.Values{"table": sqltext.Name(t.table), "key": sqltext.Name(t.idColumn),
-		"columns": sqltext.SQL(strings.Join(names, ", ")), "most": maxRows}), map[string]string{"id": v.PathValue("id")})
+		"columns": sqltext.Names(names), "most": maxRows, "id": v.PathValue("id")}))
 	if query.IsMissing(err) {
 		return nil, nil, nil
 	}

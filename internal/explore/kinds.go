@@ -11,6 +11,8 @@ var (
 	recordSQL sqltext.File
 	//go:embed sql/catalog.sql
 	catalogSQL sqltext.File
+	//go:embed sql/table.sql
+	tableSQL sqltext.File
 	//go:embed sql/listing.sql
 	listingSQL sqltext.File
 	//go:embed sql/outlet.sql

@@ -22,8 +22,7 @@ const searchColumn = "search_text"
 
 func showRecords(v *visit) (reply, error) {
 	kind := v.route.kind
-	q, values := v.queryOf(kind.sql.Render("list", nil), nil)
-	t, err := v.openTable(q, values, searchColumn)
+	t, err := v.openTable(v.queryOf(kind.sql.Render("list", nil)), nil, searchColumn)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +58,7 @@ func showSection(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, values := v.queryByID(name)
-	t, err := v.openTable(q, values, "")
+	t, err := v.openTable(v.queryByID(name), nil, "")
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"placementsync/internal/html"
 	"placementsync/internal/humanize"
@@ -124,10 +125,11 @@ func showRecord(v *visit) (reply, error) {
 }
 
 // readHead reads the title and the facts of the record. It returns an error if no table contains the id.
-func (v *visit) readHead() (query.Result, error) {
-	head, err := v.askByID("head", 1)
-	if err != nil {
-		return head, err
+func (v *visit) readHead() (head query.Result, err error) {
+	if utf8.ValidString(v.PathValue("id")) { // DuckDB has no other texts
+		if head, err = v.askByID("head", 1); err != nil {
+			return head, err
+		}
 	}
 	if len(head.Rows) == 0 {
 		return head, &statusError{http.StatusNotFound, fmt.Sprintf("this snapshot has no %s with the id %q", v.route.kind.name, v.PathValue("id")),
@@ -139,22 +141,23 @@ func (v *visit) readHead() (query.Result, error) {
 	return head, v.fillOutletNames(rolesOf(head.Columns), head.Rows)
 }
 
-func (v *visit) runStatement(statement sqltext.SQL, values map[string]string) (query.Result, error) {
-	return v.run(v.queryOf(statement, values))
+func (v *visit) runStatement(statement sqltext.SQL) (query.Result, error) {
+	return v.run(v.queryOf(statement), nil)
 }
 
-func (v *visit) queryOf(statement sqltext.SQL, values map[string]string) (query.Query, map[string]string) {
-	return boundQuery("page of one "+v.route.kind.name, string(statement), values)
+// queryOf returns the query of a statement of the program.
+func (v *visit) queryOf(statement sqltext.SQL) query.Query {
+	return query.Query{Name: "page " + v.URL.Path, SQL: string(statement)}
 }
 
-func (v *visit) queryByID(statement string) (query.Query, map[string]string) {
-	return v.queryOf(v.route.kind.sql.Render(statement, nil), map[string]string{"id": v.PathValue("id")})
+// queryByID returns the query of a statement about the record of the page.
+func (v *visit) queryByID(statement string) query.Query {
+	return v.queryOf(v.route.kind.sql.Render(statement, sqltext.Values{"id": v.PathValue("id")}))
 }
 
 // askByID returns a result with its source tables.
 func (v *visit) askByID(statement string, limit int) (query.Result, error) {
-	q, values := v.queryByID(statement)
-	return v.db.Ask(v.Context(), q, values, limit)
+	return v.db.Ask(v.Context(), v.queryByID(statement), nil, limit)
 }
 
 // buildSection runs the query of a section. It returns nil if the section is left out.
@@ -222,7 +225,7 @@ func (v *visit) addRejects(view *recordView) error {
 	for _, t := range v.route.kind.tables {
 		tables = append(tables, t.table)
 	}
-	result, err := v.runStatement(recordSQL.Render("rejects", nil), map[string]string{"id": v.PathValue("id"), "tables": strings.Join(tables, ",")})
+	result, err := v.runStatement(recordSQL.Render("rejects", sqltext.Values{"id": v.PathValue("id"), "tables": tables}))
 	if err != nil || len(result.Rows) == 0 {
 		return err
 	}

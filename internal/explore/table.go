@@ -196,19 +196,16 @@ func (v *visit) nameRecords(roles []columnRole, rows []query.Record) error {
 		if r.idColumn != r.Name || r.hidden || !hasNames || len(rows) == 0 {
 			continue
 		}
-		b := &binder{}
 		var ids []string
 		for _, row := range rows {
 			if id := row.Get(r.Name); !id.Null {
-				ids = append(ids, b.bind(id.Text))
+				ids = append(ids, id.Text)
 			}
 		}
 		if len(ids) == 0 {
 			continue
 		}
-		statement := recordSQL.Render("names_of_records", sqltext.Values{"table": sqltext.Name(table[0]), "column": sqltext.Name(table[1]),
-			"ids": sqltext.SQL(strings.Join(ids, ", "))})
-		result, err := v.run(b.query(string(statement)))
+		result, err := v.runStatement(recordSQL.Render("names_of_records", sqltext.Values{"table": sqltext.Name(table[0]), "column": sqltext.Name(table[1]), "ids": ids}))
 		if query.IsMissing(err) { // an older version of the program created the snapshot
 			continue
 		}
@@ -237,24 +234,22 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 		return nil
 	}
 	idIndex := indexOf(func(r columnRole) bool { return r.Name == roles[nameIndex].idColumn })
-	wanted := "SELECT id, id AS outlet_id FROM (SELECT unnest([%s]) AS id)"
+	statement := "names_of_outlets"
 	if idIndex < 0 {
 		idIndex = indexOf(func(r columnRole) bool { return r.kind == "listing" && r.Name == r.idColumn })
-		wanted = "SELECT id, outlet_id FROM main.product_listings WHERE id IN (%s)"
+		statement = "outlet_names_of_listings"
 	}
-	b := &binder{}
 	var ids []string
 	var unnamed []query.Record
 	for _, row := range rows {
 		if idIndex >= 0 && row.Values[nameIndex].Null && !row.Values[idIndex].Null {
-			unnamed, ids = append(unnamed, row), append(ids, b.bind(row.Values[idIndex].Text))
+			unnamed, ids = append(unnamed, row), append(ids, row.Values[idIndex].Text)
 		}
 	}
 	if len(unnamed) == 0 {
 		return nil
 	}
-	namesSQL := recordSQL.Render("names_of", sqltext.Values{"wanted": sqltext.SQL(fmt.Sprintf(wanted, strings.Join(ids, ", ")))})
-	result, err := v.run(b.query(string(namesSQL)))
+	result, err := v.runStatement(recordSQL.Render(statement, sqltext.Values{"ids": ids}))
 	if query.IsMissing(err) { // an older version of the program created the snapshot
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // table is a query result that the user can sort, filter and read page by page. The query becomes a
-// subquery. All values are bound.
+// subquery.
 type table struct {
 	*visit
 	inner  query.Query
@@ -43,12 +43,12 @@ const tablePageRows = 100
 
 // positionColumn contains the position of a row in the result of the query. Every ORDER BY clause ends
 // with positionColumn, so that rows with equal values also have a defined order.
-const positionColumn = `"row of the query"`
+const positionColumn = "row of the query"
 
 func (v *visit) openTable(q query.Query, values map[string]string, textColumn string) (*table, error) {
 	t := &table{visit: v, inner: q, values: values, textColumn: textColumn}
 	outer := q
-	outer.SQL = "SELECT * FROM (\n" + t.innerSQL() + "\n) LIMIT 0"
+	outer.SQL = string(tableSQL.Render("columns", sqltext.Values{"query": t.innerSQL()}))
 	result, err := v.run(outer, values)
 	if err != nil {
 		return nil, err
@@ -62,69 +62,110 @@ func (v *visit) openTable(q query.Query, values map[string]string, textColumn st
 	return t, err
 }
 
-func (t *table) innerSQL() string { return strings.TrimRight(t.inner.SQL, "; \t\r\n") }
+func (t *table) innerSQL() sqltext.SQL {
+	return sqltext.SQL(strings.TrimRight(t.inner.SQL, "; \t\r\n"))
+}
 
-func (t *table) where(b *binder) string {
-	searched := sqltext.Quote(t.textColumn)
-	if t.textColumn == "" {
-		var columns []string
-		for _, r := range t.roles {
-			if r.Type == "VARCHAR" {
-				columns = append(columns, sqltext.Quote(r.Name))
-			}
-		}
-		searched = "concat_ws(chr(10), NULL, " + strings.Join(append(columns, "NULL"), ", ") + ")"
+// filterValues contains the values of filters by parameter. They are parameters like the values of the
+// query, and not part of the SQL: the SQL of a user's query is checked as a text, and a filter must not
+// change the result of that check.
+type filterValues map[string]string
+
+// add returns the parameter of a value.
+func (f filterValues) add(value string) sqltext.SQL {
+	name := fmt.Sprintf("table_p%d", len(f)) // differs from the parameters of the named queries
+	f[name] = value
+	return sqltext.SQL("$" + name)
+}
+
+func (t *table) conditions(values filterValues) sqltext.SQL {
+	var all []sqltext.SQL
+	searched := t.searchedText()
+	for word := range strings.FieldsSeq(t.state.Search) {
+		all = append(all, containsWord(searched, values.add(word)))
 	}
-	all := b.containsWords("lower("+searched+")", t.state.Search)
 	for _, f := range t.state.Filters {
-		column := sqltext.Quote(f.column.Name)
-		switch {
-		case f.prefix == equalPrefix:
-			all = append(all, b.anyOf("CAST("+column+" AS VARCHAR)", []choice{decodeChoice(f.text)}))
-		case f.prefix == minPrefix && isTime(f.column):
-			all = append(all, column+" >= CAST("+b.bind(f.text)+" AS DATE)")
-		case f.prefix == maxPrefix && isTime(f.column):
-			all = append(all, column+" < CAST("+b.bind(f.text)+" AS DATE) + INTERVAL 1 DAY")
-		case f.prefix == minPrefix:
-			all = append(all, column+" >= CAST("+b.bind(f.text)+" AS DECIMAL(18, 6))")
-		default:
-			all = append(all, column+" <= CAST("+b.bind(f.text)+" AS DECIMAL(18, 6))")
-		}
+		all = append(all, f.condition(values))
 	}
-	return whereAll(all)
+	return allOf(all)
 }
 
-// orderBy sorts amounts within their currency.
-func (t *table) orderBy() string {
-	text := " ORDER BY "
+func (t *table) searchedText() sqltext.SQL {
+	if t.textColumn != "" {
+		return sqltext.SQL(sqltext.Quote(t.textColumn))
+	}
+	names := []string{}
 	for _, r := range t.roles {
-		if r.Name == t.state.Sort {
-			if r.unitColumn != "" {
-				text += sqltext.Quote(r.unitColumn) + " NULLS LAST, "
-			}
-			text += sqltext.Quote(r.Name) + map[bool]string{true: " DESC", false: ""}[t.state.Descending] + " NULLS LAST, "
+		if r.Type == "VARCHAR" {
+			names = append(names, r.Name)
 		}
 	}
-	return text + positionColumn
+	if len(names) == 0 {
+		return "NULL::VARCHAR"
+	}
+	return sqltext.Fill("concat_ws(chr(10), {columns})", sqltext.Values{"columns": sqltext.Names(names)})
 }
 
-func (t *table) outerQuery(text string, b *binder) (query.Query, map[string]string) {
-	outer, values := b.query(text)
+func (f columnFilter) condition(values filterValues) sqltext.SQL {
+	text := "{column} <= CAST({value} AS DECIMAL(18, 6))"
+	value := f.text
+	switch {
+	case f.prefix == equalPrefix:
+		c := decodeChoice(f.text)
+		if c.Null {
+			return sqltext.Fill("{column} IS NULL", sqltext.Values{"column": sqltext.Name(f.column.Name)})
+		}
+		text, value = "CAST({column} AS VARCHAR) = {value}", c.Text
+	case f.prefix == minPrefix && isTime(f.column):
+		text = "{column} >= CAST({value} AS DATE)"
+	case f.prefix == maxPrefix && isTime(f.column):
+		text = "{column} < CAST({value} AS DATE) + INTERVAL 1 DAY"
+	case f.prefix == minPrefix:
+		text = "{column} >= CAST({value} AS DECIMAL(18, 6))"
+	}
+	return sqltext.Fill(text, sqltext.Values{"column": sqltext.Name(f.column.Name), "value": values.add(value)})
+}
+
+// order sorts amounts within their currency.
+func (t *table) order() sqltext.SQL {
+	var all []sqltext.SQL
+	direction := sqltext.SQL("ASC")
+	if t.state.Descending {
+		direction = "DESC"
+	}
+	for _, r := range t.roles {
+		if r.Name != t.state.Sort {
+			continue
+		}
+		if r.unitColumn != "" {
+			all = append(all, sqltext.Fill("{column} NULLS LAST", sqltext.Values{"column": sqltext.Name(r.unitColumn)}))
+		}
+		all = append(all, sqltext.Fill("{column} {direction} NULLS LAST", sqltext.Values{"column": sqltext.Name(r.Name), "direction": direction}))
+	}
+	return sqltext.JoinSQL(append(all, sqltext.SQL(sqltext.Quote(positionColumn))), ", ")
+}
+
+// outerQuery returns the query of a statement that contains the query of the table, with the values of both.
+func (t *table) outerQuery(statement sqltext.SQL, filters filterValues) (query.Query, map[string]string) {
 	q := t.inner
-	q.SQL, q.Params = text, slices.Concat(q.Params, outer.Params)
-	all := map[string]string{}
-	maps.Copy(all, t.values)
-	maps.Copy(all, values)
-	return q, all
+	q.SQL, q.Params = string(statement), slices.Clone(q.Params)
+	for _, name := range slices.Sorted(maps.Keys(filters)) {
+		q.Params = append(q.Params, query.Param{Name: name, Type: "VARCHAR"})
+	}
+	values := map[string]string{}
+	maps.Copy(values, t.values)
+	maps.Copy(values, filters)
+	return q, values
 }
 
 func (t *table) downloadQuery() (query.Query, map[string]string) {
-	b := &binder{}
-	where := t.where(b)
-	if where == "" && t.state.Sort == "" && t.textColumn == "" {
+	filters := filterValues{}
+	conditions := t.conditions(filters)
+	if conditions == noCondition && t.state.Sort == "" && t.textColumn == "" {
 		return t.inner, t.values
 	}
-	return t.outerQuery("SELECT * EXCLUDE "+t.excludedColumns(positionColumn)+" FROM (SELECT row_number() OVER () AS "+positionColumn+", * FROM (\n"+t.innerSQL()+"\n))"+where+t.orderBy(), b)
+	return t.outerQuery(tableSQL.Render("download", sqltext.Values{"hidden": t.hiddenColumns(), "query": t.innerSQL(),
+		"conditions": conditions, "order": t.order()}), filters)
 }
 
 func (t *table) sendFile(title, name string) download {
@@ -134,17 +175,16 @@ func (t *table) sendFile(title, name string) download {
 
 // read reads one page of the table, its totals and its choices with one statement.
 func (t *table) read() (tableRows, error) {
-	b := &binder{}
 	// Without a search, the column with the text to search is excluded, so DuckDB does not compute it.
-	resultExclude, pageExclude := "", t.excludedColumns(positionColumn)
+	resultColumns, hidden := sqltext.SQL("*"), t.hiddenColumns()
 	if t.textColumn != "" && t.state.Search == "" {
-		resultExclude, pageExclude = " EXCLUDE "+t.excludedColumns(), "("+positionColumn+")"
+		resultColumns = sqltext.Fill("* EXCLUDE ({column})", sqltext.Values{"column": sqltext.Name(t.textColumn)})
+		hidden = sqltext.Names([]string{positionColumn})
 	}
-	text := "WITH result AS MATERIALIZED (SELECT *" + resultExclude + " FROM (\n" + t.innerSQL() + "\n)),\nmatching_rows AS MATERIALIZED (SELECT row_number() OVER () AS " + positionColumn + ", * FROM result" + t.where(b) + "),\n" +
-		"summary AS (SELECT (SELECT count(*) FROM matching_rows), " + t.sumsSQL() + ", " + t.choicesSQL() + "),\n" +
-		fmt.Sprintf("page_rows AS (SELECT * FROM matching_rows%s LIMIT %d OFFSET %d)\n", t.orderBy(), tablePageRows, (t.state.Page-1)*tablePageRows) +
-		"SELECT summary.*, " + positionColumn + ", page_rows.* EXCLUDE " + pageExclude + " FROM summary LEFT JOIN page_rows ON true" + t.orderBy()
-	result, err := t.run(t.outerQuery(text, b))
+	filters := filterValues{}
+	statement := tableSQL.Render("page", sqltext.Values{"result_columns": resultColumns, "query": t.innerSQL(), "conditions": t.conditions(filters),
+		"sums": t.sumsSQL(), "choices": t.choicesSQL(), "order": t.order(), "rows": tablePageRows, "offset": (t.state.Page - 1) * tablePageRows, "hidden": hidden})
+	result, err := t.run(t.outerQuery(statement, filters))
 	if err != nil {
 		return tableRows{}, err
 	}
@@ -168,38 +208,39 @@ func (t *table) read() (tableRows, error) {
 	return r, nil
 }
 
-func (t *table) excludedColumns(columns ...string) string {
-	if t.textColumn != "" {
-		columns = append(columns, sqltext.Quote(t.textColumn))
+// hiddenColumns returns the columns of a statement that are not columns of the table.
+func (t *table) hiddenColumns() sqltext.SQL {
+	if t.textColumn == "" {
+		return sqltext.Names([]string{positionColumn})
 	}
-	return "(" + strings.Join(columns, ", ") + ")"
+	return sqltext.Names([]string{positionColumn, t.textColumn})
 }
 
-func (t *table) sumsSQL() string {
-	currency, group := "''", ""
-	var sums []string
+func (t *table) sumsSQL() sqltext.SQL {
+	currency, grouping := sqltext.SQL("''"), sqltext.SQL("")
+	var sums []sqltext.SQL
 	for _, r := range t.roles {
 		if r.unitColumn != "" {
-			currency, group = "coalesce(CAST("+sqltext.Quote(r.unitColumn)+" AS VARCHAR), '')", " GROUP BY ALL ORDER BY currency"
+			currency = sqltext.Fill("coalesce(CAST({column} AS VARCHAR), '')", sqltext.Values{"column": sqltext.Name(r.unitColumn)})
+			grouping = "GROUP BY ALL ORDER BY currency"
 		}
 		if r.summed {
-			sums = append(sums, "CAST(sum("+sqltext.Quote(r.Name)+") AS VARCHAR)")
+			sums = append(sums, sqltext.Fill("CAST(sum({column}) AS VARCHAR)", sqltext.Values{"column": sqltext.Name(r.Name)}))
 		}
 	}
 	if len(sums) == 0 {
 		return "NULL"
 	}
-	return "(SELECT list({'currency': currency, 'sums': sums} ORDER BY currency) FROM (SELECT " + currency + " AS currency, [" + strings.Join(sums, ", ") + "] AS sums FROM matching_rows" + group + "))"
+	return tableSQL.Render("sums", sqltext.Values{"currency": currency, "sums": sqltext.JoinSQL(sums, ", "), "grouping": grouping})
 }
 
-func (t *table) choicesSQL() string {
+func (t *table) choicesSQL() sqltext.SQL {
 	const maxOptions = 100
-	var lists []string
+	var lists []sqltext.SQL
 	for _, r := range t.roles {
 		if r.hasSelection() {
-			column := sqltext.Quote(r.Name)
-			lists = append(lists, fmt.Sprintf("(SELECT coalesce(list(value ORDER BY value), []) FROM (SELECT DISTINCT CAST(%s AS VARCHAR) AS value FROM result WHERE %[1]s IS NOT NULL LIMIT %d))", column, maxOptions))
+			lists = append(lists, tableSQL.Render("choices", sqltext.Values{"column": sqltext.Name(r.Name), "most": maxOptions}))
 		}
 	}
-	return "CAST([" + strings.Join(lists, ", ") + "] AS VARCHAR[][])"
+	return sqltext.JoinSQL(lists, ", ")
 }

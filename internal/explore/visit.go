@@ -43,15 +43,6 @@ func (v *visit) run(q query.Query, values map[string]string) (query.Result, erro
 	return v.db.Collect(v.Context(), q, values, maxRows)
 }
 
-// boundQuery returns a query with a parameter for each value, and the values.
-func boundQuery(name, text string, values map[string]string) (query.Query, map[string]string) {
-	q := query.Query{Name: name, SQL: text}
-	for _, param := range slices.Sorted(maps.Keys(values)) {
-		q.Params = append(q.Params, query.Param{Name: param, Type: "VARCHAR"})
-	}
-	return q, values
-}
-
 // free gives the snapshot back to the pool. A page can call it before work that does not read the snapshot.
 func (v *visit) free() {
 	if v.db != nil {

@@ -33,26 +33,41 @@ func (f File) Render(name string, values Values) SQL {
 	if !ok {
 		return SQL(fmt.Sprintf("render %s: there is no such statement", name))
 	}
-	mistake := ""
+	filled, err := fill(text, values)
+	if err != nil {
+		return SQL(fmt.Sprintf("render %s: %v", name, err))
+	}
+	return filled
+}
+
+// Fill returns text with its parameters filled in, as in a statement of a File. It is meant for SQL of one
+// line. A mistake has the same effect as in [File.Render].
+func Fill(text string, values Values) SQL {
+	filled, err := fill(text, values)
+	if err != nil {
+		return SQL(fmt.Sprintf("render %q: %v", text, err))
+	}
+	return filled
+}
+
+func fill(text string, values Values) (SQL, error) {
+	var mistake error
 	used := map[string]bool{}
 	text = parameterPattern.ReplaceAllStringFunc(text, func(placeholder string) string {
 		key := placeholder[1 : len(placeholder)-1]
 		value, err := renderValue(values[key])
 		if err != nil {
-			mistake = fmt.Sprintf("%s: %v", placeholder, err)
+			mistake = fmt.Errorf("%s: %w", placeholder, err)
 		}
 		used[key] = true
 		return value
 	})
 	for key := range values {
 		if !used[key] {
-			mistake = fmt.Sprintf("{%s}: the value is not used", key)
+			mistake = fmt.Errorf("{%s}: the value is not used", key)
 		}
 	}
-	if mistake != "" {
-		return SQL(fmt.Sprintf("render %s: %s", name, mistake))
-	}
-	return SQL(text)
+	return SQL(text), mistake
 }
 
 // find returns the text of a statement without its comment lines and the semicolon at its end.

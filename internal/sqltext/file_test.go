@@ -40,6 +40,9 @@ WHERE name = 'O''Neill {table}' AND id IN ('x', 'y''') AND n = 7 AND m < -8 AND 
 	if got, want := file.Render("second", nil), sqltext.SQL("DELETE FROM t USING u"); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	if got, want := sqltext.Fill("{text} IN ({texts})", sqltext.Values{"text": sqltext.Name("a"), "texts": []string{"x"}}), sqltext.SQL(`"a" IN ('x')`); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	if got, want := file.Render("struct", nil), sqltext.SQL("COPY t TO 'f' (KV_METADATA {run: 'x', 'a': 1})"); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -64,6 +67,7 @@ func TestUnrenderableStatementsAreRejected(t *testing.T) {
 		"SELECT render two: {b}: the value is not used":                      file.Render("one", sqltext.Values{"a": file.Render("two", sqltext.Values{"b": 1})}),
 		"SELECT render three: there is no such statement":                    file.Render("one", sqltext.Values{"a": file.Render("three", nil)}),
 		"SELECT render one: {a}: the value is missing":                       file.Render("one", sqltext.Values{"a": file.Render("one", nil)}),
+		`SELECT render "{a}": {a}: the value is missing`:                     file.Render("one", sqltext.Values{"a": sqltext.Fill("{a}", nil)}),
 		"SELECT render one: {a}: values of type struct {} are not supported": file.Render("one", sqltext.Values{"a": file.Render("one", sqltext.Values{"a": struct{}{}})}),
 	} {
 		if string(rendered) != want {

@@ -14,10 +14,14 @@ func Quote(name string) string {
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }
 
-// Literal returns text as an SQL string literal, for statements that take no parameters (ATTACH,
-// COMMENT, COPY).
+// Literal returns text as an SQL string literal. DuckDB ends a statement at a NUL, so a text with a NUL becomes
+// an expression.
 func Literal(text string) string {
-	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	literal := "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	if strings.Contains(text, "\x00") {
+		return "(" + strings.ReplaceAll(literal, "\x00", "' || chr(0) || '") + ")"
+	}
+	return literal
 }
 
 // Time returns a time as an SQL literal of the type TIMESTAMPTZ.

@@ -5,13 +5,13 @@
 WITH sources AS (
     SELECT 1 AS rank, id, name, campaign_id, status_name, expected_completion_date AS expected_at, live_url, draft_doc_url, brief_doc_url,
         writer_first_name, writer_last_name, valid_from
-    FROM history.articles WHERE id = $id
+    FROM history.articles WHERE id = {id}
     UNION ALL
     SELECT 2, id, name, campaign_id, NULL, expected_completion_date, live_url, draft_doc_url, brief_doc_url, writer_first_name, writer_last_name, valid_from
-    FROM history.campaign_articles WHERE id = $id
+    FROM history.campaign_articles WHERE id = {id}
     UNION ALL
     SELECT 3, article_id, article_name, article_campaign_id, NULL, NULL, NULL, NULL, NULL, article_writer_first_name, article_writer_last_name, valid_from
-    FROM history.order_items WHERE article_id = $id
+    FROM history.order_items WHERE article_id = {id}
 ),
 newest AS (SELECT * FROM sources ORDER BY rank, valid_from DESC LIMIT 1)
 SELECT
@@ -40,13 +40,13 @@ SELECT
         / 86400e6 AS DECIMAL(18, 1)) AS days_in_it,
     lead(effective_at) OVER (ORDER BY effective_at, position) IS NULL AS present,
     notes
-FROM main.article_statuses WHERE article_id = $id
+FROM main.article_statuses WHERE article_id = {id}
 ORDER BY effective_at NULLS FIRST, position;
 
 -- name: announced
 -- Status changes from webhook events.
 SELECT status_prefix AS status, effective_at AS effective, changed_at AS changed, received_at AS received, source
-FROM main.article_status_events WHERE article_id = $id ORDER BY coalesce(effective_at, changed_at, received_at), event_id;
+FROM main.article_status_events WHERE article_id = {id} ORDER BY coalesce(effective_at, changed_at, received_at), event_id;
 
 -- name: comments
 -- The comments of an article. Each comment is followed by its replies.
@@ -54,7 +54,7 @@ WITH threaded_comments AS (
     SELECT c.*, coalesce(parent.created_at, c.created_at) AS thread_at, coalesce(c.parent_comment_id, c.id) AS thread
     FROM main.article_comments AS c
     LEFT JOIN main.article_comments AS parent ON parent.article_id = c.article_id AND parent.id = c.parent_comment_id
-    WHERE c.article_id = $id
+    WHERE c.article_id = {id}
 )
 SELECT author_name AS author, created_at AS written, CASE WHEN updated_at <> created_at THEN updated_at END AS edited, parent_comment_id IS NOT NULL AS reply, content AS text
 FROM threaded_comments
@@ -64,7 +64,7 @@ ORDER BY thread_at, thread, parent_comment_id IS NOT NULL, created_at, id;
 -- Edited and archived comments from webhook events.
 SELECT e.topic, e.author_name AS author, e.updated_at AS changed, e.received_at AS received, e.content_text AS text
 FROM main.article_comment_events AS e
-WHERE e.topic <> 'comment.created' AND e.comment_id IN (SELECT id FROM history.article_comments WHERE article_id = $id)
+WHERE e.topic <> 'comment.created' AND e.comment_id IN (SELECT id FROM history.article_comments WHERE article_id = {id})
 ORDER BY e.received_at, e.event_id;
 
 -- name: files
@@ -83,7 +83,7 @@ SELECT coalesce(f.name, n.name, f.file_key, f.value, f.id) AS file, f.file_url A
     f.deleted_at AS deleted
 FROM main.article_files AS f
 LEFT JOIN file_names AS n ON n.id = coalesce(f.id, f.value)
-WHERE f.article_id = $id ORDER BY f.position;
+WHERE f.article_id = {id} ORDER BY f.position;
 
 -- name: items
 SELECT
@@ -92,13 +92,13 @@ SELECT
     coalesce(i.date_paid, o.date_paid) AS paid, i.sale_price, i.commission_amount AS commission, i.commission_status
 FROM main.order_items AS i
 LEFT JOIN main.orders AS o ON o.id = i.order_id
-WHERE i.article_id = $id OR i.id IN (SELECT order_item_id FROM main.campaign_articles WHERE id = $id)
+WHERE i.article_id = {id} OR i.id IN (SELECT order_item_id FROM main.campaign_articles WHERE id = {id})
 ORDER BY i.id;
 
 -- name: addons
-SELECT 'add-on' AS kind, coalesce(name, id) AS name FROM main.campaign_article_addons WHERE article_id = $id
+SELECT 'add-on' AS kind, coalesce(name, id) AS name FROM main.campaign_article_addons WHERE article_id = {id}
 UNION ALL
-SELECT 'included', concat_ws(', ', channel_type, placement_type) FROM main.campaign_article_includes WHERE article_id = $id
+SELECT 'included', concat_ws(', ', channel_type, placement_type) FROM main.campaign_article_includes WHERE article_id = {id}
 ORDER BY 1, 2;
 
 -- name: list

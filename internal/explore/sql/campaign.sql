@@ -4,14 +4,14 @@
 -- Some campaigns are not in the table campaigns, but in order_items, articles or profile_campaigns.
 WITH sources AS (
     SELECT 1 AS rank, id, name, profile_id, profile_name, status, reference, target_date, budget, total_articles, valid_from
-    FROM history.campaigns WHERE id = $id
+    FROM history.campaigns WHERE id = {id}
     UNION ALL
     SELECT 2, article_campaign_id, article_campaign_name, article_campaign_profile_id, NULL, NULL, NULL, NULL, NULL, NULL, valid_from
-    FROM history.order_items WHERE article_campaign_id = $id
+    FROM history.order_items WHERE article_campaign_id = {id}
     UNION ALL
-    SELECT 3, campaign_id, NULL, profile_id, NULL, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.articles WHERE campaign_id = $id
+    SELECT 3, campaign_id, NULL, profile_id, NULL, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.articles WHERE campaign_id = {id}
     UNION ALL
-    SELECT 4, campaign_id, NULL, profile_id, NULL, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.profile_campaigns WHERE campaign_id = $id
+    SELECT 4, campaign_id, NULL, profile_id, NULL, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.profile_campaigns WHERE campaign_id = {id}
 )
 SELECT
     coalesce(c.name, 'Campaign ' || c.id) AS title,
@@ -25,7 +25,7 @@ ORDER BY c.rank, c.valid_from DESC LIMIT 1;
 -- name: counts
 -- The number of articles in each status, as counted by the service.
 SELECT coalesce(name, prefix, id) AS status, prefix, count AS articles
-FROM main.campaign_status_counts WHERE campaign_id = $id ORDER BY count DESC, 1;
+FROM main.campaign_status_counts WHERE campaign_id = {id} ORDER BY count DESC, 1;
 
 -- name: articles
 SELECT a.article_name AS article, a.article_id, a.status_name AS status, a.waits_for, a.status_since,
@@ -33,7 +33,7 @@ SELECT a.article_name AS article, a.article_id, a.status_name AS status, a.waits
     a.writer_name AS writer, a.outlet_name AS outlet, a.outlet_id, a.live_url AS address
 FROM mart.article_progress AS a
 LEFT JOIN mart.late_articles AS l USING (article_id)
-WHERE a.campaign_id = $id
+WHERE a.campaign_id = {id}
 ORDER BY a.started_at NULLS LAST, a.article_id;
 
 -- name: items
@@ -42,7 +42,7 @@ SELECT p.name AS product, p.product_id, p.outlet_name AS outlet, p.outlet_id, p.
 FROM main.profile_order_items AS p
 LEFT JOIN main.order_items AS i ON i.id = p.id
 LEFT JOIN main.orders AS o ON o.id = i.order_id
-WHERE p.campaign_id = $id
+WHERE p.campaign_id = {id}
 ORDER BY p.name, p.id;
 
 -- name: list

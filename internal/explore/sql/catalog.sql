@@ -1,7 +1,144 @@
--- The catalog page.
+-- The catalog page. In all statements, l is a listing, and p is its lowest price in the chosen currency.
+
+-- name: listings
+-- The listings that match an address, in its order. {lowest_price} is the join of p, or nothing.
+SELECT {columns}
+FROM {listings} AS l {lowest_price}
+WHERE {conditions}
+ORDER BY {sorted_by} {direction} NULLS LAST, l.id;
+
+-- name: page
+-- One page of {listings}. Prices and tags are read only for the listings of this page.
+WITH page AS MATERIALIZED (
+    SELECT row_number() OVER () AS position, *
+    FROM ({listings} LIMIT {rows} OFFSET {offset})
+)
+SELECT l.*,
+    {prices},
+    (SELECT string_agg(DISTINCT name, ', ' ORDER BY name) FROM main.product_listing_tags WHERE product_listing_id = l.id) AS tags
+FROM page AS l
+ORDER BY l.position;
+
+-- name: counts
+-- The number of listings that match an address, and for each value of a facet, the number that would match if this
+-- value replaced the chosen values of the facet. "found" contains the listings that match the search and the ranges,
+-- except for the price range. Its column "misses" lists the facets of whose chosen values a listing has none.
+-- Currency, tier and price range share the facet price. A listing counts for the values of a facet if it misses no
+-- other facet. The chosen values of a facet are first, then the most frequent ones, {most} in all.
+WITH found AS MATERIALIZED (
+    SELECT l.id, l.country, l.state, l.channel_type, l.placement_type, l.is_do_follow, l.disclaimer,
+        concat_ws(',', {misses}) AS misses
+    FROM {listings} AS l
+    WHERE {conditions}
+),
+count_by_column AS (
+    SELECT misses, count(*) AS n,
+        coalesce(country, state, channel_type, placement_type, CAST(is_do_follow AS VARCHAR), disclaimer) AS value,
+        CASE 0
+            WHEN GROUPING(country) THEN 'country'
+            WHEN GROUPING(state) THEN 'state'
+            WHEN GROUPING(channel_type) THEN 'channel'
+            WHEN GROUPING(placement_type) THEN 'placement'
+            WHEN GROUPING(is_do_follow) THEN 'dofollow'
+            ELSE 'disclaimer'
+        END AS facet
+    FROM found
+    GROUP BY GROUPING SETS ((misses, country), (misses, state), (misses, channel_type), (misses, placement_type),
+        (misses, is_do_follow), (misses, disclaimer))
+),
+listing_tags AS (
+    SELECT DISTINCT f.id, t.name AS value
+    FROM found AS f
+    LEFT JOIN main.product_listing_tags AS t ON t.product_listing_id = f.id AND t.name IS NOT NULL
+    WHERE f.misses IN ('', 'tag')
+),
+listing_currencies AS (
+    SELECT product_listing_id, currency AS value
+    FROM main.product_listing_prices
+    WHERE {prices_of_all_currencies} AND product_listing_id IN (SELECT id FROM found WHERE misses IN ('', 'price'))
+    GROUP BY product_listing_id, value
+    HAVING {price_range}
+),
+listing_tiers AS (
+    SELECT product_listing_id, pricing_tier AS value
+    FROM main.product_listing_prices
+    WHERE {prices_of_all_tiers} AND product_listing_id IN (SELECT id FROM found WHERE misses IN ('', 'price'))
+    GROUP BY product_listing_id, value
+    HAVING {price_range}
+),
+value_counts AS (
+    SELECT facet, value, CAST(sum(n) AS BIGINT) AS n FROM count_by_column WHERE misses IN ('', facet) GROUP BY facet, value
+    UNION ALL
+    SELECT 'tag', value, count(*) FROM listing_tags GROUP BY value
+    UNION ALL
+    SELECT 'currency', value, count(*) FROM listing_currencies GROUP BY value
+    UNION ALL
+    SELECT 'tier', value, count(*) FROM listing_tiers GROUP BY value
+),
+ranked AS (
+    SELECT *, coalesce({is_chosen}, false) AS is_chosen,
+        row_number() OVER (PARTITION BY facet ORDER BY is_chosen DESC, n DESC, value) AS rank
+    FROM value_counts
+)
+SELECT 'total' AS facet, NULL AS value, count(*) AS n, 0 AS rank FROM found WHERE misses = ''
+UNION ALL
+SELECT facet, value, n, rank FROM ranked WHERE is_chosen OR rank <= {most}
+ORDER BY facet, rank;
 
 -- name: named_listings
--- main.product_listings. Missing names of outlets are taken from other tables.
-SELECT l.* REPLACE (coalesce(l.outlet_name, n.outlet_name) AS outlet_name)
-FROM main.product_listings AS l
-LEFT JOIN mart.outlet_names AS n ON n.outlet_id = l.outlet_id;
+-- The table of listings. Missing names of outlets are taken from other tables.
+(
+    SELECT l.* REPLACE (coalesce(l.outlet_name, n.outlet_name) AS outlet_name)
+    FROM main.product_listings AS l
+    LEFT JOIN mart.outlet_names AS n ON n.outlet_id = l.outlet_id
+);
+
+-- name: lowest_price
+-- {prices} is the condition for the prices of the chosen currency and tiers. The tier is an empty text if the price
+-- has none.
+LEFT JOIN (
+    SELECT product_listing_id, min(unit_amount) AS price,
+        arg_min(coalesce(pricing_tier, ''), (unit_amount, coalesce(pricing_tier, ''))) AS tier
+    FROM main.product_listing_prices
+    WHERE {prices}
+    GROUP BY product_listing_id
+) AS p ON p.product_listing_id = l.id;
+
+-- name: prices_column
+-- The lowest price in each currency with its tier.
+(
+    SELECT list({'currency': currency, 'price': price, 'tier': tier} ORDER BY currency NULLS LAST)
+    FROM (
+        SELECT currency, min(unit_amount) AS price,
+            arg_min(coalesce(pricing_tier, ''), (unit_amount, coalesce(pricing_tier, ''))) AS tier
+        FROM main.product_listing_prices
+        WHERE product_listing_id = l.id AND {prices}
+        GROUP BY currency
+    )
+) AS prices;
+
+-- name: tags_column
+(SELECT list(t.name ORDER BY t.position) FROM main.product_listing_tags AS t WHERE t.product_listing_id = l.id) AS tags;
+
+-- name: has_tag
+l.id IN (SELECT product_listing_id FROM main.product_listing_tags WHERE name IN ({names}));
+
+-- name: has_no_tag
+l.id NOT IN (SELECT product_listing_id FROM main.product_listing_tags WHERE name IS NOT NULL);
+
+-- name: has_price
+l.id IN (SELECT product_listing_id FROM main.product_listing_prices WHERE {prices});
+
+-- name: has_lowest_price
+l.id IN (SELECT product_listing_id FROM main.product_listing_prices WHERE {prices} GROUP BY product_listing_id HAVING {price_range});
+
+-- name: most_frequent_currency
+SELECT currency
+FROM main.product_listing_prices
+WHERE currency IS NOT NULL AND unit_amount IS NOT NULL
+GROUP BY currency
+ORDER BY count(*) DESC, currency
+LIMIT 1;
+
+-- name: outlets
+SELECT id, coalesce(name, id) AS name FROM main.outlets WHERE {conditions} ORDER BY name, id LIMIT {most};

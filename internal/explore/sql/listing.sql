@@ -6,16 +6,16 @@
 WITH sources AS (
     SELECT 1 AS rank, name, outlet_id, outlet_name, website_url, country, state, city, channel_type, placement_type, domain_authority,
         domain_ranking, is_do_follow, disclaimer, min_delivery_days, max_delivery_days, valid_from
-    FROM history.product_listings WHERE id = $id
+    FROM history.product_listings WHERE id = {id}
     UNION ALL
     SELECT 2, name, outlet_id, outlet_name, website_url, country, state, city, NULL, NULL, NULL, NULL, NULL, NULL, min_delivery_days, max_delivery_days, valid_from
-    FROM history.outlet_listings WHERE id = $id
+    FROM history.outlet_listings WHERE id = {id}
     UNION ALL
     SELECT 3, name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, min_delivery_days, max_delivery_days, valid_from
-    FROM history.products WHERE id = $id
+    FROM history.products WHERE id = {id}
     UNION ALL
     SELECT 4, product_name, outlet_id, outlet_name, outlet_website_url, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, valid_from
-    FROM history.order_items WHERE product_id = $id
+    FROM history.order_items WHERE product_id = {id}
 )
 SELECT
     name AS title,
@@ -46,13 +46,13 @@ LIMIT 1;
 -- position. nth identifies a price better than position, which changes when the service inserts a price.
 WITH versions AS (
     SELECT 1 AS rank, position, pricing_tier, currency, unit_amount, valid_from, valid_to
-    FROM history.product_listing_prices WHERE product_listing_id = $id
+    FROM history.product_listing_prices WHERE product_listing_id = {id}
     UNION ALL
     SELECT 2, position, pricing_tier, currency, unit_amount, valid_from, valid_to
-    FROM history.outlet_listing_prices WHERE outlet_listing_id = $id
+    FROM history.outlet_listing_prices WHERE outlet_listing_id = {id}
     UNION ALL
     SELECT 3, position, pricing_tier, currency, unit_amount, valid_from, valid_to
-    FROM history.product_prices WHERE product_id = $id
+    FROM history.product_prices WHERE product_id = {id}
 ),
 prices AS (SELECT * FROM versions WHERE rank = (SELECT min(rank) FROM versions)),
 change_times AS (SELECT valid_from AS changed_at FROM prices UNION SELECT valid_to FROM prices WHERE valid_to IS NOT NULL),
@@ -69,26 +69,26 @@ JOIN prices AS p ON p.valid_from <= s.valid_from AND (p.valid_to IS NULL OR p.va
 ORDER BY p.currency, p.pricing_tier, nth, s.valid_from;
 
 -- name: tags
-SELECT name AS tag, valid_from, valid_to FROM history.product_listing_tags WHERE product_listing_id = $id
+SELECT name AS tag, valid_from, valid_to FROM history.product_listing_tags WHERE product_listing_id = {id}
 UNION ALL
 SELECT name, valid_from, valid_to FROM history.outlet_listing_tags
-WHERE outlet_listing_id = $id AND NOT EXISTS (SELECT 1 FROM history.product_listing_tags WHERE product_listing_id = $id)
+WHERE outlet_listing_id = {id} AND NOT EXISTS (SELECT 1 FROM history.product_listing_tags WHERE product_listing_id = {id})
 ORDER BY 1, 2;
 
 -- name: includes
 SELECT concat_ws(', ', channel_type, placement_type) AS included, valid_from, valid_to
-FROM history.product_listing_includes WHERE product_listing_id = $id ORDER BY 1, 2;
+FROM history.product_listing_includes WHERE product_listing_id = {id} ORDER BY 1, 2;
 
 -- name: links
-SELECT url, valid_from, valid_to FROM history.product_listing_example_links WHERE product_listing_id = $id
+SELECT url, valid_from, valid_to FROM history.product_listing_example_links WHERE product_listing_id = {id}
 UNION ALL
 SELECT url, valid_from, valid_to FROM history.product_example_links
-WHERE product_id = $id AND NOT EXISTS (SELECT 1 FROM history.product_listing_example_links WHERE product_listing_id = $id)
+WHERE product_id = {id} AND NOT EXISTS (SELECT 1 FROM history.product_listing_example_links WHERE product_listing_id = {id})
 ORDER BY 1, 2;
 
 -- name: channels
 SELECT channel_type, placement_type, is_do_follow AS do_follow, domain_authority, domain_ranking, disclaimer_name AS disclaimer, disclaimer_description AS disclaimer_text
-FROM main.outlet_listing_channels WHERE outlet_listing_id = $id ORDER BY position;
+FROM main.outlet_listing_channels WHERE outlet_listing_id = {id} ORDER BY position;
 
 -- name: orders
 SELECT
@@ -102,7 +102,7 @@ SELECT
 FROM main.order_line_items AS l
 LEFT JOIN main.orders AS o ON o.id = l.order_id
 LEFT JOIN main.profiles AS p ON p.id = o.profile_id
-WHERE l.product_id = $id AND l.deleted_at IS NULL AND o.deleted_at IS NULL
+WHERE l.product_id = {id} AND l.deleted_at IS NULL AND o.deleted_at IS NULL
 ORDER BY coalesce(o.created_at, l.created_at) DESC, l.order_id, l.position;
 
 -- name: items
@@ -119,7 +119,7 @@ SELECT
 FROM main.order_items AS i
 LEFT JOIN mart.order_item_margins AS m ON m.order_item_id = i.id
 LEFT JOIN main.orders AS o ON o.id = i.order_id
-WHERE i.product_id = $id AND i.deleted_at IS NULL
+WHERE i.product_id = {id} AND i.deleted_at IS NULL
 ORDER BY m.paid_at DESC NULLS LAST, i.id;
 
 -- name: delivery
@@ -139,7 +139,7 @@ FROM mart.article_progress AS a
 JOIN main.order_items AS i ON i.id = a.order_item_id
 LEFT JOIN main.products AS p ON p.id = i.product_id
 LEFT JOIN mart.late_articles AS l ON l.article_id = a.article_id
-WHERE i.product_id = $id
+WHERE i.product_id = {id}
 ORDER BY a.order_paid_at DESC NULLS LAST, a.article_id;
 
 -- name: beside
@@ -148,7 +148,7 @@ ORDER BY a.order_paid_at DESC NULLS LAST, a.article_id;
 WITH other_listings AS MATERIALIZED (
     SELECT id, name, channel_type, placement_type, is_do_follow, domain_authority
     FROM main.product_listings
-    WHERE id <> $id AND outlet_id = (SELECT arg_max(outlet_id, valid_from) FROM history.product_listings WHERE id = $id)
+    WHERE id <> {id} AND outlet_id = (SELECT arg_max(outlet_id, valid_from) FROM history.product_listings WHERE id = {id})
 ),
 prices AS (
     SELECT product_listing_id AS id, currency, min(unit_amount) AS lowest

@@ -4,13 +4,13 @@
 -- Some orders are not in the table orders, but in order_items, order_line_items or profile_orders.
 WITH sources AS (
     SELECT 1 AS rank, id, reference_number, profile_id, status, created_at, date_paid, total, checkout_link, valid_from
-    FROM history.orders WHERE id = $id
+    FROM history.orders WHERE id = {id}
     UNION ALL
-    SELECT 2, order_id, NULL, NULL, NULL, NULL, date_paid, NULL, NULL, valid_from FROM history.order_items WHERE order_id = $id
+    SELECT 2, order_id, NULL, NULL, NULL, NULL, date_paid, NULL, NULL, valid_from FROM history.order_items WHERE order_id = {id}
     UNION ALL
-    SELECT 3, order_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.order_line_items WHERE order_id = $id
+    SELECT 3, order_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.order_line_items WHERE order_id = {id}
     UNION ALL
-    SELECT 4, order_id, NULL, profile_id, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.profile_orders WHERE order_id = $id
+    SELECT 4, order_id, NULL, profile_id, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.profile_orders WHERE order_id = {id}
 )
 SELECT
     'Order ' || coalesce(o.reference_number, o.id) AS title,
@@ -34,7 +34,7 @@ SELECT
     l.deleted_at AS deleted
 FROM main.order_line_items AS l
 LEFT JOIN main.products AS p ON p.id = l.product_id
-WHERE l.order_id = $id
+WHERE l.order_id = {id}
 ORDER BY l.position;
 
 -- name: items
@@ -60,7 +60,7 @@ LEFT JOIN mart.order_item_margins AS m ON m.order_item_id = i.id
 LEFT JOIN mart.sold_items AS s ON s.order_item_id = i.id
 LEFT JOIN mart.article_progress AS a ON a.article_id = s.article_id
 LEFT JOIN mart.late_articles AS l ON l.article_id = a.article_id
-WHERE i.order_id = $id
+WHERE i.order_id = {id}
 ORDER BY i.created_at, i.id;
 
 -- name: owed
@@ -69,7 +69,7 @@ SELECT p.kind, p.product_name AS product, i.product_id, p.amount, p.is_settled A
     CASE p.kind WHEN 'commission' THEN i.commission_status END AS status
 FROM mart.payables AS p
 JOIN main.order_items AS i ON i.id = p.order_item_id
-WHERE p.order_id = $id
+WHERE p.order_id = {id}
 ORDER BY p.is_settled, p.kind, p.order_item_id;
 
 -- name: articles
@@ -82,14 +82,14 @@ SELECT
 FROM main.order_items AS i
 LEFT JOIN mart.article_progress AS a ON a.order_item_id = i.id
 LEFT JOIN mart.late_articles AS l ON l.article_id = a.article_id
-WHERE i.order_id = $id AND coalesce(a.article_id, i.article_id) IS NOT NULL
+WHERE i.order_id = {id} AND coalesce(a.article_id, i.article_id) IS NOT NULL
 ORDER BY a.started_at NULLS LAST, i.id;
 
 -- name: waiting
 -- Paid items of the order that have no article and are not refunded.
 SELECT product_name AS product, product_id, outlet_name AS outlet, outlet_id, paid_at AS paid, promised_at AS promised
 FROM mart.sold_items
-WHERE order_id = $id AND article_id IS NULL AND NOT is_refunded AND paid_at IS NOT NULL
+WHERE order_id = {id} AND article_id IS NULL AND NOT is_refunded AND paid_at IS NOT NULL
 ORDER BY order_item_id;
 
 -- name: list

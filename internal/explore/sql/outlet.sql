@@ -4,21 +4,21 @@
 -- Some outlets are not in the table outlets, but in product_listings, outlet_listings, order_items or
 -- order_line_items.
 WITH sources AS (
-    SELECT 1 AS rank, name, website_url, country, state, city, is_indexed, valid_from FROM history.outlets WHERE id = $id
+    SELECT 1 AS rank, name, website_url, country, state, city, is_indexed, valid_from FROM history.outlets WHERE id = {id}
     UNION ALL
-    SELECT 2, outlet_name, website_url, country, state, city, is_indexed, valid_from FROM history.product_listings WHERE outlet_id = $id
+    SELECT 2, outlet_name, website_url, country, state, city, is_indexed, valid_from FROM history.product_listings WHERE outlet_id = {id}
     UNION ALL
-    SELECT 3, outlet_name, website_url, country, state, city, NULL, valid_from FROM history.outlet_listings WHERE outlet_id = $id
+    SELECT 3, outlet_name, website_url, country, state, city, NULL, valid_from FROM history.outlet_listings WHERE outlet_id = {id}
     UNION ALL
-    SELECT 4, outlet_name, outlet_website_url, NULL, NULL, NULL, NULL, valid_from FROM history.order_items WHERE outlet_id = $id
+    SELECT 4, outlet_name, outlet_website_url, NULL, NULL, NULL, NULL, valid_from FROM history.order_items WHERE outlet_id = {id}
     UNION ALL
-    SELECT 5, outlet_name, outlet_website_url, NULL, NULL, NULL, NULL, valid_from FROM history.order_line_items WHERE outlet_id = $id
+    SELECT 5, outlet_name, outlet_website_url, NULL, NULL, NULL, NULL, valid_from FROM history.order_line_items WHERE outlet_id = {id}
 )
 SELECT coalesce(name, (SELECT arg_min(name, (rank, -epoch_us(valid_from))) FROM sources)) AS title, website_url AS website, concat_ws(', ', city, state, country) AS place, is_indexed AS indexed
 FROM sources ORDER BY rank, valid_from DESC LIMIT 1;
 
 -- name: tags
-SELECT name AS tag, valid_from, valid_to FROM history.outlet_tags WHERE outlet_id = $id ORDER BY 1, 2;
+SELECT name AS tag, valid_from, valid_to FROM history.outlet_tags WHERE outlet_id = {id} ORDER BY 1, 2;
 
 -- name: channels
 SELECT
@@ -34,14 +34,14 @@ SELECT
     c.disclaimer_name AS disclaimer, c.disclaimer_description AS disclaimer_text,
     (SELECT count(*) FROM main.outlet_channel_social_links AS s WHERE s.outlet_channel_id = c.id) AS social_links
 FROM main.outlet_channels AS c
-WHERE c.outlet_id = $id
+WHERE c.outlet_id = {id}
 ORDER BY c.channel_type, c.placement_type, c.id;
 
 -- name: social
 SELECT c.channel_type, c.channel_handle AS handle, s.url AS address
 FROM main.outlet_channel_social_links AS s
 JOIN main.outlet_channels AS c ON c.id = s.outlet_channel_id
-WHERE c.outlet_id = $id
+WHERE c.outlet_id = {id}
 ORDER BY c.channel_type, c.id, s.position;
 
 -- name: listings
@@ -49,10 +49,10 @@ ORDER BY c.channel_type, c.id, s.position;
 -- before the join, so that the join does not hash the prices of all outlets.
 WITH shown_listings AS MATERIALIZED (
     SELECT id, name, channel_type, placement_type, is_do_follow, domain_authority, min_delivery_days, max_delivery_days, true AS is_product_listing
-    FROM main.product_listings WHERE outlet_id = $id
+    FROM main.product_listings WHERE outlet_id = {id}
     UNION ALL
     SELECT id, name, NULL, NULL, NULL, NULL, min_delivery_days, max_delivery_days, false
-    FROM main.outlet_listings WHERE outlet_id = $id AND id NOT IN (SELECT id FROM main.product_listings WHERE outlet_id = $id)
+    FROM main.outlet_listings WHERE outlet_id = {id} AND id NOT IN (SELECT id FROM main.product_listings WHERE outlet_id = {id})
 ),
 prices AS (
     SELECT product_listing_id AS id, currency, min(unit_amount) AS lowest, max(unit_amount) AS highest
@@ -71,13 +71,13 @@ ORDER BY l.name, l.id, p.currency;
 
 -- name: products
 SELECT name AS product, product_id, active, min_delivery_days, max_delivery_days, is_featured AS featured, updated_at AS updated, deleted_at AS deleted
-FROM main.outlet_products WHERE outlet_id = $id ORDER BY name, product_id;
+FROM main.outlet_products WHERE outlet_id = {id} ORDER BY name, product_id;
 
 -- name: gone
 -- Listings that belonged to the outlet in an earlier snapshot and no longer belong to it.
 SELECT h.name AS listing, h.id AS listing_id, h.channel_type, h.placement_type, max(h.valid_to) AS vanished
 FROM history.product_listings AS h
-WHERE h.outlet_id = $id AND h.id NOT IN (SELECT id FROM main.product_listings WHERE outlet_id = $id)
+WHERE h.outlet_id = {id} AND h.id NOT IN (SELECT id FROM main.product_listings WHERE outlet_id = {id})
 GROUP BY h.id, h.name, h.channel_type, h.placement_type
 QUALIFY row_number() OVER (PARTITION BY h.id ORDER BY max(h.valid_to) DESC) = 1
 ORDER BY vanished DESC, h.id;
@@ -90,7 +90,7 @@ SELECT
     m.sale_price, m.vendor_cost, m.commission_amount AS commission, m.margin, m.is_refunded AS refunded
 FROM mart.order_item_margins AS m
 LEFT JOIN main.orders AS o ON o.id = m.order_id
-WHERE m.outlet_id = $id
+WHERE m.outlet_id = {id}
 ORDER BY m.paid_at DESC NULLS LAST, m.order_item_id;
 
 -- name: owed
@@ -98,7 +98,7 @@ ORDER BY m.paid_at DESC NULLS LAST, m.order_item_id;
 SELECT p.kind, coalesce(o.reference_number, p.order_id) AS "order", p.order_id, p.product_name AS product, p.order_paid_at AS order_paid, p.amount
 FROM mart.payables AS p
 LEFT JOIN main.orders AS o ON o.id = p.order_id
-WHERE p.outlet_id = $id AND NOT p.is_settled
+WHERE p.outlet_id = {id} AND NOT p.is_settled
 ORDER BY p.order_paid_at NULLS LAST, p.order_item_id, p.kind;
 
 -- name: articles
@@ -106,7 +106,7 @@ SELECT a.article_name AS article, a.article_id, a.campaign_name AS campaign, a.c
     coalesce(l.past_promise, false) AS past_promise, a.expected_at AS expected, coalesce(l.past_expected, false) AS past_expected, a.live_url AS address
 FROM mart.article_progress AS a
 LEFT JOIN mart.late_articles AS l USING (article_id)
-WHERE a.outlet_id = $id
+WHERE a.outlet_id = {id}
 ORDER BY coalesce(a.status_since, a.started_at) DESC NULLS LAST, a.article_id;
 
 -- name: list

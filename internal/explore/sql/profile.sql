@@ -3,27 +3,27 @@
 -- name: head
 -- Some profiles are not in the table profiles, but in campaigns, orders or articles.
 WITH sources AS (
-    SELECT 1 AS rank, id, name, legal_company_name, type, location, website_url, drive_link, valid_from FROM history.profiles WHERE id = $id
+    SELECT 1 AS rank, id, name, legal_company_name, type, location, website_url, drive_link, valid_from FROM history.profiles WHERE id = {id}
     UNION ALL
-    SELECT 2, profile_id, profile_name, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.campaigns WHERE profile_id = $id
+    SELECT 2, profile_id, profile_name, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.campaigns WHERE profile_id = {id}
     UNION ALL
-    SELECT 3, profile_id, NULL, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.orders WHERE profile_id = $id
+    SELECT 3, profile_id, NULL, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.orders WHERE profile_id = {id}
     UNION ALL
-    SELECT 4, profile_id, NULL, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.articles WHERE profile_id = $id
+    SELECT 4, profile_id, NULL, NULL, NULL, NULL, NULL, NULL, valid_from FROM history.articles WHERE profile_id = {id}
 )
 SELECT coalesce(name, 'Profile ' || id) AS title, legal_company_name AS company, type, location, website_url AS website, drive_link AS drive
 FROM sources ORDER BY rank, valid_from DESC LIMIT 1;
 
 -- name: goals
-SELECT name AS goal, valid_from, valid_to FROM history.profile_primary_goals WHERE profile_id = $id ORDER BY 1, 2;
+SELECT name AS goal, valid_from, valid_to FROM history.profile_primary_goals WHERE profile_id = {id} ORDER BY 1, 2;
 
 -- name: orders
 SELECT coalesce(o.reference_number, ids.order_id) AS "order", ids.order_id, o.status, o.created_at AS ordered, o.date_paid AS paid, o.total,
     (SELECT count(*) FROM main.order_line_items AS l WHERE l.order_id = ids.order_id AND l.deleted_at IS NULL) AS items
 FROM (
-    SELECT id AS order_id FROM main.orders WHERE profile_id = $id
+    SELECT id AS order_id FROM main.orders WHERE profile_id = {id}
     UNION
-    SELECT order_id FROM main.profile_orders WHERE profile_id = $id
+    SELECT order_id FROM main.profile_orders WHERE profile_id = {id}
 ) AS ids
 LEFT JOIN main.orders AS o ON o.id = ids.order_id
 WHERE o.deleted_at IS NULL
@@ -32,9 +32,9 @@ ORDER BY o.created_at DESC NULLS LAST, ids.order_id;
 -- name: campaigns
 SELECT coalesce(c.name, ids.campaign_id) AS campaign, ids.campaign_id, c.status, c.created_at AS created, c.target_date, c.budget, c.total_articles AS articles
 FROM (
-    SELECT id AS campaign_id FROM main.campaigns WHERE profile_id = $id
+    SELECT id AS campaign_id FROM main.campaigns WHERE profile_id = {id}
     UNION
-    SELECT campaign_id FROM main.profile_campaigns WHERE profile_id = $id
+    SELECT campaign_id FROM main.profile_campaigns WHERE profile_id = {id}
 ) AS ids
 LEFT JOIN main.campaigns AS c ON c.id = ids.campaign_id
 WHERE c.deleted_at IS NULL
@@ -45,7 +45,7 @@ SELECT i.name AS product, i.product_id, i.outlet_name AS outlet, i.outlet_id, c.
     i.max_delivery_days AS days_promised
 FROM main.profile_order_items AS i
 LEFT JOIN main.campaigns AS c ON c.id = i.campaign_id
-WHERE i.profile_id = $id
+WHERE i.profile_id = {id}
 ORDER BY i.name, i.id;
 
 -- name: articles
@@ -53,7 +53,7 @@ SELECT a.article_name AS article, a.article_id, a.campaign_name AS campaign, a.c
     coalesce(l.past_promise, false) AS past_promise, a.expected_at AS expected, coalesce(l.past_expected, false) AS past_expected, a.live_url AS address
 FROM mart.article_progress AS a
 LEFT JOIN mart.late_articles AS l USING (article_id)
-WHERE a.profile_id = $id
+WHERE a.profile_id = {id}
 ORDER BY coalesce(a.status_since, a.started_at) DESC NULLS LAST, a.article_id;
 
 -- name: list

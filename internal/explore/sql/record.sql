@@ -12,14 +12,14 @@ ORDER BY coalesce(list_position(['skipped', 'carried_forward', 'best_effort', 'b
 
 -- name: versions
 -- The newest row versions of one record. The oldest of them is first.
-SELECT * FROM (SELECT {columns}, valid_from, valid_to FROM history.{table} WHERE {key} = $id ORDER BY valid_from DESC LIMIT {most})
+SELECT * FROM (SELECT {columns}, valid_from, valid_to FROM history.{table} WHERE {key} = {id} ORDER BY valid_from DESC LIMIT {most})
 ORDER BY valid_from;
 
 -- name: columns
 -- The columns of a table with their comments, without valid_from, valid_to and row_hash.
 SELECT column_name, coalesce(comment, '') AS comment
 FROM duckdb_columns()
-WHERE database_name = current_database() AND schema_name = 'main' AND table_name = $table
+WHERE database_name = current_database() AND schema_name = 'main' AND table_name = {table}
     AND column_name NOT IN ('valid_from', 'valid_to', 'row_hash')
 ORDER BY column_index;
 
@@ -28,7 +28,7 @@ ORDER BY column_index;
 SELECT r.snapshot_at, d.evidence
 FROM meta.deletions AS d
 JOIN meta.runs AS r USING (run_id)
-WHERE d.table_name = $table AND d."key" = $id
+WHERE d.table_name = {table} AND d."key" = {id}
 ORDER BY r.snapshot_at DESC LIMIT 1;
 
 -- name: rejects
@@ -36,7 +36,7 @@ ORDER BY r.snapshot_at DESC LIMIT 1;
 SELECT r.snapshot_at AS read_at, j.table_name AS "table", j.column_name AS "column", j.raw AS "as sent", j.reason
 FROM meta.rejects AS j
 JOIN meta.runs AS r USING (run_id)
-WHERE j."key" = $id AND list_contains(string_split($tables, ','), j.table_name)
+WHERE j."key" = {id} AND j.table_name IN ({tables})
 ORDER BY r.snapshot_at DESC, j.seq;
 
 -- name: first_snapshot
@@ -53,9 +53,11 @@ FROM history.{table}
 WHERE id IN ({ids})
 GROUP BY id;
 
--- name: names_of
--- The outlet name of each wanted record. The statement {wanted} selects the id of each such record and
--- the id of its outlet.
-SELECT DISTINCT w.id, n.outlet_name AS name
-FROM ({wanted}) AS w
-JOIN mart.outlet_names AS n ON n.outlet_id = w.outlet_id;
+-- name: names_of_outlets
+SELECT outlet_id AS id, outlet_name AS name FROM mart.outlet_names WHERE outlet_id IN ({ids});
+
+-- name: outlet_names_of_listings
+SELECT l.id, n.outlet_name AS name
+FROM main.product_listings AS l
+JOIN mart.outlet_names AS n ON n.outlet_id = l.outlet_id
+WHERE l.id IN ({ids});
