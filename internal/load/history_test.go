@@ -35,7 +35,8 @@ func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
 	run, _ := publishPast(t, wh, tables, night, insertClosedOrder("a", 1, 2)+";"+insertClosedOrder("b", 1, 3))
-	files, _, _ := repair.FilesOfChanges(wh, run)
+	files, _, _, err := repair.FilesOfChanges(t.Context(), wh, run)
+	harness.Must(t, err)
 	for hour, want := range map[int][]string{1: nil, 2: {"a 01 02"}, 3: {"a 01 02", "b 01 03"}} {
 		for _, restore := range []func(d *warehouse.Draft, until time.Time) error{
 			func(d *warehouse.Draft, until time.Time) error {
@@ -64,7 +65,8 @@ func TestExactEndsReplaceComputedEnds(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
 	run, _ := publishPast(t, wh, tables, night, insertClosedOrder("known", 1, 3)+";"+insertClosedOrder("new", 1, 4)+";"+insertClosedOrder("late", 1, 9))
-	files, _, _ := repair.FilesOfChanges(wh, run)
+	files, _, _, err := repair.FilesOfChanges(t.Context(), wh, run)
+	harness.Must(t, err)
 	d, err := wh.BeginFrom(t.Context(), "again", night.AddDate(0, 0, 1), "")
 	harness.Must(t, err)
 	defer func() { harness.Must(t, d.Discard()) }()

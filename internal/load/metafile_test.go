@@ -49,7 +49,8 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		harness.Must(t, err)
 		_, err = d.Publish(t.Context(), files)
 		harness.Must(t, err)
-		metaFiles, hasPast, damaged := repair.FilesOfChanges(wh, run)
+		metaFiles, hasPast, damaged, err := repair.FilesOfChanges(t.Context(), wh, run)
+		harness.Must(t, err)
 		if len(metaFiles) != i+1 || !hasPast || len(damaged) > 0 {
 			t.Fatalf("the files of meta for %s are %v, damaged %v, want %d files", run, metaFiles, damaged, i+1)
 		}
@@ -215,7 +216,8 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	} {
 		at := startedAt.Add(time.Duration(i) * time.Hour) // all on one day
 		run, want := publishPast(t, wh, tables, at, change)
-		files, hasPast, damaged := repair.FilesOfChanges(wh, run)
+		files, hasPast, damaged, err := repair.FilesOfChanges(t.Context(), wh, run)
+		harness.Must(t, err)
 		if len(files) != i+1 || !hasPast || len(damaged) > 0 {
 			t.Fatalf("the files of past for %s are %v (has past %v), damaged %v, want %d files", run, files, hasPast, damaged, i+1)
 		}

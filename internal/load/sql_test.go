@@ -220,7 +220,8 @@ func runRebuild(t *testing.T, h *fixture) {
 	ctx := t.Context()
 	run, _, err := h.w.Versions.Latest()
 	harness.Must(t, err)
-	metaFiles, _, damaged := repair.FilesOfChanges(h.w, run)
+	metaFiles, _, damaged, err := repair.FilesOfChanges(ctx, h.w, run)
+	harness.Must(t, err)
 	if len(metaFiles) == 0 || len(damaged) > 0 {
 		t.Fatalf("the files of meta for %s are %v, damaged %v, want some and none damaged", run, metaFiles, damaged)
 	}

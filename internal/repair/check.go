@@ -68,7 +68,7 @@ func check(ctx context.Context, w *warehouse.Warehouse, readData bool, hasRespon
 	c.checkMetaChanges()
 	c.checkLedger()
 	c.checkUnfinished()
-	if readData && inv.intactCatalogs[inv.visible] {
+	if readData && inv.hasIntactCatalog(inv.visible) {
 		if err := c.checkRows(ctx); err != nil {
 			problem, _, _ := strings.Cut(err.Error(), "\n")
 			c.addPath(w.Folder.VersionCatalog(inv.visible), problem, "readers get errors", Step{Kind: RebuildCatalog})
@@ -183,7 +183,7 @@ func (c *checker) checkVersion(run string) {
 	if m.Meta != nil {
 		if problem := problemOf(m.Meta.FileSum); problem != "" {
 			repair := RebuildCatalog
-			if c.hasCopy(m.Meta.FileSum) || !isSuperseded && c.intactCatalogs[run] {
+			if c.hasCopy(m.Meta.FileSum) || !isSuperseded && c.hasIntactCatalog(run) {
 				repair = RebuildSeries
 			}
 			report(m.Meta.File, problem, "a spare copy of the rows that the run changed in the schemas meta and past", repair)
@@ -200,7 +200,7 @@ func (c *checker) checkVersion(run string) {
 // does not if another run of the same day replaced the file, or if the file was accepted as lost.
 func (c *checker) isInSeries(m warehouse.Manifest, table string) bool {
 	day := warehouse.DayOf(m.SnapshotAt)
-	if c.days[day] != m.RunID {
+	if c.indexDays[day] != m.RunID {
 		return false
 	}
 	dayManifest, err := c.w.Series.ReadDayManifest(day, m.RunID)
@@ -224,14 +224,10 @@ func (c *checker) checkSeries() {
 // checkMissingDays also returns the days that it reports.
 func (c *checker) checkMissingDays() map[string]bool {
 	days := map[string]bool{}
-	if _, ok, err := c.w.RunLog.KilledRollback(); ok && err == nil {
-		return days // the killed rollback has removed days; checkUnfinished reports this rollback
+	if c.missingErr != nil {
+		c.add(Damage{File: warehouse.SeriesDir, Problem: c.missingErr.Error(), Affected: "the missing days of the series are unknown", Repair: Step{Kind: RebuildSeries}})
 	}
-	missing, err := c.w.Series.Missing()
-	if err != nil {
-		c.add(Damage{File: warehouse.SeriesDir, Problem: err.Error(), Affected: "the missing days of the series are unknown", Repair: Step{Kind: RebuildSeries}})
-	}
-	for _, m := range warehouse.LastOfDay(missing) {
+	for _, m := range c.missing {
 		day, missingFiles := warehouse.DayOf(m.SnapshotAt), 0
 		for _, t := range m.Tables {
 			if c.compare(c.w.Series.FilePath(t, m.SnapshotAt), t.FileSum) != "" {
@@ -252,8 +248,8 @@ func (c *checker) indexProblem(days map[string]string) string {
 	if c.indexErr != nil && len(days)+len(c.versions) > 0 {
 		return warehouse.ProblemOf(c.indexErr)
 	}
-	for day, run := range days {
-		if c.days[day] == "" && run != "" {
+	for _, day := range c.w.Series.Days() {
+		if c.indexDays[day] == "" && days[day] != "" {
 			return "it lacks " + day
 		}
 	}

@@ -47,13 +47,13 @@ func RepairFromCopies(ctx context.Context, w *warehouse.Warehouse) (Result, erro
 		}
 	}
 	result.IsIndexLost = inv.indexErr != nil
-	days := c.daysToRepair()
+	days := c.expectedDays()
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		manifest, ok := inv.manifest(days[day])
 		if !ok {
 			// If the index is intact and does not contain the day, a rebuild moves the files of the
 			// day aside.
-			if inv.indexErr != nil || inv.days[day] != "" {
+			if inv.indexErr != nil || inv.indexDays[day] != "" {
 				result.DaysWithoutManifest = append(result.DaysWithoutManifest, day)
 			}
 			continue
@@ -66,7 +66,7 @@ func RepairFromCopies(ctx context.Context, w *warehouse.Warehouse) (Result, erro
 		return *result, err
 	}
 	maps.DeleteFunc(days, func(_, run string) bool { return run == "" })
-	if inv.indexErr == nil && maps.Equal(days, inv.days) || len(days) == 0 {
+	if inv.indexErr == nil && maps.Equal(days, inv.indexDays) || len(days) == 0 {
 		return *result, nil
 	}
 	c.addFile(w.Series.IndexPath())
@@ -76,30 +76,6 @@ func RepairFromCopies(ctx context.Context, w *warehouse.Warehouse) (Result, erro
 type repairer struct {
 	*inventory
 	result Result
-}
-
-// daysToRepair returns the days that the series must have, each with its run: the expected days and the
-// day of the version that readers should see. If the index is lost, daysToRepair adds the days of the versions
-// on which this version builds.
-func (c *repairer) daysToRepair() map[string]string {
-	days := c.expectedDays()
-	expected := c.expected
-	if m, ok := c.manifest(expected); ok && m.Meta != nil && c.hasVersion(expected) {
-		day := warehouse.DayOf(m.SnapshotAt)
-		if at, ok := c.timeOf(days[day]); days[day] != expected && (!ok || at.Before(m.SnapshotAt)) {
-			days[day] = expected
-		}
-	}
-	if c.indexErr == nil {
-		return days
-	}
-	lineage, _ := c.w.Versions.Lineage(expected) // the lineage ends at a damaged manifest
-	for _, m := range warehouse.LastOfDay(lineage) {
-		if day := warehouse.DayOf(m.SnapshotAt); m.Meta != nil && days[day] == "" {
-			days[day] = m.RunID
-		}
-	}
-	return days
 }
 
 func (c *repairer) addFile(path string) {
@@ -180,8 +156,8 @@ func (c *repairer) repairFile(path, hardLink string, want checksum.FileSum) erro
 	if c.sums.IsIntact(path, want) {
 		return nil
 	}
-	from, ok := c.findCopy(want)
-	if !ok {
+	from := c.findCopy(want, hardLink)
+	if from == "" {
 		return nil
 	}
 	if err := c.w.Folder.MakePublicAbove(path); err != nil {

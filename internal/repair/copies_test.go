@@ -155,7 +155,8 @@ func TestTheChainBeginsWithReplacedChanges(t *testing.T) {
 	if got[changes2+".changes"] != "all rows" || got[version2+"meta.changes"] != "all rows" {
 		t.Error("the files of changes were not replaced")
 	}
-	files, hasPast, damage := repair.FilesOfChanges(w, secondNight)
+	files, hasPast, damage, err := repair.FilesOfChanges(t.Context(), w, secondNight)
+	harness.Must(t, err)
 	if len(files) != 1 || !hasPast || len(damage) > 0 || filepath.Base(files[0]) != secondNight+".changes" {
 		t.Errorf("the chain is %v, has the schema past: %t, damage %v; want only the file of %s, true, no damage", files, hasPast, damage, secondNight)
 	}

@@ -37,41 +37,42 @@ type inventory struct {
 	damagedLines [][]byte     // of the ledger
 	// versions are the runs with a version, oldest first.
 	versions []string
-	// days are the days in the index of the Parquet series, each with its run. If the index cannot be
-	// read, indexErr is the error, and days are the days of the intact manifests.
-	days     map[string]string
-	indexErr error
+	// indexDays are the days in the index of the Parquet series, each with its run. If the index cannot be
+	// read, indexErr is the error, and indexDays are the days of the intact manifests.
+	indexDays map[string]string
+	indexErr  error
+	// missing are the versions that could not be added to the series, the last of each day. missingErr is set if they
+	// are unknown.
+	missing    []warehouse.Manifest
+	missingErr error
 	// visible is the version that readers see, and expected the version that readers should see.
 	visible, expected string
 	// lineage contains the expected version, the runs on which it builds, and the runs of all days.
 	lineage map[string]bool
-	// intactCatalogs are the versions with an intact catalog.
-	intactCatalogs map[string]bool
 }
 
-// takeInventory reads all manifests. With readData it also reads all catalogs.
+// takeInventory reads all manifests. With readData, files are compared with their checksums.
 func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (*inventory, error) {
 	inv := &inventory{w: w, sums: checksum.NewCache(ctx), readData: readData, manifests: map[string][]warehouse.Manifest{},
-		pathsBySum: map[string][]string{}, lineage: map[string]bool{}, intactCatalogs: map[string]bool{}}
+		pathsBySum: map[string][]string{}, lineage: map[string]bool{}}
 	var err error
 	if inv.versions, err = w.Versions.List(); err != nil {
 		return nil, err
 	}
 	inv.visible, _, _ = w.Versions.Latest() // checkLinks reports the error
 	inv.readManifests()
-	if inv.days, inv.indexErr = w.Series.Index(); inv.indexErr != nil {
-		inv.days = w.Series.ManifestDays()
+	if inv.indexDays, inv.indexErr = w.Series.Index(); inv.indexErr != nil {
+		inv.indexDays = w.Series.ManifestDays()
 	}
 	if inv.ledgerText, err = os.ReadFile(w.RunLog.Path()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the ledger: %w", err)
 	}
 	inv.runs, inv.damagedLines = warehouse.ParseRunLog(inv.ledgerText)
-	inv.setExpected()
-	for _, run := range inv.versions {
-		if m, ok := inv.manifest(run); ok && inv.compare(w.Folder.VersionCatalog(run), m.Catalog) == "" {
-			inv.intactCatalogs[run] = true
-		}
+	if _, isKilled, err := w.RunLog.KilledRollback(); !isKilled || err != nil { // a killed rollback has removed days
+		inv.missing, inv.missingErr = w.Series.Missing()
+		inv.missing = warehouse.LastOfDay(inv.missing)
 	}
+	inv.setExpected()
 	return inv, ctx.Err()
 }
 
@@ -88,7 +89,6 @@ func (inv *inventory) readManifests() {
 
 func (inv *inventory) addManifest(m warehouse.Manifest) {
 	inv.manifests[m.RunID] = append(inv.manifests[m.RunID], m)
-	version := inv.w.Folder.VersionPath(m.RunID)
 	add := func(sum checksum.FileSum, paths ...string) {
 		for _, path := range paths {
 			if !slices.Contains(inv.pathsBySum[sum.SHA256], path) {
@@ -97,10 +97,10 @@ func (inv *inventory) addManifest(m warehouse.Manifest) {
 		}
 	}
 	for _, t := range m.Tables {
-		add(t.FileSum, inv.w.Series.FilePath(t, m.SnapshotAt), filepath.Join(version, t.File))
+		add(t.FileSum, inv.w.Series.TablePaths(m, t)...)
 	}
 	if m.Meta != nil {
-		add(m.Meta.FileSum, inv.w.Folder.ChangesPath(m.RunID), filepath.Join(version, warehouse.MetaFile))
+		add(m.Meta.FileSum, inv.w.Folder.ChangesPath(m.RunID), filepath.Join(inv.w.Folder.VersionPath(m.RunID), warehouse.MetaFile))
 	}
 }
 
@@ -109,6 +109,20 @@ func (inv *inventory) manifest(run string) (warehouse.Manifest, bool) {
 		return copies[0], true
 	}
 	return warehouse.Manifest{}, false
+}
+
+// dayManifest returns the manifest of a run in the series or, if it is damaged, another copy of it. err is the error of
+// the manifest in the series. If run is empty, a manifest of any run is accepted.
+func (inv *inventory) dayManifest(day, run string) (m warehouse.Manifest, ok bool, err error) {
+	if m, err = inv.w.Series.ReadDayManifest(day, run); err == nil {
+		return m, true, nil
+	}
+	for _, manifestCopy := range inv.manifests[run] {
+		if warehouse.DayOf(manifestCopy.SnapshotAt) == day {
+			return manifestCopy, true, err
+		}
+	}
+	return warehouse.Manifest{}, false, err
 }
 
 // setExpected sets expected and lineage. The expected version is the last published version in the ledger.
@@ -132,8 +146,8 @@ func (inv *inventory) setExpected() {
 	if visibleAt, _ := inv.timeOf(inv.visible); len(inv.damagedLines) > 0 && inv.hasVersion(inv.visible) && visibleAt.After(at) {
 		inv.expected, at = inv.visible, visibleAt
 	}
-	for _, day := range slices.Sorted(maps.Keys(inv.days)) {
-		if m, ok := inv.manifest(inv.days[day]); ok && m.SnapshotAt.After(at) {
+	for _, day := range slices.Sorted(maps.Keys(inv.indexDays)) {
+		if m, ok := inv.manifest(inv.indexDays[day]); ok && m.SnapshotAt.After(at) {
 			inv.expected, at = m.RunID, m.SnapshotAt
 		}
 	}
@@ -142,15 +156,19 @@ func (inv *inventory) setExpected() {
 		m, _ := inv.manifest(run)
 		run = cmp.Or(m.Previous, m.Night) // a rebuilt version has no Previous, only a Night
 	}
-	for _, run := range inv.days {
+	for _, run := range inv.indexDays {
 		inv.lineage[run] = true
 	}
 }
 
-// timeOf returns the time of a run's snapshot or, without an intact manifest, the time in the id of the run.
+// timeOf returns the time of a run's snapshot. Without an intact manifest it is the time in the ledger or, without a
+// line in the ledger, the time in the id of the run.
 func (inv *inventory) timeOf(run string) (time.Time, bool) {
 	if m, ok := inv.manifest(run); ok {
 		return m.SnapshotAt, true
+	}
+	if at := ledger.Find(inv.runs, run).SnapshotAt; !at.IsZero() {
+		return at, true
 	}
 	return warehouse.RunTime(run)
 }
@@ -159,28 +177,34 @@ func (inv *inventory) compare(path string, want checksum.FileSum) (problem strin
 	return inv.sums.Compare(path, want, inv.readData)
 }
 
-func (inv *inventory) findCopy(want checksum.FileSum) (path string, ok bool) {
-	for _, candidate := range inv.pathsBySum[want.SHA256] {
-		if inv.compare(candidate, want) == "" {
-			return candidate, true
+// findCopy returns the path of an intact file: one of the preferred paths, or another file with the same bytes. It
+// returns "" if there is none.
+func (inv *inventory) findCopy(want checksum.FileSum, preferred ...string) string {
+	for _, path := range slices.Concat(preferred, inv.pathsBySum[want.SHA256]) {
+		if inv.compare(path, want) == "" {
+			return path
 		}
 	}
-	return "", false
+	return ""
 }
 
-func (inv *inventory) hasCopy(want checksum.FileSum) bool {
-	_, ok := inv.findCopy(want)
-	return ok
+func (inv *inventory) hasCopy(want checksum.FileSum) bool { return inv.findCopy(want) != "" }
+
+func (inv *inventory) hasCopyOfTable(t warehouse.ManifestTable) bool { return inv.hasCopy(t.FileSum) }
+
+func (inv *inventory) hasIntactCatalog(run string) bool {
+	m, ok := inv.manifest(run)
+	return ok && inv.compare(inv.w.Folder.VersionCatalog(run), m.Catalog) == ""
 }
 
 // newestCatalog returns the version with the newest intact catalog, among the version that readers see and
 // the versions in lineage. run is empty if none of these catalogs is intact.
 func (inv *inventory) newestCatalog() (run string, at time.Time) {
-	for _, version := range inv.versions {
-		if !inv.intactCatalogs[version] || !inv.lineage[version] && version != inv.visible {
+	for _, version := range slices.Backward(inv.versions) {
+		if !inv.lineage[version] && version != inv.visible {
 			continue
 		}
-		if versionAt, ok := inv.timeOf(version); ok && !versionAt.Before(at) {
+		if versionAt, ok := inv.timeOf(version); ok && versionAt.After(at) && inv.hasIntactCatalog(version) {
 			run, at = version, versionAt
 		}
 	}
@@ -192,15 +216,14 @@ func (inv *inventory) hasHistoryUntil(at time.Time) bool {
 	return run != "" && !until.Before(at)
 }
 
-func (inv *inventory) hasAllTables(run string) bool {
-	m, ok := inv.manifest(run)
-	return ok && !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return !inv.hasCopy(t.FileSum) })
+// hasAllTables reports whether each table of a manifest has an intact copy.
+func (inv *inventory) hasAllTables(m warehouse.Manifest) bool {
+	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return !inv.hasCopyOfTable(t) })
 }
 
 func (inv *inventory) hasTableAfter(at time.Time) bool {
 	for run := range inv.lineage {
-		m, ok := inv.manifest(run)
-		if ok && m.SnapshotAt.After(at) && slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return inv.hasCopy(t.FileSum) }) {
+		if m, ok := inv.manifest(run); ok && m.SnapshotAt.After(at) && slices.ContainsFunc(m.Tables, inv.hasCopyOfTable) {
 			return true
 		}
 	}
@@ -210,40 +233,6 @@ func (inv *inventory) hasTableAfter(at time.Time) bool {
 func (inv *inventory) hasVersion(run string) bool {
 	_, err := os.Stat(inv.w.Folder.VersionPath(run))
 	return run != "" && err == nil
-}
-
-// expectedDays returns the days that the series must have, each with its run: the days of the index,
-// and the days with any file. If a day is not in the index, its run is the newest run of the lineage on
-// this day. Without such a run it is the newest run whose tables are all intact in the series, because a rebuild
-// reads the day from these files. The run is empty if no manifest of such a run is intact.
-func (inv *inventory) expectedDays() map[string]string {
-	days := maps.Clone(inv.days)
-	for _, day := range inv.w.Series.Days() {
-		if days[day] != "" {
-			continue
-		}
-		var ofLineage, whole string
-		for run := range inv.manifests {
-			m, _ := inv.manifest(run)
-			if warehouse.DayOf(m.SnapshotAt) != day {
-				continue
-			}
-			if inv.lineage[run] {
-				ofLineage = max(ofLineage, run)
-			} else if run > whole && inv.hasWholeDay(m) {
-				whole = run
-			}
-		}
-		days[day] = cmp.Or(ofLineage, whole)
-	}
-	return days
-}
-
-// hasWholeDay reports whether the files of the series are the intact files of the manifest of a run.
-func (inv *inventory) hasWholeDay(m warehouse.Manifest) bool {
-	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool {
-		return inv.compare(inv.w.Series.FilePath(t, m.SnapshotAt), t.FileSum) != ""
-	})
 }
 
 // runOf returns the run id in the name of a run's manifest or of a file of changes.

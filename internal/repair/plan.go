@@ -27,10 +27,11 @@ import (
 // data.
 func (c *checker) stepOfSnapshot() (step Step, isLost bool) {
 	newest, newestAt := c.newestCatalog()
+	m, hasManifest := c.manifest(c.expected)
 	switch {
-	case c.intactCatalogs[c.expected]:
+	case c.hasIntactCatalog(c.expected):
 		return Step{Kind: RollBack, Version: c.expected}, false
-	case c.hasAllTables(c.expected):
+	case hasManifest && c.hasAllTables(m):
 		return Step{Kind: RebuildCatalog}, false
 	case c.canReplay:
 		return c.replay, false
@@ -77,7 +78,7 @@ func (inv *inventory) replayStep(hasResponses func(run string) bool) (step Step,
 		base = inv.publishedBefore(inv.expected)
 		baseAt, _ = inv.timeOf(base)
 	}
-	if !inv.intactCatalogs[base] {
+	if !inv.hasIntactCatalog(base) {
 		return step, false
 	}
 	if _, err := inv.w.Versions.ReadManifest(base); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,7 +29,7 @@ type RebuildResult struct {
 	// example by a backup of the disk.
 	Unfinished []Damage
 	// LostRun is a run that was published, if its snapshot is newer than the intact days of the series. It is the
-	// last published run of the ledger, the version that readers see, or the run of the last day in the index.
+	// version that readers should see, or the version that they see.
 	LostRun string
 	// SnapshotsWithoutDay counts the snapshots in meta, from First to Last, that have no day in the series.
 	// It is 0 unless history was computed by comparing the snapshots of the series.
@@ -108,9 +107,11 @@ type rebuild struct {
 	draft       *warehouse.Draft
 	skipDamaged bool
 	run         ledger.Run
-	// latest is the version that readers see. catalog is the path of its catalog if it is intact and not
-	// older than the series. Both are empty otherwise.
-	latest, catalog string
+	inv         *inventory
+	// isCatalogWhole is set if the catalog that readers see is intact.
+	isCatalogWhole bool
+	// catalog is the version with the newest intact catalog, or empty if this catalog is older than the series.
+	catalog string
 	// changes are the intact files of changes, and damagedChanges the damaged and missing ones.
 	changes        []string
 	damagedChanges []Damage
@@ -189,28 +190,31 @@ func (b *rebuild) writeFiles(ctx context.Context) ([]warehouse.ManifestTable, er
 }
 
 func (b *rebuild) applySeries(ctx context.Context) error {
-	snapshots, damaged, err := ReadSeries(ctx, b.wh)
+	var err error
+	if b.inv, err = takeInventory(ctx, b.wh, true); err != nil {
+		return err
+	}
+	snapshots, damaged, err := b.inv.readSeries(ctx)
 	if err != nil {
 		return err
 	}
-	if b.latest, _, err = b.wh.Versions.Latest(); err != nil {
-		return err
-	}
+	b.isCatalogWhole = b.inv.hasIntactCatalog(b.inv.visible)
 	if len(snapshots) == 0 {
 		if len(damaged) > 0 {
-			return &SeriesError{damaged, b.isCatalogWhole()}
+			return &SeriesError{damaged, b.isCatalogWhole}
 		}
 		return errors.New("rebuild the catalog: there is no Parquet snapshot to build from; nothing was published: placementsync rebuild --from restores a backup")
 	}
 	b.newest = snapshots[len(snapshots)-1]
 	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].SnapshotAt, b.newest.SnapshotAt
 	b.chooseFiles(snapshots, damaged)
-	if err := b.setLostRun(); err != nil {
-		return err
+	for _, run := range []string{b.inv.visible, b.inv.expected} {
+		if at, _ := b.inv.timeOf(run); at.After(b.newest.SnapshotAt) {
+			b.LostRun = run
+		}
 	}
-	m, err := b.wh.Versions.ReadManifest(b.latest)
-	if err == nil && !m.SnapshotAt.Before(b.newest.SnapshotAt) && b.isCatalogWhole() {
-		b.catalog = b.wh.Folder.VersionCatalog(b.latest)
+	if run, at := b.inv.newestCatalog(); !at.Before(b.newest.SnapshotAt) {
+		b.catalog = run
 	}
 	if err := b.restorePast(ctx); err != nil {
 		return err
@@ -226,7 +230,7 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 		}
 	}
 	if len(b.Skipped) > 0 && !b.skipDamaged {
-		return &SeriesError{b.Skipped, b.isCatalogWhole()}
+		return &SeriesError{b.Skipped, b.isCatalogWhole}
 	}
 	for _, snap := range snapshots {
 		tables := b.wh.Schema.Tables
@@ -291,69 +295,24 @@ func (b *rebuild) isUnneeded(d Damage) bool {
 	return true
 }
 
-// In a copied warehouse the ledger can be newer than the series. In a damaged warehouse the ledger may have
-// lost lines, but the link "latest" and the index also name published runs.
-func (b *rebuild) setLostRun() error {
-	runs, err := b.wh.RunLog.Runs()
-	if err != nil {
-		return err
-	}
-	isLost := func(at time.Time) bool { return at.After(b.newest.SnapshotAt) }
-	for _, r := range slices.Backward(runs) {
-		version := r.VisibleVersion()
-		if version == "" {
-			continue
-		}
-		if isLost(r.SnapshotAt) {
-			b.LostRun = version
-		}
-		break
-	}
-	published := []string{b.latest}
-	if days, err := b.wh.Series.Index(); err == nil && len(days) > 0 {
-		published = append(published, days[slices.Max(slices.Collect(maps.Keys(days)))])
-	}
-	for _, run := range published {
-		if b.LostRun == "" && run != b.newest.RunID && isLost(b.timeOf(run, runs)) {
-			b.LostRun = run
-		}
-	}
-	return nil
-}
-
-// timeOf returns the time of a run's snapshot. Without a line in the ledger and without a manifest, this is the
-// time in the id of the run.
-func (b *rebuild) timeOf(run string, runs []ledger.Run) time.Time {
-	if at := ledger.Find(runs, run).SnapshotAt; !at.IsZero() {
-		return at
-	}
-	at, _ := warehouse.RunTime(run)
-	for _, path := range b.wh.Folder.ManifestPaths(run, warehouse.DayOf(at)) {
-		if m, err := b.wh.Versions.ReadManifestFile(path, run); err == nil {
-			return m.SnapshotAt
-		}
-	}
-	return at
-}
-
 // restorePast fills past from the closed rows in the files of changes. If these files are damaged, or an
 // earlier program recorded no closed rows, restorePast copies closed rows from the catalog. If there is no
 // catalog either, restorePast does not set hasExactPast: closed rows must then be computed by comparing
 // snapshots.
 func (b *rebuild) restorePast(ctx context.Context) error {
 	var hasPast bool
-	b.changes, hasPast, b.damagedChanges = FilesOfChanges(b.wh, b.newest.RunID)
+	b.changes, hasPast, b.damagedChanges = b.inv.filesOfChanges(b.newest.RunID)
 	if hasPast && len(b.damagedChanges) == 0 {
 		b.RestoredRuns, b.hasExactPast = len(b.changes), true
 		return load.RestorePast(ctx, b.draft, b.wh.Schema.Tables, b.changes, b.newest.SnapshotAt)
 	}
 	if b.catalog != "" {
-		err := load.CopyPast(ctx, b.draft, b.catalog, b.newest.SnapshotAt)
+		err := load.CopyPast(ctx, b.draft, b.wh.Folder.VersionCatalog(b.catalog), b.newest.SnapshotAt)
 		if err == nil {
 			b.hasExactPast = true
 			return nil
 		}
-		b.cfg.Log.Warn("closed rows not copied from the catalog", "run", b.latest, "error", err)
+		b.cfg.Log.Warn("closed rows not copied from the catalog", "run", b.catalog, "error", err)
 	}
 	if len(b.damagedChanges) > 0 && !b.skipDamaged {
 		return &SeriesError{Damage: b.damagedChanges}
@@ -361,18 +320,14 @@ func (b *rebuild) restorePast(ctx context.Context) error {
 	return nil
 }
 
-func (b *rebuild) isCatalogWhole() bool {
-	return b.latest != "" && b.wh.Versions.VerifyCatalog(b.latest) == nil
-}
-
 func (b *rebuild) restoreMeta(ctx context.Context) error {
 	if b.catalog != "" {
-		err := load.CopyMeta(ctx, b.draft, b.catalog)
+		err := load.CopyMeta(ctx, b.draft, b.wh.Folder.VersionCatalog(b.catalog))
 		if err == nil {
 			b.HasMeta = true
 			return nil
 		}
-		b.cfg.Log.Warn("meta not copied from the catalog; restoring it from the files of changes", "run", b.latest, "error", err)
+		b.cfg.Log.Warn("meta not copied from the catalog; restoring it from the files of changes", "run", b.catalog, "error", err)
 	}
 	if len(b.damagedChanges) > 0 && !b.skipDamaged {
 		return &SeriesError{Damage: b.damagedChanges}
@@ -403,19 +358,19 @@ func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 // checkLoss compares current rows only if both catalogs contain the same snapshot. Of a damaged catalog,
 // it counts the readable parts. If it cannot be read at all, nothing is compared.
 func (b *rebuild) checkLoss(ctx context.Context) error {
-	if b.latest == "" || b.cfg.AcceptLoss {
+	if b.inv.visible == "" || b.cfg.AcceptLoss {
 		return nil
 	}
-	before, err := CountVersion(ctx, b.wh, b.latest)
+	before, err := CountVersion(ctx, b.wh, b.inv.visible)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !b.isCatalogWhole() {
-			b.cfg.Log.Warn("the catalog that readers see cannot be read: the rebuilt catalog is not compared with it", "run", b.latest, "error", err)
+		if !b.isCatalogWhole {
+			b.cfg.Log.Warn("the catalog that readers see cannot be read: the rebuilt catalog is not compared with it", "run", b.inv.visible, "error", err)
 			return nil
 		}
-		return fmt.Errorf("rebuild the catalog: compare with version %s: %w; nothing was published", b.latest, err)
+		return fmt.Errorf("rebuild the catalog: compare with version %s: %w; nothing was published", b.inv.visible, err)
 	}
 	after, err := CountDraft(ctx, b.draft)
 	if err != nil {
@@ -429,7 +384,7 @@ func (b *rebuild) checkLoss(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("rebuild the catalog: the result has less data than version %s, which readers see; nothing was published%s"+
-		"\nrun placementsync verify, which names the commands that restore more; placementsync rebuild --accept-loss publishes the result despite the loss", b.latest, lines.String())
+		"\nrun placementsync verify, which names the commands that restore more; placementsync rebuild --accept-loss publishes the result despite the loss", b.inv.visible, lines.String())
 }
 
 func (b *rebuild) completeLedgerLine(ctx context.Context) error {

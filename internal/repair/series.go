@@ -9,18 +9,60 @@ import (
 	"path/filepath"
 	"slices"
 
-	"placementsync/internal/checksum"
-	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
 
-type seriesReader struct {
-	w    *warehouse.Warehouse
-	sums *checksum.Cache
-	runs []ledger.Run // in the ledger
-	// snapshots and damage are the result.
-	snapshots []warehouse.Snapshot
-	damage    []Damage
+// expectedDays returns the days that the series must have, each with its run: the days of the index, the days with any
+// file, and the days of the versions that could not be added. If the index is lost, it adds the days of the versions
+// in lineage. The run is empty if no manifest of the day is intact.
+func (inv *inventory) expectedDays() map[string]string {
+	days := maps.Clone(inv.indexDays)
+	notAdded := inv.missing
+	if m, ok := inv.manifest(inv.expected); ok && m.Meta != nil && inv.hasVersion(inv.expected) {
+		notAdded = append(slices.Clone(notAdded), m)
+	}
+	for _, m := range notAdded {
+		day := warehouse.DayOf(m.SnapshotAt)
+		if at, ok := inv.timeOf(days[day]); !ok || at.Before(m.SnapshotAt) {
+			days[day] = m.RunID
+		}
+	}
+	others := inv.w.Series.Days()
+	if inv.indexErr != nil {
+		for _, run := range inv.versions {
+			if m, ok := inv.manifest(run); ok && m.Meta != nil && inv.lineage[run] {
+				others = append(others, warehouse.DayOf(m.SnapshotAt))
+			}
+		}
+	}
+	for _, day := range others {
+		days[day] = cmp.Or(days[day], inv.runOfDay(day))
+	}
+	return days
+}
+
+// runOfDay returns the run of a day that is not in the index: the newest run of the lineage on this day. Without such a
+// run it is the newest run whose tables are all intact in the series, because a rebuild reads the day from these files.
+func (inv *inventory) runOfDay(day string) string {
+	var ofLineage, whole string
+	for run := range inv.manifests {
+		m, _ := inv.manifest(run)
+		switch {
+		case warehouse.DayOf(m.SnapshotAt) != day:
+		case inv.lineage[run]:
+			ofLineage = max(ofLineage, run)
+		case run > whole && inv.isDayOf(m):
+			whole = run
+		}
+	}
+	return cmp.Or(ofLineage, whole)
+}
+
+// isDayOf reports whether the files of the series are the intact files of the manifest of a run.
+func (inv *inventory) isDayOf(m warehouse.Manifest) bool {
+	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool {
+		return inv.compare(inv.w.Series.FilePath(t, m.SnapshotAt), t.FileSum) != ""
+	})
 }
 
 // ReadSeries returns the days of the Parquet series, oldest first, with their intact files. It also
@@ -29,171 +71,134 @@ type seriesReader struct {
 // of the day has intact files of all its tables, ReadSeries returns a Damage with Unfinished set instead
 // of the day.
 func ReadSeries(ctx context.Context, w *warehouse.Warehouse) ([]warehouse.Snapshot, []Damage, error) {
-	runs, err := w.RunLog.Runs()
+	inv, err := takeInventory(ctx, w, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &seriesReader{w: w, sums: checksum.NewCache(ctx), runs: runs}
-	days := r.expectedDays()
-	missing, err := w.Series.Missing()
-	if err != nil {
-		return nil, nil, err
+	return inv.readSeries(ctx)
+}
+
+func (inv *inventory) readSeries(ctx context.Context) (snapshots []warehouse.Snapshot, damage []Damage, err error) {
+	if inv.missingErr != nil {
+		return nil, nil, inv.missingErr
 	}
-	notAdded := map[string]warehouse.Manifest{} // the days that a run could not add to the series
-	for _, m := range warehouse.LastOfDay(missing) {
-		day := warehouse.DayOf(m.SnapshotAt)
-		notAdded[day], days[day] = m, cmp.Or(days[day], m.RunID)
+	days := inv.expectedDays()
+	if inv.indexErr != nil && len(days) > 0 {
+		damage = append(damage, seriesDamage(inv.w, inv.w.Series.IndexPath(), warehouse.ProblemOf(inv.indexErr), affectedIndex, ""))
 	}
 	for _, day := range slices.Sorted(maps.Keys(days)) {
-		if m, ok := notAdded[day]; ok && r.isComplete(m) {
-			r.addDay(m)
-		} else if err := r.readDay(day, days[day]); err != nil {
+		m, problem, err := inv.chooseRun(day, days[day])
+		if err != nil {
 			return nil, nil, err
 		}
+		if problem != nil {
+			damage = append(damage, *problem)
+			continue
+		}
+		snapshot := warehouse.Snapshot{Manifest: m, Files: map[string]string{}}
+		snapshot.Tables = nil
+		for _, t := range m.Tables {
+			paths := inv.w.Series.TablePaths(m, t)
+			file := inv.findCopy(t.FileSum, paths...)
+			if file == "" {
+				damage = append(damage, seriesDamage(inv.w, paths[0], inv.compare(paths[0], t.FileSum), affectedTable(t.Name, day), day))
+				continue
+			}
+			snapshot.Tables = append(snapshot.Tables, t)
+			snapshot.Files[t.Name] = file
+		}
+		if len(snapshot.Files) > 0 {
+			snapshots = append(snapshots, snapshot)
+		}
 	}
-	return r.snapshots, r.damage, ctx.Err()
+	return snapshots, damage, ctx.Err()
 }
 
-// A day that is not in the index has the run "".
-func (r *seriesReader) expectedDays() map[string]string {
-	days, err := r.w.Series.Index()
-	if err != nil && len(r.w.Series.Days()) > 0 {
-		r.damage = append(r.damage, seriesDamage(r.w, r.w.Series.IndexPath(), warehouse.ProblemOf(err), affectedIndex, ""))
+// chooseRun returns the manifest of the run from whose files a day is rebuilt. This is run or, if some of its files
+// have no intact copy, the newest other run of the day whose files all have one. damage is set if the day cannot be
+// used.
+func (inv *inventory) chooseRun(day, run string) (m warehouse.Manifest, damage *Damage, err error) {
+	m, ok, readErr := inv.dayManifest(day, run)
+	if err := m.CheckFormat(); err != nil {
+		return m, nil, err
 	}
-	for _, day := range r.w.Series.Days() {
-		if _, ok := days[day]; !ok {
-			days[day] = ""
-		}
+	if ok && inv.hasAllTables(m) {
+		return m, nil, nil
 	}
-	return days
-}
-
-// run is the run id of the day in the index, or empty.
-func (r *seriesReader) readDay(day, run string) error {
-	m, err := readDayManifest(r.w, day, run)
-	if err == nil {
-		if err := m.CheckFormat(); err != nil {
-			return err
-		}
-		if r.isComplete(m) {
-			r.addDay(m)
-			return nil
-		}
+	others := inv.otherManifests(day, m.RunID)
+	if i := slices.IndexFunc(others, inv.hasAllTables); i >= 0 {
+		return others[i], nil, nil
 	}
-	others := r.otherManifests(day, m.RunID)
-	i := slices.IndexFunc(others, r.isComplete)
+	unfinished := Damage{File: warehouse.SeriesDir + "/*/" + warehouse.DayPrefix + day, Affected: "no published data", Day: day, Unfinished: true}
 	switch {
-	case i >= 0:
-		r.addDay(others[i])
-	case err == nil && r.isUnfinished(m, others):
-		r.damage = append(r.damage, unfinishedDay(day, m.RunID))
-	case err == nil:
-		r.addDay(m)
-	case run != "" || !errors.Is(err, fs.ErrNotExist): // the manifest is written last, so the day was complete
-		r.damage = append(r.damage, seriesDamage(r.w, r.w.Folder.DayManifestPath(day), dayProblem(r.w, day, err), "all tables of "+day, day))
-	default:
-		r.damage = append(r.damage, unfinishedDay(day, ""))
+	case ok && inv.isUnfinished(m, others):
+		unfinished.Problem = "it is not complete: run " + m.RunID + " was writing it"
+		return m, &unfinished, nil
+	case ok:
+		return m, nil, nil
+	case run == "" && errors.Is(readErr, fs.ErrNotExist): // the manifest is written last
+		unfinished.Problem = "it is not complete: it has files, but no manifest"
+		return m, &unfinished, nil
 	}
-	return nil
-}
-
-// readDayManifest reads the manifest of a day or, if it is damaged, another copy of the run's manifest.
-func readDayManifest(w *warehouse.Warehouse, day, run string) (warehouse.Manifest, error) {
-	m, err := w.Series.ReadDayManifest(day, run)
-	if err == nil || run == "" {
-		return m, err
-	}
-	for _, path := range w.Folder.ManifestPaths(run, day) {
-		if manifestCopy, copyErr := w.Versions.ReadManifestFile(path, run); copyErr == nil && warehouse.DayOf(manifestCopy.SnapshotAt) == day {
-			return manifestCopy, nil
-		}
-	}
-	return m, err
-}
-
-func unfinishedDay(day, run string) Damage {
-	d := Damage{File: warehouse.SeriesDir + "/*/" + warehouse.DayPrefix + day, Problem: "it is not complete: it has files, but no manifest",
-		Affected: "no published data", Day: day, Unfinished: true}
-	if run != "" {
-		d.Problem = "it is not complete: run " + run + " was writing it"
-	}
-	return d
+	d := seriesDamage(inv.w, inv.w.Folder.DayManifestPath(day), dayProblem(inv.w, day, readErr), "all tables of "+day, day)
+	return m, &d, nil
 }
 
 // isUnfinished reports whether the warehouse is a copy that was made while the run of an incomplete day
 // was still writing the day, so that the day is not damaged. This is assumed if the run is later than the
 // newest published run of the ledger, or if each file that differs from its manifest is an intact file of
 // another run.
-func (r *seriesReader) isUnfinished(m warehouse.Manifest, others []warehouse.Manifest) bool {
+func (inv *inventory) isUnfinished(m warehouse.Manifest, others []warehouse.Manifest) bool {
 	newest := ""
-	for _, run := range r.runs {
+	for _, run := range inv.runs {
 		newest = max(newest, run.VisibleVersion())
 	}
 	if newest != "" && m.RunID > newest {
 		return true
 	}
 	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool {
-		path := r.w.Series.FilePath(t, m.SnapshotAt)
-		return r.w.Series.IntactFile(r.sums, m, t) == "" &&
-			!slices.ContainsFunc(others, func(other warehouse.Manifest) bool { return r.sums.IsIntact(path, other.Table(t.Name).FileSum) })
+		path := inv.w.Series.FilePath(t, m.SnapshotAt)
+		return !inv.hasCopyOfTable(t) &&
+			!slices.ContainsFunc(others, func(other warehouse.Manifest) bool { return inv.sums.IsIntact(path, other.Table(t.Name).FileSum) })
 	})
 }
 
-func (r *seriesReader) isComplete(m warehouse.Manifest) bool {
-	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return r.w.Series.IntactFile(r.sums, m, t) == "" })
-}
-
-// The manifests are sorted, newest first.
-func (r *seriesReader) otherManifests(day, run string) (others []warehouse.Manifest) {
-	for _, path := range r.w.Folder.Glob(r.w.Folder.RunManifestPath("*")) {
-		m, err := r.w.Versions.ReadManifestFile(path, runOf(path))
-		if err == nil && m.RunID != run && warehouse.DayOf(m.SnapshotAt) == day {
+// otherManifests returns the manifests of other runs of a day, newest first.
+func (inv *inventory) otherManifests(day, run string) (others []warehouse.Manifest) {
+	for _, other := range slices.Backward(slices.Sorted(maps.Keys(inv.manifests))) {
+		if m, _ := inv.manifest(other); other != run && warehouse.DayOf(m.SnapshotAt) == day {
 			others = append(others, m)
 		}
 	}
-	slices.Reverse(others)
 	return others
-}
-
-func (r *seriesReader) addDay(m warehouse.Manifest) {
-	files := map[string]string{}
-	m.Tables = slices.DeleteFunc(m.Tables, func(t warehouse.ManifestTable) bool {
-		file := r.w.Series.IntactFile(r.sums, m, t)
-		if file != "" {
-			files[t.Name] = file
-			return false
-		}
-		path, day := r.w.Series.FilePath(t, m.SnapshotAt), warehouse.DayOf(m.SnapshotAt)
-		r.damage = append(r.damage, seriesDamage(r.w, path, r.sums.Compare(path, t.FileSum, true), affectedTable(t.Name, day), day))
-		return true
-	})
-	if len(files) > 0 {
-		r.snapshots = append(r.snapshots, warehouse.Snapshot{Manifest: m, Files: files})
-	}
 }
 
 // FilesOfChanges returns the files of changes from which the schema meta of a version can be rebuilt,
 // oldest first, and the missing and damaged files. hasPast means that the schema past can be rebuilt too.
-func FilesOfChanges(w *warehouse.Warehouse, run string) (files []string, hasPast bool, damage []Damage) {
-	chain, err := w.Series.MetaChain(run)
+func FilesOfChanges(ctx context.Context, w *warehouse.Warehouse, run string) (files []string, hasPast bool, damage []Damage, err error) {
+	inv, err := takeInventory(ctx, w, true)
+	if err != nil {
+		return nil, false, nil, err
+	}
+	files, hasPast, damage = inv.filesOfChanges(run)
+	return files, hasPast, damage, nil
+}
+
+func (inv *inventory) filesOfChanges(run string) (files []string, hasPast bool, damage []Damage) {
+	chain, err := inv.w.Series.MetaChain(run)
 	hasPast = len(chain) > 0 && !slices.ContainsFunc(chain, func(m warehouse.Manifest) bool { return !m.Meta.HasPast })
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
 		damage = append(damage, Damage{File: broken.File, Problem: broken.Problem, Affected: affectedMeta(runOf(broken.File)) + " and of earlier runs"})
 	} else if err != nil {
-		damage = append(damage, seriesDamage(w, filepath.Dir(w.Folder.ChangesPath(run)), err.Error(), "the schema meta", ""))
+		damage = append(damage, seriesDamage(inv.w, filepath.Dir(inv.w.Folder.ChangesPath(run)), err.Error(), "the schema meta", ""))
 	}
-	sums := checksum.NewCache(context.Background())
 	for _, m := range chain {
-		file, fileInVersion := w.Folder.ChangesPath(m.RunID), filepath.Join(w.Folder.VersionPath(m.RunID), m.Meta.File)
-		problem := sums.Compare(file, m.Meta.FileSum, true)
-		switch {
-		case problem == "":
+		path := inv.w.Folder.ChangesPath(m.RunID)
+		if file := inv.findCopy(m.Meta.FileSum, path); file != "" {
 			files = append(files, file)
-		case sums.IsIntact(fileInVersion, m.Meta.FileSum):
-			files = append(files, fileInVersion)
-		default:
-			damage = append(damage, seriesDamage(w, file, problem, affectedMeta(m.RunID), ""))
+			continue
 		}
+		damage = append(damage, seriesDamage(inv.w, path, inv.compare(path, m.Meta.FileSum), affectedMeta(m.RunID), ""))
 	}
 	return files, hasPast, damage
 }

@@ -189,7 +189,8 @@ func TestFilesOfChangesAreCopiesOrOriginals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			files, hasPast, damage := repair.FilesOfChanges(w, thirdNight)
+			files, hasPast, damage, err := repair.FilesOfChanges(t.Context(), w, thirdNight)
+			harness.Must(t, err)
 			for i := range files {
 				files[i] = w.Folder.Relative(files[i])
 			}

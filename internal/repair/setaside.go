@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,13 +81,12 @@ func removeDay(w *warehouse.Warehouse, run, day string) error {
 // the run, because a repair of the series would try to restore the files. If readers see the version of the day,
 // the manifests are not changed.
 func removeTables(w *warehouse.Warehouse, day string, tables []string) error {
-	days := w.Series.IndexOrManifests()
-	latest, _, err := w.Versions.Latest()
-	if err != nil || days[day] == latest {
+	inv, err := takeInventory(context.Background(), w, false)
+	if err != nil || inv.indexDays[day] == inv.visible {
 		return err
 	}
-	dayManifest, err := readDayManifest(w, day, days[day])
-	if err != nil {
+	dayManifest, ok, err := inv.dayManifest(day, inv.indexDays[day])
+	if !ok {
 		return err
 	}
 	remove := func(m warehouse.Manifest) warehouse.Manifest {

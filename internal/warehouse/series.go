@@ -149,11 +149,16 @@ func (s *Series) keepReplacedFiles(m Manifest) error {
 	return nil
 }
 
-// IntactFile returns the path of an intact copy of t's file. m is the manifest that contains t. The copy is
-// in the series, in replacedDir, or in the version. IntactFile returns "" if no copy has the checksum in t.
+// TablePaths returns the paths at which the file of a table may be: in the series, in replacedDir, and in the version.
+// m is the manifest that contains t.
+func (s *Series) TablePaths(m Manifest, t ManifestTable) []string {
+	return []string{s.FilePath(t, m.SnapshotAt), s.replacedPath(m.RunID, t), filepath.Join(s.folder.VersionPath(m.RunID), t.File)}
+}
+
+// IntactFile returns the first of TablePaths with the checksum in t, or "".
 func (s *Series) IntactFile(cache *checksum.Cache, m Manifest, t ManifestTable) string {
-	for _, path := range []string{s.FilePath(t, m.SnapshotAt), s.replacedPath(m.RunID, t), filepath.Join(s.folder.VersionPath(m.RunID), t.File)} {
-		if cache.Compare(path, t.FileSum, true) == "" {
+	for _, path := range s.TablePaths(m, t) {
+		if cache.IsIntact(path, t.FileSum) {
 			return path
 		}
 	}
