@@ -35,8 +35,8 @@ func exploreCommand(g *globals) *cobra.Command {
 		Long: "Serve pages of the newest snapshot until the command is stopped: search and filter the\n" +
 			"catalog, follow a listing, an order or an article, run the named queries and SQL. The command\n" +
 			"prints the address, which contains a random token, so that other users of this machine cannot\n" +
-			"open the pages. The pages are read only and for this machine only. The command \"serve\" has\n" +
-			"the same pages below /explore.",
+			"open the pages. The pages are for this machine only. They change nothing, except that they save\n" +
+			"questions into queries.dir. The command \"serve\" has the same pages below /explore.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runExplore(cmd.Context(), g, o) },
 	}
@@ -62,7 +62,7 @@ func runExplore(ctx context.Context, g *globals, o exploreOptions) error {
 	if err != nil {
 		return err
 	}
-	source := exploreWarehouse{wh, func() string { return cfg.Queries.Dir }, g.held}
+	source := exploreWarehouse{wh, func() config.Config { return cfg }, g.held}
 	if _, err := source.ShownVersion(); err != nil {
 		return err
 	}
@@ -156,8 +156,8 @@ func statementCommand(g *globals) *cobra.Command {
 // exploreWarehouse implements explore.Warehouse.
 type exploreWarehouse struct {
 	wh *warehouse.Warehouse
-	// queriesDir returns the folder of user-defined queries, which a reload may change.
-	queriesDir func() string
+	// config returns the configuration, which a reload may change.
+	config func() config.Config
 	held       bool
 }
 
@@ -173,7 +173,14 @@ func (p exploreWarehouse) ShownVersion() (explore.Version, error) {
 	return explore.Version{Run: run, Catalog: p.wh.Folder.VersionCatalog(run)}, err
 }
 
-func (p exploreWarehouse) Queries() (query.Library, error) { return query.Load(p.queriesDir()) }
+func (p exploreWarehouse) Queries() (query.Library, error) { return query.Load(p.QueriesDir()) }
+
+func (p exploreWarehouse) QueriesDir() string { return p.config().Queries.Dir }
+
+func (p exploreWarehouse) WatchLines(queryName string, params map[string]string, key []string) string {
+	cfg := p.config()
+	return config.FormatWatch(config.Watch{Query: queryName, Params: params, Key: key}, cfg.Watch, cfg.Notify.Channels)
+}
 
 func (p exploreWarehouse) Notices() ([]report.Notice, error) { return heldNotices(p.wh, p.held) }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/cli"
+	"placementsync/internal/config"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/pinned"
 )
@@ -68,7 +69,7 @@ func exploreDemo(t *testing.T) demoSite {
 	g.stdout, g.stderr = io.Discard, t.Output()
 	wh, cfg, err := g.openWarehouse()
 	harness.Must(t, err)
-	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: wh, queriesDir: func() string { return cfg.Queries.Dir }})
+	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: wh, config: func() config.Config { return cfg }})
 	harness.Must(t, err)
 	done := make(chan error, 1)
 	go func() { done <- servePages(t.Context(), slog.New(slog.DiscardHandler), listener, pages.Handler()) }()

@@ -100,7 +100,7 @@ func runServe(ctx context.Context, g *globals) error {
 	if g.removeStopTimeLimit != nil {
 		g.removeStopTimeLimit()
 	}
-	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: s.wh, queriesDir: func() string { return s.hooks.current.Load().cfg.Queries.Dir }})
+	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: s.wh, config: func() config.Config { return s.hooks.current.Load().cfg }})
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,10 @@ type Warehouse interface {
 	Queries() (query.Library, error)
 	// Notices returns the notices that the report shows first, for example about a held night.
 	Notices() ([]report.Notice, error)
+	// QueriesDir returns the folder of the user's own queries. Empty means that there is none.
+	QueriesDir() string
+	// WatchLines returns the lines of the configuration that watch a query. key names the columns that identify a row.
+	WatchLines(queryName string, params map[string]string, key []string) string
 }
 
 // Version is a published version or a held night.
@@ -70,7 +74,7 @@ type Explorer struct {
 	pool      *pool
 	templates map[string]*template.Template
 	assets    html.Assets
-	// formToken is a secret in the HTML form of the SQL page. Pages of other sites cannot read it.
+	// formToken is a secret in the HTML forms that are posted. Pages of other sites cannot read it.
 	formToken  string
 	statements *queue // of typed SQL
 }
@@ -88,11 +92,11 @@ type route struct {
 	keys []string
 }
 
-func routes() []route {
+func (e *Explorer) routes() []route {
 	catalog := route{path: "/catalog", tab: "Catalog", show: showCatalog, newestOnly: true, repeatsParams: true, keys: catalogKeys()}
 	all := append(fileRoutes(catalog), catalog,
 		route{path: "/questions", tab: "Questions", show: showQuestions, keys: []string{searchKey}},
-		route{path: "/questions/{name}", tab: "Questions", show: showQuestion, keys: tableKeys(paramKey)},
+		route{path: "/questions/{name}", tab: "Questions", show: e.showQuestion, keys: tableKeys(paramKey)},
 		route{path: "/questions/{name}/{format}", tab: "Questions", show: sendResult, keys: tableKeys(paramKey), slow: true},
 		route{path: "/report", tab: "Report", show: showReport, newestOnly: true, slow: true},
 		route{path: "/snapshot", tab: "Snapshot", show: showSnapshot},
@@ -155,13 +159,14 @@ func (e *Explorer) Handler() http.Handler {
 	get := func(path string, r route) {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, req *http.Request) { e.serve(w, req, r) })
 	}
-	for _, r := range routes() {
+	for _, r := range e.routes() {
 		get(rootPath+r.path, r)
 	}
 	if e.cfg.Child != nil {
 		get(sqlPath, sqlRoute(e.showSQL))
 		mux.HandleFunc("POST "+sqlPath, e.serveStatement)
 	}
+	mux.HandleFunc("POST "+rootPath+"/questions/{name}", e.serveSave)
 	for name, a := range e.assets {
 		mux.Handle("GET "+assetFolder+name, a)
 	}

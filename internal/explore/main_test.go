@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"placementsync/internal/config"
 	"placementsync/internal/explore"
 	"placementsync/internal/query"
 	"placementsync/internal/report"
@@ -202,3 +203,11 @@ func (s *site) Notices() ([]report.Notice, error) { return s.notices, nil }
 
 // Queries implements explore.Warehouse.
 func (s *site) Queries() (query.Library, error) { return query.Load(s.queriesDir) }
+
+// QueriesDir implements explore.Warehouse.
+func (s *site) QueriesDir() string { return s.queriesDir }
+
+// WatchLines implements explore.Warehouse.
+func (s *site) WatchLines(queryName string, params map[string]string, key []string) string {
+	return config.FormatWatch(config.Watch{Query: queryName, Params: params, Key: key}, nil, nil)
+}

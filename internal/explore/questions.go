@@ -69,6 +69,10 @@ type questionView struct {
 	NoChartReason string
 	Command       string
 	AsOf          asOfView
+	WatchLines    string // empty if there is no result
+	// SaveToken is the token of the form that saves the question, and OwnName the proposed name. They are empty if
+	// the question cannot be saved.
+	SaveToken, OwnName string
 }
 
 func sentenceOf(text string) string {
@@ -84,7 +88,7 @@ type question struct {
 	view   questionView
 }
 
-func showQuestion(v *visit) (reply, error) {
+func (e *Explorer) showQuestion(v *visit) (reply, error) {
 	q, err := v.findQuestion()
 	if err != nil {
 		return nil, err
@@ -104,6 +108,9 @@ func showQuestion(v *visit) (reply, error) {
 	status, err := q.runForm()
 	if err != nil {
 		return nil, err
+	}
+	if q.view.Problem == "" && e.cfg.QueriesDir() != "" {
+		q.view.SaveToken, q.view.OwnName = e.formToken, "my_"+q.view.Name
 	}
 	var scripts []string
 	if q.view.Chart != nil {
@@ -224,6 +231,7 @@ func (q *question) addResult() error {
 			return err
 		}
 	}
+	q.addWatch(rows.Columns)
 	rowsBeforeFilters := rows.Total
 	if len(q.view.Table.Chips) > 0 { // the number before the filters is unknown
 		rowsBeforeFilters = math.MaxInt64

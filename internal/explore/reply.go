@@ -210,7 +210,8 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	if shown.status >= http.StatusInternalServerError {
 		e.cfg.Log.Error("page not shown", "url", v.URL.Path, "error", err)
 	}
-	heading := cmp.Or(map[int]string{http.StatusNotFound: "Not found", http.StatusBadRequest: "Invalid address", http.StatusForbidden: "Not allowed"}[shown.status],
+	heading := cmp.Or(map[int]string{http.StatusNotFound: "Not found", http.StatusBadRequest: "Invalid address", http.StatusForbidden: "Not allowed",
+		http.StatusUnprocessableEntity: "Not saved"}[shown.status],
 		"The page cannot be shown now")
 	p := newPage("Error", "error", map[string]any{"Heading": heading, "Problem": query.EscapeLines(shown.problem), "Advice": shown.advice})
 	p.Status = shown.status

@@ -173,15 +173,14 @@ func (w *brokenWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// testForgedStatements checks that a statement is not run if another site sent it, or if it has no valid
-// token.
-func testForgedStatements(t *testing.T, s *site) {
-	token := s.token(t)
-	harness.Must(t, os.WriteFile(s.pidFile, []byte("no child"), 0o600))
-	for _, c := range []struct {
-		name, token string
-		headers     map[string]string
-	}{
+// forgery is a request of another site, or one without the token of the pages.
+type forgery struct {
+	name, token string
+	headers     map[string]string
+}
+
+func forgeries(token string) []forgery {
+	return []forgery{
 		{"another site", token, map[string]string{"Sec-Fetch-Site": "cross-site"}},
 		{"another host of the site", token, map[string]string{"Sec-Fetch-Site": "same-site"}},
 		{"another origin", token, map[string]string{"Origin": "https://evil.example.com"}},
@@ -189,7 +188,15 @@ func testForgedStatements(t *testing.T, s *site) {
 		{"no origin", token, map[string]string{"Origin": "null"}},
 		{"no token", "", map[string]string{"Sec-Fetch-Site": "same-origin"}},
 		{"wrong token", token + "x", map[string]string{"Sec-Fetch-Site": "same-origin"}},
-	} {
+	}
+}
+
+// testForgedStatements checks that a statement is not run if another site sent it, or if it has no valid
+// token.
+func testForgedStatements(t *testing.T, s *site) {
+	token := s.token(t)
+	harness.Must(t, os.WriteFile(s.pidFile, []byte("no child"), 0o600))
+	for _, c := range forgeries(token) {
 		res, body, err := s.post(t.Context(), url.Values{"sql": {"SELECT 42 AS answer"}, "token": {c.token}}, c.headers)
 		harness.Must(t, err)
 		if res.StatusCode != http.StatusForbidden || !strings.Contains(body, "the statement was not run") {

@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"crypto/rand"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,28 +42,11 @@ func sqlRoute(show func(v *visit) (reply, error)) route {
 	return route{path: "/sql", tab: "SQL", show: show, slow: true, keys: []string{sqlKey, formatKey}}
 }
 
-// serveStatement runs the statement of a form. It accepts only the form of the page SQL: the browser
-// sends the origin of the form, and the form contains formToken.
+// serveStatement runs the statement of a form of the page SQL.
 func (e *Explorer) serveStatement(w http.ResponseWriter, req *http.Request) {
-	refuse := func(status int, problem string) {
-		e.sendError(w, &visit{Request: req, pool: e.pool}, &statusError{status, problem, "Open the page SQL again, and run the statement there."})
+	if e.acceptForm(w, req, "the statement was not run", "Open the page SQL again, and run the statement there.") {
+		e.serve(w, req, sqlRoute(e.runSQL))
 	}
-	if err := http.NewCrossOriginProtection().Check(req); err != nil {
-		refuse(http.StatusForbidden, "the statement was not run: another site sent it")
-		return
-	}
-	req.Body = http.MaxBytesReader(w, req.Body, maxFormBytes)
-	if err := req.ParseForm(); err != nil {
-		refuse(http.StatusBadRequest, fmt.Sprintf("the statement was not run: %v", err))
-		return
-	}
-	if subtle.ConstantTimeCompare([]byte(req.PostForm.Get(tokenKey)), []byte(e.formToken)) != 1 {
-		refuse(http.StatusForbidden, "the statement was not run: the page was opened before the program was restarted")
-		return
-	}
-	req.PostForm.Del(tokenKey)
-	req.URL.RawQuery = req.PostForm.Encode() // serve reads the parameters from the address
-	e.serve(w, req, sqlRoute(e.runSQL))
 }
 
 // showSQL does not run the statement of the address, because the address may come from another site.

@@ -33,7 +33,7 @@ import (
 
 var (
 	headerLine = regexp.MustCompile(`^--\s*(\w+):\s*(.*)$`)
-	paramText  = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|COUNT|BOOLEAN|DATE|TIMESTAMPTZ|TIMEZONE|DECIMAL|\w+(?:\|\w+)+)(\??) ('[^']+'|\S+) -- (.+)$`)
+	paramText  = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|COUNT|BOOLEAN|DATE|TIMESTAMPTZ|TIMEZONE|DECIMAL|\w+(?:\|\w+)+)(\??) ('(?:[^']|'')+'|\S+) -- (.+)$`)
 )
 
 // requiredText is the default of a required parameter in a file.
@@ -130,7 +130,7 @@ func parseParam(text string) (Param, error) {
 	}
 	p := Param{Name: m[1], Type: m[2], Nullable: m[3] != "", Default: m[4], About: m[5]}
 	if last := len(m[4]) - 1; last > 1 && m[4][0] == '\'' && m[4][last] == '\'' {
-		p.Default = m[4][1:last]
+		p.Default = strings.ReplaceAll(m[4][1:last], "''", "'")
 	}
 	if p.Default == requiredText {
 		p.Default = ""

@@ -1,0 +1,103 @@
+package explore_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"placementsync/internal/testing/harness"
+)
+
+// save sends the form that saves a question, with headers. It does not follow the redirect.
+func (s *site) save(ctx context.Context, question string, form url.Values, headers map[string]string) (*http.Response, string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/explore/questions/"+question, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, "", err
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for name, value := range headers {
+		r.Header.Set(name, value)
+	}
+	client := *s.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	res, err := client.Do(r)
+	if err != nil {
+		return nil, "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return res, string(body), err
+}
+
+func TestSavedQuestions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "records.sql")
+	if body := s.get(t, "/questions/client_spend", http.StatusOK); strings.Contains(body, "Save as my question") {
+		t.Error("the page offers to save a question, want no offer without queries.dir")
+	}
+	s.queriesDir = t.TempDir()
+	token := s.token(t)
+	const question = "client_spend"
+	form := func(name, title string) url.Values {
+		return url.Values{"token": {token}, "name": {name}, "title": {title}, "p.by": {"month"}, "p.profile": {"Women's Health"}, "p.since": {""}}
+	}
+	sameOrigin := map[string]string{"Sec-Fetch-Site": "same-origin"}
+	wantTexts(t, s.get(t, "/questions/"+question+"?p.by=month", http.StatusOK), "Save as my question", "Watch this", `by: month`, "key: [profile_name, outlet_name, month, profile_id, outlet_id]")
+
+	for _, c := range forgeries(token) {
+		forged := form("forged", "Forged")
+		forged.Set("token", c.token)
+		res, body, err := s.save(t.Context(), question, forged, c.headers)
+		harness.Must(t, err)
+		if res.StatusCode != http.StatusForbidden || !strings.Contains(body, "the question was not saved") {
+			t.Errorf("%s: got status %d, want 403:\n%s", c.name, res.StatusCode, textOf(body))
+		}
+	}
+	for _, c := range []struct{ name, title, problem string }{
+		{"../escape", "Title", "is not a name of a query"},
+		{"a.sql", "Title", "is not a name of a query"},
+		{"", "Title", "is not a name of a query"},
+		{strings.Repeat("a", 101), "Title", "is not a name of a query"},
+		{"margins", "Title", "already named"},
+		{"MARGINS", "Title", "already named"},
+		{"mine", "", "is not a title"},
+		{"mine", "Two\nlines", "is not a title"},
+	} {
+		res, body, err := s.save(t.Context(), question, form(c.name, c.title), sameOrigin)
+		harness.Must(t, err)
+		if res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(textOf(body), c.problem) {
+			t.Errorf("%q, %q: got status %d, want 422 with %q:\n%s", c.name, c.title, res.StatusCode, c.problem, textOf(body))
+		}
+	}
+	if entries, err := os.ReadDir(s.queriesDir); err != nil || len(entries) > 0 {
+		t.Fatalf("the folder has the files %v (%v), want none", entries, err)
+	}
+
+	res, body, err := s.save(t.Context(), question, form("mine", "My months"), sameOrigin)
+	harness.Must(t, err)
+	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/explore/questions/mine" {
+		t.Fatalf("got status %d and %q, want a redirect to the question:\n%s", res.StatusCode, res.Header.Get("Location"), textOf(body))
+	}
+	saved := s.get(t, "/questions/mine", http.StatusOK)
+	wantTexts(t, saved, "My months own", "-- param: profile VARCHAR? 'Women''s Health' --", "-- param: since DATE NULL --")
+	if !strings.Contains(saved, `<option value="month" selected>`) {
+		t.Errorf("the form of the saved question has not the saved value:\n%s", saved)
+	}
+	wantTexts(t, s.get(t, "/questions", http.StatusOK), "My months own")
+	res, body, err = s.save(t.Context(), question, form("mine", "Again"), sameOrigin)
+	harness.Must(t, err)
+	if res.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("a second question of the same name: got status %d, want 422:\n%s", res.StatusCode, textOf(body))
+	}
+	harness.Must(t, os.WriteFile(filepath.Join(s.queriesDir, "faulty.sql"), []byte("-- title: Faulty\n-- param: x\nSELECT $x"), 0o600))
+	res, body, err = s.save(t.Context(), question, form("faulty", "Again"), sameOrigin)
+	harness.Must(t, err)
+	if res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(textOf(body), "already exists") {
+		t.Errorf("the name of a file with mistakes: got status %d, want 422:\n%s", res.StatusCode, textOf(body))
+	}
+}
