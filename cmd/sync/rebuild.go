@@ -93,7 +93,10 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 		return err
 	}
 	// The restored folder has no other copy of a file that the backup lacks.
+	bar := g.showWork("rebuild", "table")
+	c.Progress, c.Log = bar.set, bar.newLogger(g)
 	r, err := repair.Rebuild(ctx, c, o.skipDamaged || isIncomplete)
+	bar.stop()
 	if err != nil {
 		return err
 	}
@@ -112,8 +115,10 @@ func restoreBackup(ctx context.Context, g *globals, cfg config.Config, o rebuild
 	if err != nil {
 		return false, err
 	}
-	c.UseOlder = o.older
+	bar := g.showWork("restore", "")
+	c.UseOlder, c.Progress, c.Log = o.older, bar.set, bar.newLogger(g)
 	res, err := backup.Restore(ctx, c)
+	bar.stop()
 	if err != nil && res.Fetched > 0 {
 		err = fmt.Errorf("%w; %s restored so far: run the same command again to continue", err, humanize.Count(res.Fetched, "file"))
 	}

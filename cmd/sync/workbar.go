@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -90,6 +91,14 @@ func (w *workBar) Write(text []byte) (int, error) {
 		return w.out.Write(text)
 	}
 	return w.progress.Write(text)
+}
+
+// newLogger returns the log of the work. Above a bar it contains only warnings and errors.
+func (w *workBar) newLogger(g *globals) *slog.Logger {
+	if w.progress == nil {
+		return g.newLogger()
+	}
+	return g.NewLoggerAt(slog.LevelWarn, w)
 }
 
 func (w *workBar) stop() {

@@ -41,7 +41,8 @@ type Config struct {
 	UseOlder bool
 	Now      func() time.Time
 	Log      *slog.Logger
-	// Progress is called when Run has sent a file, or found it in the bucket, with the bytes of these files and of all
+	// Progress is called when Run has sent a file or found it in the bucket, and when Restore has fetched a file or
+	// found it in place, with the bytes of these files and of all
 	// files. Nil means that it is not called.
 	Progress func(done, total int64)
 }
@@ -231,7 +232,7 @@ func (j *job) sendFiles(ctx context.Context) error {
 			return err
 		}
 		j.files, j.result.LeftOut = nil, nil
-		if err := eachFile(ctx, files, j.reportProgress(files)); err != nil {
+		if err := eachFile(ctx, files, j.reportProgress(files, j.sendFile)); err != nil {
 			return err
 		}
 		filesAfter, err := j.Warehouse.Mirror.Files()
@@ -255,19 +256,21 @@ func (j *job) sendFiles(ctx context.Context) error {
 	return nil
 }
 
-// reportProgress returns sendFile, which then reports the progress.
-func (j *job) reportProgress(files []checksum.FileSum) func(ctx context.Context, want checksum.FileSum) error {
-	if j.Progress == nil {
-		return j.sendFile
+// reportProgress returns a function that works on one of the files and then reports the progress.
+func (c Config) reportProgress(
+	files []checksum.FileSum, work func(ctx context.Context, f checksum.FileSum) error,
+) func(ctx context.Context, f checksum.FileSum) error {
+	if c.Progress == nil {
+		return work
 	}
 	var done atomic.Int64
 	total := int64(0)
 	for _, f := range files {
 		total += f.Bytes
 	}
-	return func(ctx context.Context, want checksum.FileSum) error {
-		err := j.sendFile(ctx, want)
-		j.Progress(done.Add(want.Bytes), total)
+	return func(ctx context.Context, f checksum.FileSum) error {
+		err := work(ctx, f)
+		c.Progress(done.Add(f.Bytes), total)
 		return err
 	}
 }

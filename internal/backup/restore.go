@@ -53,7 +53,8 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
 	r := &restore{Config: c}
-	err = eachFile(ctx, slices.Delete(slices.Clone(res.Files), ledgerIndex, ledgerIndex+1), r.fetch)
+	others := slices.Delete(slices.Clone(res.Files), ledgerIndex, ledgerIndex+1)
+	err = eachFile(ctx, others, r.reportProgress(others, r.fetch))
 	if err == nil {
 		err = r.fetch(ctx, ledgerFile)
 	}

@@ -14,6 +14,9 @@ type Config struct {
 	Streams   []stream.Stream // with tables in the warehouse
 	// AcceptLoss allows Rebuild to publish fewer snapshots, runs or rows than the current catalog contains.
 	AcceptLoss bool
-	Now        func() time.Time
+	// Progress, if not nil, is called when Rebuild has read the rows of a table, with the number of these tables and of
+	// all tables that it reads.
+	Progress func(done, total int64)
+	Now      func() time.Time
 	Log        *slog.Logger
 }

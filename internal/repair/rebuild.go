@@ -232,18 +232,8 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 	if len(b.Skipped) > 0 && !b.skipDamaged {
 		return &SeriesError{b.Skipped, b.isCatalogWhole}
 	}
-	for _, snap := range snapshots {
-		tables := b.wh.Schema.Tables
-		if b.hasExactPast {
-			tables = slices.DeleteFunc(slices.Clone(tables), func(t stream.Table) bool { return !b.rowsAt[t.Name].Equal(snap.SnapshotAt) })
-		}
-		if len(tables) == 0 {
-			continue // no table needs the rows of this day
-		}
-		if err := load.ApplySnapshot(ctx, b.draft, tables, snap); err != nil {
-			return err
-		}
-		b.cfg.Log.Info("snapshot read", "run", snap.SourceRun(), "tables", len(tables))
+	if err := b.readSnapshots(ctx, snapshots); err != nil {
+		return err
 	}
 	if !b.hasExactPast {
 		if err := load.MergePast(ctx, b.draft, b.wh.Schema.Tables, b.changes, b.newest.SnapshotAt); err != nil {
@@ -251,6 +241,42 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 		}
 	}
 	return load.DropClosed(ctx, b.draft, b.older) // a file of an earlier day also contains rows that later runs closed
+}
+
+// readSnapshots applies the files of the snapshots. If the closed rows are exact, it needs only the newest file of each
+// table.
+func (b *rebuild) readSnapshots(ctx context.Context, snapshots []warehouse.Snapshot) error {
+	isNeeded := func(t stream.Table, snap warehouse.Snapshot) bool {
+		return !b.hasExactPast || b.rowsAt[t.Name].Equal(snap.SnapshotAt)
+	}
+	done, total := int64(0), int64(0)
+	for _, snap := range snapshots {
+		for _, t := range b.wh.Schema.Tables {
+			if isNeeded(t, snap) {
+				total++
+			}
+		}
+	}
+	for _, snap := range snapshots {
+		tables := 0
+		for _, t := range b.wh.Schema.Tables {
+			if !isNeeded(t, snap) {
+				continue
+			}
+			if err := load.ApplySnapshot(ctx, b.draft, []stream.Table{t}, snap); err != nil {
+				return err
+			}
+			tables++
+			done++
+			if b.cfg.Progress != nil {
+				b.cfg.Progress(done, total)
+			}
+		}
+		if tables > 0 {
+			b.cfg.Log.Info("snapshot read", "run", snap.SourceRun(), "tables", tables)
+		}
+	}
+	return nil
 }
 
 // chooseFiles sets rowsAt, older and lostTables.
