@@ -116,7 +116,8 @@ func columnsOrNull(def stream.Definition, existingColumns []string) sqlText {
 	})
 }
 
-// RestoreMeta fills the tables of meta from the files of a chain.
+// RestoreMeta fills the tables of meta from the files of a chain. A table or column that is newer than the files
+// stays empty.
 func RestoreMeta(ctx context.Context, d *warehouse.Draft, metaDefs []stream.Definition, files []string) error {
 	source := rebuildSQL.Render("meta_files", values{"files": files})
 	existingColumns, err := columnsOf(ctx, d, source)
@@ -126,6 +127,9 @@ func RestoreMeta(ctx context.Context, d *warehouse.Draft, metaDefs []stream.Defi
 	var statements []sqlText
 	for _, def := range metaDefs {
 		def.Columns = slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return !slices.Contains(existingColumns, c.Name) })
+		if len(def.Columns) == 0 {
+			continue
+		}
 		typed := sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 			return rebuildSQL.Render("typed_value", values{"column": sqltext.Name(c.Name), "type": sqlText(c.Type)})
 		})

@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,6 +91,31 @@ func TestNewColumnsOfMetaAreWritten(t *testing.T) {
 	changes := queryDraft(t, d, "SELECT meta_table, meta_gone, raw, new_column FROM read_parquet("+sqltext.Literal(filepath.Join(d.Dir, warehouse.MetaFile))+") ORDER BY ALL")
 	if diff := cmp.Diff([]string{"new_table false y", "rejects false filled x", "rejects true filled"}, changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
+// TestMetaOfAnEarlierReleaseIsRestored restores meta from the file of a release that had neither the table statuses nor
+// any column with one of its names. This happens if a backup of that release is restored.
+func TestMetaOfAnEarlierReleaseIsRestored(t *testing.T) {
+	t.Parallel()
+	wh, _ := pastWarehouse(t)
+	earlier := slices.DeleteFunc(slices.Clone(wh.Schema.MetaDefinitions), func(def stream.Definition) bool { return def.Name == "statuses" })
+	at := time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
+	d, err := wh.Begin(t.Context(), "first", at)
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
+	harness.Must(t, d.Exec(t.Context(), "INSERT INTO meta.rejects (run_id, seq, raw) VALUES ('first', 1, 'x')"))
+	harness.Must(t, load.WriteMeta(t.Context(), d, earlier, nil))
+	want := metaRows(t, d, earlier)
+	file := filepath.Join(t.TempDir(), warehouse.MetaFile)
+	harness.Must(t, os.Rename(filepath.Join(d.Dir, warehouse.MetaFile), file))
+
+	restored, err := wh.BeginFrom(t.Context(), "second", at.AddDate(0, 0, 1), "")
+	harness.Must(t, err)
+	defer func() { harness.Must(t, restored.Discard()) }()
+	harness.Must(t, load.RestoreMeta(t.Context(), restored, wh.Schema.MetaDefinitions, []string{file}))
+	if diff := cmp.Diff(want, metaRows(t, restored, wh.Schema.MetaDefinitions)); diff != "" {
+		t.Errorf("restored meta (-want +got):\n%s", diff)
 	}
 }
 

@@ -70,12 +70,17 @@ func TestCompareVersionsFindsOtherRows(t *testing.T) {
 	otherWarehouse := open(t)
 	d := beginDraft(t, otherWarehouse, firstNight, "another value")
 	publish(t, otherWarehouse, d)
+	earlierRelease := open(t)
+	d = beginDraft(t, earlierRelease, firstNight, "one")
+	harness.Must(t, d.Exec(t.Context(), "DROP VIEW history."+table, "ALTER TABLE main."+table+" DROP COLUMN extra", "DROP TABLE past."+table))
+	publish(t, earlierRelease, d)
 	for _, c := range []struct {
 		original *warehouse.Warehouse
 		run      string
 		want     []string
 	}{
 		{w, firstNight, nil},
+		{earlierRelease, firstNight, nil},
 		{w, secondNight, []string{"main.product_listing_tags has 1 rows in the restored warehouse, but 2 in the original"}},
 		{otherWarehouse, firstNight, []string{"main.product_listing_tags has rows with other values in the restored warehouse than in the original"}},
 	} {
