@@ -38,6 +38,9 @@ type Server struct {
 	PageSize int
 	// Now returns the time at which objects and uploads are stored. It defaults to time.Now.
 	Now func() time.Time
+	// KeepsAcceptEncoding means that no proxy rewrites the header Accept-Encoding, as on most servers. By default
+	// it is rewritten before signatures are checked, as by Google Cloud Storage.
+	KeepsAcceptEncoding bool
 
 	objects *s3mem.Backend
 	handler http.Handler
@@ -145,7 +148,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.intercept(w, r):
 	case !strings.Contains(r.Header.Get("Authorization"), "Credential="+AccessKey+"/"):
 		Refuse(w, http.StatusForbidden, "InvalidAccessKeyId")
-	case !hasSignature(r):
+	case !hasSignature(r, s.KeepsAcceptEncoding):
 		Refuse(w, http.StatusForbidden, "SignatureDoesNotMatch")
 	case !matchesChecksums(r, body):
 		Refuse(w, http.StatusBadRequest, "BadDigest")

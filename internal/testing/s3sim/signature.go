@@ -12,9 +12,9 @@ import (
 // authorization matches the header Authorization of Signature Version 4.
 var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[^/]+/([^,]+), ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$`)
 
-// hasSignature computes Signature Version 4 of the request as it arrives behind the front of Google Cloud Storage,
-// which has rewritten Accept-Encoding.
-func hasSignature(r *http.Request) bool {
+// hasSignature computes Signature Version 4 of the request. Without keepsAcceptEncoding, it computes the signature as
+// Google Cloud Storage does, whose front has rewritten Accept-Encoding.
+func hasSignature(r *http.Request, keepsAcceptEncoding bool) bool {
 	parts := authorization.FindStringSubmatch(r.Header.Get("Authorization"))
 	if parts == nil {
 		return false
@@ -25,10 +25,10 @@ func hasSignature(r *http.Request) bool {
 	request := []string{r.Method, path, query}
 	for name := range strings.SplitSeq(signedHeaders, ";") {
 		value := strings.Join(r.Header.Values(name), ",")
-		switch name {
-		case "host":
+		switch {
+		case name == "host":
 			value = r.Host
-		case "accept-encoding":
+		case name == "accept-encoding" && !keepsAcceptEncoding:
 			value += ",gzip(gfe)"
 		}
 		request = append(request, name+":"+strings.TrimSpace(value))

@@ -39,6 +39,8 @@ type tableSpec struct {
 	// keyOnly means that the table has no columns but its key. Another table contains the other
 	// fields of the record.
 	keyOnly bool
+	// mayLack are columns that the table may lack, because an earlier release wrote it.
+	mayLack []string
 }
 
 const (

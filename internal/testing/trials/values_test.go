@@ -119,7 +119,7 @@ func readTable(t *testing.T, spec tableSpec, db *sql.DB, tableExpr string) []tex
 		}
 	}
 	for name := range wantTypes {
-		if types[name] == "" {
+		if types[name] == "" && !slices.Contains(spec.mayLack, name) {
 			t.Errorf("%s lacks the column %s", tableExpr, name)
 		}
 	}
