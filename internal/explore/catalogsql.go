@@ -225,7 +225,11 @@ const maxValues = 100
 func (s *catalogState) countsSQL() sqltext.SQL {
 	var conditions []sqltext.SQL // of the search and the ranges, which apply to all counts
 	missedFacets := []sqltext.SQL{"NULL"}
+	isOfFound := noCondition // all listings are found, except for those without the chosen prices
 	for _, c := range s.conditions() {
+		if c.facet != priceFacet {
+			isOfFound = catalogSQL.Render("is_of_found", nil)
+		}
 		if c.facet == "" {
 			conditions = append(conditions, c.text)
 		} else {
@@ -244,7 +248,7 @@ func (s *catalogState) countsSQL() sqltext.SQL {
 	}
 	return catalogSQL.Render("counts", sqltext.Values{"listings": listings, "conditions": allOf(conditions), "misses": sqltext.JoinSQL(missedFacets, ", "),
 		"prices_of_all_currencies": s.priceConditions("currency"), "prices_of_all_tiers": s.priceConditions("tier"), "price_range": s.priceRange(),
-		"is_chosen": sqltext.JoinSQL(isChosen, " OR "), "most": maxValues})
+		"is_of_found": isOfFound, "is_chosen": sqltext.JoinSQL(isChosen, " OR "), "most": maxValues})
 }
 
 func countListings(v *visit, s *catalogState) (counts, error) {

@@ -21,15 +21,20 @@ ORDER BY l.position;
 
 -- name: counts
 -- The number of listings that match an address, and for each value of a facet, the number that would match if this
--- value replaced the chosen values of the facet. "found" contains the listings that match the search and the ranges,
--- except for the price range. Its column "misses" lists the facets of whose chosen values a listing has none.
--- Currency, tier and price range share the facet price. A listing counts for the values of a facet if it misses no
--- other facet. The chosen values of a facet are first, then the most frequent ones, {most} in all.
+-- value replaced the chosen values of the facet. A listing counts for the values of a facet if it misses no other
+-- facet, that is, if it has one of the chosen values of each other facet. Currency, tier and price range are missed
+-- together, as the facet price. "found" contains the listings that match the search and the ranges, except for the
+-- price range, and that miss at most one facet, which is in the column "misses". The chosen values of a facet are first,
+-- then the most frequent ones, {most} in all.
 WITH found AS MATERIALIZED (
-    SELECT l.id, l.country, l.state, l.channel_type, l.placement_type, l.is_do_follow, l.disclaimer,
-        concat_ws(',', {misses}) AS misses
-    FROM {listings} AS l
-    WHERE {conditions}
+    SELECT *
+    FROM (
+        SELECT l.id, l.country, l.state, l.channel_type, l.placement_type, l.is_do_follow, l.disclaimer,
+            concat_ws(',', {misses}) AS misses
+        FROM {listings} AS l
+        WHERE {conditions}
+    )
+    WHERE NOT contains(misses, ',')
 ),
 count_by_column AS (
     SELECT misses, count(*) AS n,
@@ -55,14 +60,14 @@ listing_tags AS (
 listing_currencies AS (
     SELECT product_listing_id, currency AS value
     FROM main.product_listing_prices
-    WHERE {prices_of_all_currencies} AND product_listing_id IN (SELECT id FROM found WHERE misses IN ('', 'price'))
+    WHERE {prices_of_all_currencies} AND {is_of_found}
     GROUP BY product_listing_id, value
     HAVING {price_range}
 ),
 listing_tiers AS (
     SELECT product_listing_id, pricing_tier AS value
     FROM main.product_listing_prices
-    WHERE {prices_of_all_tiers} AND product_listing_id IN (SELECT id FROM found WHERE misses IN ('', 'price'))
+    WHERE {prices_of_all_tiers} AND {is_of_found}
     GROUP BY product_listing_id, value
     HAVING {price_range}
 ),
@@ -84,6 +89,9 @@ SELECT 'total' AS facet, NULL AS value, count(*) AS n, 0 AS rank FROM found WHER
 UNION ALL
 SELECT facet, value, n, rank FROM ranked WHERE is_chosen OR rank <= {most}
 ORDER BY facet, rank;
+
+-- name: is_of_found
+product_listing_id IN (SELECT id FROM found WHERE misses IN ('', 'price'));
 
 -- name: named_listings
 -- The table of listings. Missing names of outlets are taken from other tables.
