@@ -92,7 +92,7 @@ func (t *table) conditions(values filterValues) sqltext.SQL {
 
 func (t *table) searchedText() sqltext.SQL {
 	if t.textColumn != "" {
-		return sqltext.SQL(sqltext.Quote(t.textColumn))
+		return sqltext.Names([]string{t.textColumn})
 	}
 	names := []string{}
 	for _, r := range t.roles {
@@ -142,7 +142,7 @@ func (t *table) order() sqltext.SQL {
 		}
 		all = append(all, sqltext.Fill("{column} {direction} NULLS LAST", sqltext.Values{"column": sqltext.Name(r.Name), "direction": direction}))
 	}
-	return sqltext.JoinSQL(append(all, sqltext.SQL(sqltext.Quote(positionColumn))), ", ")
+	return sqltext.JoinSQL(append(all, sqltext.Names([]string{positionColumn})), ", ")
 }
 
 // outerQuery returns the query of a statement that contains the query of the table, with the values of both.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"placementsync/internal/sqltext"
 )
@@ -21,7 +20,7 @@ const (
 
 // createCatalogViews creates the views of all tables in catalogDB. Views and macros are created from their
 // definitions in the file, which another program version may have written.
-func (db *DB) createCatalogViews(ctx context.Context, selectRows func(storedTable) string) error {
+func (db *DB) createCatalogViews(ctx context.Context, selectRows func(storedTable) sqltext.SQL) error {
 	tables, err := db.storedTables(ctx, db.stored)
 	if err != nil {
 		return err
@@ -29,26 +28,27 @@ func (db *DB) createCatalogViews(ctx context.Context, selectRows func(storedTabl
 	if err := db.createViews(ctx, catalogDB, tables, selectRows); err != nil {
 		return err
 	}
-	definitionsSQL := catalogSQL.Render("definitions", sqltext.Values{"database": db.stored,
-		"quoted_schema": sqltext.SQL(sqltext.QuoteValue("schema_name")), "quoted_function": sqltext.SQL(sqltext.QuoteValue("function_name"))})
-	var definition string
-	var definitions []string
-	err = db.scanRows(ctx, string(definitionsSQL), nil, []any{&definition}, func() { definitions = append(definitions, definition) })
+	var definition sqltext.SQL
+	var definitions []sqltext.SQL
+	err = db.scanRows(ctx, catalogSQL.Render("definitions", sqltext.Values{"database": db.stored}), []any{&definition},
+		func() { definitions = append(definitions, definition) })
 	if err != nil {
 		return err
 	}
 	return db.execInAnyOrder(ctx, definitions)
 }
 
-func (db *DB) createViews(ctx context.Context, database string, tables []storedTable, selectRows func(storedTable) string) error {
-	var createSQL strings.Builder
+func (db *DB) createViews(ctx context.Context, database string, tables []storedTable, selectRows func(storedTable) sqltext.SQL) error {
+	var statements []sqltext.SQL
 	for _, schema := range []string{"past", "history", "meta", "mart"} {
-		fmt.Fprintf(&createSQL, "CREATE SCHEMA %s.%s;\n", database, schema)
+		statements = append(statements, sqltext.Fill("CREATE SCHEMA {database}.{schema}",
+			sqltext.Values{"database": sqltext.Name(database), "schema": sqltext.Name(schema)}))
 	}
 	for _, t := range tables {
-		fmt.Fprintf(&createSQL, "CREATE VIEW %s.%s.%s AS %s;\n", database, sqltext.Quote(t.schema), sqltext.Quote(t.name), selectRows(t))
+		statements = append(statements, sqltext.Fill("CREATE VIEW {database}.{schema}.{name} AS {rows}", sqltext.Values{
+			"database": sqltext.Name(database), "schema": sqltext.Name(t.schema), "name": sqltext.Name(t.name), "rows": selectRows(t)}))
 	}
-	return db.execAll(ctx, "BEGIN", createSQL.String(), "COMMIT")
+	return db.execAll(ctx, "BEGIN", sqltext.JoinSQL(statements, ";\n"), "COMMIT")
 }
 
 type storedTable struct {
@@ -57,13 +57,10 @@ type storedTable struct {
 }
 
 func (db *DB) storedTables(ctx context.Context, database string) ([]storedTable, error) {
-	const query = `SELECT schema_name, table_name, list(c.column_name ORDER BY c.column_index)
-		FROM duckdb_columns() c JOIN duckdb_tables() t USING (database_name, schema_name, table_name)
-		WHERE database_name = ? GROUP BY ALL ORDER BY ALL`
 	var tables []storedTable
 	var schema, name string
 	var columns []any
-	err := db.scanRows(ctx, query, []any{database}, []any{&schema, &name, &columns}, func() {
+	err := db.scanRows(ctx, catalogSQL.Render("stored_tables", sqltext.Values{"database": database}), []any{&schema, &name, &columns}, func() {
 		t := storedTable{database: database, schema: schema, name: name}
 		for _, c := range columns {
 			t.columns = append(t.columns, fmt.Sprint(c))
@@ -74,8 +71,8 @@ func (db *DB) storedTables(ctx context.Context, database string) ([]storedTable,
 }
 
 // scanRows scans each row of a query into the variables and then calls use.
-func (db *DB) scanRows(ctx context.Context, query string, args, variables []any, use func()) error {
-	rows, err := db.conn.QueryContext(ctx, query, args...)
+func (db *DB) scanRows(ctx context.Context, query sqltext.SQL, variables []any, use func()) error {
+	rows, err := db.conn.QueryContext(ctx, string(query))
 	if err != nil {
 		return err
 	}
@@ -93,50 +90,52 @@ func (db *DB) scanRows(ctx context.Context, query string, args, variables []any,
 // schema main or, if a later night changed or removed them, in the schema past. Tables in the schema
 // meta whose rows are updated in place ("details", "drift") show their current values. Hidden columns
 // are NULL.
-func (t storedTable) selectSQL(s Snapshot, hidden []string) string {
-	at := sqltext.Time(s.At)
+func (t storedTable) selectSQL(s Snapshot, hidden []string) sqltext.SQL {
 	has := func(column string) bool { return slices.Contains(t.columns, column) }
-	inRunsUntilThen := " IN (SELECT run_id FROM " + t.database + ".meta.runs WHERE snapshot_at <= " + at + ")"
-	where := ""
+	columns := t.columnList(hidden)
 	switch {
 	case t.schema == "main" && has("valid_from"):
-		return fmt.Sprintf("SELECT %[1]s FROM %[2]s WHERE valid_from <= %[3]s UNION ALL SELECT %[1]s FROM %[4]s WHERE valid_from <= %[3]s AND valid_to > %[3]s",
-			t.columnList(hidden), t.qualifiedName("main"), at, t.qualifiedName("past"))
+		return catalogSQL.Render("rows_at", sqltext.Values{"columns": columns, "main": t.qualifiedName("main"), "past": t.qualifiedName("past"), "at": s.At})
 	case t.schema == "past":
-		where = " WHERE valid_to <= " + at
-	case t.schema != "meta":
-	case has("run_id"):
-		where = " WHERE run_id" + inRunsUntilThen
-	case has("first_run"):
-		where = " WHERE first_run" + inRunsUntilThen
+		return catalogSQL.Render("rows_closed_until", sqltext.Values{"columns": columns, "past": t.qualifiedName("past"), "at": s.At})
+	case t.schema == "meta" && has("run_id"):
+		return t.selectOfRuns("run_id", columns, s)
+	case t.schema == "meta" && has("first_run"):
+		return t.selectOfRuns("first_run", columns, s)
 	}
-	return t.selectAll(hidden) + where
+	return t.selectAll(hidden)
 }
 
-func (t storedTable) selectAll(hidden []string) string {
-	return "SELECT " + t.columnList(hidden) + " FROM " + t.qualifiedName(t.schema)
+// selectOfRuns returns a SELECT of the rows whose run is not later than a snapshot. run is the column with its id.
+func (t storedTable) selectOfRuns(run string, columns sqltext.SQL, s Snapshot) sqltext.SQL {
+	return catalogSQL.Render("rows_of_runs", sqltext.Values{"columns": columns, "table": t.qualifiedName(t.schema), "run": sqltext.Name(run),
+		"database": sqltext.Name(t.database), "at": s.At})
 }
 
-func (t storedTable) qualifiedName(schema string) string {
-	return t.database + "." + sqltext.Quote(schema) + "." + sqltext.Quote(t.name)
+func (t storedTable) selectAll(hidden []string) sqltext.SQL {
+	return sqltext.Fill("SELECT {columns} FROM {table}", sqltext.Values{"columns": t.columnList(hidden), "table": t.qualifiedName(t.schema)})
+}
+
+func (t storedTable) qualifiedName(schema string) sqltext.SQL {
+	return sqltext.Fill("{database}.{schema}.{name}",
+		sqltext.Values{"database": sqltext.Name(t.database), "schema": sqltext.Name(schema), "name": sqltext.Name(t.name)})
 }
 
 // columnList returns the columns for a SELECT. Hidden columns are NULL of the same type.
-func (t storedTable) columnList(hidden []string) string {
-	names := make([]string, len(t.columns))
-	for i, c := range t.columns {
-		names[i] = sqltext.Quote(c)
-		if t.schema != "meta" && slices.Contains(hidden, t.name+"."+c) {
-			names[i] = "CASE WHEN FALSE THEN " + names[i] + " END AS " + names[i]
+func (t storedTable) columnList(hidden []string) sqltext.SQL {
+	return sqltext.Join(t.columns, ", ", func(column string) sqltext.SQL {
+		text := "{column}"
+		if t.schema != "meta" && slices.Contains(hidden, t.name+"."+column) {
+			text = "CASE WHEN FALSE THEN {column} END AS {column}"
 		}
-	}
-	return strings.Join(names, ", ")
+		return sqltext.Fill(text, sqltext.Values{"column": sqltext.Name(column)})
+	})
 }
 
 // execInAnyOrder executes statements that may need objects of later statements.
-func (db *DB) execInAnyOrder(ctx context.Context, statements []string) error {
+func (db *DB) execInAnyOrder(ctx context.Context, statements []sqltext.SQL) error {
 	for len(statements) > 0 {
-		var failed []string
+		var failed []sqltext.SQL
 		var problems []error
 		for _, s := range statements {
 			if err := db.execAll(ctx, s); err != nil {

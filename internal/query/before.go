@@ -33,13 +33,13 @@ func (db *DB) attachBefore(ctx context.Context, b Before) error {
 	if db.stored != "" {
 		database = db.stored
 	}
-	var selectRows func(t storedTable) string
+	var selectRows func(t storedTable) sqltext.SQL
 	if b.Catalog != "" {
 		database = unguessableName()
-		if err := db.execAll(ctx, "ATTACH "+sqltext.Literal(b.Catalog)+" AS "+database+" (READ_ONLY)"); err != nil {
+		if err := db.execAll(ctx, attachSQL(b.Catalog, database)); err != nil {
 			return err
 		}
-		selectRows = func(t storedTable) string { return t.selectAll(b.Hidden) }
+		selectRows = func(t storedTable) sqltext.SQL { return t.selectAll(b.Hidden) }
 	} else {
 		snapshots, err := db.readSnapshots(ctx, database)
 		if err != nil {
@@ -52,7 +52,7 @@ func (db *DB) attachBefore(ctx context.Context, b Before) error {
 		if current < 1 {
 			return nil
 		}
-		selectRows = func(t storedTable) string { return t.selectSQL(snapshots[current-1], b.Hidden) }
+		selectRows = func(t storedTable) sqltext.SQL { return t.selectSQL(snapshots[current-1], b.Hidden) }
 	}
 	tables, err := db.storedTables(ctx, database)
 	if err != nil {
@@ -77,17 +77,18 @@ func (db *DB) hasEarlierValues(ctx context.Context, hidden []string) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	var selects []string
+	var selects []sqltext.SQL
 	for _, t := range tables {
 		for _, c := range t.columns {
 			if t.schema == "past" && slices.Contains(hidden, t.name+"."+c) {
-				selects = append(selects, "EXISTS (FROM "+t.qualifiedName("past")+" WHERE "+sqltext.Quote(c)+" IS NOT NULL)")
+				selects = append(selects, sqltext.Fill("EXISTS (FROM {table} WHERE {column} IS NOT NULL)",
+					sqltext.Values{"table": t.qualifiedName("past"), "column": sqltext.Name(c)}))
 			}
 		}
 	}
 	found := false
 	if len(selects) > 0 {
-		err = db.scanRows(ctx, "SELECT "+strings.Join(selects, " OR "), nil, []any{&found}, func() {})
+		err = db.scanRows(ctx, "SELECT "+sqltext.JoinSQL(selects, " OR "), []any{&found}, func() {})
 	}
 	return found, err
 }

@@ -3,6 +3,7 @@ package query
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -116,23 +117,25 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 	}
 	definitions, _ := schema.Definitions()
 	pattern := strings.TrimRight(q.withoutHeader(), "; \t\r\n")
-	add := func(names ...string) {
+	add := func(all sqltext.Values) {
+		used := maps.Clone(all)
+		maps.DeleteFunc(used, func(name string, _ any) bool { return !strings.Contains(pattern, "{"+name+"}") })
 		part := q
-		part.SQL = strings.NewReplacer(names...).Replace(pattern)
+		part.SQL = string(sqltext.Fill(pattern, used))
 		parts = append(parts, part)
 	}
 	isMuchChanged := func(table string) bool { return slices.Contains(tables.MuchChanged, table) }
 	for _, t := range stream.Tables(stream.All()) {
 		def := definitions[t.Name]
-		names := []string{"{table}", sqltext.Quote(t.Name), "{name}", sqltext.Literal(t.Name), "{key}", string(sqltext.Names(t.Key))}
+		names := sqltext.Values{"table": sqltext.Name(t.Name), "name": t.Name, "key": sqltext.Names(t.Key)}
 		switch kind {
 		case EachTable:
 			if isMuchChanged(t.Name) && (len(words) == 0 || slices.Contains(words, t.Name)) {
-				add(names...)
+				add(names)
 			}
 		case EachRewritten:
 			if slices.Contains(tables.Rewritten, t.Name) {
-				add(names...)
+				add(names)
 			}
 		case EachColumn:
 			kind := stream.Type(words[0])
@@ -140,17 +143,17 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 			if !isAmount && !isMuchChanged(t.Name) {
 				continue
 			}
-			currency, labels := "NULL", ""
+			names["currency"], names["labels"] = sqltext.SQL("NULL"), sqltext.SQL("")
 			if _, isPrice := def.Column("currency"); isPrice {
-				currency, labels = "currency", "currency, pricing_tier"
+				names["currency"], names["labels"] = sqltext.SQL("currency"), sqltext.SQL("currency, pricing_tier")
 			}
 			for _, c := range comparedColumns(t, def, kind) {
-				add(append(names, "{column}", sqltext.Quote(c), "{column_name}", sqltext.Literal(c),
-					"{currency}", currency, "{labels}", labels)...)
+				names["column"], names["column_name"] = sqltext.Name(c), c
+				add(names)
 			}
 		case EachUnknownField:
 			if slices.Contains(tables.WithUnknownFields, t.Name) {
-				add(names...)
+				add(names)
 			}
 		case EachType:
 			for _, kind := range stream.Types() {
@@ -158,7 +161,8 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 				if !isMuchChanged(t.Name) || len(columns) < 2 || kind == stream.Bool {
 					continue
 				}
-				add(append(names, "{columns}", string(sqltext.Names(columns)), "{column_names}", string(sqltext.Join(columns, ", ", sqltext.Literal)))...)
+				names["columns"], names["column_names"] = sqltext.Names(columns), columns
+				add(names)
 			}
 		case EachReference:
 			for _, c := range def.Columns {
@@ -168,9 +172,8 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 					slices.Contains(private, name) || slices.Contains(private, target) {
 					continue
 				}
-				add("{table}", sqltext.Quote(t.Name), "{column}", sqltext.Quote(c.Name),
-					"{target}", sqltext.Quote(to.Table), "{target_column}", sqltext.Quote(to.Column),
-					"{name}", sqltext.Literal(name), "{target_name}", sqltext.Literal(target))
+				add(sqltext.Values{"table": sqltext.Name(t.Name), "column": sqltext.Name(c.Name), "name": name,
+					"target": sqltext.Name(to.Table), "target_column": sqltext.Name(to.Column), "target_name": target})
 			}
 		}
 	}
@@ -192,11 +195,7 @@ func comparedColumns(t stream.Table, def stream.Definition, kind stream.Type) (n
 func UnionParts(parts []Query) Query {
 	q := parts[0]
 	if len(parts) > 1 {
-		var selects []string
-		for _, part := range parts {
-			selects = append(selects, "("+part.SQL+"\n)")
-		}
-		q.SQL = strings.Join(selects, "\nUNION ALL\n")
+		q.SQL = string(sqltext.Join(parts, "\nUNION ALL\n", func(part Query) sqltext.SQL { return inBrackets(part.SQL) }))
 	}
 	return q
 }

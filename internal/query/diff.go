@@ -56,10 +56,9 @@ type Diff struct {
 func (db *DB) Changes(ctx context.Context, d Diff, asJSON bool) (Query, error) {
 	if asJSON {
 		changes, err := db.changesSQL(ctx, d)
-		return Query{SQL: `SELECT table_name AS "table", "key", kind, field, "old", "new" FROM (` + string(changes) + `) ORDER BY table_name, "key", field`}, err
+		return Query{SQL: string(diffSQL.Render("changes", sqltext.Values{"changes": changes}))}, err
 	}
-	return db.toldQuery(ctx, d, `SELECT changed_at, outlet, name, kind, what, "old", "new", "table", "key" FROM told
-		ORDER BY "table", outlet, name, "key", what, "old", "new"`)
+	return db.toldQuery(ctx, d, diffSQL.Render("changes_in_words", nil))
 }
 
 // ChangeCounts returns the query for the numbers of changes, with one row per changed table.
@@ -91,8 +90,8 @@ func (db *DB) changesSQL(ctx context.Context, d Diff) (sqltext.SQL, error) {
 		return "", err
 	}
 	return sqltext.Join(tables, " UNION ALL ", func(table string) sqltext.SQL {
-		return sqltext.SQL(fmt.Sprintf("SELECT %s AS table_name, * FROM %s(%s, %s) %s", sqltext.Literal(table),
-			sqltext.Quote(table+schema.ChangesSuffix), sqltext.Time(d.From.At), sqltext.Time(d.To.At), d.outletCondition(table)))
+		return diffSQL.Render("changes_of_fields", sqltext.Values{"name": table, "macro": sqltext.Name(table + schema.ChangesSuffix),
+			"from_time": d.From.At, "to_time": d.To.At, "condition": d.outletCondition(table)})
 	}), nil
 }
 
@@ -111,20 +110,20 @@ func (d Diff) outletCondition(table string) sqltext.SQL {
 		return ""
 	}
 	// The first column of the key is the id of the record or of its parent.
-	return sqltext.SQL(fmt.Sprintf(`WHERE split_part("key", '/', 1) IN (%s)`, outletKeysSQL(table, d.Outlet)))
+	return sqltext.Fill(`WHERE split_part("key", '/', 1) IN ({keys})`, sqltext.Values{"keys": outletKeysSQL(table, d.Outlet)})
 }
 
 // outletKeysSQL returns a SELECT of ids. A record of the table belongs or belonged to the outlet if
 // the key of the record begins with one of these ids. For tables without records of outlets,
 // outletKeysSQL returns an empty string.
-func outletKeysSQL(table, outlet string) string {
-	id := sqltext.Literal(outlet)
-	selectIDs := func(column, historyTable string) string {
-		return fmt.Sprintf("SELECT %s FROM history.%s WHERE outlet_id = %s", column, historyTable, id)
+func outletKeysSQL(table, outlet string) sqltext.SQL {
+	selectIDs := func(column, historyTable sqltext.Name) sqltext.SQL {
+		return sqltext.Fill("SELECT {column} FROM history.{table} WHERE outlet_id = {outlet}",
+			sqltext.Values{"column": column, "table": historyTable, "outlet": outlet})
 	}
 	switch {
 	case table == "outlets" || table == "outlet_tags" || table == "outlet_products":
-		return "SELECT " + id
+		return sqltext.Fill("SELECT {outlet}", sqltext.Values{"outlet": outlet})
 	case strings.HasPrefix(table, "outlet_channel"):
 		return selectIDs("id", "outlet_channels")
 	case strings.HasPrefix(table, "outlet_listing"):
@@ -139,8 +138,7 @@ func outletKeysSQL(table, outlet string) string {
 
 func (db *DB) outletTables(ctx context.Context, outlet string, tables []string) ([]string, error) {
 	var known bool
-	isOutletSQL := diffSQL.Render("is_outlet", sqltext.Values{"outlet": outlet})
-	err := db.conn.QueryRowContext(ctx, string(isOutletSQL)).Scan(&known)
+	err := db.scanRows(ctx, diffSQL.Render("is_outlet", sqltext.Values{"outlet": outlet}), []any{&known}, func() {})
 	if err != nil {
 		return nil, fmt.Errorf("find outlet %q: %w", outlet, err)
 	}
@@ -157,10 +155,8 @@ func (db *DB) outletTables(ctx context.Context, outlet string, tables []string) 
 func (db *DB) comparableTables(ctx context.Context, patterns []string) ([]string, error) {
 	var name string
 	var names []string
-	err := db.scanRows(ctx, `SELECT DISTINCT table_name
-		FROM duckdb_tables() t JOIN duckdb_functions() f ON f.function_name = t.table_name || ?
-		WHERE t.database_name = ? AND t.schema_name = 'main' AND f.database_name = t.database_name ORDER BY table_name`,
-		[]any{schema.ChangesSuffix, catalogDB}, []any{&name}, func() { names = append(names, name) })
+	err := db.scanRows(ctx, diffSQL.Render("comparable_tables", sqltext.Values{"suffix": schema.ChangesSuffix, "database": catalogDB}),
+		[]any{&name}, func() { names = append(names, name) })
 	if err != nil {
 		return nil, fmt.Errorf("list the tables to compare: %w", err)
 	}

@@ -128,21 +128,20 @@ func (db *DB) listExportQueries(ctx context.Context, e Export) ([]Query, error) 
 	if e.Query != nil {
 		return []Query{*e.Query}, nil
 	}
-	selects := map[string]string{}
+	selects := map[string]sqltext.SQL{}
 	var names []string // the tables of the schema main or, with patterns, of all schemas
-	var schema, name, columns string
-	err := db.scanRows(ctx, `SELECT schema_name, table_name, string_agg(`+sqltext.QuoteValue("column_name")+`, ', ' ORDER BY column_index)
-		FROM duckdb_columns() WHERE database_name = ? AND NOT internal AND column_name <> 'row_hash' GROUP BY ALL`,
-		[]any{catalogDB}, []any{&schema, &name, &columns}, func() {
-			from := catalogDB + "." + sqltext.Quote(schema) + "." + sqltext.Quote(name)
-			if schema != "main" {
-				name = schema + "." + name
-			}
-			selects[name] = "SELECT " + columns + " FROM " + from
-			if schema == "main" || len(e.Tables) > 0 {
-				names = append(names, name)
-			}
-		})
+	var schema, name string
+	var columns sqltext.SQL
+	err := db.scanRows(ctx, catalogSQL.Render("exported_columns", sqltext.Values{"database": catalogDB}), []any{&schema, &name, &columns}, func() {
+		table := storedTable{database: catalogDB, schema: schema, name: name}
+		if schema != "main" {
+			name = schema + "." + name
+		}
+		selects[name] = sqltext.Fill("SELECT {columns} FROM {table}", sqltext.Values{"columns": columns, "table": table.qualifiedName(schema)})
+		if schema == "main" || len(e.Tables) > 0 {
+			names = append(names, name)
+		}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
 	}
@@ -153,7 +152,7 @@ func (db *DB) listExportQueries(ctx context.Context, e Export) ([]Query, error) 
 	}
 	queries := make([]Query, len(chosen))
 	for i, name := range chosen {
-		queries[i] = Query{Name: name, SQL: selects[name]}
+		queries[i] = Query{Name: name, SQL: string(selects[name])}
 	}
 	return queries, nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
+
+	"placementsync/internal/sqltext"
 )
 
 // TimeoutError reports that a query was stopped at its time limit.
@@ -56,7 +58,7 @@ func limitRows(conn *duckdb.Conn, q Query, s statement) (Query, error) {
 	if q.maxRows == 0 || !selectStart.MatchString(q.SQL) {
 		return q, nil
 	}
-	text := fmt.Sprintf("SELECT * FROM %s LIMIT %d", inBrackets(q.SQL), q.maxRows)
+	text := string(sqltext.Fill("{select} LIMIT {most}", sqltext.Values{"select": selectFrom(q.SQL), "most": q.maxRows}))
 	limited, err := prepareStatement(conn, text)
 	if err != nil || limited.several && q.IsUserDefined() && !s.several {
 		return q, &UsageError{Problem: q.errPrefix() + "the number of rows cannot be limited: remove the semicolon or the comment after the statement"}

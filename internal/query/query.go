@@ -179,13 +179,12 @@ func (db *DB) attachAndLockConfig(ctx context.Context, path string) error {
 const setUTC = "SET TimeZone = 'UTC'"
 
 func (db *DB) attachCatalog(ctx context.Context, path string) error {
-	attach := "ATTACH " + sqltext.Literal(path) + " AS %s (READ_ONLY)"
 	var hidden []string
 	if db.opts.Before != nil {
 		hidden = db.opts.Before.Hidden
 	}
 	if db.opts.AsOf == "" {
-		if err := db.execAll(ctx, fmt.Sprintf(attach, catalogDB)); err != nil {
+		if err := db.execAll(ctx, attachSQL(path, catalogDB)); err != nil {
 			return err
 		}
 		// Views of all tables and marts take longer than most checks.
@@ -204,11 +203,11 @@ func (db *DB) attachCatalog(ctx context.Context, path string) error {
 	if db.opts.Before != nil {
 		db.stored = unguessableName()
 	}
-	if err := db.execAll(ctx, fmt.Sprintf(attach, db.stored), "ATTACH ':memory:' AS "+catalogDB, "USE "+catalogDB, setUTC); err != nil {
+	if err := db.execAll(ctx, attachSQL(path, db.stored), "ATTACH ':memory:' AS "+catalogDB, "USE "+catalogDB, setUTC); err != nil {
 		return err
 	}
 	if db.opts.AsOf == "" {
-		return db.createCatalogViews(ctx, func(t storedTable) string {
+		return db.createCatalogViews(ctx, func(t storedTable) sqltext.SQL {
 			if t.schema == "past" {
 				return t.selectAll(hidden)
 			}
@@ -224,15 +223,19 @@ func (db *DB) attachCatalog(ctx context.Context, path string) error {
 		return err
 	}
 	db.asOf = &s
-	if err := db.createCatalogViews(ctx, func(t storedTable) string { return t.selectSQL(s, hidden) }); err != nil {
+	if err := db.createCatalogViews(ctx, func(t storedTable) sqltext.SQL { return t.selectSQL(s, hidden) }); err != nil {
 		return fmt.Errorf("create the views of the snapshot %s: %w", s, err)
 	}
 	return nil
 }
 
-func (db *DB) execAll(ctx context.Context, statements ...string) error {
+func attachSQL(file, database string) sqltext.SQL {
+	return sqltext.Fill("ATTACH {file} AS {database} (READ_ONLY)", sqltext.Values{"file": file, "database": sqltext.Name(database)})
+}
+
+func (db *DB) execAll(ctx context.Context, statements ...sqltext.SQL) error {
 	for _, s := range statements {
-		if _, err := db.conn.ExecContext(ctx, s); err != nil {
+		if _, err := db.conn.ExecContext(ctx, string(s)); err != nil {
 			return asRefusal(err)
 		}
 	}

@@ -90,7 +90,7 @@ func (db *DB) Ask(ctx context.Context, q Query, values map[string]string, limit 
 // Describe returns the columns of the result of a query without running it. It returns an error
 // for SQL that cannot be a subquery, such as several statements.
 func (db *DB) Describe(ctx context.Context, q Query, values map[string]string) ([]Column, error) {
-	q.SQL = "SELECT * FROM " + inBrackets(q.withoutHeader()) + " LIMIT 0"
+	q.SQL = string(selectFrom(q.withoutHeader()) + " LIMIT 0")
 	r, err := db.Collect(ctx, q, values, 0)
 	return r.Columns, err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	duckdb "github.com/duckdb/duckdb-go/v2"
@@ -100,11 +99,11 @@ func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path strin
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	defer func() { err = errors.Join(err, instance.Close()) }()
-	settings := []string{setUTC, "SET allowed_paths = [" + sqltext.Literal(path) + "]"}
-	copyOption := "USE_TMP_FILE false"
+	settings := []sqltext.SQL{setUTC, sqltext.Fill("SET allowed_paths = [{path}]", sqltext.Values{"path": path})}
+	copyOption := sqltext.SQL("USE_TMP_FILE false")
 	if o.partitionBy != "" {
-		settings = append(settings, "SET allowed_directories = ["+sqltext.Literal(path+"/")+"]")
-		copyOption = fmt.Sprintf("PARTITION_BY (%s)", sqltext.Quote(o.partitionBy))
+		settings = append(settings, sqltext.Fill("SET allowed_directories = [{folder}]", sqltext.Values{"folder": path + "/"}))
+		copyOption = sqltext.Fill("PARTITION_BY ({column})", sqltext.Values{"column": sqltext.Name(o.partitionBy)})
 	}
 	if err := instance.execAll(ctx, append(settings, "SET enable_external_access = false", "SET lock_configuration = true")...); err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
@@ -121,8 +120,8 @@ func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path strin
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	defer release()
-	result, err := instance.conn.ExecContext(ctx, "COPY ("+selectForParquet(columnsOf(r.Schema()), o.plainJSON)+") TO "+sqltext.Literal(path)+
-		" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880, "+copyOption+")")
+	copySQL := parquetSQL.Render("copy", sqltext.Values{"rows": selectForParquet(columnsOf(r.Schema()), o.plainJSON), "path": path, "option": copyOption})
+	result, err := instance.conn.ExecContext(ctx, string(copySQL))
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
@@ -132,21 +131,20 @@ func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path strin
 // selectForParquet returns a SELECT of all columns of "result", a view of Arrow batches. DuckDB cannot read
 // such a view with fewer columns or in another order. HUGEINT, for example the sum of a BIGINT, becomes
 // DECIMAL(38,0): Parquet has no HUGEINT, and DuckDB would write DOUBLE.
-func selectForParquet(columns []Column, plainJSON bool) string {
-	parquetTypes := map[string]string{"HUGEINT": "DECIMAL(38,0)"}
+func selectForParquet(columns []Column, plainJSON bool) sqltext.SQL {
+	parquetTypes := map[string]sqltext.SQL{"HUGEINT": "DECIMAL(38,0)"}
 	if plainJSON {
 		parquetTypes["JSON"] = "VARCHAR"
 	}
-	var casts []string
+	var casts []sqltext.SQL
 	names := uniqueNames(columns)
 	for i, c := range columns {
 		if t, ok := parquetTypes[c.Type]; ok {
-			name := sqltext.Quote(names[i])
-			casts = append(casts, fmt.Sprintf("CAST(%[1]s AS %[2]s) AS %[1]s", name, t))
+			casts = append(casts, sqltext.Fill("CAST({column} AS {type}) AS {column}", sqltext.Values{"column": sqltext.Name(names[i]), "type": t}))
 		}
 	}
 	if len(casts) == 0 {
 		return "SELECT * FROM result"
 	}
-	return "SELECT * REPLACE (" + strings.Join(casts, ", ") + ") FROM result"
+	return sqltext.Fill("SELECT * REPLACE ({casts}) FROM result", sqltext.Values{"casts": sqltext.JoinSQL(casts, ", ")})
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"placementsync/internal/sqltext"
 )
 
 // Snapshot identifies one published state of all tables.
@@ -41,15 +43,14 @@ func (db *DB) SelectedSnapshot(ctx context.Context) (Snapshot, error) {
 
 func (db *DB) readSnapshots(ctx context.Context, database string) ([]Snapshot, error) {
 	var hasHistory bool
-	err := db.conn.QueryRowContext(ctx, `SELECT count(*) > 0 FROM duckdb_columns()
-		WHERE database_name = ? AND schema_name = 'meta' AND table_name = 'runs' AND column_name = 'snapshot_at'`, database).Scan(&hasHistory)
+	err := db.scanRows(ctx, catalogSQL.Render("has_snapshots", sqltext.Values{"database": database}), []any{&hasHistory}, func() {})
 	if err != nil || !hasHistory {
 		return nil, err
 	}
 	var snapshots []Snapshot
 	var s Snapshot
-	err = db.scanRows(ctx, "SELECT run_id, snapshot_at FROM "+database+".meta.runs WHERE snapshot_at IS NOT NULL ORDER BY snapshot_at, run_id",
-		nil, []any{&s.Run, &s.At}, func() { snapshots = append(snapshots, Snapshot{s.Run, s.At.UTC()}) })
+	err = db.scanRows(ctx, catalogSQL.Render("snapshots", sqltext.Values{"database": sqltext.Name(database)}),
+		[]any{&s.Run, &s.At}, func() { snapshots = append(snapshots, Snapshot{s.Run, s.At.UTC()}) })
 	return snapshots, err
 }
 

@@ -58,8 +58,8 @@ func (db *DB) Sources(ctx context.Context, q Query, values map[string]string) ([
 	grades := map[string]stream.GradeReason{}
 	var s Source
 	var since, read, proven sql.NullTime
-	gradesSQL := string(catalogSQL.Render("grades", sqltext.Values{"catalog": sqltext.Name(catalogDB)}))
-	err = db.scanRows(ctx, gradesSQL, nil, []any{&s.Stream, &s.Grade, &s.Reason, &since, &read, &proven}, func() {
+	gradesSQL := catalogSQL.Render("grades", sqltext.Values{"catalog": sqltext.Name(catalogDB)})
+	err = db.scanRows(ctx, gradesSQL, []any{&s.Stream, &s.Grade, &s.Reason, &since, &read, &proven}, func() {
 		s.RowsSince, s.ReadAt, s.ProvenAt = since.Time.UTC(), read.Time.UTC(), proven.Time.UTC()
 		readings[s.Stream] = s
 		grades[s.Stream] = stream.GradeReason{Grade: s.Grade, Reason: s.Reason}
@@ -130,7 +130,7 @@ func (db *DB) findTables(ctx context.Context, q Query, values map[string]string)
 		steps, err := readPlan(ctx, conn, text, args)
 		if err != nil {
 			// EXPLAIN accepts SHOW and DESCRIBE only as subqueries.
-			if steps, err = readPlan(ctx, conn, "SELECT * FROM "+inBrackets(text), args); err != nil {
+			if steps, err = readPlan(ctx, conn, string(selectFrom(text)), args); err != nil {
 				return q.wrapErr(asRefusal(err))
 			}
 		}

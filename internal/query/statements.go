@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
+
+	"placementsync/internal/sqltext"
 )
 
 // DuckDB's sandbox is not sufficient. Even with external access disabled, SQL can access the
@@ -127,13 +129,19 @@ const (
 // DuckDB expands a PIVOT to a CREATE TYPE for the column values and a SELECT. isPivot puts the
 // text in brackets, where several statements would be a syntax error.
 func isPivot(conn *duckdb.Conn, text string) bool {
-	s, err := prepareStatement(conn, "SELECT * FROM "+inBrackets(text))
+	s, err := prepareStatement(conn, string(selectFrom(text)))
 	return err == nil && s.several
 }
 
 // inBrackets returns a statement as a subquery. The last line break ends a comment at the end of the statement.
 // With the first line break, the columns in DuckDB's errors remain correct, see findPosition.
-func inBrackets(text string) string { return "(\n" + strings.TrimRight(text, "; \t\r\n") + "\n)" }
+func inBrackets(text string) sqltext.SQL {
+	return sqltext.Fill("(\n{statement}\n)", sqltext.Values{"statement": sqltext.SQL(strings.TrimRight(text, "; \t\r\n"))})
+}
+
+func selectFrom(text string) sqltext.SQL {
+	return sqltext.Fill("SELECT * FROM {statement}", sqltext.Values{"statement": inBrackets(text)})
+}
 
 // sideEffects lists the functions that do more than read and can be called in a SELECT. Most of them
 // redirect logs or profiling output, even to files. With locked settings, some abort the process.

@@ -12,6 +12,8 @@ import (
 var (
 	//go:embed sql/catalog.sql
 	catalogSQL sqltext.File
+	//go:embed sql/parquet.sql
+	parquetSQL sqltext.File
 	//go:embed sql/diff.sql
 	diffSQL sqltext.File
 )
@@ -49,13 +51,13 @@ func (d Diff) toldChanges(tables []string) sqltext.SQL {
 			row["outlet_id"] = sqltext.SQL("id")
 		}
 		if nameColumn := nameOf(t); nameColumn != "" && !isItem(t) {
-			row["own_name"] = sqltext.SQL(sqltext.Quote(nameColumn))
+			row["own_name"] = sqltext.Name(nameColumn)
 		}
 		owner, column := ownerOf(t, all)
 		if name == "products" {
 			change["owner"], row["owner_id"] = name, sqltext.SQL("id")
 		} else if row["own_name"] == null && owner != "" && column != "outlet_id" {
-			change["owner"], row["owner_id"] = owner, sqltext.SQL(sqltext.Quote(column))
+			change["owner"], row["owner_id"] = owner, sqltext.Name(column)
 			if !slices.Contains(named, owner) {
 				named = append(named, owner)
 				outletID := ""
@@ -74,9 +76,9 @@ func (d Diff) toldChanges(tables []string) sqltext.SQL {
 
 // namesSQL returns a SELECT of the names of records. The table owner contains the records, and table their names.
 func namesSQL(owner, table, id, name, outletID string) sqltext.SQL {
-	outlet := sqltext.SQL("NULL::VARCHAR")
+	var outlet any = sqltext.SQL("NULL::VARCHAR")
 	if outletID != "" {
-		outlet = sqltext.SQL(sqltext.Quote(outletID))
+		outlet = sqltext.Name(outletID)
 	}
 	return diffSQL.Render("names_of_table", sqltext.Values{"name": owner, "table": sqltext.Name(table), "id": sqltext.Name(id),
 		"column": sqltext.Name(name), "outlet_id": outlet})
@@ -109,7 +111,7 @@ func nameOf(t schema.Table) string {
 func labelOf(t schema.Table) sqltext.SQL {
 	for _, pair := range [][]string{{"pricing_tier", "currency"}, {"channel_type", "placement_type"}} {
 		if (isItem(t) || t.Table == "outlet_channels") && hasColumn(t, pair[0]) && hasColumn(t, pair[1]) {
-			return sqltext.SQL("nullif(concat_ws(', ', " + string(sqltext.Names(pair)) + "), '')")
+			return sqltext.Fill("nullif(concat_ws(', ', {columns}), '')", sqltext.Values{"columns": sqltext.Names(pair)})
 		}
 	}
 	var columns []string
@@ -121,7 +123,7 @@ func labelOf(t schema.Table) sqltext.SQL {
 	if len(columns) == 0 {
 		return "NULL::VARCHAR"
 	}
-	return "coalesce(" + sqltext.Names(columns) + ")"
+	return sqltext.Fill("coalesce({columns})", sqltext.Values{"columns": sqltext.Names(columns)})
 }
 
 // ownerOf returns the table with the record that names a row, and the column with the id of this record. A row
@@ -140,22 +142,23 @@ func ownerOf(t schema.Table, all map[string]schema.Table) (owner, column string)
 	return "", ""
 }
 
-func amountsOf(t schema.Table) sqltext.SQL {
-	amounts := []string{"''"}
+// amountsOf returns the columns with amounts, or an empty name.
+func amountsOf(t schema.Table) []string {
+	amounts := []string{""}
 	for _, c := range t.Columns {
 		if strings.HasPrefix(c.Type, "DECIMAL") {
-			amounts = append(amounts, sqltext.Literal(c.Name))
+			amounts = append(amounts, c.Name)
 		}
 	}
-	return sqltext.SQL(strings.Join(amounts, ", "))
+	return amounts
 }
 
 // keyText returns the expression of the key as in the column "key" of the macros.
 func keyText(key []string) sqltext.SQL {
 	if len(key) == 1 {
-		return sqltext.SQL(sqltext.Quote(key[0]) + "::VARCHAR")
+		return sqltext.Fill("{key}::VARCHAR", sqltext.Values{"key": sqltext.Name(key[0])})
 	}
-	return "concat_ws('/', " + sqltext.Names(key) + ")"
+	return sqltext.Fill("concat_ws('/', {key})", sqltext.Values{"key": sqltext.Names(key)})
 }
 
 // nounOf returns the word for a row of a table, such as "price" for a row of product_listing_prices.

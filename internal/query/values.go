@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"placementsync/internal/nearest"
+	"placementsync/internal/sqltext"
 )
 
 // ParamValues lists the values of a parameter. If the header of the query has a line "values", these
@@ -19,7 +20,7 @@ func (db *DB) ParamValues(ctx context.Context, p Param, limit int) (values []str
 	if p.Values == "" {
 		return p.Choices(), false, nil
 	}
-	r, err := db.readValues(ctx, p, fmt.Sprintf("IS NOT NULL ORDER BY value LIMIT %d", limit+1), nil)
+	r, err := db.readValues(ctx, p, sqltext.Fill("IS NOT NULL ORDER BY value LIMIT {most}", sqltext.Values{"most": limit + 1}), nil)
 	if err != nil {
 		return nil, false, err
 	}
@@ -29,9 +30,10 @@ func (db *DB) ParamValues(ctx context.Context, p Param, limit int) (values []str
 	return values, len(r.Rows) > limit, nil
 }
 
-func (db *DB) readValues(ctx context.Context, p Param, condition string, args map[string]string) (Result, error) {
-	text := "SELECT DISTINCT value FROM " + inBrackets(p.Values) + " AS listed(value) WHERE value " + condition
-	r, err := db.Collect(ctx, Text(text), args, math.MaxInt)
+func (db *DB) readValues(ctx context.Context, p Param, condition sqltext.SQL, values map[string]string) (Result, error) {
+	text := sqltext.Fill("SELECT DISTINCT value FROM {listed} AS listed(value) WHERE value {condition}",
+		sqltext.Values{"listed": inBrackets(p.Values), "condition": condition})
+	r, err := db.Collect(ctx, Text(string(text)), values, math.MaxInt)
 	if err != nil {
 		err = fmt.Errorf("list the values of parameter %q: %w", p.Name, err)
 	}

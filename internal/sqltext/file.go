@@ -103,7 +103,7 @@ func renderValue(value any) (string, error) {
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64), nil
 	case time.Time:
-		return Time(v), nil
+		return timeLiteral(v), nil
 	case nil:
 		return "", fmt.Errorf("the value is missing")
 	}

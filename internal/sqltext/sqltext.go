@@ -24,15 +24,9 @@ func Literal(text string) string {
 	return literal
 }
 
-// Time returns a time as an SQL literal of the type TIMESTAMPTZ.
-func Time(t time.Time) string {
+// timeLiteral returns a time as an SQL literal of the type TIMESTAMPTZ.
+func timeLiteral(t time.Time) string {
 	return "TIMESTAMPTZ " + Literal(t.UTC().Format("2006-01-02 15:04:05.000000")+"+00")
-}
-
-// QuoteValue returns an SQL expression that quotes the value of the given expression as an identifier
-// when the SQL is run.
-func QuoteValue(expression string) string {
-	return `'"' || replace(` + expression + `, '"', '""') || '"'`
 }
 
 // Names returns names as a list of SQL identifiers.

@@ -35,12 +35,47 @@ FROM (
 WHERE outcome IN ('failed', 'not run')
 ORDER BY severity, check_name
 
+-- name: has_snapshots
+SELECT count(*) > 0
+FROM duckdb_columns()
+WHERE database_name = {database} AND schema_name = 'meta' AND table_name = 'runs' AND column_name = 'snapshot_at'
+
+-- name: snapshots
+SELECT run_id, snapshot_at FROM {database}.meta.runs WHERE snapshot_at IS NOT NULL ORDER BY snapshot_at, run_id
+
+-- name: stored_tables
+SELECT schema_name, table_name, list(c.column_name ORDER BY c.column_index)
+FROM duckdb_columns() AS c
+JOIN duckdb_tables() AS t USING (database_name, schema_name, table_name)
+WHERE database_name = {database}
+GROUP BY ALL
+ORDER BY ALL
+
+-- name: exported_columns
+-- The quoted columns of each table and view.
+SELECT schema_name, table_name, string_agg('"' || replace(column_name, '"', '""') || '"', ', ' ORDER BY column_index)
+FROM duckdb_columns()
+WHERE database_name = {database} AND NOT internal AND column_name <> 'row_hash'
+GROUP BY ALL
+
+-- name: rows_at
+-- The rows that a table had at a snapshot.
+SELECT {columns} FROM {main} WHERE valid_from <= {at}
+UNION ALL
+SELECT {columns} FROM {past} WHERE valid_from <= {at} AND valid_to > {at}
+
+-- name: rows_closed_until
+SELECT {columns} FROM {past} WHERE valid_to <= {at}
+
+-- name: rows_of_runs
+SELECT {columns} FROM {table} WHERE {run} IN (SELECT run_id FROM {database}.meta.runs WHERE snapshot_at <= {at})
+
 -- name: definitions
 -- The statements that create the views and the macros of a database. They name no database, so they refer to
 -- the current one.
 SELECT sql FROM duckdb_views() WHERE database_name = {database} AND NOT internal
 UNION ALL
-SELECT concat('CREATE MACRO ', {quoted_schema}, '.', {quoted_function}, '(', array_to_string(parameters, ', '), ') AS ',
+SELECT concat('CREATE MACRO "', replace(schema_name, '"', '""'), '"."', replace(function_name, '"', '""'), '"(', array_to_string(parameters, ', '), ') AS ',
     CASE function_type WHEN 'table_macro' THEN 'TABLE ' ELSE '' END, macro_definition)
 FROM duckdb_functions()
 WHERE database_name = {database} AND NOT internal AND function_type IN ('macro', 'table_macro')

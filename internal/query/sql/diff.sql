@@ -108,6 +108,25 @@ told AS (
     FROM texts AS t LEFT JOIN names AS o ON o.owner = 'outlets' AND o.id = t.known_outlet_id
 )
 
+-- name: changes_in_words
+SELECT changed_at, outlet, name, kind, what, "old", "new", "table", "key"
+FROM told
+ORDER BY "table", outlet, name, "key", what, "old", "new"
+
+-- name: changes_of_fields
+SELECT {name} AS table_name, * FROM {macro}({from_time}, {to_time}) {condition}
+
+-- name: changes
+SELECT table_name AS "table", "key", kind, field, "old", "new" FROM ({changes}) ORDER BY table_name, "key", field
+
+-- name: comparable_tables
+-- The tables with a macro that compares two snapshots. {suffix} is the end of the name of such a macro.
+SELECT DISTINCT table_name
+FROM duckdb_tables() AS t
+JOIN duckdb_functions() AS f ON f.function_name = t.table_name || {suffix}
+WHERE t.database_name = {database} AND t.schema_name = 'main' AND f.database_name = t.database_name
+ORDER BY table_name
+
 -- name: change_counts
 SELECT
     table_name AS "table",
