@@ -100,6 +100,9 @@ func testDeletedRecords(t *testing.T, s *site) {
 		t.Error("the listing is shown as deleted before its deletion")
 	}
 	wantTexts(t, s.get(t, "/listings/none", http.StatusNotFound), `this snapshot has no listing with the id "none"`)
+	for _, id := range []string{"it%27s", "a%00b", "%ff"} { // texts that need care in SQL
+		wantTexts(t, s.get(t, "/listings/"+id, http.StatusNotFound), "this snapshot has no listing with the id")
+	}
 }
 
 // testLinksBetweenRecords checks that the pages of related records link to each other.

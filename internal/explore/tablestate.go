@@ -95,7 +95,7 @@ func readTableState(params url.Values, columns []query.Column) (tableState, erro
 	return s, nil
 }
 
-// checkText rejects texts that are too long, and texts that DuckDB cannot bind.
+// checkText rejects texts that are too long, and texts that cannot be part of a statement.
 func checkText(key, text string) error {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) || len(text) > maxText {
 		return usageErr(fmt.Sprintf("the parameter %q is not a text of up to %d bytes", key, maxText), "Change the address.")

@@ -80,4 +80,9 @@ func TestUnrenderableStatementsAreRejected(t *testing.T) {
 	if err := d.Exec(t.Context(), file.Render("one", sqltext.Values{"a": 1})); err != nil {
 		t.Errorf("a statement without a mistake failed: %v", err)
 	}
+	var got string
+	const text = "it's\x00a \"text\""
+	if err := d.DB.QueryRowContext(t.Context(), string(file.Render("one", sqltext.Values{"a": text}))).Scan(&got); err != nil || got != text {
+		t.Errorf("a text with a NUL is %q in DuckDB (%v), want %q", got, err, text)
+	}
 }

@@ -1,5 +1,6 @@
-// Package sqltext writes SQL: quoted identifiers, string literals, and statements from .sql files
-// with their parameters filled in.
+// Package sqltext writes SQL: statements from .sql files, and SQL of one line, with their parameters filled in.
+// No other package quotes values. The values of a query that a person wrote or chose are not written into its SQL:
+// they are parameters of DuckDB, see package query.
 //
 // The package must not know the tables of this program, or how a statement is run.
 package sqltext
@@ -14,8 +15,8 @@ func Quote(name string) string {
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }
 
-// Literal returns text as an SQL string literal. DuckDB ends a statement at a NUL, so a text with a NUL becomes
-// an expression.
+// Literal returns text as an SQL string literal, as [File.Render] writes it. DuckDB ends a statement at a NUL, so a
+// text with a NUL becomes an expression.
 func Literal(text string) string {
 	literal := "'" + strings.ReplaceAll(text, "'", "''") + "'"
 	if strings.Contains(text, "\x00") {
