@@ -52,8 +52,9 @@ type StatusError struct {
 	Body string
 	// IsHTML means that the last body is a page of HTML, or XML, which the service never sends.
 	IsHTML bool
-	// bodySummary is Body in the summary: a clause with its separator.
-	bodySummary string
+	// bodyMessage is the message in the last body, for the summary. If there is no message, bodyKind can be the kind of
+	// the body, such as "a page of HTML".
+	bodyMessage, bodyKind string
 	// Err is the cause. It is nil if the status is the only cause.
 	Err error
 
@@ -85,14 +86,18 @@ func (e *StatusError) Summary() string {
 		_, path, _ = strings.Cut(rest, "/")
 		path = "/" + path
 	}
-	if strings.HasPrefix(e.bodySummary, " with ") { // a part of the sentence about the status
-		return e.describe("GET "+path, e.bodySummary, "")
+	kind, message := "", ""
+	if e.bodyKind != "" {
+		kind = " with " + e.bodyKind
 	}
-	return e.describe("GET "+path, "", e.bodySummary)
+	if e.bodyMessage != "" {
+		message = ": " + e.bodyMessage
+	}
+	return e.describe("GET "+path, kind, message)
 }
 
-// describe writes summary after the status, and body after the cause.
-func (e *StatusError) describe(request, summary, body string) string {
+// describe writes kind after the status, and body after the cause.
+func (e *StatusError) describe(request, kind, body string) string {
 	var b strings.Builder
 	b.WriteString(request)
 	if e.Code != 0 {
@@ -104,7 +109,7 @@ func (e *StatusError) describe(request, summary, body string) string {
 	if e.Attempts > 1 {
 		fmt.Fprintf(&b, " after %d attempts", e.Attempts)
 	}
-	b.WriteString(summary)
+	b.WriteString(kind)
 	if e.Err != nil {
 		fmt.Fprintf(&b, ": %v", e.Err)
 	}

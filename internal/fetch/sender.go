@@ -335,10 +335,10 @@ func (s *sender) requestErr(q *call, code int, body []byte, err error) *StatusEr
 	if err != nil {
 		err = s.tokens.scrubErr(err)
 	}
-	text, summary := s.describeBody(code, body)
+	text, message, kind := s.describeBody(code, body)
 	return &StatusError{
 		Code: code, Stream: q.Stream, URL: s.tokens.redactURL(q.url), Attempts: 1,
-		Body: text, IsHTML: isHTML(body), bodySummary: summary, Err: err, isPart: q.Param != "" || q.Page > 1,
+		Body: text, IsHTML: isHTML(body), bodyMessage: message, bodyKind: kind, Err: err, isPart: q.Param != "" || q.Page > 1,
 	}
 }
 
@@ -350,22 +350,22 @@ func (s *sender) withoutReceivedBytes(err error) error {
 	return unquotedError{err}
 }
 
-// describeBody returns StatusError.Body and its form in the summary.
-func (s *sender) describeBody(code int, body []byte) (text, summary string) {
+// describeBody returns Body, bodyMessage and bodyKind of a StatusError.
+func (s *sender) describeBody(code int, body []byte) (text, message, kind string) {
 	if !s.cfg.HasPrivateValues {
 		return s.tokens.bodyExcerpt(code, body)
 	}
 	if len(body) == 0 {
-		return "", ""
+		return "", "", ""
 	}
 	text = fmt.Sprintf("its body (%d bytes, %s) may contain private values and is not shown", len(body), bodyType(body))
 	if code == http.StatusForbidden {
 		// The message explains the refusal, so it contains no part of a record.
-		if message := s.tokens.excerpt([]byte(bodyMessage(body))); message != "" {
-			text = fmt.Sprintf("the service says %q", message)
+		if said := s.tokens.excerpt([]byte(bodyMessage(body))); said != "" {
+			text = fmt.Sprintf("the service says %q", said)
 		}
 	}
-	return text, ": " + text
+	return text, text, ""
 }
 
 func (s *sender) unsentErr(q *call, err error) *StatusError {

@@ -146,30 +146,31 @@ func (t *tokens) redactURL(address string) string {
 
 const maxExcerpt = 120 // bytes of a body in an error
 
-// bodyExcerpt returns the words "body begins" and the quoted beginning of a body, and a clause for a summary: the
-// message in the body, or the kind of a body without message. code is the HTTP status, or 0 if the status is
-// unknown. For JSON with status 200, 203 or 0 both are empty, because errors should not repeat
+// bodyExcerpt returns the words "body begins" and the quoted beginning of a body, and the message in the body or the
+// kind of a body without a message. code is the HTTP status, or 0 if the status is
+// unknown. For JSON with status 200, 203 or 0 all are empty, because errors should not repeat
 // records. Control and formatting characters are removed, since errors are printed on terminals.
-func (t *tokens) bodyExcerpt(code int, body []byte) (excerpt, summary string) {
+func (t *tokens) bodyExcerpt(code int, body []byte) (excerpt, message, kind string) {
 	first := bytes.TrimLeft(body, " \t\r\n")
 	isJSON := len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0
 	if isJSON && (code == 0 || isCompleteStatus(code)) {
-		return "", ""
+		return "", "", ""
 	}
 	text := t.excerpt(body)
 	if text == "" {
-		return "", ""
+		return "", "", ""
 	}
 	excerpt = fmt.Sprintf("body begins %q", text)
-	switch message := t.excerpt([]byte(bodyMessage(body))); {
+	message = t.excerpt([]byte(bodyMessage(body)))
+	switch {
 	case message != "":
-		return excerpt, ": " + message
+		return excerpt, message, ""
 	case isHTML(body):
-		return excerpt, " with a page of HTML"
+		return excerpt, "", "a page of HTML"
 	case isJSON:
-		return excerpt, " with JSON that has no message"
+		return excerpt, "", "JSON that has no message"
 	}
-	return excerpt, ": " + text
+	return excerpt, text, ""
 }
 
 // bodyMessage returns the message in a JSON error body, under the usual member names, or "".
