@@ -79,7 +79,7 @@ func TestTrialBackupDuringNights(t *testing.T) {
 func TestBackupOfChangingSeriesFails(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
-	d := newBucketHarness(t)
+	d := newBucketHarness(t, "product_listings", "orders")
 	harness.Must(t, d.night(t))
 	before := backupManifests(d.store.Objects("store"))
 	if len(before) != 1 {

@@ -34,7 +34,7 @@ type restoreHarness struct {
 
 func newRestoreHarness(t *testing.T) *restoreHarness {
 	t.Helper()
-	d := newBucketHarness(t)
+	d := newBucketHarness(t, "product_listings", "orders")
 	for range 3 {
 		harness.Must(t, d.night(t))
 	}

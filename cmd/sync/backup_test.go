@@ -38,7 +38,9 @@ type bucketHarness struct {
 	out *bytes.Buffer
 }
 
-func newBucketHarness(t *testing.T) *bucketHarness {
+// newBucketHarness returns an empty warehouse, whose nights read the named streams. Without names they read
+// all streams.
+func newBucketHarness(t *testing.T, names ...string) *bucketHarness {
 	t.Helper()
 	d := &bucketHarness{store: s3sim.New("store"), root: t.TempDir(), out: &bytes.Buffer{}}
 	server := httptest.NewServer(d.store)
@@ -54,7 +56,8 @@ api: {base_url: %s, token: %s, requests_per_second: 0}
 warehouse: {dir: warehouse, threads: 1}
 s3: {endpoint: "%s", region: eu-test-1, path_style: true, access_key_file: access, secret_key_file: secret}
 backup: s3://store/night
-`, base, demoToken, server.URL)), 0o600))
+streams: {include: [%s]}
+`, base, demoToken, server.URL, strings.Join(names, ", "))), 0o600))
 	d.g = &globals{process: hostProcess(), Flags: cli.Flags{Config: filepath.Join(d.root, "config.yaml")}}
 	d.g.stdout, d.g.stderr = d.out, d.out
 	createWarehouse(t, d.dir())

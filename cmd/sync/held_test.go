@@ -23,7 +23,7 @@ import (
 func TestHeldNightHasNoFollowUp(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
-	d := newBucketHarness(t)
+	d := newBucketHarness(t, "product_listings", "orders")
 	var mu sync.Mutex
 	var messages []string
 	chat := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,7 @@ import (
 // TestRehearsal rehearses the restore of an intact backup, and of a backup with a truncated object.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
-	d := newBucketHarness(t)
+	d := newBucketHarness(t, "product_listings", "orders")
 	harness.Must(t, d.night(t))
 	harness.Must(t, d.night(t))
 	filesBefore := d.files(t)

@@ -87,6 +87,9 @@ func mainPausedInCommit(pause func(ctx context.Context)) {
 //	copy-demo DIR               copy the folder of a demo of three nights
 //	sim-await PATH              wait until a path of this service was requested
 //
+// A night costs more time than the other commands, so the configuration of a script names only the streams that it
+// needs, and one thread: on a few rows, several threads only add work.
+//
 // With the race detector, which makes scripts slow, only the scripts of servers and signals run.
 func TestScripts(t *testing.T) {
 	if !harness.Race {
