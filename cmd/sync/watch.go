@@ -19,6 +19,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
 	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/watch"
 )
@@ -228,7 +229,8 @@ const warningsName = "_checks"
 
 // warningsSQL omits failed checks of severity "hold": an operator accepted them to publish the night.
 func warningsSQL() string {
-	return `SELECT "check", run FROM (` + query.FailedChecksSQL() + `) WHERE severity = 'warn' OR outcome = 'not run'`
+	return string(sqltext.Fill(`SELECT "check", run FROM ({failed}) WHERE severity = 'warn' OR outcome = 'not run'`,
+		sqltext.Values{"failed": sqltext.SQL(query.FailedChecksSQL())}))
 }
 
 // sendWarnings sends an alert about checks that warn now and did not warn before. An alert that cannot

@@ -6,6 +6,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,8 +19,12 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/nearest"
 	"placementsync/internal/query"
+	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 )
+
+//go:embed sql/scope.sql
+var scopeSQL sqltext.File
 
 // Rule changes the severity and the parameters of a check.
 type Rule struct {
@@ -297,8 +302,11 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 	if scope.snapshot, err = db.SelectedSnapshot(ctx); err != nil {
 		return scope, err
 	}
-	params := map[string]string{"run": scope.snapshot.Run}
-	streams, err := db.Collect(ctx, query.Text("SELECT stream, grade FROM meta.streams WHERE run_id = $run"), params, math.MaxInt)
+	read := func(statement string) (query.Result, error) {
+		text := scopeSQL.Render(statement, sqltext.Values{"run": scope.snapshot.Run})
+		return db.Collect(ctx, query.Query{Name: "scope of the audit", SQL: string(text)}, nil, math.MaxInt)
+	}
+	streams, err := read("grades")
 	if err != nil {
 		return scope, err
 	}
@@ -306,14 +314,11 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 	for _, r := range streams.Rows {
 		grades[r.Get("stream").Text] = stream.Grade(r.Get("grade").Text)
 	}
-	counts, err := db.Collect(ctx, query.Text(
-		"SELECT table_name, changed = 0 AS is_unchanged, changed * 10 < rows AS is_little_changed"+
-			" FROM (SELECT table_name, rows, CAST(rows_new AS HUGEINT) + rows_changed + rows_gone AS changed FROM meta.tables"+
-			" WHERE run_id = $run)"), params, math.MaxInt)
+	counts, err := read("changes")
 	if err != nil {
 		return scope, err
 	}
-	unknown, err := db.Collect(ctx, query.Text("SELECT DISTINCT table_name FROM meta.drift WHERE kind = 'unknown_field' AND last_run = $run"), params, math.MaxInt)
+	unknown, err := read("tables_with_unknown_fields")
 	if err != nil {
 		return scope, err
 	}
@@ -345,9 +350,7 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 			scope.changedTables.MuchChanged = append(scope.changedTables.MuchChanged, table)
 		}
 	}
-	rewritten, err := db.Collect(ctx, query.Text("SELECT table_name FROM meta.tables WHERE rows_changed > rows / 2 AND run_id IN (SELECT run_id FROM meta.runs"+
-		" WHERE snapshot_at <= (SELECT snapshot_at FROM meta.runs WHERE run_id = $run) AND kind IS DISTINCT FROM 'refresh'"+
-		" ORDER BY snapshot_at DESC LIMIT 3) GROUP BY table_name HAVING count(*) = 3"), params, math.MaxInt)
+	rewritten, err := read("rewritten_tables")
 	for _, r := range rewritten.Rows {
 		scope.changedTables.Rewritten = append(scope.changedTables.Rewritten, r.Get("table_name").Text)
 	}

@@ -3,7 +3,6 @@ package load
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
@@ -85,9 +84,9 @@ func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
 // streamCondition returns a condition that selects the rows of one stream from a table that several streams
 // fill. The table has the alias m. root is the root table of the stream. The condition compares the columns in root.Const.
 func streamCondition(root stream.Table) sqlText {
-	parts := []string{"TRUE"}
+	parts := []sqlText{"TRUE"}
 	for _, column := range slices.Sorted(maps.Keys(root.Const)) {
-		parts = append(parts, "m."+sqltext.Quote(column)+" = "+sqltext.Literal(root.Const[column]))
+		parts = append(parts, sqltext.Fill("m.{column} = {value}", values{"column": sqltext.Name(column), "value": root.Const[column]}))
 	}
-	return sqlText(strings.Join(parts, " AND "))
+	return sqltext.JoinSQL(parts, " AND ")
 }

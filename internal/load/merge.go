@@ -201,7 +201,7 @@ func (m *merge) evidence(t stream.Table, streams []stream.Stream) sqlText {
 			cases = append(cases, mergeSQL.Render("evidence_case", values{"stream_condition": streamCondition(st.Root()), "absent": absence(st)}))
 		}
 	}
-	absent := sqlText(sqltext.Literal(absence(streams[0])))
+	absent := sqltext.Fill("{text}", values{"text": absence(streams[0])})
 	if len(cases) > 0 {
 		absent = mergeSQL.Render("evidence_by_list", values{"cases": sqltext.JoinSQL(cases, " "), "absent": absent})
 	}

@@ -69,8 +69,12 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDef
 			continue
 		}
 		def := pastDefinition(d, t)
+		var names []string
+		for _, c := range def.Columns {
+			names = append(names, c.Name)
+		}
 		parts = append(parts, metaFileSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "condition": pastCondition,
-			"names": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText { return sqlText(sqltext.Literal(c.Name)) }),
+			"names": names,
 			"values": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
 				return metaFileSQL.Render("unnamed_text", values{"column": sqltext.Name(c.Name)})
 			})}))

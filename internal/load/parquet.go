@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/sqltext"
@@ -94,10 +93,9 @@ func writeTableSQL(d *warehouse.Draft, def stream.Definition, groupBytes int64) 
 		}
 		return sqlText(sqltext.Quote(c.Name))
 	})
-	var labels []string
-	for _, l := range d.Labels() {
-		labels = append(labels, l.Key+": "+sqltext.Literal(l.Value))
-	}
+	labels := sqltext.Join(d.Labels(), ", ", func(l warehouse.Label) sqlText {
+		return sqltext.Fill("{key}: {value}", values{"key": sqlText(l.Key), "value": l.Value})
+	})
 	return parquetSQL.Render("write_table", values{"columns": columns, "row_hash": schema.SignedHash(), "table": mainTable(def.Name),
-		"ids": schema.FieldIDs(slices.Concat(def.Columns, stream.SystemColumns())), "file": filepath.Join(d.Dir, parquetFile(def.Name)), "level": zstdLevel, "max_bytes": groupBytes, "labels": sqlText("{" + strings.Join(labels, ", ") + "}")})
+		"ids": schema.FieldIDs(slices.Concat(def.Columns, stream.SystemColumns())), "file": filepath.Join(d.Dir, parquetFile(def.Name)), "level": zstdLevel, "max_bytes": groupBytes, "labels": labels})
 }

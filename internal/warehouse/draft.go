@@ -218,7 +218,7 @@ func (w *Warehouse) finishKilledRuns() error {
 // the stream. Without old rows, AgeSince is the time of the snapshot. ok is false if no snapshot has such a
 // grade.
 func (d *Draft) LastGrade(ctx context.Context, stream string) (last ledger.Stream, ok bool, err error) {
-	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("last_grade", nil)), stream).
+	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("last_grade", sqltext.Values{"stream": stream}))).
 		Scan(&last.Grade, &last.Reason, &last.AgeSince)
 	if errors.Is(err, sql.ErrNoRows) {
 		return last, false, nil
@@ -234,7 +234,7 @@ func (d *Draft) LastGrade(ctx context.Context, stream string) (last ledger.Strea
 // stream never had one of these grades.
 func (d *Draft) RowsReadSince(ctx context.Context, stream string) (since time.Time, ok bool, err error) {
 	var oldest sql.NullTime
-	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("rows_read_since", nil)), stream).Scan(&oldest)
+	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("rows_read_since", sqltext.Values{"stream": stream}))).Scan(&oldest)
 	if err != nil {
 		return since, false, fmt.Errorf("find when %s was last read: %w", stream, err)
 	}

@@ -55,7 +55,7 @@ func (s *Schema) martStatements(existing map[string]map[string]stream.Column) []
 	var statements []sqltext.SQL
 	for _, table := range slices.Sorted(maps.Keys(existing)) {
 		if name, ok := strings.CutPrefix(table, "mart."); ok {
-			statements = append(statements, sqltext.SQL("DROP VIEW mart."+sqltext.Quote(name)))
+			statements = append(statements, sqltext.Fill("DROP VIEW mart.{name}", sqltext.Values{"name": sqltext.Name(name)}))
 		}
 	}
 	isCreated := map[string]bool{}
@@ -184,7 +184,7 @@ func (s *Schema) checkCompatible(existing map[string]map[string]stream.Column, p
 
 // Columns returns the columns of all tables of a database, by "schema.table" and column name.
 func (in *Instance) Columns(ctx context.Context, database string) (map[string]map[string]stream.Column, error) {
-	rows, err := in.DB.QueryContext(ctx, string(catalogSQL.Render("columns", nil)), database)
+	rows, err := in.DB.QueryContext(ctx, string(catalogSQL.Render("columns", sqltext.Values{"database": database})))
 	if err != nil {
 		return nil, fmt.Errorf("read the catalog: %w", err)
 	}

@@ -10,7 +10,7 @@ CREATE SCHEMA IF NOT EXISTS mart;
 SELECT schema_name || '.' || table_name, column_name,
     replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ'), NOT is_nullable, coalesce(comment, '')
 FROM duckdb_columns()
-WHERE database_name = ?;
+WHERE database_name = {database};
 
 -- name: create_table
 CREATE OR REPLACE TABLE {schema}.{table} ({columns});
@@ -29,7 +29,7 @@ COMMENT ON COLUMN {schema}.{table}.{column} IS {comment};
 -- or, if age_since is NULL, the time of the snapshot.
 SELECT grade, coalesce(reason, ''), coalesce(s.age_since, r.snapshot_at)
 FROM meta.streams s JOIN meta.runs r USING (run_id)
-WHERE s.stream = ? AND r.snapshot_at IS NOT NULL
+WHERE s.stream = {stream} AND r.snapshot_at IS NOT NULL
 ORDER BY r.snapshot_at DESC LIMIT 1;
 
 -- name: rows_read_since
@@ -37,7 +37,7 @@ ORDER BY r.snapshot_at DESC LIMIT 1;
 -- The result is the latest of these times in snapshots with the grade exact, repaired, bounded or best_effort.
 SELECT max(coalesce(s.age_since, r.snapshot_at))
 FROM meta.streams s JOIN meta.runs r USING (run_id)
-WHERE s.stream = ? AND s.grade IN ('exact', 'repaired', 'bounded', 'best_effort');
+WHERE s.stream = {stream} AND s.grade IN ('exact', 'repaired', 'bounded', 'best_effort');
 
 -- name: delete_statuses
 DELETE FROM meta.statuses;
