@@ -5,7 +5,6 @@
 -- also: late, delay, delayed, deadline, missed, behind, past due
 -- columns: first article_name late_since days_past_promise days_past_expected status_name writer_name outlet_name campaign_name
 -- chart: bar x=article_name y=days_past_promise
--- heading: status_prefix Status code
 -- param: past promise|expected NULL -- only articles past this date
 -- param: since DATE NULL -- only articles that became late on or after this date
 -- param: until DATE NULL -- only articles that became late before this date
@@ -22,8 +21,7 @@ SELECT
     p.profile_name,
     p.writer_name,
     p.outlet_name,
-    p.status_prefix,
-    p.status_name,
+    coalesce(p.status_name, p.status_prefix) AS status_name,
     l.late_since,
     l.promised_at,
     CASE WHEN l.past_promise THEN CAST((epoch_us(s.snapshot_at) - epoch_us(l.promised_at)) / 86400e6 AS DECIMAL(18, 2)) END AS days_past_promise,

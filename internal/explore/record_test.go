@@ -114,7 +114,7 @@ func testLinksBetweenRecords(t *testing.T, s *site) {
 	}{
 		{"/outlets/O1", []string{"Morning News", "Guest post Website Article yes 55 7 80.50 USD 1,234.57 USD", "Sponsored"}, []string{"/explore/listings/L1", "/explore/listings/L2", "/explore/orders/R1", "/explore/articles/A1", "https://www.morning.example/"}},
 		{"/orders/R1", []string{"Order PO-17", "1,300.25", "Sold item: Guest post", "Commission status Approved 2026-11-02 02:00 1 earlier Pending", "Commission Guest post 99.50 no"}, []string{"/explore/profiles/P1", "/explore/listings/L1", "/explore/listings/L2", "/explore/outlets/O1", "/explore/articles/A1", "/explore/campaigns/C1"}},
-		{"/campaigns/C1", []string{"Autumn", "Published published 1", "Questionnaire", "Be read", "Budget 5,000.00 Spent 1,200.25 Committed 0.00 Budget left 3,799.75"}, []string{"/explore/articles/A1", "/explore/profiles/P1", "/explore/outlets/O1"}},
+		{"/campaigns/C1", []string{"Autumn", "Published 1", "Questionnaire", "Be read", "Budget 5,000.00 Spent 1,200.25 Committed 0.00 Budget left 3,799.75"}, []string{"/explore/articles/A1", "/explore/profiles/P1", "/explore/outlets/O1"}},
 		{"/articles/A1", []string{"Ten facts", "Ann Author", "Writing 2026-10-02 10:00 10.0 no", "Published 2026-10-12 10:00 21.7 yes <b>at last</b>", "facts.docx", "12,345"},
 			[]string{"/explore/campaigns/C1", "/explore/orders/R1", "/explore/outlets/O1", "https://www.morning.example/ten-facts", "https://files.example/facts.docx"}},
 		{"/profiles/P1", []string{"Acme", "Be known since 2026-11-01 02:00", "PO-17 Paid", "Autumn Active"}, []string{"/explore/orders/R1", "/explore/campaigns/C1", "/explore/articles/A1", "https://acme.example"}},

@@ -249,11 +249,12 @@ type periodView struct {
 // buildPeriods returns current values first.
 func buildPeriods(result query.Result) []periodView {
 	column := result.Columns[0]
+	role := columnRole{Column: column, isEnum: query.IsEnum(column)}
 	var current, former []periodView
 	labels, groups := groupRecords(result.Rows, func(r query.Record) string { return r.Get(column.Name).Text })
 	for _, label := range labels {
 		for _, p := range periodsOf(groups[label], column.Name, nil) {
-			v := periodView{buildCell(column, p.value), clockOf(p.from), clockOf(p.to)}
+			v := periodView{role.buildCell(p.value), clockOf(p.from), clockOf(p.to)}
 			if p.isOpen() {
 				current = append(current, v)
 			} else {

@@ -64,14 +64,16 @@ func IsEnum(c Column) bool {
 var codePattern = regexp.MustCompile(`^([A-Z][A-Z0-9]*(_[A-Z0-9]+)*|[a-z][a-z0-9]*([_-][a-z0-9]+)*)$`)
 
 // EnumWords returns a value of an enumeration, or a list of such values, as words: Full feature, On hold review.
-// Names of channels have the spelling of their owners. It returns other texts unchanged.
+// Names of channels have the spelling of their owners, and abbreviations stay in capitals. It returns other texts unchanged.
 func EnumWords(text string) string {
 	for _, separator := range []string{"; ", ", "} {
 		if first, rest, ok := strings.Cut(text, separator); ok {
 			return EnumWords(first) + separator + EnumWords(rest)
 		}
 	}
-	if !codePattern.MatchString(text) {
+	const maxAbbreviation = 3 // letters, as in SEO and UK
+	isAbbreviation := len(text) <= maxAbbreviation && text == strings.ToUpper(text)
+	if !codePattern.MatchString(text) || isAbbreviation {
 		return text
 	}
 	switch strings.ToUpper(text) {

@@ -103,6 +103,8 @@ func (p plot) category(rows []query.Record, row query.Record) string {
 			return at
 		}
 		return day
+	case "segment":
+		return query.EnumWords(rowLabel(row, "segment"))
 	}
 	return rowLabel(row, p.categoryColumns...)
 }

@@ -24,7 +24,7 @@ ORDER BY c.rank, c.valid_from DESC LIMIT 1;
 
 -- name: counts
 -- The number of articles in each status, as counted by the service.
-SELECT coalesce(name, prefix, id) AS status, prefix, count AS articles
+SELECT coalesce(name, prefix, id) AS status, count AS articles
 FROM main.campaign_status_counts WHERE campaign_id = {id} ORDER BY count DESC, 1;
 
 -- name: articles

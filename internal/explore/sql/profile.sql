@@ -15,7 +15,7 @@ SELECT coalesce(name, 'Profile ' || id) AS title, legal_company_name AS company,
 FROM sources ORDER BY rank, valid_from DESC LIMIT 1;
 
 -- name: goals
-SELECT name AS goal, valid_from, valid_to FROM history.profile_primary_goals WHERE profile_id = {id} ORDER BY 1, 2;
+SELECT name AS goal_type, valid_from, valid_to FROM history.profile_primary_goals WHERE profile_id = {id} ORDER BY 1, 2;
 
 -- name: orders
 SELECT coalesce(o.reference_number, ids.order_id) AS "order", ids.order_id, o.status, o.created_at AS ordered, o.date_paid AS paid, o.total,
