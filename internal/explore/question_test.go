@@ -83,7 +83,7 @@ func testFiles(t *testing.T, s *site) {
 // testWrongParameters checks that the form keeps wrong values and shows the mistakes.
 func testWrongParameters(t *testing.T, s *site) {
 	body := s.get(t, "/questions/price_by_segment?p.min_listings=few&p.currency=%3Cb%3E", http.StatusBadRequest)
-	wantTexts(t, body, "The query was not run: a parameter is invalid.", `parameter "min_listings": "few" is not a whole number from 0 on`)
+	wantTexts(t, body, "The query was not run: a parameter is invalid.", `Minimum listings`, `"few" is not a whole number from 0 on`)
 	if !strings.Contains(body, `value="few"`) || !strings.Contains(body, `aria-invalid="true"`) || strings.Contains(body, "<b>") {
 		t.Errorf("the form lacks the given values:\n%s", body)
 	}

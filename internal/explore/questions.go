@@ -190,8 +190,9 @@ func (q *question) runForm() (status int, err error) {
 	case isWrongUse:
 		q.view.Problem = wrongUse.Problem
 		for _, f := range q.view.allFields() {
-			if strings.Contains(wrongUse.Problem, fmt.Sprintf("parameter %q", strings.TrimPrefix(f.Key, paramKey))) {
-				f.Problem, q.view.Problem = wrongUse.Problem, "The query was not run: a parameter is invalid."
+			_, problem, isInvalid := strings.Cut(wrongUse.Problem, fmt.Sprintf("parameter %q", strings.TrimPrefix(f.Key, paramKey)))
+			if isInvalid {
+				f.Problem, q.view.Problem = capitalize(strings.TrimLeft(problem, ": ")), "The query was not run: a parameter is invalid."
 			}
 		}
 		return http.StatusBadRequest, nil
@@ -290,6 +291,7 @@ type formField struct {
 	Default           string   // the value that is left out of the address
 	Hint              string   // shown in an empty field
 	IsDate            bool     // shown with a calendar
+	IsList            bool     // of statuses, separated by commas
 	Numeric           bool     // phones show a numeric keyboard
 	Options           []option // of a selection
 	Suggestions       []string // for a text field, if there are no Options
@@ -342,17 +344,15 @@ func (view *questionView) allFields() []*formField {
 	return all
 }
 
-// isSeldomChanged reports whether a parameter has a default from the configuration, or is a limit or a list of statuses.
-func isSeldomChanged(p query.Param) bool {
-	return p.Type == "TIMEZONE" || p.Name == "top" || strings.Contains(p.Default, ",")
-}
+// isSeldomChanged reports whether a parameter is a limit.
+func isSeldomChanged(p query.Param) bool { return p.Name == "top" }
 
 // buildForm adds the parameters to the view.
 func (q *question) buildForm() error {
 	q.addPresets()
 	for _, p := range q.view.Params {
 		f := formField{Key: paramKey + p.Name, Label: query.LabelOf(p.Name), About: p.About, Required: p.Default == "",
-			Numeric: p.Type == "BIGINT" || p.Type == "COUNT" || p.Type == "DECIMAL", Hint: hintOf(p)}
+			Numeric: p.Type == "BIGINT" || p.Type == "COUNT" || p.Type == "DECIMAL", IsList: strings.Contains(p.Default, ","), Hint: hintOf(p)}
 		value, given := q.values[p.Name]
 		if !given {
 			value = p.Default
@@ -393,6 +393,10 @@ func (q *question) shownValue(p query.Param, value string) string {
 
 // addChoices adds the known values of a parameter: few as a selection, many as suggestions.
 func (q *question) addChoices(f *formField, p query.Param) error {
+	if p.Type == "TIMEZONE" {
+		f.Suggestions = slices.Compact([]string{q.shownValue(p, query.ScheduleTimezone), "UTC"})
+		return nil
+	}
 	const maxSelection, maxSuggestions = 40, 500
 	values, more, err := q.db.ParamValues(q.Context(), p, maxSuggestions)
 	switch {
