@@ -35,7 +35,7 @@ func diffCommand(g *globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return runDiff(cmd.Context(), g, o, args) },
 	}
 	cmd.Flags().StringSliceVar(&o.tables, "table", nil, "compare only these `tables`, separated by commas; * matches any text")
-	cmd.Flags().StringVar(&o.outlet, "outlet", "", "compare only the outlet with this `id` and its channels, listings, products and prices")
+	cmd.Flags().StringVar(&o.outlet, "outlet", "", "compare only the outlet with this `name` or id and its channels, listings, products and prices")
 	cmd.Flags().BoolVar(&o.summary, "summary", false, "show only how many records and fields changed in each table")
 	o.output.addFlags(cmd)
 	addHeldFlag(cmd, g)
@@ -68,7 +68,12 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 			names[i] = snapshotOfRun(wh, name)
 		}
 	}
-	d := query.Diff{Tables: o.tables, Outlet: o.outlet}
+	d := query.Diff{Tables: o.tables}
+	if o.outlet != "" {
+		if d.Outlet, _, err = findRecord(ctx, g, db, "outlet", "outlets", o.outlet); err != nil {
+			return explainDamage(g, err)
+		}
+	}
 	if d.From, d.To, err = query.SnapshotsToCompare(all, names...); err != nil {
 		return err
 	}

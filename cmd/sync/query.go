@@ -75,6 +75,10 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 		sections = append(sections, "queries")
 	}
 	cfg, err := g.loadConfig(sections...)
+	if errors.Is(err, os.ErrNotExist) && len(args) == 1 { // a misspelled name is reported before the missing file
+		_, nameErr := query.Resolve(args[0])
+		err = cmp.Or(nameErr, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func runReport(ctx context.Context, g *globals, file, asOf, profile, queryPages 
 		if err != nil {
 			return err
 		}
-		if opts.Client, err = findClient(ctx, db, profile); err != nil {
+		if opts.Client, err = findClient(ctx, g, db, profile); err != nil {
 			return err
 		}
 	}
@@ -141,28 +141,43 @@ func (s *reportSnapshots) open(ctx context.Context, at time.Time) (*query.DB, er
 	return db, err
 }
 
-// findClient returns the client profile with a name or id. For an unknown name, and for a name of several
-// profiles, it returns a usage error.
-func findClient(ctx context.Context, db *query.DB, nameOrID string) (report.Client, error) {
-	q, values := query.Text("SELECT id, name FROM profiles WHERE $profile IN (id, name)"), map[string]string{"profile": nameOrID}
-	q.Params = []query.Param{{Name: "profile", Type: "VARCHAR", Values: "SELECT name FROM profiles"}}
+// findClient returns the client profile with a name or id.
+func findClient(ctx context.Context, g *globals, db *query.DB, nameOrID string) (report.Client, error) {
+	id, name, err := findRecord(ctx, g, db, "client profile", "profiles", nameOrID)
+	return report.Client{ID: id, Name: name}, err
+}
+
+// findRecord returns the record of a table with a name or id, or with the only name that contains all words of the
+// text. For an unknown name, and for a name of several records, it returns a usage error. noun is the kind of the record.
+func findRecord(ctx context.Context, g *globals, db *query.DB, noun, table, nameOrID string) (id, name string, err error) {
+	q := query.Text("SELECT id, arg_max(name, valid_from) AS name FROM history." + table + " WHERE $record = id OR $record = name AND valid_to IS NULL GROUP BY id ORDER BY id")
+	q.Params = []query.Param{{Name: "record", Type: "VARCHAR", Values: "SELECT name FROM " + table}}
+	values, notes, err := db.ResolveNames(ctx, q, map[string]string{"record": nameOrID})
+	if err != nil {
+		return "", "", err
+	}
 	const enough = 2
 	r, err := db.Collect(ctx, q, values, enough)
 	if err != nil {
-		return report.Client{}, err
+		return "", "", err
 	}
 	switch len(r.Rows) {
 	case 0:
 		problems, err := db.DescribeUnknownValues(ctx, q, values)
 		if err != nil {
-			return report.Client{}, err
+			return "", "", err
 		}
-		return report.Client{}, cli.UsageErr("no client profile is named %q: %s", nameOrID, strings.Join(problems, " "))
+		return "", "", cli.UsageErr("no %s is named %q: %s", noun, nameOrID, query.EscapeLines(strings.TrimPrefix(strings.Join(problems, " "), `parameter "record": `)))
 	case 1:
-		id := r.Rows[0].Get("id").Text
-		return report.Client{ID: id, Name: r.Rows[0].Get("name").Or(id)}, nil
+		for _, note := range notes {
+			if !g.Quiet {
+				fmt.Fprintln(g.stderr, query.EscapeLines(note))
+			}
+		}
+		id = r.Rows[0].Get("id").Text
+		return id, r.Rows[0].Get("name").Or(id), nil
 	}
-	return report.Client{}, cli.UsageErr("%d client profiles are named %q: give the id of one of them", r.Total, nameOrID)
+	return "", "", cli.UsageErr("%d %ss are named %q: give the id of one of them", r.Total, noun, nameOrID)
 }
 
 func (s *reportSnapshots) close() error {

@@ -25,7 +25,7 @@ func runWorkbook(ctx context.Context, g *globals, o exportOptions, names []strin
 	book := query.Workbook{Title: "Report"}
 	var client report.Client
 	if o.profile != "" {
-		if client, err = findClient(ctx, db, o.profile); err != nil {
+		if client, err = findClient(ctx, g, db, o.profile); err != nil {
 			return err
 		}
 		book.Title, book.IsForClient = "Report for "+client.Name, true
