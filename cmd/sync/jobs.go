@@ -36,8 +36,8 @@ func (s *serveProgram) newJobs(cfg config.Config, night pipeline.Config) *jobs {
 	return &jobs{inspector, s, cfg, night}
 }
 
-// Night also prunes the warehouse. Under systemd, the account of "serve" can exist only while "serve" runs,
-// so a separate program could not prune the warehouse.
+// Night also prunes the warehouse, because no other program may be able to: systemd can run "serve" as a
+// user that exists only as long as "serve" (DynamicUser).
 func (j *jobs) Night(ctx context.Context, retry func() bool) (ledger.Run, error) {
 	var res pipeline.Result
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {

@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// t is the type of the section.
+// keyHint proposes a correction for an unknown key. t is the type of the section that contains the key.
 func keyHint(section string, t reflect.Type, unknown string) string {
 	if above, below, dotted := strings.Cut(unknown, "."); dotted {
 		return fmt.Sprintf("write %s as a line below %s:, not with a dot", below, above)

@@ -28,7 +28,7 @@ type Allowance struct {
 	fullRate rate.Limit // the used share of the configured rate
 	burst    int        // the number of tokens in a full bucket
 	bucket   *rate.Limiter
-	// epoch counts the 429s. A reservation of an earlier epoch is void.
+	// epoch counts the pauses. A reservation from before the last pause is void.
 	epoch      int
 	pausedTill time.Time
 

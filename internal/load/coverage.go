@@ -60,9 +60,9 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	return "FALSE"
 }
 
-// childScope returns the scope of a child table, whose rows are parts of records: the rows of the records that
-// were staged or deleted. If a detail stream completes the list, a list row without child rows does not prove
-// that they were deleted. For a completely read list without a detail stream, the scope is all rows.
+// childScope returns the scope of a child table, whose rows are parts of records. It selects the rows whose
+// record was staged or deleted. For a completely read list without a detail stream, these are all rows. If a
+// detail stream completes the list, a list row without child rows does not prove that they were deleted.
 func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
 	parent, rootName := st.Tables[st.EnclosingTable(t)], st.Root().Name
 	parentColumns, key := prefixed("m.", t.Parents), sqltext.Names(parent.Key)

@@ -159,6 +159,7 @@ func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change
 	for i, t := range stream.Tables(m.streams) {
 		streams, detail := m.sources(t.Name)
 		streams = append(streams, detail)
+		// Deletions of records are written, but not of their parts in child tables.
 		if t.Name != streams[0].Root().Name || changes[i].Gone == 0 {
 			continue
 		}

@@ -35,7 +35,8 @@ func (c *driftCollector) addFindings(findings transform.Findings) []stream.Drift
 	return findings.DriftRecords
 }
 
-// If c.drifts is full, all new paths of one table and kind get one common element.
+// addDrift returns the index of a drift. If there are maxDrifts, all further paths of a table and kind share the
+// path "…".
 func (c *driftCollector) addDrift(d transform.Drift) int {
 	key := driftKey{d.Table, d.Path, d.Kind}
 	i, ok := c.indexOf[key]

@@ -41,7 +41,8 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 		if fault.Kind == FaultSamePage {
 			servedPage = 1
 		}
-		from = min(min(servedPage-1, len(v.numbers))*limit, len(v.numbers))
+		pagesBefore := min(servedPage-1, len(v.numbers)) // a huge page number must not overflow
+		from = min(pagesBefore*limit, len(v.numbers))
 		to = min(from+limit, len(v.numbers))
 	}
 	// Worlds with odd seeds have the totals before the records, because the spec does not define

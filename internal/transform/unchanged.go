@@ -6,7 +6,8 @@ import "placementsync/internal/stream"
 type Stored interface {
 	// Find returns the number of a record, or -1 if it is not stored. sum is the sum of stream.RowSum over
 	// the rows of a copy of the record, without their positions. isUnchanged reports whether they equal the
-	// stored rows. previous is the number of the stored record before, or -1: the next one is found faster.
+	// stored rows. previous is the result of the last Find, or -1. The search begins after it, because lists
+	// are mostly in the order of the last night.
 	Find(key []byte, sum uint64, previous int) (record int, isUnchanged bool)
 	// AddCopies is called once for each decoded body.
 	AddCopies(copies []stream.RecordCopy)
@@ -34,7 +35,9 @@ func (r *recordReader) dropUnchanged() {
 	if record < 0 {
 		return
 	}
-	isUnchanged = isUnchanged && r.stagedSeqs == nil
+	if r.stagedSeqs != nil { // this body has several copies of a record, of which one is staged
+		isUnchanged = false
+	}
 	r.copies = append(r.copies, stream.RecordCopy{Record: record, Seq: r.in.seq, IsUnchanged: isUnchanged})
 	if isUnchanged {
 		root.rows--
@@ -44,7 +47,7 @@ func (r *recordReader) dropUnchanged() {
 
 // itemHash returns the fingerprint of a row without its position.
 func (t *table) itemHash(row int) uint64 {
-	hash := t.cols[len(t.cols)-2].word(row)
+	hash := t.cols[len(t.cols)-2].word(row) // the last two columns are the fingerprint and the seq
 	if t.position >= 0 {
 		hash -= stream.PositionHash(int64(t.cols[t.position].word(row)))
 	}

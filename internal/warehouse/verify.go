@@ -32,14 +32,14 @@ func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
 		return d.unpublishedErr("verify", err)
 	}
 	var queries []sqltext.SQL
-	var withEqualHashes []ManifestTable
+	var withEqualHashes []ManifestTable // a repeated key has equal hashes, and so, rarely, have two keys
 	for i, t := range m.Tables {
 		queries = append(queries, verifySQL.Render("count_rows", sqltext.Values{"index": i, "table": sqltext.Name(t.Name),
 			"key": sqltext.Names(d.Schema.tableKey(t.Name)), "file": filepath.Join(d.Dir, t.File)}))
 	}
 	err = reader.EachRow(ctx, queries, func(scan func(...any) error) error {
 		var i int
-		var rows, hashes, fileRows int64
+		var rows, hashes, fileRows int64 // hashes counts the different hashes of keys
 		if err := scan(&i, &rows, &hashes, &fileRows); err != nil {
 			return err
 		}

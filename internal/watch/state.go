@@ -143,8 +143,9 @@ func (s *state) chooseBase(w Watch, ancestors []query.Snapshot) evaluation {
 	return evaluation{}
 }
 
-// knownSince returns the time of the first snapshot with a finding. isKnown is false if neither base
-// nor a later evaluation had the finding. Later evaluations were at snapshots that were rolled back.
+// knownSince returns the time of the first snapshot with a finding. isKnown reports whether base or a later
+// evaluation had the finding. The later ones count too, although their snapshots were rolled back, because
+// their findings were sent.
 func (s *state) knownSince(id string, base evaluation) (since time.Time, isKnown bool) {
 	f, exists := s.Findings[id]
 	return f.Since, exists && f.Last >= base.Number
