@@ -144,4 +144,6 @@ func publishedRuns(wh *warehouse.Warehouse) (runs []string, err error) {
 
 func keptVersions(wh *warehouse.Warehouse) ([]string, error) { return wh.Versions.List() }
 
-func landedRuns(wh *warehouse.Warehouse) ([]string, error) { return wh.Folder.LandedRuns() }
+func runsWithResponses(wh *warehouse.Warehouse) ([]string, error) {
+	return wh.Folder.RunsWithResponses()
+}

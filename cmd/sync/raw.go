@@ -60,7 +60,7 @@ func rawCommand(g *globals) *cobra.Command {
 	f.Uint64Var(&o.seq, "seq", 0, "only the response with this `number`")
 	f.BoolVar(&o.print, "print", false, "print one response; fail if several are selected")
 	cli.AddFormat(cmd, &o.format, "table", "csv", "json")
-	cmd.ValidArgsFunction = g.completeRun(landedRuns)
+	cmd.ValidArgsFunction = g.completeRun(runsWithResponses)
 	completeFlag(cmd, "stream", completeStreams)
 	return cmd
 }
@@ -125,7 +125,7 @@ func openStoredResponses(g *globals, args []string) (string, *fetch.StoredRespon
 	if err != nil {
 		return "", nil, err
 	}
-	runs, err := wh.Folder.LandedRuns()
+	runs, err := wh.Folder.RunsWithResponses()
 	if err != nil {
 		return "", nil, err
 	}

@@ -20,7 +20,7 @@ func replayCommand(g *globals) *cobra.Command {
 			"replay. To replay an older run, first roll back to it.\n\n" +
 			"If stored responses are missing or damaged, replay publishes only with --accept-loss.\n\n" + exitCodes(),
 		Args:              exactlyOneRun,
-		ValidArgsFunction: g.completeRun(landedRuns),
+		ValidArgsFunction: g.completeRun(runsWithResponses),
 		RunE:              func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), g, args[0], acceptLoss) },
 	}
 	cmd.Flags().BoolVar(&acceptLoss, "accept-loss", false, "publish even if stored responses are missing or damaged")

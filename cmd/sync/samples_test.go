@@ -106,10 +106,10 @@ func TestTrialSamples(t *testing.T) {
 // checkDemoRetention checks that a demo of 14 nights, like "serve", keeps the stored responses of the
 // last seven nights. Seven is the default of retention.raw_days.
 func checkDemoRetention(t *testing.T, dir string) {
-	landed, err := os.ReadDir(filepath.Join(dir, "warehouse", "raw"))
+	runs, err := os.ReadDir(filepath.Join(dir, "warehouse", "raw"))
 	harness.Must(t, err)
 	var days []string
-	for _, run := range landed {
+	for _, run := range runs {
 		runTime, ok := warehouse.RunTime(run.Name())
 		if !ok {
 			t.Fatalf("the folder of stored responses contains %s, want only folders of runs", run.Name())

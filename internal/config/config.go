@@ -202,7 +202,7 @@ type S3 struct {
 // HashKeyVar is the environment variable with the key of the hashes of privacy.hash.
 const HashKeyVar = "PLACEMENTSYNC_HASH_KEY"
 
-// RawDiscard is the value of privacy.raw for which raw response bodies are deleted as soon as a night
+// RawDiscard is the value of privacy.raw for which stored responses are deleted as soon as a night
 // is published.
 const RawDiscard = "discard"
 

@@ -9,7 +9,7 @@ import (
 )
 
 // convertCharset converts the body to UTF-8, if the response declares another charset. The body is then stored
-// in UTF-8, because the landing has no place for the charset.
+// in UTF-8, because a stored response has no place for the charset.
 func (s *sender) convertCharset(q *call, h http.Header) error {
 	declared := charset.Declared(h.Get("Content-Type"))
 	if declared == nil {

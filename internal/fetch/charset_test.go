@@ -15,7 +15,7 @@ import (
 )
 
 // TestCharsets sends a body in several charsets, with and without a byte order mark. The reader must receive it in
-// UTF-8 without the mark, from the service and from the landing.
+// UTF-8 without the mark, from the service and from the store.
 func TestCharsets(t *testing.T) {
 	const want = `{"records":[{"id":"a","name":"Café"}]}`
 	latin1, err := charmap.ISO8859_1.NewEncoder().String(want)
@@ -43,7 +43,7 @@ func TestCharsets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			l := testLanding(t, dir)
+			l := testStore(t, dir)
 			client := newClient(t, serverConfig(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", c.contentType)
 				if c.encoding != "" {
@@ -51,7 +51,7 @@ func TestCharsets(t *testing.T) {
 				}
 				_, _ = w.Write([]byte(c.body))
 			})), l)
-			for _, source := range []string{"service", "landing"} {
+			for _, source := range []string{"service", "store"} {
 				var got string
 				_, err := client.Get(t.Context(), pageRequest(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 					got = string(r.Body)
@@ -65,7 +65,7 @@ func TestCharsets(t *testing.T) {
 	}
 }
 
-// TestTokenInAnotherCharsetIsRemoved echoes the token in UTF-16. Neither the reader nor the landing may get it.
+// TestTokenInAnotherCharsetIsRemoved echoes the token in UTF-16. Neither the reader nor the store may get it.
 func TestTokenInAnotherCharsetIsRemoved(t *testing.T) {
 	echoed, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(`{"id":"` + token + `"}`)
 	if err != nil {
@@ -76,10 +76,10 @@ func TestTokenInAnotherCharsetIsRemoved(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json; charset=utf-16")
 		_, _ = w.Write([]byte(echoed))
 	}))
-	checkError(t, requestTokenInfo(t, newClient(t, cfg, testLanding(t, dir))), "")
+	checkError(t, requestTokenInfo(t, newClient(t, cfg, testStore(t, dir))), "")
 	for _, response := range storedResponses(t, dir) {
 		if strings.Contains(response.body, token) {
-			t.Errorf("the landing contains the token: %s", response.body)
+			t.Errorf("the store contains the token: %s", response.body)
 		}
 	}
 }

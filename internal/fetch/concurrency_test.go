@@ -16,11 +16,11 @@ import (
 )
 
 // countConcurrentReads requests n bodies and returns how many readers ran at the same time.
-func countConcurrentReads(t *testing.T, landing *fetch.Landing, n, concurrency int) (most int32) {
+func countConcurrentReads(t *testing.T, store *fetch.ResponseStore, n, concurrency int) (most int32) {
 	t.Helper()
 	cfg := testConfig(textBody(`{"id":"a"}`))
 	cfg.Concurrency = concurrency
-	c := newClient(t, cfg, landing)
+	c := newClient(t, cfg, store)
 	var started, finished atomic.Int32
 	released := make(chan struct{})
 	read := func(context.Context, fetch.Response) (stream.PageFacts, error) {
@@ -49,9 +49,9 @@ func countConcurrentReads(t *testing.T, landing *fetch.Landing, n, concurrency i
 
 func TestConcurrencyLimitsResponsesInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		landing := testLanding(t, t.TempDir())
-		for _, source := range []string{"the service", "the landing"} { // the first round stores the bodies
-			if most := countConcurrentReads(t, landing, 5, 2); most != 2 {
+		store := testStore(t, t.TempDir())
+		for _, source := range []string{"the service", "the store"} { // the first round stores the bodies
+			if most := countConcurrentReads(t, store, 5, 2); most != 2 {
 				t.Errorf("%d of 5 bodies from %s were read at the same time, want 2", most, source)
 			}
 		}

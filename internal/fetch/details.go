@@ -48,7 +48,7 @@ const scopeSample = 5
 // Details reads a stream for each id: an object with one request, a list with a walk. A 404
 // is a result, not an error. A failed id is reported, and reading continues.
 // Details ends with an error if several ids fail in a row, if the first ids all get a 403, after a 401, if the
-// landing or the reader fails, and if ctx is cancelled. The result so far is returned with the error.
+// store or the reader fails, and if ctx is cancelled. The result so far is returned with the error.
 func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq[string], read Reader) (Details, error) {
 	d := &detailCollector{c: c, stream: s, read: read}
 	nextID, stop := iter.Pull(ids)
@@ -64,7 +64,7 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq[stri
 		err = stoppedErr(ctx, s.Name)
 	}
 	r := d.result
-	r.TotalFirst, r.TotalLast = -1, -1
+	r.TotalFirst, r.TotalLast = -1, -1 // single records have no totals
 	slices.Sort(r.Gone)
 	slices.Sort(r.Refused)
 	switch {
@@ -188,7 +188,8 @@ func (d *detailCollector) addFailure(id string, err error) error {
 	if isStatus && failed.Attempts == 0 {
 		return nil
 	}
-	if d.failuresInARow++; d.failuresInARow >= maxFailuresInARow {
+	d.failuresInARow++
+	if d.failuresInARow >= maxFailuresInARow {
 		return fmt.Errorf("read stream %q: stopped after %d failed ids in a row, the last one: %w", d.stream.Name, d.failuresInARow, err)
 	}
 	return nil

@@ -104,11 +104,11 @@ func TestCompressedBodiesAreStoredAsReceived(t *testing.T) {
 	}
 }
 
-// checkStoredAsReceived requests a compressed text, and then reads it from the landing.
+// checkStoredAsReceived requests a compressed text, and then reads it from the store.
 func checkStoredAsReceived(t *testing.T, text string, compressed []byte, encodings []string, journaled string) {
 	t.Helper()
 	dir := t.TempDir()
-	l := openLanding(t, dir, fetch.LandingOptions{})
+	l := openStore(t, dir, fetch.StoreOptions{})
 	client := newClient(t, serverConfig(t, encodedBody(compressed, encodings...)), l)
 	var read string
 	for range 2 {
@@ -121,9 +121,9 @@ func checkStoredAsReceived(t *testing.T, text string, compressed []byte, encodin
 		}
 	}
 	if m := client.Telemetry()[0]; m.Bytes != int64(len(compressed)) || m.Hits != 1 {
-		t.Errorf("received %d bytes, and read %d bodies from the landing, want %d and 1", m.Bytes, m.Hits, len(compressed))
+		t.Errorf("received %d bytes, and read %d bodies from the store, want %d and 1", m.Bytes, m.Hits, len(compressed))
 	}
-	closeLanding(t, l)
+	closeStore(t, l)
 	stored, err := os.ReadFile(filepath.Join(dir, "000001.bodies"))
 	if err != nil || journaled != "s2" && !bytes.Equal(stored, compressed) {
 		t.Errorf("the stored bytes differ from the received bytes (%v)", err)
@@ -169,7 +169,7 @@ func TestFailedDecompressionIsRetriedPlain(t *testing.T) {
 				t.Errorf("the requests accept %s, want zstd, gzip then identity", got)
 			}
 			dir := t.TempDir()
-			checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, unreadable), testLanding(t, dir))), c.want)
+			checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, unreadable), testStore(t, dir))), c.want)
 			checkLines(t, dir, 0)
 		})
 	}
@@ -237,11 +237,11 @@ func TestTokenInCompressedBodyIsScrubbed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			l := testLanding(t, dir)
+			l := testStore(t, dir)
 			checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, h), l)), "")
 			for _, response := range storedResponses(t, dir) {
 				if response.body != `{"id":"<secret>"}` {
-					t.Errorf("landed %s, want the body without the token", response.body)
+					t.Errorf("stored %s, want the body without the token", response.body)
 				}
 			}
 			kept, err := os.ReadFile(filepath.Join(dir, "000001.bodies"))
@@ -275,7 +275,7 @@ func TestCompressedErrorBodiesAreQuoted(t *testing.T) {
 			err := requestTokenInfo(t, newClient(t, serverConfig(t, encodedStatus(code, compressed, name)), nil))
 			checkError(t, err, `body begins "no such thing for <secret> at all`)
 		}
-		err := requestTokenInfo(t, newClient(t, serverConfig(t, encodedStatus(404, compressed, name)), testLanding(t, t.TempDir())))
+		err := requestTokenInfo(t, newClient(t, serverConfig(t, encodedStatus(404, compressed, name)), testStore(t, t.TempDir())))
 		if failed, ok := errors.AsType[*fetch.StatusError](err); !ok || failed.Code != 404 {
 			t.Errorf("a compressed 404 gives %v, want a StatusError with this code", err)
 		}
@@ -296,7 +296,7 @@ func TestCorruptionIsFoundInEveryByte(t *testing.T) {
 	const text = `{"records":[{"id":"a"},{"id":"b"}]}`
 	for encoding, compressed := range map[string][]byte{"gzip": compressGzip(text, "a comment"), "zstd": compressZstdUnsized(text), "": nil} {
 		dir := t.TempDir()
-		l := openLanding(t, dir, withoutSync())
+		l := openStore(t, dir, withoutSync())
 		r := fetch.Response{Request: pageRequest(1, 1), Status: http.StatusOK, Body: []byte(text), Compressed: compressed, Encoding: encoding}
 		if _, err := l.Append(r, time.Now(), 0); err != nil {
 			t.Fatal(err)
@@ -315,10 +315,10 @@ func TestCorruptionIsFoundInEveryByte(t *testing.T) {
 			if _, found := l.Lookup(pageRequest(1, 1)); found {
 				t.Errorf("Lookup found the %q body with byte %d changed, want no response", encoding, at)
 			}
-			if c, err := fetch.VerifyLanding(dir, 0); err != nil || c.Lost != 1 {
-				t.Errorf("byte %d of the %q body changed: VerifyLanding returned %+v (%v), want one damaged response", at, encoding, c, err)
+			if c, err := fetch.VerifyResponses(dir, 0); err != nil || c.Lost != 1 {
+				t.Errorf("byte %d of the %q body changed: VerifyResponses returned %+v (%v), want one damaged response", at, encoding, c, err)
 			}
 		}
-		closeLanding(t, l)
+		closeStore(t, l)
 	}
 }

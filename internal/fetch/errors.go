@@ -15,8 +15,8 @@ var (
 	ErrMalformed = errors.New("malformed body")
 	// ErrTooLarge means that a body exceeds Config.MaxBody.
 	ErrTooLarge = errors.New("body exceeds the limit of api.max_body")
-	// ErrNotLanded means that an offline client needs a response that has not landed.
-	ErrNotLanded = errors.New("not landed")
+	// ErrNotStored means that an offline client needs a response that is not stored.
+	ErrNotStored = errors.New("the response is not stored")
 	// ErrUnreachable means that the host of the base URL does not exist or refuses
 	// connections.
 	ErrUnreachable = errors.New("the service cannot be reached")
@@ -27,9 +27,9 @@ var (
 	// (spec 5), or the service refuses the endpoint to tokens of its type. A list is then skipped. A detail stream is skipped if its first ids get a 403; see
 	// [Client.Details].
 	ErrScope = errors.New("missing scope")
-	// ErrLanding means that the landing cannot be written or read. It ends the run, because
+	// ErrStore means that a ResponseStore cannot be written or read. It ends the run, because
 	// responses must be stored before they are decoded.
-	ErrLanding = errors.New("store responses")
+	ErrStore = errors.New("store responses")
 
 	errTokenUnreadable = errors.New("read the token")
 	errTimeout         = errors.New("the attempt timed out") // see Config.Timeout
@@ -173,7 +173,7 @@ func (e *StatusError) isTransient() bool {
 	case http.StatusForbidden:
 		return e.fromProxy
 	case 0:
-		return !errors.Is(e.Err, ErrTooLarge) && !errors.Is(e.Err, ErrNotLanded) && !errors.Is(e.Err, errTokenUnreadable)
+		return !errors.Is(e.Err, ErrTooLarge) && !errors.Is(e.Err, ErrNotStored) && !errors.Is(e.Err, errTokenUnreadable)
 	}
 	return errors.Is(e.Err, ErrMalformed)
 }

@@ -2,7 +2,7 @@
 //
 // A [Client] walks lists ([Client.Walk]) and reads single records ([Client.Details],
 // [Client.Get]). It shares the request rate between all workers, retries as spec 8 requires (the spec
-// is docs/service.md), stores every response in a [Landing] before it is decoded, and grades how
+// is docs/service.md), stores every response in a [ResponseStore] before it is decoded, and grades how
 // completely a stream was read ([Grade], [Evidence]).
 //
 // A compressed body without the token is stored as received. Any other body is stored without the token,
@@ -68,8 +68,8 @@ type Config struct {
 	Allowance *Allowance
 	// HasPrivateValues means that responses may contain private values. Errors then show no part of a response.
 	HasPrivateValues bool
-	// Offline means that all responses are read from the landing and no requests are sent. The error
-	// for a missing response is [ErrNotLanded].
+	// Offline means that all responses are read from the store and no requests are sent. The error
+	// for a missing response is [ErrNotStored].
 	Offline bool
 	// FailUnreachable means that a request is not retried after [ErrUnreachable], for interactive
 	// commands. A night should survive a restart of the service or a failure of DNS.
@@ -95,7 +95,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Request identifies a request within a run. If its response has landed, the request is not sent
+// Request identifies a request within a run. If its response is stored, the request is not sent
 // again, even if the run is resumed.
 type Request struct {
 	Stream string `json:"stream"`
@@ -105,7 +105,7 @@ type Request struct {
 	Param string `json:"param,omitempty"` // value of the {parameter}, unescaped
 	Pass  int    `json:"pass,omitempty"`  // over a list, from 1; 0 for single records
 	Page  int    `json:"page,omitempty"`  // from 1; 0 means that the request has no page number
-	// Fresh means that the request is sent even if its response has landed, for responses that must
+	// Fresh means that the request is sent even if its response is stored, for responses that must
 	// be current. Fresh is not part of the identity of a request, and is ignored offline.
 	Fresh bool `json:"-"`
 }
@@ -140,13 +140,13 @@ func joinQuery(query, parameter string) string {
 // Response is a response of the service with its request.
 type Response struct {
 	Request
-	// Seq is unique in the run and increases in landing order: of two copies of a record,
-	// the copy with the higher Seq is later. It is 0 without a landing.
+	// Seq is unique in the run and increases in the order of storing: of two copies of a record,
+	// the copy with the higher Seq is later. It is 0 without a store.
 	Seq    uint64
 	Status int
 	Body   []byte
 	// Compressed is the body as received, and Encoding its compression (zstd or gzip). Both
-	// are empty if the body was not compressed or was read from the landing.
+	// are empty if the body was not compressed or was read from the store.
 	Compressed []byte
 	Encoding   string
 	// Previous contains the facts of this page in the previous pass if the two bodies are
@@ -154,25 +154,25 @@ type Response struct {
 	Previous *stream.PageFacts
 }
 
-// Reader decodes one body. It is called concurrently, also for bodies that landed
+// Reader decodes one body. It is called concurrently, also for bodies that were stored
 // before the run was resumed. After an error that wraps [ErrMalformed] the client repeats
 // the request while retries remain. Any other error ends the walk. The body is valid until Reader returns.
 type Reader func(ctx context.Context, r Response) (stream.PageFacts, error)
 
 // Client reads one service for one run. It is safe for concurrent use.
 type Client struct {
-	cfg     Config
-	landing *Landing
-	sender  *sender
-	sizes   pageSizes
+	cfg    Config
+	store  *ResponseStore
+	sender *sender
+	sizes  pageSizes
 
 	mu     sync.Mutex
 	meters map[string]*meter // by stream
 }
 
-// New returns a client that stores responses in landing and logs to log. Either may be nil.
-// New does no I/O. The caller closes the landing.
-func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
+// New returns a client that stores responses in store and logs to log. Either may be nil.
+// New does no I/O. The caller closes the store.
+func New(cfg Config, store *ResponseStore, log *slog.Logger) (*Client, error) {
 	cfg = cfg.withDefaults()
 	base, err := url.Parse(strings.TrimRight(cfg.BaseURL, "/"))
 	if err != nil {
@@ -181,7 +181,7 @@ func New(cfg Config, landing *Landing, log *slog.Logger) (*Client, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{cfg: cfg, landing: landing, sender: newSender(cfg, base, landing, log), meters: map[string]*meter{}}
+	c := &Client{cfg: cfg, store: store, sender: newSender(cfg, base, store, log), meters: map[string]*meter{}}
 	c.sender.meterOf = c.meterOf
 	return c, nil
 }
@@ -197,7 +197,7 @@ func (c *Client) RemoveTokens(ctx context.Context, body []byte) []byte {
 	return scrubbed
 }
 
-// Get reads one response from the landing or the service, and returns its facts.
+// Get reads one response from the store or the service, and returns its facts.
 func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFacts, error) {
 	target, err := r.pathAndQuery()
 	if err != nil {
@@ -216,8 +216,8 @@ func (c *Client) Refetch(stream string) {
 	c.sender.doubted.Store(stream, true)
 }
 
-// usesLanding reports whether the stored responses of a stream are used.
-func (c *Client) usesLanding(stream string) bool {
+// usesStored reports whether the stored responses of a stream are used.
+func (c *Client) usesStored(stream string) bool {
 	_, isDoubted := c.sender.doubted.Load(stream)
-	return c.landing != nil && (c.cfg.Offline || !isDoubted)
+	return c.store != nil && (c.cfg.Offline || !isDoubted)
 }

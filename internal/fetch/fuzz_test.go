@@ -22,11 +22,11 @@ import (
 	"placementsync/internal/stream"
 )
 
-// landingFiles returns the content of the two files of a landing with n responses.
-func landingFiles(f *testing.F, n int) (journal, segment []byte) {
+// storeFiles returns the content of the two files of a store with n responses.
+func storeFiles(f *testing.F, n int) (journal, segment []byte) {
 	f.Helper()
 	dir := f.TempDir()
-	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+	l, err := fetch.OpenResponseStore(dir, fetch.StoreOptions{})
 	for i := 1; i <= n && err == nil; i++ {
 		r := fetch.Response{Request: testRequest(i), Status: http.StatusOK, Body: []byte(bodyText(i))}
 		switch i % 3 {
@@ -49,8 +49,8 @@ func landingFiles(f *testing.F, n int) (journal, segment []byte) {
 	return journal, segment
 }
 
-// writeLanding writes a landing with these files and returns its folder.
-func writeLanding(t *testing.T, journal, segment []byte) string {
+// writeStore writes a store with these files and returns its folder.
+func writeStore(t *testing.T, journal, segment []byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range map[string][]byte{"journal.jsonl": journal, "000001.bodies": segment} {
@@ -61,34 +61,34 @@ func writeLanding(t *testing.T, journal, segment []byte) string {
 	return dir
 }
 
-// FuzzOpenLanding opens arbitrary bytes as a landing. Responses stored afterwards must be
+// FuzzOpenStore opens arbitrary bytes as a store. Responses stored afterwards must be
 // found.
-func FuzzOpenLanding(f *testing.F) {
-	journal, segment := landingFiles(f, 2)
+func FuzzOpenStore(f *testing.F) {
+	journal, segment := storeFiles(f, 2)
 	f.Add(journal, segment)
 	f.Add(journal[:len(journal)/2], segment)
 	f.Add([]byte("{}\n"), []byte{})
 	f.Fuzz(func(t *testing.T, journal, segment []byte) {
-		l := openLanding(t, writeLanding(t, journal, segment), withoutSync())
-		defer closeLanding(t, l)
-		landResponses(t, l, 1, 3)
+		l := openStore(t, writeStore(t, journal, segment), withoutSync())
+		defer closeStore(t, l)
+		storeResponses(t, l, 1, 3)
 		if found := lookupAll(t, l, 3); len(found) != 3 {
-			t.Errorf("found responses %v after landing again, want all 3", found)
+			t.Errorf("found responses %v after storing again, want all 3", found)
 		}
 	})
 }
 
-// FuzzTornLanding truncates both files of a landing and changes a byte of one of them. All
+// FuzzTornStore truncates both files of a store and changes a byte of one of them. All
 // undamaged responses must be found, and no wrong body may be returned. After the responses have
-// landed again, all must be found.
-func FuzzTornLanding(f *testing.F) {
+// stored again, all must be found.
+func FuzzTornStore(f *testing.F) {
 	const n = 5
-	journal, segment := landingFiles(f, n)
+	journal, segment := storeFiles(f, n)
 	f.Add(uint(len(journal)), uint(len(segment)), false, uint(0), byte(0))
 	f.Add(uint(len(journal)-3), uint(len(segment)), true, uint(40), byte(1))
 	f.Add(uint(len(journal)), uint(len(segment)-9), false, uint(len(journal)/2), byte(0x20))
 	f.Fuzz(func(t *testing.T, journalLength, segmentLength uint, inSegment bool, at uint, change byte) {
-		damage := landingDamage{journalLength: min(journalLength, uint(len(journal))), segmentLength: min(segmentLength, uint(len(segment)))}
+		damage := storeDamage{journalLength: min(journalLength, uint(len(journal))), segmentLength: min(segmentLength, uint(len(segment)))}
 		changedJournal, changedSegment := bytes.Clone(journal), bytes.Clone(segment)
 		if inSegment {
 			at %= uint(len(segment))
@@ -100,8 +100,8 @@ func FuzzTornLanding(f *testing.F) {
 			damage.inLine = change != 0
 		}
 		damage.at = at
-		dir := writeLanding(t, changedJournal[:damage.journalLength], changedSegment[:damage.segmentLength])
-		l := openLanding(t, dir, withoutSync())
+		dir := writeStore(t, changedJournal[:damage.journalLength], changedSegment[:damage.segmentLength])
+		l := openStore(t, dir, withoutSync())
 		for i := 1; i <= n; i++ {
 			r, ok := l.Lookup(testRequest(i))
 			if ok && string(r.Body) != bodyText(i) {
@@ -111,20 +111,20 @@ func FuzzTornLanding(f *testing.F) {
 				t.Errorf("response %d is lost, although its line and frame are not damaged", i)
 			}
 		}
-		landResponses(t, l, 1, n)
-		closeLanding(t, l)
-		l = openLanding(t, dir, withoutSync())
-		defer closeLanding(t, l)
+		storeResponses(t, l, 1, n)
+		closeStore(t, l)
+		l = openStore(t, dir, withoutSync())
+		defer closeStore(t, l)
 		if found := lookupAll(t, l, n); len(found) != n {
-			t.Errorf("found responses %v after landing again, want all %d", found, n)
+			t.Errorf("found responses %v after storing again, want all %d", found, n)
 		}
 	})
 }
 
-// landingDamage describes the damage to a landing: the lengths of the truncated files, and the
+// storeDamage describes the damage to a store: the lengths of the truncated files, and the
 // offset of the changed byte, if a byte was changed. The byte is in a line of the journal or in a frame
 // (the stored bytes of a body).
-type landingDamage struct {
+type storeDamage struct {
 	journalLength, segmentLength uint
 	inLine, inFrame              bool
 	at                           uint
@@ -132,7 +132,7 @@ type landingDamage struct {
 
 // isIntact reports whether the line and frame of a response and the end of the line before it
 // are undamaged. number counts the responses from 1.
-func (d landingDamage) isIntact(t *testing.T, journal []byte, number int) bool {
+func (d storeDamage) isIntact(t *testing.T, journal []byte, number int) bool {
 	t.Helper()
 	start, n := uint(0), 0
 	for lineText := range bytes.Lines(journal) {

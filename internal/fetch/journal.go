@@ -21,7 +21,7 @@ type StoredResponse struct {
 	Request
 	At     time.Time `json:"at"`
 	Millis float64   `json:"ms"` // time until the response was received
-	// Replaced means that a later response to the same request landed and is used instead.
+	// Replaced means that a later response to the same request was stored and is used instead.
 	Replaced bool `json:"-"`
 }
 
@@ -59,9 +59,9 @@ func (r Request) indexKey() xxh3.Uint128 {
 }
 
 // readLines yields the lines of the journal up to end. Incomplete and damaged lines are not ok.
-func (l *Landing) readLines(end int64) iter.Seq2[scannedLine, error] {
+func (rs *ResponseStore) readLines(end int64) iter.Seq2[scannedLine, error] {
 	return func(yield func(scannedLine, error) bool) {
-		in := bufio.NewReaderSize(io.NewSectionReader(l.journal, 0, end), 64<<10)
+		in := bufio.NewReaderSize(io.NewSectionReader(rs.journal, 0, end), 64<<10)
 		var at int64
 		for {
 			text, err := in.ReadBytes('\n')
@@ -95,7 +95,7 @@ func (s scannedLine) isTorn(journalSize int64) bool {
 }
 
 // isLatest reports whether Lookup finds the response of this line.
-func (l *Landing) isLatest(n *StoredResponse) bool {
-	loc, _ := l.find(n.Request)
+func (rs *ResponseStore) isLatest(n *StoredResponse) bool {
+	loc, _ := rs.find(n.Request)
 	return loc.Seq == n.Seq
 }

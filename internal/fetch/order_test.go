@@ -77,11 +77,11 @@ func walkInOrder(t *testing.T, s *sortingService, dir string, change func(*fetch
 	cfg := testConfig(s)
 	cfg.Concurrency = 1
 	change(&cfg)
-	landing := openLanding(t, dir, fetch.LandingOptions{})
-	defer closeLanding(t, landing)
+	store := openStore(t, dir, fetch.StoreOptions{})
+	defer closeStore(t, store)
 	s.requests = nil
 	var got collector
-	e, err := newClient(t, cfg, landing).Walk(t.Context(), sortedStream, "", got.read)
+	e, err := newClient(t, cfg, store).Walk(t.Context(), sortedStream, "", got.read)
 	if err != nil || len(got.ids) != 45 {
 		t.Errorf("read %d records and %v, want 45", len(got.ids), err)
 	}

@@ -466,7 +466,7 @@ func TestRefusedIDs(t *testing.T) {
 // TestGoneRecords responds with 404 and 410.
 func TestGoneRecords(t *testing.T) {
 	dir := t.TempDir()
-	for _, when := range []string{"from the service", "from the landing"} {
+	for _, when := range []string{"from the service", "from the store"} {
 		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch r.URL.Path {
 			case "/v1/outlets/id1":
@@ -477,17 +477,17 @@ func TestGoneRecords(t *testing.T) {
 				io.WriteString(w, `{"id":"a"}`)
 			}
 		}))
-		cfg.Offline = when == "from the landing"
-		landing, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+		cfg.Offline = when == "from the store"
+		store, err := fetch.OpenResponseStore(dir, fetch.StoreOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got collector
-		d, err := newClient(t, cfg, landing).Details(t.Context(), outletDetail, numberedIDs(7), got.read)
+		d, err := newClient(t, cfg, store).Details(t.Context(), outletDetail, numberedIDs(7), got.read)
 		if err != nil || fmt.Sprint(d.Gone) != "[id1 id2]" || d.Failed != 0 || d.Found != 5 {
 			t.Errorf("%s: got %+v and %v, want id1 and id2 gone", when, d, err)
 		}
-		if err := landing.Close(); err != nil {
+		if err := store.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -512,23 +512,23 @@ func TestEmptyResponses(t *testing.T) {
 			service := newScript(empty(code))
 			cfg := testConfig(service)
 			cfg.Offline = offline
-			landing, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+			store, err := fetch.OpenResponseStore(dir, fetch.StoreOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			got := collector{isEmptyList: readList}
-			d, err := newClient(t, cfg, landing).Details(t.Context(), articleLists, numberedIDs(7), got.read)
+			d, err := newClient(t, cfg, store).Details(t.Context(), articleLists, numberedIDs(7), got.read)
 			isDoubtful := len(d.Doubtful) == 7
 			if err != nil || d.Found != 7 || d.Grade != stream.Exact || isDoubtful != (code == 200) || !offline && service.n.Load() != requests {
 				t.Errorf("%d, offline %v: got %+v and %v after %d requests, want 7 exact lists after %d, doubtful only after a 200", code, offline, d, err,
 					service.n.Load(), requests)
 			}
-			if err := landing.Close(); err != nil {
+			if err := store.Close(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		list, listDir := collector{isEmptyList: readList}, t.TempDir()
-		_, err := newClient(t, testConfig(newScript(empty(code))), testLanding(t, listDir)).Walk(t.Context(), ordersStream, "", list.read)
+		_, err := newClient(t, testConfig(newScript(empty(code))), testStore(t, listDir)).Walk(t.Context(), ordersStream, "", list.read)
 		if stored := len(storedResponses(t, listDir)); errors.Is(err, fetch.ErrMalformed) != (code == 200) || (stored == 0) != (code == 200) {
 			t.Errorf("%d for a list of the service: got %v and %d stored responses, want ErrMalformed and none only for 200", code, err, stored)
 		}
@@ -562,12 +562,12 @@ func TestPagesBeyondTheEnd(t *testing.T) {
 				for _, offline := range []bool{false, true} {
 					cfg := testConfig(h)
 					cfg.Offline = offline
-					landing, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+					store, err := fetch.OpenResponseStore(dir, fetch.StoreOptions{})
 					if err != nil {
 						t.Fatal(err)
 					}
 					var got collector
-					e, err := newClient(t, cfg, landing).Walk(t.Context(), ordersStream, "", got.read)
+					e, err := newClient(t, cfg, store).Walk(t.Context(), ordersStream, "", got.read)
 					wantGrade := stream.Exact
 					if service.totalError != 0 {
 						wantGrade = stream.BestEffort
@@ -575,7 +575,7 @@ func TestPagesBeyondTheEnd(t *testing.T) {
 					if err != nil || len(got.ids) != service.n || e.Grade != wantGrade {
 						t.Errorf("offline %v: got %d ids, %+v and %v, want %d ids and the grade %s", offline, len(got.ids), e, err, service.n, wantGrade)
 					}
-					if err := landing.Close(); err != nil {
+					if err := store.Close(); err != nil {
 						t.Fatal(err)
 					}
 				}

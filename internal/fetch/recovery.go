@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 )
 
-// restore reads the journal of an interrupted run into the index. Bodies that may have landed after the
+// restore reads the journal of an interrupted run into the index. Bodies that may have been written after the
 // last sync are decompressed to verify them.
-func (l *Landing) restore() error {
-	journalSize, err := size(l.journal)
+func (rs *ResponseStore) restore() error {
+	journalSize, err := size(rs.journal)
 	if err != nil {
 		return err
 	}
-	r := restoreState{l: l, ends: make([]int64, len(l.segments))}
-	for _, f := range l.segments {
+	r := restoreState{store: rs, ends: make([]int64, len(rs.segments))}
+	for _, f := range rs.segments {
 		n, err := size(f)
 		if err != nil {
 			return err
@@ -23,34 +23,34 @@ func (l *Landing) restore() error {
 		r.verifyFrom += n
 	}
 	// All but the last 2*SyncBytes were synced: a sync may have been running while the next
-	// SyncBytes landed. With syncing disabled, all bodies are verified.
-	if r.verifyFrom -= 2 * l.options.SyncBytes; l.options.SyncBytes < 0 {
+	// SyncBytes were written. With syncing disabled, all bodies are verified.
+	if r.verifyFrom -= 2 * rs.options.SyncBytes; rs.options.SyncBytes < 0 {
 		r.verifyFrom = 0
 	}
-	for s, err := range l.readLines(journalSize) {
+	for s, err := range rs.readLines(journalSize) {
 		if err != nil {
 			return err
 		}
 		r.addLine(s)
 		if !s.ok && !s.isTorn(journalSize) {
-			l.damagedLines++
+			rs.damagedLines++
 		}
 	}
-	l.segmentEnd = r.ends[len(r.ends)-1]
+	rs.segmentEnd = r.ends[len(r.ends)-1]
 	// Later frames would overwrite the bytes after the last valid frame. These bytes are
 	// removed anyway, because they could confuse other readers of the folder.
-	if err := l.segments[len(l.segments)-1].Truncate(l.segmentEnd); err != nil {
+	if err := rs.segments[len(rs.segments)-1].Truncate(rs.segmentEnd); err != nil {
 		return err
 	}
 	if r.hasGap {
-		return l.rewrite(journalSize)
+		return rs.rewrite(journalSize)
 	}
-	l.journalEnd = r.end
-	return l.journal.Truncate(l.journalEnd)
+	rs.journalEnd = r.end
+	return rs.journal.Truncate(rs.journalEnd)
 }
 
 type restoreState struct {
-	l          *Landing
+	store      *ResponseStore
 	sizes      []int64 // of the segments
 	verifyFrom int64   // offset from which bodies are verified, counted over all segments
 	ends       []int64 // end of the last valid frame of each segment
@@ -65,11 +65,11 @@ func (r *restoreState) addLine(s scannedLine) {
 		return
 	}
 	r.hasGap = r.hasGap || r.skipped
-	r.l.lines++
+	r.store.lines++
 	r.end = s.end
 	r.ends[s.Segment] = max(r.ends[s.Segment], s.Offset+int64(s.Stored))
-	r.l.seq = max(r.l.seq, s.Seq)
-	r.l.index[s.indexKey()] = s.location
+	r.store.seq = max(r.store.seq, s.Seq)
+	r.store.index[s.indexKey()] = s.location
 }
 
 // A body that was possibly not synced must also be intact.
@@ -84,7 +84,7 @@ func (r *restoreState) hasBody(loc location) bool {
 	if at < r.verifyFrom {
 		return true
 	}
-	_, err := r.l.loadBody(loc)
+	_, err := r.store.loadBody(loc)
 	return err == nil
 }
 
@@ -97,17 +97,17 @@ func size(f *os.File) (int64, error) {
 }
 
 // rewrite atomically removes all lines from the journal that are not in the index.
-func (l *Landing) rewrite(end int64) error {
-	path := filepath.Join(l.dir, journalName)
-	l.lines = 0
-	err := l.disk().WriteAtomically(path, 0o600, func(next *os.File) error {
+func (rs *ResponseStore) rewrite(end int64) error {
+	path := filepath.Join(rs.dir, journalName)
+	rs.lines = 0
+	err := rs.disk().WriteAtomically(path, 0o600, func(next *os.File) error {
 		out := bufio.NewWriter(next)
-		for s, err := range l.readLines(end) {
+		for s, err := range rs.readLines(end) {
 			if err != nil {
 				return err
 			}
-			if s.ok && l.isLatest(&s.StoredResponse) {
-				l.lines++
+			if s.ok && rs.isLatest(&s.StoredResponse) {
+				rs.lines++
 				if _, err := out.Write(s.text); err != nil {
 					return err
 				}
@@ -118,12 +118,12 @@ func (l *Landing) rewrite(end int64) error {
 	if err != nil {
 		return err
 	}
-	if err := l.journal.Close(); err != nil {
+	if err := rs.journal.Close(); err != nil {
 		return err
 	}
-	if l.journal, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+	if rs.journal, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
 		return err
 	}
-	l.journalEnd, err = size(l.journal)
+	rs.journalEnd, err = size(rs.journal)
 	return err
 }

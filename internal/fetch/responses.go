@@ -9,34 +9,34 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// StoredResponses reads a landing, the stored responses of a run, without changing it. The run may be writing
-// the landing at the same time.
+// StoredResponses reads the stored responses of a run without changing them. The run may be storing
+// further responses at the same time.
 type StoredResponses struct {
-	landing *Landing
-	end     int64 // size of the journal when it was opened
+	store *ResponseStore
+	end   int64 // size of the journal when it was opened
 }
 
-// OpenStoredResponses opens the landing in a folder.
+// OpenStoredResponses opens the responses in a folder.
 func OpenStoredResponses(dir string) (_ *StoredResponses, err error) {
-	r := &StoredResponses{landing: &Landing{dir: dir, decompressor: newDecompressor(maxLandedBody), index: map[xxh3.Uint128]location{}}}
-	l := r.landing
+	r := &StoredResponses{store: &ResponseStore{dir: dir, decompressor: newDecompressor(maxStoredBody), index: map[xxh3.Uint128]location{}}}
+	rs := r.store
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("read the stored responses in %q: %w", dir, errors.Join(err, l.closeFiles()))
+			err = fmt.Errorf("read the stored responses in %q: %w", dir, errors.Join(err, rs.closeFiles()))
 		}
 	}()
-	if err = l.openFiles(os.O_RDONLY); err != nil {
+	if err = rs.openFiles(os.O_RDONLY); err != nil {
 		return nil, err
 	}
-	if r.end, err = size(l.journal); err != nil {
+	if r.end, err = size(rs.journal); err != nil {
 		return nil, err
 	}
-	for s, err := range l.readLines(r.end) {
+	for s, err := range rs.readLines(r.end) {
 		if err != nil {
 			return nil, err
 		}
 		if s.ok {
-			l.index[s.indexKey()] = s.location
+			rs.index[s.indexKey()] = s.location
 		}
 	}
 	return r, nil
@@ -45,20 +45,20 @@ func OpenStoredResponses(dir string) (_ *StoredResponses, err error) {
 // ErrDamagedLine is yielded for a response whose line in the journal is damaged.
 var ErrDamagedLine = errors.New("a line of the journal is damaged")
 
-// All yields the responses in landing order, and ErrDamagedLine for each damaged line. It
+// All yields the responses in the order of storing, and ErrDamagedLine for each damaged line. It
 // ignores an incomplete last line, which a killed run can leave.
 func (r *StoredResponses) All() iter.Seq2[StoredResponse, error] {
 	return func(yield func(StoredResponse, error) bool) {
-		for s, err := range r.landing.readLines(r.end) {
+		for s, err := range r.store.readLines(r.end) {
 			switch {
 			case err != nil:
-				err = fmt.Errorf("read the stored responses in %q: %w", r.landing.dir, err)
+				err = fmt.Errorf("read the stored responses in %q: %w", r.store.dir, err)
 			case !s.ok && s.isTorn(r.end):
 				continue
 			case !s.ok:
 				err = ErrDamagedLine
 			}
-			s.Replaced = !r.landing.isLatest(&s.StoredResponse)
+			s.Replaced = !r.store.isLatest(&s.StoredResponse)
 			if !yield(s.StoredResponse, err) {
 				return
 			}
@@ -69,26 +69,26 @@ func (r *StoredResponses) All() iter.Seq2[StoredResponse, error] {
 // Body returns the decompressed body of a response, or an error if the stored bytes do not match their
 // checksums.
 func (r *StoredResponses) Body(response StoredResponse) ([]byte, error) {
-	body, err := r.landing.loadBody(response.location)
+	body, err := r.store.loadBody(response.location)
 	if err != nil {
-		return nil, fmt.Errorf("read response %d of stream %q in %q: %w", response.Seq, response.Stream, r.landing.dir, err)
+		return nil, fmt.Errorf("read response %d of stream %q in %q: %w", response.Seq, response.Stream, r.store.dir, err)
 	}
 	return body, nil
 }
 
-// Close closes the files of the landing.
-func (r *StoredResponses) Close() error { return r.landing.closeFiles() }
+// Close closes the files of the responses.
+func (r *StoredResponses) Close() error { return r.store.closeFiles() }
 
-// LandingCounts is the result of VerifyLanding.
-type LandingCounts struct {
+// ResponseCounts is the result of VerifyResponses.
+type ResponseCounts struct {
 	Responses int   // in the journal, including responses with a damaged body
 	Bytes     int64 // of the stored bodies
 	Lost      int   // damaged lines of the journal, damaged bodies and missing lines
 }
 
-// VerifyLanding compares all responses of a landing with their checksums, and changes nothing. stored is the
+// VerifyResponses compares all responses in a folder with their checksums, and changes nothing. stored is the
 // number of responses that the run stored, or 0 if it is unknown.
-func VerifyLanding(dir string, stored int) (c LandingCounts, err error) {
+func VerifyResponses(dir string, stored int) (c ResponseCounts, err error) {
 	responses, err := OpenStoredResponses(dir)
 	if err != nil {
 		return c, err

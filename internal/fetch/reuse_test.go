@@ -50,7 +50,7 @@ func TestIdenticalPagesAreReused(t *testing.T) {
 		"the second pass lacks the last page":     {func() http.Handler { return &passes{pages: [][]string{six, six[:2], six}, total: 6} }, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			walk := func(read fetch.Reader, l *fetch.Landing) fetch.Evidence {
+			walk := func(read fetch.Reader, l *fetch.ResponseStore) fetch.Evidence {
 				t.Helper()
 				cfg := testConfig(c.list())
 				if _, ok := c.list().(*passes); ok {
@@ -65,8 +65,8 @@ func TestIdenticalPagesAreReused(t *testing.T) {
 			}
 			var decoding collector
 			var reusing reusingReader
-			want := walk(decoding.read, testLanding(t, t.TempDir()))
-			if diff := cmp.Diff(want, walk(reusing.readOrReuse, testLanding(t, t.TempDir()))); diff != "" {
+			want := walk(decoding.read, testStore(t, t.TempDir()))
+			if diff := cmp.Diff(want, walk(reusing.readOrReuse, testStore(t, t.TempDir()))); diff != "" {
 				t.Errorf("evidence with reused pages (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(decoding.sorted(), reusing.sorted()); diff != "" {
@@ -93,7 +93,7 @@ func TestPageThatChangesBackIsReadAgain(t *testing.T) {
 		last[r.Page] = r
 		return got.readOrReuse(ctx, r)
 	}
-	if _, err := newClient(t, cfg, testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", read); err != nil {
+	if _, err := newClient(t, cfg, testStore(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", read); err != nil {
 		t.Fatal(err)
 	}
 	if got.ids["c"] != last[2].Seq || got.ids["a"] != first[1] || last[1].Pass != 3 {
@@ -106,7 +106,7 @@ func TestPageThatChangesBackIsReadAgain(t *testing.T) {
 // pass with the most rejects is reported.
 func TestPagesWithRejectsAreNotReused(t *testing.T) {
 	got := reusingReader{rejects: 1}
-	if _, err := newClient(t, testConfig(&listService{n: 35}), testLanding(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", got.readOrReuse); err != nil {
+	if _, err := newClient(t, testConfig(&listService{n: 35}), testStore(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", got.readOrReuse); err != nil {
 		t.Fatal(err)
 	}
 	if got.reused.Load() > 0 {

@@ -34,7 +34,7 @@ type sender struct {
 	cfg          Config
 	base         *url.URL
 	log          *slog.Logger
-	landing      *Landing // the stored responses of the run, or nil
+	store        *ResponseStore // the stored responses of the run, or nil
 	http         *http.Client
 	tokens       *tokens
 	decompressor *decompressor
@@ -45,9 +45,9 @@ type sender struct {
 	doubted      sync.Map                   // the streams whose stored responses are ignored
 }
 
-func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *sender {
+func newSender(cfg Config, base *url.URL, store *ResponseStore, log *slog.Logger) *sender {
 	s := &sender{
-		cfg: cfg, base: base, log: log, landing: landing, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
+		cfg: cfg, base: base, log: log, store: store, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
 		patience:     newPatience(cfg.Patience, log),
 		slots:        make(chan *slot, cfg.Concurrency),
 		decompressor: newDecompressor(cfg.MaxBody),
@@ -58,40 +58,40 @@ func newSender(cfg Config, base *url.URL, landing *Landing, log *slog.Logger) *s
 	// The layers, outermost first: stored responses are not requested again; failures are
 	// retried or waited for; a rotated token is read; no more than Concurrency responses are in memory, and
 	// each is stored before it is decoded; the rate limit applies directly before sending.
-	s.process = s.preferLanding(s.retryFailures(s.retryWithNewToken(s.landAndRead(s.limitRate(s.sendOnce)))))
+	s.process = s.preferStored(s.retryFailures(s.retryWithNewToken(s.storeAndRead(s.limitRate(s.sendOnce)))))
 	return s
 }
 
 // layer processes a call, mostly by calling the next layer.
 type layer func(ctx context.Context, q *call) error
 
-func (s *sender) preferLanding(next layer) layer {
-	if s.landing == nil {
+func (s *sender) preferStored(next layer) layer {
+	if s.store == nil {
 		return next
 	}
 	return func(ctx context.Context, q *call) error {
 		if _, isDoubted := s.doubted.Load(q.Stream); (q.Fresh || isDoubted) && !s.cfg.Offline {
 			return next(ctx, q)
 		}
-		hit, err := s.readLanded(ctx, q)
+		hit, err := s.readStored(ctx, q)
 		if hit {
 			return err
 		}
 		if s.cfg.Offline {
-			return &StatusError{Stream: q.Stream, URL: s.tokens.redactURL(q.url), Err: ErrNotLanded}
+			return &StatusError{Stream: q.Stream, URL: s.tokens.redactURL(q.url), Err: ErrNotStored}
 		}
 		return next(ctx, q)
 	}
 }
 
-// readLanded reads the stored response to q. hit is false if the response is missing or damaged, or
+// readStored reads the stored response to q. hit is false if the response is missing or damaged, or
 // if the reader rejects it as malformed. Such a request must be sent.
-func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) {
+func (s *sender) readStored(ctx context.Context, q *call) (hit bool, err error) {
 	if err := s.acquireSlot(ctx, q); err != nil {
 		return true, err
 	}
 	defer s.releaseSlot(q)
-	r, found := s.landing.Lookup(q.Request)
+	r, found := s.store.Lookup(q.Request)
 	if !found {
 		return false, nil
 	}
@@ -104,7 +104,7 @@ func (s *sender) readLanded(ctx context.Context, q *call) (hit bool, err error) 
 	return true, err
 }
 
-func (s *sender) landAndRead(next layer) layer {
+func (s *sender) storeAndRead(next layer) layer {
 	return func(ctx context.Context, q *call) error {
 		if err := s.acquireSlot(ctx, q); err != nil {
 			return err
@@ -114,8 +114,8 @@ func (s *sender) landAndRead(next layer) layer {
 		if err == nil && isEmptyOK(q.Response) {
 			err = s.checkEmptyBody(q)
 		}
-		if err == nil && s.landing != nil {
-			q.Response, err = s.landing.Append(q.Response, q.sent, q.took)
+		if err == nil && s.store != nil {
+			q.Response, err = s.store.Append(q.Response, q.sent, q.took)
 		}
 		if err != nil {
 			return err
@@ -143,7 +143,7 @@ func isEmptyOK(r Response) bool {
 }
 
 // slot contains the buffers of one response in memory. New buffers for each response, also those of the
-// landing, would cost 2 percent of the CPU time of a first night.
+// store, would cost 2 percent of the CPU time of a first night.
 type slot struct{ received, decompressed []byte }
 
 func (s *sender) acquireSlot(ctx context.Context, q *call) error {
@@ -174,7 +174,7 @@ func (s *sender) passToReader(ctx context.Context, q *call) error {
 	if isEvidence(q.Request, q.Status) {
 		return s.requestErr(q, q.Status, nil, nil)
 	}
-	// The landing of an earlier release may contain incomplete responses, such as a 206.
+	// The responses stored by an earlier release may be incomplete, such as a 206.
 	facts, err := stream.PageFacts{}, error(ErrMalformed)
 	switch {
 	case isEmptyOK(q.Response) && q.Param == "":

@@ -50,9 +50,9 @@ func serverConfig(t *testing.T, h http.Handler) fetch.Config {
 	return cfg
 }
 
-func newClient(t *testing.T, cfg fetch.Config, landing *fetch.Landing) *fetch.Client {
+func newClient(t *testing.T, cfg fetch.Config, store *fetch.ResponseStore) *fetch.Client {
 	t.Helper()
-	c, err := fetch.New(cfg, landing, slog.New(slog.DiscardHandler))
+	c, err := fetch.New(cfg, store, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +60,10 @@ func newClient(t *testing.T, cfg fetch.Config, landing *fetch.Landing) *fetch.Cl
 	return c
 }
 
-// testLanding opens a landing and closes it at the end of the test.
-func testLanding(t *testing.T, dir string) *fetch.Landing {
+// testStore opens a store and closes it at the end of the test.
+func testStore(t *testing.T, dir string) *fetch.ResponseStore {
 	t.Helper()
-	l, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
+	l, err := fetch.OpenResponseStore(dir, fetch.StoreOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ type Telemetry struct {
 	Bytes       int64 // received bytes of bodies, before decompression
 	Retries     int64 // repeated attempts
 	RateLimited int64 // responses with status 429
-	Hits        int64 // responses from the landing
+	Hits        int64 // stored responses that were used
 	// P50, P95 and Max are latencies of attempts, from sending to the last byte. The
 	// percentiles are rounded up by at most a fifth.
 	P50, P95, Max time.Duration

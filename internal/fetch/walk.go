@@ -92,10 +92,10 @@ func (w *walk) beginsSorted() bool {
 	if !w.stream.Sorts {
 		return false
 	}
-	if w.c.usesLanding(w.stream.Name) {
+	if w.c.usesStored(w.stream.Name) {
 		for _, isSorted := range []bool{false, true} {
 			earlier := walk{c: w.c, stream: w.stream, param: w.param, isSorted: isSorted}
-			if _, found := w.c.landing.find(earlier.pageRequest(1, 1)); found {
+			if _, found := w.c.store.find(earlier.pageRequest(1, 1)); found {
 				return isSorted
 			}
 		}
@@ -180,16 +180,16 @@ var errFailedBefore = errors.New("the page could not be read before the run was 
 // pass. The page is not requested again: its response would be later than that pass, but the proof needs the passes
 // in order.
 func (w *walk) failedBefore(pass, page int) bool {
-	if !w.c.usesLanding(w.stream.Name) {
+	if !w.c.usesStored(w.stream.Name) {
 		return false
 	}
-	if _, found := w.c.landing.find(w.pageRequest(pass, page)); found {
+	if _, found := w.c.store.find(w.pageRequest(pass, page)); found {
 		return false
 	}
 	next := walk{c: w.c, stream: w.stream, param: w.param, isSorted: w.isSorted}
-	_, foundSorted := w.c.landing.find(next.pageRequest(pass+1, 1))
+	_, foundSorted := w.c.store.find(next.pageRequest(pass+1, 1))
 	next.isSorted = false
-	_, found := w.c.landing.find(next.pageRequest(pass+1, 1))
+	_, found := w.c.store.find(next.pageRequest(pass+1, 1))
 	return found || foundSorted
 }
 
@@ -294,10 +294,10 @@ func isPaged(s stream.Stream) bool {
 	return s.Envelope != stream.Object && s.Envelope != stream.StatusCounts && s.Envelope != stream.Array
 }
 
-// HasLanded reports whether the first response of a walk has landed, so that the walk begins
+// HasStored reports whether the first response of a walk is stored, so that the walk begins
 // without a request.
-func (c *Client) HasLanded(s stream.Stream, param string) bool {
-	if c.landing == nil {
+func (c *Client) HasStored(s stream.Stream, param string) bool {
+	if c.store == nil {
 		return false
 	}
 	w := walk{c: c, stream: s, param: param}
@@ -306,6 +306,6 @@ func (c *Client) HasLanded(s stream.Stream, param string) bool {
 	if isPaged(s) {
 		first = w.pageRequest(1, 1)
 	}
-	_, found := c.landing.find(first)
+	_, found := c.store.find(first)
 	return found
 }

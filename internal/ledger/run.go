@@ -222,7 +222,7 @@ type Stream struct {
 	Bytes             int64   `json:"bytes"`
 	Retries           int64   `json:"retries"`
 	RateLimited       int64   `json:"rate_limited"`
-	Landed            int64   `json:"landed_hits"`
+	Reused            int64   `json:"landed_hits"`
 	LatencyP50        float64 `json:"latency_p50_ms"`
 	LatencyP95        float64 `json:"latency_p95_ms"`
 	LatencyMax        float64 `json:"latency_max_ms"`

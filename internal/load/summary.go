@@ -109,7 +109,7 @@ func writeRun(ctx context.Context, tx *sql.Tx, r ledger.Run) error {
 			nullIf(st.TotalFirst < 0, st.TotalFirst), nullIf(st.TotalLast < 0, st.TotalLast), st.Distinct, st.Repeated, st.Rows, st.RowsOld,
 			st.Fetched, st.Carried, st.Rechecked, st.Failed, st.Unread, nullIf(st.AgeSince.IsZero(), st.AgeSince))
 		requests = append(requests, r.ID, st.Stream, st.Requests, st.Bytes, st.Retries, st.RateLimited, st.LatencyP50, st.LatencyP95, st.LatencyMax,
-			st.RateWaitSeconds, st.RetryAfterSeconds, st.RateUsed, st.Landed)
+			st.RateWaitSeconds, st.RetryAfterSeconds, st.RateUsed, st.Reused)
 	}
 	if err := insertMeta(ctx, tx, "streams", streamColumns, streams); err != nil {
 		return err

@@ -49,12 +49,12 @@ type Config struct {
 	// each check. 0 means no limit.
 	Checks       audit.Set
 	CheckTimeout time.Duration
-	// AcceptLoss allows Replay to publish a run whose landed responses are partly lost.
+	// AcceptLoss allows Replay to publish a run whose stored responses are partly lost.
 	AcceptLoss bool
 	DryRun     bool // merge, but do not publish
 	// FinishCommit completes and publishes a merge even if ctx ends after the merge began.
 	FinishCommit bool
-	// ResumeMaxAge is the maximum age of an unpublished run that is resumed. Its landed
+	// ResumeMaxAge is the maximum age of an unpublished run that is resumed. Its stored
 	// responses are used and not requested again. 0 means never.
 	ResumeMaxAge time.Duration
 	Fresh        bool // start a new run even if an earlier one could be resumed

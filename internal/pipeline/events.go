@@ -19,10 +19,10 @@ import (
 )
 
 // Webhook events are read after the lists and before the details, because a detail that an event names is
-// read again. The events are linked into the landing of the run, beside the responses, so that the run can
+// read again. The events are linked into the folder of the stored responses, so that the run can
 // be resumed or replayed. After the publish, the events are removed from the inbox. An event whose id is in
 // meta.webhook_events is not loaded again. So a repeated delivery is loaded once, and so is an event that
-// landed in two runs.
+// is linked in two runs.
 
 // Events are staged in batches of at most maxBatchEvents events and about maxBatchBytes bytes.
 const (
@@ -60,7 +60,7 @@ func (d *reading) readEvents(ctx context.Context, streams []stream.Stream) error
 }
 
 func (d *reading) takeEvents(ctx context.Context, routes map[string]eventRoute) error {
-	folders, err := d.landEvents(ctx)
+	folders, err := d.linkEvents(ctx)
 	if err != nil {
 		return err
 	}
@@ -147,23 +147,23 @@ func (d *reading) stageEvents(ctx context.Context, batch []stream.Event, routes 
 	return d.stage.AddEvents(ctx, rows)
 }
 
-// landEvents links the events of the inbox into the landing of this run. It returns the event folder of this
+// linkEvents links the events of the inbox into the folder of this run. It returns the event folder of this
 // run, and the event folders of earlier runs that were rolled back or not published. For a replay, it returns
 // only the folder of the replayed run.
-func (d *reading) landEvents(ctx context.Context) ([]string, error) {
+func (d *reading) linkEvents(ctx context.Context) ([]string, error) {
 	if !d.mode.usesNetwork() {
 		return []string{d.wh.Folder.EventsPath(d.mode.replayedRun)}, nil
 	}
 	folder := d.wh.Folder.EventsPath(d.line.ID)
 	var err error
-	if d.inbox, err = webhook.Land(d.wh.Folder.Disk(), d.wh.Folder.InboxPath(), folder); err != nil {
+	if d.inbox, err = webhook.LinkEvents(d.wh.Folder.Disk(), d.wh.Folder.InboxPath(), folder); err != nil {
 		return nil, err
 	}
 	publishedRuns, err := d.stage.PublishedRuns(ctx)
 	if err != nil {
 		return nil, err
 	}
-	runs, err := d.wh.Folder.LandedRuns()
+	runs, err := d.wh.Folder.RunsWithResponses()
 	if err != nil {
 		return nil, err
 	}

@@ -265,7 +265,7 @@ func (s *streamRun) ledgerStream(t fetch.Telemetry, allowed float64) ledger.Stre
 		Fetched: s.found, Carried: s.carried,
 		Rechecked: s.rechecked, Failed: s.missed, Unread: s.unread, AgeSince: s.stored.Since,
 		Incomplete: s.failure != nil, Events: s.stream.IsEvents(), Unsorted: e.Unsortable,
-		Bytes: t.Bytes, Retries: t.Retries, RateLimited: t.RateLimited, Landed: t.Hits,
+		Bytes: t.Bytes, Retries: t.Retries, RateLimited: t.RateLimited, Reused: t.Hits,
 		LatencyP50: t.P50.Seconds() * 1e3, LatencyP95: t.P95.Seconds() * 1e3, LatencyMax: t.Max.Seconds() * 1e3,
 		RateWaitSeconds: t.RateWait.Seconds(), RetryAfterSeconds: t.RetryWait.Seconds(),
 	}

@@ -21,7 +21,7 @@ type runMode struct {
 	dryRun  bool
 	resumed *warehouse.UnfinishedRun // the run that is resumed; nil for a new run
 	targets Targets                  // of a refresh
-	// replayedRun is the run whose landed responses a replay reads. base is the version on which the
+	// replayedRun is the run whose stored responses a replay reads. base is the version on which the
 	// replay is built. base is set after the lock was taken.
 	replayedRun, base string
 }

@@ -5,7 +5,7 @@
 // phase adds:
 //
 //	locked     the lock is held, and the run has an id
-//	prepared   the token was checked, and responses can be requested or read from the landing
+//	prepared   the token was checked, and responses can be requested, or stored ones read
 //	reading    the draft and the stage are open, and the streams are read one after the other
 //	read       each stream is graded
 //	merged     the draft contains the new rows
@@ -15,7 +15,7 @@
 // refreshes and replays.
 //
 // A resumed run repeats the steps with the id and the start time in the unfinished-run file, and reads most responses
-// from the landing. An id for which no time was left keeps its rows, and the next night selects it by the usual rule.
+// from the store. An id for which no time was left keeps its rows, and the next night selects it by the usual rule.
 //
 // The package must not know configuration files, flags, schedules or terminals: cmd/sync passes
 // in their values.
@@ -43,7 +43,7 @@ import (
 // has started, the Result is also set if there is an error. Callers can tell these errors apart:
 // *warehouse.NoWarehouseError, *warehouse.LockedError (another run holds the lock), fetch.ErrAuth,
 // *load.MassDeleteError, *warehouse.VerifyError, ErrNoData, *HoldError and
-// *warehouse.UnsyncedSwitchError. After an error the landed responses are kept, and unless
+// *warehouse.UnsyncedSwitchError. After an error the stored responses are kept, and unless
 // Result.IsUnsynced is set, readers keep the last snapshot.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	now := snapshotTime(cfg)
@@ -155,7 +155,7 @@ func begin(cfg Config, mode runMode, now, snapshotAt time.Time) (*locked, error)
 type prepared struct {
 	*locked
 	client    *fetch.Client
-	landing   *fetch.Landing
+	store     *fetch.ResponseStore
 	token     Token
 	began     time.Time       // start of this attempt at the run, on the real clock
 	readTwice map[string]bool // the streams that are read a second time because of a gate
@@ -165,21 +165,21 @@ func (l *locked) prepare(ctx context.Context) (*prepared, error) {
 	p := &prepared{locked: l, began: time.Now(), readTwice: map[string]bool{}}
 	raw := l.wh.Folder.RawPath(cmp.Or(l.mode.replayedRun, l.line.ID))
 	var err error
-	if p.landing, err = fetch.OpenLanding(raw, fetch.LandingOptions{Step: l.cfg.Warehouse.Step}); err != nil {
+	if p.store, err = fetch.OpenResponseStore(raw, fetch.StoreOptions{Step: l.cfg.Warehouse.Step}); err != nil {
 		return nil, err
 	}
-	if damaged := p.landing.Damaged(); damaged > 0 {
+	if damaged := p.store.Damaged(); damaged > 0 {
 		l.cfg.Log.Warn("lines in the index of the stored responses are damaged: a run requests these responses again, a replay omits them", "damaged", damaged)
 	}
 	runs, err := l.wh.RunLog.Runs()
 	if err != nil {
-		return nil, errors.Join(err, p.landing.Close())
+		return nil, errors.Join(err, p.store.Close())
 	}
 	if l.cfg.Details != AllDetails {
 		l.cfg.Fetch.Unsortable = lastPublishedNight(runs).UnsortedStreams()
 	}
-	if p.client, err = fetch.New(l.cfg.Fetch, p.landing, l.cfg.Log); err != nil {
-		return nil, errors.Join(err, p.landing.Close())
+	if p.client, err = fetch.New(l.cfg.Fetch, p.store, l.cfg.Log); err != nil {
+		return nil, errors.Join(err, p.store.Close())
 	}
 	l.cfg.Progress.beginRun(p, runs)
 	p.token, err = checkToken(ctx, p.client, l.cfg.TeamID)
@@ -196,7 +196,7 @@ func (p *prepared) close() error {
 	p.countRequests()
 	p.cfg.Progress.endRun()
 	p.client.Close()
-	return p.landing.Close()
+	return p.store.Close()
 }
 
 // telemetry returns the telemetry of the requests so far, by stream.
@@ -219,11 +219,11 @@ func (p *prepared) countRequests() {
 		line.ThrottledSeconds += t.RetryWait.Seconds()
 	}
 	if p.mode.usesNetwork() {
-		line.Responses = p.landing.Responses()
+		line.Responses = p.store.Responses()
 	}
 }
 
-// requestAgain makes the next reading request the given streams again. It reads the other streams from the landing.
+// requestAgain makes the next reading request the given streams again. It uses the stored responses of the other streams.
 func (p *prepared) requestAgain(streams []string) {
 	p.line.Streams = nil
 	for _, name := range streams {
@@ -240,7 +240,7 @@ type reading struct {
 	closeStage func() error // closes the stage at the first call
 	drift      *driftCollector
 	idCase     transform.IDCase
-	inbox      webhook.Batch // the events that were linked from the inbox into the landing
+	inbox      webhook.Batch // the events that were linked from the inbox into the folder of the run
 	streams    streamRuns    // in the order in which they were read
 }
 

@@ -148,7 +148,7 @@ func TestDryRun(t *testing.T) {
 }
 
 // TestInterruptedNightIsResumed stops a night at the ninth request. The next night must have the same run id
-// and use the landed responses. If a condition for a resume is not met, it must have a new run id.
+// and use the stored responses. If a condition for a resume is not met, it must have a new run id.
 func TestInterruptedNightIsResumed(t *testing.T) {
 	for name, c := range map[string]struct {
 		change    func(h *harness)
@@ -185,11 +185,11 @@ func TestInterruptedNightIsResumed(t *testing.T) {
 				t.Errorf("run %s followed the interrupted run %s, want the same run: %t", res.Run.ID, first.Run.ID, c.isResumed)
 			}
 			if c.isResumed {
-				if s := streamOf(t, res.Run, "orders"); s.Landed == 0 || !res.Run.StartedAt.Equal(first.Run.StartedAt) {
-					t.Errorf("the resumed run started at %v and used %d landed responses, want the first start and some responses", res.Run.StartedAt, s.Landed)
+				if s := streamOf(t, res.Run, "orders"); s.Reused == 0 || !res.Run.StartedAt.Equal(first.Run.StartedAt) {
+					t.Errorf("the resumed run started at %v and used %d stored responses, want the first start and some responses", res.Run.StartedAt, s.Reused)
 				}
-			} else if s := streamOf(t, res.Run, "orders"); s.Landed != 0 || !res.Run.StartedAt.Equal(h.at) || !res.Run.SnapshotAt.Equal(h.at) {
-				t.Errorf("the new run started at %v and used %d landed responses, want a new start and none", res.Run.StartedAt, s.Landed)
+			} else if s := streamOf(t, res.Run, "orders"); s.Reused != 0 || !res.Run.StartedAt.Equal(h.at) || !res.Run.SnapshotAt.Equal(h.at) {
+				t.Errorf("the new run started at %v and used %d stored responses, want a new start and none", res.Run.StartedAt, s.Reused)
 			}
 			if runs, err := h.warehouse().RunLog.Runs(); err != nil || c.isResumed && (len(runs) != 1 || runs[0].Attempts != 2) {
 				t.Errorf("the ledger has %+v (%v), want one run with two attempts", runs, err)

@@ -47,7 +47,7 @@ type StreamPlan struct {
 	// configuration does not exclude it. The next night would be partial.
 	IsLost bool
 	// LastRequests is the number of requests in the last run that read the stream, including those whose
-	// response had landed in an earlier attempt. It is -1 if no run has read the stream.
+	// response was stored in an earlier attempt. It is -1 if no run has read the stream.
 	LastRequests int64
 }
 
@@ -148,7 +148,7 @@ func hasRows(night ledger.Run, stream string) bool {
 func lastRequests(runs []ledger.Run, stream string) int64 {
 	for _, r := range slices.Backward(runs) {
 		for _, s := range r.Streams {
-			if n := s.Requests + s.Landed; s.Stream == stream && n > 0 {
+			if n := s.Requests + s.Reused; s.Stream == stream && n > 0 {
 				return n
 			}
 		}

@@ -61,7 +61,7 @@ func TestLedgerStream(t *testing.T) {
 		RateWait: 4 * time.Second, RetryWait: 5 * time.Second, Bytes: 6, Retries: 7, RateLimited: 8, Hits: 9}
 	row := r.ledgerStream(telemetry, 10)
 	want := ledger.Stream{Stream: "orders", Grade: "exact", Reason: "why orders", Requests: 21, TotalFirst: 9, Rows: 5, RowsOld: 2, AgeSince: startedAt,
-		LatencyP50: 1000, LatencyP95: 2000, LatencyMax: 3000, RateWaitSeconds: 4, RetryAfterSeconds: 5, Bytes: 6, Retries: 7, RateLimited: 8, Landed: 9, RateUsed: 0.5}
+		LatencyP50: 1000, LatencyP95: 2000, LatencyMax: 3000, RateWaitSeconds: 4, RetryAfterSeconds: 5, Bytes: 6, Retries: 7, RateLimited: 8, Reused: 9, RateUsed: 0.5}
 	if diff := cmp.Diff(want, row); diff != "" {
 		t.Errorf("before the merge (-want +got):\n%s", diff)
 	}
@@ -95,7 +95,7 @@ func TestTooFull(t *testing.T) {
 func TestLastRequests(t *testing.T) {
 	runs := []ledger.Run{
 		{Streams: []ledger.Stream{{Stream: "a", Requests: 3}, {Stream: "b", Requests: 5}}},
-		{Streams: []ledger.Stream{{Stream: "a", Requests: 4, Landed: 2}, {Stream: "b"}}},
+		{Streams: []ledger.Stream{{Stream: "a", Requests: 4, Reused: 2}, {Stream: "b"}}},
 	}
 	for name, want := range map[string]int64{"a": 6, "b": 5, "c": -1} {
 		if got := lastRequests(runs, name); got != want {

@@ -153,5 +153,5 @@ func (p *published) cleanUp() error {
 	if err := p.inbox.EmptyInbox(); err != nil {
 		return err
 	}
-	return p.wh.Pruner.RemoveUnneededLandings()
+	return p.wh.Pruner.RemoveUnneededResponses()
 }

@@ -9,11 +9,11 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Replay builds the version of a landed run again, from the landed responses and the version on which the
-// run was built. It publishes the version with a new run id and the snapshot time of the landed run.
+// Replay builds the version of a run again, from its stored responses and the version on which the
+// run was built. It publishes the version with a new run id and the snapshot time of that run.
 // Replay is for unpublished runs, and for the newest run after an upgrade that improves decoding. It
-// returns an error if later nights are built on the run, or if landed responses are lost and Config.AcceptLoss is not set.
-// Streams without a landed response are carried.
+// returns an error if later nights are built on the run, or if stored responses are lost and Config.AcceptLoss is not set.
+// Streams without a stored response are carried.
 func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
 	at, err := repair.ReplayTime(warehouse.New(cfg.Warehouse), run)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// errRightsChanged means that the landed responses must not be mixed with new responses.
+// errRightsChanged means that the stored responses must not be mixed with new responses.
 var errRightsChanged = errors.New("resume the run: the type, team or scopes of the token changed")
 
 // resumeOrExecute resumes the last run if it can be resumed, and otherwise executes a new run.

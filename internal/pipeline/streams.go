@@ -41,7 +41,7 @@ func (d *reading) readStreams(ctx context.Context) (*read, error) {
 		return nil, err
 	}
 	// A published version must not outlive its stored responses.
-	return &read{d}, d.landing.Sync()
+	return &read{d}, d.store.Sync()
 }
 
 // inReadingOrder puts the lists first that the last night had no time for. The order of details and events does
@@ -120,7 +120,7 @@ func (d *reading) listParam(s stream.Stream) string {
 
 // endsNight reports whether all other streams would fail with the same error.
 func endsNight(ctx context.Context, err error) bool {
-	return err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrAuth) || errors.Is(err, fetch.ErrLanding) || errors.Is(err, errStage))
+	return err != nil && (ctx.Err() != nil || errors.Is(err, fetch.ErrAuth) || errors.Is(err, fetch.ErrStore) || errors.Is(err, errStage))
 }
 
 // finish stages the remaining rows of a stream, and grades the stream. err is the error of its requests. finish

@@ -41,9 +41,9 @@ func (p *prepared) isTimeOver() bool {
 	return !p.mode.usesNetwork() || limit > 0 && time.Since(p.began) >= limit
 }
 
-// A list or id whose response was landed in an earlier attempt needs no time.
+// A list or id whose response was stored in an earlier attempt needs no time.
 func (p *prepared) canRead(s stream.Stream, param string) bool {
-	return !p.isTimeOver() || p.client.HasLanded(s, param)
+	return !p.isTimeOver() || p.client.HasStored(s, param)
 }
 
 func (d *reading) gradeUnread(ctx context.Context, run *streamRun) error {

@@ -52,7 +52,7 @@ func ReplayTime(wh *warehouse.Warehouse, run string) (at time.Time, err error) {
 	}
 	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == run })
 	_, statErr := os.Stat(wh.Folder.RawPath(run))
-	isUnneeded, err := wh.Pruner.IsLandingUnneeded(run)
+	isUnneeded, err := wh.Pruner.AreResponsesUnneeded(run)
 	switch {
 	case err != nil:
 		return at, err

@@ -65,7 +65,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 	if err := wh.Folder.CheckExists(); err != nil {
 		return v, err
 	}
-	landed, err := wh.Folder.LandedRuns()
+	landed, err := wh.Folder.RunsWithResponses()
 	if err != nil {
 		return v, err
 	}
@@ -96,7 +96,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 func storedResponses(wh *warehouse.Warehouse, damage []Damage) func(run string) bool {
 	return func(run string) bool {
 		dir := wh.Folder.RawPath(run)
-		isUnneeded, err := wh.Pruner.IsLandingUnneeded(run)
+		isUnneeded, err := wh.Pruner.AreResponsesUnneeded(run)
 		if _, statErr := os.Stat(filepath.Join(dir, "journal.jsonl")); err != nil || isUnneeded || statErr != nil {
 			return false
 		}
@@ -128,7 +128,7 @@ func (v *VerifyReport) checkResponses(wh *warehouse.Warehouse, run ledger.Run) {
 // responses of a killed run were never read: the run requests them again.
 func lostResponses(wh *warehouse.Warehouse, run ledger.Run) (problem string, bytes int64) {
 	dir := wh.Folder.RawPath(run.ID)
-	c, err := fetch.VerifyLanding(dir, run.Responses)
+	c, err := fetch.VerifyResponses(dir, run.Responses)
 	if err != nil {
 		entries, _ := os.ReadDir(dir)
 		if errors.Is(err, fs.ErrNotExist) && len(entries) == 0 { // a run that landed nothing

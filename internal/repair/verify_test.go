@@ -36,7 +36,7 @@ func TestUnsyncedResponsesOfAKilledRunAreNoDamage(t *testing.T) {
 			lock, err := w.Lock("test", firstNightAt)
 			harness.Must(t, err)
 			harness.Must(t, lock.Release())
-			landing, err := fetch.OpenLanding(w.Folder.RawPath(secondNight), fetch.LandingOptions{})
+			landing, err := fetch.OpenResponseStore(w.Folder.RawPath(secondNight), fetch.StoreOptions{})
 			harness.Must(t, err)
 			for _, body := range []string{`["first"]`, `["second"]`} {
 				_, err := landing.Append(fetch.Response{Request: fetch.Request{Stream: "tags", Path: "/tags", Param: body}, Status: 200, Body: []byte(body)}, firstNightAt, 0)

@@ -33,13 +33,13 @@ func (f *Folder) VersionPath(run string) string { return f.Path(VersionsDir, run
 // VersionCatalog is the DuckDB file of a published version.
 func (f *Folder) VersionCatalog(run string) string { return f.Path(VersionsDir, run, CatalogFile) }
 
-// RawPath is the landing of a run: the folder of the stored responses of the service.
+// RawPath is the folder of the stored responses of a run.
 func (f *Folder) RawPath(run string) string { return f.Path(rawDir, run) }
 
-// LandedRuns lists the runs that have landed responses, oldest first.
-func (f *Folder) LandedRuns() ([]string, error) { return listFolders(f.Path(rawDir)) }
+// RunsWithResponses lists the runs that have stored responses, oldest first.
+func (f *Folder) RunsWithResponses() ([]string, error) { return listFolders(f.Path(rawDir)) }
 
-// EventsPath is the folder of the webhook deliveries in the landing of a run.
+// EventsPath is the folder of the webhook events of a run.
 func (f *Folder) EventsPath(run string) string { return f.Path(rawDir, run, "webhooks") }
 
 // InboxPath is the folder of the webhook deliveries that are not yet published.

@@ -208,7 +208,7 @@ func (w *Warehouse) PublishHeld(ctx context.Context, accepted []string, now time
 	if err := w.finishPublish(run); err != nil {
 		return h, &AfterSwitchError{run, err}
 	}
-	if err := w.Pruner.RemoveUnneededLandings(); err != nil {
+	if err := w.Pruner.RemoveUnneededResponses(); err != nil {
 		return h, &AfterSwitchError{run, err}
 	}
 	return h, nil

@@ -15,7 +15,7 @@ import (
 type UnfinishedRun struct {
 	Run       string    `json:"run_id"`
 	StartedAt time.Time `json:"started_at"`
-	// Source is the base URL of the service. If the URL changed, the landed responses are not used.
+	// Source is the base URL of the service. If the URL changed, the stored responses are not used.
 	Source string `json:"source"`
 	// Rights describes the rights of the token, because a token with other rights may get other
 	// responses. It is empty until the service has reported the rights.
@@ -80,7 +80,7 @@ func (l *RunLog) removeUnfinished(path string) error {
 }
 
 // ResumableRun returns the run that can be resumed. ok is false if there is no such run. A run
-// cannot be resumed if it was killed after it was published, or if its landing is missing.
+// cannot be resumed if it was killed after it was published, or if its stored responses are missing.
 func (l *RunLog) ResumableRun() (u UnfinishedRun, ok bool, err error) {
 	if u, ok, err = l.readUnfinished(l.ResumableRunPath()); err != nil || !ok {
 		return u, false, err

@@ -13,7 +13,7 @@ import (
 
 // Retention limits the files that Prune keeps. The newest day is always kept.
 type Retention struct {
-	// RawDays is the age, in days, up to which landed responses of the service are kept.
+	// RawDays is the age, in days, up to which stored responses of the service are kept.
 	RawDays int
 	// Daily, Weekly and Monthly are the numbers of days, ISO weeks and months whose last
 	// snapshot the Parquet series keeps.
@@ -35,12 +35,12 @@ type Pruner struct {
 	discardRaw bool // as in Config.DiscardRaw
 }
 
-// Prune removes the landed responses, days of the series, versions, files of changes and held nights that are
+// Prune removes the stored responses, days of the series, versions, files of changes and held nights that are
 // no longer needed, and returns them. With dryRun it only returns them. The caller must have the Lock.
 func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error) {
 	var old []string
 	for _, find := range []func() ([]string, error){
-		func() ([]string, error) { return p.oldRaw(r, now) },
+		func() ([]string, error) { return p.oldResponses(r, now) },
 		func() ([]string, error) { return p.series.oldDays(r), nil },
 		p.oldVersions, p.versions.staleHeld, p.series.unneededMetaChanges,
 	} {
@@ -87,11 +87,11 @@ func (p *Pruner) oldVersions() ([]string, error) {
 	}), err
 }
 
-// oldRaw returns the landed responses that are no longer needed or older than Retention.RawDays. The
+// oldResponses returns the stored responses that are no longer needed or older than Retention.RawDays. The
 // newest run, a run that can be resumed, a held night, and folders that are not named like a run have no
 // age limit.
-func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
-	runs, err := p.folder.LandedRuns()
+func (p *Pruner) oldResponses(r Retention, now time.Time) ([]string, error) {
+	runs, err := p.folder.RunsWithResponses()
 	if err != nil {
 		return nil, err
 	}
@@ -118,29 +118,29 @@ func (p *Pruner) oldRaw(r Retention, now time.Time) ([]string, error) {
 	return old, nil
 }
 
-// IsLandingUnneeded reports whether Config.DiscardRaw is set and the landed responses of a run are no
-// longer needed. RemoveUnneededLandings may not have removed all of them yet.
-func (p *Pruner) IsLandingUnneeded(run string) (bool, error) {
+// AreResponsesUnneeded reports whether Config.DiscardRaw is set and the stored responses of a run are no
+// longer needed. RemoveUnneededResponses may not have removed all of them yet.
+func (p *Pruner) AreResponsesUnneeded(run string) (bool, error) {
 	latest, _, err := p.versions.Latest()
 	return err == nil && p.isUnneeded(run, latest), err
 }
 
-// isUnneeded is like IsLandingUnneeded. latest is the version that readers see. A run that is not
-// later than latest cannot be resumed, so its landed responses are no longer needed.
+// isUnneeded is like AreResponsesUnneeded. latest is the version that readers see. A run that is not
+// later than latest cannot be resumed, so its stored responses are no longer needed.
 func (p *Pruner) isUnneeded(run, latest string) bool {
 	at, ok := RunTime(run)
 	latestTime, hasLatest := RunTime(latest)
 	return p.discardRaw && ok && hasLatest && !at.After(latestTime)
 }
 
-// RemoveUnneededLandings removes the landed responses that are no longer needed, and syncs their folder.
+// RemoveUnneededResponses removes the stored responses that are no longer needed, and syncs their folder.
 // Without Config.DiscardRaw it does nothing. The caller must have the Lock.
-func (p *Pruner) RemoveUnneededLandings() error {
+func (p *Pruner) RemoveUnneededResponses() error {
 	latest, ok, err := p.versions.Latest()
 	if err != nil || !ok || !p.discardRaw {
 		return err
 	}
-	runs, err := p.folder.LandedRuns()
+	runs, err := p.folder.RunsWithResponses()
 	removed := 0
 	for _, run := range runs {
 		if p.isUnneeded(run, latest) {

@@ -90,7 +90,7 @@ func TestPruneKeepsTheNewestRunAndDay(t *testing.T) {
 		t.Fatalf("would remove %v, want %v", got, want)
 	}
 	if planned[0].Bytes != 5 {
-		t.Errorf("the landed responses have %d bytes, want 5", planned[0].Bytes)
+		t.Errorf("the stored responses have %d bytes, want 5", planned[0].Bytes)
 	}
 	for _, p := range planned {
 		if _, err := os.Stat(filepath.Join(w.Folder.Dir(), p.Path)); err != nil {
@@ -147,12 +147,12 @@ func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
 		harness.Must(t, os.MkdirAll(w.Folder.RawPath(run), 0o700))
 	}
 	_, err = w.Pruner.Prune(warehouse.Retention{Daily: 9}, firstNightAt.AddDate(1, 0, 0), false)
-	if runs, listErr := w.Folder.LandedRuns(); err != nil || listErr != nil || !slices.Contains(runs, held) {
+	if runs, listErr := w.Folder.RunsWithResponses(); err != nil || listErr != nil || !slices.Contains(runs, held) {
 		t.Errorf("the responses of %v are left (%v, %v), want those of the held night %s too", runs, err, listErr, held)
 	}
 }
 
-// TestUnneededResponsesAreDiscarded runs with and without DiscardRaw. With DiscardRaw, the landed responses of
+// TestUnneededResponsesAreDiscarded runs with and without DiscardRaw. With DiscardRaw, the stored responses of
 // the published run and of earlier runs are no longer needed and must be removed. The responses of
 // a later run must be kept. Without DiscardRaw, all responses must be kept.
 func TestUnneededResponsesAreDiscarded(t *testing.T) {
@@ -161,8 +161,8 @@ func TestUnneededResponsesAreDiscarded(t *testing.T) {
 		w := openWith(t, warehouse.Config{DiscardRaw: discardRaw})
 		harness.Must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 		harness.Must(t, os.MkdirAll(w.Folder.RawPath("20261031T020000Z"), 0o700))
-		harness.Must(t, w.Pruner.RemoveUnneededLandings()) // before the first publish
-		if isUnneeded, err := w.Pruner.IsLandingUnneeded("20261031T020000Z"); isUnneeded || err != nil {
+		harness.Must(t, w.Pruner.RemoveUnneededResponses()) // before the first publish
+		if isUnneeded, err := w.Pruner.AreResponsesUnneeded("20261031T020000Z"); isUnneeded || err != nil {
 			t.Errorf("before the first publish, responses are unneeded: %t (%v), want false", isUnneeded, err)
 		}
 		publish(t, w, "20261101T020000Z", "one")
@@ -170,7 +170,7 @@ func TestUnneededResponsesAreDiscarded(t *testing.T) {
 			harness.Must(t, os.MkdirAll(w.Folder.RawPath(run), 0o700))
 		}
 		for run, want := range map[string]bool{"20261031T020000Z": discardRaw, "20261101T020000Z": discardRaw, "20261101T020000Z-2": discardRaw, later: false, "notes": false} {
-			if isUnneeded, err := w.Pruner.IsLandingUnneeded(run); isUnneeded != want || err != nil {
+			if isUnneeded, err := w.Pruner.AreResponsesUnneeded(run); isUnneeded != want || err != nil {
 				t.Errorf("discard %t: the responses of %s are unneeded: %t (%v), want %t", discardRaw, run, isUnneeded, err, want)
 			}
 		}
@@ -187,21 +187,21 @@ func TestUnneededResponsesAreDiscarded(t *testing.T) {
 				}
 				return nil
 			}})
-			if err := failing.Pruner.RemoveUnneededLandings(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "remove the stored responses of published runs") {
+			if err := failing.Pruner.RemoveUnneededResponses(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "remove the stored responses of published runs") {
 				t.Errorf("the error on a failing disk is %v, want %v", err, syscall.EIO)
 			}
 			want = want[2:]
 		} else if len(planned) > 0 {
 			t.Errorf("prune would remove %v, want no files", prunedPaths(planned))
 		}
-		harness.Must(t, w.Pruner.RemoveUnneededLandings())
-		if got, err := w.Folder.LandedRuns(); err != nil || !cmp.Equal(got, want) {
+		harness.Must(t, w.Pruner.RemoveUnneededResponses())
+		if got, err := w.Folder.RunsWithResponses(); err != nil || !cmp.Equal(got, want) {
 			t.Errorf("discard %t: the responses of %v are left (%v), want %v", discardRaw, got, err, want)
 		}
 	}
 }
 
-// TestDiscardWithoutResponsesChangesNothing calls RemoveUnneededLandings without landed responses. It must
+// TestDiscardWithoutResponsesChangesNothing calls RemoveUnneededResponses without stored responses. It must
 // not change the disk.
 func TestDiscardWithoutResponsesChangesNothing(t *testing.T) {
 	w := open(t)
@@ -211,7 +211,7 @@ func TestDiscardWithoutResponsesChangesNothing(t *testing.T) {
 		steps++
 		return nil
 	}})
-	harness.Must(t, w.Pruner.RemoveUnneededLandings())
+	harness.Must(t, w.Pruner.RemoveUnneededResponses())
 	if steps > 0 {
 		t.Errorf("the disk was changed in %d steps, want none", steps)
 	}

@@ -85,7 +85,7 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 }
 
 // Recover completes the work of killed runs, unless CheckLink returns an error. It finishes a rollback,
-// records killed runs in the ledger, and removes unneeded landings and the unfinished-run file of a published
+// records killed runs in the ledger, and removes unneeded stored responses and the unfinished-run file of a published
 // run, because this run must not be resumed. The caller must have the Lock.
 func (w *Warehouse) Recover() error {
 	if err := w.CheckLink(); err != nil {
@@ -97,7 +97,7 @@ func (w *Warehouse) Recover() error {
 	if err := w.recordKilledRuns(); err != nil {
 		return err
 	}
-	return errors.Join(w.RunLog.removeFileOfPublishedRun(), w.Pruner.RemoveUnneededLandings())
+	return errors.Join(w.RunLog.removeFileOfPublishedRun(), w.Pruner.RemoveUnneededResponses())
 }
 
 func (w *Warehouse) recordKilledRuns() error {

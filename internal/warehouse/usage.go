@@ -21,7 +21,7 @@ type Usage struct {
 type MeasuredFolder struct{ Part, Dir string }
 
 // Measure returns the disk space of each part of the folder, as du does. The parts are the extra folders,
-// the series, the versions, the inbox, landed responses, state, and all remaining files, in this order. A
+// the series, the versions, the inbox, stored responses, state, and all remaining files, in this order. A
 // file with several hard links counts only for the first part that contains it, so most files of a
 // version count for the series. If an extra folder is missing, its part is left out. ctx cancels Measure.
 func (f *Folder) Measure(ctx context.Context, extra ...MeasuredFolder) ([]Usage, error) {

@@ -44,7 +44,7 @@ const (
 	draftSuffix  = ".draft"
 )
 
-// Modes of files and folders. Landed responses and state are private. Published files are public,
+// Modes of files and folders. Stored responses and state are private. Published files are public,
 // as far as the umask or Config.PublishedMode allows.
 const (
 	privateDir  = 0o700
@@ -69,7 +69,7 @@ type Config struct {
 	// PublishedMode is the mode of published files. Users who can read the files can also open their
 	// folders. Zero means 0644 restricted by the umask.
 	PublishedMode fs.FileMode
-	// DiscardRaw removes the landed responses of a run when its snapshot or a later snapshot is
+	// DiscardRaw removes the stored responses of a run when its snapshot or a later snapshot is
 	// published.
 	DiscardRaw bool
 	// Tables are the tables of the schema main with their keys, in a stable order.

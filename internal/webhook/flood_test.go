@@ -157,7 +157,7 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	}
 
 	folder := filepath.Join(t.TempDir(), "webhooks")
-	batch, err := webhook.Land(durable.Disk{}, d.dir, folder)
+	batch, err := webhook.LinkEvents(durable.Disk{}, d.dir, folder)
 	harness.Must(t, err)
 	harness.Must(t, batch.EmptyInbox())
 	d.now = d.now.Add(9 * time.Second)

@@ -225,7 +225,7 @@ func isTimely(timestamp string, now time.Time) bool {
 	return false
 }
 
-// FuzzInbox lands a file of arbitrary bytes, and checks that the landed events are the events of the file, and that
+// FuzzInbox links a file of arbitrary bytes, and checks that the linked events are the events of the file, and that
 // a damaged file does not change the next one.
 func FuzzInbox(f *testing.F) {
 	f.Add([]byte("{}\n"))
@@ -238,11 +238,11 @@ func FuzzInbox(f *testing.F) {
 			want := storedIDs(t, dir)
 			const intact = `{"id":"next","received":"2026-11-20T02:00:01Z","body":"e30=","sum":"f8c5caae"}`
 			harness.Must(t, os.WriteFile(filepath.Join(dir, "20261120T020001.000000000Z-0123456789abcdef.log"), []byte(intact+"\n"), 0o600))
-			folder := filepath.Join(t.TempDir(), "landed")
-			_, err := webhook.Land(durable.Disk{}, dir, folder)
+			folder := filepath.Join(t.TempDir(), "linked")
+			_, err := webhook.LinkEvents(durable.Disk{}, dir, folder)
 			harness.Must(t, err)
 			if diff := gocmp.Diff(append(want, "next"), storedIDs(t, folder)); diff != "" {
-				t.Errorf("landed ids (-want +got):\n%s", diff)
+				t.Errorf("linked ids (-want +got):\n%s", diff)
 			}
 		}
 	})

@@ -205,7 +205,7 @@ func (i *inbox) measure(now time.Time) (InboxState, error) {
 	return i.state, nil
 }
 
-// Batch is the part of an inbox that Land linked into a folder of the run, so that the run can be resumed
+// Batch is the part of an inbox that LinkEvents linked into a folder of the run, so that the run can be resumed
 // or replayed.
 type Batch struct {
 	disk  durable.Disk
@@ -213,14 +213,14 @@ type Batch struct {
 	names []string
 }
 
-// Land links all acknowledged events into a folder. A receiver in this or another process may write at the
-// same time. Landing again into the same folder adds the new events.
-func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
+// LinkEvents links all acknowledged events into a folder. A receiver in this or another process may write at the
+// same time. Linking again into the same folder adds the new events.
+func LinkEvents(disk durable.Disk, inbox, folder string) (Batch, error) {
 	b := Batch{disk: disk, inbox: inbox}
 	names, err := listFiles(inbox)
 	if err == nil && len(names) > 0 {
 		b.names = names
-		err = b.land(folder)
+		err = b.link(folder)
 	}
 	if err != nil {
 		return b, fmt.Errorf("copy the inbox into the run: %w", err)
@@ -228,7 +228,7 @@ func Land(disk durable.Disk, inbox, folder string) (Batch, error) {
 	return b, nil
 }
 
-func (b Batch) land(folder string) error {
+func (b Batch) link(folder string) error {
 	if err := b.disk.MakeFolder(folder, privateDir); err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (b Batch) land(folder string) error {
 	return b.disk.Sync(folder)
 }
 
-// EmptyInbox removes the landed events. Call it after the publish: until then, the next run needs them. An open
+// EmptyInbox removes the linked events. Call it after the publish: until then, the next run needs them. An open
 // file remains, because a receiver of an earlier release can append to it. The next night recognizes its events.
 func (b Batch) EmptyInbox() error {
 	for _, name := range b.names {

@@ -163,8 +163,8 @@ func TestFailingDiskKeepsAcknowledgedEvents(t *testing.T) {
 	}
 }
 
-// TestFailingDiskKeepsEventsForNextNight makes each step fail once while a night lands and empties
-// the inbox. The inbox must keep the events that did not land, and the next attempt must land them.
+// TestFailingDiskKeepsEventsForNextNight makes each step fail once while a night links and empties
+// the inbox. The inbox must keep the events that were not linked, and the next attempt must link them.
 func TestFailingDiskKeepsEventsForNextNight(t *testing.T) {
 	want := []string{"a", "b", "c"}
 	for failAt, hasFailed := 1, true; hasFailed; failAt++ {
@@ -176,7 +176,7 @@ func TestFailingDiskKeepsEventsForNextNight(t *testing.T) {
 		disk := &diskRecorder{}
 		disk.failAtStep(failAt)
 		folder := filepath.Join(t.TempDir(), "webhooks")
-		batch, err := webhook.Land(durable.Disk{Step: disk.step}, d.dir, folder)
+		batch, err := webhook.LinkEvents(durable.Disk{Step: disk.step}, d.dir, folder)
 		if err == nil {
 			err = batch.EmptyInbox()
 		}
@@ -186,12 +186,12 @@ func TestFailingDiskKeepsEventsForNextNight(t *testing.T) {
 			t.Errorf("%q failed: got the error %v, want an error of a failed step only", disk.failedStep(), err)
 		}
 		if err != nil {
-			batch, err = webhook.Land(durable.Disk{}, d.dir, folder)
+			batch, err = webhook.LinkEvents(durable.Disk{}, d.dir, folder)
 			harness.Must(t, err)
 			harness.Must(t, batch.EmptyInbox())
 		}
 		if diff := cmp.Diff(want, storedIDs(t, folder)); diff != "" {
-			t.Errorf("%s failed: landed ids (-want +got):\n%s", disk.failedStep(), diff)
+			t.Errorf("%s failed: linked ids (-want +got):\n%s", disk.failedStep(), diff)
 		}
 		if left := filesIn(t, d.dir); len(left) > 0 {
 			t.Errorf("%s failed: the inbox has %v after the next attempt, want no events", disk.failedStep(), left)
@@ -201,7 +201,7 @@ func TestFailingDiskKeepsEventsForNextNight(t *testing.T) {
 }
 
 // TestNightLandsAndThenEmptiesTheInbox checks the order of the changes. The links are synced before the night goes on,
-// because EmptyInbox removes the other names of the files. An event that arrives after Land stays in the inbox.
+// because EmptyInbox removes the other names of the files. An event that arrives after LinkEvents stays in the inbox.
 func TestNightLandsAndThenEmptiesTheInbox(t *testing.T) {
 	d := newFixture(t, webhook.Config{})
 	harness.Must(t, d.receiver.Open())
@@ -211,23 +211,23 @@ func TestNightLandsAndThenEmptiesTheInbox(t *testing.T) {
 	disk := &diskRecorder{}
 	disk.failAtStep(0)
 	folder := filepath.Join(t.TempDir(), "webhooks")
-	batch, err := webhook.Land(durable.Disk{Step: disk.step}, d.dir, folder)
+	batch, err := webhook.LinkEvents(durable.Disk{Step: disk.step}, d.dir, folder)
 	harness.Must(t, err)
 	want := []string{"fsync above webhooks", "link " + fileOfA, "rename " + fileOfA, "link " + fileOfB, "rename " + fileOfB, "fsync webhooks"}
 	if diff := cmp.Diff(want, disk.changes()); diff != "" {
-		t.Errorf("changes of Land (-want +got):\n%s", diff)
+		t.Errorf("changes of LinkEvents (-want +got):\n%s", diff)
 	}
 	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder of the run has the mode %v (%v), want 0700", info.Mode(), err)
 	}
 	d.now = d.now.Add(1)
 	d.send(newDelivery("c"))
-	// A resumed run lands the events again, and links only the new one.
+	// A resumed run links the events again, and links only the new one.
 	disk.failAtStep(0)
-	resumed, err := webhook.Land(durable.Disk{Step: disk.step}, d.dir, folder)
+	resumed, err := webhook.LinkEvents(durable.Disk{Step: disk.step}, d.dir, folder)
 	harness.Must(t, err)
 	if got := disk.changes(); len(got) != 3 || !strings.HasPrefix(got[0], "link 20261120T020000.000000002Z") {
-		t.Errorf("landed again with the changes %v, want only the new link", got)
+		t.Errorf("linked again with the changes %v, want only the new link", got)
 	}
 	disk.failAtStep(0)
 	harness.Must(t, batch.EmptyInbox())
@@ -238,7 +238,7 @@ func TestNightLandsAndThenEmptiesTheInbox(t *testing.T) {
 		t.Errorf("ids in the inbox (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"a", "b", "c"}, storedIDs(t, folder)); diff != "" {
-		t.Errorf("landed ids (-want +got):\n%s", diff)
+		t.Errorf("linked ids (-want +got):\n%s", diff)
 	}
 	harness.Must(t, batch.EmptyInbox()) // as after a kill
 	harness.Must(t, resumed.EmptyInbox())
@@ -248,7 +248,7 @@ func TestNightLandsAndThenEmptiesTheInbox(t *testing.T) {
 func TestMissingInbox(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "webhooks")
-	batch, err := webhook.Land(durable.Disk{}, filepath.Join(dir, "none"), folder)
+	batch, err := webhook.LinkEvents(durable.Disk{}, filepath.Join(dir, "none"), folder)
 	harness.Must(t, err)
 	harness.Must(t, batch.EmptyInbox())
 	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
@@ -266,8 +266,8 @@ func TestMissingInbox(t *testing.T) {
 func TestUnreadableInbox(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "inbox")
 	harness.Must(t, os.WriteFile(file, nil, 0o600))
-	if _, err := webhook.Land(durable.Disk{}, file, filepath.Join(t.TempDir(), "webhooks")); !errors.Is(err, syscall.ENOTDIR) {
-		t.Errorf("Land returned %v, want ENOTDIR", err)
+	if _, err := webhook.LinkEvents(durable.Disk{}, file, filepath.Join(t.TempDir(), "webhooks")); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("LinkEvents returned %v, want ENOTDIR", err)
 	}
 	if err := newFixture(t, webhook.Config{Dir: file}).receiver.Open(); !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("Open returned %v, want ENOTDIR", err)
@@ -381,11 +381,11 @@ func TestOldInboxIsReadOnce(t *testing.T) {
 		t.Errorf("%d events are damaged (%v), want none: the incomplete line was never acknowledged", damaged, err)
 	}
 	folder := filepath.Join(t.TempDir(), "webhooks")
-	batch, err := webhook.Land(durable.Disk{}, d.dir, folder)
+	batch, err := webhook.LinkEvents(durable.Disk{}, d.dir, folder)
 	harness.Must(t, err)
 	harness.Must(t, batch.EmptyInbox())
 	if diff := cmp.Diff(append(oldIDs(), "new"), storedIDs(t, folder)); diff != "" {
-		t.Errorf("landed ids (-want +got):\n%s", diff)
+		t.Errorf("linked ids (-want +got):\n%s", diff)
 	}
 	if left := filesIn(t, d.dir); len(left) > 0 {
 		t.Errorf("the inbox has %v after a night, want no events", left)
@@ -397,11 +397,11 @@ func TestOldInboxIsReadOnce(t *testing.T) {
 func TestOldInboxWithoutReceiver(t *testing.T) {
 	dir := copyOldInbox(t)
 	folder := filepath.Join(t.TempDir(), "webhooks")
-	batch, err := webhook.Land(durable.Disk{}, dir, folder)
+	batch, err := webhook.LinkEvents(durable.Disk{}, dir, folder)
 	harness.Must(t, err)
 	harness.Must(t, batch.EmptyInbox())
 	if diff := cmp.Diff(oldIDs(), storedIDs(t, folder)); diff != "" {
-		t.Errorf("landed ids (-want +got):\n%s", diff)
+		t.Errorf("linked ids (-want +got):\n%s", diff)
 	}
 	left := filesIn(t, dir)
 	if len(left) != 1 || filepath.Ext(left[0]) != ".open" {
@@ -409,11 +409,11 @@ func TestOldInboxWithoutReceiver(t *testing.T) {
 	}
 	for name := range map[string]bool{"20261104T020000.000000000Z": true, "20261120T030004.000000000Z": true} {
 		if _, err := os.Stat(filepath.Join(folder, name+".log")); err != nil {
-			t.Errorf("earlier releases cannot read the landed file %s: %v", name, err)
+			t.Errorf("earlier releases cannot read the linked file %s: %v", name, err)
 		}
 	}
 	newFixture(t, webhook.Config{Dir: dir}).start().stop()
-	if batch, err = webhook.Land(durable.Disk{}, dir, folder); err != nil {
+	if batch, err = webhook.LinkEvents(durable.Disk{}, dir, folder); err != nil {
 		t.Fatal(err)
 	}
 	harness.Must(t, batch.EmptyInbox())

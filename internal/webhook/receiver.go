@@ -2,7 +2,7 @@
 // stores them in an inbox on disk before it acknowledges them, and reads them from the inbox.
 // It also converts bodies to records and rich text to plain text.
 //
-// Events are loaded exactly once: a night links the files of the inbox into its landing, so a resumed or
+// Events are loaded exactly once: a night links the files of the inbox into its folder, so a resumed or
 // replayed night reads them too, and empties the inbox after it has published. Ids in meta.webhook_events are skipped.
 //
 // The package must not depend on tables, nights, other endpoints or the consequences of an event.

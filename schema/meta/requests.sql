@@ -28,4 +28,4 @@ COMMENT ON COLUMN requests.latency_max_ms IS 'Longest time to a complete respons
 COMMENT ON COLUMN requests.rate_wait_seconds IS 'Time that workers waited for the rate limiter, summed over workers, in seconds.';
 COMMENT ON COLUMN requests.retry_after_seconds IS 'Time that the service asked the program to pause (Retry-After), in seconds.';
 COMMENT ON COLUMN requests.rate_used IS 'Share of the allowed request rate that was used, from 0 to 1; NULL without a limit.';
-COMMENT ON COLUMN requests.landed IS 'Responses reused from the landing of an interrupted run.';
+COMMENT ON COLUMN requests.landed IS 'Stored responses of an interrupted run that were used again.';

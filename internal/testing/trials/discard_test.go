@@ -23,8 +23,8 @@ func newDiscardingHarness(t *testing.T) *harness {
 	return h
 }
 
-// requireLandedRuns checks which runs have stored responses in raw/.
-func requireLandedRuns(t *testing.T, dir string, want ...string) {
+// requireRunsWithResponses checks which runs have stored responses in raw/.
+func requireRunsWithResponses(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	testharness.Must(t, err)
@@ -41,13 +41,13 @@ func TestTrialResponsesAreDiscardedAfterThePublish(t *testing.T) {
 	t.Parallel()
 	h := newDiscardingHarness(t)
 	first := h.goodNight()
-	requireLandedRuns(t, h.path("raw"))
+	requireRunsWithResponses(t, h.path("raw"))
 	h.cfg.Warehouse.DiscardRaw = false
 	kept := h.goodNight()
-	requireLandedRuns(t, h.path("raw"), kept.Run.ID)
+	requireRunsWithResponses(t, h.path("raw"), kept.Run.ID)
 	h.cfg.Warehouse.DiscardRaw = true
 	h.goodNight()
-	requireLandedRuns(t, h.path("raw"))
+	requireRunsWithResponses(t, h.path("raw"))
 
 	for _, discards := range []bool{true, false} {
 		h.cfg.Warehouse.DiscardRaw = discards
@@ -66,7 +66,7 @@ func TestResponsesOfAnUnpublishedRunAreKept(t *testing.T) {
 	h.at = h.service.Now().Add(2 * time.Hour)
 	interrupted := h.interruptedNight(7)
 	stored := h.storedRequests(interrupted.Run.ID)
-	requireLandedRuns(t, h.path("raw"), interrupted.Run.ID)
+	requireRunsWithResponses(t, h.path("raw"), interrupted.Run.ID)
 	h.service.ResetRequests()
 	h.at = h.at.Add(10 * time.Minute)
 	res := h.mustComplete(pipeline.Run(t.Context(), h.cfg))
@@ -78,7 +78,7 @@ func TestResponsesOfAnUnpublishedRunAreKept(t *testing.T) {
 			t.Errorf("%s was requested again although its response was stored", r.Path)
 		}
 	}
-	requireLandedRuns(t, h.path("raw"))
+	requireRunsWithResponses(t, h.path("raw"))
 }
 
 func TestReplayDiscardsPublishedResponses(t *testing.T) {
@@ -88,10 +88,10 @@ func TestReplayDiscardsPublishedResponses(t *testing.T) {
 	h.cfg.Limits = load.Limits{}
 	h.serveListings("empty.json")
 	stopped, _ := h.failedNight(t.Context(), exitFailed)
-	requireLandedRuns(t, h.path("raw"), stopped.Run.ID)
+	requireRunsWithResponses(t, h.path("raw"), stopped.Run.ID)
 	h.cfg.AllowMassDelete = true
 	h.mustComplete(pipeline.Replay(t.Context(), h.cfg, stopped.Run.ID))
-	requireLandedRuns(t, h.path("raw"))
+	requireRunsWithResponses(t, h.path("raw"))
 }
 
 // TestKilledDiscardIsFinished kills a night before or during the removal of its stored responses,
@@ -116,7 +116,7 @@ func TestKilledDiscardIsFinished(t *testing.T) {
 				t.Fatal("the night is not published")
 			}
 			if step != "before fsync raw" {
-				requireLandedRuns(t, h.path("raw"), run)
+				requireRunsWithResponses(t, h.path("raw"), run)
 			}
 			_, err := pipeline.Replay(t.Context(), h.cfg, run)
 			if err == nil || !strings.Contains(err.Error(), "its stored responses were removed") {

@@ -19,8 +19,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// LandingOptions are the options of a landing. Zero values mean the defaults.
-type LandingOptions struct {
+// StoreOptions are the options of a ResponseStore. Zero values mean the defaults.
+type StoreOptions struct {
 	SegmentBytes int64 // size after which a new segment file is created; defaults to 256 MiB
 	// SyncBytes is the number of written bytes after which the files are synced. A power
 	// cut can lose up to about twice this number; a killed process loses no stored responses.
@@ -31,21 +31,21 @@ type LandingOptions struct {
 	Step func(name, path string) error
 }
 
-// Landing is the folder in which the responses of a run are stored before they are decoded.
+// ResponseStore is the folder in which the responses of a run are stored before they are decoded.
 // The bodies are in segment files, one after the other: compressed bodies as received, plain
 // bodies compressed with S2. The stored bytes of a body are called its frame. The journal has one
-// line per response, in order of Seq. A Landing is safe for concurrent use by one process. The caller
+// line per response, in order of Seq. A ResponseStore is safe for concurrent use by one process. The caller
 // must prevent use by a second process.
-type Landing struct {
+type ResponseStore struct {
 	dir          string
-	options      LandingOptions
+	options      StoreOptions
 	decompressor *decompressor
 	frames       sync.Pool // of *[]byte, buffers for frames
 
 	mu            sync.Mutex
 	index         map[xxh3.Uint128]location // the last response to each request
 	seq           uint64                    // of the last journal line
-	damagedLines  int                       // when the landing was opened
+	damagedLines  int                       // when the store was opened
 	lines         int                       // of the journal
 	journal       *os.File
 	journalEnd    int64 // offset of the next line
@@ -58,36 +58,36 @@ type Landing struct {
 	syncErr error // first error of fsync; guarded by syncing
 }
 
-// OpenLanding opens the landing in dir, or creates it. Incomplete responses of an interrupted
+// OpenResponseStore opens the store in dir, or creates it. Incomplete responses of an interrupted
 // run are removed, and will be requested again.
-func OpenLanding(dir string, options LandingOptions) (_ *Landing, err error) {
+func OpenResponseStore(dir string, options StoreOptions) (_ *ResponseStore, err error) {
 	options.SegmentBytes, options.SyncBytes = cmp.Or(options.SegmentBytes, 256<<20), cmp.Or(options.SyncBytes, 16<<20)
-	l := &Landing{dir: dir, options: options, decompressor: newDecompressor(maxLandedBody),
+	rs := &ResponseStore{dir: dir, options: options, decompressor: newDecompressor(maxStoredBody),
 		frames: sync.Pool{New: func() any { return new([]byte) }},
 		index:  make(map[xxh3.Uint128]location)}
 	defer func() {
 		if err != nil {
-			err = l.landingErr(errors.Join(err, l.closeFiles()))
+			err = rs.storeErr(errors.Join(err, rs.closeFiles()))
 		}
 	}()
-	if err = l.disk().MakeFolder(dir, 0o700); err != nil {
+	if err = rs.disk().MakeFolder(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err = l.openFiles(os.O_RDWR | os.O_CREATE); err != nil {
+	if err = rs.openFiles(os.O_RDWR | os.O_CREATE); err != nil {
 		return nil, err
 	}
-	if len(l.segments) == 0 {
-		if err = l.addSegment(); err != nil {
+	if len(rs.segments) == 0 {
+		if err = rs.addSegment(); err != nil {
 			return nil, err
 		}
 	}
-	if err = l.restore(); err != nil {
+	if err = rs.restore(); err != nil {
 		return nil, err
 	}
-	return l, nil
+	return rs, nil
 }
 
-func (l *Landing) landingErr(err error) error {
+func (rs *ResponseStore) storeErr(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (l *Landing) landingErr(err error) error {
 	if durable.IsFull(err) {
 		remedy = "" // the caller adds the remedy for a full disk
 	}
-	return fmt.Errorf("%w in %q: %w; the responses stored before are kept%s", ErrLanding, l.dir, err, remedy)
+	return fmt.Errorf("%w in %q: %w; the responses stored before are kept%s", ErrStore, rs.dir, err, remedy)
 }
 
 const (
@@ -103,38 +103,38 @@ const (
 	segmentName = "%06d.bodies"
 )
 
-func (l *Landing) openFiles(flag int) (err error) {
-	if l.journal, err = os.OpenFile(filepath.Join(l.dir, journalName), flag, 0o600); err != nil {
+func (rs *ResponseStore) openFiles(flag int) (err error) {
+	if rs.journal, err = os.OpenFile(filepath.Join(rs.dir, journalName), flag, 0o600); err != nil {
 		return err
 	}
 	for {
-		f, err := l.openSegment(flag &^ os.O_CREATE)
+		f, err := rs.openSegment(flag &^ os.O_CREATE)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		l.segments = append(l.segments, f)
+		rs.segments = append(rs.segments, f)
 	}
 }
 
 // Segments are numbered from 1.
-func (l *Landing) openSegment(flag int) (*os.File, error) {
-	return os.OpenFile(filepath.Join(l.dir, fmt.Sprintf(segmentName, len(l.segments)+1)), flag, 0o600)
+func (rs *ResponseStore) openSegment(flag int) (*os.File, error) {
+	return os.OpenFile(filepath.Join(rs.dir, fmt.Sprintf(segmentName, len(rs.segments)+1)), flag, 0o600)
 }
 
-func (l *Landing) addSegment() error {
-	f, err := l.openSegment(os.O_RDWR | os.O_CREATE)
+func (rs *ResponseStore) addSegment() error {
+	f, err := rs.openSegment(os.O_RDWR | os.O_CREATE)
 	if err != nil {
 		return err
 	}
-	l.segments = append(l.segments, f)
-	l.segmentEnd = 0
+	rs.segments = append(rs.segments, f)
+	rs.segmentEnd = 0
 	return nil
 }
 
-const maxLandedBody = 2 << 30 // decompressed
+const maxStoredBody = 2 << 30 // decompressed
 
 // checksumOf returns the CRC-32C of data. Processors have an instruction for CRC-32C.
 func checksumOf(data []byte) uint32 {
@@ -144,112 +144,112 @@ func checksumOf(data []byte) uint32 {
 // Append stores a response and returns it with Seq set. When it returns without an
 // error, the response survives the end of the process, and after the next sync also a power
 // cut.
-func (l *Landing) Append(r Response, at time.Time, took time.Duration) (Response, error) {
+func (rs *ResponseStore) Append(r Response, at time.Time, took time.Duration) (Response, error) {
 	n := StoredResponse{Request: r.Request, At: at.UTC(), Millis: float64(took.Microseconds()) / 1000}
 	n.Encoding, n.Status, n.Size = r.Encoding, r.Status, uint32(len(r.Body))
 	frame := r.Compressed
 	if n.Encoding == plain {
 		// zstd would take a third less space, but four times the CPU time.
-		buffer := l.frames.Get().(*[]byte)
-		defer l.frames.Put(buffer)
+		buffer := rs.frames.Get().(*[]byte)
+		defer rs.frames.Put(buffer)
 		*buffer = s2.Encode((*buffer)[:cap(*buffer)], r.Body)
 		frame, n.Encoding = *buffer, s2Encoding
 	}
 	n.Stored, n.Sum = uint32(len(frame)), checksumOf(frame)
-	syncDue, err := l.appendResponse(&n, frame)
+	syncDue, err := rs.appendResponse(&n, frame)
 	if err == nil && syncDue {
-		err = l.sync()
+		err = rs.sync()
 	}
 	r.Seq = n.Seq
-	return r, l.landingErr(err)
+	return r, rs.storeErr(err)
 }
 
 // The writes have explicit offsets, so that the next write overwrites the remains of a failed write.
-func (l *Landing) appendResponse(n *StoredResponse, frame []byte) (syncDue bool, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.placeFrame(n, frame); err != nil {
+func (rs *ResponseStore) appendResponse(n *StoredResponse, frame []byte) (syncDue bool, err error) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if err := rs.placeFrame(n, frame); err != nil {
 		return false, err
 	}
-	n.Seq = l.seq + 1
+	n.Seq = rs.seq + 1
 	text, err := n.marshal()
 	if err != nil {
 		return false, err
 	}
-	if err := l.disk().WriteAt(l.journal, text, l.journalEnd); err != nil {
+	if err := rs.disk().WriteAt(rs.journal, text, rs.journalEnd); err != nil {
 		return false, err
 	}
-	l.seq = n.Seq
-	l.journalEnd += int64(len(text))
-	l.lines++
-	l.segmentEnd += int64(len(frame))
-	l.unsynced += int64(len(text) + len(frame))
-	l.index[n.indexKey()] = n.location
-	return l.unsynced >= l.options.SyncBytes && l.options.SyncBytes > 0, nil
+	rs.seq = n.Seq
+	rs.journalEnd += int64(len(text))
+	rs.lines++
+	rs.segmentEnd += int64(len(frame))
+	rs.unsynced += int64(len(text) + len(frame))
+	rs.index[n.indexKey()] = n.location
+	return rs.unsynced >= rs.options.SyncBytes && rs.options.SyncBytes > 0, nil
 }
 
-func (l *Landing) placeFrame(n *StoredResponse, frame []byte) error {
-	if l.segmentEnd > 0 && l.segmentEnd+int64(len(frame)) > l.options.SegmentBytes {
-		if err := l.addSegment(); err != nil {
+func (rs *ResponseStore) placeFrame(n *StoredResponse, frame []byte) error {
+	if rs.segmentEnd > 0 && rs.segmentEnd+int64(len(frame)) > rs.options.SegmentBytes {
+		if err := rs.addSegment(); err != nil {
 			return err
 		}
 	}
-	n.Segment, n.Offset = uint32(len(l.segments)-1), l.segmentEnd
-	return l.disk().WriteAt(l.segments[n.Segment], frame, l.segmentEnd)
+	n.Segment, n.Offset = uint32(len(rs.segments)-1), rs.segmentEnd
+	return rs.disk().WriteAt(rs.segments[n.Segment], frame, rs.segmentEnd)
 }
 
-func (l *Landing) disk() durable.Disk {
-	return durable.Disk{Step: l.options.Step, Label: func(path string) string {
+func (rs *ResponseStore) disk() durable.Disk {
+	return durable.Disk{Step: rs.options.Step, Label: func(path string) string {
 		switch name := filepath.Base(path); {
 		case name == journalName:
 			return "of the journal"
-		case path == l.dir:
-			return "of the landing"
+		case path == rs.dir:
+			return "of the stored responses"
 		default:
 			return "of the bodies"
 		}
 	}}
 }
 
-// Responses returns the number of responses in the journal. VerifyLanding compares it with the journal.
-func (l *Landing) Responses() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lines
+// Responses returns the number of responses in the journal. VerifyResponses compares it with the journal.
+func (rs *ResponseStore) Responses() int {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.lines
 }
 
-// Damaged returns the number of journal lines that were damaged when the landing was
+// Damaged returns the number of journal lines that were damaged when the store was
 // opened. Each damaged line means a lost response. An incomplete last line, which a killed run can
 // leave, does not count.
-func (l *Landing) Damaged() int { return l.damagedLines }
+func (rs *ResponseStore) Damaged() int { return rs.damagedLines }
 
 // Lookup returns the last stored response to a request. A response with a damaged body counts
 // as not stored.
-func (l *Landing) Lookup(r Request) (Response, bool) {
-	loc, found := l.find(r)
+func (rs *ResponseStore) Lookup(r Request) (Response, bool) {
+	loc, found := rs.find(r)
 	if !found {
 		return Response{}, false
 	}
-	body, err := l.loadBody(loc)
+	body, err := rs.loadBody(loc)
 	if err != nil {
 		return Response{}, false
 	}
 	return Response{Request: r, Seq: loc.Seq, Status: loc.Status, Body: body}, true
 }
 
-func (l *Landing) find(r Request) (location, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	loc, found := l.index[r.indexKey()]
+func (rs *ResponseStore) find(r Request) (location, bool) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	loc, found := rs.index[r.indexKey()]
 	return loc, found
 }
 
 var errDamagedBody = errors.New("the stored body is damaged")
 
-func (l *Landing) loadBody(loc location) ([]byte, error) {
-	l.mu.Lock()
-	segments := l.segments
-	l.mu.Unlock()
+func (rs *ResponseStore) loadBody(loc location) ([]byte, error) {
+	rs.mu.Lock()
+	segments := rs.segments
+	rs.mu.Unlock()
 	if int(loc.Segment) >= len(segments) {
 		return nil, fmt.Errorf("open segment %d: %w", loc.Segment+1, fs.ErrNotExist)
 	}
@@ -261,46 +261,46 @@ func (l *Landing) loadBody(loc location) ([]byte, error) {
 		return nil, errDamagedBody
 	}
 	// Extra capacity lets gzip detect the end without a reallocation.
-	return l.decompressor.decompress(loc.Encoding, frame, make([]byte, 0, int(loc.Size)+bytes.MinRead))
+	return rs.decompressor.decompress(loc.Encoding, frame, make([]byte, 0, int(loc.Size)+bytes.MinRead))
 }
 
 // sync syncs bodies before the journal, so that every journal line on disk has its body on disk.
 // Other responses can be stored at the same time.
-func (l *Landing) sync() error {
-	l.syncing.Lock()
-	defer l.syncing.Unlock()
-	l.mu.Lock()
-	unsynced, segments := l.unsynced, l.segments[l.firstUnsynced:]
-	l.unsynced, l.firstUnsynced = 0, len(l.segments)-1
-	l.mu.Unlock()
-	if l.syncErr != nil || unsynced == 0 || l.options.SyncBytes < 0 {
-		return l.syncErr
+func (rs *ResponseStore) sync() error {
+	rs.syncing.Lock()
+	defer rs.syncing.Unlock()
+	rs.mu.Lock()
+	unsynced, segments := rs.unsynced, rs.segments[rs.firstUnsynced:]
+	rs.unsynced, rs.firstUnsynced = 0, len(rs.segments)-1
+	rs.mu.Unlock()
+	if rs.syncErr != nil || unsynced == 0 || rs.options.SyncBytes < 0 {
+		return rs.syncErr
 	}
-	disk := l.disk()
+	disk := rs.disk()
 	// After a failed fsync the state of the disk is unknown, so all later syncs fail too.
-	for _, f := range append(slices.Clone(segments), l.journal) {
-		if l.syncErr = disk.Do("fsync", f.Name(), f.Sync); l.syncErr != nil {
-			return l.syncErr
+	for _, f := range append(slices.Clone(segments), rs.journal) {
+		if rs.syncErr = disk.Do("fsync", f.Name(), f.Sync); rs.syncErr != nil {
+			return rs.syncErr
 		}
 	}
-	l.syncErr = disk.Sync(l.dir)
-	return l.syncErr
+	rs.syncErr = disk.Sync(rs.dir)
+	return rs.syncErr
 }
 
 // Sync makes the stored responses survive a power cut.
-func (l *Landing) Sync() error { return l.landingErr(l.sync()) }
+func (rs *ResponseStore) Sync() error { return rs.storeErr(rs.sync()) }
 
-// Close syncs and closes the landing.
-func (l *Landing) Close() error {
-	return l.landingErr(errors.Join(l.sync(), l.closeFiles()))
+// Close syncs and closes the store.
+func (rs *ResponseStore) Close() error {
+	return rs.storeErr(errors.Join(rs.sync(), rs.closeFiles()))
 }
 
-func (l *Landing) closeFiles() error {
+func (rs *ResponseStore) closeFiles() error {
 	var errs []error
-	if l.journal != nil {
-		errs = append(errs, l.journal.Close())
+	if rs.journal != nil {
+		errs = append(errs, rs.journal.Close())
 	}
-	for _, f := range l.segments {
+	for _, f := range rs.segments {
 		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)

@@ -36,8 +36,8 @@ func pageRequest(pass, number int) fetch.Request {
 	return fetch.Request{Stream: "list", Path: "/list", Pass: pass, Page: number}
 }
 
-// landResponses stores the responses with the numbers first to last. Response 2 is a 404.
-func landResponses(t *testing.T, l *fetch.Landing, first, last int) {
+// storeResponses stores the responses with the numbers first to last. Response 2 is a 404.
+func storeResponses(t *testing.T, l *fetch.ResponseStore, first, last int) {
 	t.Helper()
 	for i := first; i <= last; i++ {
 		r := fetch.Response{Request: testRequest(i), Status: http.StatusOK, Body: []byte(bodyText(i))}
@@ -56,7 +56,7 @@ type storedResponse struct {
 	body string
 }
 
-// storedResponses returns the responses in the landing, without the replaced ones.
+// storedResponses returns the responses in the store, without the replaced ones.
 func storedResponses(t *testing.T, dir string) (all []storedResponse) {
 	t.Helper()
 	stored, err := fetch.OpenStoredResponses(dir)
@@ -78,7 +78,7 @@ func storedResponses(t *testing.T, dir string) (all []storedResponse) {
 }
 
 // lookupAll returns the numbers of the stored responses up to n, and checks their content.
-func lookupAll(t *testing.T, l *fetch.Landing, n int) (found []int) {
+func lookupAll(t *testing.T, l *fetch.ResponseStore, n int) (found []int) {
 	t.Helper()
 	for i := 1; i <= n; i++ {
 		r, ok := l.Lookup(testRequest(i))
@@ -97,34 +97,34 @@ func lookupAll(t *testing.T, l *fetch.Landing, n int) (found []int) {
 	return found
 }
 
-func openLanding(t *testing.T, dir string, options fetch.LandingOptions) *fetch.Landing {
+func openStore(t *testing.T, dir string, options fetch.StoreOptions) *fetch.ResponseStore {
 	t.Helper()
-	l, err := fetch.OpenLanding(dir, options)
+	l, err := fetch.OpenResponseStore(dir, options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-func closeLanding(t *testing.T, l *fetch.Landing) {
+func closeStore(t *testing.T, l *fetch.ResponseStore) {
 	t.Helper()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestLandingKeepsResponses(t *testing.T) {
+func TestStoreKeepsResponses(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "raw", "run")
-	small := fetch.LandingOptions{SegmentBytes: 100, SyncBytes: 150}
-	l := openLanding(t, dir, small)
-	landResponses(t, l, 1, 20)
+	small := fetch.StoreOptions{SegmentBytes: 100, SyncBytes: 150}
+	l := openStore(t, dir, small)
+	storeResponses(t, l, 1, 20)
 	if got := lookupAll(t, l, 25); len(got) != 20 {
 		t.Errorf("found responses %v before closing, want 20", got)
 	}
-	closeLanding(t, l)
+	closeStore(t, l)
 
-	l = openLanding(t, dir, small)
-	landResponses(t, l, 21, 25)
+	l = openStore(t, dir, small)
+	storeResponses(t, l, 21, 25)
 	if got := lookupAll(t, l, 25); len(got) != 25 {
 		t.Errorf("found responses %v after reopening, want 25", got)
 	}
@@ -138,7 +138,7 @@ func TestLandingKeepsResponses(t *testing.T) {
 	if len(seqs) != 25 || seqs[24] != 25 {
 		t.Errorf("listed seqs %v, want 1 to 25", seqs)
 	}
-	closeLanding(t, l)
+	closeStore(t, l)
 	checkModes(t, dir)
 }
 
@@ -157,7 +157,7 @@ func checkModes(t *testing.T, dir string) {
 
 func TestLaterResponseReplacesEarlierOne(t *testing.T) {
 	dir := t.TempDir()
-	l := testLanding(t, dir)
+	l := testStore(t, dir)
 	for _, b := range []string{"first", "second"} {
 		if _, err := l.Append(fetch.Response{Request: testRequest(1), Status: 200, Body: []byte(b)}, time.Now(), 0); err != nil {
 			t.Fatal(err)
@@ -181,15 +181,15 @@ func copyDir(t *testing.T, from string) string {
 	return to
 }
 
-// withoutSync returns options without fsync, for tests that open thousands of landings.
-func withoutSync() fetch.LandingOptions { return fetch.LandingOptions{SyncBytes: -1} }
+// withoutSync returns options without fsync, for tests that open thousands of stores.
+func withoutSync() fetch.StoreOptions { return fetch.StoreOptions{SyncBytes: -1} }
 
-func TestTruncatedLandingLosesOnlyItsEnd(t *testing.T) {
+func TestTruncatedStoreLosesOnlyItsEnd(t *testing.T) {
 	const n = 3
 	dir := t.TempDir()
-	l := openLanding(t, dir, withoutSync())
-	landResponses(t, l, 1, n)
-	closeLanding(t, l)
+	l := openStore(t, dir, withoutSync())
+	storeResponses(t, l, 1, n)
+	closeStore(t, l)
 	for _, name := range []string{"journal.jsonl", "000001.bodies"} {
 		whole, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -207,21 +207,21 @@ func TestTruncatedLandingLosesOnlyItsEnd(t *testing.T) {
 	}
 }
 
-// checkRepair opens a damaged landing and checks that it contains a prefix of the responses. It
-// stores the missing responses, reopens the landing and checks all of them.
+// checkRepair opens a damaged store and checks that it contains a prefix of the responses. It
+// stores the missing responses, reopens the store and checks all of them.
 func checkRepair(t *testing.T, dir string, n int) {
 	t.Helper()
-	l := openLanding(t, dir, withoutSync())
+	l := openStore(t, dir, withoutSync())
 	found := lookupAll(t, l, n)
 	for i, number := range found {
 		if number != i+1 {
 			t.Fatalf("found responses %v, want the responses from 1 on without a gap", found)
 		}
 	}
-	landResponses(t, l, len(found)+1, n)
-	closeLanding(t, l)
-	l = openLanding(t, dir, withoutSync())
-	defer closeLanding(t, l)
+	storeResponses(t, l, len(found)+1, n)
+	closeStore(t, l)
+	l = openStore(t, dir, withoutSync())
+	defer closeStore(t, l)
 	if again := lookupAll(t, l, n); len(again) != n {
 		t.Fatalf("found responses %v before the missing responses were added and %v afterwards, want all %d", found, again, n)
 	}
@@ -234,12 +234,12 @@ func checkRepair(t *testing.T, dir string, n int) {
 	}
 }
 
-func TestDamagedLandingReturnsNoWrongBody(t *testing.T) {
+func TestDamagedStoreReturnsNoWrongBody(t *testing.T) {
 	const n = 4
 	dir := t.TempDir()
-	l := openLanding(t, dir, withoutSync())
-	landResponses(t, l, 1, n)
-	closeLanding(t, l)
+	l := openStore(t, dir, withoutSync())
+	storeResponses(t, l, 1, n)
+	closeStore(t, l)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, name := range []string{"journal.jsonl", "000001.bodies"} {
 		whole, err := os.ReadFile(filepath.Join(dir, name))
@@ -253,26 +253,26 @@ func TestDamagedLandingReturnsNoWrongBody(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(copied, name), damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			l := openLanding(t, copied, withoutSync())
+			l := openStore(t, copied, withoutSync())
 			if found := lookupAll(t, l, n); len(found) < n-2 {
 				t.Errorf("after damage of byte %d of %s only responses %v are left, want at least %d of %d", at, name, found, n-2, n)
 			}
-			landResponses(t, l, 1, n)
+			storeResponses(t, l, 1, n)
 			if found := lookupAll(t, l, n); len(found) != n {
-				t.Errorf("byte %d of %s: found responses %v after landing again, want all %d", at, name, found, n)
+				t.Errorf("byte %d of %s: found responses %v after storing again, want all %d", at, name, found, n)
 			}
-			closeLanding(t, l)
+			closeStore(t, l)
 		}
 	}
 }
 
-// TestIntactLinesSurviveADamagedLine damages the first line of a journal and opens the landing twice: the first opening
+// TestIntactLinesSurviveADamagedLine damages the first line of a journal and opens the store twice: the first opening
 // writes the other lines again.
 func TestIntactLinesSurviveADamagedLine(t *testing.T) {
 	dir := t.TempDir()
-	l := openLanding(t, dir, withoutSync())
-	landResponses(t, l, 1, 4)
-	closeLanding(t, l)
+	l := openStore(t, dir, withoutSync())
+	storeResponses(t, l, 1, 4)
+	closeStore(t, l)
 	path := filepath.Join(dir, "journal.jsonl")
 	journal, err := os.ReadFile(path)
 	if err != nil {
@@ -283,17 +283,17 @@ func TestIntactLinesSurviveADamagedLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		l := openLanding(t, dir, withoutSync())
+		l := openStore(t, dir, withoutSync())
 		if found := lookupAll(t, l, 4); len(found) != 3 {
 			t.Errorf("found responses %v, want 3", found)
 		}
-		closeLanding(t, l)
+		closeStore(t, l)
 	}
 }
 
-func TestLandingIsSafeForConcurrentUse(t *testing.T) {
+func TestStoreIsSafeForConcurrentUse(t *testing.T) {
 	dir := t.TempDir()
-	l := openLanding(t, dir, fetch.LandingOptions{SegmentBytes: 4096, SyncBytes: 8192})
+	l := openStore(t, dir, fetch.StoreOptions{SegmentBytes: 4096, SyncBytes: 8192})
 	var group sync.WaitGroup
 	for w := range 8 {
 		group.Go(func() {
@@ -312,29 +312,29 @@ func TestLandingIsSafeForConcurrentUse(t *testing.T) {
 	if n := len(storedResponses(t, dir)); n != 400 {
 		t.Errorf("stored %d responses, want 400", n)
 	}
-	closeLanding(t, l)
-	if _, err := l.Append(fetch.Response{Request: testRequest(1)}, time.Now(), 0); !errors.Is(err, fetch.ErrLanding) {
-		t.Errorf("Append after Close returned %v, want ErrLanding", err)
+	closeStore(t, l)
+	if _, err := l.Append(fetch.Response{Request: testRequest(1)}, time.Now(), 0); !errors.Is(err, fetch.ErrStore) {
+		t.Errorf("Append after Close returned %v, want ErrStore", err)
 	}
 }
 
-func TestUnusableFolderIsErrLanding(t *testing.T) {
+func TestUnusableFolderIsErrStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fetch.OpenLanding(path, fetch.LandingOptions{}); !errors.Is(err, fetch.ErrLanding) {
-		t.Errorf("got %v, want ErrLanding", err)
+	if _, err := fetch.OpenResponseStore(path, fetch.StoreOptions{}); !errors.Is(err, fetch.ErrStore) {
+		t.Errorf("got %v, want ErrStore", err)
 	}
 }
 
-// TestUnreadableSegmentDoesNotTruncateLanding replaces a segment by a link that cannot be opened.
-// Opening the landing must fail and keep all lines of the journal.
-func TestUnreadableSegmentDoesNotTruncateLanding(t *testing.T) {
+// TestUnreadableSegmentDoesNotTruncateStore replaces a segment by a link that cannot be opened.
+// Opening the store must fail and keep all lines of the journal.
+func TestUnreadableSegmentDoesNotTruncateStore(t *testing.T) {
 	dir := t.TempDir()
-	l := openLanding(t, dir, fetch.LandingOptions{SegmentBytes: 1})
-	landResponses(t, l, 3, 5)
-	closeLanding(t, l)
+	l := openStore(t, dir, fetch.StoreOptions{SegmentBytes: 1})
+	storeResponses(t, l, 3, 5)
+	closeStore(t, l)
 	second := filepath.Join(dir, "000002.bodies")
 	if err := os.Remove(second); err != nil {
 		t.Fatal(err)
@@ -342,14 +342,14 @@ func TestUnreadableSegmentDoesNotTruncateLanding(t *testing.T) {
 	if err := os.Symlink("000002.bodies", second); err != nil {
 		t.Skip("this system has no symbolic links:", err)
 	}
-	_, err := fetch.OpenLanding(dir, fetch.LandingOptions{})
-	if !errors.Is(err, fetch.ErrLanding) || !strings.Contains(err.Error(), second) {
-		t.Fatalf("got %v, want ErrLanding that names %s", err, second)
+	_, err := fetch.OpenResponseStore(dir, fetch.StoreOptions{})
+	if !errors.Is(err, fetch.ErrStore) || !strings.Contains(err.Error(), second) {
+		t.Fatalf("got %v, want ErrStore that names %s", err, second)
 	}
 	checkLines(t, dir, 3)
 }
 
-// checkLines checks the number of lines in the journal of a landing.
+// checkLines checks the number of lines in the journal of a store.
 func checkLines(t *testing.T, dir string, want int) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
@@ -365,8 +365,8 @@ func TestResumedRunRequestsOnlyMissingResponses(t *testing.T) {
 	s := &listService{n: 95, dated: true}
 	dir := t.TempDir()
 	walk := func(h http.Handler) (fetch.Evidence, []string, error) {
-		l := openLanding(t, dir, fetch.LandingOptions{})
-		defer closeLanding(t, l)
+		l := openStore(t, dir, fetch.StoreOptions{})
+		defer closeStore(t, l)
 		var got collector
 		cfg := testConfig(h)
 		cfg.Concurrency = 1 // otherwise the failure cancels requests in flight
@@ -392,7 +392,7 @@ func TestResumedRunRequestsOnlyMissingResponses(t *testing.T) {
 	}
 	again, ids, err := walk(newScript(statusWithToken(500)))
 	if diff := cmp.Diff(e, again); err != nil || diff != "" || len(ids) != 95 {
-		t.Errorf("a walk from the landing alone: error %v, %d ids, want 95; evidence (-want +got):\n%s", err, len(ids), diff)
+		t.Errorf("a walk from the store alone: error %v, %d ids, want 95; evidence (-want +got):\n%s", err, len(ids), diff)
 	}
 }
 
@@ -420,10 +420,10 @@ func TestResumedPassesStayInOrder(t *testing.T) {
 			service.ServeHTTP(w, r)
 		}))
 		cfg.Concurrency = 1
-		l := openLanding(t, dir, fetch.LandingOptions{})
+		l := openStore(t, dir, fetch.StoreOptions{})
 		var got collector
 		e, err := newClient(t, cfg, l).Walk(t.Context(), ordersStream, "", got.read)
-		closeLanding(t, l)
+		closeStore(t, l)
 		if err != nil || e.Grade != tc.grade || !slices.Equal(requests, tc.requests) {
 			t.Errorf("got %+v and %v with the pages %q, want %s with %q", e, err, requests, tc.grade, tc.requests)
 		}
@@ -431,7 +431,7 @@ func TestResumedPassesStayInOrder(t *testing.T) {
 }
 
 func TestMalformedStoredBodyIsRequestedAgain(t *testing.T) {
-	l := testLanding(t, t.TempDir())
+	l := testStore(t, t.TempDir())
 	service := newScript(textBody("<html>"), textBody(`{"id":"a"}`))
 	cfg := testConfig(service)
 	cfg.Retry.MaxRetries = 0
@@ -446,7 +446,7 @@ func TestMalformedStoredBodyIsRequestedAgain(t *testing.T) {
 // TestUnusableStoredResponsesAreRequestedAgain begins with an incomplete response of an earlier release. The
 // refusal of a first page must not be stored: a resumed run would fail without asking the service again.
 func TestUnusableStoredResponsesAreRequestedAgain(t *testing.T) {
-	l, request := testLanding(t, t.TempDir()), pageRequest(1, 1)
+	l, request := testStore(t, t.TempDir()), pageRequest(1, 1)
 	if _, err := l.Append(fetch.Response{Request: request, Status: http.StatusPartialContent, Body: []byte(`{"id":"part"}`)}, time.Now(), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -463,12 +463,12 @@ func TestUnusableStoredResponsesAreRequestedAgain(t *testing.T) {
 // TestStoredResponsesAreIgnoredOnRequest asks for a fresh response, and doubts the responses of a stream. Offline,
 // the stored responses are used nevertheless.
 func TestStoredResponsesAreIgnoredOnRequest(t *testing.T) {
-	service, l := newScript(textBody(`{"id":"a"}`)), testLanding(t, t.TempDir())
+	service, l := newScript(textBody(`{"id":"a"}`)), testStore(t, t.TempDir())
 	cfg := testConfig(service)
 	online := newClient(t, cfg, l)
 	cfg.Offline = true
 	offline := newClient(t, cfg, l)
-	checkError(t, requestTokenInfo(t, offline), "not landed")
+	checkError(t, requestTokenInfo(t, offline), "the response is not stored")
 	for _, step := range []struct {
 		what     string
 		client   *fetch.Client
@@ -497,7 +497,7 @@ func TestStoredResponsesAreIgnoredOnRequest(t *testing.T) {
 
 // TestCancelledCallReadsNothing reads a stored response often, because select chooses at random.
 func TestCancelledCallReadsNothing(t *testing.T) {
-	c := newClient(t, testConfig(textBody(`{"id":"a"}`)), testLanding(t, t.TempDir()))
+	c := newClient(t, testConfig(textBody(`{"id":"a"}`)), testStore(t, t.TempDir()))
 	checkError(t, requestTokenInfo(t, c), "")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -512,7 +512,7 @@ func TestCancelledCallReadsNothing(t *testing.T) {
 
 func TestJournalContainsNoToken(t *testing.T) {
 	dir := t.TempDir()
-	checkError(t, requestTokenInfo(t, newClient(t, testConfig(newScript(textBody(`{"id":"a"}`))), testLanding(t, dir))), "")
+	checkError(t, requestTokenInfo(t, newClient(t, testConfig(newScript(textBody(`{"id":"a"}`))), testStore(t, dir))), "")
 	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -538,7 +538,7 @@ func TestEchoedTokenIsScrubbed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg, dir := testConfig(http.HandlerFunc(echo)), t.TempDir()
 			cfg.Token = func(context.Context) (string, error) { return secret, nil }
-			l := testLanding(t, dir)
+			l := testStore(t, dir)
 			var seen string
 			_, err := newClient(t, cfg, l).Get(t.Context(), fetch.Request{Stream: "token", Path: "/auth/token"},
 				func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
@@ -559,7 +559,7 @@ func TestEchoedTokenIsScrubbed(t *testing.T) {
 }
 
 func TestTelemetryCounts(t *testing.T) {
-	c := newClient(t, testConfig(newScript(statusWithToken(503), textBody(`{"id":"a"}`))), testLanding(t, t.TempDir()))
+	c := newClient(t, testConfig(newScript(statusWithToken(503), textBody(`{"id":"a"}`))), testStore(t, t.TempDir()))
 	for range 3 {
 		checkError(t, requestTokenInfo(t, c), "")
 	}
@@ -591,8 +591,8 @@ func TestFailedAttemptAddsNothingOfTheOneBefore(t *testing.T) {
 	}
 }
 
-func BenchmarkLanding(b *testing.B) {
-	l, err := fetch.OpenLanding(b.TempDir(), fetch.LandingOptions{})
+func BenchmarkStore(b *testing.B) {
+	l, err := fetch.OpenResponseStore(b.TempDir(), fetch.StoreOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -615,7 +615,7 @@ func BenchmarkLanding(b *testing.B) {
 // must have its body.
 func TestBodiesAreSyncedBeforeTheJournal(t *testing.T) {
 	var syncs []string
-	l, err := fetch.OpenLanding(t.TempDir(), fetch.LandingOptions{SyncBytes: 1, Step: func(name, _ string) error {
+	l, err := fetch.OpenResponseStore(t.TempDir(), fetch.StoreOptions{SyncBytes: 1, Step: func(name, _ string) error {
 		if file, ok := strings.CutPrefix(name, "before fsync "); ok {
 			syncs = append(syncs, file)
 		}
@@ -626,8 +626,8 @@ func TestBodiesAreSyncedBeforeTheJournal(t *testing.T) {
 	}
 	for i := range 2 { // the second body is in the same file
 		syncs = nil
-		landResponses(t, l, i+3, i+3)
-		if diff := cmp.Diff([]string{"of the bodies", "of the journal", "of the landing"}, syncs); diff != "" {
+		storeResponses(t, l, i+3, i+3)
+		if diff := cmp.Diff([]string{"of the bodies", "of the journal", "of the stored responses"}, syncs); diff != "" {
 			t.Errorf("order of the syncs after response %d (-want +got):\n%s", i+3, diff)
 		}
 	}
@@ -649,11 +649,11 @@ func damageFile(t *testing.T, path string, at int) {
 	}
 }
 
-// checkLost compares the number of lost responses of a landing in which the run stored three responses.
+// checkLost compares the number of lost responses of a store in which the run stored three responses.
 func checkLost(t *testing.T, dir string, want int) {
 	t.Helper()
-	if c, err := fetch.VerifyLanding(dir, 3); err != nil || c.Lost != want {
-		t.Errorf("VerifyLanding returned %+v (%v), want %d lost responses", c, err, want)
+	if c, err := fetch.VerifyResponses(dir, 3); err != nil || c.Lost != want {
+		t.Errorf("VerifyResponses returned %+v (%v), want %d lost responses", c, err, want)
 	}
 }
 
@@ -661,9 +661,9 @@ func checkLost(t *testing.T, dir string, want int) {
 // response again, nothing is lost.
 func TestDamagedLineIsReportedOnce(t *testing.T) {
 	dir := t.TempDir()
-	l := openLanding(t, dir, withoutSync())
-	landResponses(t, l, 3, 5)
-	closeLanding(t, l)
+	l := openStore(t, dir, withoutSync())
+	storeResponses(t, l, 3, 5)
+	closeStore(t, l)
 	journal := filepath.Join(dir, "journal.jsonl")
 	text, err := os.ReadFile(journal)
 	if err != nil {
@@ -672,12 +672,12 @@ func TestDamagedLineIsReportedOnce(t *testing.T) {
 	damageFile(t, journal, len(text)/2)
 	checkLost(t, dir, 1)
 	for _, damaged := range []int{1, 0} {
-		l = openLanding(t, dir, withoutSync())
+		l = openStore(t, dir, withoutSync())
 		if l.Damaged() != damaged {
 			t.Errorf("the journal has %d damaged lines, want %d", l.Damaged(), damaged)
 		}
-		landResponses(t, l, 4, 4)
-		closeLanding(t, l)
+		storeResponses(t, l, 4, 4)
+		closeStore(t, l)
 		checkLost(t, dir, 0)
 	}
 }
@@ -686,8 +686,8 @@ func TestDamagedLineIsReportedOnce(t *testing.T) {
 // damage it, because its sync may still have been running. The response is removed, so that it is not reported as lost.
 func TestBodiesOfTheLastTwoSyncsAreVerified(t *testing.T) {
 	dir := t.TempDir()
-	options := fetch.LandingOptions{SyncBytes: 200}
-	l := openLanding(t, dir, options)
+	options := fetch.StoreOptions{SyncBytes: 200}
+	l := openStore(t, dir, options)
 	random := rand.NewChaCha8([32]byte{})
 	for i := range 4 {
 		body := make([]byte, 100) // random, so that it is not compressed
@@ -698,18 +698,18 @@ func TestBodiesOfTheLastTwoSyncsAreVerified(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	closeLanding(t, l)
+	closeStore(t, l)
 	bodies := filepath.Join(dir, "000001.bodies")
 	stored := storedResponses(t, dir)
 	damageFile(t, bodies, int(stored[1].Offset)+20)
-	closeLanding(t, openLanding(t, dir, options))
+	closeStore(t, openStore(t, dir, options))
 	checkLost(t, dir, 0)
 }
 
 func TestFailedSyncIsPermanent(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	failed := false
-	l, err := fetch.OpenLanding(t.TempDir(), fetch.LandingOptions{SyncBytes: 1, Step: func(name, _ string) error {
+	l, err := fetch.OpenResponseStore(t.TempDir(), fetch.StoreOptions{SyncBytes: 1, Step: func(name, _ string) error {
 		if name != "before fsync of the journal" || failed {
 			return nil
 		}
