@@ -44,7 +44,8 @@ type SheetChart struct {
 	Category string // the column with the labels
 	Values   []string
 	MaxRows  int
-	// Same lists columns, such as the currency. Only the first rows with the same values in these columns are drawn.
+	// Same lists columns, besides the currency. There is no chart if a row has other values in these columns or another
+	// currency than the first row: amounts of two currencies cannot be compared.
 	Same []string
 }
 
@@ -149,8 +150,10 @@ type fieldWriter struct {
 	row     []Value // the fields of the row that is written next
 
 	chartRows int
-	// same contains the values of the columns of SheetChart.Same in the first row.
-	same []string
+	// sameColumns are the columns of SheetChart.Same and those with a currency. same contains their values in the first
+	// row. hasOthers is set if a row has others.
+	sameColumns, same []string
+	hasOthers         bool
 }
 
 func (w *fieldWriter) Begin(columns []Column) error {
@@ -169,6 +172,13 @@ func (w *fieldWriter) Begin(columns []Column) error {
 				return fmt.Errorf("write the sheet %q: the chart has the column %q, but not the sheet", w.sheet.Title, name)
 			}
 		}
+		w.sameColumns = slices.Clone(c.Same)
+		for _, column := range shown {
+			isCurrency := column.Name == "currency" || strings.HasSuffix(column.Name, "_currency")
+			if isCurrency && !slices.Contains(c.Same, column.Name) {
+				w.sameColumns = append(w.sameColumns, column.Name)
+			}
+		}
 	}
 	return w.out.begin(shown)
 }
@@ -184,19 +194,18 @@ func (w *fieldWriter) Row(values []Value) error {
 
 func (w *fieldWriter) countChartRow() {
 	c := w.sheet.Chart
-	if c == nil || w.chartRows != w.out.rows-1 || w.chartRows == c.MaxRows {
-		return // the rows of the chart have ended
+	if c == nil {
+		return
 	}
 	var same []string
-	for _, name := range c.Same {
+	for _, name := range w.sameColumns {
 		same = append(same, w.row[w.indexOf(name)].Text)
 	}
 	if w.chartRows == 0 {
 		w.same = same
 	}
-	if slices.Equal(w.same, same) {
-		w.chartRows++
-	}
+	w.hasOthers = w.hasOthers || !slices.Equal(w.same, same)
+	w.chartRows = min(w.chartRows+1, c.MaxRows)
 }
 
 // indexOf returns the position of a column in the sheet, or -1.
@@ -217,7 +226,7 @@ func (w *fieldWriter) End() error {
 // addChart adds the chart to the right of the columns. One row is no chart.
 func (w *fieldWriter) addChart() error {
 	c := w.sheet.Chart
-	if c == nil || w.chartRows < 2 {
+	if c == nil || w.chartRows < 2 || w.hasOthers {
 		return nil
 	}
 	reference := func(column string, firstRow, lastRow int) (string, error) {
@@ -231,7 +240,15 @@ func (w *fieldWriter) addChart() error {
 	if rows := w.out.rows - 1; w.chartRows < rows {
 		title += fmt.Sprintf(" (%d of %d rows)", w.chartRows, rows)
 	}
-	chart := &excelize.Chart{Type: excelize.Col, Title: excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: title}}}}
+	categoryFormat := w.out.formatOf(w.out.columns[w.indexOf(c.Category)])
+	chart := &excelize.Chart{
+		Type: excelize.Col, Title: excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: title}}},
+		XAxis:      excelize.ChartAxis{NumFmt: excelize.ChartNumFmt{CustomNumFmt: categoryFormat}},
+		VaryColors: new(false), Legend: excelize.ChartLegend{Position: "bottom"},
+	}
+	if len(c.Values) == 1 {
+		chart.Legend.Position = "none" // the title says what is drawn
+	}
 	if c.IsLine {
 		chart.Type = excelize.Line
 	}
@@ -341,6 +358,14 @@ func (c workbookCover) write() error {
 			return err
 		}
 	}
-	const titleWidth, textWidth = 34, 90
-	return errors.Join(c.file.SetColWidth(coverSheet, "A", "A", titleWidth), c.file.SetColWidth(coverSheet, "B", "B", textWidth))
+	const titleWidth, textWidth, noteWidth = 34, 90, 60
+	const lineHeight = 15 // points
+	for i, l := range c.lines {
+		lines := max(1+len(l.sheet.About)/textWidth, 1+len(l.note)/noteWidth)
+		if err := c.file.SetRowHeight(coverSheet, first+i, float64(lines*lineHeight)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(c.file.SetColWidth(coverSheet, "A", "A", titleWidth), c.file.SetColWidth(coverSheet, "B", "B", textWidth),
+		c.file.SetColWidth(coverSheet, "D", "D", noteWidth), fitToPage(c.file, coverSheet))
 }

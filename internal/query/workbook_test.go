@@ -78,24 +78,29 @@ func TestWorkbook(t *testing.T) {
 	}
 }
 
-// TestWorkbookCharts checks that a chart has the rows up to the first one with another currency or the limit, and
-// that one row has no chart.
+// TestWorkbookCharts checks that a chart has the rows up to the limit, and that one row and rows with several currencies
+// have no chart.
 func TestWorkbookCharts(t *testing.T) {
 	t.Parallel()
 	db := open(t, "")
 	for name, c := range map[string]struct {
-		chart query.SheetChart
-		want  []string
+		chart    query.SheetChart
+		currency string // of the third row
+		want     []string
 	}{
-		"one currency": {query.SheetChart{Category: "month", Values: []string{"sale_total", "items"}, MaxRows: 9, Same: []string{"currency"}},
-			[]string{"Sales: EUR (2 of 4 rows)", "'Sales'!$C$1", "'Sales'!$B$2:$B$3", "'Sales'!$C$2:$C$3", "'Sales'!$D$1", "'Sales'!$B$2:$B$3", "'Sales'!$D$2:$D$3"}},
-		"all rows":  {query.SheetChart{IsLine: true, Category: "month", Values: []string{"items"}, MaxRows: 9}, []string{"Sales", "'Sales'!$D$1", "'Sales'!$B$2:$B$5", "'Sales'!$D$2:$D$5"}},
-		"two rows":  {query.SheetChart{Category: "month", Values: []string{"items"}, MaxRows: 2}, []string{"Sales (2 of 4 rows)", "'Sales'!$D$1", "'Sales'!$B$2:$B$3", "'Sales'!$D$2:$D$3"}},
-		"a row":     {query.SheetChart{Category: "month", Values: []string{"items"}, MaxRows: 1}, nil},
-		"no column": {query.SheetChart{Category: "week", Values: []string{"items"}, MaxRows: 2}, nil},
+		"one currency": {query.SheetChart{Category: "month", Values: []string{"sale_total", "items"}, MaxRows: 9, Same: []string{"currency"}}, "EUR",
+			[]string{"Sales: EUR", "'Sales'!$C$1", "'Sales'!$B$2:$B$5", "'Sales'!$C$2:$C$5", "'Sales'!$D$1", "'Sales'!$B$2:$B$5", "'Sales'!$D$2:$D$5"}},
+		"two currencies": {query.SheetChart{Category: "month", Values: []string{"sale_total"}, MaxRows: 9}, "USD", nil},
+		"two groups":     {query.SheetChart{Category: "month", Values: []string{"items"}, MaxRows: 9, Same: []string{"month"}}, "EUR", nil},
+		"all rows":       {query.SheetChart{IsLine: true, Category: "month", Values: []string{"items"}, MaxRows: 9}, "EUR", []string{"Sales: EUR", "'Sales'!$D$1", "'Sales'!$B$2:$B$5", "'Sales'!$D$2:$D$5"}},
+		"two rows":       {query.SheetChart{Category: "month", Values: []string{"items"}, MaxRows: 2}, "EUR", []string{"Sales: EUR (2 of 4 rows)", "'Sales'!$D$1", "'Sales'!$B$2:$B$3", "'Sales'!$D$2:$D$3"}},
+		"a row":          {query.SheetChart{Category: "month", Values: []string{"items"}, MaxRows: 1}, "EUR", nil},
+		"no column":      {query.SheetChart{Category: "week", Values: []string{"items"}, MaxRows: 2}, "EUR", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			book := query.Workbook{Sheets: []query.Sheet{{Title: "Sales", Query: monthsQuery(), Chart: &c.chart}}}
+			q := monthsQuery()
+			q.SQL = strings.ReplaceAll(q.SQL, "USD", c.currency)
+			book := query.Workbook{Sheets: []query.Sheet{{Title: "Sales", Query: q, Chart: &c.chart}}}
 			if c.chart.Category == "week" {
 				const want = `: write the sheet "Sales": the chart has the column "week", but not the sheet`
 				if _, err := db.SaveWorkbook(t.Context(), book, filepath.Join(t.TempDir(), "book.xlsx")); err == nil || !strings.HasSuffix(err.Error(), want) {

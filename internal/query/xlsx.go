@@ -100,8 +100,11 @@ func (w *excelSheet) begin(columns []Column) error {
 		return &UsageError{Problem: fmt.Sprintf("the result has %d columns, and an Excel sheet at most %d: select fewer, or write CSV or Parquet", len(columns), excelize.MaxColumns)}
 	}
 	w.columns = columns
-	var err error
-	if w.stream, err = w.file.NewStreamWriter(w.name); err != nil {
+	err := fitToPage(w.file, w.name)
+	if err == nil {
+		w.stream, err = w.file.NewStreamWriter(w.name)
+	}
+	if err != nil {
 		return fmt.Errorf("write excel: %w", err)
 	}
 	headerStyle, err := w.file.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}})
@@ -110,7 +113,7 @@ func (w *excelSheet) begin(columns []Column) error {
 		if w.headings != nil {
 			heading = w.headings[i]
 		}
-		style, styleErr := w.file.NewStyle(&excelize.Style{CustomNumFmt: new(numberFormat(c.Type, w.maxScale))})
+		style, styleErr := w.file.NewStyle(&excelize.Style{CustomNumFmt: new(w.formatOf(c))})
 		err = errors.Join(err, styleErr, w.stream.SetColWidth(i+1, i+1, columnWidth(c, heading)))
 		w.styles = append(w.styles, style)
 		w.cells = append(w.cells, excelize.Cell{StyleID: headerStyle, Value: heading})
@@ -157,6 +160,12 @@ func (w *excelSheet) end() error {
 		return err
 	}
 	return errors.Join(w.file.AutoFilter(w.name, "A1:"+lastCell, nil), w.stream.Flush())
+}
+
+// fitToPage lets a printed page have all columns of a sheet. It must be called before a stream of the sheet begins.
+func fitToPage(file *excelize.File, sheet string) error {
+	return errors.Join(file.SetSheetProps(sheet, &excelize.SheetPropsOptions{FitToPage: new(true)}),
+		file.SetPageLayout(sheet, &excelize.PageLayoutOptions{Orientation: new("landscape"), FitToWidth: new(1), FitToHeight: new(0)}))
 }
 
 func (w *excelWriter) writeAbout() error {
@@ -208,6 +217,20 @@ func sheetName(title string) string {
 		return "Result"
 	}
 	return name
+}
+
+// formatOf returns the Excel format of a column. A sheet with all decimals also shows milliseconds. Other sheets show
+// minutes, and only the month of a date in a column such as paid_month.
+func (w *excelSheet) formatOf(c Column) string {
+	isMonth := c.Name == "month" || strings.HasSuffix(c.Name, "_month")
+	switch {
+	case w.maxScale == allDecimals:
+	case strings.HasPrefix(c.Type, "TIMESTAMP"):
+		return "yyyy-mm-dd hh:mm"
+	case c.Type == "DATE" && isMonth:
+		return "yyyy-mm"
+	}
+	return numberFormat(c.Type, w.maxScale)
 }
 
 // allDecimals is above the scale of any DECIMAL.
