@@ -15,6 +15,7 @@ func TestCurrenciesInLowerCaseChangeOnce(t *testing.T) {
 	world := smallWorld()
 	world.Listings = 90
 	h := newHarness(t, world)
+	h.cfg.Chosen = []string{"outlet_listings", "product_listings", "products"} // the streams with prices
 	all, err := audit.Load("", nil, nil)
 	testharness.Must(t, err)
 	h.cfg.Checks, h.cfg.CheckTimeout = all, time.Minute

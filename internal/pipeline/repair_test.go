@@ -3,10 +3,12 @@ package pipeline_test
 import (
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,10 +18,19 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
+	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
+
+// sharedNights is the warehouse that threeNights copies. The first use creates it.
+type sharedNights struct {
+	dir    string
+	create sync.Once
+}
+
+var shared sharedNights
 
 // threeNights returns a harness with three nights. Each night changed some rows.
 func threeNights(t *testing.T) *harness {
@@ -27,9 +38,19 @@ func threeNights(t *testing.T) *harness {
 	world := smallWorld()
 	world.Listings, world.ListingTurnover, world.ListingChange = 20, 0.1, 0.3
 	h := newHarness(t, world, "product_listings", "tags", "folders")
-	for range 3 {
-		h.requireComplete(h.night())
-	}
+	shared.create.Do(func() {
+		nights := &harness{t: t, service: sim.New(world), cfg: h.cfg}
+		server := httptest.NewServer(nights.service)
+		defer server.Close()
+		nights.cfg.Warehouse.Dir, nights.cfg.Fetch.BaseURL = shared.dir, server.URL
+		nights.cfg.Now = func() time.Time { return nights.at }
+		for range 3 {
+			nights.requireComplete(nights.night())
+		}
+	})
+	testharness.Must(t, os.CopyFS(h.cfg.Warehouse.Dir, os.DirFS(shared.dir)))
+	h.service.Advance(3)
+	h.at = h.service.Now().Add(2 * time.Hour)
 	return h
 }
 

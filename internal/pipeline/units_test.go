@@ -21,6 +21,7 @@ func TestPricesInMinorUnits(t *testing.T) {
 	world := smallWorld()
 	world.Orders = 40
 	h := newHarness(t, world)
+	h.cfg.Chosen = []string{"outlet_listings", "product_listings", "orders", "order_items", "products"}
 	all, err := audit.Load("", nil, nil)
 	testharness.Must(t, err)
 	h.cfg.Checks, err = all.Choose([]string{"prices_in_minor_units", "prices_scaled"})
