@@ -13,6 +13,7 @@ import (
 
 // TestRehearsal rehearses the restore of an intact backup, and of a backup with a truncated object.
 func TestRehearsal(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	d := newBucketHarness(t, "product_listings", "orders")
 	harness.Must(t, d.night(t))

@@ -90,14 +90,14 @@ func mainPausedInCommit(pause func(ctx context.Context)) {
 // A night costs more time than the other commands, so the configuration of a script names only the streams that it
 // needs, and one thread: on a few rows, several threads only add work.
 //
-// With the race detector, which makes scripts slow, only the scripts of servers and signals run.
+// With the race detector, which makes scripts slow, only the scripts of servers run.
 func TestScripts(t *testing.T) {
 	if !harness.Race {
 		runScripts(t, testscript.Params{Dir: "testdata/script"})
 		return
 	}
 	var concurrent []string
-	for _, name := range []string{"hooks", "serve", "serve_drain", "terminated"} {
+	for _, name := range []string{"hooks", "serve", "serve_drain"} {
 		concurrent = append(concurrent, filepath.Join("testdata/script", name+".txtar"))
 	}
 	runScripts(t, testscript.Params{Files: concurrent})

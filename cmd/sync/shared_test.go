@@ -67,9 +67,10 @@ func copyDemo(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // demoOfThreeNights copies the shared demo to a temporary folder. It returns the path of the copied
-// config.yaml.
+// config.yaml. The race detector makes the demo slow, so these tests run without it.
 func demoOfThreeNights(t *testing.T) (configFile string) {
 	t.Helper()
+	harness.Slow(t)
 	demo, err := shared.demo()
 	harness.Must(t, err)
 	dir := filepath.Join(t.TempDir(), "demo")

@@ -309,6 +309,7 @@ func TestTypedSQLCanBeDisabled(t *testing.T) {
 
 // TestTypedSQLOnlyReads sends statements that try to escape from the sandbox, one of each kind.
 func TestTypedSQLOnlyReads(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	testEscapes(t, 1)
 }

@@ -32,6 +32,7 @@ func closedOrders(t *testing.T, d *warehouse.Draft) []string {
 // TestPastIsRestoredUntilTheSnapshot restores past up to the time of an earlier snapshot. Rows that were
 // closed after this time must not be restored.
 func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
 	run, _ := publishPast(t, wh, tables, night, insertClosedOrder("a", 1, 2)+";"+insertClosedOrder("b", 1, 3))

@@ -22,6 +22,7 @@ import (
 // TestMetaIsTheSumOfItsChanges publishes versions that add, change, repeat and remove rows of meta. The
 // meta of each version must be restored from the files of changes alone.
 func TestMetaIsTheSumOfItsChanges(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "tags" })
 	wh := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
@@ -225,6 +226,7 @@ func insertClosedRows(defs []stream.Definition, isFilled bool) string {
 // restored from the files of changes alone. The rows have columns of most types, NULLs and duplicates, and
 // some runs close no rows.
 func TestPastIsTheSumOfItsChanges(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
 	var defs []stream.Definition

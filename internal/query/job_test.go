@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 )
 
 // runJob runs a job in a child process and returns the result, the written file and the error.
@@ -73,6 +74,7 @@ func TestJobsReturnResults(t *testing.T) {
 }
 
 func TestErrorsOfStatementsHavePositions(t *testing.T) {
+	harness.Slow(t)
 	path := createNightsCatalog(t)
 	long := strings.Repeat("'ä', ", 60)
 	for _, c := range []struct {
@@ -124,6 +126,7 @@ func TestJobsAreLimited(t *testing.T) {
 
 // TestJobsCannotFillTheDisk writes a file and spills rows beyond the limit.
 func TestJobsCannotFillTheDisk(t *testing.T) {
+	harness.Slow(t)
 	path := createNightsCatalog(t)
 	const random = "SELECT uuid()::VARCHAR AS a, uuid()::VARCHAR AS b FROM range(100000)"
 	for name, j := range map[string]query.Job{

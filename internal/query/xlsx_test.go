@@ -16,6 +16,7 @@ import (
 	"github.com/xuri/excelize/v2"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 )
 
 // saveExcel saves the result of a query and opens the file.
@@ -173,6 +174,7 @@ func TestTooLargeResultsCreateNoExcelFile(t *testing.T) {
 // TestTooLargeExcelLeavesNoTemporaryFile saves more rows than a sheet can contain. When Save returns
 // the error, the temporary file of the workbook must be removed.
 func TestTooLargeExcelLeavesNoTemporaryFile(t *testing.T) {
+	harness.Slow(t)
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	db, err := query.Open(t.Context(), emptyCatalog(t).Fill(t, poorNights), query.Options{})

@@ -85,6 +85,7 @@ func TestSizesFollowTheOptions(t *testing.T) {
 }
 
 func TestChangedShareOfListings(t *testing.T) {
+	harness.Slow(t)
 	service := sim.New(sim.Options{
 		Listings: 8_000, HistoryDays: 2, Outlets: 2_000, ListingChange: 0.02, ListingTurnover: -1,
 	})
@@ -134,6 +135,7 @@ func readDay(t *testing.T, service *sim.Service) dayValues {
 }
 
 func TestThePastDoesNotChange(t *testing.T) {
+	harness.Slow(t)
 	service := sim.New(sim.Options{})
 	unchangedRows, grownHistories := 0, 0
 	before := readDay(t, service)
@@ -178,6 +180,7 @@ func checkHistoryIsKept(t *testing.T, id string, before, after []any) {
 }
 
 func TestUpdatedAtOfCampaignsFollowsTheStatus(t *testing.T) {
+	harness.Slow(t)
 	service := sim.New(sim.Options{})
 	updated := 0
 	for range 6 {
