@@ -226,6 +226,7 @@ func (q *question) addResult() error {
 		for i := range t.roles {
 			if r := &t.roles[i]; r.idColumn == "group_id" {
 				r.kind, r.label = q.groupKind(), query.LabelOf(q.groupedBy())
+				r.isEnum = q.groupedBy() == "channel_type"
 			}
 		}
 		if q.view.Table, rows, err = t.show(q.view.Title, linkTo("questions", q.view.Name)+"/"); err != nil {

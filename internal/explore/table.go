@@ -80,6 +80,10 @@ func rolesOf(columns []query.Column) []columnRole {
 	}
 	setLabels(roles, query.LabelOf)
 	currency := byName["currency"]
+	code, status := byName["status_prefix"], byName["status_name"]
+	if code != nil && status != nil { // the code has the same words, and is shown only in place of a missing name
+		status.idColumn, code.hidden = code.Name, true
+	}
 	for i := range roles {
 		r := &roles[i]
 		if stem, ok := strings.CutSuffix(r.Name, "_id"); ok {
@@ -87,7 +91,11 @@ func rolesOf(columns []query.Column) []columnRole {
 			if kind != "" {
 				r.idColumn, r.kind = r.Name, kind
 			}
-			for _, name := range []string{stem, stem + "_name"} {
+			names := []string{stem, stem + "_name"}
+			if kind == "order" {
+				names = append(names, "reference_number")
+			}
+			for _, name := range names {
 				if nameColumn := byName[name]; nameColumn != nil {
 					nameColumn.idColumn, nameColumn.kind, r.hidden = r.Name, kind, true
 				}
@@ -95,9 +103,11 @@ func rolesOf(columns []query.Column) []columnRole {
 		}
 		// Enumerations and amounts are recognized by the names of their columns. A sum of
 		// medians, limits or unit prices would have no meaning.
-		r.isEnum = query.IsEnum(r.Column)
+		isHiddenCode := r == code && r.hidden
+		r.isEnum = query.IsEnum(r.Column) && !isHiddenCode
 		r.isAmount = strings.HasPrefix(r.Type, "DECIMAL") && !hasWord(r.Name, "percent", "days", "hours", "minutes", "week", "items")
-		r.summed = r.isAmount && !hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest", "p25", "p50", "p75", "p90",
+		isComparison := byName["period"] != nil // its rows are not parts of a whole
+		r.summed = r.isAmount && !isComparison && !hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest", "p25", "p50", "p75", "p90",
 			"last", "per", "each", "from", "below", "left", "spent", "now", "old", "new", "change", "gap", "value")
 		if currency != nil && r.isAmount {
 			r.unitColumn, currency.hidden = "currency", true
@@ -175,6 +185,9 @@ func (r columnRole) showValue(row query.Record, l links) html.Cell {
 		case r.kind != "" && r.kind != "writer":
 			cell.Link = l.linkRecord(r.kind, row.Get(r.idColumn).Text)
 		}
+	}
+	if cell.Link != "" && cell.Text == "" { // only the id of the record is known
+		cell.Text = "Open"
 	}
 	if r.unitColumn != "" && !v.Null {
 		cell.Unit = cmp.Or(row.Get(r.unitColumn).Text, html.NoCurrency)
