@@ -25,7 +25,7 @@ func clientSections(c Client) []section {
 					about: "The current month up to the snapshot, against the same days of last month.",
 					query: "month_to_date", params: of(), rowLimit: tableRows,
 					fields: []field{
-						{column: "period", label: "Period"}, {column: "first_day", label: "From"}, {column: "last_day", label: "To"},
+						{column: "period", label: "Period"}, {column: "first_day", label: "From", as: asDate}, {column: "last_day", label: "To", as: asDate},
 						{column: "orders", label: "Orders", as: asNumber}, {column: "order_total", label: "Total of the orders", as: asNumber},
 						{column: "items", label: "Items", as: asNumber}, {column: "sale_total", label: "Price of the items", as: asNumber},
 						{column: "articles_published", label: "Articles published", as: asNumber},

@@ -19,6 +19,7 @@ const (
 	asChange // a percentage with its sign
 	asDays
 	asMoment
+	asDate
 	asMonth
 	asTag   // a word in the color of its tone, see page.Tone
 	asGrade // the standing, such as "proven", and the grade in a second line
@@ -64,7 +65,7 @@ func (f field) tableCell(row query.Record) html.Cell {
 	switch {
 	case f.isNumeric():
 		cell.Class, cell.Sort = "n", v.Text
-	case f.as == asMoment:
+	case f.as == asMoment || f.as == asDate:
 		cell.Class, cell.Sort = "t", v.Text
 	case f.sub != "" || len(cell.Text) > wideLength:
 		cell.Class = "w"

@@ -21,7 +21,9 @@
     if (!line) {
       line = document.createElement("p");
       line.className = "empty nothing";
-      panel.querySelector(".source").before(line);
+      const source = panel.querySelector(".source"); // the report of a client has none
+      if (source) source.before(line);
+      else panel.append(line);
     }
     // Further rows of a cut table may have the currency.
     line.textContent = panel.querySelector(".more") ? `No amounts in ${currency} in the rows shown.` : `No amounts in ${currency}.`;
