@@ -80,9 +80,19 @@ func (o outputOptions) parseFormat() (query.Format, error) {
 func (o outputOptions) writeResult(
 	ctx context.Context, g *globals, db *query.DB, format query.Format, q query.Query, values map[string]string,
 ) (int64, error) {
+	admitted, err := db.Admit(ctx, q, values)
+	if err != nil {
+		return 0, err
+	}
+	return o.writeAdmitted(ctx, g, format, q, admitted)
+}
+
+func (o outputOptions) writeAdmitted(
+	ctx context.Context, g *globals, format query.Format, q query.Query, admitted query.Admitted,
+) (int64, error) {
 	output := query.Output{Format: format, BOM: o.bom, Grades: o.grades}
 	if o.file != "" {
-		return db.Save(ctx, q, values, output, o.file)
+		return admitted.Save(ctx, output, o.file)
 	}
 	// SQL of the user shows values as they are stored.
 	output.EnumWords = q.Name != "" && (format == query.Table || format == query.Vertical)
@@ -94,7 +104,7 @@ func (o outputOptions) writeResult(
 	write := func(out io.Writer) error {
 		w, err := query.NewWriter(output, out, query.Screen{Terminal: g.width > 0, Width: g.width, Rows: o.maxRows, First: first})
 		if err == nil {
-			rows, err = db.Run(ctx, q, values, w)
+			rows, err = admitted.Run(ctx, w)
 		}
 		return err
 	}
@@ -138,14 +148,18 @@ func (o outputOptions) writeGraded(
 	if g.Quiet && !o.withGrades {
 		return o.writeResult(ctx, g, db, format, q, values)
 	}
-	sources, sourcesErr := db.Sources(ctx, q, values)
+	admitted, err := db.Admit(ctx, q, values)
+	if err != nil {
+		return 0, err
+	}
+	sources, sourcesErr := admitted.Sources(ctx)
 	if o.withGrades {
 		o.grades = &query.Grades{Sources: sources}
 		if o.grades.Snapshot, err = db.SelectedSnapshot(ctx); err != nil || sourcesErr != nil {
 			return 0, cmp.Or(sourcesErr, err)
 		}
 	}
-	rows, err = o.writeResult(ctx, g, db, format, q, values)
+	rows, err = o.writeAdmitted(ctx, g, format, q, admitted)
 	if err != nil || g.Quiet {
 		return rows, err
 	}

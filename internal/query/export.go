@@ -205,7 +205,11 @@ func (db *DB) exportQuery(ctx context.Context, e Export, dir, name string, q Que
 		path = filepath.Join(dir, name)
 	}
 	file := ExportFile{Source: name}
-	err := db.readResult(ctx, q, e.Values, true, func(rows array.RecordReader) error {
+	a, err := db.Admit(ctx, q, e.Values)
+	if err != nil {
+		return nil, err
+	}
+	err = a.readResult(ctx, true, func(rows array.RecordReader) error {
 		file.Columns = columnsOf(rows.Schema())
 		var names []string
 		for _, c := range file.Columns {

@@ -247,9 +247,19 @@ func (db *DB) execAll(ctx context.Context, statements ...sqltext.SQL) error {
 // last one. Run returns a *UsageError for wrong parameters, a *RefusedError for a statement that does
 // more than read, and otherwise an error of DuckDB or of w.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
+	ctx, cancel := db.WithTimeout(ctx) // of both steps together
+	defer cancel()
+	a, err := db.Admit(ctx, q, values)
+	if err != nil {
+		return 0, err
+	}
+	return a.Run(ctx, w)
+}
+
+// Run runs the query, writes its rows to w and returns their number. Its errors are those of DuckDB and of w.
+func (a Admitted) Run(ctx context.Context, w Writer) (int64, error) {
 	var rows int64
-	_, isCollector := w.(*collector) // it keeps few rows; a temporary table would take longer than the query
-	err := db.readResult(ctx, q, values, !isCollector, func(r array.RecordReader) (err error) {
+	err := a.readResult(ctx, true, func(r array.RecordReader) (err error) {
 		rows, err = copyRows(r, w)
 		return err
 	})
@@ -259,18 +269,15 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 	return rows, nil
 }
 
-// readResult runs a query and calls use with its result in Arrow batches. If spooled is true, the result
+// readResult runs the query and calls use with its result in Arrow batches. If spooled is true, the result
 // is first written to a temporary table, if possible, and then read in pieces.
-func (db *DB) readResult(ctx context.Context, q Query, values map[string]string, spooled bool, use func(array.RecordReader) error) error {
-	return db.runOn(ctx, db.conn, func(ctx context.Context, conn *duckdb.Conn) error {
-		s, args, err := db.admitQuery(ctx, conn, q, values, spooled)
+func (a Admitted) readResult(ctx context.Context, spooled bool, use func(array.RecordReader) error) error {
+	return a.db.runOn(ctx, a.db.conn, func(ctx context.Context, conn *duckdb.Conn) error {
+		q, err := limitRows(conn, a.query, a.statement)
 		if err != nil {
 			return err
 		}
-		if q, err = limitRows(conn, q, s); err != nil {
-			return err
-		}
-		isSpooled := spooled && s.storable && spoolResult(ctx, conn, q, args)
+		isSpooled := spooled && a.statement.storable && spoolResult(ctx, conn, q, a.args)
 		arrow, err := duckdb.NewArrowFromConn(conn)
 		if err != nil {
 			return fmt.Errorf("run query: %w", err)
@@ -279,7 +286,7 @@ func (db *DB) readResult(ctx context.Context, q Query, values map[string]string,
 		if isSpooled {
 			reader, err = openPieces(ctx, arrow)
 		} else {
-			reader, err = arrow.QueryContext(ctx, q.SQL, args...)
+			reader, err = arrow.QueryContext(ctx, q.SQL, a.args...)
 		}
 		if err != nil {
 			return q.wrapErr(asRefusal(err))
@@ -296,39 +303,6 @@ func (db *DB) readResult(ctx context.Context, q Query, values map[string]string,
 		}
 		return nil
 	})
-}
-
-// admitQuery prepares the statement and the arguments of a query. It returns a *RefusedError for a
-// user's query that does more than read. Built-in queries are trusted; their statement is prepared
-// only if spooled is true, and is otherwise the zero value.
-func (db *DB) admitQuery(ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string, spooled bool) (s statement, args []any, err error) {
-	isUserDefined := q.IsUserDefined()
-	if isUserDefined || spooled {
-		if s, err = prepareStatement(conn, q.SQL); err != nil {
-			return s, nil, q.wrapErr(err)
-		}
-	}
-	params := q.Params
-	if isUserDefined {
-		params = s.params
-		for i, p := range params {
-			if declared, ok := q.Param(p.Name); ok {
-				params[i] = declared
-			}
-		}
-	}
-	if s.several && len(values) > 0 {
-		return s, nil, &UsageError{Problem: "several statements cannot have parameters: write one statement (a PIVOT without IN counts as several)"}
-	}
-	if args, err = bindValues(ctx, conn, q, params, values, db.opts.Timezone); err != nil {
-		return s, nil, err
-	}
-	if isUserDefined && !db.opts.Unsafe {
-		if err := checkReadOnly(ctx, conn, s, q.SQL, args); err != nil {
-			return s, nil, q.wrapErr(err)
-		}
-	}
-	return s, args, nil
 }
 
 func copyRows(r array.RecordReader, w Writer) (int64, error) {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
 // Result is the result of a query in memory: its columns, its first rows and its source tables.
@@ -65,22 +67,39 @@ func (v Value) Number() (n float64, ok bool) {
 
 // Collect is like Run, but returns the first rows, up to the limit.
 func (db *DB) Collect(ctx context.Context, q Query, values map[string]string, limit int) (Result, error) {
-	c := collector{limit: limit}
-	total, err := db.Run(ctx, q, values, &c)
+	ctx, cancel := db.WithTimeout(ctx) // of both steps together
+	defer cancel()
+	a, err := db.admit(ctx, q, values, false)
 	if err != nil {
 		return Result{}, err
 	}
-	c.Total = total
+	return a.collect(ctx, limit)
+}
+
+// collect keeps few rows, so a temporary table would take longer than the query.
+func (a Admitted) collect(ctx context.Context, limit int) (Result, error) {
+	c := collector{limit: limit}
+	err := a.readResult(ctx, false, func(r array.RecordReader) (err error) {
+		c.Total, err = copyRows(r, &c)
+		return err
+	})
+	if err != nil {
+		return Result{}, err
+	}
 	return c.Result, nil
 }
 
 // Ask is like Collect, and also determines the sources.
 func (db *DB) Ask(ctx context.Context, q Query, values map[string]string, limit int) (Result, error) {
-	r, err := db.Collect(ctx, q, values, limit)
+	a, err := db.admit(ctx, q, values, false)
+	if err != nil {
+		return Result{}, err
+	}
+	r, err := a.collect(ctx, limit)
 	if err != nil {
 		return r, err
 	}
-	r.Sources, err = db.Sources(ctx, q, values)
+	r.Sources, err = a.Sources(ctx)
 	if r.NoPlan = errors.Is(err, ErrNoPlan); r.NoPlan {
 		err = nil
 	}

@@ -17,6 +17,15 @@ import (
 // Save writes the result of a query to a file of any format. The file is written
 // atomically and replaces an earlier file. Save returns the number of rows.
 func (db *DB) Save(ctx context.Context, q Query, values map[string]string, o Output, file string) (int64, error) {
+	a, err := db.Admit(ctx, q, values)
+	if err != nil {
+		return 0, err
+	}
+	return a.Save(ctx, o, file)
+}
+
+// Save is like [DB.Save].
+func (a Admitted) Save(ctx context.Context, o Output, file string) (int64, error) {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return 0, &UsageError{Problem: fmt.Sprintf("%q is not a regular file: omit -o to write to the terminal or a pipe", file)}
 	}
@@ -24,9 +33,9 @@ func (db *DB) Save(ctx context.Context, q Query, values map[string]string, o Out
 	var rows int64
 	err := durable.Disk{}.WriteAtomically(file, fileMode, func(temp *os.File) (err error) {
 		if o.Format == Parquet {
-			rows, err = db.saveParquet(ctx, q, values, temp.Name())
+			rows, err = a.saveParquet(ctx, temp.Name())
 		} else {
-			rows, err = db.Send(ctx, q, values, o, temp)
+			rows, err = a.send(ctx, o, temp)
 		}
 		return err
 	})
@@ -36,35 +45,43 @@ func (db *DB) Save(ctx context.Context, q Query, values map[string]string, o Out
 // Send writes the result of a query to w in any format, and returns the number of rows. Parquet is first
 // written to the private temporary folder.
 func (db *DB) Send(ctx context.Context, q Query, values map[string]string, o Output, w io.Writer) (int64, error) {
+	a, err := db.Admit(ctx, q, values)
+	if err != nil {
+		return 0, err
+	}
+	return a.send(ctx, o, w)
+}
+
+func (a Admitted) send(ctx context.Context, o Output, w io.Writer) (int64, error) {
 	var writer Writer
 	var err error
 	switch o.Format {
 	case Parquet:
-		return db.sendParquet(ctx, q, values, w)
+		return a.sendParquet(ctx, w)
 	case Excel:
 		// The rows of an incomplete workbook must not remain in spill.Dir, because the DB may be open for days.
-		dir, dirErr := os.MkdirTemp(db.spill.Dir, "excel")
+		dir, dirErr := os.MkdirTemp(a.db.spill.Dir, "excel")
 		if dirErr != nil {
 			return 0, fmt.Errorf("write excel: %w", dirErr)
 		}
 		defer os.RemoveAll(dir)
-		writer, err = db.newExcelWriter(ctx, q, values, w, dir)
+		writer, err = a.newExcelWriter(ctx, w, dir)
 	default:
 		writer, err = NewWriter(o, w, Screen{})
 	}
 	if err != nil {
 		return 0, err
 	}
-	return db.Run(ctx, q, values, writer)
+	return a.Run(ctx, writer)
 }
 
-func (db *DB) sendParquet(ctx context.Context, q Query, values map[string]string, w io.Writer) (rows int64, err error) {
-	temp, err := os.CreateTemp(db.spill.Dir, "*.parquet")
+func (a Admitted) sendParquet(ctx context.Context, w io.Writer) (rows int64, err error) {
+	temp, err := os.CreateTemp(a.db.spill.Dir, "*.parquet")
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	defer func() { err = errors.Join(err, temp.Close(), os.Remove(temp.Name())) }()
-	if rows, err = db.saveParquet(ctx, q, values, temp.Name()); err != nil {
+	if rows, err = a.saveParquet(ctx, temp.Name()); err != nil {
 		return 0, err
 	}
 	if _, err := io.Copy(w, temp); err != nil {
@@ -73,10 +90,10 @@ func (db *DB) sendParquet(ctx context.Context, q Query, values map[string]string
 	return rows, nil
 }
 
-func (db *DB) saveParquet(ctx context.Context, q Query, values map[string]string, path string) (int64, error) {
+func (a Admitted) saveParquet(ctx context.Context, path string) (int64, error) {
 	var rows int64
-	err := db.readResult(ctx, q, values, true, func(r array.RecordReader) (err error) {
-		rows, err = db.writeParquet(ctx, r, path, parquetOptions{})
+	err := a.readResult(ctx, true, func(r array.RecordReader) (err error) {
+		rows, err = a.db.writeParquet(ctx, r, path, parquetOptions{})
 		return err
 	})
 	if err != nil {

@@ -50,7 +50,18 @@ var ErrNoPlan = errors.New("the source tables of several statements, or of a PIV
 // Sources returns the source tables of a query, the worst grade first, without running the
 // query. It returns the errors of Run, and ErrNoPlan.
 func (db *DB) Sources(ctx context.Context, q Query, values map[string]string) ([]Source, error) {
-	tables, err := db.findTables(ctx, q, values)
+	ctx, cancel := db.WithTimeout(ctx) // of both steps together
+	defer cancel()
+	a, err := db.admit(ctx, q, values, false)
+	if err != nil {
+		return nil, err
+	}
+	return a.Sources(ctx)
+}
+
+// Sources is like [DB.Sources].
+func (a Admitted) Sources(ctx context.Context) ([]Source, error) {
+	tables, err := a.findTables(ctx)
 	if err != nil || len(tables) == 0 {
 		return nil, err
 	}
@@ -59,7 +70,7 @@ func (db *DB) Sources(ctx context.Context, q Query, values map[string]string) ([
 	var s Source
 	var since, read, proven sql.NullTime
 	gradesSQL := catalogSQL.Render("grades", sqltext.Values{"catalog": sqltext.Name(catalogDB)})
-	err = db.scanRows(ctx, gradesSQL, []any{&s.Stream, &s.Grade, &s.Reason, &since, &read, &proven}, func() {
+	err = a.db.scanRows(ctx, gradesSQL, []any{&s.Stream, &s.Grade, &s.Reason, &since, &read, &proven}, func() {
 		s.RowsSince, s.ReadAt, s.ProvenAt = since.Time.UTC(), read.Time.UTC(), proven.Time.UTC()
 		readings[s.Stream] = s
 		grades[s.Stream] = stream.GradeReason{Grade: s.Grade, Reason: s.Reason}
@@ -113,25 +124,21 @@ func DescribeCompleteness(problems []ledger.Problem) string {
 	return "rows of these may be old or missing: " + strings.Join(names, ", ")
 }
 
-func (db *DB) findTables(ctx context.Context, q Query, values map[string]string) (tables []string, err error) {
+func (a Admitted) findTables(ctx context.Context) (tables []string, err error) {
 	// Binding a query can also take long.
-	err = db.runOn(ctx, db.planner, func(ctx context.Context, conn *duckdb.Conn) error {
-		s, args, err := db.admitQuery(ctx, conn, q, values, false)
-		if err != nil {
-			return err
-		}
-		text := q.withoutHeader()
+	err = a.db.runOn(ctx, a.db.planner, func(ctx context.Context, conn *duckdb.Conn) error {
+		text := a.query.withoutHeader()
 		switch {
-		case s.several:
+		case a.statement.several:
 			return ErrNoPlan
-		case s.kind == duckdb.STATEMENT_TYPE_EXPLAIN:
+		case a.statement.kind == duckdb.STATEMENT_TYPE_EXPLAIN:
 			return nil // the result is a plan and contains no rows of a table
 		}
-		steps, err := readPlan(ctx, conn, text, args)
+		steps, err := readPlan(ctx, conn, text, a.args)
 		if err != nil {
 			// EXPLAIN accepts SHOW and DESCRIBE only as subqueries.
-			if steps, err = readPlan(ctx, conn, string(selectFrom(text)), args); err != nil {
-				return q.wrapErr(asRefusal(err))
+			if steps, err = readPlan(ctx, conn, string(selectFrom(text)), a.args); err != nil {
+				return a.query.wrapErr(asRefusal(err))
 			}
 		}
 		scanned := map[string]bool{}

@@ -4,29 +4,30 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	duckdb "github.com/duckdb/duckdb-go/v2"
+
+	"placementsync/internal/sqltext"
 )
 
 const (
 	// spool is the temporary table of a spooled result. The driver would keep the whole result in
 	// memory, which DuckDB's memory limit does not count. The limit does count a temporary table, and
 	// DuckDB can move it to disk.
-	spool     = `temp.main."spooled result"`
+	spool     = sqltext.SQL(`temp.main."spooled result"`)
 	pieceRows = 40_960
 )
 
 // spoolResult writes the result of a statement to the spool and reports whether that succeeded. If it
 // failed, the caller runs the original statement, so that the error quotes the original SQL.
 func spoolResult(ctx context.Context, conn *duckdb.Conn, q Query, args []any) bool {
-	return selectStart.MatchString(q.SQL) &&
-		execOn(ctx, conn, "CREATE OR REPLACE TEMP TABLE "+spool+" AS "+q.SQL, args...) == nil
+	create := sqltext.Fill("CREATE OR REPLACE TEMP TABLE {spool} AS {query}", sqltext.Values{"spool": spool, "query": sqltext.SQL(q.SQL)})
+	return selectStart.MatchString(q.SQL) && execOn(ctx, conn, create, args...) == nil
 }
 
-func execOn(ctx context.Context, conn *duckdb.Conn, text string, args ...any) error {
-	_, err := conn.ExecContext(ctx, text, namedValues(args))
+func execOn(ctx context.Context, conn *duckdb.Conn, statement sqltext.SQL, args ...any) error {
+	_, err := conn.ExecContext(ctx, string(statement), namedValues(args))
 	return err
 }
 
@@ -53,7 +54,7 @@ type pieceReader struct {
 
 func openPieces(ctx context.Context, arrow *duckdb.Arrow) (array.RecordReader, error) {
 	p := &pieceReader{ctx: ctx, arrow: arrow}
-	reader, err := arrow.QueryContext(ctx, "SELECT coalesce(max(rowid) + 1, 0)::BIGINT FROM "+spool)
+	reader, err := arrow.QueryContext(ctx, string("SELECT coalesce(max(rowid) + 1, 0)::BIGINT FROM "+spool))
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,9 @@ func openPieces(ctx context.Context, arrow *duckdb.Arrow) (array.RecordReader, e
 }
 
 func (p *pieceReader) openNext() error {
-	piece, err := p.arrow.QueryContext(p.ctx, fmt.Sprintf("FROM %s WHERE rowid >= %d AND rowid < %d", spool, p.next, p.next+pieceRows))
+	pieceSQL := sqltext.Fill("FROM {spool} WHERE rowid >= {first} AND rowid < {end}",
+		sqltext.Values{"spool": spool, "first": p.next, "end": p.next + pieceRows})
+	piece, err := p.arrow.QueryContext(p.ctx, string(pieceSQL))
 	if err != nil {
 		return err
 	}

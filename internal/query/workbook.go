@@ -89,7 +89,11 @@ func (db *DB) writeWorkbook(ctx context.Context, b Workbook, out io.Writer) (row
 	}
 	names := []string{coverSheet}
 	for _, s := range b.Sheets {
-		sources, err := db.Sources(ctx, s.Query, s.Values)
+		a, err := db.Admit(ctx, s.Query, s.Values)
+		var sources []Source
+		if err == nil {
+			sources, err = a.Sources(ctx)
+		}
 		if IsMissing(err) {
 			cover.lines = append(cover.lines, coverLine{sheet: s, note: "This snapshot lacks a table or column that the question reads."})
 			continue
@@ -103,7 +107,7 @@ func (db *DB) writeWorkbook(ctx context.Context, b Workbook, out io.Writer) (row
 		}
 		name := uniqueSheetName(s.Title, names)
 		names = append(names, name)
-		written, err := db.writeSheet(ctx, file, name, s, !b.IsForClient)
+		written, err := a.writeSheet(ctx, file, name, s, !b.IsForClient)
 		if err != nil {
 			return rows, err
 		}
@@ -132,13 +136,13 @@ func uniqueSheetName(title string, names []string) string {
 	return name
 }
 
-func (db *DB) writeSheet(ctx context.Context, file *excelize.File, name string, s Sheet, withIDs bool) (int64, error) {
+func (a Admitted) writeSheet(ctx context.Context, file *excelize.File, name string, s Sheet, withIDs bool) (int64, error) {
 	if _, err := file.NewSheet(name); err != nil {
 		return 0, fmt.Errorf("write excel: %w", err)
 	}
 	const moneyScale = 2
 	w := &fieldWriter{sheet: s, withIDs: withIDs, out: excelSheet{file: file, name: name, maxScale: moneyScale}}
-	return db.Run(ctx, s.Query, s.Values, &enumWriter{Writer: w})
+	return a.Run(ctx, &enumWriter{Writer: w})
 }
 
 // fieldWriter writes the fields of a sheet and its chart.

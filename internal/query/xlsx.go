@@ -29,13 +29,13 @@ const aboutSheet = "About"
 // typed cells. The sheet "About" contains the query, the snapshot and the grades. A text is never a
 // formula. For a result beyond the limits of Excel, the Writer returns a *UsageError. tempDir contains the
 // rows until End.
-func (db *DB) newExcelWriter(ctx context.Context, q Query, values map[string]string, out io.Writer, tempDir string) (Writer, error) {
-	snapshot, err := db.SelectedSnapshot(ctx)
+func (a Admitted) newExcelWriter(ctx context.Context, out io.Writer, tempDir string) (Writer, error) {
+	snapshot, err := a.db.SelectedSnapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sources, err := db.Sources(ctx, q, values)
-	w := &excelWriter{out: out, tempDir: tempDir, query: q, values: values, snapshot: snapshot, sources: sources}
+	sources, err := a.Sources(ctx)
+	w := &excelWriter{out: out, tempDir: tempDir, query: a.query, values: a.values, snapshot: snapshot, sources: sources}
 	if errors.Is(err, ErrNoPlan) {
 		w.sourcesProblem, err = err.Error(), nil
 	}
