@@ -16,6 +16,7 @@ import (
 // asker asks a person and returns the answer. The answer to a secret question is not echoed.
 type asker func(ctx context.Context, question string, isSecret bool) (string, error)
 
+// hostAsker returns nil if stdin is not a terminal.
 func hostAsker() asker {
 	fd := int(os.Stdin.Fd())
 	if !term.IsTerminal(fd) {

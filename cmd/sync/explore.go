@@ -158,7 +158,7 @@ type exploreWarehouse struct {
 	wh *warehouse.Warehouse
 	// config returns the configuration, which a reload may change.
 	config func() config.Config
-	held       bool
+	held   bool
 }
 
 func (p exploreWarehouse) ShownVersion() (explore.Version, error) {

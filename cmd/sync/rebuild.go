@@ -92,9 +92,9 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 		}
 		return err
 	}
-	// The restored folder has no other copy of a file that the backup lacks.
 	bar := g.showWork("rebuild", "table")
 	c.Progress, c.Log = bar.set, bar.newLogger(g)
+	// After an incomplete restore, missing files are skipped: the new folder has no other copy of them.
 	r, err := repair.Rebuild(ctx, c, o.skipDamaged || isIncomplete)
 	bar.stop()
 	if err != nil {

@@ -60,8 +60,11 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 		g.newLogger().Warn("result of verify not stored", "error", err)
 	}
 	if o.format == "json" {
-		err = cli.WriteJSON(g.stdout, verifyJSON{v.Result(), v.ReadData, v.Files, v.Bytes, v.Took.Seconds(),
-			append([]repair.Damage{}, v.Damage...), append([]repair.Step{}, repair.Plan(v.Damage)...), append([]string{}, v.Notes...)})
+		err = cli.WriteJSON(g.stdout, verifyJSON{Result: v.Result(), ReadData: v.ReadData, Files: v.Files, Bytes: v.Bytes, Seconds: v.Took.Seconds(),
+			// A list without items is [] in JSON, not null.
+			Damage:  append([]repair.Damage{}, v.Damage...),
+			Repairs: append([]repair.Step{}, repair.Plan(v.Damage)...),
+			Notes:   append([]string{}, v.Notes...)})
 	} else {
 		err = showVerified(g.stdout, v)
 	}
