@@ -77,7 +77,8 @@ func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o p
 	published = []lake.Published{}
 	var readErr error // the error of reading an earlier night
 	if len(runs) == 0 {
-		if runs, readErr = runsToPublish(ctx, wh, l, o.all); len(runs) == 0 {
+		runs, readErr = runsToPublish(ctx, wh, l, o.all)
+		if len(runs) == 0 {
 			return published, readErr
 		}
 	}

@@ -37,7 +37,8 @@ func verifyLake(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, args
 		if err != nil {
 			return r, err
 		}
-		if run = s.Run; run == "" {
+		run = s.Run
+		if run == "" {
 			return r, errors.New("verify the lake: it has no night yet: run \"placementsync lake publish --all\" first")
 		}
 	}

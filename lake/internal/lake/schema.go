@@ -78,10 +78,11 @@ func newMetadata(def stream.Definition, location string) (table.Metadata, error)
 // its name, the old column is removed from the schema. Earlier snapshots still have it.
 func evolveSchema(m table.Metadata, columns []stream.Column) ([]table.Update, error) {
 	oldColumns, wanted := m.CurrentSchema().Fields(), icebergFields(columns)
-	for _, old := range oldColumns {
-		if len(m.Snapshots()) == 0 && m.Properties()[runProperty] == "" {
-			break // a new table has other field ids
-		}
+	published := oldColumns
+	if len(m.Snapshots()) == 0 && m.Properties()[runProperty] == "" {
+		published = nil // the columns of a new table have other field ids
+	}
+	for _, old := range published {
 		i := slices.IndexFunc(wanted, func(f iceberg.NestedField) bool { return f.ID == old.ID })
 		if i < 0 {
 			if !slices.ContainsFunc(wanted, func(f iceberg.NestedField) bool { return f.Name == old.Name }) {

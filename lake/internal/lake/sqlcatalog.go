@@ -298,10 +298,11 @@ func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, showMetadata fun
 		return fmt.Errorf("write the metadata: %w", err)
 	}
 	if err := tx.Commit(); err != nil {
-		if err = c.commitErr("a table", err); !errors.As(err, new(*conflictError)) {
-			err = unknownResult(err)
+		err = c.commitErr("a table", err)
+		if errors.As(err, new(*conflictError)) {
+			return err
 		}
-		return err
+		return unknownResult(err)
 	}
 	return nil
 }

@@ -73,9 +73,9 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 		return false, err
 	}
 	oldVersion := existing.Metadata().CurrentVersion()
-	// CreateView records the name that this program uses for the catalog. Spark has its own name for
-	// the catalog and uses it if no name is recorded. So the update below removes the recorded name.
 	hasSameColumns := existing.Metadata().CurrentSchema().Equals(columns)
+	// CreateView records the name that this program uses for the catalog. Spark has its own name for the catalog, and
+	// uses it only if no name is recorded. So a created view also gets the update below, which records no name.
 	if oldVersion.DefaultCatalog == "" && slices.Equal(oldVersion.Representations, representations) && hasSameColumns {
 		return false, nil
 	}
@@ -83,7 +83,8 @@ func (c *restCatalog) installView(ctx context.Context, namespace table.Identifie
 	const lastAdded = -1 // the meaning of this id in Iceberg updates
 	newVersion.VersionID, newVersion.SchemaID = oldVersion.VersionID+1, existing.Metadata().CurrentSchemaID()
 	if !hasSameColumns {
-		updates, newVersion.SchemaID = append(updates, view.NewAddSchemaUpdate(columns)), lastAdded
+		updates = append(updates, view.NewAddSchemaUpdate(columns))
+		newVersion.SchemaID = lastAdded
 	}
 	updates = append(updates, view.NewAddViewVersionUpdate(newVersion), view.NewSetCurrentVersionUpdate(lastAdded))
 	_, err = c.inner.UpdateView(ctx, name, nil, updates)
