@@ -36,12 +36,12 @@ func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
 	run, _ := publishPast(t, wh, tables, night, insertClosedOrder("a", 1, 2)+";"+insertClosedOrder("b", 1, 3))
-	files, _, _, err := repair.FilesOfChanges(t.Context(), wh, run)
+	series, err := repair.ReadSeries(t.Context(), wh)
 	harness.Must(t, err)
 	for hour, want := range map[int][]string{1: nil, 2: {"a 01 02"}, 3: {"a 01 02", "b 01 03"}} {
 		for _, restore := range []func(d *warehouse.Draft, until time.Time) error{
 			func(d *warehouse.Draft, until time.Time) error {
-				return load.RestorePast(t.Context(), d, tables, files, until)
+				return load.RestorePast(t.Context(), d, tables, series.Changes, until)
 			},
 			func(d *warehouse.Draft, until time.Time) error {
 				return load.CopyPast(t.Context(), d, wh.Folder.VersionCatalog(run), until)
@@ -65,8 +65,8 @@ func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 func TestExactEndsReplaceComputedEnds(t *testing.T) {
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
-	run, _ := publishPast(t, wh, tables, night, insertClosedOrder("known", 1, 3)+";"+insertClosedOrder("new", 1, 4)+";"+insertClosedOrder("late", 1, 9))
-	files, _, _, err := repair.FilesOfChanges(t.Context(), wh, run)
+	publishPast(t, wh, tables, night, insertClosedOrder("known", 1, 3)+";"+insertClosedOrder("new", 1, 4)+";"+insertClosedOrder("late", 1, 9))
+	series, err := repair.ReadSeries(t.Context(), wh)
 	harness.Must(t, err)
 	d, err := wh.BeginFrom(t.Context(), "again", night.AddDate(0, 0, 1), "")
 	harness.Must(t, err)
@@ -76,7 +76,7 @@ func TestExactEndsReplaceComputedEnds(t *testing.T) {
 			// This row is from the file of an earlier day, and was closed since.
 			"('new', TIMESTAMPTZ '2026-11-01 01:00:00+00', 1)"))
 	until := night.Add(6 * time.Hour) // 8 o'clock
-	harness.Must(t, load.MergePast(t.Context(), d, tables, files, until))
+	harness.Must(t, load.MergePast(t.Context(), d, tables, series.Changes, until))
 	if diff := cmp.Diff([]string{"gap 01 07", "known 01 03", "new 01 04", "overlap 01 05"}, closedOrders(t, d)); diff != "" {
 		t.Errorf("the past differs (-want +got):\n%s", diff)
 	}

@@ -51,14 +51,14 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 		harness.Must(t, err)
 		_, err = d.Publish(t.Context(), files)
 		harness.Must(t, err)
-		metaFiles, hasPast, damaged, err := repair.FilesOfChanges(t.Context(), wh, run)
+		series, err := repair.ReadSeries(t.Context(), wh)
 		harness.Must(t, err)
-		if len(metaFiles) != i+1 || !hasPast || len(damaged) > 0 {
-			t.Fatalf("the files of meta for %s are %v, damaged %v, want %d files", run, metaFiles, damaged, i+1)
+		if len(series.Changes) != i+1 || !series.HasPast || len(series.DamagedChanges) > 0 {
+			t.Fatalf("the files of meta for %s are %v, damaged %v, want %d files", run, series.Changes, series.DamagedChanges, i+1)
 		}
 		restored, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
 		harness.Must(t, err)
-		harness.Must(t, load.RestoreMeta(t.Context(), restored, wh.Schema.MetaDefinitions, metaFiles))
+		harness.Must(t, load.RestoreMeta(t.Context(), restored, wh.Schema.MetaDefinitions, series.Changes))
 		if diff := cmp.Diff(want, metaRows(t, restored, wh.Schema.MetaDefinitions)); diff != "" {
 			t.Errorf("restored meta after %q (-want +got):\n%s", change, diff)
 		}
@@ -244,14 +244,14 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 	} {
 		at := startedAt.Add(time.Duration(i) * time.Hour) // all on one day
 		run, want := publishPast(t, wh, tables, at, change)
-		files, hasPast, damaged, err := repair.FilesOfChanges(t.Context(), wh, run)
+		series, err := repair.ReadSeries(t.Context(), wh)
 		harness.Must(t, err)
-		if len(files) != i+1 || !hasPast || len(damaged) > 0 {
-			t.Fatalf("the files of past for %s are %v (has past %v), damaged %v, want %d files", run, files, hasPast, damaged, i+1)
+		if len(series.Changes) != i+1 || !series.HasPast || len(series.DamagedChanges) > 0 {
+			t.Fatalf("the files of past for %s are %v (has past %v), damaged %v, want %d files", run, series.Changes, series.HasPast, series.DamagedChanges, i+1)
 		}
 		restored, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
 		harness.Must(t, err)
-		harness.Must(t, load.RestorePast(t.Context(), restored, tables, files, at.AddDate(1, 0, 0)))
+		harness.Must(t, load.RestorePast(t.Context(), restored, tables, series.Changes, at.AddDate(1, 0, 0)))
 		if diff := cmp.Diff(want, pastRows(t, restored, tables)); diff != "" {
 			t.Errorf("restored past after change %d (-want +got):\n%s", i, diff)
 		}

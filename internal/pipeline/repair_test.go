@@ -314,12 +314,23 @@ func TestRestoreSeries(t *testing.T) {
 		}
 		wholeSeries = append(wholeSeries, "parquet/.manifests/snapshot_date=2026-11-"+day+".json")
 	}
+	// The index and all files of a day are lost, except the file of changes and the manifest beside it. Two tables have
+	// the same files on the next day.
+	const index, folders = "parquet/.manifests/index.json", "parquet/folders/snapshot_date=2026-11-02/folders.parquet"
+	lostDay, restoredDay := []string{index, manifest, "versions/20261102T020000Z"}, []string{index, file, folders, manifest}
+	for _, table := range h.cfg.Warehouse.Tables {
+		lostDay = append(lostDay, "parquet/"+table.Name+"/snapshot_date=2026-11-02")
+		if table.Name != "tags" && table.Name != "folders" {
+			restoredDay = append(restoredDay, "table "+table.Name+" of 2026-11-02")
+		}
+	}
 	for name, files := range map[string]struct{ lost, restored []string }{
 		"a file":               {[]string{file}, []string{file}},
 		"all files of changes": {[]string{"parquet/.meta"}, changes},
 		"a day":                {[]string{filepath.Dir(file), manifest, "versions/20261102T020000Z"}, []string{file, manifest}},
 		"a whole series":       {[]string{"parquet", "versions/20261102T020000Z", "versions/20261103T020000Z"}, wholeSeries},
-		"no file":              {},
+		"a day with a manifest only beside its changes": {lostDay, restoredDay},
+		"no file": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := h.copyWarehouse(t)

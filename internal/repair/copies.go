@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"placementsync/internal/checksum"
@@ -29,99 +28,78 @@ type Result struct {
 	// IsChainBroken means that the manifest of a run in the chain is lost, or the file of changes of a run up to At. All
 	// rows of the schemas meta and past in the catalog of Source must then be written to a new file of changes.
 	IsChainBroken bool
+	// days are the days that the series must have, each with its run.
+	days map[string]string
+}
+
+// fix is a damaged file that can be written again without a catalog.
+type fix struct {
+	path string
+	// sum is the checksum of the file. twin is a hard link of the file in an intact warehouse, or empty.
+	sum  checksum.FileSum
+	twin string
+	// manifest is set instead of sum if the file is a copy of this manifest.
+	manifest *warehouse.Manifest
+	// ledgerLineOf is set instead of sum if the file is the copy of the ledger line of this version.
+	ledgerLineOf *warehouse.Manifest
 }
 
 // RepairFromCopies repairs the files that have an intact copy elsewhere: manifests, the index, Parquet
 // files, files of changes, and copies of ledger lines. The caller must hold the lock of the warehouse.
 func RepairFromCopies(ctx context.Context, w *warehouse.Warehouse) (Result, error) {
-	inv, err := takeInventory(ctx, w, true)
+	c, err := newChecker(ctx, w, true, nil)
 	if err != nil {
 		return Result{}, err
 	}
-	c := &repairer{inventory: inv}
-	result := &c.result
-	result.Source, result.At = inv.newestCatalog()
-	for _, run := range inv.versions {
-		if err := c.repairVersion(run); err != nil {
-			return *result, err
-		}
+	err = c.repairFromCopies()
+	return c.result, err
+}
+
+func (c *checker) repairFromCopies() error {
+	c.checkFiles()
+	c.result.IsIndexLost = c.indexErr != nil
+	if err := c.carryOutFixes(); err != nil {
+		return err
 	}
-	result.IsIndexLost = inv.indexErr != nil
-	days := c.expectedDays()
-	for _, day := range slices.Sorted(maps.Keys(days)) {
-		manifest, ok := inv.manifest(days[day])
-		if !ok {
-			// If the index is intact and does not contain the day, a rebuild moves the files of the
-			// day aside.
-			if inv.indexErr != nil || inv.indexDays[day] != "" {
-				result.DaysWithoutManifest = append(result.DaysWithoutManifest, day)
-			}
-			continue
-		}
-		if err := c.repairDay(day, manifest); err != nil {
-			return *result, err
-		}
-	}
-	if err := c.repairMetaChanges(); err != nil {
-		return *result, err
-	}
+	days := maps.Clone(c.result.days)
 	maps.DeleteFunc(days, func(_, run string) bool { return run == "" })
-	if inv.indexErr == nil && maps.Equal(days, inv.indexDays) || len(days) == 0 {
-		return *result, nil
+	if c.indexErr == nil && maps.Equal(days, c.indexDays) || len(days) == 0 {
+		return nil
 	}
-	c.addFile(w.Series.IndexPath())
-	return *result, w.Series.WriteIndex(days)
+	c.addFile(c.w.Series.IndexPath())
+	return c.w.Series.WriteIndex(days)
 }
 
-type repairer struct {
-	*inventory
-	result Result
-}
-
-func (c *repairer) addFile(path string) {
+func (c *checker) addFile(path string) {
 	c.result.Files = append(c.result.Files, c.w.Folder.Relative(path))
 }
 
-func (c *repairer) repairVersion(run string) error {
-	manifestCopy, ok := c.manifest(run)
-	if !ok {
-		return nil
-	}
-	version := c.w.Folder.VersionPath(run)
-	m, err := c.w.Versions.ReadManifest(run)
-	if err != nil {
-		m = manifestCopy
-	}
-	if err := c.repairManifest(filepath.Join(version, warehouse.ManifestFile), m); err != nil {
-		return err
-	}
-	for _, t := range m.Tables {
-		if err := c.repairFile(filepath.Join(version, t.File), c.w.Series.FilePath(t, m.SnapshotAt), t.FileSum); err != nil {
+func (c *checker) carryOutFixes() error {
+	for _, f := range c.fixes {
+		var err error
+		switch {
+		case f.manifest != nil:
+			err = c.w.Folder.WriteSealed(f.path, *f.manifest)
+		case f.ledgerLineOf != nil:
+			err = c.repairLedgerLine(f.path, *f.ledgerLineOf)
+		default:
+			err = c.repairFile(f)
+		}
+		if err != nil {
 			return err
 		}
+		c.addFile(f.path)
 	}
-	if m.Meta != nil {
-		if err := c.repairFile(filepath.Join(version, m.Meta.File), "", m.Meta.FileSum); err != nil {
-			return err
-		}
-	}
-	return c.repairLedgerCopy(m)
+	c.fixes = nil
+	return nil
 }
 
-// repairLedgerCopy writes a damaged copy of a run's ledger line again, or removes it if the ledger lacks the
+// repairLedgerLine writes a damaged copy of a run's ledger line again, or removes it if the ledger lacks the
 // run. The line can have changed since, so the manifests get the new checksum.
-func (c *repairer) repairLedgerCopy(m warehouse.Manifest) error {
-	if m.LedgerLine == nil {
-		return nil
-	}
-	version := c.w.Folder.VersionPath(m.RunID)
-	path := filepath.Join(version, m.LedgerLine.File)
-	if c.sums.IsIntact(path, *m.LedgerLine) {
-		return nil
-	}
+func (c *checker) repairLedgerLine(path string, m warehouse.Manifest) error {
 	var sum *checksum.FileSum
 	if ledgerRun := ledger.Find(c.runs, m.RunID); ledgerRun.ID != "" {
-		written, err := c.w.RunLog.WriteCopy(version, ledgerRun)
+		written, err := c.w.RunLog.WriteCopy(c.w.Folder.VersionPath(m.RunID), ledgerRun)
 		if err != nil {
 			return err
 		}
@@ -129,8 +107,25 @@ func (c *repairer) repairLedgerCopy(m warehouse.Manifest) error {
 	} else if err := c.w.Folder.Disk().Remove(path); err != nil {
 		return err
 	}
-	c.addFile(path)
+	for _, f := range c.fixes {
+		if f.manifest != nil && f.manifest.RunID == m.RunID {
+			f.manifest.LedgerLine = sum // of a manifest that is not written yet
+		}
+	}
 	return changeManifests(c.w, m, func(m *warehouse.Manifest) { m.LedgerLine = sum })
+}
+
+// repairFile replaces a damaged file by an intact copy. In an intact warehouse, the file and its twin are hard links of
+// one file, so repairFile links an intact twin. It copies any other intact file, because repairs rely on independent
+// copies.
+func (c *checker) repairFile(f fix) error {
+	if err := c.w.Folder.MakePublicAbove(f.path); err != nil {
+		return err
+	}
+	if f.twin != "" && c.compare(f.twin, f.sum) == "" {
+		return c.w.Folder.Disk().Link(f.twin, f.path)
+	}
+	return c.w.Folder.Disk().Copy(c.findCopy(f.sum), f.path)
 }
 
 // changeManifests changes all intact copies of a run's manifest, the manifest of the day last: if the repair is
@@ -144,85 +139,6 @@ func changeManifests(w *warehouse.Warehouse, original warehouse.Manifest, change
 		change(&m)
 		if err := w.Folder.WriteSealed(path, m); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// repairFile replaces a damaged file by an intact file with the checksum want. In an intact warehouse, path
-// and hardLink are hard links of one file, so repairFile links path to an intact hardLink. It copies any
-// other intact file, because repairs rely on independent copies.
-func (c *repairer) repairFile(path, hardLink string, want checksum.FileSum) error {
-	if c.sums.IsIntact(path, want) {
-		return nil
-	}
-	from := c.findCopy(want, hardLink)
-	if from == "" {
-		return nil
-	}
-	if err := c.w.Folder.MakePublicAbove(path); err != nil {
-		return err
-	}
-	disk := c.w.Folder.Disk()
-	copyOrLink := disk.Copy
-	if from == hardLink {
-		copyOrLink = disk.Link
-	}
-	if err := copyOrLink(from, path); err != nil {
-		return err
-	}
-	c.addFile(path)
-	return nil
-}
-
-func (c *repairer) repairDay(day string, m warehouse.Manifest) error {
-	if dayManifest, err := c.w.Series.ReadDayManifest(day, m.RunID); err == nil {
-		m = dayManifest // an earlier repair may have removed a lost table from it
-	}
-	for _, t := range m.Tables {
-		path := c.w.Series.FilePath(t, m.SnapshotAt)
-		if err := c.repairFile(path, filepath.Join(c.w.Folder.VersionPath(m.RunID), t.File), t.FileSum); err != nil {
-			return err
-		}
-		if !c.sums.IsIntact(path, t.FileSum) {
-			c.result.Unrepaired = append(c.result.Unrepaired, warehouse.SeriesFile{DayManifest: m, Table: t})
-		}
-	}
-	return c.repairManifest(c.w.Folder.DayManifestPath(day), m)
-}
-
-func (c *repairer) repairManifest(path string, m warehouse.Manifest) error {
-	isRepaired, err := repairManifest(c.w, path, m)
-	if isRepaired {
-		c.addFile(path)
-	}
-	return err
-}
-
-// repairManifest writes a manifest to path unless an intact manifest of its run is there.
-func repairManifest(w *warehouse.Warehouse, path string, m warehouse.Manifest) (isRepaired bool, err error) {
-	if _, err := w.Versions.ReadManifestFile(path, m.RunID); err == nil {
-		return false, nil
-	}
-	return true, w.Folder.WriteSealed(path, m)
-}
-
-func (c *repairer) repairMetaChanges() error {
-	if m, ok := c.manifest(c.expected); !ok || m.Meta == nil {
-		return nil
-	}
-	chain, err := c.w.Series.MetaChain(c.expected)
-	c.result.IsChainBroken = err != nil
-	for _, m := range chain {
-		if err := c.repairManifest(c.w.Folder.RunManifestPath(m.RunID), m); err != nil {
-			return err
-		}
-		path := c.w.Folder.ChangesPath(m.RunID)
-		if err := c.repairFile(path, "", m.Meta.FileSum); err != nil {
-			return err
-		}
-		if !c.sums.IsIntact(path, m.Meta.FileSum) && !m.SnapshotAt.After(c.result.At) {
-			c.result.IsChainBroken = true
 		}
 	}
 	return nil
@@ -249,8 +165,9 @@ func ReplaceMeta(w *warehouse.Warehouse, d *warehouse.Draft, run string) (file s
 			err = w.Folder.Disk().Copy(from, to)
 		}
 	}
-	if err == nil {
-		_, err = repairManifest(w, w.Folder.RunManifestPath(run), manifest)
+	runManifest := w.Folder.RunManifestPath(run)
+	if _, readErr := w.Versions.ReadManifestFile(runManifest, run); err == nil && readErr != nil {
+		err = w.Folder.WriteSealed(runManifest, manifest)
 	}
 	if err != nil {
 		return "", fmt.Errorf("restore %s: %w", w.Folder.Relative(seriesPath), err)
@@ -293,33 +210,4 @@ func ReplaceFile(w *warehouse.Warehouse, lost warehouse.SeriesFile, file string)
 			}
 		}
 	})
-}
-
-// RepairDay repairs the day of a run and adds it to the index of the series. ok is false if no manifest
-// of the run is intact.
-func RepairDay(ctx context.Context, w *warehouse.Warehouse, run string) (result Result, ok bool, err error) {
-	inv, err := takeInventory(ctx, w, true)
-	if err != nil {
-		return Result{}, false, err
-	}
-	c := &repairer{inventory: inv}
-	manifest, ok := inv.manifest(run)
-	if !ok {
-		return Result{}, false, nil
-	}
-	day := warehouse.DayOf(manifest.SnapshotAt)
-	if err := c.repairDay(day, manifest); err != nil {
-		return c.result, true, err
-	}
-	return c.result, true, w.Series.ChangeIndex(func(days map[string]string) { days[day] = run })
-}
-
-// AddDay writes the manifest of a day and adds the day to the index.
-func AddDay(w *warehouse.Warehouse, manifest warehouse.Manifest) (file string, err error) {
-	day := warehouse.DayOf(manifest.SnapshotAt)
-	path := w.Folder.DayManifestPath(day)
-	if err := w.Folder.WriteSealed(path, manifest); err != nil {
-		return "", err
-	}
-	return w.Folder.Relative(path), w.Series.ChangeIndex(func(days map[string]string) { days[day] = manifest.RunID })
 }

@@ -155,46 +155,14 @@ func TestTheChainBeginsWithReplacedChanges(t *testing.T) {
 	if got[changes2+".changes"] != "all rows" || got[version2+"meta.changes"] != "all rows" {
 		t.Error("the files of changes were not replaced")
 	}
-	files, hasPast, damage, err := repair.FilesOfChanges(t.Context(), w, secondNight)
+	series, err := repair.ReadSeries(t.Context(), w)
 	harness.Must(t, err)
-	if len(files) != 1 || !hasPast || len(damage) > 0 || filepath.Base(files[0]) != secondNight+".changes" {
-		t.Errorf("the chain is %v, has the schema past: %t, damage %v; want only the file of %s, true, no damage", files, hasPast, damage, secondNight)
+	if len(series.Changes) != 1 || !series.HasPast || len(series.DamagedChanges) > 0 || filepath.Base(series.Changes[0]) != secondNight+".changes" {
+		t.Errorf("the series is %+v, want only the file of changes of %s, the schema past, and no damage of changes", series, secondNight)
 	}
 	failing := openFailingAt(t, w, "before fsync meta.changes")
 	if _, err := repair.ReplaceMeta(failing, d, secondNight); !errors.Is(err, syscall.EIO) {
 		t.Errorf("on a failing disk: got %v, want EIO", err)
-	}
-}
-
-// TestOneDayIsRepaired repairs the day of a run, and then adds a day.
-func TestOneDayIsRepaired(t *testing.T) {
-	original := open(t)
-	publishFull(t, original, firstNight, secondNight)
-	w := clone(t, original)
-	want, d := contentOf(t, w), damager{t, w}
-	d.remove(filepath.Dir(series1), manifest1, series2)
-	writeIndex(d, secondNight)
-	result, ok, err := repair.RepairDay(t.Context(), w, firstNight)
-	if err != nil || !ok || !slices.Equal(result.Files, []string{series1, manifest1}) || len(result.Unrepaired) > 0 {
-		t.Errorf("RepairDay repaired %v, did not repair %v, ok %t (%v); want %s and %s repaired", result.Files, result.Unrepaired, ok, err, series1, manifest1)
-	}
-	delete(want, series2)
-	if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
-	if _, ok, err := repair.RepairDay(t.Context(), w, "20261109T020000Z"); ok || err != nil {
-		t.Errorf("RepairDay of an unknown run: got ok %t (%v), want false", ok, err)
-	}
-	d.remove(manifest2)
-	writeIndex(d, firstNight)
-	m, err := w.Versions.ReadManifest(secondNight)
-	harness.Must(t, err)
-	file, err := repair.AddDay(w, m)
-	if err != nil || file != manifest2 {
-		t.Errorf("AddDay returned %q (%v), want %s", file, err, manifest2)
-	}
-	if diff := cmp.Diff(want, contentOf(t, w)); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
 

@@ -22,13 +22,6 @@ type CatalogCounts struct {
 	ByName map[string]int64
 }
 
-// CountLoss is a count that is lower in the rebuilt catalog (After) than in the published catalog
-// (Now). Name is as in CatalogCounts.ByName, or "newest snapshot".
-type CountLoss struct {
-	Name       string
-	Now, After string
-}
-
 // CountVersion counts the rows of a published catalog. It compares no checksums, because readers can
 // still read the intact tables of a damaged catalog.
 func CountVersion(ctx context.Context, w *warehouse.Warehouse, run string) (c CatalogCounts, err error) {
@@ -78,21 +71,23 @@ func countCatalog(ctx context.Context, in *warehouse.Instance, database string) 
 	return c, err
 }
 
-// Losses lists the counts that are lower in rebuilt. It compares rows of the schema main only if both
+// Losses describes the counts that are lower in rebuilt. It compares rows of the schema main only if both
 // catalogs have the same newest snapshot. It ignores tables that rebuilt lacks, because this release
 // may have removed these tables.
-func (c CatalogCounts) Losses(rebuilt CatalogCounts) []CountLoss {
-	var losses []CountLoss
+func (c CatalogCounts) Losses(rebuilt CatalogCounts) []string {
+	var losses []string
+	add := func(name string, now, after any) {
+		losses = append(losses, fmt.Sprintf("%s: %v now, %v after the rebuild", name, now, after))
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.ByName)) {
-		now := c.ByName[name]
 		after, isInRebuilt := rebuilt.ByName[name]
 		isOfOtherSnapshot := strings.HasPrefix(name, "rows of main.") && !c.NewestAt.Equal(rebuilt.NewestAt)
-		if isInRebuilt && after < now && !isOfOtherSnapshot {
-			losses = append(losses, CountLoss{name, fmt.Sprint(now), fmt.Sprint(after)})
+		if isInRebuilt && after < c.ByName[name] && !isOfOtherSnapshot {
+			add(name, c.ByName[name], after)
 		}
 	}
 	if rebuilt.NewestAt.Before(c.NewestAt) {
-		losses = append(losses, CountLoss{"newest snapshot", c.NewestAt.Format(time.RFC3339), rebuilt.NewestAt.Format(time.RFC3339)})
+		add("newest snapshot", c.NewestAt.Format(time.RFC3339), rebuilt.NewestAt.Format(time.RFC3339))
 	}
 	return losses
 }

@@ -47,15 +47,15 @@ func TestLowerCountsAreLosses(t *testing.T) {
 	original := repair.CatalogCounts{NewestAt: firstNightAt, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 10, "rows of main.b": 20, "rows of main.dropped": 1, "rows of past.a": 3, "rows of past.dropped": 1}}
 	for name, c := range map[string]struct {
 		rebuilt repair.CatalogCounts
-		want    []repair.CountLoss
+		want    []string
 	}{
 		"equal counts":            {repair.CatalogCounts{NewestAt: firstNightAt, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 10, "rows of main.b": 20, "rows of past.a": 3}}, nil},
 		"higher counts":           {repair.CatalogCounts{NewestAt: firstNightAt, ByName: map[string]int64{"days in meta.runs": 6, "runs in meta.runs": 8, "rows of main.a": 11, "rows of main.b": 21, "rows of main.c": 1, "rows of past.a": 4}}, nil},
 		"a later newest snapshot": {repair.CatalogCounts{NewestAt: later, ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 1, "rows of past.a": 3}}, nil},
 		"lower counts": {repair.CatalogCounts{NewestAt: firstNightAt, ByName: map[string]int64{"days in meta.runs": 4, "runs in meta.runs": 6, "rows of main.a": 9, "rows of main.b": 19, "rows of past.a": 2}},
-			[]repair.CountLoss{{"days in meta.runs", "5", "4"}, {"rows of main.a", "10", "9"}, {"rows of main.b", "20", "19"}, {"rows of past.a", "3", "2"}, {"runs in meta.runs", "7", "6"}}},
+			[]string{"days in meta.runs: 5 now, 4 after the rebuild", "rows of main.a: 10 now, 9 after the rebuild", "rows of main.b: 20 now, 19 after the rebuild", "rows of past.a: 3 now, 2 after the rebuild", "runs in meta.runs: 7 now, 6 after the rebuild"}},
 		"an earlier newest snapshot": {repair.CatalogCounts{NewestAt: firstNightAt.Add(-time.Hour), ByName: map[string]int64{"days in meta.runs": 5, "runs in meta.runs": 7, "rows of main.a": 1, "rows of past.a": 3}},
-			[]repair.CountLoss{{"newest snapshot", "2026-11-01T02:00:00Z", "2026-11-01T01:00:00Z"}}},
+			[]string{"newest snapshot: 2026-11-01T02:00:00Z now, 2026-11-01T01:00:00Z after the rebuild"}},
 	} {
 		if diff := cmp.Diff(c.want, original.Losses(c.rebuilt)); diff != "" {
 			t.Errorf("%s: losses (-want +got):\n%s", name, diff)

@@ -2,9 +2,11 @@
 // requests to the service.
 //
 // A file of a warehouse has up to five copies: in a version, in the Parquet series, in the chain of files of changes,
-// in the stored responses of a night, from which a replay builds it again, and in a backup. Verify and Check find the
-// damage (verify.go, check.go). An inventory finds the intact copies (inventory.go), and plan.go chooses among them.
-// RepairFromCopies (copies.go), RestoreSeries (restoreseries.go) and Rebuild (rebuild.go) execute the repairs. A replay is a
+// in the stored responses of a night, from which a replay builds it again, and in a backup. An inventory knows the intact
+// copies (inventory.go) and the run of each day of the series (series.go). Check compares each expected file with its
+// checksum (check.go, files.go), and Verify also the stored responses and the inbox (verify.go). plan.go chooses the
+// repair of each damaged file. RestoreSeries carries out the same findings: first from copies (copies.go), then from the
+// history of a catalog (restoreseries.go). Rebuild reads the series that the inventory found (rebuild.go). A replay is a
 // run of package pipeline, which asks PrepareReplay.
 //
 // Package warehouse does not import this package: before a publish, package warehouse verifies the version itself.

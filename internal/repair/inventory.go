@@ -147,8 +147,8 @@ func (inv *inventory) setExpected() {
 		inv.expected, at = inv.visible, visibleAt
 	}
 	for _, day := range slices.Sorted(maps.Keys(inv.indexDays)) {
-		if m, ok := inv.manifest(inv.indexDays[day]); ok && m.SnapshotAt.After(at) {
-			inv.expected, at = m.RunID, m.SnapshotAt
+		if dayAt, ok := inv.timeOf(inv.indexDays[day]); ok && dayAt.After(at) {
+			inv.expected, at = inv.indexDays[day], dayAt
 		}
 	}
 	for run := inv.expected; run != "" && !inv.lineage[run]; {
@@ -177,15 +177,19 @@ func (inv *inventory) compare(path string, want checksum.FileSum) (problem strin
 	return inv.sums.Compare(path, want, inv.readData)
 }
 
-// findCopy returns the path of an intact file: one of the preferred paths, or another file with the same bytes. It
-// returns "" if there is none.
-func (inv *inventory) findCopy(want checksum.FileSum, preferred ...string) string {
-	for _, path := range slices.Concat(preferred, inv.pathsBySum[want.SHA256]) {
+// firstIntact returns the first path with an intact file, or "".
+func (inv *inventory) firstIntact(want checksum.FileSum, paths ...string) string {
+	for _, path := range paths {
 		if inv.compare(path, want) == "" {
 			return path
 		}
 	}
 	return ""
+}
+
+// findCopy returns the path of an intact file with the same bytes, or "".
+func (inv *inventory) findCopy(want checksum.FileSum) string {
+	return inv.firstIntact(want, inv.pathsBySum[want.SHA256]...)
 }
 
 func (inv *inventory) hasCopy(want checksum.FileSum) bool { return inv.findCopy(want) != "" }
@@ -211,12 +215,28 @@ func (inv *inventory) newestCatalog() (run string, at time.Time) {
 	return run, at
 }
 
+// catalogNotBefore is like newestCatalog, for the oldest of the intact catalogs that are not older than at.
+func (inv *inventory) catalogNotBefore(at time.Time) (run string) {
+	var oldestAt time.Time
+	for _, version := range inv.versions {
+		if !inv.lineage[version] && version != inv.visible {
+			continue
+		}
+		versionAt, _ := inv.timeOf(version)
+		isBetter := !versionAt.Before(at) && (run == "" || !versionAt.After(oldestAt))
+		if isBetter && inv.hasIntactCatalog(version) {
+			run, oldestAt = version, versionAt
+		}
+	}
+	return run
+}
+
 func (inv *inventory) hasHistoryUntil(at time.Time) bool {
 	run, until := inv.newestCatalog()
 	return run != "" && !until.Before(at)
 }
 
-// hasAllTables reports whether each table of a manifest has an intact copy.
+// hasAllTables reports whether each table of a manifest has a file with the same bytes.
 func (inv *inventory) hasAllTables(m warehouse.Manifest) bool {
 	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool { return !inv.hasCopyOfTable(t) })
 }
@@ -230,10 +250,7 @@ func (inv *inventory) hasTableAfter(at time.Time) bool {
 	return false
 }
 
-func (inv *inventory) hasVersion(run string) bool {
-	_, err := os.Stat(inv.w.Folder.VersionPath(run))
-	return run != "" && err == nil
-}
+func (inv *inventory) hasVersion(run string) bool { return slices.Contains(inv.versions, run) }
 
 // runOf returns the run id in the name of a run's manifest or of a file of changes.
 func runOf(path string) string {

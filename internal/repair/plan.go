@@ -21,7 +21,8 @@ import (
 //  6. a backup
 //
 // Every repair names all that it needs: a replay needs an intact catalog to begin with, and the responses of each later
-// night. Rebuild and RestoreSeries publish nothing that has less than readers have.
+// night. Rebuild and RestoreSeries use the same inventory as this rule. They publish nothing that has less than readers
+// have.
 
 // stepOfSnapshot returns the step that gives readers the version that they should see. isLost means that readers lose
 // data.
@@ -43,36 +44,21 @@ func (c *checker) stepOfSnapshot() (step Step, isLost bool) {
 	return Step{Kind: RestoreBackup}, true
 }
 
-// stepOfDay returns the step that restores rows of a day of the series that have no copy in a file. at is the snapshot
-// time of the day.
-func (c *checker) stepOfDay(at time.Time) (step Step, isLost bool) {
-	if c.hasHistoryUntil(at) {
+// stepOfRows returns the step that restores a file of the series or of the chain. at is the snapshot time of its rows.
+// Without a copy, the file can be written again from a catalog that is not older.
+func (c *checker) stepOfRows(hasCopy bool, at time.Time) (step Step, isLost bool) {
+	switch {
+	case hasCopy || c.hasHistoryUntil(at):
 		return Step{Kind: RebuildSeries}, false
-	}
-	return c.stepWithoutHistory()
-}
-
-// stepOfChanges returns the step that restores the changes of a run in the chain. If a catalog contains the rows, the
-// chain can be written again from the catalog.
-func (c *checker) stepOfChanges(run string) (step Step, isLost bool) {
-	at, isKnown := c.timeOf(run)
-	if !isKnown {
-		return c.stepWithoutHistory()
-	}
-	return c.stepOfDay(at)
-}
-
-func (c *checker) stepWithoutHistory() (step Step, isLost bool) {
-	if c.canReplay {
+	case c.canReplay:
 		return c.replay, false
 	}
 	return Step{Kind: RebuildSkippingDamage}, true
 }
 
 // replayStep returns the step that builds the expected version again from stored responses: a rollback to
-// the newest intact catalog, and a replay of each later night. hasResponses reports whether all stored responses
-// of a run are intact. ok is false if a night has none, or if the rollback would remove days that it needs.
-func (inv *inventory) replayStep(hasResponses func(run string) bool) (step Step, ok bool) {
+// the newest intact catalog, and a replay of each later night. ok is false if a night has none, or if the rollback would remove days that it needs.
+func (inv *inventory) replayStep(damagedResponses []Damage) (step Step, ok bool) {
 	base, baseAt := inv.newestCatalog()
 	if base == "" { // without manifests, only the ledger names the version on which the expected version builds
 		base = inv.publishedBefore(inv.expected)
@@ -97,7 +83,7 @@ func (inv *inventory) replayStep(hasResponses func(run string) bool) (step Step,
 			m.Previous = base
 		}
 		night, previous := nightOf(run, m)
-		if previous >= run || night != "" && !hasResponses(night) {
+		if previous >= run || night != "" && !hasResponses(inv.w, night, damagedResponses) {
 			return step, false
 		}
 		if night != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (RebuildResult, 
 	if err != nil {
 		return RebuildResult{}, err
 	}
-	b := &rebuild{lockedRepair: r, cfg: cfg, skipDamaged: skipDamaged}
+	b := &rebuild{lockedRepair: r, skipDamaged: skipDamaged}
 	b.run = ledger.Run{ID: r.id, Kind: ledger.Rebuild, StartedAt: r.at, Program: cfg.Warehouse.Program}
 	err = b.publish(ctx)
 	return b.RebuildResult, errors.Join(r.wh.Folder.DiskFullErr(err), r.lock.Release())
@@ -82,6 +83,7 @@ func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (RebuildResult, 
 
 // lockedRepair is a run that repairs the warehouse without requests to the service.
 type lockedRepair struct {
+	cfg  Config
 	wh   *warehouse.Warehouse
 	lock *warehouse.Lock
 	id   string
@@ -89,7 +91,7 @@ type lockedRepair struct {
 }
 
 func beginRepair(cfg Config) (r lockedRepair, err error) {
-	r.wh = warehouse.New(cfg.Warehouse)
+	r.cfg, r.wh = cfg, warehouse.New(cfg.Warehouse)
 	r.at = cfg.Now().UTC().Truncate(time.Microsecond)
 	if r.lock, err = r.wh.LockExisting(ledger.Rebuild, r.at); err != nil {
 		return r, err
@@ -103,32 +105,19 @@ func beginRepair(cfg Config) (r lockedRepair, err error) {
 type rebuild struct {
 	RebuildResult
 	lockedRepair
-	cfg         Config
+	inv         *inventory
+	series      Series
 	draft       *warehouse.Draft
 	skipDamaged bool
 	run         ledger.Run
-	inv         *inventory
-	// isCatalogWhole is set if the catalog that readers see is intact.
-	isCatalogWhole bool
-	// catalog is the version with the newest intact catalog, or empty if this catalog is older than the series.
+	// catalog is the version with the oldest intact catalog that is not older than the series, or empty.
 	catalog string
-	// changes are the intact files of changes, and damagedChanges the damaged and missing ones.
-	changes        []string
-	damagedChanges []Damage
 	// hasExactPast is not set if closed rows must be computed by comparing snapshots.
 	hasExactPast bool
 	newest       warehouse.Snapshot // of the series
-	// rowsAt contains for each table the snapshot time of the file from which its rows are read. older
-	// contains the tables whose file of the newest snapshot is damaged or missing.
-	rowsAt, older map[string]time.Time
-	// lostTables have only damaged and missing files.
-	lostTables []string
-}
-
-const lostNote = "all its files are damaged or missing; its current rows are lost"
-
-func olderNote(at time.Time) string {
-	return "its newer file is damaged or missing; the rows are from the snapshot of " + at.UTC().Format(time.RFC3339)
+	// rowsAt contains for each table the snapshot time of the file from which its rows are read. The time is zero if
+	// all files of the table are damaged or missing.
+	rowsAt map[string]time.Time
 }
 
 func (b *rebuild) publish(ctx context.Context) (err error) {
@@ -189,37 +178,75 @@ func (b *rebuild) writeFiles(ctx context.Context) ([]warehouse.ManifestTable, er
 	return files, b.draft.WriteLedgerCopy(b.run)
 }
 
-func (b *rebuild) applySeries(ctx context.Context) error {
-	var err error
+// applySeries fills main and past from the series, the files of changes and the newest catalog.
+func (b *rebuild) applySeries(ctx context.Context) (err error) {
 	if b.inv, err = takeInventory(ctx, b.wh, true); err != nil {
 		return err
 	}
-	snapshots, damaged, err := b.inv.readSeries(ctx)
-	if err != nil {
+	if b.series, err = b.inv.readSeries(ctx); err != nil {
 		return err
 	}
-	b.isCatalogWhole = b.inv.hasIntactCatalog(b.inv.visible)
-	if len(snapshots) == 0 {
-		if len(damaged) > 0 {
-			return &SeriesError{damaged, b.isCatalogWhole}
-		}
+	snapshots := b.series.Snapshots
+	if len(snapshots)+len(b.series.Damage) == 0 {
 		return errors.New("rebuild the catalog: there is no Parquet snapshot to build from; nothing was published: placementsync rebuild --from restores a backup")
+	}
+	if len(snapshots) == 0 {
+		return &SeriesError{b.series.Damage, b.isCatalogWhole()}
 	}
 	b.newest = snapshots[len(snapshots)-1]
 	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].SnapshotAt, b.newest.SnapshotAt
-	b.chooseFiles(snapshots, damaged)
+	b.chooseFiles()
 	for _, run := range []string{b.inv.visible, b.inv.expected} {
 		if at, _ := b.inv.timeOf(run); at.After(b.newest.SnapshotAt) {
 			b.LostRun = run
 		}
 	}
-	if run, at := b.inv.newestCatalog(); !at.Before(b.newest.SnapshotAt) {
-		b.catalog = run
-	}
+	b.catalog = b.inv.catalogNotBefore(b.newest.SnapshotAt)
 	if err := b.restorePast(ctx); err != nil {
 		return err
 	}
-	for _, d := range damaged {
+	if b.sortDamage(); len(b.Skipped) > 0 && !b.skipDamaged {
+		return &SeriesError{b.Skipped, b.isCatalogWhole()}
+	}
+	return b.applySnapshots(ctx)
+}
+
+func (b *rebuild) isCatalogWhole() bool { return b.inv.hasIntactCatalog(b.inv.visible) }
+
+// chooseFiles sets rowsAt: the newest intact file of each table.
+func (b *rebuild) chooseFiles() {
+	b.rowsAt = map[string]time.Time{}
+	for _, t := range b.wh.Schema.Tables {
+		isDamaged := slices.ContainsFunc(b.series.Damage, func(d Damage) bool {
+			table, _, _ := warehouse.SplitSeriesFile(d.File)
+			return table == t.Name
+		})
+		if !isDamaged { // an earlier program may have written no file of the table
+			b.rowsAt[t.Name] = b.newest.SnapshotAt
+		}
+		for _, snap := range b.series.Snapshots {
+			if snap.Files[t.Name] != "" {
+				b.rowsAt[t.Name] = snap.SnapshotAt
+			}
+		}
+	}
+}
+
+// noteOf describes why a table does not have the rows of the newest snapshot. It is empty if it has them.
+func (b *rebuild) noteOf(table string) string {
+	at := b.rowsAt[table]
+	switch {
+	case at.IsZero():
+		return "all its files are damaged or missing; its current rows are lost"
+	case at.Before(b.newest.SnapshotAt):
+		return "its newer file is damaged or missing; the rows are from the snapshot of " + at.UTC().Format(time.RFC3339)
+	}
+	return ""
+}
+
+// sortDamage sets Unfinished, Unused and Skipped.
+func (b *rebuild) sortDamage() {
+	for _, d := range b.series.Damage {
 		switch {
 		case d.Unfinished:
 			b.Unfinished = append(b.Unfinished, d)
@@ -227,78 +254,6 @@ func (b *rebuild) applySeries(ctx context.Context) error {
 			b.Unused = append(b.Unused, d)
 		default:
 			b.Skipped = append(b.Skipped, d)
-		}
-	}
-	if len(b.Skipped) > 0 && !b.skipDamaged {
-		return &SeriesError{b.Skipped, b.isCatalogWhole}
-	}
-	if err := b.readSnapshots(ctx, snapshots); err != nil {
-		return err
-	}
-	if !b.hasExactPast {
-		if err := load.MergePast(ctx, b.draft, b.wh.Schema.Tables, b.changes, b.newest.SnapshotAt); err != nil {
-			return err
-		}
-	}
-	return load.DropClosed(ctx, b.draft, b.older) // a file of an earlier day also contains rows that later runs closed
-}
-
-// readSnapshots applies the files of the snapshots. If the closed rows are exact, it needs only the newest file of each
-// table.
-func (b *rebuild) readSnapshots(ctx context.Context, snapshots []warehouse.Snapshot) error {
-	isNeeded := func(t stream.Table, snap warehouse.Snapshot) bool {
-		return !b.hasExactPast || b.rowsAt[t.Name].Equal(snap.SnapshotAt)
-	}
-	done, total := int64(0), int64(0)
-	for _, snap := range snapshots {
-		for _, t := range b.wh.Schema.Tables {
-			if isNeeded(t, snap) {
-				total++
-			}
-		}
-	}
-	for _, snap := range snapshots {
-		tables := 0
-		for _, t := range b.wh.Schema.Tables {
-			if !isNeeded(t, snap) {
-				continue
-			}
-			if err := load.ApplySnapshot(ctx, b.draft, []stream.Table{t}, snap); err != nil {
-				return err
-			}
-			tables++
-			done++
-			if b.cfg.Progress != nil {
-				b.cfg.Progress(done, total)
-			}
-		}
-		if tables > 0 {
-			b.cfg.Log.Info("snapshot read", "run", snap.SourceRun(), "tables", tables)
-		}
-	}
-	return nil
-}
-
-// chooseFiles sets rowsAt, older and lostTables.
-func (b *rebuild) chooseFiles(snapshots []warehouse.Snapshot, damaged []Damage) {
-	b.rowsAt, b.older = map[string]time.Time{}, map[string]time.Time{}
-	for _, t := range b.wh.Schema.Tables {
-		at, hasFile := b.newest.SnapshotAt, false
-		for _, snap := range snapshots {
-			if snap.Files[t.Name] != "" {
-				at, hasFile = snap.SnapshotAt, true
-			}
-		}
-		b.rowsAt[t.Name] = at
-		if at.Before(b.newest.SnapshotAt) {
-			b.older[t.Name] = at
-		}
-		isDamaged := slices.ContainsFunc(damaged, func(d Damage) bool {
-			table, _, _ := warehouse.SplitSeriesFile(d.File)
-			return table == t.Name
-		})
-		if isDamaged && !hasFile {
-			b.lostTables = append(b.lostTables, t.Name)
 		}
 	}
 }
@@ -310,15 +265,52 @@ func (b *rebuild) isUnneeded(d Damage) bool {
 		return false
 	}
 	table, _, isFile := warehouse.SplitSeriesFile(d.File)
-	if isFile && slices.Contains(b.lostTables, table) || !isFile && len(b.lostTables) > 0 {
-		return false
-	}
-	for name, at := range b.rowsAt {
-		if (!isFile || name == table) && d.Day >= warehouse.DayOf(at) {
+	for _, t := range b.wh.Schema.Tables {
+		if (!isFile || t.Name == table) && d.Day >= warehouse.DayOf(b.rowsAt[t.Name]) {
 			return false
 		}
 	}
 	return true
+}
+
+// tablesOf returns the tables whose files of a snapshot are read. If the closed rows are exact, only the current rows
+// are needed.
+func (b *rebuild) tablesOf(snap warehouse.Snapshot) []stream.Table {
+	if !b.hasExactPast {
+		return b.wh.Schema.Tables
+	}
+	return slices.DeleteFunc(slices.Clone(b.wh.Schema.Tables), func(t stream.Table) bool { return !b.rowsAt[t.Name].Equal(snap.SnapshotAt) })
+}
+
+func (b *rebuild) applySnapshots(ctx context.Context) error {
+	done, total := int64(0), int64(0)
+	for _, snap := range b.series.Snapshots {
+		total += int64(len(b.tablesOf(snap)))
+	}
+	for _, snap := range b.series.Snapshots {
+		tables := b.tablesOf(snap)
+		for _, t := range tables {
+			if err := load.ApplySnapshot(ctx, b.draft, []stream.Table{t}, snap); err != nil {
+				return err
+			}
+			done++
+			if b.cfg.Progress != nil {
+				b.cfg.Progress(done, total)
+			}
+		}
+		if len(tables) > 0 {
+			b.cfg.Log.Info("snapshot read", "run", snap.SourceRun(), "tables", len(tables))
+		}
+	}
+	if !b.hasExactPast {
+		if err := load.MergePast(ctx, b.draft, b.wh.Schema.Tables, b.series.Changes, b.newest.SnapshotAt); err != nil {
+			return err
+		}
+	}
+	// A file of an earlier day also contains rows that later runs closed.
+	older := maps.Clone(b.rowsAt)
+	maps.DeleteFunc(older, func(table string, _ time.Time) bool { return b.noteOf(table) == "" })
+	return load.DropClosed(ctx, b.draft, older)
 }
 
 // restorePast fills past from the closed rows in the files of changes. If these files are damaged, or an
@@ -326,11 +318,9 @@ func (b *rebuild) isUnneeded(d Damage) bool {
 // catalog either, restorePast does not set hasExactPast: closed rows must then be computed by comparing
 // snapshots.
 func (b *rebuild) restorePast(ctx context.Context) error {
-	var hasPast bool
-	b.changes, hasPast, b.damagedChanges = b.inv.filesOfChanges(b.newest.RunID)
-	if hasPast && len(b.damagedChanges) == 0 {
-		b.RestoredRuns, b.hasExactPast = len(b.changes), true
-		return load.RestorePast(ctx, b.draft, b.wh.Schema.Tables, b.changes, b.newest.SnapshotAt)
+	if b.series.HasPast && len(b.series.DamagedChanges) == 0 {
+		b.RestoredRuns, b.hasExactPast = len(b.series.Changes), true
+		return load.RestorePast(ctx, b.draft, b.wh.Schema.Tables, b.series.Changes, b.newest.SnapshotAt)
 	}
 	if b.catalog != "" {
 		err := load.CopyPast(ctx, b.draft, b.wh.Folder.VersionCatalog(b.catalog), b.newest.SnapshotAt)
@@ -340,8 +330,8 @@ func (b *rebuild) restorePast(ctx context.Context) error {
 		}
 		b.cfg.Log.Warn("closed rows not copied from the catalog", "run", b.catalog, "error", err)
 	}
-	if len(b.damagedChanges) > 0 && !b.skipDamaged {
-		return &SeriesError{Damage: b.damagedChanges}
+	if len(b.series.DamagedChanges) > 0 && !b.skipDamaged {
+		return &SeriesError{Damage: b.series.DamagedChanges}
 	}
 	return nil
 }
@@ -355,15 +345,15 @@ func (b *rebuild) restoreMeta(ctx context.Context) error {
 		}
 		b.cfg.Log.Warn("meta not copied from the catalog; restoring it from the files of changes", "run", b.catalog, "error", err)
 	}
-	if len(b.damagedChanges) > 0 && !b.skipDamaged {
-		return &SeriesError{Damage: b.damagedChanges}
+	if len(b.series.DamagedChanges) > 0 && !b.skipDamaged {
+		return &SeriesError{Damage: b.series.DamagedChanges}
 	}
-	b.Skipped = append(b.Skipped, b.damagedChanges...)
-	if len(b.changes) == 0 {
+	b.Skipped = append(b.Skipped, b.series.DamagedChanges...)
+	if len(b.series.Changes) == 0 {
 		return nil // all files of changes are lost
 	}
 	b.HasMeta = true
-	return load.RestoreMeta(ctx, b.draft, b.wh.Schema.MetaDefinitions, b.changes)
+	return load.RestoreMeta(ctx, b.draft, b.wh.Schema.MetaDefinitions, b.series.Changes)
 }
 
 // fixComputedHistory completes a history that was computed by comparing snapshots. With meta, it corrects
@@ -392,7 +382,7 @@ func (b *rebuild) checkLoss(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !b.isCatalogWhole {
+		if !b.isCatalogWhole() {
 			b.cfg.Log.Warn("the catalog that readers see cannot be read: the rebuilt catalog is not compared with it", "run", b.inv.visible, "error", err)
 			return nil
 		}
@@ -402,15 +392,12 @@ func (b *rebuild) checkLoss(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("rebuild the catalog: count the rebuilt rows: %w; nothing was published", err)
 	}
-	var lines strings.Builder
-	for _, l := range before.Losses(after) {
-		fmt.Fprintf(&lines, "\n  %s: %s now, %s after the rebuild", l.Name, l.Now, l.After)
-	}
-	if lines.Len() == 0 {
+	losses := before.Losses(after)
+	if len(losses) == 0 {
 		return nil
 	}
-	return fmt.Errorf("rebuild the catalog: the result has less data than version %s, which readers see; nothing was published%s"+
-		"\nrun placementsync verify, which names the commands that restore more; placementsync rebuild --accept-loss publishes the result despite the loss", b.inv.visible, lines.String())
+	return fmt.Errorf("rebuild the catalog: the result has less data than version %s, which readers see; nothing was published\n  %s"+
+		"\nrun placementsync verify, which names the commands that restore more; placementsync rebuild --accept-loss publishes the result despite the loss", b.inv.visible, strings.Join(losses, "\n  "))
 }
 
 func (b *rebuild) completeLedgerLine(ctx context.Context) error {
@@ -428,15 +415,8 @@ func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 	for _, d := range b.Skipped {
 		lost = append(lost, d.Affected+" ("+d.File+": "+d.Problem+")")
 	}
-	for table, at := range b.older {
-		if err := b.carryTable(ctx, table, at, at, olderNote(at)); err != nil {
-			return err
-		}
-	}
-	for _, table := range b.lostTables {
-		if err := b.carryTable(ctx, table, b.First, time.Time{}, lostNote); err != nil {
-			return err
-		}
+	if err := b.carryTables(ctx); err != nil {
+		return err
 	}
 	cause := "skipped damaged or missing files: "
 	if len(b.Skipped) == 0 {
@@ -448,14 +428,27 @@ func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 	return load.WriteRun(ctx, b.draft, line)
 }
 
-// carryTable records that a table lacks the rows of the newest snapshot. Details that were read after detailsAfter
-// are lost, so the next night requests them again.
-func (b *rebuild) carryTable(ctx context.Context, table string, since, detailsAfter time.Time, note string) error {
-	streams := stream.FilledBy(b.cfg.Streams, table)
-	if err := load.CarryStreams(ctx, b.draft, b.newest.SourceRun(), streams, since, note); err != nil {
-		return err
+// carryTables records which tables lack the rows of the newest snapshot. Details that were read after the rows of such a
+// table are lost, so the next night requests them again.
+func (b *rebuild) carryTables(ctx context.Context) error {
+	for _, t := range b.wh.Schema.Tables {
+		note, at := b.noteOf(t.Name), b.rowsAt[t.Name]
+		if note == "" {
+			continue
+		}
+		since := at
+		if at.IsZero() {
+			since = b.First
+		}
+		streams := stream.FilledBy(b.cfg.Streams, t.Name)
+		if err := load.CarryStreams(ctx, b.draft, b.newest.SourceRun(), streams, since, note); err != nil {
+			return err
+		}
+		if err := load.ForgetDetails(ctx, b.draft, streams, at); err != nil {
+			return err
+		}
 	}
-	return load.ForgetDetails(ctx, b.draft, streams, detailsAfter)
+	return nil
 }
 
 // Files of the newest day are linked if the same program wrote them.
@@ -482,11 +475,8 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 	}
 	for _, file := range written {
 		file.Grade = b.newest.Table(file.Name).Grade
-		if at, isOlder := b.older[file.Name]; isOlder {
-			file.Grade, file.Note = stream.CarriedForward, olderNote(at)
-		}
-		if slices.Contains(b.lostTables, file.Name) {
-			file.Grade, file.Note = stream.CarriedForward, lostNote
+		if note := b.noteOf(file.Name); note != "" {
+			file.Grade, file.Note = stream.CarriedForward, note
 		}
 		files[file.Name] = file
 	}

@@ -18,9 +18,8 @@ import (
 
 type seriesRestore struct {
 	lockedRepair
-	cfg    Config
-	result Result
-	draft  *warehouse.Draft // a copy of the newest intact catalog
+	*checker
+	draft *warehouse.Draft // a copy of the newest intact catalog
 }
 
 // RestoreSeries restores damaged and missing files of the Parquet series and of versions, and damaged and
@@ -33,28 +32,36 @@ func RestoreSeries(ctx context.Context, cfg Config, retention warehouse.Retentio
 	if err != nil {
 		return nil, err
 	}
-	m := &seriesRestore{lockedRepair: r, cfg: cfg}
-	err = m.restore(ctx, retention)
-	return m.result.Files, errors.Join(r.wh.Folder.DiskFullErr(err), r.lock.Release())
+	m := &seriesRestore{lockedRepair: r}
+	files, err = m.restore(ctx, retention)
+	return files, errors.Join(r.wh.Folder.DiskFullErr(err), r.lock.Release())
 }
 
-func (m *seriesRestore) restore(ctx context.Context, retention warehouse.Retention) error {
+func (m *seriesRestore) restore(ctx context.Context, retention warehouse.Retention) (files []string, err error) {
 	completedDays, err := m.wh.Series.Complete()
 	if err != nil && !errors.As(err, new(*warehouse.DamagedError)) {
-		return err
+		return nil, err
 	}
-	m.result, err = RepairFromCopies(ctx, m.wh)
+	if m.checker, err = newChecker(ctx, m.wh, true, nil); err != nil {
+		return nil, err
+	}
+	err = m.repairFromCopies()
 	for _, day := range completedDays {
 		m.result.Files = append(m.result.Files, "the files of "+day)
 	}
 	isStillDamaged := len(m.result.Unrepaired)+len(m.result.DaysWithoutManifest) > 0 || m.result.IsChainBroken
-	if err != nil || !isStillDamaged && (!m.result.IsIndexLost || m.result.Source == "") {
-		return err
-	}
-	if m.result.Source == "" {
-		return errors.Join(errors.New("restore the Parquet series: no catalog is intact: run placementsync rebuild --skip-damaged, or restore a backup"),
+	switch {
+	case err != nil:
+	case m.result.Source != "" && (isStillDamaged || m.result.IsIndexLost):
+		err = m.restoreFromCatalog(ctx, retention)
+	case isStillDamaged:
+		err = errors.Join(errors.New("restore the Parquet series: no catalog is intact: run placementsync rebuild --skip-damaged, or restore a backup"),
 			m.writeFiles(ctx, m.result.Unrepaired))
 	}
+	return m.result.Files, err
+}
+
+func (m *seriesRestore) restoreFromCatalog(ctx context.Context, retention warehouse.Retention) (err error) {
 	if m.draft, err = m.wh.BeginFrom(ctx, m.id, m.at, m.result.Source); err != nil {
 		return err
 	}
@@ -139,10 +146,15 @@ func (m *seriesRestore) addDays(ctx context.Context, retention warehouse.Retenti
 
 // addDay restores a day with the manifest of its run. Without a manifest, it uses only the history.
 func (m *seriesRestore) addDay(ctx context.Context, run string, at time.Time) error {
-	dayResult, ok, err := RepairDay(ctx, m.wh, run)
-	m.result.Files = append(m.result.Files, dayResult.Files...)
-	if err != nil || ok {
-		return errors.Join(err, m.writeFiles(ctx, dayResult.Unrepaired))
+	day := warehouse.DayOf(at)
+	addToIndex := func(days map[string]string) { days[day] = run }
+	if _, ok, _ := m.dayManifest(day, run); ok {
+		m.result.Unrepaired = nil
+		m.checkDay(day, run)
+		if err := m.carryOutFixes(); err != nil {
+			return err
+		}
+		return errors.Join(m.wh.Series.ChangeIndex(addToIndex), m.writeFiles(ctx, m.result.Unrepaired))
 	}
 	manifest := warehouse.Manifest{RunID: run, SnapshotAt: at, Program: m.cfg.Warehouse.Program, Schema: schema.SchemaVersion(), Format: warehouse.Format}
 	rows, err := load.RowCounts(ctx, m.draft, run)
@@ -170,9 +182,10 @@ func (m *seriesRestore) addDay(ctx context.Context, run string, at time.Time) er
 		}
 		manifest.Tables = append(manifest.Tables, tables...)
 	}
-	addedDay, err := AddDay(m.wh, manifest)
-	if addedDay != "" {
-		m.result.Files = append(m.result.Files, addedDay)
+	path := m.wh.Folder.DayManifestPath(day)
+	if err := m.wh.Folder.WriteSealed(path, manifest); err != nil {
+		return err
 	}
-	return err
+	m.addFile(path)
+	return m.wh.Series.ChangeIndex(addToIndex)
 }

@@ -45,7 +45,7 @@ func (c *checker) checkRows(ctx context.Context) (err error) {
 			}
 		}
 		if err != nil {
-			c.addPath(path, err.Error(), "catalog and Parquet disagree on table "+table, Step{Kind: RebuildSeries})
+			c.addPath(path, err.Error(), "catalog and Parquet disagree on table "+table, RebuildSeries)
 		}
 	}
 	return nil

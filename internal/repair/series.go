@@ -65,53 +65,76 @@ func (inv *inventory) isDayOf(m warehouse.Manifest) bool {
 	})
 }
 
-// ReadSeries returns the days of the Parquet series, oldest first, with their intact files. It also
-// returns the missing and damaged files. The files of a day are from one run, even if several runs
-// wrote the day. If the warehouse is a copy that was made while a run was writing a day, and no run
-// of the day has intact files of all its tables, ReadSeries returns a Damage with Unfinished set instead
-// of the day.
-func ReadSeries(ctx context.Context, w *warehouse.Warehouse) ([]warehouse.Snapshot, []Damage, error) {
+// Series is what a rebuild reads.
+type Series struct {
+	// Snapshots are the days, oldest first, with their intact files. The files of a day are from one run, even if
+	// several runs wrote the day.
+	Snapshots []warehouse.Snapshot
+	// Damage contains the missing and damaged files of the days. If the warehouse is a copy that was made while a run
+	// was writing a day, and no run of the day has intact files of all its tables, it contains a Damage with Unfinished
+	// set instead of the day.
+	Damage []Damage
+	// Changes are the files of changes from which the schema meta of the newest snapshot can be rebuilt, oldest first.
+	// HasPast means that the schema past can be rebuilt too. DamagedChanges are the missing and damaged ones.
+	Changes        []string
+	HasPast        bool
+	DamagedChanges []Damage
+}
+
+// ReadSeries returns the days of the Parquet series and the files of changes.
+func ReadSeries(ctx context.Context, w *warehouse.Warehouse) (Series, error) {
 	inv, err := takeInventory(ctx, w, true)
 	if err != nil {
-		return nil, nil, err
+		return Series{}, err
 	}
 	return inv.readSeries(ctx)
 }
 
-func (inv *inventory) readSeries(ctx context.Context) (snapshots []warehouse.Snapshot, damage []Damage, err error) {
+func (inv *inventory) readSeries(ctx context.Context) (s Series, err error) {
 	if inv.missingErr != nil {
-		return nil, nil, inv.missingErr
+		return s, inv.missingErr
 	}
 	days := inv.expectedDays()
 	if inv.indexErr != nil && len(days) > 0 {
-		damage = append(damage, seriesDamage(inv.w, inv.w.Series.IndexPath(), warehouse.ProblemOf(inv.indexErr), affectedIndex, ""))
+		s.Damage = append(s.Damage, seriesDamage(inv.w, inv.w.Series.IndexPath(), warehouse.ProblemOf(inv.indexErr), affectedIndex, ""))
 	}
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		m, problem, err := inv.chooseRun(day, days[day])
 		if err != nil {
-			return nil, nil, err
+			return s, err
 		}
 		if problem != nil {
-			damage = append(damage, *problem)
+			s.Damage = append(s.Damage, *problem)
 			continue
 		}
-		snapshot := warehouse.Snapshot{Manifest: m, Files: map[string]string{}}
-		snapshot.Tables = nil
-		for _, t := range m.Tables {
-			paths := inv.w.Series.TablePaths(m, t)
-			file := inv.findCopy(t.FileSum, paths...)
-			if file == "" {
-				damage = append(damage, seriesDamage(inv.w, paths[0], inv.compare(paths[0], t.FileSum), affectedTable(t.Name, day), day))
-				continue
-			}
-			snapshot.Tables = append(snapshot.Tables, t)
-			snapshot.Files[t.Name] = file
-		}
-		if len(snapshot.Files) > 0 {
-			snapshots = append(snapshots, snapshot)
-		}
+		inv.addDay(&s, m)
 	}
-	return snapshots, damage, ctx.Err()
+	if n := len(s.Snapshots); n > 0 {
+		inv.addChanges(&s, s.Snapshots[n-1].RunID)
+	}
+	return s, ctx.Err()
+}
+
+// addDay adds the files of a run to s. A day of which only some tables have an intact file, all of them equal files of
+// other days, is no snapshot.
+func (inv *inventory) addDay(s *Series, m warehouse.Manifest) {
+	snapshot, hasOwnFile := warehouse.Snapshot{Manifest: m, Files: map[string]string{}}, false
+	snapshot.Tables = nil
+	for _, t := range m.Tables {
+		file := inv.firstIntact(t.FileSum, inv.w.Series.TablePaths(m, t)...)
+		hasOwnFile = hasOwnFile || file != ""
+		if file = cmp.Or(file, inv.findCopy(t.FileSum)); file == "" {
+			path, day := inv.w.Series.FilePath(t, m.SnapshotAt), warehouse.DayOf(m.SnapshotAt)
+			s.Damage = append(s.Damage, seriesDamage(inv.w, path, inv.compare(path, t.FileSum), affectedTable(t.Name, day), day))
+			continue
+		}
+		snapshot.Tables = append(snapshot.Tables, t)
+		snapshot.Files[t.Name] = file
+	}
+	isWhole := len(snapshot.Tables) > 0 && len(snapshot.Tables) == len(m.Tables)
+	if hasOwnFile || isWhole {
+		s.Snapshots = append(s.Snapshots, snapshot)
+	}
 }
 
 // chooseRun returns the manifest of the run from whose files a day is rebuilt. This is run or, if some of its files
@@ -173,32 +196,21 @@ func (inv *inventory) otherManifests(day, run string) (others []warehouse.Manife
 	return others
 }
 
-// FilesOfChanges returns the files of changes from which the schema meta of a version can be rebuilt,
-// oldest first, and the missing and damaged files. hasPast means that the schema past can be rebuilt too.
-func FilesOfChanges(ctx context.Context, w *warehouse.Warehouse, run string) (files []string, hasPast bool, damage []Damage, err error) {
-	inv, err := takeInventory(ctx, w, true)
-	if err != nil {
-		return nil, false, nil, err
-	}
-	files, hasPast, damage = inv.filesOfChanges(run)
-	return files, hasPast, damage, nil
-}
-
-func (inv *inventory) filesOfChanges(run string) (files []string, hasPast bool, damage []Damage) {
+// addChanges sets the fields of s for the files of changes of a version.
+func (inv *inventory) addChanges(s *Series, run string) {
 	chain, err := inv.w.Series.MetaChain(run)
-	hasPast = len(chain) > 0 && !slices.ContainsFunc(chain, func(m warehouse.Manifest) bool { return !m.Meta.HasPast })
+	s.HasPast = !slices.ContainsFunc(chain, func(m warehouse.Manifest) bool { return !m.Meta.HasPast })
 	if broken, ok := errors.AsType[*warehouse.DamagedError](err); ok {
-		damage = append(damage, Damage{File: broken.File, Problem: broken.Problem, Affected: affectedMeta(runOf(broken.File)) + " and of earlier runs"})
+		s.DamagedChanges = append(s.DamagedChanges, Damage{File: broken.File, Problem: broken.Problem, Affected: affectedMeta(runOf(broken.File)) + " and of earlier runs"})
 	} else if err != nil {
-		damage = append(damage, seriesDamage(inv.w, filepath.Dir(inv.w.Folder.ChangesPath(run)), err.Error(), "the schema meta", ""))
+		s.DamagedChanges = append(s.DamagedChanges, seriesDamage(inv.w, filepath.Dir(inv.w.Folder.ChangesPath(run)), err.Error(), "the schema meta", ""))
 	}
 	for _, m := range chain {
 		path := inv.w.Folder.ChangesPath(m.RunID)
-		if file := inv.findCopy(m.Meta.FileSum, path); file != "" {
-			files = append(files, file)
+		if file := inv.findCopy(m.Meta.FileSum); file != "" {
+			s.Changes = append(s.Changes, file)
 			continue
 		}
-		damage = append(damage, seriesDamage(inv.w, path, inv.compare(path, m.Meta.FileSum), affectedMeta(m.RunID), ""))
+		s.DamagedChanges = append(s.DamagedChanges, seriesDamage(inv.w, path, inv.compare(path, m.Meta.FileSum), affectedMeta(m.RunID), ""))
 	}
-	return files, hasPast, damage
 }

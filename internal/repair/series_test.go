@@ -20,9 +20,9 @@ import (
 // a line for each damaged file.
 func readSeries(t *testing.T, w *warehouse.Warehouse) (snapshots, damage []string) {
 	t.Helper()
-	days, damaged, err := repair.ReadSeries(t.Context(), w)
+	series, err := repair.ReadSeries(t.Context(), w)
 	harness.Must(t, err)
-	for _, s := range days {
+	for _, s := range series.Snapshots {
 		line := s.RunID + " " + s.SnapshotAt.UTC().Format("01-02 15:04")
 		if s.SourceRun() != s.RunID {
 			line += " of " + s.SourceRun()
@@ -35,7 +35,7 @@ func readSeries(t *testing.T, w *warehouse.Warehouse) (snapshots, damage []strin
 		}
 		snapshots = append(snapshots, line)
 	}
-	for _, d := range damaged {
+	for _, d := range series.Damage {
 		line := fmt.Sprintf("%s (%s): %s", d.File, d.Day, d.Problem)
 		if d.Unfinished {
 			line += ", unfinished"
@@ -99,7 +99,7 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 	}
 	w := clone(t, original)
 	damager{t, w}.editManifest(manifest2, func(m *warehouse.Manifest) { m.Format++ })
-	if _, _, err := repair.ReadSeries(t.Context(), w); !errors.As(err, new(*warehouse.NewerError)) {
+	if _, err := repair.ReadSeries(t.Context(), w); !errors.As(err, new(*warehouse.NewerError)) {
 		t.Errorf("a day of a newer program: got %v, want a *NewerError", err)
 	}
 }
@@ -165,7 +165,7 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 	}
 }
 
-// TestFilesOfChangesAreCopiesOrOriginals damages files of changes. FilesOfChanges must return the
+// TestFilesOfChangesAreCopiesOrOriginals damages files of changes. ReadSeries must return the
 // copies in the versions instead of the damaged files.
 func TestFilesOfChangesAreCopiesOrOriginals(t *testing.T) {
 	original := open(t)
@@ -184,18 +184,18 @@ func TestFilesOfChangesAreCopiesOrOriginals(t *testing.T) {
 		"no schema past": {func(d damager) {
 			d.editManifest(changes2+".json", func(m *warehouse.Manifest) { m.Meta.HasPast = false })
 		}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, false, ""},
-		"no manifests": {func(d damager) { d.remove("parquet/.meta", "parquet/.manifests", "versions") }, nil, false, changes3 + ".json: it is missing: meta and closed rows of run " + thirdNight + " and of earlier runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
-			files, hasPast, damage, err := repair.FilesOfChanges(t.Context(), w, thirdNight)
+			series, err := repair.ReadSeries(t.Context(), w)
 			harness.Must(t, err)
+			files, hasPast := series.Changes, series.HasPast
 			for i := range files {
 				files[i] = w.Folder.Relative(files[i])
 			}
 			var got string
-			for _, d := range damage {
+			for _, d := range series.DamagedChanges {
 				got += d.File + ": " + d.Problem + ": " + d.Affected
 			}
 			if !slices.Equal(files, c.want) || hasPast != c.hasPast || got != c.damaged {

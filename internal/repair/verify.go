@@ -47,7 +47,7 @@ func (v VerifyReport) Record(at time.Time) VerifyRecord {
 }
 
 // Verify checks links, ledger, manifests and sizes in the whole warehouse. With readData it reads every
-// byte of versions, series, landed responses and the inbox, and compares the catalog with its Parquet
+// byte of versions, series, stored responses and the inbox, and compares the catalog with its Parquet
 // files. It holds the lock, so that no run changes files meanwhile. A warehouse that cannot be written is
 // checked without the lock. Verify itself changes no files except the lock.
 func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err error) {
@@ -65,7 +65,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 	if err := wh.Folder.CheckExists(); err != nil {
 		return v, err
 	}
-	landed, err := wh.Folder.RunsWithResponses()
+	stored, err := wh.Folder.RunsWithResponses()
 	if err != nil {
 		return v, err
 	}
@@ -73,7 +73,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 	if err != nil {
 		return v, err
 	}
-	for _, run := range landed {
+	for _, run := range stored {
 		if err := ctx.Err(); err != nil {
 			return v, err
 		}
@@ -81,7 +81,7 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 		v.checkEvents(wh, wh.Folder.EventsPath(run), "webhook events of run "+run)
 	}
 	v.checkEvents(wh, wh.Folder.InboxPath(), "webhook events that no night has read yet")
-	report, err := check(ctx, wh, readData, storedResponses(wh, v.Damage))
+	report, err := check(ctx, wh, readData, v.Damage)
 	if err != nil {
 		return v, err
 	}
@@ -91,18 +91,16 @@ func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err
 	return v, nil
 }
 
-// storedResponses returns a function that reports whether a run can be replayed from its landed responses.
-// damage is the damage of landed responses.
-func storedResponses(wh *warehouse.Warehouse, damage []Damage) func(run string) bool {
-	return func(run string) bool {
-		dir := wh.Folder.RawPath(run)
-		isUnneeded, err := wh.Pruner.AreResponsesUnneeded(run)
-		if _, statErr := os.Stat(filepath.Join(dir, "journal.jsonl")); err != nil || isUnneeded || statErr != nil {
-			return false
-		}
-		isDamaged := func(d Damage) bool { return strings.HasPrefix(d.File+"/", wh.Folder.Relative(dir)+"/") }
-		return !slices.ContainsFunc(damage, isDamaged)
+// hasResponses reports whether a run can be replayed from its stored responses. damage is the damage of stored
+// responses.
+func hasResponses(wh *warehouse.Warehouse, run string, damage []Damage) bool {
+	dir := wh.Folder.RawPath(run)
+	isUnneeded, err := wh.Pruner.AreResponsesUnneeded(run)
+	if _, statErr := os.Stat(filepath.Join(dir, "journal.jsonl")); err != nil || isUnneeded || statErr != nil {
+		return false
 	}
+	isDamaged := func(d Damage) bool { return strings.HasPrefix(d.File+"/", wh.Folder.Relative(dir)+"/") }
+	return !slices.ContainsFunc(damage, isDamaged)
 }
 
 // checkResponses checks the stored responses of a run. Without ReadData it only looks for the journal.
@@ -131,7 +129,7 @@ func lostResponses(wh *warehouse.Warehouse, run ledger.Run) (problem string, byt
 	c, err := fetch.VerifyResponses(dir, run.Responses)
 	if err != nil {
 		entries, _ := os.ReadDir(dir)
-		if errors.Is(err, fs.ErrNotExist) && len(entries) == 0 { // a run that landed nothing
+		if errors.Is(err, fs.ErrNotExist) && len(entries) == 0 { // a run that stored nothing
 			return "", c.Bytes
 		}
 		return err.Error(), c.Bytes

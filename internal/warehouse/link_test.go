@@ -178,10 +178,10 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 			}
 			d, err := w.BeginFrom(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2), "")
 			harness.Must(t, err)
-			snapshots, damagedFiles, err := repair.ReadSeries(t.Context(), w)
+			series, err := repair.ReadSeries(t.Context(), w)
 			harness.Must(t, errors.Join(err, d.Discard()))
-			if len(snapshots) != 2 || len(damagedFiles) != 0 {
-				t.Errorf("a rebuild finds %d snapshots and the damage %v, want 2 and none", len(snapshots), damagedFiles)
+			if len(series.Snapshots) != 2 || len(series.Damage) != 0 {
+				t.Errorf("a rebuild finds %d snapshots and the damage %v, want 2 and none", len(series.Snapshots), series.Damage)
 			}
 			_, err = w.Rollback(firstNight, firstNightAt)
 			harness.Must(t, err)
