@@ -227,7 +227,7 @@ func (j *job) sendFiles(ctx context.Context) error {
 	const maxAttempts = 5
 	isUnchanged := false
 	for attempt := range maxAttempts {
-		files, err := j.Warehouse.Mirror.Files()
+		files, err := filesOf(j.Warehouse)
 		if err != nil {
 			return err
 		}
@@ -235,7 +235,7 @@ func (j *job) sendFiles(ctx context.Context) error {
 		if err := eachFile(ctx, files, j.reportProgress(files, j.sendFile)); err != nil {
 			return err
 		}
-		filesAfter, err := j.Warehouse.Mirror.Files()
+		filesAfter, err := filesOf(j.Warehouse)
 		if err != nil {
 			return err
 		}
@@ -275,7 +275,7 @@ func (c Config) reportProgress(
 	}
 }
 
-// seriesFiles returns the files with a checksum, sorted. Mirror.Files returns a checksum only for files of the
+// seriesFiles returns the files with a checksum, sorted. filesOf returns a checksum only for files of the
 // series.
 func seriesFiles(files []checksum.FileSum) []checksum.FileSum {
 	inSeries := slices.DeleteFunc(slices.Clone(files), func(f checksum.FileSum) bool { return f.SHA256 == "" })
@@ -292,12 +292,12 @@ func (j *job) sendFile(ctx context.Context, want checksum.FileSum) error {
 		j.addFile(want, false)
 		return nil
 	}
-	path, err := j.Warehouse.Mirror.Path(want.File)
+	path, err := pathOf(j.Warehouse, want.File)
 	if err != nil {
 		return err
 	}
 	problem := ""
-	for _, path := range append([]string{path}, j.Warehouse.Mirror.Copies(want.File)...) {
+	for _, path := range append([]string{path}, copiesOf(j.Warehouse, want.File)...) {
 		pathProblem, err := j.sendFrom(ctx, path, want)
 		if err != nil || pathProblem == "" {
 			return err

@@ -100,11 +100,11 @@ func (f *fixture) manifests() []string {
 // contentOf returns the files of a backup in a warehouse, by name.
 func contentOf(t *testing.T, w *warehouse.Warehouse) map[string]string {
 	t.Helper()
-	files, err := w.Mirror.Files()
+	files, err := filesOf(w)
 	harness.Must(t, err)
 	content := map[string]string{}
 	for _, file := range files {
-		path, err := w.Mirror.Path(file.File)
+		path, err := pathOf(w, file.File)
 		harness.Must(t, err)
 		data, err := os.ReadFile(path)
 		harness.Must(t, err)

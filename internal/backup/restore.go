@@ -37,14 +37,13 @@ func Restore(ctx context.Context, c Config) (res Restored, err error) {
 	if res.Manifest, err = c.readNewest(ctx); err != nil {
 		return res, err
 	}
-	mirror := c.Warehouse.Mirror
-	ledgerIndex := slices.IndexFunc(res.Files, func(f checksum.FileSum) bool { return f.File == mirror.LedgerFile() })
+	ledgerIndex := slices.IndexFunc(res.Files, func(f checksum.FileSum) bool { return f.File == ledgerName(c.Warehouse) })
 	if ledgerIndex < 0 {
 		return res, fmt.Errorf("restore from %s: the backup of %s contains no ledger; nothing was changed: name another backup with --from", c.Bucket.Address(""), res.Run)
 	}
 	ledgerFile := res.Files[ledgerIndex]
 	isRestored, _ := c.isInPlace(ctx, ledgerFile) // a ledger that cannot be read is not that of the backup
-	if err := mirror.CheckEmpty(isRestored); err != nil {
+	if err := checkEmpty(c.Warehouse, isRestored); err != nil {
 		return res, err
 	}
 	lock, err := c.Warehouse.LockForRestore(c.Bucket.Address(""), c.Now())
@@ -78,7 +77,7 @@ type restore struct {
 // error if a file outside state/ differs. A file below state/ is allowed to differ, because a night
 // that failed during an earlier restore may have written the file.
 func (c Config) isInPlace(ctx context.Context, f checksum.FileSum) (bool, error) {
-	path, err := c.Warehouse.Mirror.Path(f.File)
+	path, err := pathOf(c.Warehouse, f.File)
 	if err != nil {
 		return false, err
 	}
@@ -105,7 +104,11 @@ func (r *restore) fetch(ctx context.Context, f checksum.FileSum) error {
 	if exists, err := r.isInPlace(ctx, f); exists || err != nil {
 		return err
 	}
-	err := r.Warehouse.Mirror.Restore(f.File, func(file *os.File) error {
+	path, err := pathOf(r.Warehouse, f.File)
+	if err != nil {
+		return err
+	}
+	err = r.Warehouse.Folder.RestoreFile(path, func(file *os.File) error {
 		return r.Bucket.Get(ctx, dataName(f), f, func() (io.Writer, error) {
 			_, err := file.Seek(0, io.SeekStart)
 			return file, errors.Join(err, file.Truncate(0))

@@ -70,11 +70,11 @@ func TestRestores(t *testing.T) {
 	t.Run("the ledger is the last file", func(t *testing.T) {
 		defer func() { f.store.FailWith(nil) }()
 		c := f.newTarget()
-		ledgerObject := "/" + dataName(checksum.SumText("", []byte(want[c.Warehouse.Mirror.LedgerFile()])))
+		ledgerObject := "/" + dataName(checksum.SumText("", []byte(want[ledgerName(c.Warehouse)])))
 		f.store.FailWith(func(_ http.ResponseWriter, r *http.Request) bool {
 			if strings.HasSuffix(r.URL.Path, ledgerObject) {
 				for name := range want {
-					if _, err := os.Stat(c.Warehouse.Folder.Path(name)); err != nil && name != c.Warehouse.Mirror.LedgerFile() {
+					if _, err := os.Stat(c.Warehouse.Folder.Path(name)); err != nil && name != ledgerName(c.Warehouse) {
 						t.Errorf("%s is missing when the ledger is fetched", name)
 					}
 				}
@@ -84,7 +84,7 @@ func TestRestores(t *testing.T) {
 		restored, err := Restore(t.Context(), c)
 		harness.Must(t, err)
 		if len(restored.Files) != len(want) || restored.Fetched != len(want) ||
-			!slices.ContainsFunc(restored.Files, func(s checksum.FileSum) bool { return s.File == c.Warehouse.Mirror.LedgerFile() }) {
+			!slices.ContainsFunc(restored.Files, func(s checksum.FileSum) bool { return s.File == ledgerName(c.Warehouse) }) {
 			t.Errorf("fetched %d of %v, want all %d files with the ledger", restored.Fetched, restored.Files, len(want))
 		}
 		check(t, c.Warehouse)

@@ -195,7 +195,7 @@ func (w *Warehouse) finishKilledRuns() error {
 	if err := w.finishKilledHeldPublish(); err != nil {
 		return err
 	}
-	if err := w.Folder.disk.RemoveAll(w.Folder.Path(stateDir, seenDir)); err != nil {
+	if err := w.Folder.disk.RemoveAll(w.Folder.Path(StateDir, SeenDir)); err != nil {
 		return fmt.Errorf("remove a cache of an earlier release: %w", err)
 	}
 	run, ok, err := w.Versions.Latest()

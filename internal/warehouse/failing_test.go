@@ -61,7 +61,7 @@ func TestDiskErrorsAreReturned(t *testing.T) {
 		"record a run": {original, func(w *warehouse.Warehouse) error { return w.RunLog.Record(ledger.Run{ID: thirdNight}) }, "two"},
 		"restore files of a backup": {original, func(w *warehouse.Warehouse) error {
 			fill := func(f *os.File) error { return nil }
-			return errors.Join(w.Mirror.Restore("state/inbox/a.log", fill), w.Mirror.Restore("parquet/tags/snapshot_date=2026-11-01/tags.parquet", fill))
+			return errors.Join(w.Folder.RestoreFile(w.Folder.Path("state/inbox/a.log"), fill), w.Folder.RestoreFile(w.Folder.Path("parquet/tags/snapshot_date=2026-11-01/tags.parquet"), fill))
 		}, "two"},
 		"begin and hold a night": {original, func(w *warehouse.Warehouse) error {
 			d, err := w.Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2))

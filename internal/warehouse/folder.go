@@ -43,7 +43,7 @@ func (f *Folder) RunsWithResponses() ([]string, error) { return listFolders(f.Pa
 func (f *Folder) EventsPath(run string) string { return f.Path(rawDir, run, "webhooks") }
 
 // InboxPath is the folder of the webhook deliveries that are not yet published.
-func (f *Folder) InboxPath() string { return f.Path(stateDir, "inbox") }
+func (f *Folder) InboxPath() string { return f.Path(StateDir, "inbox") }
 
 // MakeInbox creates the folder InboxPath in an existing warehouse.
 func (f *Folder) MakeInbox() (string, error) {
@@ -126,7 +126,7 @@ func (f *Folder) Create(owner *durable.Access) (err error) {
 
 func publicFolders() []string { return []string{VersionsDir, SeriesDir} }
 
-func privateFolders() []string { return []string{rawDir, stateDir} }
+func privateFolders() []string { return []string{rawDir, StateDir} }
 
 func (f *Folder) makeFolders() error {
 	for _, name := range publicFolders() {

@@ -53,7 +53,7 @@ func (e *FolderError) Unwrap() error { return e.Err }
 // CheckExists returns a *NoWarehouseError if there is neither a warehouse nor a restored backup, an
 // *UnfinishedRestoreError if a backup is restored only in part, and a *FolderError if it cannot read the folder.
 func (f *Folder) CheckExists() error {
-	for _, name := range []string{VersionsDir, SeriesDir, stateDir} {
+	for _, name := range []string{VersionsDir, SeriesDir, StateDir} {
 		switch info, err := os.Stat(f.Path(name)); {
 		case err == nil && info.IsDir():
 			return f.CheckRestored()

@@ -52,7 +52,7 @@ const scratchPrefix = ".sealed."
 // openMemory opens an in-memory instance with a scratch folder. Close removes the folder. If the process
 // is not allowed to write to the warehouse, the scratch folder is in the temporary folder of the system.
 func (w *Warehouse) openMemory(ctx context.Context) (*Instance, error) {
-	state := w.Folder.Path(stateDir)
+	state := w.Folder.Path(StateDir)
 	var scratch *durable.Scratch
 	err := w.Folder.disk.MakeFolder(state, privateDir)
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -67,7 +68,7 @@ func (w *Warehouse) tryLock() (*Lock, error) {
 	if err := w.Folder.makeFolders(); err != nil {
 		return nil, err
 	}
-	path := w.Folder.Path(stateDir, lockFile)
+	path := w.Folder.Path(StateDir, lockFile)
 	l := &Lock{flock.New(path, flock.SetPermissions(privateFile))}
 	ok, err := l.file.TryLock()
 	if err != nil {
@@ -115,7 +116,7 @@ func (l *Lock) Release() error { return l.file.Unlock() }
 
 // CheckUnlocked returns a *LockedError if a run has locked the warehouse. It creates no file.
 func (f *Folder) CheckUnlocked() error {
-	path := f.Path(stateDir, lockFile)
+	path := f.Path(StateDir, lockFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -137,4 +138,11 @@ func (w *Warehouse) NameRun(lock *Lock, snapshotAt, now time.Time) (id string, e
 		return "", err
 	}
 	return id, lock.WriteHolder(id, now)
+}
+
+const lockFile = "lock"
+
+// IsLockFile reports whether a file is a lock. file is relative to the warehouse, with slashes.
+func IsLockFile(file string) bool {
+	return path.Dir(file) == StateDir && (path.Base(file) == lockFile || path.Ext(file) == lockSuffix)
 }

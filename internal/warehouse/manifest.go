@@ -120,11 +120,11 @@ func (v *Versions) ReadManifest(run string) (Manifest, error) {
 // ReadManifestFile is like ReadManifest, for any copy of a manifest. If run is empty, a manifest of any
 // run is accepted.
 func (v *Versions) ReadManifestFile(path, run string) (Manifest, error) {
-	m, _, err := v.readManifestSum(path, run)
+	m, _, err := v.ReadManifestSum(path, run)
 	return m, err
 }
 
-func (v *Versions) readManifestSum(path, run string) (m Manifest, sum checksum.FileSum, err error) {
+func (v *Versions) ReadManifestSum(path, run string) (m Manifest, sum checksum.FileSum, err error) {
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

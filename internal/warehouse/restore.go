@@ -3,6 +3,9 @@ package warehouse
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -56,3 +59,24 @@ func (w *Warehouse) LockForRestore(from string, now time.Time) (*Lock, error) {
 // FinishRestore records that all files of the backup that can be read are restored. The caller must have the
 // lock of LockForRestore.
 func (w *Warehouse) FinishRestore() error { return w.Folder.disk.Remove(w.Folder.restoreFile().path) }
+
+// RestoreFile writes a file of a backup to a path in the warehouse, atomically. fill writes the content. If fill fails,
+// an existing file is unchanged.
+func (f *Folder) RestoreFile(path string, fill func(f *os.File) error) error {
+	if strings.HasPrefix(f.Relative(path), StateDir+"/") {
+		if err := f.disk.MakeFolder(filepath.Dir(path), privateDir); err != nil {
+			return err
+		}
+		return f.disk.WriteAtomically(path, privateFile, fill)
+	}
+	if err := f.MakePublicAbove(path); err != nil {
+		return err
+	}
+	return f.disk.WriteAtomically(path, publicFile, func(file *os.File) error {
+		err := fill(file)
+		if err == nil && f.mode != 0 {
+			err = file.Chmod(f.mode)
+		}
+		return err
+	})
+}

@@ -2,11 +2,14 @@ package warehouse_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -57,4 +60,47 @@ func TestLockAfterAnUnfinishedRestore(t *testing.T) {
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestRestoredFilesAppearWhole restores files of a backup, and compares their modes. If a second restore of a
+// file fails, the file must be unchanged.
+func TestRestoredFilesAppearWhole(t *testing.T) {
+	const parquet, state = "parquet/orders/snapshot_date=2026-11-01/orders.parquet", "state/inbox/a.log"
+	for publishedMode, want := range map[fs.FileMode]map[string]fs.FileMode{
+		0:     {parquet: 0o644 &^ umask(t), state: 0o600},
+		0o640: {parquet: 0o640, state: 0o600},
+	} {
+		w := openWith(t, warehouse.Config{PublishedMode: publishedMode})
+		for file, mode := range want {
+			harness.Must(t, w.Folder.RestoreFile(w.Folder.Path(file), func(f *os.File) error {
+				_, err := f.WriteString("restored")
+				return err
+			}))
+			info, err := os.Stat(path(w, filepath.FromSlash(file)))
+			if err != nil || info.Mode().Perm() != mode || contentOf(t, path(w, filepath.FromSlash(file))) != "restored" {
+				t.Errorf("%s has %v (%v), want the mode %v and the content restored", file, info, err, mode)
+			}
+			fillErr := errors.New("the connection was reset")
+			if err := w.Folder.RestoreFile(w.Folder.Path(file), func(f *os.File) error {
+				_, err := f.WriteString("half")
+				return errors.Join(err, fillErr)
+			}); !errors.Is(err, fillErr) {
+				t.Errorf("the error of restoring %s is %v, want %v", file, err, fillErr)
+			}
+			if got := contentOf(t, path(w, filepath.FromSlash(file))); got != "restored" {
+				t.Errorf("after a failure %s contains %q, want restored", file, got)
+			}
+		}
+	}
+}
+
+// umask returns the bits that the umask of the process removes from the mode of a new file.
+func umask(t *testing.T) fs.FileMode {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "a")
+	f, err := os.OpenFile(file, os.O_CREATE, 0o666)
+	harness.Must(t, err)
+	info, err := f.Stat()
+	harness.Must(t, errors.Join(err, f.Close()))
+	return 0o666 &^ info.Mode().Perm()
 }

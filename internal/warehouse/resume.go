@@ -31,11 +31,11 @@ type UnfinishedRun struct {
 }
 
 // ResumableRunPath is the unfinished-run file that WriteResumableRun writes.
-func (l *RunLog) ResumableRunPath() string { return l.folder.Path(stateDir, "unfinished.json") }
+func (l *RunLog) ResumableRunPath() string { return l.folder.Path(StateDir, "unfinished.json") }
 
 // UnresumableRunPath is the unfinished-run file that WriteUnresumableRun writes. Both files can exist at the
 // same time.
-func (l *RunLog) UnresumableRunPath() string { return l.folder.Path(stateDir, "aside.json") }
+func (l *RunLog) UnresumableRunPath() string { return l.folder.Path(StateDir, "aside.json") }
 
 // WriteResumableRun writes the unfinished-run file of a run that can be resumed. The caller must have the Lock.
 //

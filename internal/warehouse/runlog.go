@@ -23,7 +23,7 @@ type RunLog struct {
 }
 
 // Path is the file with the list of runs.
-func (l *RunLog) Path() string { return l.folder.Path(stateDir, "runs.jsonl") }
+func (l *RunLog) Path() string { return l.folder.Path(StateDir, "runs.jsonl") }
 
 // Record adds a line for a run, or for a follow-up, such as a backup. A second line with the id of a run is
 // another attempt of the run. A follow-up gets a new id if its id is already in the ledger.

@@ -63,7 +63,7 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 		return linkOrCopy(from, to)
 	}
 	addManifest := func(m Manifest, to string) error {
-		_, sum, err := s.versions.readManifestSum(filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), m.RunID)
+		_, sum, err := s.versions.ReadManifestSum(filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), m.RunID)
 		if err != nil {
 			return err
 		}
@@ -106,21 +106,21 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 			runByDay[DayOf(m.SnapshotAt)] = m.RunID
 		}
 	})
-	if _, statErr := os.Lstat(s.folder.Path(SeriesDir, replacedDir)); statErr == nil && err == nil && len(damaged) == 0 {
-		err = s.folder.disk.RemoveAll(s.folder.Path(SeriesDir, replacedDir))
+	if _, statErr := os.Lstat(s.folder.Path(SeriesDir, ReplacedDir)); statErr == nil && err == nil && len(damaged) == 0 {
+		err = s.folder.disk.RemoveAll(s.folder.Path(SeriesDir, ReplacedDir))
 	}
 	return errors.Join(append(damaged, err)...)
 }
 
-// replacedDir contains the old files of a day while another run replaces the day. The old files are in a
+// ReplacedDir contains the old files of a day while another run replaces the day. The old files are in a
 // folder with the id of the old run.
-const replacedDir = ".replaced"
+const ReplacedDir = ".replaced"
 
 func (s *Series) replacedPath(run string, t ManifestTable) string {
-	return s.folder.Path(SeriesDir, replacedDir, run, t.File)
+	return s.folder.Path(SeriesDir, ReplacedDir, run, t.File)
 }
 
-// keepReplacedFiles links the files of an earlier run of the same day to replacedDir. extendSeries removes the
+// keepReplacedFiles links the files of an earlier run of the same day to ReplacedDir. extendSeries removes the
 // links after it has added all files. A copy of parquet/ made meanwhile then contains all files of at least one
 // of the two runs.
 func (s *Series) keepReplacedFiles(m Manifest) error {
@@ -149,7 +149,7 @@ func (s *Series) keepReplacedFiles(m Manifest) error {
 	return nil
 }
 
-// TablePaths returns the paths at which the file of a table may be: in the series, in replacedDir, and in the version.
+// TablePaths returns the paths at which the file of a table may be: in the series, in ReplacedDir, and in the version.
 // m is the manifest that contains t.
 func (s *Series) TablePaths(m Manifest, t ManifestTable) []string {
 	return []string{s.FilePath(t, m.SnapshotAt), s.replacedPath(m.RunID, t), filepath.Join(s.folder.VersionPath(m.RunID), t.File)}

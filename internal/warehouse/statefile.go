@@ -20,7 +20,7 @@ type StateFile struct {
 
 // StateFile returns the file below state/ whose path has the given elements.
 func (f *Folder) StateFile(names ...string) StateFile {
-	return StateFile{f, f.Path(append([]string{stateDir}, names...)...)}
+	return StateFile{f, f.Path(append([]string{StateDir}, names...)...)}
 }
 
 // Read reads the file. ok is false if the file does not exist. If the file is damaged, Read returns a
@@ -59,7 +59,7 @@ func (f *Folder) LockJob(name string) (unlock func() error, err error) {
 	if err := f.CheckExists(); err != nil {
 		return nil, err
 	}
-	path := f.Path(stateDir, name+lockSuffix)
+	path := f.Path(StateDir, name+lockSuffix)
 	lock := flock.New(path, flock.SetPermissions(privateFile))
 	ok, err := lock.TryLock()
 	if err != nil {

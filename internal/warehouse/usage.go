@@ -64,7 +64,7 @@ func (f *Folder) Measure(ctx context.Context, extra ...MeasuredFolder) ([]Usage,
 	var all []Usage
 	for i, part := range append(slices.Clone(extra),
 		MeasuredFolder{SeriesDir, f.Path(SeriesDir)}, MeasuredFolder{VersionsDir, f.Path(VersionsDir)}, MeasuredFolder{"inbox", f.InboxPath()},
-		MeasuredFolder{rawDir, f.Path(rawDir)}, MeasuredFolder{stateDir, f.Path(stateDir)}, MeasuredFolder{"other", f.dir}) {
+		MeasuredFolder{rawDir, f.Path(rawDir)}, MeasuredFolder{StateDir, f.Path(StateDir)}, MeasuredFolder{"other", f.dir}) {
 		root, err := filepath.EvalSymlinks(part.Dir)
 		isAbsent := errors.Is(err, fs.ErrNotExist)
 		if isAbsent && i < len(extra) {

@@ -39,8 +39,8 @@ const (
 	VersionsDir  = "versions"
 	SeriesDir    = "parquet"
 	rawDir       = "raw"
-	stateDir     = "state"
-	seenDir      = "seen" // of releases up to 1.0.1, which kept hashes of records in it
+	StateDir     = "state"
+	SeenDir      = "seen" // of releases up to 1.0.1, which kept hashes of records in it
 	draftSuffix  = ".draft"
 )
 
@@ -100,7 +100,6 @@ type Warehouse struct {
 	RunLog   *RunLog
 	Series   *Series
 	Pruner   *Pruner
-	Mirror   *Mirror
 
 	cfg Config
 }
@@ -120,6 +119,5 @@ func New(cfg Config) *Warehouse {
 	w.RunLog = &RunLog{w.Folder, w.Versions, cfg.Program}
 	w.Series = &Series{w.Folder, w.Versions}
 	w.Pruner = &Pruner{w.Folder, w.Versions, w.RunLog, w.Series, cfg.DiscardRaw}
-	w.Mirror = &Mirror{w.Folder, w.Versions, w.RunLog, w.Series}
 	return w
 }

@@ -1,0 +1,184 @@
+package backup
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
+	"placementsync/internal/warehouse"
+)
+
+// TestOnlyFilesOfABackupAreRestored checks names that the manifest of a backup could contain.
+// Only clean names of files in parquet/ and state/ are valid.
+func TestOnlyFilesOfABackupAreRestored(t *testing.T) {
+	w := warehouse.New(warehouse.Config{Dir: t.TempDir()})
+	for _, name := range []string{"", "../x", "/etc/x", "state", "state/", "state/../../x", "state/../latest", "state/./x", "state//x", `state/a\b`,
+		"parquet/../versions/r/catalog.duckdb", "parquet/../../x", "versions/r/catalog.duckdb", "state/lock", "state/backup.lock"} {
+		if path, err := pathOf(w, name); err == nil {
+			t.Errorf("pathOf(%q) returned %s, want an error", name, path)
+		}
+	}
+	for _, name := range []string{"state/runs.jsonl", "parquet/.manifests/2026-11-20.json", "parquet/outlets/2026-11-20/outlets.parquet"} {
+		if path, err := pathOf(w, name); err != nil || path != filepath.Join(w.Folder.Dir(), name) {
+			t.Errorf("pathOf(%q) returned %s (%v), want the path below the warehouse", name, path, err)
+		}
+	}
+}
+
+// TestFilesOfRunningCommandsAreNotBackedUp lists a warehouse with locks, the cache and a scratch folder.
+func TestFilesOfRunningCommandsAreNotBackedUp(t *testing.T) {
+	w := warehouse.New(warehouse.Config{Dir: t.TempDir()})
+	for _, name := range []string{"state/.sealed.12345.x/past.orders.parquet", "state/lock", "state/backup.lock", "state/seen/list", "state/inbox/one", "parquet/.meta/one"} {
+		path := filepath.Join(w.Folder.Dir(), name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filesOf(w)
+	if err != nil || len(files) != 2 || files[0].File != "state/inbox/one" || files[1].File != "parquet/.meta/one" {
+		t.Errorf("a backup contains %v (%v), want state/inbox/one and parquet/.meta/one", files, err)
+	}
+}
+
+// writeFiles writes files below the folder of a warehouse. The content of each file is its name.
+func writeFiles(t *testing.T, w *warehouse.Warehouse, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		file := w.Folder.Path(name)
+		harness.Must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(name), 0o600)))
+	}
+}
+
+// TestABackupHasTheFilesOfTheSeriesAndTheState lists the files for a backup. The warehouse has two
+// nights, a missing Parquet file, and files that do not belong to a backup.
+func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
+	f := newFixture(t)
+	w := f.config.Warehouse
+	const firstNight, secondNight = "20261102T020000Z", "20261103T020000Z"
+	var nights []warehouse.Manifest
+	for _, run := range []string{firstNight, secondNight} {
+		f.night()
+		m, err := w.Versions.ReadManifest(run)
+		harness.Must(t, err)
+		nights = append(nights, m)
+	}
+	first, second := nights[0], nights[1]
+	writeFiles(t, w, "state/inbox/a.log", "state/seen/orders", "state/lock", "state/.temporary",
+		"parquet/product_listing_tags/snapshot_date=2026-11-01/product_listing_tags.parquet", // the manifest of this day is lost
+		"parquet/product_listing_tags/snapshot_date=2026-11-04/product_listing_tags.parquet", // a night is writing this day
+		"parquet/.replaced/"+firstNight+"/product_listing_tags.parquet", "parquet/.meta/20261104T020000Z.changes", "parquet/notes.txt",
+		"versions/notes.txt", "raw/"+firstNight+"/journal.jsonl")
+	harness.Must(t, os.Remove(w.Series.FilePath(first.Tables[0], first.SnapshotAt)))
+
+	sumOf := func(name string) checksum.FileSum {
+		data, err := os.ReadFile(w.Folder.Path(name))
+		harness.Must(t, err)
+		return checksum.SumText(name, data)
+	}
+	renamed := func(sum checksum.FileSum, name string) checksum.FileSum {
+		sum.File = name
+		return sum
+	}
+	parquetName := func(m warehouse.Manifest) string {
+		return "parquet/product_listing_tags/snapshot_date=" + warehouse.DayOf(m.SnapshotAt) + "/product_listing_tags.parquet"
+	}
+	want := []checksum.FileSum{
+		{File: "state/inbox/a.log"}, {File: "state/runs.jsonl"},
+		sumOf("parquet/.manifests/index.json"), sumOf("parquet/.manifests/snapshot_date=2026-11-02.json"), sumOf("parquet/.manifests/snapshot_date=2026-11-03.json"),
+		renamed(first.Meta.FileSum, "parquet/.meta/"+firstNight+".changes"), sumOf("parquet/.meta/" + firstNight + ".json"),
+		renamed(second.Meta.FileSum, "parquet/.meta/"+secondNight+".changes"), sumOf("parquet/.meta/" + secondNight + ".json"),
+		{File: "parquet/notes.txt"}, {File: "parquet/product_listing_tags/snapshot_date=2026-11-01/product_listing_tags.parquet"},
+		renamed(second.Tables[0].FileSum, parquetName(second)), renamed(first.Tables[0].FileSum, parquetName(first)),
+	}
+	got, err := filesOf(w)
+	harness.Must(t, err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the files of the backup differ (-want +got):\n%s", diff)
+	}
+	if got := ledgerName(w); got != "state/runs.jsonl" {
+		t.Errorf("the ledger is %s, want state/runs.jsonl", got)
+	}
+
+	// A file is not listed if only a damaged manifest names it, or only a manifest under the name of another day.
+	harness.Must(t, os.Rename(w.Folder.DayManifestPath("2026-11-03"), w.Folder.DayManifestPath("2026-11-05")))
+	harness.Must(t, os.Truncate(w.Folder.RunManifestPath(firstNight), 40))
+	got, err = filesOf(w)
+	harness.Must(t, err)
+	if slices.ContainsFunc(got, func(f checksum.FileSum) bool {
+		return f.File == parquetName(second) || strings.HasSuffix(f.File, firstNight+".changes")
+	}) ||
+		!slices.Contains(got, checksum.FileSum{File: "parquet/.meta/" + firstNight + ".json"}) {
+		t.Errorf("with damaged manifests the files are %v, want the manifests but not the files that they name", got)
+	}
+
+	second.Format++
+	harness.Must(t, w.Folder.WriteSealed(filepath.Join(w.Folder.VersionPath(secondNight), warehouse.ManifestFile), second))
+	if _, err := filesOf(w); !errors.As(err, new(*warehouse.NewerError)) {
+		t.Errorf("the error of a backup of a newer warehouse is %v, want a NewerError", err)
+	}
+}
+
+// TestCopiesOfASeriesFileAreFound lists the files from which a damaged Parquet file can be copied.
+func TestCopiesOfASeriesFileAreFound(t *testing.T) {
+	f := newFixture(t)
+	w := f.config.Warehouse
+	f.night()
+	f.night()
+	const firstNight, secondNight, tagsFile = "20261102T020000Z", "20261103T020000Z", table + ".parquet"
+	writeFiles(t, w, "parquet/.replaced/"+firstNight+"/product_listing_tags.parquet")
+	want := []string{w.Folder.Path("parquet", ".replaced", firstNight, tagsFile), filepath.Join(w.Folder.VersionPath(firstNight), tagsFile), filepath.Join(w.Folder.VersionPath(secondNight), tagsFile)}
+	if got := copiesOf(w, "parquet/product_listing_tags/snapshot_date=2026-11-01/product_listing_tags.parquet"); !slices.Equal(got, want) {
+		t.Errorf("the copies are %v, want %v", got, want)
+	}
+	for _, file := range []string{"parquet/.manifests/index.json", "state/runs.jsonl"} {
+		if got := copiesOf(w, file); len(got) > 0 {
+			t.Errorf("the copies of %s are %v, want none", file, got)
+		}
+	}
+}
+
+// TestARestoreDestroysNoWarehouse checks that a backup can only be restored into a folder without
+// published snapshots, or after a complete restore of the same backup.
+func TestARestoreDestroysNoWarehouse(t *testing.T) {
+	const firstNight = "20261101T020000Z"
+	published := ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)}
+	for name, c := range map[string]struct {
+		runs       []ledger.Run
+		hasVersion bool
+		isRestored bool
+		isAllowed  bool
+	}{
+		"an empty folder":                        {nil, false, false, true},
+		"a folder with a version":                {nil, true, true, false},
+		"a ledger with a published run":          {[]ledger.Run{published}, false, false, false},
+		"the ledger of the backup":               {[]ledger.Run{published}, false, true, true},
+		"a ledger with only a failed run":        {[]ledger.Run{{ID: firstNight, Outcome: ledger.Failed}}, false, false, true},
+		"a version and the ledger of the backup": {[]ledger.Run{published}, true, true, false},
+	} {
+		w := openWarehouse(t)
+		lock, err := w.Lock("test", published.SnapshotAt) // creates the folders
+		harness.Must(t, errors.Join(err, lock.Release()))
+		for _, r := range c.runs {
+			harness.Must(t, w.RunLog.Record(r))
+		}
+		if c.hasVersion {
+			harness.Must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o700))
+		}
+		err = checkEmpty(w, c.isRestored)
+		if (err == nil) != c.isAllowed || err != nil && (!strings.Contains(err.Error(), w.Folder.Dir()) || !strings.Contains(err.Error(), "nothing was changed")) {
+			t.Errorf("%s: got error %v, want no error: %t", name, err, c.isAllowed)
+		}
+	}
+}
