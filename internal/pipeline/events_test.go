@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
@@ -220,6 +222,34 @@ func TestRefresh(t *testing.T) {
 	refreshed := h.requireComplete(pipeline.Refresh(t.Context(), h.cfg, targets))
 	if _, err := pipeline.Replay(t.Context(), h.cfg, refreshed.Run.ID); err == nil || !strings.Contains(err.Error(), "this run is a refresh") {
 		t.Errorf("the replay of a refresh ended with %v, want an error that the run is a refresh", err)
+	}
+}
+
+// TestUnrecordedRefreshIsRecordedLater refreshes a campaign with a rejected token and a full disk. The line of the refresh
+// cannot be written into the ledger, so that the next night writes one.
+func TestUnrecordedRefreshIsRecordedLater(t *testing.T) {
+	h := newHarness(t, smallWorld(), "campaigns", "campaign_articles")
+	h.requireComplete(h.night())
+	diskFull := errors.New("no space left on device")
+	h.cfg.Warehouse.Step = func(_, path string) error {
+		if filepath.Base(path) == "runs.jsonl" {
+			return diskFull
+		}
+		return nil
+	}
+	h.service.SetFaults(statusFault("/auth/token", http.StatusUnauthorized))
+	h.at = h.at.Add(time.Minute)
+	refreshed, err := pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{Campaigns: []string{"any"}})
+	if !errors.Is(err, fetch.ErrAuth) || !errors.Is(err, diskFull) {
+		t.Fatalf("the refresh ended with %v, want the errors of the token and of the disk", err)
+	}
+	h.cfg.Warehouse.Step = nil
+	h.service.SetFaults()
+	h.requireComplete(h.night())
+	runs, err := h.warehouse().RunLog.Runs()
+	testharness.Must(t, err)
+	if r := ledger.Find(runs, refreshed.Run.ID); r.Kind != ledger.Refresh || r.Outcome != ledger.Killed {
+		t.Errorf("the ledger has %+v for the refresh %s, want a killed refresh", r, refreshed.Run.ID)
 	}
 }
 

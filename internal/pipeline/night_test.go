@@ -342,22 +342,28 @@ func TestOnlyOneRun(t *testing.T) {
 }
 
 // TestStoredResponsesAreSynced records the steps of a night. The journal of the stored responses must be synced after
-// its last line: otherwise a power cut soon after the night loses responses that a replay needs.
+// its last line, and before readers see the night: otherwise a power cut soon after the publish loses responses that a
+// replay needs.
 func TestStoredResponsesAreSynced(t *testing.T) {
 	h := newHarness(t, smallWorld(), "tags")
 	var mu sync.Mutex // guards last
-	last := ""
+	last, lastBeforeSwitch := "", ""
 	h.cfg.Warehouse.Step = func(name, path string) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if filepath.Base(path) == "journal.jsonl" {
+		switch filepath.Base(path) {
+		case "journal.jsonl":
 			last = name
+		case warehouse.LatestLink:
+			if lastBeforeSwitch == "" {
+				lastBeforeSwitch = last
+			}
 		}
 		return nil
 	}
 	h.requireComplete(h.night())
-	if !strings.HasPrefix(last, "after fsync") {
-		t.Errorf("the last step of the journal is %q, want a sync", last)
+	if !strings.HasPrefix(lastBeforeSwitch, "after fsync") || !strings.HasPrefix(last, "after fsync") {
+		t.Errorf("the last step of the journal is %q before the publish and %q in all, want syncs", lastBeforeSwitch, last)
 	}
 }
 

@@ -143,8 +143,8 @@ INSERT INTO main.product_listing_prices (product_listing_id, position, pricing_t
 INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, valid_to, row_hash) VALUES
 	('s', 1, 'Law', FIRST, SECOND, 1), ('s', 2, 'Tech', FIRST, SECOND, 2);
 INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) VALUES ('s', 1, 'Tech', SECOND, 3), ('s', 3, 'Politics', SECOND, 4);
-INSERT INTO main.orders (id, reference_number, valid_from, total, metadata, row_hash) VALUES ('x', 'R-1', SECOND, 10.004, '{"b": true, "c": {"d": 1}, "a": 1}', 2);
-INSERT INTO past.orders (id, reference_number, valid_from, valid_to, total, metadata, row_hash) VALUES ('x', 'R-1', FIRST, SECOND, 10.001, '{"a": 1, "b": false, "c": {}}', 1);
+INSERT INTO main.orders (id, reference_number, valid_from, total, metadata, row_hash) VALUES ('x', 'R-1', SECOND, 10.004, '{"b": true, "c": {"d": 1}, "a": 1, "e~/f": 2}', 2);
+INSERT INTO past.orders (id, reference_number, valid_from, valid_to, total, metadata, row_hash) VALUES ('x', 'R-1', FIRST, SECOND, 10.001, '{"a": 1, "b": false, "c": {}, "e~/f": 1}', 1);
 INSERT INTO main.order_line_items (order_id, position, name, outlet_id, quantity, valid_from, row_hash) VALUES ('x', 1, 'Story', 'o', 2, SECOND, 2);
 INSERT INTO past.order_line_items (order_id, position, name, outlet_id, quantity, valid_from, valid_to, row_hash) VALUES ('x', 1, 'Story', 'o', 1, FIRST, SECOND, 1);
 INSERT INTO main.token (team_id, scopes, valid_from, row_hash) VALUES ('t', '["a", "c"]', SECOND, 2);
@@ -167,6 +167,7 @@ INSERT INTO main.articles (id, name, valid_from) VALUES ('a', 'Launch', FIRST);
 ,One,R-1,changed,line item Story: quantity,1,2,order_line_items,x/1
 ,,R-1,changed,metadata: b,no,yes,orders,x
 ,,R-1,changed,metadata: c,0 members,1 member,orders,x
+,,R-1,changed,metadata: e~/f,1,2,orders,x
 ,,R-1,changed,total,10.001000,10.004000,orders,x
 ,One,Story,changed,"price lite, EUR",7.00,7.50,product_listing_prices,s/3
 ,One,Story,new,"price base, USD",,8.00,product_listing_prices,s/4
