@@ -45,13 +45,17 @@ func open(t *testing.T) *warehouse.Warehouse {
 
 func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 	t.Helper()
+	return warehouse.New(configOf(c))
+}
+
+// configOf returns a configuration with one table and three versions.
+func configOf(c warehouse.Config) warehouse.Config {
 	c.KeepVersions, c.Threads, c.Program = 3, 1, "test"
 	if c.MemoryLimit == "" {
 		c.MemoryLimit = "256MB"
 	}
 	c.Tables = slices.DeleteFunc(stream.Tables(stream.All()), func(definition stream.Table) bool { return definition.Name != table })
-	w := warehouse.New(c)
-	return w
+	return c
 }
 
 // openFailingAt opens w again, with a disk that fails at a step.
