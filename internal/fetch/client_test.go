@@ -99,6 +99,13 @@ func TestRetries(t *testing.T) {
 		{"persistent HTML is reported", []http.HandlerFunc{textBody("<html>\x1b[31m")}, 3, `body begins "<html>[31m"`},
 		{"a body beyond the limit is final", []http.HandlerFunc{textBody(strings.Repeat("x", 5000))}, 1, "exceeds the limit"},
 	}
+	// Proxies and content networks send these in place of the service.
+	for _, code := range []int{408, 425, 520, 521, 522, 523, 524, 525, 526, 527, 529, 530} {
+		retried := cases[0]
+		retried.name = fmt.Sprintf("%d of a proxy is retried", code)
+		retried.steps = []http.HandlerFunc{statusWithToken(code), good}
+		cases = append(cases, retried)
+	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			service := newScript(tc.steps...)

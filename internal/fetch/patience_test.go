@@ -86,8 +86,9 @@ func TestOutagesAreWaitedFor(t *testing.T) {
 		"503 with a date": {func() *outage {
 			return refuseFor(10*time.Minute, 503, "Retry-After", time.Now().Add(10*time.Minute).UTC().Format(http.TimeFormat))
 		}, 10 * time.Minute, time.Second, 1},
-		"502 for half an hour": {func() *outage { return refuseFor(30*time.Minute, 502) }, 30 * time.Minute, 6 * time.Minute, 40},
-		"521 for half an hour": {func() *outage { return refuseFor(30*time.Minute, 521) }, 30 * time.Minute, 6 * time.Minute, 40},
+		"503 with Retry-After 300 each time": {func() *outage { return refuseFor(40*time.Minute, 503, "Retry-After", "300") }, 40 * time.Minute, time.Second, 9},
+		"502 for half an hour":               {func() *outage { return refuseFor(30*time.Minute, 502) }, 30 * time.Minute, 6 * time.Minute, 40},
+		"521 for half an hour":               {func() *outage { return refuseFor(30*time.Minute, 521) }, 30 * time.Minute, 6 * time.Minute, 40},
 		"403 with HTML for ten minutes": {func() *outage {
 			return refuseFor(10*time.Minute, 403, "Content-Type", "text/html", "Retry-After", "600")
 		}, 10 * time.Minute, time.Second, 1},
@@ -243,7 +244,11 @@ func TestPatienceIsLimited(t *testing.T) {
 				cfg := patientConfig(refuseFor(24*time.Hour, tc.status))
 				cfg.Patience, cfg.TokenCanChange = tc.patience, true
 				start := time.Now()
-				checkError(t, requestTokenInfo(t, newClient(t, cfg, nil)), tc.want)
+				err := requestTokenInfo(t, newClient(t, cfg, nil))
+				checkError(t, err, tc.want)
+				if tc.patience == 0 && err != nil && strings.Contains(err.Error(), "patience") {
+					t.Errorf("got error %q, want no mention of a patience that is not configured", err)
+				}
 				if took := time.Since(start); took < tc.min || took > tc.max {
 					t.Errorf("took %v, want %v to %v", took, tc.min, tc.max)
 				}

@@ -443,20 +443,29 @@ func TestMalformedStoredBodyIsRequestedAgain(t *testing.T) {
 	}
 }
 
-// TestUnusableStoredResponsesAreRequestedAgain begins with an incomplete response of an earlier release. The
-// refusal of a first page must not be stored: a resumed run would fail without asking the service again.
+// TestUnusableStoredResponsesAreRequestedAgain begins with an incomplete response of an earlier release: a part, or no
+// body at all. As an empty list, it would delete the rows of the list. The refusal of a first page must not be stored:
+// a resumed run would fail without asking the service again.
 func TestUnusableStoredResponsesAreRequestedAgain(t *testing.T) {
-	l, request := testStore(t, t.TempDir()), pageRequest(1, 1)
-	if _, err := l.Append(fetch.Response{Request: request, Status: http.StatusPartialContent, Body: []byte(`{"id":"part"}`)}, time.Now(), 0); err != nil {
-		t.Fatal(err)
-	}
-	c := newClient(t, testConfig(newScript(respondWith(400, "busy"), textBody(`{"id":"whole"}`))), l)
-	var got collector
-	if _, err := c.Get(t.Context(), request, got.read); !isError[*fetch.StatusError](err) {
-		t.Errorf("got %v and the ids %q, want the error of status 400", err, got.sorted())
-	}
-	if _, err := c.Get(t.Context(), request, got.read); err != nil || !slices.Equal(got.sorted(), []string{"whole"}) {
-		t.Errorf("got %v and the ids %q, want only the second response of the service", err, got.sorted())
+	for name, stored := range map[string]fetch.Response{
+		"a part":  {Status: http.StatusPartialContent, Body: []byte(`{"id":"part"}`)},
+		"no body": {Status: http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := testStore(t, t.TempDir())
+			stored.Request = pageRequest(1, 1)
+			if _, err := l.Append(stored, time.Now(), 0); err != nil {
+				t.Fatal(err)
+			}
+			c := newClient(t, testConfig(newScript(respondWith(400, "busy"), textBody(`{"id":"whole"}`))), l)
+			got := collector{isEmptyList: func(body []byte) bool { return len(body) == 0 }}
+			if _, err := c.Get(t.Context(), stored.Request, got.read); !isError[*fetch.StatusError](err) {
+				t.Errorf("got %v and the ids %q, want the error of status 400", err, got.sorted())
+			}
+			if _, err := c.Get(t.Context(), stored.Request, got.read); err != nil || !slices.Equal(got.sorted(), []string{"whole"}) {
+				t.Errorf("got %v and the ids %q, want only the second response of the service", err, got.sorted())
+			}
+		})
 	}
 }
 

@@ -172,6 +172,27 @@ func TestRejectedRecordsAreCounted(t *testing.T) {
 	}
 }
 
+// TestRejectsOfOtherParentsAreNoRepetition decodes the same rejected records as the lists of two parents. With the
+// same hash, the rejects of the second list would be taken for a repetition of the first.
+func TestRejectsOfOtherParentsAreNoRepetition(t *testing.T) {
+	hashes := map[uint64]string{}
+	for _, campaign := range []string{"a", "b"} {
+		d := decoderOf(t, "campaign_articles")
+		if _, err := d.Decode([]byte(`[{"name":"no id"}]`), transform.Origin{Param: campaign, Page: 1}); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range d.Findings().Rejects {
+			if first, found := hashes[r.ResponseHash]; found {
+				t.Errorf("the rejects of campaigns %s and %s have the same hash", first, campaign)
+			}
+			hashes[r.ResponseHash] = campaign
+		}
+	}
+	if len(hashes) == 0 {
+		t.Error("no record was rejected, want one of each campaign")
+	}
+}
+
 // TestRejectedRecordsHaveNoParts rejects a record because a required column is missing, which is known after its
 // parts were read.
 func TestRejectedRecordsHaveNoParts(t *testing.T) {
