@@ -2,9 +2,11 @@ package daemon_test
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,6 +84,44 @@ func TestVerificationsNeverOverlap(t *testing.T) {
 		h.shutDown()
 		if want := []string{"01:00", "03:00"}; !slices.Equal(starts, want) {
 			t.Errorf("verifications started at %v, want %v", starts, want)
+		}
+	})
+}
+
+// TestUnscheduledVerifyIsNotRetried removes the schedule of the verification while a retry is planned. The daemon must
+// not wait for this retry, which would use a whole core.
+func TestUnscheduledVerifyIsNotRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const manyInspections = 1000 // one a minute would be 180
+		h := newHarness(t, nil)
+		hangups := make(chan os.Signal)
+		h.cfg.Hangups = hangups
+		h.reload = func() (daemon.Settings, error) {
+			settings := h.settings
+			settings.VerifySchedule = daemon.Schedule{}
+			return settings, nil
+		}
+		h.settings.VerifySchedule = parseSchedule(t, "57 1 * * *", "UTC")
+		verifications := 0
+		h.verify = func(context.Context) (repair.VerifyRecord, error) {
+			verifications++
+			return repair.VerifyRecord{}, &warehouse.LockedError{PID: 1, Run: "x"}
+		}
+		inspections := 0
+		h.inspect = func(context.Context) daemon.Inspection {
+			inspections++
+			if inspections == manyInspections {
+				h.stop()
+			}
+			return daemon.Inspection{At: time.Now()}
+		}
+		h.start()
+		time.Sleep(time.Hour + 58*time.Minute)
+		hangups <- syscall.SIGHUP
+		time.Sleep(time.Hour)
+		h.shutDown()
+		if verifications != 1 || inspections >= manyInspections {
+			t.Errorf("%d verifications and %d inspections in three hours, want 1 verification and an inspection a minute", verifications, inspections)
 		}
 	})
 }

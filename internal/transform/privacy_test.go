@@ -1,6 +1,7 @@
 package transform_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -84,6 +85,40 @@ func TestDroppedValuesDoNotAppear(t *testing.T) {
 				t.Errorf("a dropped column is not NULL in %s", got)
 			}
 		})
+	}
+}
+
+// TestDroppedIDIsNoKeyOfAnItem drops the id that replaces a missing key of the questionnaire.
+func TestDroppedIDIsNoKeyOfAnItem(t *testing.T) {
+	got := renderProtected(t, streamNamed(t, "campaigns"), transform.Privacy{Drop: []string{"campaigns.questionnaire_id"}},
+		`[{"id":"c","questionnaire_id":"s3cret","questionnaire":{"tone":"t"}}]`)
+	if strings.Contains(got, "s3cret") {
+		t.Errorf("the dropped id is in %s", got)
+	}
+}
+
+// TestDroppedColumnsAreNotRenamed decodes records with a field whose name is similar to a dropped column. The column is
+// always NULL, so that it says nothing about the field.
+func TestDroppedColumnsAreNotRenamed(t *testing.T) {
+	const column = "orders.coupon"
+	body := "[" + strings.TrimSuffix(strings.Repeat(`{"id":"NUMBER","coupon_text":"x"},`, 6), ",") + "]"
+	for i := range 6 {
+		body = strings.Replace(body, "NUMBER", fmt.Sprint(i), 1)
+	}
+	for _, private := range [][]string{nil, {column}} {
+		b := compile(t, streamNamed(t, "orders"))
+		if err := b.Protect(transform.Privacy{Drop: private}); err != nil {
+			t.Fatal(err)
+		}
+		d := b.NewDecoder()
+		page, err := d.Decode([]byte(body), transform.Origin{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		renamed := transform.RenamedFields(page.Records, d.Findings().Drift, d.Flush(), private)
+		if isFound := len(renamed) == 1 && renamed[0].Column == column; isFound != (private == nil) {
+			t.Errorf("with the private columns %q, the renamed fields are %+v, want %s only if it is not private", private, renamed, column)
+		}
 	}
 }
 

@@ -170,6 +170,7 @@ func TestPackedBodies(t *testing.T) {
 		{name: "cut", encoding: "gzip", body: cut, want: 204, stored: string(cut)},
 		{name: "damaged", encoding: "gzip", body: damaged, want: 204, stored: string(damaged)},
 		{name: "larger than the limit", encoding: "gzip", body: compress(t, content+" "), want: 413},
+		{name: "unsigned and much larger", encoding: "gzip", body: compress(t, strings.Repeat(" ", 900_000)), signature: sign("wrong", "x"), want: 401},
 		{name: "much larger than the limit", encoding: "gzip", body: compress(t, strings.Repeat(" ", 900_000)), want: 413},
 	} {
 		t.Run(c.name, func(t *testing.T) {
