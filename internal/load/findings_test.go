@@ -177,6 +177,19 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	h.requireRows("SELECT count(*) FROM meta.rejects", "8")
 }
 
+// TestRejectsOfEventsAreKept rejects an event in the first night. It is read once, so that the second night, which
+// reads other events, does not reject it again.
+func TestRejectsOfEventsAreKept(t *testing.T) {
+	h := newFixture(t, "article_status_events")
+	h.setFindings([]stream.Reject{{Stream: "article_status_events", Table: "article_status_events", Key: "event", Raw: "{", Reason: "the body is not JSON"}}, nil, nil)
+	for range 2 {
+		_, err := h.run(map[string]streamInput{"article_status_events": {coverage: load.Unproven}}, load.Limits{})
+		harness.Must(t, err)
+		h.requireRows("SELECT run_id[7:8], key, reason FROM meta.rejects", "01 event the body is not JSON")
+		h.setFindings(nil, nil, nil)
+	}
+}
+
 // TestDriftIsCountedByRecord stages records that occur in several passes and in a detail, in two
 // nights.
 func TestDriftIsCountedByRecord(t *testing.T) {
