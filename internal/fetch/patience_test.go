@@ -257,6 +257,28 @@ func TestPatienceIsLimited(t *testing.T) {
 	}
 }
 
+// TestOutageIsNoRefusalOfTheOrder walks a sorted list while the service is unavailable. If the failure were taken for the
+// refusal of the order, and the service then answered, later nights would need two passes over this list.
+func TestOutageIsNoRefusalOfTheOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var unsorted atomic.Int64
+		cfg := patientConfig(&outage{refuse: func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == "/v1/sorted" && !r.URL.Query().Has("sort_by") {
+				unsorted.Add(1)
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		}})
+		cfg.Patience = time.Minute
+		var got collector
+		_, err := newClient(t, cfg, nil).Walk(t.Context(), sortedStream, "", got.read)
+		checkError(t, err, "run.patience is used up")
+		if n := unsorted.Load(); n > 0 {
+			t.Errorf("sent %d requests without an order, want none", n)
+		}
+	})
+}
+
 // TestSingleFailureIsNotWaitedFor makes one endpoint fail for good while the service answers the others. A failing
 // id is given up while others are read, and a failing list after the token info was read.
 func TestSingleFailureIsNotWaitedFor(t *testing.T) {

@@ -430,6 +430,37 @@ func TestResumedPassesStayInOrder(t *testing.T) {
 	}
 }
 
+// TestResumedSortedPassesStayInOrder is TestResumedPassesStayInOrder for a list that is requested newest first. One pass
+// and its confirmation would be taken for a proof, although page 2 was read after the confirmation.
+func TestResumedSortedPassesStayInOrder(t *testing.T) {
+	service, dir := &sortingService{order: newestFirst}, t.TempDir()
+	for _, tc := range []struct {
+		fails    bool
+		grade    stream.Grade
+		requests string
+	}{
+		{true, stream.BestEffort, "sorted 1, sorted 3, sorted 4, sorted 5, sorted 6, sorted 1, sorted 3, sorted 4, sorted 5, sorted 6"},
+		{false, stream.Repaired, "sorted 2, sorted 1"},
+	} {
+		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if tc.fails && r.URL.Query().Get("page") == "2" {
+				w.WriteHeader(http.StatusNotImplemented)
+				return
+			}
+			service.ServeHTTP(w, r)
+		}))
+		cfg.Concurrency = 1
+		service.requests = nil
+		l := openLanding(t, dir, fetch.LandingOptions{})
+		var got collector
+		e, err := newClient(t, cfg, l).Walk(t.Context(), sortedStream, "", got.read)
+		closeLanding(t, l)
+		if requests := strings.Join(service.requests, ", "); err != nil || e.Grade != tc.grade || requests != tc.requests {
+			t.Errorf("got %+v and %v with the pages %s, want %s with %s", e, err, requests, tc.grade, tc.requests)
+		}
+	}
+}
+
 func TestMalformedStoredBodyIsRequestedAgain(t *testing.T) {
 	l := testStore(t, t.TempDir())
 	service := newScript(textBody("<html>"), textBody(`{"id":"a"}`))
