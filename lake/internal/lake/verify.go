@@ -88,7 +88,7 @@ func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, sta
 		return 0, 0, err
 	}
 	defer func() { _ = os.RemoveAll(v.fetchedDir()) }()
-	expected, err := v.sum(ctx, s, sqltext.SQL("version."+sqltext.Quote(s.schema)+"."+sqltext.Quote(s.name.table)), columnValues(s.presentColumns))
+	expected, err := v.sum(ctx, s, sqltext.Fill("version.{schema}.{table}", sqltext.Values{"schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.table)}), columnValues(s.presentColumns))
 	if err != nil {
 		return 0, len(paths), err
 	}
@@ -122,7 +122,7 @@ func (v *Version) sum(ctx context.Context, s source, from, values sqltext.SQL) (
 // scanByFieldIDs returns SQL that reads Parquet files like an Iceberg table: it finds columns by
 // field id, and reads a missing column as NULL.
 func scanByFieldIDs(paths []string, columns []stream.Column) sqltext.SQL {
-	fields := sqltext.Join(columns, ", ", func(c stream.Column) string {
+	fields := sqltext.Join(columns, ", ", func(c stream.Column) sqltext.SQL {
 		fileType := c.Type
 		switch {
 		case c.Type == stream.JSON:
@@ -130,7 +130,8 @@ func scanByFieldIDs(paths []string, columns []stream.Column) sqltext.SQL {
 		case c.Name == stream.RowHash:
 			fileType = stream.Int64
 		}
-		return fmt.Sprintf("%d: {name: %s, type: %s, default_value: NULL}", c.FieldID, sqltext.Literal(c.Name), sqltext.Literal(string(fileType)))
+		return sqltext.Fill("{id}: {name: {column}, type: {type}, default_value: NULL}",
+			sqltext.Values{"id": c.FieldID, "column": c.Name, "type": string(fileType)})
 	})
 	return versionSQL.Render("scan_by_field_ids", sqltext.Values{"files": paths, "fields": fields})
 }
