@@ -6,7 +6,7 @@ package audit
 import (
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,12 +19,13 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/nearest"
 	"placementsync/internal/query"
-	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 )
 
-//go:embed sql/scope.sql
-var scopeSQL sqltext.File
+// scopeFiles contains the questions about a run. Their parameter $run is the id of the run.
+//
+//go:embed sql
+var scopeFiles embed.FS
 
 // Rule changes the severity and the parameters of a check.
 type Rule struct {
@@ -302,11 +303,14 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 	if scope.snapshot, err = db.SelectedSnapshot(ctx); err != nil {
 		return scope, err
 	}
-	read := func(statement string) (query.Result, error) {
-		text := scopeSQL.Render(statement, sqltext.Values{"run": scope.snapshot.Run})
-		return db.Collect(ctx, query.Query{Name: "scope of the audit", SQL: string(text)}, nil, math.MaxInt)
+	read := func(question string) (query.Result, error) {
+		text, err := scopeFiles.ReadFile("sql/" + question + ".sql")
+		if err != nil {
+			return query.Result{}, err
+		}
+		return db.Collect(ctx, query.Text(string(text)), map[string]string{"run": scope.snapshot.Run}, math.MaxInt)
 	}
-	streams, err := read("grades")
+	streams, err := read("stream_grades")
 	if err != nil {
 		return scope, err
 	}
@@ -314,7 +318,7 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 	for _, r := range streams.Rows {
 		grades[r.Get("stream").Text] = stream.Grade(r.Get("grade").Text)
 	}
-	counts, err := read("changes")
+	counts, err := read("table_changes")
 	if err != nil {
 		return scope, err
 	}
