@@ -2,12 +2,15 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"placementsync/internal/stream"
 )
+
+type streamTable struct{ stream, table string }
 
 // AddRows stages the batches of one table and releases them. It waits while DuckDB is busy, so that decoders
 // do not fill the memory. It may be called from many goroutines.
@@ -30,6 +33,68 @@ func (s *Stage) AddRows(ctx context.Context, streamName, table string, batches .
 		return fmt.Errorf("stage %d rows of %s.%s: %w", count, streamName, table, err)
 	}
 	return nil
+}
+
+// A table gets a feed when at least largeBatchRows rows are inserted at a time, because more such inserts
+// are expected. A directly filled table always has a feed. With feeds, the tables of a large list are filled
+// at the same time.
+const largeBatchRows = 1_024
+
+// chooseFeed returns the feed of a table, and opens it if the table needs one. nil means that the rows are
+// inserted without a feed.
+func (s *Stage) chooseFeed(ctx context.Context, target streamTable, first arrow.RecordBatch, rowCount int64) (*feed, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if existing := s.feeds[target]; existing != nil || s.feedErr != nil {
+		return existing, s.feedErr
+	}
+	if err := s.chooseDirect(ctx, target.stream, rowCount); err != nil {
+		return nil, err
+	}
+	if rowCount < largeBatchRows && !s.direct.has(target.table) {
+		return nil, nil
+	}
+	if s.direct.has(target.table) {
+		if err := s.draft.RecreateTable(ctx, target.table, stream.Column{Name: stream.Seq, Type: "UBIGINT"}, chooseCompression(first)); err != nil {
+			return nil, err
+		}
+	}
+	opened, err := s.openFeed(ctx, target, first.Schema())
+	if err == nil {
+		s.feeds[target] = opened
+	}
+	return opened, err
+}
+
+const allStreams = "" // an argument of flush
+
+// flush makes the added rows of a stream, or of allStreams, visible to queries. Concurrent calls of AddRows
+// wait until flush ends.
+func (s *Stage) flush(ctx context.Context, streamName string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := errors.Join(s.closeFeeds(streamName), s.shared.commit(ctx))
+	if err != nil {
+		return fmt.Errorf("commit the staged rows: %w", err)
+	}
+	return nil
+}
+
+func (s *Stage) closeFeeds(streamName string) error {
+	closing := map[streamTable]*feed{}
+	for target, f := range s.feeds {
+		if streamName == allStreams || streamName == target.stream {
+			closing[target] = f
+			close(f.noMoreBatches)
+		}
+	}
+	for target, f := range closing {
+		if err := f.wait(); err != nil {
+			s.feedErr = errors.Join(s.feedErr, fmt.Errorf("stage rows of %s.%s: %w", target.stream, target.table, err))
+		}
+		delete(s.feeds, target)
+	}
+	return s.feedErr
 }
 
 // ReleaseBatches releases the memory of batches.

@@ -2,7 +2,7 @@
 // into staging tables, checks the limits on deletions, merges the staged rows into main and past, and
 // writes Parquet files. Its SQL is in the folder sql, in the order of first use.
 //
-// A row reaches main in one of two ways. Most rows are staged (rows.go, staging.go, inserter.go)
+// A row reaches main in one of two ways. Most rows are staged (rows.go, feed.go, inserter.go)
 // and merged (merge.go). A large list fills empty tables of main directly (direct.go). The rows of
 // unchanged records remain in main and are not staged (unchanged.go).
 //
@@ -27,7 +27,10 @@ package load
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -36,6 +39,10 @@ import (
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
+
+// stageFile contains the staged rows during a night. It is a separate file in the draft's folder,
+// because staged rows, which are deleted after the merge, would leave unused blocks in the catalog.
+const stageFile = "stage.duckdb"
 
 // Stage contains the rows of a night until they are merged. Rows are added from many goroutines.
 type Stage struct {
@@ -94,6 +101,55 @@ func Open(ctx context.Context, d *warehouse.Draft, streams []stream.Stream, igno
 		return nil, fmt.Errorf("open the stage: %w", err)
 	}
 	return s, nil
+}
+
+func (s *Stage) create(ctx context.Context) error {
+	path := filepath.Join(s.draft.Dir, stageFile)
+	if err := s.draft.Exec(ctx, stageSQL.Render("attach", values{"file": path})); err != nil {
+		return err
+	}
+	statements := []sqlText{createSchemaSQL(desiredSchema), createSchemaSQL(changedKeysSchema), stageSQL.Render("create_findings", nil)}
+	for _, st := range s.streams {
+		statements = append(statements, createSchemaSQL(st.Name))
+		if st.IsDetail() {
+			statements = append(statements, stageSQL.Render("create_details", values{"requested": requestedTable(st.Name), "plan": planTable(st.Name)}))
+		}
+		if s.canSkip(st) {
+			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, listedName), "columns": sqlText("row_id BIGINT, is_unchanged BOOLEAN")}))
+		}
+		for _, t := range tablesOf(st) {
+			columns := sqltext.Join(s.draft.Schema.Definitions[t.Name].Columns, ", ", func(c stream.Column) sqlText {
+				if c.Type == stream.JSON { // JSON is staged as text, and the merge converts it
+					c.Type = stream.Text
+				}
+				return sqlText(sqltext.Quote(c.Name) + " " + string(c.Type))
+			})
+			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, t.Name),
+				"columns": columns + ", " + stream.RowHash + " UBIGINT, " + stream.Seq + " UBIGINT"}))
+		}
+	}
+	return s.draft.Atomically(ctx, statements)
+}
+
+func createSchemaSQL(name string) sqlText {
+	return stageSQL.Render("create_schema", values{"schema": sqlText(stageName + "." + sqltext.Quote(name))})
+}
+
+// Close closes the stage and removes its file. The draft stays open.
+func (s *Stage) Close(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.closeFeeds(allStreams) // flush or insert has reported the error
+	err := s.shared.conn.Close()
+	if s.draft.Instance != nil {
+		err = errors.Join(err, s.draft.Exec(ctx, stageSQL.Render("detach", values{"catalog": sqltext.Name(stageName)})))
+	}
+	path := filepath.Join(s.draft.Dir, stageFile)
+	return errors.Join(err, os.RemoveAll(path), os.RemoveAll(path+".wal"))
+}
+
+func setThreads(ctx context.Context, d *warehouse.Draft, threads int) error {
+	return d.Exec(ctx, stageSQL.Render("set_threads", values{"threads": threads}))
 }
 
 // Merge applies the staged rows to main. It moves changed and deleted rows from main to past, and
