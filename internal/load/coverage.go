@@ -53,7 +53,7 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	case st.IsDetail() && coverage == ByID:
 		return compareSQL.Render("scope_of_ids", values{"param": sqltext.Name(st.Param), "requested": requestedTable(st.Name),
 			"outcomes": []string{string(Answered), string(NotFound)}})
-	case detail.Name != "" && m.coverage[detail.Name] == ByID:
+	case detail.Name != "" && m.coverage[detail.Name] == ByID: // the list proves no deletion, but a 404 does
 		return compareSQL.Render("scope_of_ids", values{"param": sqltext.Name(detail.Param), "requested": requestedTable(detail.Name),
 			"outcomes": []string{string(NotFound)}})
 	}

@@ -133,7 +133,8 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 		if err != nil {
 			return fmt.Errorf("merge the unknown fields of %q: %w", id, err)
 		}
-		if batch = append(batch, []driver.Value{id, object}); len(batch) < extraBatch {
+		batch = append(batch, []driver.Value{id, object})
+		if len(batch) < extraBatch {
 			return nil
 		}
 		err = stageBatch()

@@ -40,7 +40,7 @@ func (s *Stage) deduplicate(ctx context.Context, st stream.Stream) error {
 			}
 			args := values{"table": innerTable, "parent_key": sqltext.Names(inner.Parents), "key": key}
 			statements = append(statements, duplicatesSQL.Render("drop_child_rows", args))
-			if slices.Contains(inner.Key, "position") {
+			if hasPosition(inner) { // an item can occur twice in one record
 				statements = append(statements, duplicatesSQL.Render("drop_repeated_child_rows", args))
 			}
 		}

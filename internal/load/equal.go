@@ -112,7 +112,8 @@ func (m *merge) stageEqual(ctx context.Context, columns []looseColumn, query sql
 		if isReplaced {
 			replaced++
 		}
-		if batch = append(batch, []driver.Value{id, isReplaced}); len(batch) < extraBatch {
+		batch = append(batch, []driver.Value{id, isReplaced})
+		if len(batch) < extraBatch {
 			return nil
 		}
 		return stageBatch()
