@@ -6,13 +6,22 @@ import (
 	"slices"
 	"strings"
 
-	"placementsync/internal/stream"
-
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/zeebo/xxh3"
+
+	"placementsync/internal/stream"
 )
 
 const extraColumn = "extra" // for unknown fields
+
+// Bind compiles the binding of a stream, and makes its private columns private. See [Binding.Protect].
+func Bind(s stream.Stream, definitions map[string]stream.Definition, p Privacy) (*Binding, error) {
+	binding, err := Compile(s, definitions)
+	if err != nil {
+		return nil, err
+	}
+	return binding, binding.Protect(privacyOf(s, definitions[s.Root().Name], p))
+}
 
 // Compile binds the tables of a stream to their definitions by name. Its errors name the
 // missing or unsuitable table or column.
