@@ -115,7 +115,8 @@ func (f *findings) takeAll() Findings {
 	}
 	indexInOut := make([]int, len(f.drift))
 	for i, d := range f.drift {
-		if indexInOut[i] = len(out.Drift); d.Count > 0 {
+		indexInOut[i] = len(out.Drift)
+		if d.Count > 0 {
 			out.Drift = append(out.Drift, d)
 		}
 	}

@@ -77,7 +77,7 @@ func (in *input) indexMembers(object int, n *node) error {
 			break
 		}
 		f, name, i := next.Load(), "", 0
-		if f == nil || !in.skipText(f.quoted) {
+		if f == nil || !in.skipPrefix(f.quoted) {
 			quoted, form, err := in.name()
 			if err != nil {
 				return err

@@ -74,5 +74,6 @@ func similarityOf(column, field string) float64 {
 	if !isSame && (isGeneric || 2*len(common) < len(columnWords)) {
 		return 0
 	}
-	return max(float64(len(common))/float64(len(columnWords)+len(fieldWords)-len(common)), 0.01)
+	const minimum = 0.01 // for names that differ only in underscores and have no common word
+	return max(float64(len(common))/float64(len(columnWords)+len(fieldWords)-len(common)), minimum)
 }

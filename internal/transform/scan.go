@@ -66,7 +66,7 @@ func (s *scanner) syntaxErr(detail string) error {
 func (s *scanner) peek() byte {
 	for s.pos < len(s.buf) {
 		c := s.buf[s.pos]
-		if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+		if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' { // the first comparison decides most cases
 			return c
 		}
 		s.pos++
@@ -75,7 +75,8 @@ func (s *scanner) peek() byte {
 }
 
 func (s *scanner) open() error {
-	if s.depth++; s.depth > maxDepth {
+	s.depth++
+	if s.depth > maxDepth {
 		return s.syntaxErr(fmt.Sprintf("nested deeper than %d", maxDepth))
 	}
 	s.pos++
@@ -138,12 +139,12 @@ func (s *scanner) name() ([]byte, form, error) {
 	return quoted, f, nil
 }
 
-// skipText skips a text at the position and reports whether it was there.
-func (s *scanner) skipText(text string) bool {
-	if rest := s.buf[s.pos:]; len(rest) < len(text) || string(rest[:len(text)]) != text {
+// skipPrefix skips prefix if it is at the position, and reports whether it was.
+func (s *scanner) skipPrefix(prefix string) bool {
+	if rest := s.buf[s.pos:]; len(rest) < len(prefix) || string(rest[:len(prefix)]) != prefix {
 		return false
 	}
-	s.pos += len(text)
+	s.pos += len(prefix)
 	return true
 }
 
@@ -228,7 +229,8 @@ func escapeLen(b []byte) int {
 
 func (s *scanner) number() error {
 	d, n, ok := scanDecimal(s.buf[s.pos:])
-	if s.pos += n; !ok || d.hasLeadingZero() {
+	s.pos += n
+	if !ok || d.hasLeadingZero() {
 		return s.syntaxErr("after an invalid number")
 	}
 	return nil
@@ -246,10 +248,9 @@ func skipDigits(b []byte, i int) int {
 }
 
 func (s *scanner) literal(word string) error {
-	if rest := s.buf[s.pos:]; len(rest) < len(word) || string(rest[:len(word)]) != word {
+	if !s.skipPrefix(word) {
 		return s.syntaxErr("expected " + word)
 	}
-	s.pos += len(word)
 	return nil
 }
 
@@ -294,19 +295,15 @@ func (s *scanner) skip() ([]byte, error) {
 		return raw, err
 	}
 	end := c + 2 // the closing byte follows the opening one by two in ASCII
-	err := s.open()
-	for first := true; err == nil; first = false {
-		var more bool
-		if more, err = s.next(end, first); !more || err != nil {
-			break
-		}
+	err := s.each(end, func(int) error {
 		if c == '{' {
-			if _, _, err = s.name(); err != nil {
-				break
+			if _, _, err := s.name(); err != nil {
+				return err
 			}
 		}
-		_, err = s.skip()
-	}
+		_, err := s.skip()
+		return err
+	})
 	return s.buf[start:s.pos], err
 }
 
@@ -330,8 +327,9 @@ func appendUnquoted(dst, quoted []byte, f form) ([]byte, bool) {
 		for end < len(inner) && inner[end] == '\\' {
 			end += escapeLen(inner[end:])
 		}
+		quotedEscapes := append(append(append(buffer[:0], '"'), inner[n:end]...), '"')
 		var err error
-		dst, err = jsontext.AppendUnquote(append(dst, inner[:n]...), append(append(append(buffer[:0], '"'), inner[n:end]...), '"'))
+		dst, err = jsontext.AppendUnquote(append(dst, inner[:n]...), quotedEscapes)
 		isValid, inner = isValid && err == nil, inner[end:]
 	}
 	return append(dst, inner...), isValid

@@ -207,7 +207,8 @@ func (c *column) endText() {
 func (c *column) dropEmptyBeforeLast() {
 	c.offsets[c.n-1] = c.offsets[c.n]
 	c.offsets = c.offsets[:c.n]
-	if c.n--; c.valid != nil {
+	c.n--
+	if c.valid != nil {
 		c.valid = cutBits(c.valid, c.n)
 	}
 }
