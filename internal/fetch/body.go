@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"slices"
+
+	"placementsync/internal/charset"
 )
 
 // receiveBody receives and decompresses the whole body into q. MaxBody limits the received and
@@ -57,6 +59,28 @@ func readUpTo(r io.Reader, b []byte, limit int64) ([]byte, error) {
 	_, err := buffer.ReadFrom(io.LimitReader(r, limit+1-int64(len(b))))
 	return buffer.Bytes(), err
 }
+
+// convertCharset converts the body to UTF-8, if the response declares another charset. The body is then stored
+// in UTF-8, because a stored response has no place for the charset.
+func (s *sender) convertCharset(q *call, h http.Header) error {
+	declared := charset.Declared(h.Get("Content-Type"))
+	if declared == nil {
+		return nil
+	}
+	body, err := declared.NewDecoder().Bytes(q.Body)
+	if err != nil {
+		return fmt.Errorf("%w: it is not in the charset that it declares: %w", ErrMalformed, err)
+	}
+	if int64(len(body)) > s.cfg.MaxBody {
+		return fmt.Errorf("%w: in UTF-8 it has more than %d bytes", ErrTooLarge, s.cfg.MaxBody)
+	}
+	q.Body, q.Compressed, q.Encoding = body, nil, plain
+	return nil
+}
+
+// skipMark returns a body without the byte order mark at its beginning, which RFC 8259, section 8.1, lets a
+// reader ignore.
+func skipMark(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\ufeff")) }
 
 // If a response contains a token, only its decompressed body is kept, with the token removed. The token may be
 // only in the compressed bytes, for example in a gzip comment.
