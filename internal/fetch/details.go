@@ -128,9 +128,9 @@ func (d *detailCollector) missingScopeErr() error {
 		return nil
 	}
 	d.result = Details{}
-	ofStream := *first
-	ofStream.isPart = false
-	return &ofStream
+	endpointErr := *first
+	endpointErr.isPart = false // its advice is about the endpoint, not about one record
+	return &endpointErr
 }
 
 // requestOne requests one id. It returns an error only if no further id should be requested.
@@ -172,6 +172,7 @@ func (d *detailCollector) requestOne(ctx context.Context, id string) error {
 	return nil
 }
 
+// addFailure returns an error only if no further id should be requested.
 func (d *detailCollector) addFailure(id string, err error) error {
 	r := &d.result
 	r.Failed++

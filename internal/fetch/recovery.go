@@ -24,7 +24,8 @@ func (rs *ResponseStore) restore() error {
 	}
 	// All but the last 2*SyncBytes were synced: a sync may have been running while the next
 	// SyncBytes were written. With syncing disabled, all bodies are verified.
-	if r.verifyFrom -= 2 * rs.options.SyncBytes; rs.options.SyncBytes < 0 {
+	r.verifyFrom -= 2 * rs.options.SyncBytes
+	if rs.options.SyncBytes < 0 {
 		r.verifyFrom = 0
 	}
 	for s, err := range rs.readLines(journalSize) {

@@ -84,19 +84,20 @@ func (m *meter) addAttempt(q *call) {
 	m.latencies[min(bucket, len(m.latencies)-1)]++
 }
 
+// increase adds 1 to count, a field of m.counts.
 func (m *meter) increase(count *int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	*count++
 }
 
-// waitFor waits for d or the end of ctx, and adds the time waited to spent, a field of counts.
-func (m *meter) waitFor(ctx context.Context, d time.Duration, spent *time.Duration) error {
+// waitFor waits for d or the end of ctx, and adds the time waited to total, a field of m.counts.
+func (m *meter) waitFor(ctx context.Context, d time.Duration, total *time.Duration) error {
 	start := time.Now()
 	defer func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		*spent += time.Since(start)
+		*total += time.Since(start)
 	}()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -120,7 +121,8 @@ func (m *meter) snapshot(stream string) Telemetry {
 func (m *meter) quantile(p float64) time.Duration {
 	rank := int64(math.Ceil(p * float64(m.counts.Requests)))
 	for i, n := range m.latencies {
-		if rank -= n; n > 0 && rank <= 0 {
+		rank -= n
+		if n > 0 && rank <= 0 {
 			end := float64(bucketFloor) * math.Exp2(float64(i)/bucketsPerOctave)
 			return min(time.Duration(end), m.counts.Max)
 		}

@@ -146,10 +146,10 @@ func (t *tokens) redactURL(address string) string {
 
 const maxExcerpt = 120 // bytes of a body in an error
 
-// bodyExcerpt returns the words "body begins" and the quoted beginning of a body, and the message in the body or the
-// kind of a body without a message. code is the HTTP status, or 0 if the status is
-// unknown. For JSON with status 200, 203 or 0 all are empty, because errors should not repeat
-// records. Control and formatting characters are removed, since errors are printed on terminals.
+// bodyExcerpt describes the body of an error for StatusError. excerpt is the words "body begins" and the quoted
+// beginning of the body. message is the message in JSON, or the beginning of other text. kind replaces the message
+// for HTML, and for JSON without a message. code is the HTTP status, or 0 if it is unknown. For JSON with the
+// status 200, 203 or 0 all results are empty, because errors should not repeat records.
 func (t *tokens) bodyExcerpt(code int, body []byte) (excerpt, message, kind string) {
 	first := bytes.TrimLeft(body, " \t\r\n")
 	isJSON := len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0
@@ -191,10 +191,11 @@ func bodyMessage(body []byte) string {
 			return text
 		}
 	}
-	return bodyMessage(problem.Error)
+	return bodyMessage(problem.Error) // an object with the message, or nothing
 }
 
-// excerpt returns the beginning of a text without secrets and control characters.
+// excerpt returns the beginning of a text without secrets, and without control and formatting characters, because
+// errors are printed on terminals.
 func (t *tokens) excerpt(body []byte) string {
 	var b strings.Builder
 	// Four times the length is scrubbed first, so that a token across the end of the
