@@ -146,10 +146,11 @@ func (k *sink) decodeBody(ctx context.Context, r fetch.Response) (stream.PageFac
 	}
 	k.records.Add(int64(facts.Records))
 	facts.IDs = slices.Clone(facts.IDs) // the decoder reuses the slice
-	if d.unstagedBytes += len(r.Body); d.Rows() < cmp.Or(k.reading.cfg.BatchRows, batchRows) && d.unstagedBytes < batchBytes {
-		return facts, nil
+	d.unstagedBytes += len(r.Body)
+	if d.Rows() >= cmp.Or(k.reading.cfg.BatchRows, batchRows) || d.unstagedBytes >= batchBytes {
+		err = k.flushDecoders(ctx, d)
 	}
-	return facts, k.flushDecoders(ctx, d)
+	return facts, err
 }
 
 // flushDecoders continues if ctx ends, because a decoder can contain rows of several requests. An error

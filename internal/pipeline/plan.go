@@ -79,7 +79,10 @@ func PlanNight(ctx context.Context, cfg Config) (Plan, error) {
 	if p.NeedBytes, err = wh.Versions.NextNightBytes(); err != nil {
 		return p, err
 	}
-	if err := wh.Folder.CheckUnlocked(); err != nil && !errors.As(err, &p.LockedErr) {
+	err = wh.Folder.CheckUnlocked()
+	if locked, ok := errors.AsType[*warehouse.LockedError](err); ok {
+		p.LockedErr = locked
+	} else if err != nil {
 		return p, err
 	}
 	p.WriteErr = wh.Folder.CheckWritable()
@@ -106,8 +109,8 @@ func PlanNight(ctx context.Context, cfg Config) (Plan, error) {
 			continue // events need no requests
 		}
 		planned := StreamPlan{Name: s.Name, SkipReason: cfg.skipReason(p.Token, s), LastRequests: lastRequests(runs, s.Name)}
-		planned.IsLost = planned.SkipReason != "" && hasRows(p.LastNight, s.Name) &&
-			!(ledger.Stream{Reason: planned.SkipReason}).IsExcluded()
+		isExcluded := planned.SkipReason == ledger.ReasonNotChosen || planned.SkipReason == ledger.ReasonNoDetails
+		planned.IsLost = planned.SkipReason != "" && !isExcluded && hasRows(p.LastNight, s.Name)
 		if planned.SkipReason == "" {
 			p.Requests += max(0, planned.LastRequests)
 			if planned.LastRequests < 0 {
