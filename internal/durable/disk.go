@@ -174,14 +174,15 @@ func (d Disk) CreateFile(path string, data []byte, mode fs.FileMode, access *Acc
 
 // renameToNew fails if the new name exists.
 func (d Disk) renameToNew(from, to string) error {
-	err := d.Do("link", to, func() error { return os.Link(from, to) })
-	if _, statErr := os.Lstat(to); err != nil && !errors.Is(err, fs.ErrExist) && errors.Is(statErr, fs.ErrNotExist) {
-		return d.Rename(from, to) // a file system without hard links
+	linkErr := d.Do("link", to, func() error { return os.Link(from, to) })
+	if linkErr == nil {
+		return errors.Join(os.Remove(from), d.Do("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) }))
 	}
-	if err != nil {
-		return err
+	_, err := os.Lstat(to)
+	if errors.Is(linkErr, fs.ErrExist) || !errors.Is(err, fs.ErrNotExist) {
+		return linkErr
 	}
-	return errors.Join(os.Remove(from), d.Do("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) }))
+	return d.Rename(from, to) // a file system without hard links
 }
 
 // Access is the owner, group and mode of a file.
