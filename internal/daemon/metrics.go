@@ -75,7 +75,11 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 // ifRead limits collect to the scrapes for which a source was read.
 func ifRead(source string, collect func(s scrape, emit emitter)) func(scrape, emitter) {
 	return func(s scrape, emit emitter) {
-		if source == SourceLedger && s.LedgerErr == nil || source != SourceLedger && s.Inspection.Has(source) {
+		isRead := s.Inspection.Has(source)
+		if source == SourceLedger {
+			isRead = s.LedgerErr == nil
+		}
+		if isRead {
 			collect(s, emit)
 		}
 	}
