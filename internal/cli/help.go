@@ -14,9 +14,7 @@ func AddGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
 		cmd.GroupID = title
 	}
 	root.AddCommand(commands...)
-	if len(root.Groups()) == 1 {
-		root.SetUsageTemplate(listNames(root.UsageTemplate()))
-	}
+	root.SetUsageTemplate(listNames(root.UsageTemplate()))
 }
 
 // listNames changes the list of the commands without a group in the usage template of cobra.
