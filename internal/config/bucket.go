@@ -64,7 +64,8 @@ func (v *validator) checkS3(s S3) {
 	if s.AccessKeyFile != "" {
 		missing, given = given, missing
 	}
-	if (s.AccessKeyFile == "") != (s.SecretKeyFile == "") && !v.broken[missing] && !v.broken[given] {
+	isOneMissing := (s.AccessKeyFile == "") != (s.SecretKeyFile == "")
+	if isOneMissing && !v.broken[missing] && !v.broken[given] {
 		v.addProblem(missing, "is empty, and %s is set: give both files; to use the keys of the environment, give neither", given)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // each value of one column.
 type plot struct {
 	kind html.Kind
-	// horizontal, stacked, logScale and choiceLabel are described in page.Chart.
+	// horizontal, stacked, logScale and choiceLabel are described in html.Chart.
 	horizontal, stacked, logScale bool
 	choiceLabel                   string
 	unit                          string // shown above the chart
@@ -130,7 +130,7 @@ func rowLabel(row query.Record, columns ...string) string {
 	return strings.Join(parts, separator)
 }
 
-// measure is a column whose values are drawn as one series with this name and colour, see page.Series.
+// measure is a column whose values are drawn as one series with this name and colour, see html.Series.
 type measure struct {
 	column, name string
 	colour       int

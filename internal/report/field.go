@@ -21,7 +21,7 @@ const (
 	asMoment
 	asDate
 	asMonth
-	asTag   // a word in the color of its tone, see page.Tone
+	asTag   // a word in the color of its tone, see html.Tone
 	asGrade // the standing, such as "proven", and the grade in a second line
 	asYesNo
 	asLink  // the address of a web page
