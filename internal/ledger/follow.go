@@ -58,7 +58,8 @@ func FollowUps(lines []Run) []FollowUp {
 			f.SucceededAt, f.Failures, f.Since = r.EndedAt, 0, time.Time{}
 		case Interrupted:
 		default:
-			if f.Failures++; f.Failures == 1 {
+			f.Failures++
+			if f.Failures == 1 {
 				f.Since = r.StartedAt
 			}
 		}

@@ -182,7 +182,8 @@ func (res *queryResult) addRows(r query.Result, limit int) {
 			row = appendValue(row, record, i, c.Type)
 		}
 		row = append(row, ']')
-		if size += len(row); size > maxBytes {
+		size += len(row)
+		if size > maxBytes {
 			res.Cut = &cut{
 				Why: fmt.Sprintf("only the first %d rows are shown: with the next row the result would be longer than %d bytes", len(res.Rows), maxBytes),
 				How: "select fewer or shorter columns (left(text, 100)), or aggregate or filter in the query",

@@ -77,7 +77,8 @@ func (s *server) addExamples(ctx context.Context, params []query.Param, schema m
 				return err
 			}
 			prop := schema["properties"].(map[string]any)[p.Name].(map[string]any)
-			if prop["examples"] = values; more {
+			prop["examples"] = values
+			if more {
 				prop["description"] = fmt.Sprintf("%s (the examples are the first %d values)", p.About, maxExamples)
 			}
 		}

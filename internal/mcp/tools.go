@@ -235,7 +235,8 @@ func (s *server) describeTables(_ context.Context, arguments struct {
 		if err != nil {
 			return nil, err
 		}
-		if size += len(text); size > maxBytes && len(described.Tables) > 0 {
+		size += len(text)
+		if size > maxBytes && len(described.Tables) > 0 {
 			described.Cut = &cut{Why: fmt.Sprintf("only %d of %d tables are shown: the description of all tables is longer than %d bytes", len(described.Tables), len(tables), maxBytes),
 				How: "name fewer tables"}
 			break

@@ -68,7 +68,8 @@ func (s *files) stepDay(r *rand.Rand) {
 	if len(s.list.numbers) > 0 && r.IntN(5) == 0 {
 		f := &s.all[s.list.numbers[r.IntN(len(s.list.numbers))]]
 		f.updated = s.drawLater(r, f.updated)
-		if f.folder = s.drawFolder(r); r.IntN(4) == 0 && !f.isReferenced {
+		f.folder = s.drawFolder(r)
+		if r.IntN(4) == 0 && !f.isReferenced {
 			s.list.remove(f.n)
 		}
 	}

@@ -129,10 +129,12 @@ func cleanText(text string) string {
 }
 
 func cutText(text string, maxChars int) string {
+	chars := 0
 	for i := range text {
-		if maxChars--; maxChars < 0 {
+		if chars == maxChars {
 			return text[:i] + "..."
 		}
+		chars++
 	}
 	return text
 }

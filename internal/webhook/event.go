@@ -32,7 +32,8 @@ type envelopeHeaders struct {
 // findEnvelope uses the first prefix with a signature header. It returns false if there is none.
 func findEnvelope(all http.Header, prefixes []string) (h envelopeHeaders, isSigned bool) {
 	for _, prefix := range prefixes {
-		if h = (envelopeHeaders{all, prefix}); len(h.signatures()) > 0 {
+		h = envelopeHeaders{all, prefix}
+		if len(h.signatures()) > 0 {
 			return h, true
 		}
 	}
