@@ -451,10 +451,10 @@ func TestResumedSortedPassesStayInOrder(t *testing.T) {
 		}))
 		cfg.Concurrency = 1
 		service.requests = nil
-		l := openLanding(t, dir, fetch.LandingOptions{})
+		l := openStore(t, dir, fetch.StoreOptions{})
 		var got collector
 		e, err := newClient(t, cfg, l).Walk(t.Context(), sortedStream, "", got.read)
-		closeLanding(t, l)
+		closeStore(t, l)
 		if requests := strings.Join(service.requests, ", "); err != nil || e.Grade != tc.grade || requests != tc.requests {
 			t.Errorf("got %+v and %v with the pages %s, want %s with %s", e, err, requests, tc.grade, tc.requests)
 		}
