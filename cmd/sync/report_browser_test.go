@@ -39,6 +39,14 @@ func TestTrialReportInChromium(t *testing.T) {
 	t.Run("controls", func(t *testing.T) { b.t = t; checkControls(t, b) })
 	t.Run("print", func(t *testing.T) { b.t = t; checkPrint(t, b, file) })
 	t.Run("first paint", func(t *testing.T) { b.t = t; checkFirstPaint(t, b, file) })
+	t.Run("client", func(t *testing.T) {
+		b.t = t
+		config, file := demoOfThreeNights(t), filepath.Join(t.TempDir(), "client.html")
+		mustRun(t, "report", "--config", config, "--profile", scalar(t, config, "select min(id) from profiles"), "-o", file)
+		const width, height = 390, 844
+		b.visitReport(file, width, height, "light")
+		checkWidth(t, b, width)
+	})
 	b.t = t
 	if len(b.problems) > 0 {
 		t.Errorf("the page violated its content security policy or logged errors:\n%q", b.problems)
