@@ -170,7 +170,7 @@ func TestOneFailingPage(t *testing.T) {
 // TestLostScopes takes scopes from the token after the first night. Each later night is partial until the configuration
 // excludes the streams. A stream that no night could read does not make a night partial.
 func TestLostScopes(t *testing.T) {
-	h := newHarness(t, smallWorld(), append(orderStreamNames(), "files")...)
+	h := newHarness(t, smallWorld(), append(orderStreamNames(), "product_listings", "files")...)
 	setScopes := func(scopes string) {
 		h.service.SetFaults(rewriteFault("/auth/token", `{"token_type":"custom","team_id":"t","scopes":[`+scopes+`]}`))
 	}
@@ -311,7 +311,7 @@ func gatedHarness(t *testing.T, names ...string) *harness {
 // list a second time, without new requests of the other lists. The log must have the losses,
 // without the advice of MassDeleteError.
 func TestGateReadsListsAgain(t *testing.T) {
-	h := gatedHarness(t, append(orderStreamNames(), "article_status_events")...)
+	h := gatedHarness(t, append(orderStreamNames(), "product_listings", "article_status_events")...)
 	h.deliver(statusEvent("a", "1"))
 	h.service.SetFaults(emptyListFault("/products/listings", 1))
 	h.service.ResetRequests()
@@ -336,7 +336,7 @@ func TestGateReadsListsAgain(t *testing.T) {
 // TestGateStopsTheNight answers all requests of a list with an empty page. The night must be published only
 // with AllowMassDelete.
 func TestGateStopsTheNight(t *testing.T) {
-	h := gatedHarness(t, orderStreamNames()...)
+	h := gatedHarness(t, append(orderStreamNames(), "product_listings")...)
 	listings := int64(len(h.service.Records("/products/listings")))
 	h.service.SetFaults(emptyListFault("/products/listings", 0))
 	h.service.ResetRequests()
@@ -402,7 +402,7 @@ func TestGateReads404Again(t *testing.T) {
 
 // TestProgress reads the progress before, during and after nights.
 func TestProgress(t *testing.T) {
-	h := newRaceHarness(t, smallWorld(), append(orderStreamNames(), "folders")...)
+	h := newRaceHarness(t, smallWorld(), append(orderStreamNames(), "product_listings", "folders")...)
 	tracker := &pipeline.ProgressTracker{}
 	h.cfg.Progress, h.cfg.Fetch.Concurrency = tracker, 1
 	h.cfg.Details = pipeline.AllDetails
