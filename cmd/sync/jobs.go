@@ -105,7 +105,7 @@ func (j *jobs) FollowUp(ctx context.Context) {
 // Verify sends no alert if it cannot start because the warehouse is locked.
 func (j *jobs) Verify(ctx context.Context) (repair.VerifyRecord, error) {
 	startedAt := j.s.g.Now()
-	var verifyReport repair.VerifyReport
+	var verifyReport repair.Report
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
 		verifyReport, err = repair.Verify(ctx, repair.Config{Warehouse: j.night.Warehouse, Streams: j.night.Streams, Now: j.night.Now, Log: j.night.Log}, true)
 		return err

@@ -227,7 +227,7 @@ func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 		t.Errorf("the verification of a locked warehouse ended with %v: %+v; want a LockedError", err, v)
 	}
 	harness.Must(t, lock.Release())
-	v := j.recordFailure(t.Context(), repair.VerifyReport{ReadData: true}.Record(d.g.Now()), os.ErrPermission)
+	v := j.recordFailure(t.Context(), repair.Report{ReadData: true}.Record(d.g.Now()), os.ErrPermission)
 	if v.FailedAt.IsZero() || v.Error == "" || v.Result != repair.DataLost || len(v.DamagedFiles) != 1 {
 		t.Errorf("after a failed verification the record is %+v, want the failure and the earlier damage", v)
 	}

@@ -80,7 +80,7 @@ func runVerify(ctx context.Context, g *globals, o verifyOptions) error {
 	return nil
 }
 
-func showVerified(w io.Writer, v repair.VerifyReport) error {
+func showVerified(w io.Writer, v repair.Report) error {
 	for _, d := range v.Damage {
 		command := cmp.Or(d.Repair.Command(), "none")
 		switch {

@@ -14,7 +14,7 @@ func TestVerifyShowsHowToRestoreABackup(t *testing.T) {
 		repair.RestoreBackup: "  repair   placementsync rebuild --from ADDRESS with an empty folder in warehouse.dir (restores the newest backup)\n",
 		repair.NoRepair:      "  repair   none (lost data cannot be restored)\n",
 	} {
-		var report repair.VerifyReport
+		var report repair.Report
 		report.Damage = []repair.Damage{{File: "a", Repair: repair.Step{Kind: kind}, Lost: true}}
 		var out strings.Builder
 		if err := showVerified(&out, report); err != nil || !strings.Contains(out.String(), want) {

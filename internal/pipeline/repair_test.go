@@ -65,7 +65,7 @@ func (h *harness) copyWarehouse(t *testing.T) *harness {
 }
 
 // verify reads all data and returns the findings.
-func (h *harness) verify() repair.VerifyReport {
+func (h *harness) verify() repair.Report {
 	h.t.Helper()
 	v, err := repair.Verify(h.t.Context(), repairConfig(h.cfg), true)
 	testharness.Must(h.t, err)

@@ -8,14 +8,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/warehouse"
 )
 
-// Report is the result of Check.
+// Report is the result of Check and Verify.
 type Report struct {
-	Damage []Damage
+	// ReadData is set if every byte was read.
+	ReadData bool
+	Took     time.Duration // of Verify
+	Damage   []Damage
 	// Notes are remarks about files that are not damaged.
 	Notes []string
 	// Files is the number of checked files. Bytes is the number of bytes that were read.
@@ -78,6 +82,7 @@ func newChecker(ctx context.Context, w *warehouse.Warehouse, readData bool, dama
 		return nil, err
 	}
 	c := &checker{inventory: inv, isReported: map[string]bool{}}
+	c.ReadData = readData
 	c.replay, c.canReplay = inv.replayStep(damagedResponses)
 	c.result.Source, c.result.At = inv.newestCatalog()
 	return c, nil
@@ -101,13 +106,13 @@ func (c *checker) checkLinks() {
 	switch err := c.w.CheckLink(); {
 	case errors.As(err, &lost):
 		problem, _, _ := strings.Cut(strings.TrimPrefix(lost.Error(), "find the newest version: "), "; ")
-		c.addSnapshotDamage(Damage{File: warehouse.LatestLink, Problem: problem, Affected: "readers find no snapshot or an older snapshot, and no night can begin"})
+		c.addLinkDamage(warehouse.LatestLink, problem, "readers find no snapshot or an older snapshot, and no night can begin")
 	case err != nil:
-		c.addSnapshotDamage(Damage{File: warehouse.LatestLink, Problem: err.Error(), Affected: "the version that readers see is unknown"})
+		c.addLinkDamage(warehouse.LatestLink, err.Error(), "the version that readers see is unknown")
 	case c.expected != c.visible:
 		at, _ := c.timeOf(c.expected)
-		c.addSnapshotDamage(Damage{File: warehouse.LatestLink, Problem: fmt.Sprintf("readers see %s, but should see %s of %s", c.visible, c.expected, warehouse.DayOf(at)),
-			Affected: "readers lack the changes since " + c.visible})
+		problem := fmt.Sprintf("readers see %s, but should see %s of %s", c.visible, c.expected, warehouse.DayOf(at))
+		c.addLinkDamage(warehouse.LatestLink, problem, "readers lack the changes since "+c.visible)
 	}
 	if c.visible == "" {
 		return
@@ -115,14 +120,13 @@ func (c *checker) checkLinks() {
 	c.Files++
 	want := filepath.Join(warehouse.LatestLink, warehouse.CatalogFile)
 	if link, err := os.Readlink(c.w.Folder.CatalogPath()); err != nil || link != want {
-		c.addSnapshotDamage(Damage{File: warehouse.CatalogFile, Problem: "it is not the link to " + filepath.ToSlash(want),
-			Affected: "readers do not find the catalog by its name"})
+		c.addLinkDamage(warehouse.CatalogFile, "it is not the link to "+filepath.ToSlash(want), "readers do not find the catalog by its name")
 	}
 }
 
-// addSnapshotDamage reports damage because of which readers do not see c.expected, the version that they
-// should see.
-func (c *checker) addSnapshotDamage(d Damage) {
+// addLinkDamage reports a link because of which readers do not see c.expected, the version that they should see.
+func (c *checker) addLinkDamage(link, problem, affected string) {
+	d := Damage{File: link, Problem: problem, Affected: affected}
 	d.Repair, d.Lost = c.stepOfSnapshot()
 	c.add(d)
 }

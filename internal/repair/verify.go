@@ -18,29 +18,21 @@ import (
 	"placementsync/internal/webhook"
 )
 
-// VerifyReport contains the findings of Verify.
-type VerifyReport struct {
-	// ReadData is set if every byte was read.
-	ReadData bool
-	Took     time.Duration
-	Report
-}
-
 // Result returns Whole, DataLost or Rebuildable.
-func (v VerifyReport) Result() string {
+func (r Report) Result() string {
 	switch {
-	case len(v.Damage) == 0:
+	case len(r.Damage) == 0:
 		return Whole
-	case slices.ContainsFunc(v.Damage, func(d Damage) bool { return d.Lost }):
+	case slices.ContainsFunc(r.Damage, func(d Damage) bool { return d.Lost }):
 		return DataLost
 	}
 	return Rebuildable
 }
 
 // Record returns the stored form of the report.
-func (v VerifyReport) Record(at time.Time) VerifyRecord {
-	record := VerifyRecord{At: at.UTC(), ReadData: v.ReadData, Seconds: v.Took.Seconds(), Result: v.Result()}
-	for _, d := range v.Damage {
+func (r Report) Record(at time.Time) VerifyRecord {
+	record := VerifyRecord{At: at.UTC(), ReadData: r.ReadData, Seconds: r.Took.Seconds(), Result: r.Result()}
+	for _, d := range r.Damage {
 		record.DamagedFiles = append(record.DamagedFiles, d.File)
 	}
 	return record
@@ -50,45 +42,43 @@ func (v VerifyReport) Record(at time.Time) VerifyRecord {
 // byte of versions, series, stored responses and the inbox, and compares the catalog with its Parquet
 // files. It holds the lock, so that no run changes files meanwhile. A warehouse that cannot be written is
 // checked without the lock. Verify itself changes no files except the lock.
-func Verify(ctx context.Context, cfg Config, readData bool) (v VerifyReport, err error) {
-	v.ReadData = readData
+func Verify(ctx context.Context, cfg Config, readData bool) (r Report, err error) {
+	r.ReadData = readData
 	wh := warehouse.New(cfg.Warehouse)
 	startedAt := time.Now()
 	lock, err := wh.LockExisting("verify", cfg.Now())
 	switch {
 	case errors.As(err, new(*warehouse.FolderError)): // a read-only warehouse can be verified
 	case err != nil:
-		return v, err
+		return r, err
 	default:
 		defer func() { err = errors.Join(err, lock.Release()) }()
 	}
 	if err := wh.Folder.CheckExists(); err != nil {
-		return v, err
+		return r, err
 	}
 	stored, err := wh.Folder.RunsWithResponses()
 	if err != nil {
-		return v, err
+		return r, err
 	}
 	runs, err := wh.RunLog.Runs()
 	if err != nil {
-		return v, err
+		return r, err
 	}
 	for _, run := range stored {
 		if err := ctx.Err(); err != nil {
-			return v, err
+			return r, err
 		}
-		v.checkResponses(wh, lineOf(runs, run))
-		v.checkEvents(wh, wh.Folder.EventsPath(run), "webhook events of run "+run)
+		r.checkResponses(wh, lineOf(runs, run))
+		r.checkEvents(wh, wh.Folder.EventsPath(run), "webhook events of run "+run)
 	}
-	v.checkEvents(wh, wh.Folder.InboxPath(), "webhook events that no night has read yet")
-	report, err := check(ctx, wh, readData, v.Damage)
-	if err != nil {
-		return v, err
-	}
-	v.Damage = append(report.Damage, v.Damage...)
-	v.Notes, v.Files, v.Bytes = report.Notes, v.Files+report.Files, v.Bytes+report.Bytes
-	v.Took = time.Since(startedAt)
-	return v, nil
+	r.checkEvents(wh, wh.Folder.InboxPath(), "webhook events that no night has read yet")
+	report, err := check(ctx, wh, readData, r.Damage)
+	report.Damage = append(report.Damage, r.Damage...)
+	report.Files += r.Files
+	report.Bytes += r.Bytes
+	report.Took = time.Since(startedAt)
+	return report, err
 }
 
 // hasResponses reports whether a run can be replayed from its stored responses. damage is the damage of stored
@@ -104,13 +94,13 @@ func hasResponses(wh *warehouse.Warehouse, run string, damage []Damage) bool {
 }
 
 // checkResponses checks the stored responses of a run. Without ReadData it only looks for the journal.
-func (v *VerifyReport) checkResponses(wh *warehouse.Warehouse, run ledger.Run) {
-	v.Files++
+func (r *Report) checkResponses(wh *warehouse.Warehouse, run ledger.Run) {
+	r.Files++
 	dir, problem := wh.Folder.RawPath(run.ID), ""
-	if v.ReadData {
+	if r.ReadData {
 		var bytes int64
 		problem, bytes = lostResponses(wh, run)
-		v.Bytes += bytes
+		r.Bytes += bytes
 	} else if _, err := os.Stat(filepath.Join(dir, "journal.jsonl")); errors.Is(err, fs.ErrNotExist) && len(wh.Folder.Glob(filepath.Join(dir, "[0-9]*"))) > 0 {
 		problem = "the file journal.jsonl is missing"
 	}
@@ -118,7 +108,7 @@ func (v *VerifyReport) checkResponses(wh *warehouse.Warehouse, run ledger.Run) {
 		return
 	}
 	affected := "the stored responses of run " + run.ID + " and a replay of the run; readers lose nothing; a later prune removes the responses (retention.raw_days)"
-	v.Damage = append(v.Damage, Damage{File: wh.Folder.Relative(dir), Affected: affected, Problem: problem, Repair: Step{Kind: NoRepair}, Lost: true})
+	r.Damage = append(r.Damage, Damage{File: wh.Folder.Relative(dir), Affected: affected, Problem: problem, Repair: Step{Kind: NoRepair}, Lost: true})
 }
 
 // lostResponses returns the problem of the stored responses of a run, or "", and the number of bytes that it read. A
@@ -160,12 +150,12 @@ func lineOf(runs []ledger.Run, run string) ledger.Run {
 	return line
 }
 
-func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, affected string) {
-	if !v.ReadData {
+func (r *Report) checkEvents(wh *warehouse.Warehouse, folder, affected string) {
+	if !r.ReadData {
 		return
 	}
 	events, damaged, err := webhook.CountEvents(folder)
-	v.Files += min(1, events+damaged)
+	r.Files += min(1, events+damaged)
 	if err == nil && damaged == 0 {
 		return
 	}
@@ -174,5 +164,5 @@ func (v *VerifyReport) checkEvents(wh *warehouse.Warehouse, folder, affected str
 	if err != nil {
 		damage.Problem = err.Error()
 	}
-	v.Damage = append(v.Damage, damage)
+	r.Damage = append(r.Damage, damage)
 }

@@ -144,7 +144,7 @@ func (r *restoreTrial) restoreDamaged(t *testing.T, random *rand.Rand) bool {
 func (r *repairTrial) repairUntilIntact(t *testing.T, cfg pipeline.Config, description string) {
 	t.Helper()
 	const maxRounds = 5
-	var v repair.VerifyReport
+	var v repair.Report
 	for range maxRounds {
 		var err error
 		v, err = repair.Verify(t.Context(), repairConfig(cfg), true)
