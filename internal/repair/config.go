@@ -18,5 +18,5 @@ type Config struct {
 	// all tables that it reads.
 	Progress func(done, total int64)
 	Now      func() time.Time
-	Log        *slog.Logger
+	Log      *slog.Logger
 }
