@@ -89,22 +89,27 @@ func EnumWords(text string) string {
 	return strings.ToUpper(text[:1]) + strings.NewReplacer("_", " ", "-", " ").Replace(strings.ToLower(text[1:]))
 }
 
-// enumWriter passes values of enumerations to a Writer as words.
+// enumWriter passes values of enumerations to a Writer as words. A name that equals its id is a value of an enumeration
+// too: a group of channels has the code of the type as its id and as its name.
 type enumWriter struct {
 	Writer
 	isEnum []bool
+	idOf   []int // the index of the id of a column with names, or -1
 }
 
 func (w *enumWriter) Begin(columns []Column) error {
 	for _, c := range columns {
-		w.isEnum = append(w.isEnum, IsEnum(c))
+		stem, isName := strings.CutSuffix(c.Name, "_name")
+		id := slices.IndexFunc(columns, func(other Column) bool { return isName && other.Name == stem+"_id" })
+		w.isEnum, w.idOf = append(w.isEnum, IsEnum(c)), append(w.idOf, id)
 	}
 	return w.Writer.Begin(columns)
 }
 
 func (w *enumWriter) Row(values []Value) error {
 	for i := range values {
-		if w.isEnum[i] && !values[i].Null {
+		isCode := w.isEnum[i] || w.idOf[i] >= 0 && values[i].Text == values[w.idOf[i]].Text
+		if isCode && !values[i].Null {
 			values[i].Text = EnumWords(values[i].Text)
 		}
 	}
