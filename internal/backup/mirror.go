@@ -41,18 +41,8 @@ func filesOf(w *warehouse.Warehouse) ([]checksum.FileSum, error) {
 		return nil, err
 	}
 	series = slices.DeleteFunc(series, func(file string) bool {
-		parts := strings.Split(file, "/")
-		_, day, isParquet := warehouse.SplitSeriesFile(file)
-		switch _, isKnown := sums[file]; {
-		case isKnown:
-			return false
-		case isParquet:
-			// A night adds its file of changes before its Parquet files. If the day has no file of changes, no
-			// night is writing the day: its manifest is lost, and the file is listed.
-			return len(w.Folder.Glob(w.Folder.ChangesPath(strings.ReplaceAll(day, "-", "")+"T*"))) > 0
-		}
-		isChanges, _ := path.Match(w.Folder.Relative(w.Folder.ChangesPath("*")), file)
-		return isChanges || len(parts) > 2 && parts[1] == warehouse.ReplacedDir
+		_, hasManifest := sums[file]
+		return !hasManifest && mayBeInProgress(w, file)
 	})
 	var all []checksum.FileSum
 	for _, file := range append(state, series...) {
@@ -61,6 +51,18 @@ func filesOf(w *warehouse.Warehouse) ([]checksum.FileSum, error) {
 	}
 	missing := slices.SortedFunc(maps.Values(sums), func(x, y checksum.FileSum) int { return cmp.Compare(x.File, y.File) })
 	return append(all, missing...), nil
+}
+
+// mayBeInProgress reports whether a night may be writing a file of the series that no manifest names.
+func mayBeInProgress(w *warehouse.Warehouse, file string) bool {
+	if _, day, isParquet := warehouse.SplitSeriesFile(file); isParquet {
+		// A night adds its file of changes before its Parquet files. If the day has no file of changes, no
+		// night is writing the day: its manifest is lost.
+		return len(w.Folder.Glob(w.Folder.ChangesPath(strings.ReplaceAll(day, "-", "")+"T*"))) > 0
+	}
+	isChanges, _ := path.Match(w.Folder.Relative(w.Folder.ChangesPath("*")), file)
+	isReplaced := strings.HasPrefix(file, warehouse.SeriesDir+"/"+warehouse.ReplacedDir+"/")
+	return isChanges || isReplaced
 }
 
 // listFiles lists the files below a folder. It leaves out hidden files, which are incomplete, and the
@@ -121,14 +123,17 @@ func copiesOf(w *warehouse.Warehouse, file string) []string {
 		return nil
 	}
 	name := path.Base(file)
-	return append(w.Folder.Glob(w.Folder.Path(warehouse.SeriesDir, warehouse.ReplacedDir, "*", name)), w.Folder.Glob(w.Folder.Path(warehouse.VersionsDir, "*", name))...)
+	replaced := w.Folder.Glob(w.Folder.Path(warehouse.SeriesDir, warehouse.ReplacedDir, "*", name))
+	inVersions := w.Folder.Glob(w.Folder.Path(warehouse.VersionsDir, "*", name))
+	return append(replaced, inVersions...)
 }
 
 // pathOf returns the path of a file of a backup. Names from a bucket are not trusted: pathOf accepts only
 // clean names below parquet/ and state/, and no lock files.
 func pathOf(w *warehouse.Warehouse, file string) (string, error) {
-	top, _, _ := strings.Cut(file, "/")
-	if path.Clean(file) != file || warehouse.IsLockFile(file) || !filepath.IsLocal(filepath.FromSlash(file)) || strings.Contains(file, `\`) || top != warehouse.SeriesDir && top != warehouse.StateDir || file == top {
+	isClean := path.Clean(file) == file && filepath.IsLocal(filepath.FromSlash(file)) && !strings.Contains(file, `\`)
+	isOfBackup := strings.HasPrefix(file, warehouse.SeriesDir+"/") || strings.HasPrefix(file, warehouse.StateDir+"/")
+	if !isClean || !isOfBackup || warehouse.IsLockFile(file) {
 		return "", fmt.Errorf("restore %q: a backup must not contain a file of this name; the file was not written: run placementsync backup --verify", file)
 	}
 	return w.Folder.Path(filepath.FromSlash(file)), nil
