@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"fmt"
 	"html/template"
 	"log/slog"
@@ -264,3 +265,26 @@ const (
 	markKey  = "bom" // "no" means that a CSV file has no byte order mark
 	paramKey = "p."  // the prefix of the parameters of a named query
 )
+
+// acceptForm reports whether a form comes from a page of this server: the browser sends the origin of the form, and the
+// form contains formToken. It moves the fields of the form to the address, from which serve reads the parameters.
+// If it returns false, it has sent an error page. subject begins the problem, such as "the statement was not run".
+func (e *Explorer) acceptForm(w http.ResponseWriter, req *http.Request, subject, advice string) bool {
+	refuse := func(status int, problem string) bool {
+		e.sendError(w, &visit{Request: req, pool: e.pool}, &statusError{status, subject + ": " + problem, advice})
+		return false
+	}
+	if err := http.NewCrossOriginProtection().Check(req); err != nil {
+		return refuse(http.StatusForbidden, "another site sent it")
+	}
+	req.Body = http.MaxBytesReader(w, req.Body, maxFormBytes)
+	if err := req.ParseForm(); err != nil {
+		return refuse(http.StatusBadRequest, err.Error())
+	}
+	if subtle.ConstantTimeCompare([]byte(req.PostForm.Get(tokenKey)), []byte(e.formToken)) != 1 {
+		return refuse(http.StatusForbidden, "the page was opened before the program was restarted")
+	}
+	req.PostForm.Del(tokenKey)
+	req.URL.RawQuery = req.PostForm.Encode()
+	return true
+}

@@ -128,6 +128,11 @@ func (s *site) fetch(ctx context.Context, path string) (*http.Response, string, 
 	if err != nil {
 		return nil, "", err
 	}
+	return s.send(r)
+}
+
+// send does not follow redirects.
+func (s *site) send(r *http.Request) (*http.Response, string, error) {
 	client := *s.Client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	res, err := client.Do(r)

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,29 +14,6 @@ const (
 	ownNameKey  = "name"
 	ownTitleKey = "title"
 )
-
-// acceptForm reports whether a form comes from a page of this server: the browser sends the origin of the form, and the
-// form contains formToken. It moves the fields of the form to the address, from which serve reads the parameters.
-// If it returns false, it has sent an error page. subject begins the problem, such as "the statement was not run".
-func (e *Explorer) acceptForm(w http.ResponseWriter, req *http.Request, subject, advice string) bool {
-	refuse := func(status int, problem string) bool {
-		e.sendError(w, &visit{Request: req, pool: e.pool}, &statusError{status, subject + ": " + problem, advice})
-		return false
-	}
-	if err := http.NewCrossOriginProtection().Check(req); err != nil {
-		return refuse(http.StatusForbidden, "another site sent it")
-	}
-	req.Body = http.MaxBytesReader(w, req.Body, maxFormBytes)
-	if err := req.ParseForm(); err != nil {
-		return refuse(http.StatusBadRequest, err.Error())
-	}
-	if subtle.ConstantTimeCompare([]byte(req.PostForm.Get(tokenKey)), []byte(e.formToken)) != 1 {
-		return refuse(http.StatusForbidden, "the page was opened before the program was restarted")
-	}
-	req.PostForm.Del(tokenKey)
-	req.URL.RawQuery = req.PostForm.Encode()
-	return true
-}
 
 // serveSave saves the question of a page, with the parameters of the page, as a question of the user.
 func (e *Explorer) serveSave(w http.ResponseWriter, req *http.Request) {

@@ -2,7 +2,6 @@ package explore_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -23,15 +22,7 @@ func (s *site) save(ctx context.Context, question string, form url.Values, heade
 	for name, value := range headers {
 		r.Header.Set(name, value)
 	}
-	client := *s.Client()
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	res, err := client.Do(r)
-	if err != nil {
-		return nil, "", err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	return res, string(body), err
+	return s.send(r)
 }
 
 func TestSavedQuestions(t *testing.T) {
