@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/config"
 	"placementsync/internal/query"
 	"placementsync/internal/testing/fixture"
 )
@@ -22,7 +23,7 @@ const benchListings = 100_000
 // history.
 func BenchmarkNamedQueries(b *testing.B) {
 	all := query.List()
-	db, err := query.Open(b.Context(), benchCatalog(b), query.Options{MemoryLimit: "512MB"})
+	db, err := query.Open(b.Context(), benchCatalog(b), query.Options{MemoryLimit: "512MB", Settings: config.Default().QuerySettings()})
 	if err != nil {
 		b.Fatal(err)
 	}

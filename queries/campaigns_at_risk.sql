@@ -7,7 +7,7 @@
 -- param: days COUNT 90 -- number of days before the snapshot whose publications determine the usual time
 -- param: profile VARCHAR NULL -- only campaigns of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
--- param: over VARCHAR completed,cancelled,canceled,archived -- campaign statuses that mean finished, in upper or lower case, separated by commas
+-- param: over STATUSES statuses.campaigns_ended -- campaign statuses that mean finished, in upper or lower case, separated by commas
 -- param: top COUNT NULL -- maximum number of rows
 -- The pace is the median time from start to publication, of the articles that were published in the
 -- last $days days. Without such articles it is 0.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/config"
 	"placementsync/internal/query"
 	"placementsync/internal/testing/fixture"
 )
@@ -12,7 +13,7 @@ import (
 // open opens a catalog with the rows that fixtureSQL inserts.
 func open(t testing.TB, fixtureSQL string, empty fixture.EmptyCatalog) *query.DB {
 	t.Helper()
-	db, err := query.Open(t.Context(), empty.Fill(t, fixtureSQL), query.Options{Threads: 1})
+	db, err := query.Open(t.Context(), empty.Fill(t, fixtureSQL), query.Options{Threads: 1, Settings: config.Default().QuerySettings()})
 	if err != nil {
 		t.Fatal(err)
 	}

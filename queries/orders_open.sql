@@ -10,8 +10,8 @@
 -- param: until DATE NULL -- only orders created before this date
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: min_days COUNT 0 -- minimum age in days
--- param: done VARCHAR fulfilled,completed,complete,delivered,closed -- order statuses that mean fulfilled, in upper or lower case, separated by commas
--- param: ended VARCHAR cancelled,canceled,rejected,refunded,expired -- order statuses that mean ended without being fulfilled
+-- param: done STATUSES statuses.orders_fulfilled -- order statuses that mean fulfilled, in upper or lower case, separated by commas
+-- param: ended STATUSES statuses.orders_ended -- order statuses that mean ended without being fulfilled
 -- param: top COUNT NULL -- maximum number of rows
 WITH line_counts AS (
     SELECT order_id, count(*) AS line_items FROM order_line_items WHERE deleted_at IS NULL GROUP BY order_id

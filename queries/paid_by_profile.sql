@@ -9,7 +9,7 @@
 -- param: until DATE NULL -- only months before the month of this date
 -- param: profile VARCHAR NULL -- only orders of the client profile with this id or name
 -- values: SELECT name FROM profiles UNION ALL SELECT id FROM profiles
--- param: ended VARCHAR cancelled,canceled,rejected,refunded,expired -- order statuses that mean ended without being fulfilled, in upper or lower case, separated by commas
+-- param: ended STATUSES statuses.orders_ended -- order statuses that mean ended without being fulfilled, in upper or lower case, separated by commas
 WITH dated_orders AS (
     SELECT
         CAST(date_trunc('month', coalesce(o.date_paid, o.created_at) AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS month,

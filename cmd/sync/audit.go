@@ -57,7 +57,7 @@ func auditCommand(g *globals) *cobra.Command {
 }
 
 func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (err error) {
-	cfg, err := g.loadConfig("warehouse", "retention", "checks", "privacy")
+	cfg, err := g.loadConfig("warehouse", "retention", "checks", "privacy", "statuses")
 	if err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func runExport(ctx context.Context, g *globals, o exportOptions, tables []string
 }
 
 func (g *globals) exportToBucket(ctx context.Context, db *query.DB, address string, e query.Export) (query.ExportManifest, error) {
-	cfg, err := g.loadConfig("warehouse", "retention", "s3")
+	cfg, err := g.loadConfig("warehouse", "retention", "s3", "statuses")
 	if err != nil {
 		return query.ExportManifest{}, err
 	}

@@ -35,7 +35,7 @@ func runMCP(ctx context.Context, g *globals, queryTimeout time.Duration) error {
 	if queryTimeout < 0 {
 		return cli.UsageErr("--timeout is %s: use 0 or more", queryTimeout)
 	}
-	cfg, err := g.loadConfig("warehouse", "retention")
+	cfg, err := g.loadConfig("warehouse", "retention", "statuses")
 	if err != nil {
 		return err
 	}

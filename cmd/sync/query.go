@@ -205,7 +205,7 @@ func paramValues(params []string) (map[string]string, error) {
 
 // openCatalog opens the newest version or, with --held, the held night.
 func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB, error) {
-	cfg, err := g.loadConfig("warehouse", "retention")
+	cfg, err := g.loadConfig("warehouse", "retention", "statuses")
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func openCatalog(ctx context.Context, g *globals, opts query.Options) (*query.DB
 
 func openCatalogOf(ctx context.Context, g *globals, cfg config.Config, opts query.Options) (*query.DB, error) {
 	wh := g.newWarehouse(cfg)
-	opts.MemoryLimit, opts.Threads, opts.Timezone = cfg.Warehouse.MemoryLimit, cfg.Warehouse.Threads, cfg.Schedule.Timezone
+	opts.MemoryLimit, opts.Threads, opts.Settings = cfg.Warehouse.MemoryLimit, cfg.Warehouse.Threads, cfg.QuerySettings()
 	if g.held {
 		h, err := findHeld(wh)
 		if err != nil {

@@ -39,7 +39,7 @@ func exactlyOneRun(cmd *cobra.Command, args []string) error {
 
 func runReplay(ctx context.Context, g *globals, run string, acceptLoss bool) error {
 	// The section "api" is not loaded, because a replay needs no token.
-	cfg, err := g.loadConfig("warehouse", "retention", "streams", "run", "checks", "privacy")
+	cfg, err := g.loadConfig("warehouse", "retention", "streams", "run", "checks", "privacy", "statuses")
 	if err != nil {
 		return err
 	}

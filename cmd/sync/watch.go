@@ -49,7 +49,7 @@ func watchCommand(g *globals) *cobra.Command {
 }
 
 func runWatch(ctx context.Context, g *globals, names []string, dryRun bool) error {
-	cfg, err := g.loadConfig("watch", "notify", "queries", "warehouse", "retention")
+	cfg, err := g.loadConfig("watch", "notify", "queries", "warehouse", "retention", "statuses")
 	if err == nil {
 		cfg.Watch, err = chosenWatches(cfg.Watch, names, g.Config)
 	}
@@ -136,7 +136,7 @@ func (g *globals) runWatches(ctx context.Context, cfg config.Config, watches []w
 	} else if err != nil {
 		return nil, err
 	}
-	db, err := query.Open(ctx, wh.Folder.CatalogPath(), query.Options{MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Timezone: cfg.Schedule.Timezone})
+	db, err := query.Open(ctx, wh.Folder.CatalogPath(), query.Options{MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Settings: cfg.QuerySettings()})
 	if err != nil {
 		return nil, wh.ExplainErr(err)
 	}

@@ -72,7 +72,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	return pipeline.Config{
 		Warehouse: g.warehouseConfig(c), Fetch: fetchConfig(c), Streams: stream.AllWithEvents(), Chosen: streams,
 		TeamID: c.API.TeamID, OtherNames: c.API.Fields, MinorUnits: c.API.PriceUnit == config.MinorUnit, Ignored: c.History.Ignore,
-		Checks: checkSet, CheckTimeout: c.Checks.Timeout,
+		Checks: checkSet, CheckTimeout: c.Checks.Timeout, Settings: c.QuerySettings(),
 		Privacy: privacy, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
 		Details: pipeline.Details(c.Streams.Details), LiveDays: c.Streams.LiveDays, Recheck: c.Streams.Recheck,
 		Limits: load.Limits{Share: c.Run.MassDeleteShare, Rows: int64(c.Run.MassDeleteRows)},

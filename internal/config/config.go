@@ -253,6 +253,9 @@ func Default() Config {
 			WaitsForApproval:  []string{"brief-ready-for-review", "draft-ready-for-review"},
 			WaitsForWriter:    []string{"pending-content-brief"},
 			WaitsForPublisher: []string{"pending-publishing"},
+			OrdersFulfilled:   []string{"fulfilled", "completed", "complete", "delivered", "closed"},
+			OrdersEnded:       []string{"cancelled", "canceled", "rejected", "refunded", "expired"},
+			CampaignsEnded:    []string{"completed", "cancelled", "canceled", "archived"},
 		},
 	}
 }

@@ -182,6 +182,8 @@ func TestFullFileIsDecoded(t *testing.T) {
 			WaitsForPartner:  []string{"action-required", "needs-info", "request-revision", "brief-update-requested", "draft-update-requested"},
 			WaitsForApproval: []string{"brief-ready-for-review", "draft-ready-for-review"}, WaitsForWriter: []string{},
 			WaitsForPublisher: []string{"pending-publishing"},
+			OrdersFulfilled:   []string{"fulfilled", "completed", "complete", "delivered"}, OrdersEnded: []string{"Lost", "closed"},
+			CampaignsEnded: []string{"completed", "cancelled", "canceled", "archived"},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -3,10 +3,11 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// Statuses are the prefixes of the statuses of articles, by their meaning. A prefix is in one list at
-// most, except that Revision may contain prefixes of other lists.
+// Statuses are the meanings of statuses. The first lists contain prefixes of the statuses of articles. A
+// prefix is in one of them at most, except that Revision may contain prefixes of other lists.
 type Statuses struct {
 	Published         []string `yaml:"published"`
 	Ended             []string `yaml:"ended"` // without being published
@@ -15,6 +16,11 @@ type Statuses struct {
 	WaitsForWriter    []string `yaml:"waits_for_writer"`
 	WaitsForPublisher []string `yaml:"waits_for_publisher"`
 	Revision          []string `yaml:"revision"`
+
+	// The lists of orders and campaigns contain whole statuses, in upper or lower case.
+	OrdersFulfilled []string `yaml:"orders_fulfilled"`
+	OrdersEnded     []string `yaml:"orders_ended"` // without being fulfilled
+	CampaignsEnded  []string `yaml:"campaigns_ended"`
 }
 
 // Status is the meaning of one prefix.
@@ -45,7 +51,26 @@ func (s *Statuses) lists() []statusList {
 	}
 }
 
-// List returns the meaning of each prefix.
+// ofOrders returns the lists of the statuses of orders. A status is in one of them at most.
+func (s *Statuses) ofOrders() []statusList {
+	return []statusList{
+		{path: "statuses.orders_fulfilled", prefixes: &s.OrdersFulfilled},
+		{path: "statuses.orders_ended", prefixes: &s.OrdersEnded},
+	}
+}
+
+// QuerySettings returns the settings that parameters of queries may name, by their keys. The items of lists
+// are separated by commas.
+func (c Config) QuerySettings() map[string]string {
+	return map[string]string{
+		"schedule.timezone":         c.Schedule.Timezone,
+		"statuses.orders_fulfilled": strings.Join(c.Statuses.OrdersFulfilled, ","),
+		"statuses.orders_ended":     strings.Join(c.Statuses.OrdersEnded, ","),
+		"statuses.campaigns_ended":  strings.Join(c.Statuses.CampaignsEnded, ","),
+	}
+}
+
+// List returns the meaning of each prefix of the statuses of articles.
 func (s Statuses) List() []Status {
 	var all []Status
 	for _, l := range s.lists() {
@@ -61,16 +86,16 @@ func (s Statuses) List() []Status {
 	return all
 }
 
-// releaseStatuses removes the prefixes of the lists that the file contains from the default lists.
-func (b *binder) releaseStatuses(s *Statuses) {
+// releaseStatuses removes the statuses in the lists that the file contains from the default lists.
+func (b *binder) releaseStatuses(lists []statusList) {
 	isInFile := func(l statusList) bool { return b.lines[l.path] > 0 }
 	var written []string
-	for _, l := range s.lists() {
+	for _, l := range lists {
 		if isInFile(l) {
 			written = append(written, *l.prefixes...)
 		}
 	}
-	for _, l := range s.lists() {
+	for _, l := range lists {
 		if !isInFile(l) {
 			*l.prefixes = slices.DeleteFunc(*l.prefixes, func(prefix string) bool { return slices.Contains(written, prefix) })
 		}
@@ -78,24 +103,27 @@ func (b *binder) releaseStatuses(s *Statuses) {
 }
 
 func (v *validator) checkStatuses(s Statuses) {
-	found := map[string]string{} // the list of each prefix
-	for _, l := range s.lists() {
-		for i, prefix := range *l.prefixes {
-			item := fmt.Sprintf("%s[%d]", l.path, i)
-			v.checkPrefix(item, prefix)
-			if other := found[prefix]; other != "" {
-				v.refuse(item, prefix, "is in "+other+" too: keep one of the two")
-			}
-			found[prefix] = l.path
-		}
-	}
-	for i, prefix := range s.Revision {
-		v.checkPrefix(fmt.Sprintf("statuses.revision[%d]", i), prefix)
-	}
+	v.checkStatusLists(s.lists())
+	v.checkStatusLists([]statusList{{path: "statuses.revision", prefixes: &s.Revision}})
+	v.checkStatusLists(s.ofOrders())
+	v.checkStatusLists([]statusList{{path: "statuses.campaigns_ended", prefixes: &s.CampaignsEnded}})
 }
 
-func (v *validator) checkPrefix(item, prefix string) {
-	if prefix == "" {
-		v.addProblem(item, "is empty: write the prefix of a status, such as published")
+// checkStatusLists checks lists that have no status in common.
+func (v *validator) checkStatusLists(lists []statusList) {
+	found := map[string]string{} // the list of each status
+	for _, l := range lists {
+		for i, status := range *l.prefixes {
+			item := fmt.Sprintf("%s[%d]", l.path, i)
+			switch other := found[status]; {
+			case status == "":
+				v.addProblem(item, "is empty: write a status such as published")
+			case strings.Contains(status, ","):
+				v.refuse(item, status, "contains a comma: write one status per item")
+			case other != "":
+				v.refuse(item, status, "is in "+other+" too: keep one of the two")
+			}
+			found[status] = l.path
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/config"
 	"placementsync/internal/explore"
 	"placementsync/internal/testing/harness"
 )
@@ -22,7 +23,7 @@ func newSiteWithQueries(t *testing.T, timeout time.Duration, queries map[string]
 	}
 	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}, queriesDir: dir}
 	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
-		Timeout: timeout, Log: slog.New(slog.NewTextHandler(s, nil))})
+		Settings: config.Default().QuerySettings(), Timeout: timeout, Log: slog.New(slog.NewTextHandler(s, nil))})
 	harness.Must(t, err)
 	s.Server = httptest.NewServer(explorer.Handler())
 	t.Cleanup(func() { s.Close(); explorer.Close() })

@@ -34,8 +34,8 @@ type Config struct {
 	// end. Each process of typed SQL has the same limits.
 	MemoryLimit string
 	Threads     int
-	// Timezone is the default time zone of the named queries, see query.Options.
-	Timezone string
+	// Settings are named by parameters of queries.
+	Settings query.Settings
 	// Program is the beginning of the shown commands, such as "placementsync query".
 	Program string
 	// Timeout is the time limit of a page and of a typed statement. Defaults to 20 seconds.

@@ -81,7 +81,7 @@ func newSiteOf(t testing.TB, catalog string) *site {
 	harness.Must(t, err)
 	s := &site{version: explore.Version{Run: firstRun, Catalog: catalog}, pidFile: filepath.Join(t.TempDir(), "child")}
 	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
-		Child: []string{self, statementWord, s.pidFile}, Log: slog.New(slog.NewTextHandler(s, nil))})
+		Settings: config.Default().QuerySettings(), Child: []string{self, statementWord, s.pidFile}, Log: slog.New(slog.NewTextHandler(s, nil))})
 	harness.Must(t, err)
 	s.explorer = explorer
 	s.Server = httptest.NewServer(explorer.Handler())

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/config"
 	"placementsync/internal/explore"
 	"placementsync/internal/testing/harness"
 )
@@ -45,7 +46,7 @@ func TestUserDefinedQueries(t *testing.T) {
 	}
 	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}, queriesDir: dir}
 	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
-		Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
+		Settings: config.Default().QuerySettings(), Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
 	harness.Must(t, err)
 	s.Server = httptest.NewUnstartedServer(explorer.Handler())
 	s.Config.WriteTimeout = time.Second // pages must extend the write deadline

@@ -123,7 +123,7 @@ func (p *pool) makeRoom() error {
 }
 
 func openVersion(ctx context.Context, cfg Config, v Version, file os.FileInfo, asOf string) (*openSnapshot, error) {
-	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: cfg.MemoryLimit, Threads: cfg.Threads, Timezone: cfg.Timezone, AsOf: asOf, Sessions: maxSessions,
+	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: cfg.MemoryLimit, Threads: cfg.Threads, Settings: cfg.Settings, AsOf: asOf, Sessions: maxSessions,
 		Timeout: max(cfg.Timeout, minSlowTimeout)})
 	if err != nil {
 		return nil, err

@@ -32,6 +32,9 @@ func testQuestionsAreListed(t *testing.T, s *site) {
 	if body := s.get(t, "/questions/margins", http.StatusOK); !strings.Contains(body, `value="UTC"`) || strings.Contains(body, `value="schedule.timezone"`) {
 		t.Error("the form does not show the time zone of the schedule")
 	}
+	if body := s.get(t, "/questions/campaigns_at_risk", http.StatusOK); !strings.Contains(body, `value="completed,cancelled,canceled,archived"`) {
+		t.Error("the form does not show the configured statuses of ended campaigns")
+	}
 }
 
 // testQuestionResult compares the CSV and the table of a named query with independent SQL.

@@ -353,7 +353,7 @@ func (q *question) buildForm() error {
 	q.addPresets()
 	for _, p := range q.view.Params {
 		f := formField{Key: paramKey + p.Name, Label: query.LabelOf(p.Name), About: p.About, Required: p.Default == "",
-			Numeric: p.Type == "BIGINT" || p.Type == "COUNT" || p.Type == "DECIMAL", IsList: strings.Contains(p.Default, ","), Hint: hintOf(p)}
+			Numeric: p.Type == "BIGINT" || p.Type == "COUNT" || p.Type == "DECIMAL", IsList: p.Type == "STATUSES" || strings.Contains(p.Default, ","), Hint: hintOf(p)}
 		value, given := q.values[p.Name]
 		if !given {
 			value = p.Default
@@ -377,12 +377,10 @@ func (q *question) buildForm() error {
 
 // shownValue returns the value of a parameter as the form shows it. A date relative to the snapshot is a date.
 func (q *question) shownValue(p query.Param, value string) string {
-	switch value {
-	case "NULL":
+	if value == "NULL" {
 		return ""
-	case query.ScheduleTimezone: // the time zone instead of the name of its setting
-		return cmp.Or(q.pool.cfg.Timezone, "UTC")
 	}
+	value = q.pool.cfg.Settings.Value(p, value)
 	if days, isRelative := p.RelativeDays(value); isRelative {
 		return q.snapshot.At.UTC().AddDate(0, 0, -days).Format(time.DateOnly)
 	}

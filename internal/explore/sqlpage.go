@@ -76,7 +76,7 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 	}
 	v.free() // the child opens the snapshot itself
 	job := query.Job{Catalog: v.snapshot.version.Catalog, AsOf: v.snapshot.AsOf, SQL: view.SQL, MaxRows: maxRows, DiskLimit: maxFileBytes,
-		MemoryLimit: e.cfg.MemoryLimit, Threads: e.cfg.Threads, Timezone: e.cfg.Timezone, Timeout: e.cfg.Timeout}
+		MemoryLimit: e.cfg.MemoryLimit, Threads: e.cfg.Threads, Settings: e.cfg.Settings, Timeout: e.cfg.Timeout}
 	if format := query.Format(v.params.Get(formatKey)); format != "" {
 		f, err := findFormat(format)
 		if err != nil {

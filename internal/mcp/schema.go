@@ -146,6 +146,8 @@ func formOf(typ string) string {
 		return "a time such as 2026-11-01T02:00:00Z"
 	case "TIMEZONE":
 		return "a time zone such as Europe/Berlin, or schedule.timezone for the time zone of the configuration"
+	case "STATUSES":
+		return "a list of statuses such as cancelled,refunded, or the default for the list of the configuration"
 	case "DECIMAL":
 		return "a number such as 12.50"
 	}

@@ -54,7 +54,7 @@ func (m *merged) audit(ctx context.Context) error {
 			before.Catalog = m.draft.VersionCatalog(m.draft.Previous)
 		}
 		db, err := query.Open(ctx, catalog, query.Options{MemoryLimit: m.cfg.Warehouse.MemoryLimit, Threads: m.cfg.Warehouse.Threads,
-			Timeout: m.cfg.CheckTimeout, Before: &before})
+			Timeout: m.cfg.CheckTimeout, Settings: m.cfg.Settings, Before: &before})
 		if err != nil && ctx.Err() == nil {
 			results = m.cfg.Checks.NotRun(err)
 			return nil

@@ -9,6 +9,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
+	"placementsync/internal/query"
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
@@ -46,9 +47,10 @@ type Config struct {
 	Limits          load.Limits
 	AllowMassDelete bool
 	// Checks audit the merged rows before they are published. CheckTimeout limits the time of
-	// each check. 0 means no limit.
+	// each check. 0 means no limit. Parameters of checks may name the Settings.
 	Checks       audit.Set
 	CheckTimeout time.Duration
+	Settings     query.Settings
 	// AcceptLoss allows Replay to publish a run whose stored responses are partly lost.
 	AcceptLoss bool
 	DryRun     bool // merge, but do not publish

@@ -10,6 +10,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/query"
 	testharness "placementsync/internal/testing/harness"
 )
 
@@ -50,9 +51,10 @@ func TestChecksWithoutTempFolder(t *testing.T) {
 func TestFailedChecks(t *testing.T) {
 	h := newHarness(t, smallWorld(), "folders", "tags")
 	h.cfg.CheckTimeout, h.cfg.ResumeMaxAge = config.Default().Checks.Timeout, 24*time.Hour
+	h.cfg.Settings = query.Settings{query.ScheduleTimezone: "Asia/Tokyo"}
 	h.cfg.Checks = loadOnlyChecks(t, map[string]string{
 		"no_folders": "-- title: There must be no folders.\n-- severity: warn\nSELECT id FROM folders\n",
-		"no_row":     "-- title: No row.\n-- severity: hold\nSELECT 1 AS x WHERE false\n",
+		"no_row":     "-- title: No row.\n-- severity: hold\n-- param: zone TIMEZONE schedule.timezone -- zone\nSELECT 1 AS x WHERE $zone <> 'Asia/Tokyo'\n",
 	})
 	res := h.requireComplete(h.night())
 	if len(res.Run.Checks) != 1 || res.Run.Checks[0].Name != "no_folders" || res.Run.Checks[0].Rows != 2 || res.Run.Held {

@@ -61,7 +61,7 @@ func (db *DB) check(
 	if s.several && len(values) > 0 {
 		return s, nil, &UsageError{Problem: "several statements cannot have parameters: write one statement (a PIVOT without IN counts as several)"}
 	}
-	if args, err = bindValues(ctx, conn, q, params, values, db.opts.Timezone); err != nil {
+	if args, err = bindValues(ctx, conn, q, params, values, db.opts.Settings); err != nil {
 		return s, nil, err
 	}
 	if q.IsUserDefined() && !db.opts.Unsafe {

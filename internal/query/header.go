@@ -33,7 +33,7 @@ import (
 
 var (
 	headerLine = regexp.MustCompile(`^--\s*(\w+):\s*(.*)$`)
-	paramText  = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|COUNT|BOOLEAN|DATE|TIMESTAMPTZ|TIMEZONE|DECIMAL|\w+(?:\|\w+)+)(\??) ('(?:[^']|'')+'|\S+) -- (.+)$`)
+	paramText  = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|COUNT|BOOLEAN|DATE|TIMESTAMPTZ|TIMEZONE|STATUSES|DECIMAL|\w+(?:\|\w+)+)(\??) ('(?:[^']|'')+'|\S+) -- (.+)$`)
 )
 
 // requiredText is the default of a required parameter in a file.

@@ -44,14 +44,14 @@ type Job struct {
 	MemoryLimit string
 	Threads     int
 	Timeout     time.Duration
-	Timezone    string
+	Settings    Settings
 }
 
 // NewJob returns a job that runs a query of the user on the snapshot of db, with the options of db. The job
 // returns at most maxRows rows.
 func (db *DB) NewJob(q Query, values map[string]string, maxRows int) Job {
 	j := Job{Catalog: db.file, SQL: q.SQL, Values: values, MaxRows: maxRows,
-		MemoryLimit: db.opts.MemoryLimit, Threads: db.opts.Threads, Timeout: db.opts.Timeout, Timezone: db.opts.Timezone}
+		MemoryLimit: db.opts.MemoryLimit, Threads: db.opts.Threads, Timeout: db.opts.Timeout, Settings: db.opts.Settings}
 	if db.asOf != nil {
 		j.AsOf = db.asOf.Run
 	}
@@ -195,7 +195,7 @@ func (j Job) runInChild(ctx context.Context) (got jobResult, err error) {
 		return got, err
 	}
 	q.File = "" // the user has not saved it
-	o := Options{MemoryLimit: j.MemoryLimit, Threads: j.Threads, Timeout: j.Timeout, AsOf: j.AsOf, Timezone: j.Timezone}
+	o := Options{MemoryLimit: j.MemoryLimit, Threads: j.Threads, Timeout: j.Timeout, AsOf: j.AsOf, Settings: j.Settings}
 	if j.DiskLimit > 0 {
 		o.SpillLimit = fmt.Sprint(j.DiskLimit) + "B"
 	}

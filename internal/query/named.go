@@ -84,15 +84,15 @@ func (q Query) errPrefix() string {
 type Param struct {
 	Name string
 	// Type is VARCHAR, BIGINT, COUNT (a BIGINT from 0 on), BOOLEAN, DATE, TIMESTAMPTZ, TIMEZONE
-	// (the name of a time zone), DECIMAL, or a choice of texts such as buy|sell. Values of
-	// TIMEZONE, DECIMAL and a choice are bound as VARCHAR.
+	// (the name of a time zone), STATUSES (separated by commas), DECIMAL, or a choice of texts such
+	// as buy|sell. Values of TIMEZONE, STATUSES, DECIMAL and a choice are bound as VARCHAR.
 	Type string
 	// Nullable is true if the type in the header ends with a question mark. The parameter then
 	// accepts NULL, which means any or all. A default of NULL has the same effect.
 	Nullable bool
 	// Default is used if the user gives no value. "NULL" means NULL. If it is empty, the parameter
 	// is required. A DATE may be relative to the selected snapshot, as in "snapshot-7d". A TIMEZONE
-	// may be "schedule.timezone", which means Options.Timezone.
+	// and STATUSES may be the key of a setting, see [Settings].
 	Default string
 	About   string
 	// Values is the SELECT in the line "values" of the header, if there is one. Its first column

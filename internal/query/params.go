@@ -16,7 +16,7 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 )
 
-func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param, values map[string]string, timezone string) ([]any, error) {
+func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param, values map[string]string, settings Settings) ([]any, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if slices.ContainsFunc(params, func(p Param) bool { return p.Name == name }) {
 			continue
@@ -40,8 +40,10 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 				return nil, q.wrapErr(err)
 			}
 		}
-		if p.Type == "TIMEZONE" && text == ScheduleTimezone {
-			text = cmp.Or(timezone, "UTC")
+		text = settings.Value(p, text)
+		if slices.Contains(statusSettings, text) && p.Type == "STATUSES" {
+			problem := fmt.Sprintf("%sparameter %q: there is no configuration that sets %s", q.errPrefix(), p.Name, text)
+			return nil, &UsageError{Problem: problem, Params: []Param{p}}
 		}
 		arg, err := p.bindText(text)
 		if err != nil {
@@ -158,6 +160,11 @@ func parseValue(typ, text string) (any, error) {
 		if text == ScheduleTimezone {
 			err = nil // parseParam and CheckValue check the text before bindValues replaces it
 		}
+	case typ == "STATUSES":
+		want = "a list such as cancelled,refunded, or " + strings.Join(statusSettings, " or ")
+		if strings.HasPrefix(text, "statuses.") && !slices.Contains(statusSettings, text) {
+			err = strconv.ErrSyntax
+		}
 	case typ == "DECIMAL" && !decimalText.MatchString(text):
 		want, err = "a number such as 12.50", strconv.ErrSyntax
 	}
@@ -167,8 +174,29 @@ func parseValue(typ, text string) (any, error) {
 	return duckdb.Typed(value, kind), nil
 }
 
-// ScheduleTimezone is the value of a TIMEZONE parameter that means Options.Timezone.
+// ScheduleTimezone is the value of a TIMEZONE parameter that means the time zone of the configuration.
 const ScheduleTimezone = "schedule.timezone"
+
+// statusSettings are the values of a STATUSES parameter that mean a list of the configuration.
+var statusSettings = []string{"statuses.orders_fulfilled", "statuses.orders_ended", "statuses.campaigns_ended"}
+
+// Settings are values of the configuration that parameters may name, by their keys. The items of a list are
+// separated by commas.
+type Settings map[string]string
+
+// Value returns the value of the setting that text names, if p is of a type that may name one, or else text.
+// The time zone defaults to UTC.
+func (s Settings) Value(p Param, text string) string {
+	switch {
+	case p.Type == "TIMEZONE" && text == ScheduleTimezone:
+		return cmp.Or(s[text], "UTC")
+	case p.Type == "STATUSES" && slices.Contains(statusSettings, text):
+		if list, isSet := s[text]; isSet {
+			return list
+		}
+	}
+	return text
+}
 
 // RelativeDays returns the days of a date relative to the snapshot, such as snapshot-7d.
 func (p Param) RelativeDays(text string) (days int, ok bool) {

@@ -129,27 +129,43 @@ func TestDateParameters(t *testing.T) {
 	}
 }
 
-// TestScheduleTimezone checks that the parameter value "schedule.timezone" means Options.Timezone.
-func TestScheduleTimezone(t *testing.T) {
-	q := query.Query{Name: "zone", SQL: "SELECT $timezone AS timezone", Params: []query.Param{{Name: "timezone", Type: "TIMEZONE", Default: "schedule.timezone", About: "zone"}}}
-	for _, c := range []struct{ option, value, want string }{
-		{"", "", "UTC"}, {"Europe/Berlin", "", "Europe/Berlin"}, {"Europe/Berlin", "schedule.timezone", "Europe/Berlin"}, {"Europe/Berlin", "Asia/Tokyo", "Asia/Tokyo"},
+// TestSettingsAsValues checks that a parameter can name a setting. Without a configuration the time zone is
+// UTC, and a query that needs a list of statuses is refused.
+func TestSettingsAsValues(t *testing.T) {
+	q := query.Query{Name: "q", SQL: "SELECT concat($z, ' ', $s) AS got", Params: []query.Param{
+		{Name: "z", Type: "TIMEZONE", Default: "schedule.timezone", About: "zone"},
+		{Name: "s", Type: "STATUSES", Default: "statuses.orders_ended", About: "statuses"}}}
+	configured := query.Settings{"schedule.timezone": "Europe/Berlin", "statuses.orders_ended": "lost,Void", "statuses.campaigns_ended": ""}
+	for name, c := range map[string]struct {
+		settings query.Settings
+		values   map[string]string
+		want     string
+	}{
+		"defaults":              {configured, nil, "Europe/Berlin lost,Void"},
+		"other values":          {configured, map[string]string{"z": "Asia/Tokyo", "s": "x"}, "Asia/Tokyo x"},
+		"names of settings":     {configured, map[string]string{"z": "schedule.timezone", "s": "statuses.campaigns_ended"}, "Europe/Berlin "},
+		"an unknown setting":    {configured, map[string]string{"s": "statuses.ended"}, `query "q": parameter "s": "statuses.ended" is not a list such as`},
+		"no configuration":      {nil, map[string]string{"s": "x"}, "UTC x"},
+		"no configured list":    {nil, nil, `query "q": parameter "s": there is no configuration that sets statuses.orders_ended`},
+		"a setting of no list":  {configured, map[string]string{"z": "statuses.orders_ended"}, "is not a time zone"},
+		"a zone as a status":    {configured, map[string]string{"s": "schedule.timezone"}, "Europe/Berlin schedule.timezone"},
+		"statuses of no orders": {configured, map[string]string{"s": ""}, "Europe/Berlin "},
 	} {
-		db, err := query.Open(t.Context(), createCatalog(t, ""), query.Options{MemoryLimit: "256MB", Threads: 1, Timezone: c.option})
-		if err != nil {
-			t.Fatal(err)
-		}
-		values := map[string]string{"timezone": c.value}
-		if c.value == "" {
-			values = nil
-		}
-		got, err := runQuery(t, db, q, values, query.JSONL, query.Screen{})
-		if want := `{"timezone":"` + c.want + `"}`; err != nil || strings.TrimSpace(got) != want {
-			t.Errorf("%+v: got %s, %v, want %s", c, got, err, want)
-		}
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			db, err := query.Open(t.Context(), createCatalog(t, ""), query.Options{MemoryLimit: "256MB", Threads: 1, Settings: c.settings})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			got, err := runQuery(t, db, q, c.values, query.JSONL, query.Screen{})
+			got = strings.TrimSuffix(strings.TrimPrefix(got, `{"got":"`), "\"}\n")
+			if err != nil {
+				got = err.Error()
+			}
+			if isError := err != nil; got != c.want && (!isError || !strings.Contains(got, c.want)) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

@@ -42,9 +42,8 @@ type Options struct {
 	// SpillLimit limits the size of the temporary folder, in DuckDB's syntax.
 	SpillLimit string
 	// AsOf chooses an earlier snapshot by a time, a date or a run id. Empty means the newest snapshot.
-	AsOf string
-	// Timezone is used for a parameter whose value is "schedule.timezone". Defaults to UTC.
-	Timezone string
+	AsOf     string
+	Settings Settings // that parameters may name
 	// Before adds the database "before", in which checks read the previous snapshot.
 	Before *Before
 	// Unsafe allows SQL to use files, the network and extensions, to change settings, and to have

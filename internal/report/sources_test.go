@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/config"
 	"placementsync/internal/html"
 	"placementsync/internal/query"
 	"placementsync/internal/testing/fixture"
@@ -13,7 +14,7 @@ import (
 // TestNeededTablesAreSources compares the tables that panels and headlines need with the sources
 // of their queries.
 func TestNeededTablesAreSources(t *testing.T) {
-	db, err := query.Open(t.Context(), fixture.NewEmptyCatalog(t).Fill(t, ""), query.Options{Threads: 1})
+	db, err := query.Open(t.Context(), fixture.NewEmptyCatalog(t).Fill(t, ""), query.Options{Threads: 1, Settings: config.Default().QuerySettings()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestNeededTablesAreSources(t *testing.T) {
 
 // TestQueriesHaveTheColumnsOfThePage checks that each query returns the columns that the page reads.
 func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
-	db, err := query.Open(t.Context(), fixture.NewEmptyCatalog(t).Fill(t, ""), query.Options{Threads: 1})
+	db, err := query.Open(t.Context(), fixture.NewEmptyCatalog(t).Fill(t, ""), query.Options{Threads: 1, Settings: config.Default().QuerySettings()})
 	if err != nil {
 		t.Fatal(err)
 	}
