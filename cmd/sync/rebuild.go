@@ -83,7 +83,10 @@ func runRebuild(ctx context.Context, g *globals, o rebuildOptions) error {
 	c := repair.Config{Warehouse: g.warehouseConfig(cfg), Streams: stream.AllWithEvents(), Now: g.Now, Log: g.newLogger(),
 		AcceptLoss: o.acceptLoss}
 	if o.series {
+		bar := g.showWork("restore", "file")
+		c.Progress, c.Log = bar.set, bar.newLogger(g)
 		restored, err := repair.RestoreSeries(ctx, c, warehouse.Retention(cfg.Retention))
+		bar.stop()
 		for _, file := range restored {
 			fmt.Fprintln(g.stdout, "restored", file)
 		}

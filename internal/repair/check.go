@@ -38,6 +38,10 @@ type checker struct {
 	// fixes and result are what RepairFromCopies does with the damaged files, and what it leaves.
 	fixes  []fix
 	result Result
+	// progress, if not nil, is called with the number of files so far and the total.
+	progress func(done, total int64)
+	// expectedFiles is the approximate number of files to check and, in a restore of the series, to write.
+	expectedFiles int
 }
 
 // Check looks for damage of links, published versions, the Parquet series, the ledger, unfinished-run
@@ -85,7 +89,17 @@ func newChecker(ctx context.Context, w *warehouse.Warehouse, readData bool, dama
 	c.ReadData = readData
 	c.replay, c.canReplay = inv.replayStep(damagedResponses)
 	c.result.Source, c.result.At = inv.newestCatalog()
+	for _, paths := range inv.pathsBySum {
+		c.expectedFiles += len(paths)
+	}
 	return c, nil
+}
+
+func (c *checker) countFile() {
+	c.Files++
+	if c.progress != nil {
+		c.progress(int64(c.Files), int64(max(c.Files, c.expectedFiles)))
+	}
 }
 
 // add reports damage of a file. The first damage of a file is kept, because it has the most specific cause.
@@ -101,7 +115,7 @@ func (c *checker) addPath(path, problem, affected string, kind Kind) {
 }
 
 func (c *checker) checkLinks() {
-	c.Files++
+	c.countFile()
 	var lost *warehouse.LostError
 	switch err := c.w.CheckLink(); {
 	case errors.As(err, &lost):
@@ -117,7 +131,7 @@ func (c *checker) checkLinks() {
 	if c.visible == "" {
 		return
 	}
-	c.Files++
+	c.countFile()
 	want := filepath.Join(warehouse.LatestLink, warehouse.CatalogFile)
 	if link, err := os.Readlink(c.w.Folder.CatalogPath()); err != nil || link != want {
 		c.addLinkDamage(warehouse.CatalogFile, "it is not the link to "+filepath.ToSlash(want), "readers do not find the catalog by its name")
@@ -132,7 +146,7 @@ func (c *checker) addLinkDamage(link, problem, affected string) {
 }
 
 func (c *checker) checkLedger() {
-	c.Files++
+	c.countFile()
 	if c.ledgerText == nil && c.expected == "" {
 		return
 	}
@@ -165,7 +179,7 @@ func (c *checker) checkUnfinished() {
 		if err == nil && !exists {
 			continue
 		}
-		c.Files++
+		c.countFile()
 		switch {
 		case err != nil:
 			c.addPath(path, warehouse.ProblemOf(err), "an interrupted run cannot be resumed: the next run repeats its requests", RunNight)

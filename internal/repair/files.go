@@ -26,7 +26,7 @@ func (c *checker) checkFiles() {
 // checkFile compares a file with its checksum. If it is damaged and has an intact copy, checkFile adds a fix. twin is a
 // hard link of the file in an intact warehouse, or empty.
 func (c *checker) checkFile(path string, want checksum.FileSum, twin string) (problem string, hasCopy bool) {
-	c.Files++
+	c.countFile()
 	if problem = c.compare(path, want); problem == "" {
 		return "", true
 	}
@@ -53,7 +53,7 @@ func (c *checker) checkVersion(run string) {
 		}
 		c.add(d)
 	}
-	c.Files++
+	c.countFile()
 	m, err := c.w.Versions.ReadManifest(run)
 	if err != nil {
 		manifestCopy, hasCopy := c.manifest(run)
@@ -68,7 +68,7 @@ func (c *checker) checkVersion(run string) {
 		m = manifestCopy
 		c.fixes = append(c.fixes, fix{path: filepath.Join(version, warehouse.ManifestFile), manifest: &m})
 	}
-	c.Files++
+	c.countFile()
 	if problem := c.compare(filepath.Join(version, m.Catalog.File), m.Catalog); problem != "" {
 		report(warehouse.CatalogFile, problem, "readers get errors or wrong answers, and no night can begin", false)
 	}
@@ -90,7 +90,7 @@ func (c *checker) checkVersion(run string) {
 		}
 	}
 	if m.LedgerLine != nil {
-		c.Files++
+		c.countFile()
 		path := filepath.Join(version, m.LedgerLine.File)
 		if problem := c.compare(path, *m.LedgerLine); problem != "" {
 			report(m.LedgerLine.File, problem, "a spare copy of the run's line in the ledger", true)
@@ -119,7 +119,7 @@ func (c *checker) canWriteAgain(m warehouse.Manifest, table string) bool {
 
 func (c *checker) checkSeries() {
 	c.result.days = c.expectedDays()
-	c.Files++
+	c.countFile()
 	if problem := c.indexProblem(); problem != "" {
 		c.addPath(c.w.Series.IndexPath(), problem, affectedIndex, RebuildSeries)
 	}
@@ -147,7 +147,7 @@ func (c *checker) indexProblem() string {
 // checkDay checks the manifest and the files of a day. run is the id of the run that wrote the day. It is
 // empty if the index does not name the day and no manifest of the day is intact.
 func (c *checker) checkDay(day, run string) {
-	c.Files++
+	c.countFile()
 	m, hasManifest, err := c.dayManifest(day, run)
 	if !hasManifest {
 		c.addDayWithoutManifest(day, run, err)
@@ -221,7 +221,7 @@ func (c *checker) checkMetaChanges() {
 		c.add(d)
 	}
 	for _, m := range chain {
-		c.Files++
+		c.countFile()
 		path := c.w.Folder.RunManifestPath(m.RunID)
 		if _, err := c.w.Versions.ReadManifestFile(path, m.RunID); err != nil {
 			c.addPath(path, warehouse.ProblemOf(err), "a copy of a manifest; another copy is intact", RebuildSeries)

@@ -132,9 +132,19 @@ func TestRebuildFromTheSeries(t *testing.T) {
 func TestRestoredFileHasTheRowsOfItsDay(t *testing.T) {
 	w, cfg := publishTwoTables(t)
 	removeFile(t, w, firstNight)
+	var done, total int64
+	cfg.Progress = func(files, all int64) {
+		if files != done+1 || all < files {
+			t.Errorf("the progress after %d files of %d is %d of %d", done, total, files, all)
+		}
+		done, total = files, all
+	}
 	files, err := repair.RestoreSeries(t.Context(), cfg, warehouse.Retention{Daily: 30})
 	if want := []string{"table " + table + " of 2026-11-01"}; err != nil || !slices.Equal(files, want) {
 		t.Fatalf("the repair restored %q and ended with %v, want %q", files, err, want)
+	}
+	if done == 0 || done != total {
+		t.Errorf("at the end the progress is %d of %d files, want all", done, total)
 	}
 	checkVersion(t, w, secondNight, map[string]string{
 		"SELECT string_agg(name) FROM read_parquet(" + sqltext.Literal(w.Series.FilePath(fileOf(table), firstNightAt)) + ", hive_partitioning = false)": firstNight,

@@ -45,6 +45,7 @@ func (m *seriesRestore) restore(ctx context.Context, retention warehouse.Retenti
 	if m.checker, err = newChecker(ctx, m.wh, true, nil); err != nil {
 		return nil, err
 	}
+	m.checker.progress = m.cfg.Progress
 	err = m.repairFromCopies()
 	for _, day := range completedDays {
 		m.result.Files = append(m.result.Files, "the files of "+day)
@@ -88,6 +89,7 @@ func (m *seriesRestore) writeMeta(ctx context.Context) error {
 }
 
 func (m *seriesRestore) writeFiles(ctx context.Context, files []warehouse.SeriesFile) (err error) {
+	m.expectedFiles += len(files)
 	for _, file := range files {
 		_, writeErr := m.writeFile(ctx, file)
 		err = errors.Join(err, writeErr)
@@ -96,6 +98,7 @@ func (m *seriesRestore) writeFiles(ctx context.Context, files []warehouse.Series
 }
 
 func (m *seriesRestore) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum checksum.FileSum, err error) {
+	m.countFile()
 	if file.DayManifest.SnapshotAt.After(m.result.At) {
 		return sum, fmt.Errorf("restore table %s of %s: there is no intact copy, and no intact catalog has its rows: placementsync rebuild --skip-damaged builds the catalog without it", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly))
 	}
@@ -165,6 +168,7 @@ func (m *seriesRestore) addDay(ctx context.Context, run string, at time.Time) er
 	if err != nil {
 		return err
 	}
+	m.expectedFiles += len(m.wh.Schema.Tables)
 	for _, t := range m.wh.Schema.Tables {
 		rowCount, isKnown := rows[t.Name]
 		if !isKnown {
