@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -147,6 +149,11 @@ func TestModesOfFiles(t *testing.T) {
 	origin, link := filepath.Join(dir, "origin"), filepath.Join(dir, "link")
 	harness.Must(t, os.WriteFile(origin, []byte("old"), 0o600))
 	harness.Must(t, os.Chmod(origin, 0o664))
+	const otherUser = 12345
+	isRoot := os.Geteuid() == 0
+	if isRoot { // only root can give a file to another user
+		harness.Must(t, os.Chown(origin, otherUser, otherUser))
+	}
 	harness.Must(t, os.Symlink("origin", link))
 	harness.Must(t, durable.Disk{}.RewriteFile(link, []byte("new")))
 	originInfo, err := os.Stat(origin)
@@ -156,14 +163,19 @@ func TestModesOfFiles(t *testing.T) {
 	}
 	harness.Must(t, durable.Disk{}.WriteFileExactMode(filepath.Join(dir, "exact"), nil, 0o666))
 	originAccess := durable.AccessOf(originInfo)
-	for name, access := range map[string]*durable.Access{"without-access": nil, "access-of-origin": &originAccess} {
+	privateAccess := originAccess
+	privateAccess.Mode = 0o600
+	for name, access := range map[string]*durable.Access{"without-access": nil, "access-of-origin": &originAccess, "private-access": &privateAccess} {
 		harness.Must(t, durable.Disk{}.CreateFile(filepath.Join(dir, name), nil, 0o640, access))
 	}
-	for name, want := range map[string]fs.FileMode{"origin": 0o664, "access-of-origin": 0o640, "exact": 0o666} {
+	for name, want := range map[string]fs.FileMode{"origin": 0o664, "access-of-origin": 0o640, "private-access": 0o600, "exact": 0o666} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		harness.Must(t, err)
 		if info.Mode() != want {
 			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
+		}
+		if owner := durable.AccessOf(info).UID; isRoot && name != "exact" && owner != otherUser {
+			t.Errorf("%s belongs to user %d, want %d, the owner of the original", name, owner, otherUser)
 		}
 	}
 	if info, err := os.Stat(filepath.Join(dir, "without-access")); err != nil || info.Mode()&^0o640 != 0 {
@@ -196,6 +208,11 @@ func TestMakeFolderBelowAnUnreadableFolder(t *testing.T) {
 func TestIsFullRecognizesTheErrorsOfDuckDB(t *testing.T) {
 	if !durable.IsFull(errors.New(`IO Error: Could not write file "a.duckdb": No space left on device`)) {
 		t.Error("a full disk was not recognized")
+	}
+	for _, number := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if !durable.IsFull(&fs.PathError{Op: "write", Path: "a", Err: number}) {
+			t.Errorf("%v was not recognized", number)
+		}
 	}
 	if durable.IsFull(errors.New("no space")) || durable.IsFull(nil) {
 		t.Error("a full disk was recognized in another error")
@@ -246,16 +263,24 @@ func TestDiscardRenamesBeforeItRemoves(t *testing.T) {
 			}
 			return
 		}
+		if err == nil {
+			t.Errorf("steps %q: the last one failed, and Discard returned no error", recorder.steps)
+		}
 	}
 }
 
 func TestSameFileRecognizesCopies(t *testing.T) {
 	dir := t.TempDir()
-	original, copied, other := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
+	original, copied, other, longer := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c"), filepath.Join(dir, "d")
 	harness.Must(t, os.WriteFile(original, []byte("x"), 0o640))
 	harness.Must(t, os.Chtimes(original, time.Time{}, time.Unix(1, 23)))
 	harness.Must(t, durable.Disk{}.Copy(original, copied))
 	harness.Must(t, os.WriteFile(other, []byte("x"), 0o600))
+	harness.Must(t, os.WriteFile(longer, []byte("xy"), 0o600))
+	harness.Must(t, os.Chtimes(longer, time.Time{}, time.Unix(1, 23)))
+	if durable.SameFile(original, longer) {
+		t.Error("SameFile is true for a file of the same time and another size")
+	}
 	if !durable.SameFile(original, copied) || durable.SameFile(original, other) || durable.SameFile(original, filepath.Join(dir, "missing")) {
 		t.Error("SameFile must be true for a copy, and false for another file and for a missing file")
 	}
@@ -296,6 +321,7 @@ func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 		tempName(".r.html", unusedPID, 7): false, tempName(".exp", unusedPID, 7): false, tempName(".exp", unusedPID, 8): true,
 		tempName(".r.html", os.Getpid(), 7): false, tempName(".exp", os.Getpid(), 7): false, tempName(".exp", os.Getpid(), 8): true,
 		".r.html.next": true, tempName(".other", unusedPID, 7): true, "r.html." + fmt.Sprint(unusedPID): true,
+		fmt.Sprint(unusedPID) + ".csv": true, ".exp." + fmt.Sprint(unusedPID): true,
 	}
 	for name := range wantKept {
 		harness.Must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
@@ -392,11 +418,22 @@ func TestChangesAreSyncedInOrder(t *testing.T) {
 			"link file, rename file, fsync beside file"},
 		"SwapLink": {func(d durable.Disk, _, path string) error { return d.SwapLink("origin", path) },
 			"link file, rename file, fsync beside file"},
+		"SwapLink to another target": {func(d durable.Disk, dir, _ string) error { return d.SwapLink("file", filepath.Join(dir, "link")) },
+			"link link, rename link, fsync beside link"},
 		"SwapLink to the same target": {func(d durable.Disk, dir, _ string) error { return d.SwapLink("origin", filepath.Join(dir, "link")) }, ""},
 		"MakeFolder": {func(d durable.Disk, dir, _ string) error { return d.MakeFolder(filepath.Join(dir, "a/b"), 0o700) },
 			"fsync above a, fsync above b"},
 		"Discard": {func(d durable.Disk, dir, _ string) error { return d.Discard(filepath.Join(dir, "folder")) },
 			"removal folder, fsync top, emptying folder"},
+		"RemoveAll": {func(d durable.Disk, dir, _ string) error {
+			folder := filepath.Join(dir, "folder")
+			err := d.RemoveAll(folder)
+			if _, statErr := os.Lstat(folder); !errors.Is(statErr, fs.ErrNotExist) {
+				return fmt.Errorf("the folder exists after RemoveAll: %v", statErr)
+			}
+			return err
+		}, "removal folder"},
+		"Remove without a file": {func(d durable.Disk, dir, _ string) error { return d.Remove(filepath.Join(dir, "missing")) }, ""},
 		"RemoveWithEmptyParents": {func(d durable.Disk, dir, _ string) error {
 			return d.RemoveWithEmptyParents(filepath.Join(dir, "folder/inner/file"), dir)
 		}, "removal file, fsync top"},
@@ -428,5 +465,180 @@ func TestChangesAreSyncedInOrder(t *testing.T) {
 				t.Errorf("the steps are %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestNamesAreSyncedInTheirFolder moves the folder away before it is synced. The change must then fail, because the
+// new name could be lost in a power cut.
+func TestNamesAreSyncedInTheirFolder(t *testing.T) {
+	for name, change := range map[string]func(d durable.Disk, dir string) error{
+		"Rename": func(d durable.Disk, dir string) error {
+			return d.Rename(filepath.Join(dir, "origin"), filepath.Join(dir, "file"))
+		},
+		"CreateFile": func(d durable.Disk, dir string) error {
+			return d.CreateFile(filepath.Join(dir, "file"), nil, 0o600, nil)
+		},
+		"Link": func(d durable.Disk, dir string) error {
+			return d.Link(filepath.Join(dir, "origin"), filepath.Join(dir, "file"))
+		},
+		"Discard": func(d durable.Disk, dir string) error { return d.Discard(filepath.Join(dir, "folder")) },
+		"Sync":    func(d durable.Disk, dir string) error { return d.Sync(dir) },
+	} {
+		dir := filepath.Join(t.TempDir(), "top")
+		harness.Must(t, os.MkdirAll(filepath.Join(dir, "folder"), 0o700))
+		harness.Must(t, os.WriteFile(filepath.Join(dir, "origin"), nil, 0o600))
+		disk := durable.Disk{Step: func(step, _ string) error {
+			if step == "before fsync beside file" || step == "before fsync top" {
+				return os.Rename(dir, dir+"-moved")
+			}
+			return nil
+		}}
+		if err := change(disk, dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: got %v, want fs.ErrNotExist for the folder that cannot be synced", name, err)
+		}
+	}
+}
+
+// TestErrorsOfASyncAreReturned syncs a device that cannot be synced.
+func TestErrorsOfASyncAreReturned(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux returns an error for this device")
+	}
+	if err := (durable.Disk{}).Sync(os.DevNull); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("got %v, want EINVAL", err)
+	}
+}
+
+// TestChangesOfMissingFilesFail tries each change with a file or folder that does not exist. The error must name it,
+// and no file may be left.
+func TestChangesOfMissingFilesFail(t *testing.T) {
+	for name, change := range map[string]func(dir, missing string) error{
+		"AppendLine": func(_, missing string) error {
+			return durable.Disk{}.AppendLine(filepath.Join(missing, "file"), []byte("x"), 0o600)
+		},
+		"WriteFile": func(_, missing string) error {
+			return durable.Disk{}.WriteFile(filepath.Join(missing, "file"), []byte("x"), 0o600)
+		},
+		"WriteFolder": func(_, missing string) error {
+			return durable.WriteFolder(filepath.Join(missing, "folder"), func(string) error { return nil })
+		},
+		"RewriteFile": func(_, missing string) error { return durable.Disk{}.RewriteFile(missing, []byte("x")) },
+		"Rename":      func(dir, missing string) error { return durable.Disk{}.Rename(missing, filepath.Join(dir, "to")) },
+		"Link":        func(dir, missing string) error { return durable.Disk{}.Link(missing, filepath.Join(dir, "to")) },
+		"Copy":        func(dir, missing string) error { return durable.Disk{}.Copy(missing, filepath.Join(dir, "to")) },
+		"MakeScratch": func(_, missing string) error {
+			_, err := durable.MakeScratch(missing, "s-")
+			return err
+		},
+	} {
+		dir := t.TempDir()
+		err := change(dir, filepath.Join(dir, "missing"))
+		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(fmt.Sprint(err), filepath.Join(dir, "missing")) {
+			t.Errorf("%s: got %v, want fs.ErrNotExist with the missing path", name, err)
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+			t.Errorf("%s left %v (%v), want an empty folder", name, entries, err)
+		}
+	}
+	// Users know the folder, but not the name of the temporary file.
+	missing := filepath.Join(t.TempDir(), "missing")
+	file := filepath.Join(missing, "file")
+	want := fmt.Sprintf("write %s: create a file in %s: %v", file, missing, syscall.ENOENT)
+	if err := (durable.Disk{}).WriteFile(file, nil, 0o600); fmt.Sprint(err) != want {
+		t.Errorf("got the error %v, want %s", err, want)
+	}
+}
+
+// TestRemoveOfAFileThatVanishes removes a file that another process removes at the same time.
+func TestRemoveOfAFileThatVanishes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	harness.Must(t, os.WriteFile(path, nil, 0o600))
+	disk := durable.Disk{Step: func(name, path string) error {
+		if name == "before removal file" {
+			return os.Remove(path)
+		}
+		return nil
+	}}
+	harness.Must(t, disk.Remove(path))
+	folder := filepath.Join(filepath.Dir(path), "folder")
+	harness.Must(t, os.MkdirAll(filepath.Join(folder, "a"), 0o700))
+	if err := disk.Remove(folder); err == nil {
+		t.Error("got no error for a folder that is not empty")
+	}
+}
+
+func TestMakeFolderBelowAFileFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	harness.Must(t, os.WriteFile(path, nil, 0o600))
+	if err := (durable.Disk{}).MakeFolder(filepath.Join(path, "below"), 0o700); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("got %v, want ENOTDIR", err)
+	}
+}
+
+// TestChangesCloseTheirFiles counts the open files. A night makes thousands of changes.
+func TestChangesCloseTheirFiles(t *testing.T) {
+	const openFiles = "/proc/self/fd"
+	if _, err := os.Stat(openFiles); err != nil {
+		t.Skip("the system does not list the open files")
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would close forgotten files
+	dir := t.TempDir()
+	path, origin := filepath.Join(dir, "file"), filepath.Join(dir, "origin")
+	harness.Must(t, os.WriteFile(origin, []byte("x"), 0o600))
+	count := func() int { return len(harness.MustValue(os.ReadDir(openFiles))) }
+	before := count()
+	var disk durable.Disk
+	for name, change := range map[string]func() error{
+		"WriteFile":  func() error { return disk.WriteFile(path, []byte("x"), 0o600) },
+		"AppendLine": func() error { return disk.AppendLine(path, []byte("x"), 0o600) },
+		"Copy":       func() error { return disk.Copy(origin, path) },
+		"Rename":     func() error { return disk.Rename(path, path) },
+		"WriteFolder": func() error {
+			return durable.WriteFolder(filepath.Join(dir, "folder"), func(string) error { return nil })
+		},
+		"MakeScratch": func() error {
+			scratch, err := durable.MakeScratch(dir, "s-")
+			if err != nil {
+				return err
+			}
+			return scratch.Remove()
+		},
+	} {
+		harness.Must(t, disk.WriteFile(path, nil, 0o600))
+		harness.Must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf(".file.%d.killed", unusedPID)), nil, 0o600))
+		harness.Must(t, change())
+		if after := count(); after != before {
+			t.Errorf("%s left %d files open", name, after-before)
+		}
+		before = count()
+	}
+}
+
+// TestWriteFolderMakesFilesReadable fills a folder with private files. The users who may read the folder must be able
+// to read them, and a file that cannot be synced must not replace the folder.
+func TestWriteFolderMakesFilesReadable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "exp")
+	harness.Must(t, durable.WriteFolder(path, func(dir string) error {
+		return errors.Join(os.Mkdir(filepath.Join(dir, "inner"), 0o700), os.WriteFile(filepath.Join(dir, "inner", "file"), []byte("x"), 0o600))
+	}))
+	top := harness.MustValue(os.Stat(path)).Mode().Perm()
+	for name, want := range map[string]fs.FileMode{"inner": top, "inner/file": top & 0o644} {
+		if got := harness.MustValue(os.Stat(filepath.Join(path, name))).Mode().Perm(); got != want {
+			t.Errorf("%s has mode %v, want %v", name, got, want)
+		}
+	}
+	err := durable.WriteFolder(path, func(dir string) error {
+		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "s"), Net: "unix"})
+		if err != nil {
+			return err
+		}
+		listener.SetUnlinkOnClose(false)
+		return listener.Close()
+	})
+	if !errors.Is(err, syscall.ENXIO) {
+		t.Errorf("got %v, want ENXIO for a socket, which cannot be synced", err)
+	}
+	if got := readContent(t, filepath.Join(path, "inner/file")); got != "x" {
+		t.Errorf("the old folder contains %q after the error, want \"x\"", got)
 	}
 }

@@ -1,9 +1,12 @@
 package durable_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/gofrs/flock"
@@ -69,5 +72,24 @@ func TestAbandonedScratchIsRemoved(t *testing.T) {
 		if _, err := os.Stat(s.Dir); err == nil {
 			t.Errorf("%s exists after Remove", s.Dir)
 		}
+	}
+}
+
+// TestCheckTemp checks the folder for temporary files, which a user sets with TMPDIR.
+func TestCheckTemp(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	if err := durable.CheckTemp(); err != nil {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("the check left %v (%v), want an empty folder", entries, err)
+	}
+	missing := filepath.Join(dir, "missing")
+	t.Setenv("TMPDIR", missing)
+	err := durable.CheckTemp()
+	want := fmt.Sprintf("make a temporary folder in %q (TMPDIR): %v: set the environment variable TMPDIR to a folder that this user can write to", missing, syscall.ENOENT)
+	if !errors.Is(err, fs.ErrNotExist) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -1,18 +1,23 @@
 package durable
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 )
 
-// TestTempFileRemovedByAnotherProcess removes the first file before it is locked.
+// TestTempFileRemovedByAnotherProcess tries a name that is taken, and removes the second file before it is locked.
 func TestTempFileRemovedByAnotherProcess(t *testing.T) {
 	attempts := 0
 	f, err := newTemp(filepath.Join(t.TempDir(), "file"), func(name string) (*os.File, error) {
 		f, err := Disk{}.Create(name, 0o600)
 		attempts++
-		if attempts == 1 {
+		switch attempts {
+		case 1:
+			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrExist} // another process has taken the name
+		case 2:
 			_ = os.Remove(name)
 		}
 		return f, err
@@ -23,6 +28,30 @@ func TestTempFileRemovedByAnotherProcess(t *testing.T) {
 	defer f.Close()
 	if _, err := os.Stat(f.Name()); err != nil {
 		t.Errorf("the temporary file does not exist: %v", err)
+	}
+}
+
+func TestExchangeWithRenames(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	for _, path := range []string{a, b} {
+		if err := os.MkdirAll(filepath.Join(path, "was-"+filepath.Base(path)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := exchangeWithRenames(a, b); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a/was-b", "b/was-a"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Errorf("the folders were not exchanged: %v", err)
+		}
+	}
+	if err := exchangeWithRenames(a, filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want fs.ErrNotExist", err)
+	}
+	if _, err := os.Stat(a); err != nil {
+		t.Errorf("a failed exchange removed the new folder: %v", err)
 	}
 }
 
