@@ -343,8 +343,8 @@ func TestFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	}
 }
 
-// TestConcurrentWritersKeepTheirTempFiles runs several writers of one path. Each removes the temporary
-// files of killed processes, and must keep the temporary files of the other writers.
+// TestConcurrentWritersKeepTheirTempFiles runs several writers of one path and of scratch folders. Each removes the
+// temporary files of killed processes, and must keep the temporary files of the other writers.
 func TestConcurrentWritersKeepTheirTempFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.html")
 	errs := make(chan error)
@@ -354,6 +354,11 @@ func TestConcurrentWritersKeepTheirTempFiles(t *testing.T) {
 			var err error
 			for range rounds {
 				err = errors.Join(err, durable.Disk{}.WriteFile(path, []byte("whole"), 0o600))
+				scratch, scratchErr := durable.MakeScratch(filepath.Dir(path), "s-")
+				if scratchErr == nil {
+					_, scratchErr = os.Stat(scratch.Dir)
+				}
+				err = errors.Join(err, scratchErr)
 			}
 			errs <- err
 		}()

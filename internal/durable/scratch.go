@@ -18,17 +18,25 @@ type Scratch struct {
 func MakeScratch(dir, prefix string) (*Scratch, error) {
 	const lockName = "lock"
 	removeAbandoned(dir, prefix, lockName)
-	path, err := os.MkdirTemp(dir, processPrefix(prefix)+"*")
-	if err != nil {
-		return nil, err
+	for {
+		path, err := os.MkdirTemp(dir, processPrefix(prefix)+"*")
+		if err != nil {
+			return nil, err
+		}
+		const private = 0o600
+		lockPath := filepath.Join(path, lockName)
+		lock, err := os.OpenFile(lockPath, os.O_RDWR|os.O_CREATE, private)
+		if err != nil {
+			return nil, errors.Join(err, os.RemoveAll(path))
+		}
+		// Another process may have locked or removed the folder before it was locked. Without
+		// locks, removeAbandoned uses the process id.
+		if gotLock, err := tryLock(lock); err != nil || gotLock && isStillAt(lock, lockPath) {
+			return &Scratch{path, lock}, nil
+		}
+		_ = lock.Close()
+		_ = os.RemoveAll(path)
 	}
-	const private = 0o600
-	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE, private)
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(path))
-	}
-	_, _ = tryLock(lock) // without a lock, removeAbandoned uses the process id
-	return &Scratch{path, lock}, nil
 }
 
 // Remove removes the folder with its content.

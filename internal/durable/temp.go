@@ -30,26 +30,32 @@ func removeAbandoned(dir, prefix, lockName string) {
 		number, _, hasDot := strings.Cut(suffix, ".")
 		pid, err := strconv.Atoi(number)
 		path := filepath.Join(dir, e.Name())
-		if hasPrefix && hasDot && err == nil && (e.IsDir() || e.Type().IsRegular()) && isAbandoned(filepath.Join(path, lockName), pid) {
-			_ = os.RemoveAll(path)
+		if hasPrefix && hasDot && err == nil && (e.IsDir() || e.Type().IsRegular()) {
+			removeIfAbandoned(path, filepath.Join(path, lockName), pid)
 		}
 	}
 }
 
-// isAbandoned reports whether no process has locked path. If the file system has no locks, or if the lock
-// file does not exist because its folder is new, isAbandoned reports whether no process has the id pid. A
-// file that cannot be opened, such as a file of another user, is not abandoned.
-func isAbandoned(path string, pid int) bool {
-	f, err := os.OpenFile(path, os.O_RDWR, 0) // NFS locks no file that is open only for reading
+// removeIfAbandoned removes path if no process has locked lockPath. If the file system has no locks, or if the
+// lock file does not exist because its folder is new, it removes path if no process has the id pid. A file that
+// cannot be opened, such as a file of another user, is kept. The lock is held until path is removed, because
+// another process could lock a new file in between.
+func removeIfAbandoned(path, lockPath string, pid int) {
+	f, err := os.OpenFile(lockPath, os.O_RDWR, 0) // NFS locks no file that is open only for reading
 	if errors.Is(err, syscall.EISDIR) {
-		f, err = os.Open(path)
+		f, err = os.Open(lockPath)
 	}
 	if err != nil {
-		return errors.Is(err, fs.ErrNotExist) && !isAlive(pid)
+		if errors.Is(err, fs.ErrNotExist) && !isAlive(pid) {
+			_ = os.RemoveAll(path)
+		}
+		return
 	}
 	defer func() { _ = f.Close() }() // releases the lock
 	gotLock, err := tryLock(f)
-	return gotLock || err != nil && !isAlive(pid)
+	if gotLock || err != nil && !isAlive(pid) {
+		_ = os.RemoveAll(path)
+	}
 }
 
 // tryLock locks an open file or folder until it is closed. gotLock is false if this process or another
