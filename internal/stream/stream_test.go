@@ -1,11 +1,14 @@
 package stream_test
 
 import (
+	"cmp"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/stream"
 )
@@ -111,12 +114,14 @@ func TestTablesHasNoDuplicates(t *testing.T) {
 	if once := slices.Compact(slices.Clone(sorted)); !slices.Equal(once, sorted) {
 		t.Errorf("a table is listed twice in %v", sorted)
 	}
-	if got := stream.FilledBy(stream.All(), "orders"); !cmp.Equal(got, []string{"orders", "order_details"}) {
+	if got := stream.FilledBy(stream.All(), "orders"); !gocmp.Equal(got, []string{"orders", "order_details"}) {
 		t.Errorf("orders is filled by %v, want orders and order_details", got)
 	}
 }
 
 const pricesSchema = `-- Prices.
+-- The prices of a listing. Key: id, total.
+-- Items are matched by id, views, or else by total.
 CREATE TABLE prices (
     id    VARCHAR NOT NULL, -- field 1, references listings.id
     -- between columns
@@ -135,30 +140,31 @@ func TestParseDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := stream.Definition{Name: "prices", Comment: "It's prices.", Columns: []stream.Column{
+	want := stream.Definition{Name: "prices", Comment: "It's prices.", Key: []string{"id", "total"}, ItemKeys: [][]string{{"id", "views"}, {"total"}}, Columns: []stream.Column{
 		{Name: "id", Type: stream.Text, NotNull: true, Comment: "Id.", FieldID: 1, References: stream.Reference{Table: "listings", Column: "id"}},
 		{Name: "views", Type: stream.Int64, Comment: "Times seen.", FieldID: 3, Untracked: true, OtherNames: []string{"seen", "looks"}},
 		{Name: "total", Type: stream.Money, Comment: "Sum.", FieldID: 2},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("definition differs (-want +got):\n%s", diff)
 	}
 }
 
 func TestParseDefinitionErrors(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
-		"an unsupported type":            {"BIGINT", "DOUBLE", `line 5: column "views" has type DOUBLE`},
-		"a duplicate column":             {"total DECIMAL", "id    DECIMAL", `line 6: column "id" is defined twice`},
-		"untracked without a field id":   {"-- field 3, untracked", "-- untracked", `line 5: unexpected text "    views BIGINT, -- untracked, also seen`},
-		"a column without a field id":    {" -- field 1, references listings.id", "", `line 3: column "id" has no field id`},
-		"a reserved field id":            {"field 2", "field 10001", `line 6: column "total" has no field id from 1 to 10000`},
-		"two columns with one field id":  {"field 2", "field 1", `line 6: columns "id" and "total" have the same field id 1`},
-		"a reference without a column":   {"listings.id", "listings", `line 3: unexpected text`},
+		"an unsupported type":            {"BIGINT", "DOUBLE", `line 7: column "views" has type DOUBLE`},
+		"a duplicate column":             {"total DECIMAL", "id    DECIMAL", `line 8: column "id" is defined twice`},
+		"untracked without a field id":   {"-- field 3, untracked", "-- untracked", `line 7: unexpected text "    views BIGINT, -- untracked, also seen`},
+		"a column without a field id":    {" -- field 1, references listings.id", "", `line 5: column "id" has no field id`},
+		"a reserved field id":            {"field 2", "field 10001", `line 8: column "total" has no field id from 1 to 10000`},
+		"two columns with one field id":  {"field 2", "field 1", `line 8: columns "id" and "total" have the same field id 1`},
+		"a reference without a column":   {"listings.id", "listings", `line 5: unexpected text`},
 		"a column without COMMENT ON":    {"COMMENT ON COLUMN prices.id IS 'Id.';\n", "", `column "id" has no COMMENT`},
 		"a comment on an unknown column": {"prices.views IS", "prices.clicks IS", `comment on column "clicks"`},
 		"a comment on another table":     {"COLUMN prices.total", "COLUMN costs.total", `comment on table "costs"`},
 		"other SQL":                      {"-- Prices.", "DROP TABLE prices;", `line 1: unexpected text "DROP TABLE prices;"`},
 		"no table":                       {pricesSchema, "-- empty\n", "no CREATE TABLE"},
+		"no comment on the table":        {"COMMENT ON TABLE prices IS 'It''s prices.';\n", "", "no COMMENT ON TABLE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := stream.ParseDefinition("prices.sql", strings.Replace(pricesSchema, c.from, c.to, 1))
@@ -166,5 +172,252 @@ func TestParseDefinitionErrors(t *testing.T) {
 				t.Errorf("got error %v, want it to name the file and %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestStreamsFollowTheServicePage compares the streams with the table of endpoints in docs/service.md. Records of single
+// files are not read, because the list of files contains their fields.
+func TestStreamsFollowTheServicePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/service.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type endpoint struct {
+		Scopes   []string
+		Envelope stream.Envelope
+		List     string
+		Sorts    bool
+	}
+	row := regexp.MustCompile("(?m)^\\| `GET (\\S+)` \\| (.*?) \\|(.*?)\\| (.*) \\|$")
+	quoted := regexp.MustCompile("`([^`]*)`")
+	_, table, _ := strings.Cut(string(page), "### 4.2")
+	want := map[string]endpoint{}
+	for _, m := range row.FindAllStringSubmatch(table, -1) {
+		path, response := m[1], m[4]
+		if strings.HasPrefix(path, "/files/") {
+			continue
+		}
+		e := endpoint{Sorts: strings.Contains(m[3], "pages")}
+		for _, scope := range quoted.FindAllStringSubmatch(m[2], -1) {
+			e.Scopes = append(e.Scopes, scope[1])
+		}
+		switch {
+		case strings.HasPrefix(response, "paginated"):
+			e.Envelope = stream.Paginated
+		case strings.HasPrefix(response, "bare array"):
+			e.Envelope = stream.Array
+		case strings.HasPrefix(response, "raw"):
+			e.Envelope = stream.StatusCounts
+		case strings.HasPrefix(response, "object with the list"):
+			e.Envelope, e.List = stream.Records, quoted.FindStringSubmatch(response)[1]
+		case strings.HasPrefix(response, "object"):
+			e.Envelope = stream.Object
+		}
+		want[path] = e
+	}
+	got := map[string]endpoint{}
+	for _, s := range stream.All() {
+		e := endpoint{Scopes: s.Scopes, Envelope: s.Envelope, List: s.List, Sorts: s.Sorts}
+		if s.Envelope == stream.Records {
+			e.List = cmp.Or(s.List, "records")
+		}
+		got[s.Path] = e
+	}
+	if diff := gocmp.Diff(want, got); diff != "" || len(want) < 25 {
+		t.Errorf("streams differ from the %d endpoints of the page (-page +streams):\n%s", len(want), diff)
+	}
+	_, topics, _ := strings.Cut(string(page), "### 6.1 Topics")
+	topics, _, _ = strings.Cut(topics, "###")
+	var wantTopics, gotTopics []string
+	for _, m := range quoted.FindAllStringSubmatch(topics, -1) {
+		wantTopics = append(wantTopics, m[1])
+	}
+	for _, s := range stream.Events() {
+		gotTopics = append(gotTopics, s.Topics...)
+		if s.Envelope != stream.Object {
+			t.Errorf("the body of an event of %s is not one record", s.Name)
+		}
+	}
+	if diff := gocmp.Diff(wantTopics, gotTopics); diff != "" {
+		t.Errorf("topics (-page +streams):\n%s", diff)
+	}
+}
+
+// TestRulesOfDetails checks which details are requested again. A row shows changes if it contains fields of the record:
+// its table has the same kind of record, or its record has a part for the table. A missing ShowsChanges leaves old details
+// in the tables, and a wrong one requests all details in every night.
+func TestRulesOfDetails(t *testing.T) {
+	byRow := []string{"campaign_details", "order_details", "outlets", "outlet_products", "products"}
+	for _, s := range stream.All() {
+		if !s.IsDetail() {
+			continue
+		}
+		wantRule, wantLive := stream.WhileLive, stream.LiveWith(0)
+		if slices.Contains(byRow, s.Name) {
+			wantRule = stream.ByRow
+		}
+		for prefix, live := range map[string]stream.LiveWith{
+			"/campaigns/": stream.LiveWithCampaign, "/articles/": stream.LiveWithArticle, "/profiles/": stream.LiveWithProfile,
+		} {
+			if strings.HasPrefix(s.Path, prefix) {
+				wantLive = live
+			}
+		}
+		if s.Rule != wantRule || s.LiveWith != wantLive {
+			t.Errorf("%s has the rule %d and is live with %d, want %d and %d", s.Name, s.Rule, s.LiveWith, wantRule, wantLive)
+		}
+		if s.Rule != stream.ByRow {
+			continue
+		}
+		for _, ref := range s.IDColumns {
+			wantShows := slices.Contains(stream.SameKind(s.Root().Name), ref.Table)
+			for _, name := range stream.FilledBy(stream.All(), ref.Table) {
+				lister, _ := stream.Find(stream.All(), name)
+				wantShows = wantShows || slices.ContainsFunc(lister.ForeignParts, func(p stream.ForeignPart) bool { return p.At == "" && p.Table == s.Root().Name })
+			}
+			if ref.ShowsChanges != wantShows {
+				t.Errorf("%s: rows of %s show changes: %t, want %t", s.Name, ref.Table, ref.ShowsChanges, wantShows)
+			}
+			if isListing := ref.Lookup != ""; isListing && !slices.Equal(ref.Unrelated, []string{strings.TrimSuffix(ref.Table, "s") + "_prices"}) {
+				t.Errorf("%s: a change of %v of %s requests it again, want a change of its prices not to", s.Name, ref.Unrelated, ref.Table)
+			}
+		}
+	}
+	for _, c := range []struct {
+		column stream.IDColumn
+		want   bool
+	}{
+		{stream.IDColumn{Table: "orders", Column: "id"}, true},
+		{stream.IDColumn{Table: "outlet_listings", Column: "outlet_id", ShowsChanges: true}, true},
+		{stream.IDColumn{Table: "order_items", Column: "order_id"}, false},
+	} {
+		if c.column.ShowsRecord() != c.want {
+			t.Errorf("%s.%s shows the record: %t, want %t", c.column.Table, c.column.Column, c.column.ShowsRecord(), c.want)
+		}
+	}
+	for column, want := range map[string]bool{"orders.id": true, "order_items.article_id": true, "orders.name": false, "tags.id": false} {
+		table, name, _ := strings.Cut(column, ".")
+		if got := stream.IsDetailID(table, name); got != want {
+			t.Errorf("%s names details: %t, want %t", column, got, want)
+		}
+	}
+}
+
+// TestSameKind checks that private columns are private in every table with the same kind of record.
+func TestSameKind(t *testing.T) {
+	for table, want := range map[string][]string{
+		"orders":         {"orders", "profile_orders"},
+		"products":       {"products", "product_listings", "outlet_listings", "outlet_products"},
+		"product_prices": {"product_prices", "product_listing_prices", "outlet_listing_prices"},
+		"tags":           {"tags"},
+	} {
+		if got := stream.SameKind(table); !slices.Equal(got, want) {
+			t.Errorf("SameKind(%s) = %v, want %v", table, got, want)
+		}
+	}
+	for _, table := range stream.Tables(stream.All()) {
+		for _, other := range stream.SameKind(table.Name) {
+			if !slices.Contains(stream.SameKind(other), table.Name) {
+				t.Errorf("%s has the same kind of record as %s, but not the other way round", table.Name, other)
+			}
+		}
+	}
+	if got := stream.SameKind("product_listings"); got[0] != "product_listings" || len(got) != 4 {
+		t.Errorf("got %v, want the table itself first", got)
+	}
+}
+
+func TestEnclosingTable(t *testing.T) {
+	for child, want := range map[string]string{
+		"order_line_item_includes": "order_line_items", "order_line_items": "orders", "outlet_channel_social_links": "outlet_channels",
+		"outlet_tags": "outlets", "orders": "orders",
+	} {
+		for _, s := range stream.All() {
+			i := slices.IndexFunc(s.Tables, func(t stream.Table) bool { return t.Name == child })
+			if i < 0 {
+				continue
+			}
+			if got := s.Tables[s.EnclosingTable(s.Tables[i])].Name; got != want {
+				t.Errorf("%s: rows of %s are in rows of %s, want %s", s.Name, child, got, want)
+			}
+		}
+	}
+}
+
+// TestTablesOfStreams checks that every table of a stream is listed.
+func TestTablesOfStreams(t *testing.T) {
+	all := stream.AllWithEvents()
+	names := map[string]bool{}
+	for _, table := range stream.Tables(all) {
+		names[table.Name] = true
+	}
+	for i, s := range all {
+		if stream.Names(all)[i] != s.Name {
+			t.Errorf("stream %d is named %q, want %q", i, stream.Names(all)[i], s.Name)
+		}
+		for _, table := range s.Tables {
+			if !names[table.Name] {
+				t.Errorf("table %s of %s is not listed", table.Name, s.Name)
+			}
+		}
+	}
+}
+
+// TestWithOtherNames checks that a column gets a further name, and that the given definitions stay as they are.
+func TestWithOtherNames(t *testing.T) {
+	d, err := stream.ParseDefinition("prices.sql", pricesSchema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]stream.Definition{"prices": d}
+	got := stream.WithOtherNames(given, map[string]string{"prices.views": "links.views", "prices.total": "sum"})
+	for column, want := range map[string][]string{"id": nil, "views": {"seen", "looks", "links.views"}, "total": {"sum"}} {
+		if c, ok := got["prices"].Column(column); !ok || !slices.Equal(c.OtherNames, want) {
+			t.Errorf("%s has the names %v, want %v", column, c.OtherNames, want)
+		}
+	}
+	if c, _ := given["prices"].Column("total"); len(c.OtherNames) > 0 {
+		t.Errorf("the given definition has the names %v", c.OtherNames)
+	}
+	if again := stream.WithOtherNames(given, map[string]string{"prices.views": "a"}); again["prices"].Columns[1].OtherNames[2] != "a" || got["prices"].Columns[1].OtherNames[2] != "links.views" {
+		t.Error("two calls share the names of a column")
+	}
+}
+
+func TestPathOfAColumn(t *testing.T) {
+	for comment, want := range map[string]string{
+		"Url. Spec 2.2 Outlet.website_url.": "website_url", "Name. Spec 2.4 Order.team.name.": "team.name", "Url. Spec 2.2.": "", "Spec 2.2 Outlet.url": "",
+	} {
+		if got := (stream.Column{Comment: comment}).Path(); got != want {
+			t.Errorf("the path of %q is %q, want %q", comment, got, want)
+		}
+	}
+}
+
+// TestFormatsOfStoredFiles checks numbers that stored files contain: field ids of Parquet files, and hashes of rows. A
+// change would make every stored row look changed.
+func TestFormatsOfStoredFiles(t *testing.T) {
+	ids := map[string]int{}
+	for _, c := range slices.Concat(stream.SystemColumns(), stream.ClosedColumns()) {
+		ids[c.Name+" "+string(c.Type)] = c.FieldID
+		if !c.NotNull {
+			t.Errorf("%s can be NULL", c.Name)
+		}
+	}
+	want := map[string]int{"valid_from TIMESTAMPTZ": 10001, "row_hash UBIGINT": 10002, "valid_to TIMESTAMPTZ": 10003, "run_id VARCHAR": 10004}
+	if diff := gocmp.Diff(want, ids); diff != "" {
+		t.Errorf("field ids (-want +got):\n%s", diff)
+	}
+	for name, c := range map[string][2]uint64{
+		"MixBits(1)":         {stream.MixBits(1), 0xb456bcfc34c2cb2c},
+		"RowSum(2, 5)":       {stream.RowSum(2, 5), stream.MixBits(7)},
+		"PositionHash(3)":    {stream.PositionHash(3), stream.MixBits(3 ^ 0x19874e1f93dd7c60)},
+		"KeySum in order":    {stream.PageFacts{Records: 3, IDs: []uint64{1, 2}}.KeySum(), 3 + stream.MixBits(1) + stream.MixBits(2)},
+		"KeySum in reverse":  {stream.PageFacts{Records: 3, IDs: []uint64{2, 1}}.KeySum(), 3 + stream.MixBits(1) + stream.MixBits(2)},
+		"records without id": {uint64(stream.PageFacts{Records: 9, Copies: 2, IDs: []uint64{1, 2, 3}}.RecordsWithoutID()), 4},
+	} {
+		if c[0] != c[1] {
+			t.Errorf("%s = %#x, want %#x", name, c[0], c[1])
+		}
 	}
 }
