@@ -31,6 +31,8 @@ func TestCutOutliers(t *testing.T) {
 		"no values":      {series: []html.Series{series("n", 0, 0, 0, 0, 0, 0, 0, 0)}},
 		"an outlier among small values": {series: []html.Series{series("n", 0.12, 0.21, 0.25, 0.25, 7, 0, 0, 0)}, axisEnd: 0.3,
 			note: "The axis ends at 0.3. Values beyond five times the 75th percentile are cut: d5 about 7."},
+		"the axis ends at a power of ten": {series: []html.Series{series("n", 10, 20, 75, 600, 20, 20, 20, 20)}, axisEnd: 100,
+			note: "The axis ends at 100. Values beyond five times the 75th percentile are cut: d4 about 600."},
 		"outliers of two series": {series: []html.Series{series("paid", 1, 2, 900, 2), series("refunded", 1, 2, 3, 700)}, axisEnd: 3,
 			note: "The axis ends at 3. Values beyond five times the 75th percentile are cut: d3, paid about 900; d4, refunded about 700."},
 		"an outlier of stacked series": {series: []html.Series{series("paid", 1, 2, 400, 2), series("refunded", 1, 2, 500, -3)}, stacked: true, axisEnd: 5,

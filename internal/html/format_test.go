@@ -87,3 +87,23 @@ func TestWordsAreQuotedForAShell(t *testing.T) {
 		"top=25": "top=25", "since=2026-11-01T02:00:00Z": "since=2026-11-01T02:00:00Z", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME": "'$HOME'", "": "''", "x;rm": "'x;rm'",
 	})
 }
+
+func TestPercentagesOfBars(t *testing.T) {
+	t.Parallel()
+	for fraction, want := range map[float64]string{0: "0.00%", 1.0 / 3: "33.33%", 1: "100.00%"} {
+		if got := html.Percent(fraction); got != want {
+			t.Errorf("Percent(%v) = %q, want %q", fraction, got, want)
+		}
+	}
+}
+
+// TestOnlyWebAddressesAreLinked passes texts of the service, which a page must not turn into scripts or
+// into links with a password.
+func TestOnlyWebAddressesAreLinked(t *testing.T) {
+	t.Parallel()
+	compare(t, "WebAddress", html.WebAddress, map[string]string{
+		"https://example.com/a?b=c#d": "https://example.com/a?b=c#d", " http://example.com ": "http://example.com", "HTTPS://example.com": "https://example.com",
+		"": "", "example.com": "", "javascript:alert(1)": "", "data:text/html,x": "", "ftp://example.com": "", "https://": "", "//example.com": "",
+		"https://user:secret@example.com": "", "https://example.com/%zz": "",
+	})
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"placementsync/internal/html"
+	"placementsync/internal/stream"
 )
 
 // testPage is the data of a page with a table, a chart and the word of a state.
@@ -170,4 +171,75 @@ func TestStatesHaveATone(t *testing.T) {
 		"partial": "poor", "interrupted": "poor", "killed": "poor", "failed": "bad", "not ready": "bad", "best_effort": "none", "skipped": "none",
 		"not proven": "none", "not read": "none", "": "", "Exact": "", `"><script>`: "", "published": "",
 	})
+}
+
+func TestTableOptions(t *testing.T) {
+	heads := []html.Head{{Name: "name", Label: "Name", Link: "?sort=name", Sorted: "ascending"}, {Name: "rows", Label: "Rows", Numeric: true}}
+	table := html.Table{ID: "tables", Caption: "Tables", Heads: heads, RowHeads: true,
+		Rows: []html.Row{{Class: "behind", Cells: []html.Cell{{Text: "listings"}, html.CountCell(1234567)}},
+			{Cells: []html.Cell{{Text: "an id", Copy: "4711"}, html.SizeCell(3 << 20)}},
+			{Cells: []html.Cell{{Text: "{}", Summary: "JSON"}, html.TagCell("partial")}},
+			{Cells: []html.Cell{html.TagCell("published"), {}}}},
+		Foot: []html.Row{{Cells: []html.Cell{{Text: "total"}, {Text: "7", Class: "n"}}}}}
+	cells := []string{`<tr class="behind"><th scope="row"><bdi>listings</bdi></th><td class="n"><bdi>1,234,567</bdi></td></tr>`,
+		`<td class="n"><bdi>3.0 MiB</bdi></td>`, `data-text="4711" title="4711">Copy id</button>`,
+		`<details><summary>JSON</summary><bdi>{}</bdi></details>`, `<span class="tag poor">partial</span>`, `<span class="tag none">published</span>`,
+		`<tfoot>` + "\n" + `<tr><td><bdi>total</bdi></td><td class="n"><bdi>7</bdi></td></tr>`}
+	stacked := table
+	stacked.Stacked, stacked.Folded, stacked.Swap = true, true, "all-tables"
+	many := html.Table{Stacked: true, Heads: make([]html.Head, 9), Rows: []html.Row{{}}}
+	for name, c := range map[string]struct {
+		table      html.Table
+		want, none []string
+	}{
+		"a plain table": {table, append(cells, `<table id="tables">`, `<th scope="col" aria-sort="ascending"><a href="?sort=name">Name</a></th><th scope="col" class="n">Rows</th>`),
+			[]string{"<summary>Table</summary>", "data-label", "hx-"}},
+		"a stacked, folded table with a part to swap": {stacked, []string{`<details class="folded"><summary>Table</summary>`, `<table id="tables" class="stacked">`,
+			`<td class="n" data-label="Rows">`, `<a href="?sort=name" hx-boost="true" hx-target="#all-tables" hx-select="#all-tables" hx-swap="outerMorph">Name</a>`}, nil},
+		"a stacked table with more than eight columns": {many, []string{`class="stacked many"`}, []string{" id="}},
+	} {
+		text := render(t, testPage{Table: c.table})
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s lacks %s:\n%s", name, want, text)
+			}
+		}
+		for _, none := range c.none {
+			if _, shown, _ := strings.Cut(text, "<table"); strings.Contains(shown, none) {
+				t.Errorf("%s contains %s:\n%s", name, none, shown)
+			}
+		}
+	}
+}
+
+func TestStyleSheetIsServed(t *testing.T) {
+	w := httptest.NewRecorder()
+	html.StyleSheet().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	if inPage := readAssets(t)["page.css"]; w.Header().Get("Cache-Control") != "no-cache" || inPage != html.StyleSheet() {
+		t.Errorf("the style sheet has Cache-Control %q, want no-cache and the style sheet of the assets", w.Header().Get("Cache-Control"))
+	}
+}
+
+// TestFunctionsOfTemplates renders a value with each function that all templates have.
+func TestFunctionsOfTemplates(t *testing.T) {
+	const page = `{{define "content"}}{{num 1234}} {{bytes 2048}} {{share 1 3}} {{span .Wait}} {{clock .At}} {{ago .At .Later}} {{standing .Grade}}{{end}}`
+	parsed, err := html.Parse(fstest.MapFS{"page.html": {Data: []byte(page)}}, nil, "page.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 11, 1, 3, 0, 0, 0, time.FixedZone("", 3600))
+	data := struct {
+		html.Frame
+		Wait      time.Duration
+		At, Later time.Time
+		Grade     stream.Grade
+	}{Wait: time.Minute, At: at, Later: at.Add(3 * time.Hour), Grade: stream.BestEffort}
+	var text strings.Builder
+	if err := html.Render(&text, parsed, data); err != nil {
+		t.Fatal(err)
+	}
+	const want = "1,234 2.0 KiB 33 % 1 min 0 s 2026-11-01 02:00 3 h 0 min not proven"
+	if !strings.Contains(text.String(), want) {
+		t.Errorf("the page lacks %q:\n%s", want, text.String())
+	}
 }

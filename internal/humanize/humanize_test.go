@@ -29,3 +29,25 @@ func TestCounts(t *testing.T) {
 		}
 	}
 }
+
+func TestSizes(t *testing.T) {
+	for bytes, want := range map[int64]string{
+		0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 1<<20 - 1: "1024.0 KiB",
+		1 << 20: "1.0 MiB", 12_897_485: "12.3 MiB", 1 << 30: "1.0 GiB", 5 << 40: "5120.0 GiB",
+	} {
+		if got := humanize.FormatBytes(bytes); got != want {
+			t.Errorf("the size of %d bytes is %q, want %q", bytes, got, want)
+		}
+	}
+}
+
+func TestGroupedDigits(t *testing.T) {
+	for decimal, want := range map[string]string{
+		"1234.50": "1,234.50", "-1234567": "-1,234,567", "+123456": "+123,456", "123.4567": "123.4567", "1000.": "1,000.",
+		"": "", "1e21": "1e21", "NaN": "NaN", "1,234": "1,234",
+	} {
+		if got := humanize.GroupDigits(decimal); got != want {
+			t.Errorf("GroupDigits(%q) = %q, want %q", decimal, got, want)
+		}
+	}
+}
