@@ -1,0 +1,155 @@
+package repair_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
+	"placementsync/internal/repair"
+	"placementsync/internal/testing/harness"
+	"placementsync/internal/warehouse"
+)
+
+const fourthNight = "20261104T020000Z"
+
+// storeResponses stores two responses of a run.
+func storeResponses(t *testing.T, w *warehouse.Warehouse, run string) {
+	t.Helper()
+	store, err := fetch.OpenResponseStore(w.Folder.RawPath(run), fetch.StoreOptions{})
+	harness.Must(t, err)
+	for _, body := range []string{`["first"]`, `["second"]`} {
+		_, err := store.Append(fetch.Response{Request: fetch.Request{Stream: "tags", Path: "/tags", Param: body}, Status: 200, Body: []byte(body)}, firstNightAt, 0)
+		harness.Must(t, err)
+	}
+	harness.Must(t, store.Close())
+}
+
+// TestReplayIsBasedOnThePreviousVersion replays runs in a warehouse of three nights. A replay must build on the version
+// before its run, and never on a version that contains later rows.
+func TestReplayIsBasedOnThePreviousVersion(t *testing.T) {
+	original := open(t)
+	publishNights(t, original, "a", "b", "c")
+	const catalog = "catalog.duckdb"
+	for name, c := range map[string]struct {
+		change func(d damager)
+		run    string
+		base   string // or else the error contains want
+		want   string
+	}{
+		"the newest run":                        {func(damager) {}, thirdNight, secondNight, ""},
+		"a run that was never published":        {func(damager) {}, fourthNight, thirdNight, ""},
+		"the newest run with a damaged catalog": {func(d damager) { d.flip(version3 + catalog) }, thirdNight, secondNight, ""},
+		"a run on which readers depend": {func(damager) {}, secondNight, "",
+			"later nights are based on it; nothing was changed: run placementsync rollback " + secondNight + " first"},
+		"a version without its base": {func(d damager) { d.remove(version2) }, thirdNight, "",
+			"version " + secondNight + ", on which this run is based, is no longer kept; nothing was changed: placementsync rebuild"},
+		"an earlier run without a version": {func(d damager) { d.remove(version2) }, secondNight, "",
+			"readers see " + thirdNight + ", which is later; nothing was changed: run placementsync rollback " + firstNight + " first"},
+		"an earlier run without an intact version before it": {func(d damager) { d.remove(version2); d.flip(version1 + catalog) }, secondNight, "",
+			"no intact version from before this run is kept; nothing was changed: placementsync rebuild"},
+		"the newest run with a damaged manifest": {func(d damager) { d.flip(version3 + "manifest.json") }, thirdNight, "",
+			"the manifest of its version is damaged; nothing was changed: run placementsync rollback " + secondNight + " first"},
+		"a run that readers do not see after a rollback": {func(d damager) {
+			_, err := d.w.Rollback(firstNight, firstNightAt.AddDate(0, 0, 2).Add(time.Hour))
+			harness.Must(d.t, err)
+		}, thirdNight, "", "readers see " + firstNight + ", which is not based on this run; nothing was changed: run placementsync rollback " + thirdNight + " first"},
+		"a wrong link to the newest version": {func(d damager) { d.remove("latest") }, thirdNight, "", "placementsync rollback " + thirdNight},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := clone(t, original)
+			c.change(damager{t, w})
+			base, err := repair.PrepareReplay(w, c.run, true)
+			if c.want == "" && (err != nil || base != c.base) {
+				t.Errorf("the replay of %s is based on %q and ends with %v, want the version %s", c.run, base, err, c.base)
+			}
+			if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("the replay of %s is based on %q and ends with %v, want an error with %q", c.run, base, err, c.want)
+			}
+		})
+	}
+}
+
+// TestReplayNeedsAllResponses replays a run after the end of its stored responses was lost.
+func TestReplayNeedsAllResponses(t *testing.T) {
+	for outcome, instead := range map[ledger.Outcome]string{
+		ledger.Complete: "run placementsync rebuild, which builds the catalog from Parquet",
+		ledger.Failed:   "run placementsync run, which reads the service",
+	} {
+		w := open(t)
+		storeResponses(t, w, firstNight)
+		line := ledger.Run{ID: firstNight, Outcome: outcome, Responses: 2}
+		if outcome == ledger.Complete {
+			line.SnapshotAt = firstNightAt
+			publish(t, w, beginDraft(t, w, firstNight, "a"))
+		}
+		harness.Must(t, w.RunLog.Record(line))
+		if _, err := repair.PrepareReplay(w, firstNight, false); err != nil {
+			t.Errorf("%s: the replay of intact responses ends with %v, want no error", outcome, err)
+		}
+		bodies := filepath.Join(w.Folder.RawPath(firstNight), "000001.bodies")
+		info, err := os.Stat(bodies)
+		harness.Must(t, err)
+		harness.Must(t, os.Truncate(bodies, info.Size()-3))
+		_, err = repair.PrepareReplay(w, firstNight, false)
+		want := "1 of 2 stored responses are missing or damaged; nothing was changed: " + instead
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "replay --accept-loss "+firstNight) {
+			t.Errorf("%s: the replay ends with %v, want an error with %q and the command that accepts the loss", outcome, err, want)
+		}
+		if _, err := repair.PrepareReplay(w, firstNight, true); err != nil {
+			t.Errorf("%s: the replay that accepts the loss ends with %v, want no error", outcome, err)
+		}
+	}
+}
+
+// TestReplayHasTheTimeOfItsRun compares the snapshot time of a replay. A run id has only seconds.
+func TestReplayHasTheTimeOfItsRun(t *testing.T) {
+	startedAt := firstNightAt.Add(123456 * time.Microsecond)
+	for name, c := range map[string]struct {
+		line       *ledger.Run // of the run in the ledger
+		isStored   bool        // its responses
+		discardRaw bool        // privacy.raw: discard
+		run        string
+		at         time.Time
+		want       string // the error contains it
+	}{
+		"a night":              {&ledger.Run{ID: firstNight, Outcome: ledger.Failed, StartedAt: startedAt}, true, false, firstNight, startedAt, ""},
+		"a run without a line": {nil, true, false, firstNight, firstNightAt, ""},
+		"a refresh":            {&ledger.Run{ID: firstNight, Kind: ledger.Refresh, StartedAt: startedAt}, true, false, firstNight, time.Time{}, "this run is a refresh and has only a few responses"},
+		"removed responses":    {&ledger.Run{ID: firstNight, Outcome: ledger.Complete, StartedAt: startedAt}, false, false, firstNight, time.Time{}, "its stored responses were removed"},
+		"responses that are still to be removed": {&ledger.Run{ID: firstNight, Outcome: ledger.Complete, StartedAt: startedAt, SnapshotAt: startedAt}, true, true, firstNight, time.Time{},
+			"its stored responses were removed"},
+		"an unknown run": {nil, false, false, firstNight, time.Time{}, "this run has no stored responses"},
+		"not a run":      {nil, false, false, "..", time.Time{}, "this run has no stored responses"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := openWith(t, warehouse.Config{Dir: t.TempDir(), DiscardRaw: c.discardRaw})
+			lock, err := w.Lock("test", firstNightAt)
+			harness.Must(t, err)
+			harness.Must(t, lock.Release())
+			if c.discardRaw {
+				publish(t, w, beginDraft(t, w, firstNight, "a"))
+			}
+			if c.isStored {
+				storeResponses(t, w, c.run)
+			}
+			if c.line != nil {
+				harness.Must(t, w.RunLog.Record(*c.line))
+			}
+			at, err := repair.ReplayTime(w, c.run)
+			if c.want == "" && (err != nil || !at.Equal(c.at)) {
+				t.Errorf("the time is %s (%v), want %s", at, err, c.at)
+			}
+			if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("the error is %v, want %q", err, c.want)
+			}
+			if isUnknown := errors.As(err, new(*ledger.UnknownRunError)); isUnknown != strings.Contains(c.want, "has no stored") {
+				t.Errorf("the error is %T, want an UnknownRunError only for a run that never existed", err)
+			}
+		})
+	}
+}
