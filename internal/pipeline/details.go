@@ -7,6 +7,7 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/humanize"
+	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 )
@@ -132,5 +133,25 @@ func (d *reading) doubtEmptyResponses(ctx context.Context, s stream.Stream, deta
 			details.FirstFailure = fmt.Errorf("the service returned nothing for %q, which has known records", doubtfulIDs[0])
 		}
 	}
+	return nil
+}
+
+func (d *reading) gradeUnread(ctx context.Context, run *streamRun) error {
+	plan, err := d.stage.MarkUnread(ctx, run.stream)
+	if err != nil {
+		return err
+	}
+	run.unread, run.carried, run.rechecked = plan.Unread, plan.Carried, plan.ToRecheck
+	if run.unread == 0 {
+		return nil
+	}
+	unreadErr := d.unreadErr(plan.Unread, plan.ToRequest+plan.Unread)
+	reason := unreadErr.Error()
+	if run.failure != nil {
+		reason = ledger.Summarize(run.failure) + "; " + reason
+	} else {
+		run.failure = unreadErr
+	}
+	run.evidence.Grade, run.evidence.Reason = stream.BestEffort, reason
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"slices"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -15,7 +14,6 @@ import (
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 	"placementsync/internal/webhook"
-	"placementsync/schema"
 )
 
 // Webhook events are read after the lists and before the details, because a detail that an event names is
@@ -207,21 +205,4 @@ func (k *sink) stageEvent(ctx context.Context, e stream.Event, isPrivate bool) (
 		return "", err
 	}
 	return load.EventStored, nil
-}
-
-// PrivateColumns returns all columns whose values the rules of privacy remove or hash, as table.column: the
-// columns that the rules name, and the columns of other tables with the same values.
-func PrivateColumns(privacy transform.Privacy) ([]string, error) {
-	definitions, _ := schema.Definitions()
-	privacy.Key = []byte("any") // the columns do not depend on the key
-	private := slices.Concat(privacy.Drop, privacy.Hash)
-	for _, s := range stream.AllWithEvents() {
-		binding, err := transform.Bind(s, definitions, privacy)
-		if err != nil {
-			return nil, err
-		}
-		private = append(private, binding.PrivateColumns()...)
-	}
-	slices.Sort(private)
-	return slices.Compact(private), nil
 }

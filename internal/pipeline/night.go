@@ -11,7 +11,7 @@
 //	merged     the draft contains the new rows
 //	published  readers see the version
 //
-// A reading that a gate stops is repeated from prepared. mode.go contains the differences between nights,
+// A reading that a gate stops is repeated from prepared. The methods of runMode are the differences between nights,
 // refreshes and replays.
 //
 // A resumed run repeats the steps with the id and the start time in the unfinished-run file, and reads most responses
@@ -25,18 +25,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"slices"
-	"sync"
+	"strings"
 	"time"
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
-	"placementsync/internal/stream"
-	"placementsync/internal/transform"
+	"placementsync/internal/repair"
 	"placementsync/internal/warehouse"
-	"placementsync/internal/webhook"
 )
 
 // Run executes one night: lock, preflight, extract, gate, merge, publish. Once the run
@@ -53,6 +52,103 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	}
 	res, err := l.resumeOrExecute(ctx, now)
 	return l.end(ctx, res, err)
+}
+
+// Replay builds the version of a run again, from its stored responses and the version on which the
+// run was built. It publishes the version with a new run id and the snapshot time of that run.
+// Replay is for unpublished runs, and for the newest run after an upgrade that improves decoding. It
+// returns an error if later nights are built on the run, or if stored responses are lost and Config.AcceptLoss is not set.
+// Streams without a stored response are carried.
+func Replay(ctx context.Context, cfg Config, run string) (Result, error) {
+	at, err := repair.ReplayTime(warehouse.New(cfg.Warehouse), run)
+	if err != nil {
+		return Result{}, err
+	}
+	mode := runMode{kind: ledger.Replay, dryRun: cfg.DryRun, replayedRun: run}
+	l, err := begin(cfg, mode, snapshotTime(cfg), at)
+	if err != nil {
+		return Result{}, err
+	}
+	if l.mode.base, err = repair.PrepareReplay(l.wh, run, cfg.AcceptLoss); err != nil {
+		return Result{}, errors.Join(err, l.lock.Release())
+	}
+	res, err := l.execute(ctx)
+	return l.end(ctx, res, err)
+}
+
+func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.Microsecond) }
+
+// locked is a run that holds the lock.
+type locked struct {
+	cfg         Config
+	mode        runMode
+	wh          *warehouse.Warehouse
+	lock        *warehouse.Lock
+	line        ledger.Run // the ledger line
+	isPublished bool       // readers see the snapshot
+}
+
+func begin(cfg Config, mode runMode, now, snapshotAt time.Time) (*locked, error) {
+	wh := warehouse.New(cfg.Warehouse)
+	cfg.Fetch.Offline = !mode.usesNetwork()
+	if mode.isRefresh() {
+		cfg.Fetch.Patience = 0 // a waiting refresh would hold the lock; the next night reads the same records
+	}
+	takeLock := wh.LockExisting
+	if cfg.NewWarehouse {
+		takeLock = wh.Lock
+	}
+	lock, err := takeLock(mode.kind, now)
+	if err != nil {
+		return nil, wh.Folder.DiskFullErr(err)
+	}
+	id, err := wh.NameRun(lock, snapshotAt, now)
+	if err != nil {
+		return nil, wh.Folder.DiskFullErr(errors.Join(err, lock.Release()))
+	}
+	line := ledger.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshotAt, Program: cfg.Warehouse.Program}
+	return &locked{cfg: cfg, mode: mode, wh: wh, lock: lock, line: line}, nil
+}
+
+// resumeOrExecute resumes the last run if it can be resumed, and otherwise executes a new run.
+func (l *locked) resumeOrExecute(ctx context.Context, now time.Time) (Result, error) {
+	if err := l.wh.Recover(); err != nil {
+		return Result{}, err
+	}
+	if err := l.adoptLastRun(now); err != nil {
+		return Result{}, err
+	}
+	res, err := l.execute(ctx)
+	if !errors.Is(err, errRightsChanged) {
+		return res, err
+	}
+	l.cfg.Log.Warn("run not resumed", "run", l.line.ID, "error", err)
+	if l.line.ID, err = l.wh.NameRun(l.lock, now, now); err != nil {
+		return Result{}, err
+	}
+	l.mode.resumed, l.line.StartedAt, l.line.SnapshotAt = nil, now, now
+	return l.execute(ctx)
+}
+
+// adoptLastRun takes over the id and start time of the last run, so that execute resumes it, if the last
+// run was not published, is not too old and read from the same service. With Config.Fresh it does nothing.
+func (l *locked) adoptLastRun(now time.Time) error {
+	if !l.mode.isResumable() {
+		return nil
+	}
+	last, ok, err := l.wh.RunLog.ResumableRun()
+	if err != nil {
+		return err
+	}
+	// A start in the future means that the clock was wrong, so the age of the responses is unknown.
+	age := now.Sub(last.StartedAt)
+	if !ok || l.cfg.Fresh || last.Source != l.cfg.Fetch.BaseURL || age < 0 || age > l.cfg.ResumeMaxAge {
+		return nil
+	}
+	l.mode.resumed = &last
+	l.line.ID, l.line.StartedAt, l.line.SnapshotAt = last.Run, last.StartedAt, last.StartedAt
+	l.cfg.Log.Info("run resumed", "run", last.Run, "started", last.StartedAt, "attempt", last.Attempt+1)
+	return l.lock.WriteHolder(last.Run, now)
 }
 
 // execute runs the phases after locked.
@@ -81,74 +177,26 @@ func (l *locked) execute(ctx context.Context) (res Result, err error) {
 	return res, err
 }
 
-// readAndPublish reads the streams, merges their rows and publishes the version. A dry run ends after the merge. If a
-// gate stops the night because streams may have omitted rows, readAndPublish returns the names of these streams, which
-// must be read a second time.
-func (p *prepared) readAndPublish(ctx context.Context) (res Result, suspects []string, err error) {
-	reading, err := p.open(ctx)
-	if err != nil {
-		return res, nil, err
+// writeUnfinished writes the unfinished-run file. A replay writes none: an existing file belongs to another run.
+func (l *locked) writeUnfinished(rights string) error {
+	u := l.describeRun(rights)
+	switch {
+	case l.mode.isResumable():
+		return l.wh.RunLog.WriteResumableRun(u)
+	case l.mode.usesNetwork():
+		u.Kind = l.line.Kind
+		return l.wh.RunLog.WriteUnresumableRun(u)
 	}
-	defer func() { err = errors.Join(err, reading.close()) }()
-	read, err := reading.readStreams(ctx)
-	if err != nil {
-		return res, nil, err
-	}
-	if p.cfg.FinishCommit {
-		ctx = context.WithoutCancel(ctx)
-	}
-	// From here on, DuckDB needs the memory. DuckDB's limit does not include the memory that Go
-	// has freed and not returned to the system.
-	debug.FreeOSMemory()
-	merged, err := read.merge(ctx)
-	if gate, isStopped := errors.AsType[*load.MassDeleteError](err); isStopped {
-		return res, read.suspectsOf(gate), err
-	}
-	if err != nil {
-		return res, nil, err
-	}
-	if p.mode.dryRun {
-		return Result{Changes: merged.changes}, nil, nil
-	}
-	published, res, err := merged.publish(ctx)
-	if err != nil {
-		return res, nil, err
-	}
-	return res, nil, published.cleanUp()
+	return nil
 }
 
-// locked is a run that holds the lock.
-type locked struct {
-	cfg         Config
-	mode        runMode
-	wh          *warehouse.Warehouse
-	lock        *warehouse.Lock
-	line        ledger.Run // the ledger line
-	isPublished bool       // readers see the snapshot
-}
-
-func snapshotTime(cfg Config) time.Time { return cfg.Now().UTC().Truncate(time.Microsecond) }
-
-func begin(cfg Config, mode runMode, now, snapshotAt time.Time) (*locked, error) {
-	wh := warehouse.New(cfg.Warehouse)
-	cfg.Fetch.Offline = !mode.usesNetwork()
-	if mode.isRefresh() {
-		cfg.Fetch.Patience = 0 // a waiting refresh would hold the lock; the next night reads the same records
+func (l *locked) describeRun(rights string) warehouse.UnfinishedRun {
+	u := warehouse.UnfinishedRun{Run: l.line.ID, StartedAt: l.line.StartedAt, Source: l.cfg.Fetch.BaseURL,
+		Rights: rights, Attempt: 1, Program: l.line.Program}
+	if last := l.mode.resumed; last != nil {
+		u.Attempt, u.Rights = last.Attempt+1, cmp.Or(rights, last.Rights)
 	}
-	takeLock := wh.LockExisting
-	if cfg.NewWarehouse {
-		takeLock = wh.Lock
-	}
-	lock, err := takeLock(mode.kind, now)
-	if err != nil {
-		return nil, wh.Folder.DiskFullErr(err)
-	}
-	id, err := wh.NameRun(lock, snapshotAt, now)
-	if err != nil {
-		return nil, wh.Folder.DiskFullErr(errors.Join(err, lock.Release()))
-	}
-	line := ledger.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshotAt, Program: cfg.Warehouse.Program}
-	return &locked{cfg: cfg, mode: mode, wh: wh, lock: lock, line: line}, nil
+	return u
 }
 
 // prepared is a run whose token was checked.
@@ -192,6 +240,20 @@ func (l *locked) prepare(ctx context.Context) (*prepared, error) {
 	return p, nil
 }
 
+// errRightsChanged means that the stored responses must not be mixed with new responses.
+var errRightsChanged = errors.New("resume the run: the type, team or scopes of the token changed")
+
+func (l *locked) checkRights(rights string) error {
+	if !l.mode.isResumable() {
+		return nil
+	}
+	last := l.mode.resumed
+	if last != nil && last.Rights != "" && last.Rights != rights {
+		return fmt.Errorf("%w from %q to %q; a new run starts", errRightsChanged, last.Rights, rights)
+	}
+	return l.writeUnfinished(rights)
+}
+
 func (p *prepared) close() error {
 	p.countRequests()
 	p.cfg.Progress.endRun()
@@ -223,6 +285,42 @@ func (p *prepared) countRequests() {
 	}
 }
 
+// readAndPublish reads the streams, merges their rows and publishes the version. A dry run ends after the merge. If a
+// gate stops the night because streams may have omitted rows, readAndPublish returns the names of these streams, which
+// must be read a second time.
+func (p *prepared) readAndPublish(ctx context.Context) (res Result, suspects []string, err error) {
+	reading, err := p.open(ctx)
+	if err != nil {
+		return res, nil, err
+	}
+	defer func() { err = errors.Join(err, reading.close()) }()
+	read, err := reading.readStreams(ctx)
+	if err != nil {
+		return res, nil, err
+	}
+	if p.cfg.FinishCommit {
+		ctx = context.WithoutCancel(ctx)
+	}
+	// From here on, DuckDB needs the memory. DuckDB's limit does not include the memory that Go
+	// has freed and not returned to the system.
+	debug.FreeOSMemory()
+	merged, err := read.merge(ctx)
+	if gate, isStopped := errors.AsType[*load.MassDeleteError](err); isStopped {
+		return res, read.suspectsOf(gate), err
+	}
+	if err != nil {
+		return res, nil, err
+	}
+	if p.mode.dryRun {
+		return Result{Changes: merged.changes}, nil, nil
+	}
+	published, res, err := merged.publish(ctx)
+	if err != nil {
+		return res, nil, err
+	}
+	return res, nil, published.cleanUp()
+}
+
 // requestAgain makes the next reading request the given streams again. It uses the stored responses of the other streams.
 func (p *prepared) requestAgain(streams []string) {
 	p.line.Streams = nil
@@ -232,135 +330,99 @@ func (p *prepared) requestAgain(streams []string) {
 	}
 }
 
-// reading is a run that reads its streams into the stage of a draft.
-type reading struct {
-	*prepared
-	draft      *warehouse.Draft
-	stage      *load.Stage
-	closeStage func() error // closes the stage at the first call
-	drift      *driftCollector
-	idCase     transform.IDCase
-	inbox      webhook.Batch // the events that were linked from the inbox into the folder of the run
-	streams    streamRuns    // in the order in which they were read
+// end writes the ledger line of a run and releases the lock. err is the error of the run. An error after the publish is
+// only logged: readers see the snapshot, and the next run completes the remaining steps.
+func (l *locked) end(ctx context.Context, res Result, err error) (Result, error) {
+	var afterSwitch *warehouse.AfterSwitchError
+	if l.isPublished {
+		errors.As(err, &afterSwitch)
+	}
+	err = l.wh.Folder.DiskFullErr(l.logIfPublished(err))
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = &stoppedError{cause, err, l.mode.stopConsequence()}
+	}
+	l.completeLine(ctx, err)
+	if afterSwitch != nil {
+		l.line.Outcome, l.line.Error = ledger.Partial, ledger.Summarize(afterSwitch)
+		l.line.ExitCode = ledger.Partial.ExitCode()
+	}
+	recordErr := l.wh.RunLog.Record(l.line)
+	if recordErr == nil && l.mode.kind != ledger.Replay {
+		// A replay writes no unfinished-run file: an existing file belongs to another run.
+		recordErr = l.wh.RunLog.RemoveUnresumableRun()
+	}
+	res.Run = l.line
+	return res, l.wh.Folder.DiskFullErr(errors.Join(err, l.logIfPublished(recordErr), l.lock.Release()))
 }
 
-func (p *prepared) open(ctx context.Context) (d *reading, err error) {
-	d = &reading{prepared: p, drift: newDriftCollector()}
-	if p.mode.usesNetwork() {
-		d.draft, err = p.wh.Begin(ctx, p.line.ID, p.line.SnapshotAt)
-	} else {
-		d.draft, err = p.wh.BeginFrom(ctx, p.line.ID, p.line.SnapshotAt, p.mode.base)
-	}
-	if err != nil {
-		return nil, err
-	}
-	d.draft.Kind = p.line.Kind
-	if d.stage, err = load.Open(ctx, d.draft, p.cfg.Streams, p.cfg.Ignored); err != nil {
-		return nil, errors.Join(err, d.draft.Discard())
-	}
-	d.closeStage = sync.OnceValue(func() error { return d.stage.Close(context.WithoutCancel(ctx)) })
-	if err = d.unifyStoredIDs(ctx); err != nil {
-		return nil, errors.Join(err, d.close())
-	}
-	return d, nil
-}
-
-// close closes the stage. It removes a draft that was not published.
-func (d *reading) close() error {
-	d.describeStreams()
-	return errors.Join(d.closeStage(), d.draft.Discard())
-}
-
-// describeStreams writes the requests and the streams so far into the ledger line.
-func (d *reading) describeStreams() {
-	d.countRequests()
-	d.line.Streams = nil
-	telemetry := d.telemetry()
-	for _, s := range d.streams {
-		d.line.Streams = append(d.line.Streams, s.ledgerStream(telemetry[s.stream.Name], d.cfg.Fetch.RequestsPerSecond))
-	}
-}
-
-// unifyStoredIDs finds the case of the stored ids, and writes the ids of other rows in this case.
-func (d *reading) unifyStoredIDs(ctx context.Context) error {
-	ids, err := d.stage.UnifyIDs(ctx)
-	if err != nil {
+func (l *locked) logIfPublished(err error) error {
+	if err == nil || !l.isPublished {
 		return err
 	}
-	if ids.IsKnown {
-		d.idCase.Set(ids.IsUpper)
-	}
-	if ids.Rewritten > 0 {
-		d.cfg.Log.Warn("the ids of stored rows were in another case than most ids: they are now in the same case, and their rows get a version if they are read",
-			"rows", ids.Rewritten)
-	}
+	l.cfg.Log.Warn("published, but a later step failed; the next run completes it", "run", l.line.ID, "error", err)
 	return nil
 }
 
-func (d *reading) unifyIDs(ids []string) []string {
-	unified := make([]string, len(ids))
-	for i, id := range ids {
-		unified[i] = d.idCase.Unify(id)
+// completeLine completes the ledger line of a run that ends now. err is its error.
+func (l *locked) completeLine(ctx context.Context, err error) {
+	line := &l.line
+	line.EndedAt = line.StartedAt.Add(max(0, l.cfg.Now().Sub(line.StartedAt)))
+	line.Outcome = ledger.Complete
+	if slices.ContainsFunc(line.Streams, func(s ledger.Stream) bool { return s.Incomplete }) {
+		line.Outcome = ledger.Partial
 	}
-	return unified
+	if err != nil {
+		line.Outcome, line.Error = ledger.Failed, ledger.Summarize(err)
+		if ctx.Err() != nil {
+			line.Outcome = ledger.Interrupted
+		}
+	}
+	if err != nil || l.mode.dryRun {
+		line.SnapshotAt = time.Time{}
+	}
+	line.ExitCode = line.Outcome.ExitCode()
 }
 
-// read is a run whose streams are graded.
-type read struct{ *reading }
-
-// A gate stops a night with an unusual number of deletions, because the service may have omitted records
-// that still exist. Before a gate stops the night, the streams of the affected tables, and the lists that contain
-// their ids, are requested a second time in the same run. Their first responses are not used. --allow-mass-delete
-// accepts a loss only if the second reading confirms the loss.
-
-// suspectsOf returns the streams to read a second time because of a gate, lists before details. It returns none if the
-// streams of a table with a loss were read twice, because this loss would remain, and in a replay. The losses are
-// then final.
-func (r *read) suspectsOf(gate *load.MassDeleteError) []string {
-	suspects := r.streamsToReread(gate.Losses)
-	if len(suspects) == 0 || !r.mode.usesNetwork() {
-		r.line.Losses, gate.Reread = gate.Losses, r.mode.usesNetwork()
-		return nil
-	}
-	r.cfg.Log.Warn("too many rows would be deleted: streams are read a second time", "streams", suspects, "error", ledger.DescribeLosses(gate.Losses))
-	return suspects
+// stoppedError contains the cause and the consequence of a stop of a run. The message omits the errors
+// that the stop caused, and contains all other errors.
+type stoppedError struct {
+	cause, err  error
+	consequence string
 }
 
-func (r *read) streamsToReread(losses []ledger.Loss) (names []string) {
-	suspects := map[string]bool{}
-	for _, l := range losses {
-		if len(r.streamsReadOnce(l.Table)) == 0 {
+func (e *stoppedError) Error() string {
+	text := e.cause.Error()
+	if e.cause == context.Canceled {
+		text = "the run was stopped before it was complete"
+	}
+	if others := errorsBesideStop(e.err, e.cause); len(others) > 0 {
+		text += ": " + strings.Join(others, "; ")
+	}
+	return text + "; " + e.consequence
+}
+
+func errorsBesideStop(err, cause error) (others []string) {
+	if err == errStage {
+		return nil // it only marks where the joined error occurred
+	}
+	if !errors.Is(err, cause) && !errors.Is(err, context.Canceled) {
+		if warehouse.IsInterrupted(err) {
 			return nil
 		}
-		r.addSuspects(l.Table, suspects)
+		return []string{err.Error()}
 	}
-	for _, s := range r.cfg.Streams {
-		if suspects[s.Name] && r.wasReadOnce(s.Name) {
-			names = append(names, s.Name)
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return errorsBesideStop(e.Unwrap(), cause)
+	case interface{ Unwrap() []error }:
+		if !strings.Contains(err.Error(), "\n") {
+			return nil // one error that wraps two; joined errors are on separate lines
+		}
+		for _, joined := range e.Unwrap() {
+			others = append(others, errorsBesideStop(joined, cause)...)
 		}
 	}
-	return names
+	return others
 }
 
-// addSuspects adds the streams that may have omitted rows of a table: the streams that fill the table, and the streams
-// that contain the ids of its details.
-func (r *read) addSuspects(table string, suspects map[string]bool) {
-	for _, name := range stream.FilledBy(r.cfg.Streams, table) {
-		if suspects[name] {
-			continue
-		}
-		suspects[name] = true
-		s, _ := stream.Find(r.cfg.Streams, name)
-		for _, ref := range s.IDColumns {
-			if ref.ShowsRecord() {
-				r.addSuspects(ref.Table, suspects)
-			}
-		}
-	}
-}
-
-func (r *read) streamsReadOnce(table string) []string {
-	return slices.DeleteFunc(stream.FilledBy(r.cfg.Streams, table), func(name string) bool { return !r.wasReadOnce(name) })
-}
-
-func (r *read) wasReadOnce(name string) bool { return r.streams.wasRead(name) && !r.readTwice[name] }
+func (e *stoppedError) Unwrap() []error { return []error{e.cause, e.err} }

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/repair"
+	"placementsync/internal/stream"
 	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 // Plan describes the warehouse and the next night.
@@ -130,16 +133,6 @@ func (p Plan) TooFull() bool {
 	return p.FreeBytes < max(minBytes, p.NeedBytes/2)
 }
 
-// lastPublishedNight returns the newest night with a snapshot, or a run without an id.
-func lastPublishedNight(runs []ledger.Run) ledger.Run {
-	for _, r := range slices.Backward(runs) {
-		if r.IsNight() && !r.SnapshotAt.IsZero() {
-			return r
-		}
-	}
-	return ledger.Run{}
-}
-
 // hasRows reports whether the snapshot of a night contains the result of a stream, of this night or of an earlier one.
 func hasRows(night ledger.Run, stream string) bool {
 	return slices.ContainsFunc(night.Streams, func(s ledger.Stream) bool {
@@ -147,14 +140,36 @@ func hasRows(night ledger.Run, stream string) bool {
 	})
 }
 
-// lastRequests returns -1 if the stream was never read.
-func lastRequests(runs []ledger.Run, stream string) int64 {
-	for _, r := range slices.Backward(runs) {
-		for _, s := range r.Streams {
-			if n := s.Requests + s.Reused; s.Stream == stream && n > 0 {
-				return n
-			}
+// findRenamedFields reads one page of each list. A list that cannot be read is left out: a night reports it.
+func findRenamedFields(ctx context.Context, client *fetch.Client, cfg Config, token Token) ([]transform.RenamedField, error) {
+	definitions, _ := schema.Definitions()
+	definitions = stream.WithOtherNames(definitions, cfg.OtherNames)
+	private, err := PrivateColumns(cfg.Privacy)
+	if err != nil {
+		return nil, err
+	}
+	var all []transform.RenamedField
+	for _, s := range cfg.Streams {
+		if s.IsEvents() || s.IsDetail() || s.Path == tokenPath || cfg.skipReason(token, s) != "" {
+			continue
+		}
+		binding, err := transform.Bind(s, definitions, cfg.Privacy)
+		if err != nil {
+			return nil, err
+		}
+		decoder, param := binding.NewDecoder(), ""
+		if strings.Contains(s.Path, "{team_id}") {
+			param = token.TeamID
+		}
+		facts, err := client.ReadFirstPage(ctx, s, param, func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
+			return decoder.Decode(r.Body, transform.Origin{Seq: 1, Param: r.Param, Team: token.TeamID})
+		})
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err == nil {
+			all = append(all, transform.RenamedFields(facts.Records, decoder.Findings().Drift, decoder.Flush(), private)...)
 		}
 	}
-	return -1
+	return all, nil
 }

@@ -140,3 +140,15 @@ func (t *ProgressTracker) setRead(run *streamRun) {
 		p.State, p.Rows, p.Left, p.Grade, p.Reason = ledger.Read, run.rows, 0, run.evidence.Grade, run.evidence.Reason
 	})
 }
+
+// lastRequests returns -1 if the stream was never read.
+func lastRequests(runs []ledger.Run, stream string) int64 {
+	for _, r := range slices.Backward(runs) {
+		for _, s := range r.Streams {
+			if n := s.Requests + s.Reused; s.Stream == stream && n > 0 {
+				return n
+			}
+		}
+	}
+	return -1
+}

@@ -3,19 +3,22 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
+	"placementsync/internal/query"
+	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
 
-// merged is a run whose draft contains the new rows.
-type merged struct {
-	*read
-	changes []load.Change
-}
+// read is a run whose streams are graded.
+type read struct{ *reading }
 
 // merge checks the limits for deletions, and merges the staged rows into the draft. If a gate stops the night, the
 // error is a *load.MassDeleteError.
@@ -63,8 +66,68 @@ func (r *read) setRowAges(ctx context.Context) error {
 	return nil
 }
 
-// published is a run whose version readers see.
-type published struct{ *merged }
+// A gate stops a night with an unusual number of deletions, because the service may have omitted records
+// that still exist. Before a gate stops the night, the streams of the affected tables, and the lists that contain
+// their ids, are requested a second time in the same run. Their first responses are not used. --allow-mass-delete
+// accepts a loss only if the second reading confirms the loss.
+
+// suspectsOf returns the streams to read a second time because of a gate, lists before details. It returns none if the
+// streams of a table with a loss were read twice, because this loss would remain, and in a replay. The losses are
+// then final.
+func (r *read) suspectsOf(gate *load.MassDeleteError) []string {
+	suspects := r.streamsToReread(gate.Losses)
+	if len(suspects) == 0 || !r.mode.usesNetwork() {
+		r.line.Losses, gate.Reread = gate.Losses, r.mode.usesNetwork()
+		return nil
+	}
+	r.cfg.Log.Warn("too many rows would be deleted: streams are read a second time", "streams", suspects, "error", ledger.DescribeLosses(gate.Losses))
+	return suspects
+}
+
+func (r *read) streamsToReread(losses []ledger.Loss) (names []string) {
+	suspects := map[string]bool{}
+	for _, l := range losses {
+		if len(r.streamsReadOnce(l.Table)) == 0 {
+			return nil
+		}
+		r.addSuspects(l.Table, suspects)
+	}
+	for _, s := range r.cfg.Streams {
+		if suspects[s.Name] && r.wasReadOnce(s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// addSuspects adds the streams that may have omitted rows of a table: the streams that fill the table, and the streams
+// that contain the ids of its details.
+func (r *read) addSuspects(table string, suspects map[string]bool) {
+	for _, name := range stream.FilledBy(r.cfg.Streams, table) {
+		if suspects[name] {
+			continue
+		}
+		suspects[name] = true
+		s, _ := stream.Find(r.cfg.Streams, name)
+		for _, ref := range s.IDColumns {
+			if ref.ShowsRecord() {
+				r.addSuspects(ref.Table, suspects)
+			}
+		}
+	}
+}
+
+func (r *read) streamsReadOnce(table string) []string {
+	return slices.DeleteFunc(stream.FilledBy(r.cfg.Streams, table), func(name string) bool { return !r.wasReadOnce(name) })
+}
+
+func (r *read) wasReadOnce(name string) bool { return r.streams.wasRead(name) && !r.readTwice[name] }
+
+// merged is a run whose draft contains the new rows.
+type merged struct {
+	*read
+	changes []load.Change
+}
 
 // publish completes the draft and publishes it. If a check holds the night, the draft becomes the held night, and
 // the error is a *HoldError.
@@ -103,6 +166,80 @@ func (m *merged) publish(ctx context.Context) (*published, Result, error) {
 	res.IsUnsynced = errors.As(err, new(*warehouse.UnsyncedSwitchError))
 	return &published{m}, res, err
 }
+
+// HoldError means that checks failed whose severity is "hold". The run was not published. Its draft is
+// kept as the held night.
+type HoldError struct {
+	Run string
+	// Checks are the failed checks whose severity is "hold".
+	Checks []ledger.CheckResult
+}
+
+func (e *HoldError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "audit run %s: %s failed; nothing was published; readers keep the last snapshot", e.Run, humanize.Count(len(e.Checks), "check"))
+	var names []string
+	for _, c := range e.Checks {
+		names = append(names, c.Name)
+		fmt.Fprintf(&b, "\n  %s (%s): %s", c.Name, c.Title, humanize.Count(c.Rows, "row"))
+		for _, row := range c.SampleLines() {
+			b.WriteString("\n    " + row)
+		}
+	}
+	fmt.Fprintf(&b, "\nThe night is held. To inspect it: placementsync audit --held, then placementsync diff --held\n"+
+		"To publish it: placementsync publish --accept %s\nTo discard it: placementsync discard", strings.Join(names, ","))
+	return b.String()
+}
+
+// audit requires a closed stage. If a failed check holds the night, it returns a *HoldError.
+func (m *merged) audit(ctx context.Context) error {
+	if len(m.cfg.Checks.List()) == 0 {
+		return nil
+	}
+	m.cfg.Progress.setPhase("checking")
+	private, err := PrivateColumns(m.cfg.Privacy)
+	if err != nil {
+		return fmt.Errorf("audit run %s: %w", m.line.ID, err)
+	}
+	var results []ledger.CheckResult
+	err = m.draft.ReadClosed(ctx, func(catalog string) (err error) {
+		before := query.Before{Hidden: private}
+		if m.draft.Previous != "" {
+			before.Catalog = m.draft.VersionCatalog(m.draft.Previous)
+		}
+		db, err := query.Open(ctx, catalog, query.Options{MemoryLimit: m.cfg.Warehouse.MemoryLimit, Threads: m.cfg.Warehouse.Threads,
+			Timeout: m.cfg.CheckTimeout, Settings: m.cfg.Settings, Before: &before})
+		if err != nil && ctx.Err() == nil {
+			results = m.cfg.Checks.NotRun(err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, db.Close()) }()
+		results, err = m.cfg.Checks.Run(ctx, db)
+		return err
+	})
+	if err == nil {
+		err = load.WriteChecks(ctx, m.draft, results)
+	}
+	if err != nil {
+		return fmt.Errorf("audit run %s: %w", m.line.ID, err)
+	}
+	m.line.Checks = slices.DeleteFunc(slices.Clone(results), func(c ledger.CheckResult) bool { return !c.NeedsAttention() })
+	for _, c := range m.line.Checks {
+		m.cfg.Log.Warn("check failed or did not run", "check", c.Name, "title", c.Title, "severity", c.Severity, "outcome", c.Outcome,
+			"rows", c.Rows, "first_rows", strings.Join(c.SampleLines(), "; "), "reason", c.Reason)
+	}
+	holdingChecks := slices.DeleteFunc(results, func(c ledger.CheckResult) bool { return !c.HoldsNight() })
+	if len(holdingChecks) > 0 {
+		return &HoldError{m.line.ID, holdingChecks}
+	}
+	return nil
+}
+
+// published is a run whose version readers see.
+type published struct{ *merged }
 
 // writeEvidence also copies failed runs before this night from the ledger to meta.
 func (m *merged) writeEvidence(ctx context.Context) error {

@@ -4,16 +4,95 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
+	"placementsync/internal/transform"
+	"placementsync/internal/warehouse"
+	"placementsync/internal/webhook"
 )
+
+// reading is a run that reads its streams into the stage of a draft.
+type reading struct {
+	*prepared
+	draft      *warehouse.Draft
+	stage      *load.Stage
+	closeStage func() error // closes the stage at the first call
+	drift      *driftCollector
+	idCase     transform.IDCase
+	inbox      webhook.Batch // the events that were linked from the inbox into the folder of the run
+	streams    streamRuns    // in the order in which they were read
+}
+
+func (p *prepared) open(ctx context.Context) (d *reading, err error) {
+	d = &reading{prepared: p, drift: newDriftCollector()}
+	if p.mode.usesNetwork() {
+		d.draft, err = p.wh.Begin(ctx, p.line.ID, p.line.SnapshotAt)
+	} else {
+		d.draft, err = p.wh.BeginFrom(ctx, p.line.ID, p.line.SnapshotAt, p.mode.base)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.draft.Kind = p.line.Kind
+	if d.stage, err = load.Open(ctx, d.draft, p.cfg.Streams, p.cfg.Ignored); err != nil {
+		return nil, errors.Join(err, d.draft.Discard())
+	}
+	d.closeStage = sync.OnceValue(func() error { return d.stage.Close(context.WithoutCancel(ctx)) })
+	if err = d.unifyStoredIDs(ctx); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	return d, nil
+}
+
+// close closes the stage. It removes a draft that was not published.
+func (d *reading) close() error {
+	d.describeStreams()
+	return errors.Join(d.closeStage(), d.draft.Discard())
+}
+
+// describeStreams writes the requests and the streams so far into the ledger line.
+func (d *reading) describeStreams() {
+	d.countRequests()
+	d.line.Streams = nil
+	telemetry := d.telemetry()
+	for _, s := range d.streams {
+		d.line.Streams = append(d.line.Streams, s.ledgerStream(telemetry[s.stream.Name], d.cfg.Fetch.RequestsPerSecond))
+	}
+}
+
+// unifyStoredIDs finds the case of the stored ids, and writes the ids of other rows in this case.
+func (d *reading) unifyStoredIDs(ctx context.Context) error {
+	ids, err := d.stage.UnifyIDs(ctx)
+	if err != nil {
+		return err
+	}
+	if ids.IsKnown {
+		d.idCase.Set(ids.IsUpper)
+	}
+	if ids.Rewritten > 0 {
+		d.cfg.Log.Warn("the ids of stored rows were in another case than most ids: they are now in the same case, and their rows get a version if they are read",
+			"rows", ids.Rewritten)
+	}
+	return nil
+}
+
+func (d *reading) unifyIDs(ids []string) []string {
+	unified := make([]string, len(ids))
+	for i, id := range ids {
+		unified[i] = d.idCase.Unify(id)
+	}
+	return unified
+}
 
 // readStreams reads the streams one after the other: the lists, then the events, then the details, whose ids the lists
 // contain. All workers read the same stream, because fewer records change during a short walk. The error of a
@@ -64,6 +143,16 @@ func inReadingOrder(streams []stream.Stream, lastNight ledger.Run) (lists, event
 		}
 	}
 	return slices.Concat(unread, lists), events, details
+}
+
+// lastPublishedNight returns the newest night with a snapshot, or a run without an id.
+func lastPublishedNight(runs []ledger.Run) ledger.Run {
+	for _, r := range slices.Backward(runs) {
+		if r.IsNight() && !r.SnapshotAt.IsZero() {
+			return r
+		}
+	}
+	return ledger.Run{}
 }
 
 // readList reads a list until it is proven to be complete.
@@ -245,4 +334,38 @@ func (d *reading) logStream(ctx context.Context, run *streamRun) {
 	}
 	log.Log(ctx, level, message, "stream", run.stream.Name, "rows", run.rows, "requests", telemetry.Requests, "retries", telemetry.Retries,
 		"standing", string(standing), "grade", run.evidence.Grade, "took", time.Since(run.began), "reason", reason)
+}
+
+// Config.MaxDuration limits the time in which a night reads. After this time, no new list or id is
+// requested. Requests in progress end normally, and the night merges and publishes the records that were
+// read. Unread lists and ids keep their rows, and the next night plans to read them.
+
+// isTimeOver reports whether the time for new lists and ids is over. A replay sends no requests, so its time is
+// always over.
+func (p *prepared) isTimeOver() bool {
+	limit := p.cfg.MaxDuration
+	return !p.mode.usesNetwork() || limit > 0 && time.Since(p.began) >= limit
+}
+
+// A list or id whose response was stored in an earlier attempt needs no time.
+func (p *prepared) canRead(s stream.Stream, param string) bool {
+	return !p.isTimeOver() || p.client.HasStored(s, param)
+}
+
+// unreadErr returns the error for a stream that this run had no time to read completely. For a list,
+// unread and planned are 0. Otherwise they are numbers of ids.
+func (p *prepared) unreadErr(unread, planned int64) error {
+	when := "within run.max_duration (" + formatDuration(p.cfg.MaxDuration) + ")"
+	if !p.mode.usesNetwork() {
+		when = "by the run that is replayed"
+	}
+	if planned == 0 {
+		return errors.New("the list was not read " + when + "; rows of earlier nights are kept")
+	}
+	return fmt.Errorf("%s of %s %s were not read %s", humanize.Number(unread), humanize.Number(planned), humanize.Noun(planned, "id"), when)
+}
+
+// formatDuration formats a duration without zero minutes and seconds: 6h, not 6h0m0s.
+func formatDuration(d time.Duration) string {
+	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())
 }
