@@ -9,15 +9,6 @@ import (
 	"placementsync/internal/sqltext"
 )
 
-// Names of attached databases. Queries always read catalogDB. Without Options.AsOf, and without earlier values of
-// hidden columns, the file is attached as catalogDB. Otherwise the file is attached as DB.stored, and catalogDB is an in-memory
-// database with views of the rows at the time of the chosen snapshot. DB.stored is newestDB, or with
-// Options.Before a random name, so that no check can read the file itself.
-const (
-	catalogDB = "catalog"
-	newestDB  = "newest"
-)
-
 // createCatalogViews creates the views of all tables in catalogDB. Views and macros are created from their
 // definitions in the file, which another program version may have written.
 func (db *DB) createCatalogViews(ctx context.Context, selectRows func(storedTable) sqltext.SQL) error {

@@ -2,15 +2,54 @@ package query
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/go-json-experiment/json/jsontext"
 )
+
+// Column is one column of a result.
+type Column struct {
+	Name string `json:"name"`
+	// Type is the SQL type as DuckDB writes it: DECIMAL(18,6), VARCHAR[].
+	Type string `json:"type"`
+	// Numeric columns are aligned to the right.
+	Numeric bool `json:"-"`
+	// Form is the form of the values in JSON, see AppendJSON.
+	Form jsonForm `json:"-"`
+
+	codec codec
+}
+
+func columnsOf(schema *arrow.Schema) []Column {
+	columns := make([]Column, schema.NumFields())
+	for i, f := range schema.Fields() {
+		c := codecOf(f)
+		columns[i] = Column{Name: f.Name, Type: c.name, Numeric: c.numeric, Form: c.form, codec: c}
+	}
+	return columns
+}
+
+func (c Column) valueAt(a arrow.Array, row int) Value {
+	if a.IsNull(row) {
+		return Value{Null: true}
+	}
+	return Value{Text: string(c.codec.text(nil, a, row))}
+}
+
+// AppendJSON appends a value of the column as JSON. NULL, NaN and infinities are null.
+func (c Column) AppendJSON(dst []byte, v Value) []byte {
+	if v.Null {
+		return append(dst, "null"...)
+	}
+	return c.Form.append(dst, []byte(v.Text))
+}
 
 // appender appends the value at index i of an array to dst. The value is not NULL.
 type appender func(dst []byte, a arrow.Array, i int) []byte
@@ -153,4 +192,72 @@ func nestedCodec(name string, text appender, members ...codec) codec {
 		text = nil
 	}
 	return codec{name: name, text: text, form: validJSON}
+}
+
+// extensionName returns the name of a field's Arrow extension type, or DuckDB's type name if the
+// extension type is opaque. It returns an empty string for other fields. DuckDB names extension types in
+// the metadata because the setting arrow_lossless_conversion is on.
+func extensionName(f arrow.Field) string {
+	name, _ := f.Metadata.GetValue("ARROW:extension:name")
+	if name != "arrow.opaque" {
+		return strings.TrimPrefix(name, "arrow.")
+	}
+	metadata, _ := f.Metadata.GetValue("ARROW:extension:metadata")
+	var opaque struct {
+		TypeName string `json:"type_name"`
+	}
+	if err := json.Unmarshal([]byte(metadata), &opaque); err != nil {
+		return name
+	}
+	return opaque.TypeName
+}
+
+func listAppender(item codec) appender {
+	return func(dst []byte, a arrow.Array, i int) []byte {
+		list := a.(array.ListLike)
+		items := list.ListValues()
+		start, end := list.ValueOffsets(i)
+		dst = append(dst, '[')
+		for k := start; k < end; k++ {
+			if k > start {
+				dst = append(dst, ',')
+			}
+			dst = item.appendJSON(dst, items, int(k))
+		}
+		return append(dst, ']')
+	}
+}
+
+// mapAppender writes a map as an object. The Arrow library loses the extension types of keys and items. A
+// BOOLEAN item is therefore written as 0 or 1, and a JSON item as a string, unless the user casts them.
+func mapAppender(key, item codec) appender {
+	return func(dst []byte, a arrow.Array, i int) []byte {
+		m := a.(*array.Map)
+		keys, items := m.Keys(), m.Items()
+		start, end := m.ValueOffsets(i)
+		dst = append(dst, '{')
+		for k := start; k < end; k++ {
+			if k > start {
+				dst = append(dst, ',')
+			}
+			dst = appendQuoted(dst, key.text(nil, keys, int(k)))
+			dst = item.appendJSON(append(dst, ':'), items, int(k))
+		}
+		return append(dst, '}')
+	}
+}
+
+func structAppender(fields []arrow.Field, codecs []codec) appender {
+	return func(dst []byte, a arrow.Array, i int) []byte {
+		s := a.(*array.Struct)
+		dst = append(dst, '{')
+		for k, f := range fields {
+			if k > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(appendQuoted(dst, []byte(f.Name)), ':')
+			dst = codecs[k].appendJSON(dst, s.Field(k), i)
+		}
+		return append(dst, '}')
+	}
 }

@@ -22,9 +22,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow/array"
-	duckdb "github.com/duckdb/duckdb-go/v2"
-
 	"placementsync/internal/durable"
 	"placementsync/internal/sqltext"
 )
@@ -147,6 +144,15 @@ func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	return &DB{pool: pool, conn: conn, opts: opts, spill: spill}, nil
 }
 
+// Names of attached databases. Queries always read catalogDB. Without Options.AsOf, and without earlier values of
+// hidden columns, the file is attached as catalogDB. Otherwise the file is attached as DB.stored, and catalogDB is an in-memory
+// database with views of the rows at the time of the chosen snapshot. DB.stored is newestDB, or with
+// Options.Before a random name, so that no check can read the file itself.
+const (
+	catalogDB = "catalog"
+	newestDB  = "newest"
+)
+
 func (db *DB) attachAndLockConfig(ctx context.Context, path string) error {
 	if err := db.attachCatalog(ctx, path); err != nil {
 		return err
@@ -241,95 +247,22 @@ func (db *DB) execAll(ctx context.Context, statements ...sqltext.SQL) error {
 	return nil
 }
 
-// Run runs a query, writes its rows to w and returns their number. SQL of the user must be a single
-// statement. With Options.Unsafe, several statements are allowed, and Run writes the result of the
-// last one. Run returns a *UsageError for wrong parameters, a *RefusedError for a statement that does
-// more than read, and otherwise an error of DuckDB or of w.
-func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
-	ctx, cancel := db.WithTimeout(ctx) // of both steps together
-	defer cancel()
-	a, err := db.Admit(ctx, q, values)
-	if err != nil {
-		return 0, err
-	}
-	return a.Run(ctx, w)
-}
+// Sessions returns the handles that Options.Sessions requested. The handles share the DuckDB instance,
+// its limits and the catalog with db. Queries of different sessions run concurrently. Close closes the
+// sessions too.
+func (db *DB) Sessions() []*DB { return db.sessions }
 
-// Run runs the query, writes its rows to w and returns their number. Its errors are those of DuckDB and of w.
-func (a Admitted) Run(ctx context.Context, w Writer) (int64, error) {
-	var rows int64
-	err := a.readResult(ctx, true, func(r array.RecordReader) (err error) {
-		rows, err = copyRows(r, w)
-		return err
-	})
-	if err != nil {
-		return 0, err
-	}
-	return rows, nil
-}
-
-// readResult runs the query and calls use with its result in Arrow batches. If spooled is true, the result
-// is first written to a temporary table, if possible, and then read in pieces.
-func (a Admitted) readResult(ctx context.Context, spooled bool, use func(array.RecordReader) error) error {
-	return a.db.runOn(ctx, a.db.conn, func(ctx context.Context, conn *duckdb.Conn) error {
-		q, err := limitRows(conn, a.query, a.statement)
+func (db *DB) openSessions(ctx context.Context) error {
+	for range db.opts.Sessions {
+		conn, err := db.pool.Conn(ctx)
 		if err != nil {
 			return err
 		}
-		isSpooled := spooled && a.statement.storable && spoolResult(ctx, conn, q, a.args)
-		arrow, err := duckdb.NewArrowFromConn(conn)
-		if err != nil {
-			return fmt.Errorf("run query: %w", err)
-		}
-		var reader array.RecordReader
-		if isSpooled {
-			reader, err = openPieces(ctx, arrow)
-		} else {
-			reader, err = arrow.QueryContext(ctx, q.SQL, a.args...)
-		}
-		if err != nil {
-			return q.wrapErr(asRefusal(err))
-		}
-		defer reader.Release()
-		if err := use(reader); err != nil {
+		session := &DB{pool: db.pool, conn: conn, opts: db.opts, spill: db.spill, asOf: db.asOf, planner: db.planner}
+		db.sessions = append(db.sessions, session)
+		if err := session.execAll(ctx, "USE "+catalogDB, setUTC); err != nil {
 			return err
 		}
-		if err := reader.Err(); err != nil {
-			return q.wrapErr(asRefusal(err))
-		}
-		if isSpooled {
-			return execOn(ctx, conn, "DROP TABLE "+spool)
-		}
-		return nil
-	})
-}
-
-func copyRows(r array.RecordReader, w Writer) (int64, error) {
-	columns := columnsOf(r.Schema())
-	for _, c := range columns {
-		if c.codec.text == nil {
-			return 0, &UsageError{Problem: fmt.Sprintf("column %q has the type %s, which no format supports: cast it, as in CAST(%[1]q AS VARCHAR)", c.Name, c.Type)}
-		}
 	}
-	if err := w.Begin(columns); err != nil {
-		return 0, err
-	}
-	var rows int64
-	values := make([]Value, len(columns))
-	for r.Next() {
-		batch := r.RecordBatch()
-		for row := range int(batch.NumRows()) {
-			for i, c := range columns {
-				values[i] = c.valueAt(batch.Column(i), row)
-			}
-			if err := w.Row(values); err != nil {
-				return rows, err
-			}
-		}
-		rows += batch.NumRows()
-	}
-	if r.Err() != nil {
-		return rows, nil // the caller returns r.Err; End is not called for an incomplete result
-	}
-	return rows, w.End()
+	return nil
 }

@@ -210,3 +210,59 @@ func queryValue(ctx context.Context, conn *duckdb.Conn, text string, args []any)
 	err = rows.Next(row)
 	return row[len(row)-1], errors.Join(err, rows.Close())
 }
+
+// RefusedError reports a statement that would do more than read the catalog.
+type RefusedError struct {
+	Reason string
+	// Err is DuckDB's error. Nil means that this package refused the statement.
+	Err error
+}
+
+func (e *RefusedError) Error() string {
+	if e.Reason == refusedFiles {
+		return e.describe("; save a result with -o FILE")
+	}
+	return e.Plain()
+}
+
+// Plain returns the text without advice for the command line.
+func (e *RefusedError) Plain() string { return e.describe("") }
+
+func (e *RefusedError) describe(advice string) string {
+	if e.Err == nil {
+		return e.Reason + advice
+	}
+	line, _, _ := strings.Cut(e.Err.Error(), "\n")
+	return fmt.Sprintf("%s%s (DuckDB: %s)", e.Reason, advice, line)
+}
+
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Reasons of a RefusedError.
+const (
+	refusedWrite    = "the SQL is refused: it writes, but the catalog is open read-only"
+	refusedFiles    = "the SQL is refused: it uses files, extensions or the network, but can read only the catalog"
+	refusedSetting  = "the SQL is refused: it changes a setting, but settings cannot be changed"
+	refusedSeveral  = "the SQL is refused: it contains several statements: run one at a time"
+	refusedKind     = "the SQL is refused: this kind of statement is not allowed: use SELECT, FROM, WITH, VALUES, PIVOT, DESCRIBE, SHOW, SUMMARIZE, and EXPLAIN [ANALYZE] of these"
+	refusedFunction = "the SQL is refused: it calls a function that changes logging, profiling, the parser or files"
+	refusedNUL      = "the SQL is refused: it contains a NUL character, and DuckDB ignores the text after it: remove the character"
+	refusedPivot    = "the SQL is refused: its PIVOT may call a function that changes logging, profiling or files: list the values of the PIVOT with IN"
+)
+
+// asRefusal converts errors of DuckDB's sandbox to RefusedError, and returns other errors unchanged.
+func asRefusal(err error) error {
+	de, ok := errors.AsType[*duckdb.Error](err)
+	if !ok {
+		return err
+	}
+	switch {
+	case strings.Contains(de.Msg, "read-only mode"):
+		return &RefusedError{Reason: refusedWrite, Err: err}
+	case strings.Contains(de.Msg, "configuration has been locked"):
+		return &RefusedError{Reason: refusedSetting, Err: err}
+	case de.Type == duckdb.ErrorTypePermission:
+		return &RefusedError{Reason: refusedFiles, Err: err}
+	}
+	return err
+}

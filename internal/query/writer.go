@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +18,31 @@ type Writer interface {
 	Begin(columns []Column) error
 	Row(values []Value) error
 	End() error
+}
+
+// Value is a value as text: numbers with all digits, times in RFC 3339, nested values as JSON.
+// The text of NULL is empty.
+type Value struct {
+	Text string
+	Null bool
+}
+
+// Or returns the text of the value, or substitute if it is NULL.
+func (v Value) Or(substitute string) string {
+	if v.Null {
+		return substitute
+	}
+	return v.Text
+}
+
+// Number returns the value as a number for charts. ok is false for NULL and for texts that are
+// not finite numbers.
+func (v Value) Number() (n float64, ok bool) {
+	n, err := strconv.ParseFloat(v.Text, 64)
+	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+		return 0, false
+	}
+	return n, true
 }
 
 // Format is the format of a written result.
