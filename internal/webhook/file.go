@@ -153,3 +153,56 @@ func upgrade(disk durable.Disk, dir string) error {
 	}
 	return nil
 }
+
+// Batch is the part of an inbox that LinkEvents linked into a folder of the run, so that the run can be resumed
+// or replayed.
+type Batch struct {
+	disk  durable.Disk
+	inbox string
+	names []string
+}
+
+// LinkEvents links all acknowledged events into a folder. A receiver in this or another process may write at the
+// same time. Linking again into the same folder adds the new events.
+func LinkEvents(disk durable.Disk, inbox, folder string) (Batch, error) {
+	b := Batch{disk: disk, inbox: inbox}
+	names, err := listFiles(inbox)
+	if err == nil && len(names) > 0 {
+		b.names = names
+		err = b.link(folder)
+	}
+	if err != nil {
+		return b, fmt.Errorf("copy the inbox into the run: %w", err)
+	}
+	return b, nil
+}
+
+func (b Batch) link(folder string) error {
+	if err := b.disk.MakeFolder(folder, privateDir); err != nil {
+		return err
+	}
+	for _, name := range b.names {
+		from, to := filepath.Join(b.inbox, name), filepath.Join(folder, closedName(name))
+		if durable.SameFile(from, to) {
+			continue
+		}
+		if err := b.disk.LinkUnsynced(from, to); err != nil {
+			return err
+		}
+	}
+	return b.disk.Sync(folder)
+}
+
+// EmptyInbox removes the linked events. Call it after the publish: until then, the next run needs them. An open
+// file remains, because a receiver of an earlier release can append to it. The next night recognizes its events.
+func (b Batch) EmptyInbox() error {
+	for _, name := range b.names {
+		if filepath.Ext(name) == openSuffix {
+			continue
+		}
+		if err := b.disk.Remove(filepath.Join(b.inbox, name)); err != nil {
+			return fmt.Errorf("empty the inbox: %w", err)
+		}
+	}
+	return nil
+}
