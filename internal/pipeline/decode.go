@@ -57,7 +57,9 @@ type decoder struct {
 	unstagedBytes int // of the bodies whose rows are not staged yet
 }
 
-func (d *reading) newSink(ctx context.Context, s stream.Stream) (*sink, error) {
+// openSink opens the sink of a stream that is read now.
+func (d *reading) openSink(ctx context.Context, s stream.Stream) (*sink, error) {
+	d.cfg.Progress.setReading(s)
 	defs := stream.WithOtherNames(d.wh.Schema.Definitions, d.cfg.OtherNames)
 	binding, err := transform.Bind(s, defs, d.cfg.Privacy)
 	if err != nil {
@@ -66,25 +68,21 @@ func (d *reading) newSink(ctx context.Context, s stream.Stream) (*sink, error) {
 	if d.cfg.MinorUnits {
 		binding.ReadMinorUnits()
 	}
+	stored, err := d.stage.StoredRecords(ctx, s)
+	if err != nil {
+		return nil, markStageErr(err)
+	}
 	k := &sink{reading: d, stream: s, isPrivate: len(binding.PrivateColumns()) > 0, free: make(chan *decoder, runtime.GOMAXPROCS(0))}
 	for range cap(k.free) {
 		one := &decoder{Decoder: binding.NewDecoder()}
 		one.UnifyIDs(&d.idCase)
+		if stored != nil {
+			one.SkipUnchanged(stored)
+		}
 		k.decoders = append(k.decoders, one)
 		k.free <- one
 	}
-	return k, k.skipUnchanged(ctx)
-}
-
-func (k *sink) skipUnchanged(ctx context.Context) error {
-	stored, err := k.reading.stage.StoredRecords(ctx, k.stream)
-	if err != nil || stored == nil {
-		return markStageErr(err)
-	}
-	for _, d := range k.decoders {
-		d.SkipUnchanged(stored)
-	}
-	return nil
+	return k, nil
 }
 
 // readBody is the fetch.Reader of the stream. A malformed body gives no rows, and is requested again.
@@ -172,8 +170,13 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 	rows := map[string][]arrow.RecordBatch{}
 	for _, d := range decoders {
 		d.unstagedBytes = 0
+		findings := d.Findings()
+		k.rejects.Add(int64(len(findings.Rejects)))
 		if err == nil {
-			err = k.stageFindings(ctx, d.Findings())
+			err = k.reading.stage.AddDriftRecords(ctx, k.reading.drift.addFindings(findings))
+		}
+		if err == nil {
+			err = k.reading.stage.AddRejects(ctx, findings.Rejects)
 		}
 		for _, b := range d.Flush() {
 			if rows[b.Table] == nil {
@@ -197,14 +200,6 @@ func (k *sink) flushAll(ctx context.Context) error {
 		return k.stagingErr
 	}
 	return k.flushDecoders(ctx, k.decoders...)
-}
-
-func (k *sink) stageFindings(ctx context.Context, findings transform.Findings) error {
-	k.rejects.Add(int64(len(findings.Rejects)))
-	if err := k.reading.stage.AddDriftRecords(ctx, k.reading.drift.addFindings(findings)); err != nil {
-		return err
-	}
-	return k.reading.stage.AddRejects(ctx, findings.Rejects)
 }
 
 // maxDrifts limits the number of different drifts of a night. Otherwise a service that uses ids

@@ -82,7 +82,11 @@ func (d *reading) requestDetails(ctx context.Context, run *streamRun, sink *sink
 
 func (d *reading) planDetails(ctx context.Context, s stream.Stream) (load.Plan, error) {
 	if d.mode.isRefresh() {
-		return d.stage.PlanIDs(ctx, s, d.unifyIDs(d.mode.targetIDs(s)))
+		var ids []string
+		for _, id := range d.mode.targetIDs(s) {
+			ids = append(ids, d.idCase.Unify(id))
+		}
+		return d.stage.PlanIDs(ctx, s, ids)
 	}
 	rereading := load.Rereading{All: d.cfg.Details != ChangedDetails, LiveDays: d.cfg.LiveDays, RecheckNights: d.cfg.Recheck}
 	return d.stage.PlanDetails(ctx, s, rereading, d.streams.wasRead)

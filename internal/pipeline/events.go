@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -36,28 +37,27 @@ func (d *reading) readEvents(ctx context.Context, streams []stream.Stream) error
 		return nil
 	}
 	var runs []*streamRun
-	sinks := map[string]*sink{}
+	var sinks []*sink // of runs
 	for _, s := range streams {
 		run, _ := d.begin(s)
-		runs = append(runs, run)
-		var err error
-		if sinks[s.Name], err = d.openSink(ctx, s); err != nil {
+		sink, err := d.openSink(ctx, s)
+		if err != nil {
 			return markStageErr(err)
 		}
+		runs, sinks = append(runs, run), append(sinks, sink)
 	}
-	if err := d.takeEvents(ctx, eventRoutes(streams, sinks)); err != nil {
+	if err := d.takeEvents(ctx, sinks); err != nil {
 		return markStageErr(err)
 	}
-	for _, run := range runs {
-		sink := sinks[run.stream.Name]
-		if err := d.finish(ctx, run, sink, d.gradeEvents(ctx, run, sink)); err != nil {
+	for i, run := range runs {
+		if err := d.finish(ctx, run, sinks[i], d.gradeEvents(ctx, run, sinks[i])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *reading) takeEvents(ctx context.Context, routes map[string]eventRoute) error {
+func (d *reading) takeEvents(ctx context.Context, sinks []*sink) error {
 	folders, err := d.linkEvents(ctx)
 	if err != nil {
 		return err
@@ -77,40 +77,18 @@ func (d *reading) takeEvents(ctx context.Context, routes map[string]eventRoute) 
 			if len(batch) < maxBatchEvents && size < maxBatchBytes {
 				continue
 			}
-			if err := d.stageEvents(ctx, batch, routes); err != nil {
+			if err := d.stageEvents(ctx, batch, sinks); err != nil {
 				return err
 			}
 			batch, size = batch[:0], 0
 		}
 	}
-	return d.stageEvents(ctx, batch, routes)
+	return d.stageEvents(ctx, batch, sinks)
 }
 
-// eventRoute is the destination of the events of a topic. Each event gets a row in meta.webhook_events. If
-// sink is not nil, it also gets rows of the stream of the sink.
-type eventRoute struct {
-	sink      *sink
-	isPrivate bool // the bodies may contain private values
-}
-
-// eventRoutes returns the route of each topic. Topics without a stream use the route of the empty topic. Their events may
-// contain any private value.
-func eventRoutes(streams []stream.Stream, sinks map[string]*sink) map[string]eventRoute {
-	routes := map[string]eventRoute{}
-	var unknownTopic eventRoute
-	for _, s := range streams {
-		sink := sinks[s.Name]
-		unknownTopic.isPrivate = unknownTopic.isPrivate || sink.isPrivate
-		for _, topic := range s.Topics {
-			routes[topic] = eventRoute{sink, sink.isPrivate}
-		}
-	}
-	routes[""] = unknownTopic
-	return routes
-}
-
-// Only the first delivery of an event counts.
-func (d *reading) stageEvents(ctx context.Context, batch []stream.Event, routes map[string]eventRoute) error {
+// stageEvents stages a row of meta.webhook_events for each event, and the rows of its stream. Only the first delivery
+// of an event counts.
+func (d *reading) stageEvents(ctx context.Context, batch []stream.Event, sinks []*sink) error {
 	if len(batch) == 0 {
 		return nil
 	}
@@ -128,17 +106,17 @@ func (d *reading) stageEvents(ctx context.Context, batch []stream.Event, routes 
 			continue
 		}
 		known[e.ID] = true
-		route, hasRoute := routes[e.Topic]
-		if !hasRoute {
-			route = routes[""]
-		}
 		sum := sha256.Sum256(e.Body)
 		e.Body = bytes.ToValidUTF8(e.Body, []byte("\uFFFD"))
-		row := load.EventRow{Event: e, BodySum: hex.EncodeToString(sum[:]), Outcome: load.EventUnknown, Withheld: route.isPrivate}
-		if route.sink != nil {
-			if row.Outcome, err = route.sink.stageEvent(ctx, e, route.isPrivate); err != nil {
+		row := load.EventRow{Event: e, BodySum: hex.EncodeToString(sum[:]), Outcome: load.EventUnknown}
+		i := slices.IndexFunc(sinks, func(k *sink) bool { return slices.Contains(k.stream.Topics, e.Topic) })
+		if i >= 0 {
+			row.Withheld = sinks[i].isPrivate
+			if row.Outcome, err = sinks[i].stageEvent(ctx, e); err != nil {
 				return err
 			}
+		} else { // an event of an unknown topic may contain any private value
+			row.Withheld = slices.ContainsFunc(sinks, func(k *sink) bool { return k.isPrivate })
 		}
 		rows = append(rows, row)
 	}
@@ -189,7 +167,7 @@ func (d *reading) gradeEvents(ctx context.Context, run *streamRun, sink *sink) e
 }
 
 // stageEvent stages an invalid body as a reject, because it cannot be requested again.
-func (k *sink) stageEvent(ctx context.Context, e stream.Event, isPrivate bool) (outcome string, err error) {
+func (k *sink) stageEvent(ctx context.Context, e stream.Event) (outcome string, err error) {
 	record, err := webhook.EventRecord(e)
 	if err == nil {
 		_, err = k.decodeBody(ctx, fetch.Response{Seq: e.Seq, Body: record})
@@ -197,7 +175,7 @@ func (k *sink) stageEvent(ctx context.Context, e stream.Event, isPrivate bool) (
 	switch {
 	case errors.As(err, new(*webhook.InvalidError)), errors.Is(err, transform.ErrMalformed):
 		reject := stream.Reject{Table: k.stream.Root().Name, Key: e.ID, Raw: string(e.Body), Reason: err.Error(), Seq: e.Seq}
-		if isPrivate {
+		if k.isPrivate {
 			reject.Raw = withheldBody
 		}
 		return load.EventRejected, k.reading.stage.AddRejects(ctx, []stream.Reject{reject})

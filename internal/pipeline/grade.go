@@ -44,7 +44,7 @@ type streamRun struct {
 	isMerged bool
 }
 
-// fail records an error that left the stream unread.
+// fail records an error that left the stream unread or partly read.
 func (s *streamRun) fail(err error) {
 	s.failure, s.evidence.Reason = err, ledger.Summarize(err)
 }
@@ -134,9 +134,8 @@ func (all streamRuns) gradeDetails(s *streamRun, d fetch.Details) {
 		s.evidence.Grade = stream.Skipped
 	}
 	if d.Failed > 0 {
-		s.failure = fmt.Errorf("read %s: %d of %s failed%s; rows of earlier nights are kept; first error: %w",
-			s.stream.Name, d.Failed, humanize.Count(d.RequestedIDs, "id"), describeRefused(d.Refused), d.FirstFailure)
-		s.evidence.Reason = ledger.Summarize(s.failure)
+		s.fail(fmt.Errorf("read %s: %d of %s failed%s; rows of earlier nights are kept; first error: %w",
+			s.stream.Name, d.Failed, humanize.Count(d.RequestedIDs, "id"), describeRefused(d.Refused), d.FirstFailure))
 	}
 }
 
@@ -161,19 +160,22 @@ func (s *streamRun) gradeCarried(d fetch.Details, plan load.Plan, recheck int64)
 	if plan.Carried == 0 || stream.WorseGrade(s.evidence.Grade, stream.Bounded) != stream.Bounded {
 		return
 	}
-	idCount := plan.ToRequest + plan.Carried
-	s.evidence.Reason = d.DescribeResponses(int(idCount))
-	switch {
-	case recheck == 0:
-		s.evidence.Grade = stream.BestEffort
-		s.evidence.Reason += fmt.Sprintf("; %d unchanged ids are not requested again (streams.recheck is 0)", plan.Carried)
-	case plan.MaxNights > recheck:
-		s.evidence.Grade = stream.BestEffort
-		s.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read up to %s ago, but streams.recheck is %d", plan.Carried, humanize.Count(plan.MaxNights, "night"), recheck)
-	default:
-		s.evidence.Grade = stream.Bounded
-		s.evidence.Reason += fmt.Sprintf("; %d unchanged ids were last read at most %s ago", plan.Carried, humanize.Count(plan.MaxNights, "night"))
+	grade, problem := gradeAge(plan.MaxNights, recheck)
+	if recheck == 0 {
+		grade, problem = stream.BestEffort, "are not requested again (streams.recheck is 0)"
 	}
+	idCount := plan.ToRequest + plan.Carried
+	s.evidence.Grade = grade
+	s.evidence.Reason = fmt.Sprintf("%s; %d unchanged ids %s", d.DescribeResponses(int(idCount)), plan.Carried, problem)
+}
+
+// gradeAge grades rows that were last read up to nights ago, and completes the sentence about them.
+func gradeAge(nights, recheck int64) (grade stream.Grade, sentence string) {
+	age := humanize.Count(nights, "night")
+	if nights > recheck {
+		return stream.BestEffort, fmt.Sprintf("were last read up to %s ago, but streams.recheck is %d", age, recheck)
+	}
+	return stream.Bounded, fmt.Sprintf("were last read at most %s ago", age)
 }
 
 // A request for an id of a list can return 404, because the record was deleted after the list was read. A
@@ -208,12 +210,10 @@ func (s *streamRun) gradeNotFound(recheck int64) {
 	case kept.MaxNights == 0:
 		grade = stream.BestEffort
 		problem += ", and it is not known when they were read"
-	case kept.MaxNights > recheck:
-		grade = stream.BestEffort
-		problem += fmt.Sprintf(", and were last read up to %s ago, but streams.recheck is %d", humanize.Count(kept.MaxNights, "night"), recheck)
 	default:
-		grade = stream.Bounded
-		problem += fmt.Sprintf(", and were last read at most %s ago", humanize.Count(kept.MaxNights, "night"))
+		var age string
+		grade, age = gradeAge(kept.MaxNights, recheck)
+		problem += ", and " + age
 	}
 	if worse := stream.WorseGrade(s.evidence.Grade, grade); worse != s.evidence.Grade {
 		s.evidence.Grade, s.evidence.Reason = worse, problem

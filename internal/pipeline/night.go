@@ -206,6 +206,7 @@ type prepared struct {
 	store     *fetch.ResponseStore
 	token     Token
 	began     time.Time       // start of this attempt at the run, on the real clock
+	lastNight ledger.Run      // the newest night with a snapshot; without an id before the first night
 	readTwice map[string]bool // the streams that are read a second time because of a gate
 }
 
@@ -223,8 +224,9 @@ func (l *locked) prepare(ctx context.Context) (*prepared, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.store.Close())
 	}
+	p.lastNight = lastPublishedNight(runs)
 	if l.cfg.Details != AllDetails {
-		l.cfg.Fetch.Unsortable = lastPublishedNight(runs).UnsortedStreams()
+		l.cfg.Fetch.Unsortable = p.lastNight.UnsortedStreams()
 	}
 	if p.client, err = fetch.New(l.cfg.Fetch, p.store, l.cfg.Log); err != nil {
 		return nil, errors.Join(err, p.store.Close())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"placementsync/internal/fetch"
@@ -157,11 +156,8 @@ func findRenamedFields(ctx context.Context, client *fetch.Client, cfg Config, to
 		if err != nil {
 			return nil, err
 		}
-		decoder, param := binding.NewDecoder(), ""
-		if strings.Contains(s.Path, "{team_id}") {
-			param = token.TeamID
-		}
-		facts, err := client.ReadFirstPage(ctx, s, param, func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
+		decoder := binding.NewDecoder()
+		facts, err := client.ReadFirstPage(ctx, s, token.pathParam(s), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 			return decoder.Decode(r.Body, transform.Origin{Seq: 1, Param: r.Param, Team: token.TeamID})
 		})
 		if ctx.Err() != nil {

@@ -70,6 +70,14 @@ func parseToken(body []byte) (Token, error) {
 	return t, nil
 }
 
+// pathParam returns the value of the placeholder in the path of a list, or "".
+func (t Token) pathParam(s stream.Stream) string {
+	if strings.Contains(s.Path, "{team_id}") {
+		return t.TeamID
+	}
+	return ""
+}
+
 // missingScopes returns the scopes of a stream that the token is known to lack.
 func missingScopes(t Token, s stream.Stream) []string {
 	if t.Type != "custom" && t.Type != "read_only" {

@@ -26,7 +26,7 @@ func (r *read) merge(ctx context.Context) (*merged, error) {
 	r.cfg.Progress.setPhase("merging")
 	limits := r.cfg.Limits
 	limits.Confirmed = func(table string) bool {
-		return r.cfg.AllowMassDelete && (!r.mode.usesNetwork() || len(r.streamsReadOnce(table)) == 0)
+		return r.cfg.AllowMassDelete && (!r.mode.usesNetwork() || r.wasReadTwice(table))
 	}
 	if losses := r.streams.notFoundLosses(limits); len(losses) > 0 {
 		return nil, &load.MassDeleteError{Losses: losses}
@@ -53,7 +53,8 @@ func (r *read) setRowAges(ctx context.Context) error {
 	for i := range r.streams {
 		s := &r.streams[i]
 		s.stored, s.isMerged = ages[s.stream.Name], true
-		if s.stored.Old == 0 && s.coverage != load.Carried || !s.stored.Since.IsZero() {
+		hasOldRows := s.stored.Old > 0 || s.coverage == load.Carried
+		if !hasOldRows || !s.stored.Since.IsZero() {
 			continue
 		}
 		s.stored.Since = s.since
@@ -87,7 +88,7 @@ func (r *read) suspectsOf(gate *load.MassDeleteError) []string {
 func (r *read) streamsToReread(losses []ledger.Loss) (names []string) {
 	suspects := map[string]bool{}
 	for _, l := range losses {
-		if len(r.streamsReadOnce(l.Table)) == 0 {
+		if r.wasReadTwice(l.Table) {
 			return nil
 		}
 		r.addSuspects(l.Table, suspects)
@@ -117,8 +118,9 @@ func (r *read) addSuspects(table string, suspects map[string]bool) {
 	}
 }
 
-func (r *read) streamsReadOnce(table string) []string {
-	return slices.DeleteFunc(stream.FilledBy(r.cfg.Streams, table), func(name string) bool { return !r.wasReadOnce(name) })
+// wasReadTwice reports whether all streams of a table that could be read were read a second time.
+func (r *read) wasReadTwice(table string) bool {
+	return !slices.ContainsFunc(stream.FilledBy(r.cfg.Streams, table), r.wasReadOnce)
 }
 
 func (r *read) wasReadOnce(name string) bool { return r.streams.wasRead(name) && !r.readTwice[name] }
@@ -167,28 +169,21 @@ func (m *merged) publish(ctx context.Context) (*published, Result, error) {
 	return &published{m}, res, err
 }
 
-// HoldError means that checks failed whose severity is "hold". The run was not published. Its draft is
-// kept as the held night.
-type HoldError struct {
-	Run string
-	// Checks are the failed checks whose severity is "hold".
-	Checks []ledger.CheckResult
-}
-
-func (e *HoldError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "audit run %s: %s failed; nothing was published; readers keep the last snapshot", e.Run, humanize.Count(len(e.Checks), "check"))
-	var names []string
-	for _, c := range e.Checks {
-		names = append(names, c.Name)
-		fmt.Fprintf(&b, "\n  %s (%s): %s", c.Name, c.Title, humanize.Count(c.Rows, "row"))
-		for _, row := range c.SampleLines() {
-			b.WriteString("\n    " + row)
-		}
+// writeEvidence also copies failed runs before this night from the ledger to meta.
+func (m *merged) writeEvidence(ctx context.Context) error {
+	if err := m.stage.WriteRejects(ctx, m.streams.coverage()); err != nil {
+		return err
 	}
-	fmt.Fprintf(&b, "\nThe night is held. To inspect it: placementsync audit --held, then placementsync diff --held\n"+
-		"To publish it: placementsync publish --accept %s\nTo discard it: placementsync discard", strings.Join(names, ","))
-	return b.String()
+	if err := m.stage.WriteEvents(ctx); err != nil {
+		return err
+	}
+	runs, err := m.wh.RunLog.Runs()
+	if err != nil {
+		return err
+	}
+	m.describeStreams()
+	m.completeLine(ctx, nil)
+	return m.stage.WriteSummary(ctx, load.Summary{Run: m.line, Ledger: runs, Changes: m.changes, Drift: m.drift.drifts})
 }
 
 // audit requires a closed stage. If a failed check holds the night, it returns a *HoldError.
@@ -238,24 +233,28 @@ func (m *merged) audit(ctx context.Context) error {
 	return nil
 }
 
-// published is a run whose version readers see.
-type published struct{ *merged }
+// HoldError means that checks failed whose severity is "hold". The run was not published. Its draft is
+// kept as the held night.
+type HoldError struct {
+	Run string
+	// Checks are the failed checks whose severity is "hold".
+	Checks []ledger.CheckResult
+}
 
-// writeEvidence also copies failed runs before this night from the ledger to meta.
-func (m *merged) writeEvidence(ctx context.Context) error {
-	if err := m.stage.WriteRejects(ctx, m.streams.coverage()); err != nil {
-		return err
+func (e *HoldError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "audit run %s: %s failed; nothing was published; readers keep the last snapshot", e.Run, humanize.Count(len(e.Checks), "check"))
+	var names []string
+	for _, c := range e.Checks {
+		names = append(names, c.Name)
+		fmt.Fprintf(&b, "\n  %s (%s): %s", c.Name, c.Title, humanize.Count(c.Rows, "row"))
+		for _, row := range c.SampleLines() {
+			b.WriteString("\n    " + row)
+		}
 	}
-	if err := m.stage.WriteEvents(ctx); err != nil {
-		return err
-	}
-	runs, err := m.wh.RunLog.Runs()
-	if err != nil {
-		return err
-	}
-	m.describeStreams()
-	m.completeLine(ctx, nil)
-	return m.stage.WriteSummary(ctx, load.Summary{Run: m.line, Ledger: runs, Changes: m.changes, Drift: m.drift.drifts})
+	fmt.Fprintf(&b, "\nThe night is held. To inspect it: placementsync audit --held, then placementsync diff --held\n"+
+		"To publish it: placementsync publish --accept %s\nTo discard it: placementsync discard", strings.Join(names, ","))
+	return b.String()
 }
 
 func (m *merged) writeFiles(ctx context.Context) (files []warehouse.ManifestTable, err error) {
@@ -269,6 +268,9 @@ func (m *merged) writeFiles(ctx context.Context) (files []warehouse.ManifestTabl
 	})
 	return files, writing.Wait()
 }
+
+// published is a run whose version readers see.
+type published struct{ *merged }
 
 // cleanUp removes what is no longer needed: the unfinished-run file, the events in the inbox, and stored responses. end
 // removes the unfinished-run file of a refresh.

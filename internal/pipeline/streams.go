@@ -86,23 +86,11 @@ func (d *reading) unifyStoredIDs(ctx context.Context) error {
 	return nil
 }
 
-func (d *reading) unifyIDs(ids []string) []string {
-	unified := make([]string, len(ids))
-	for i, id := range ids {
-		unified[i] = d.idCase.Unify(id)
-	}
-	return unified
-}
-
 // readStreams reads the streams one after the other: the lists, then the events, then the details, whose ids the lists
 // contain. All workers read the same stream, because fewer records change during a short walk. The error of a
 // single stream is part of its streamRun. readStreams returns only errors that end the night.
 func (d *reading) readStreams(ctx context.Context) (*read, error) {
-	runs, err := d.wh.RunLog.Runs()
-	if err != nil {
-		return nil, err
-	}
-	lists, events, details := inReadingOrder(d.cfg.Streams, lastPublishedNight(runs))
+	lists, events, details := inReadingOrder(d.cfg.Streams, d.lastNight)
 	for _, s := range lists {
 		if err := d.readList(ctx, s); err != nil {
 			return nil, err
@@ -158,7 +146,8 @@ func lastPublishedNight(runs []ledger.Run) ledger.Run {
 // readList reads a list until it is proven to be complete.
 func (d *reading) readList(ctx context.Context, s stream.Stream) error {
 	run, reason := d.begin(s)
-	if reason == "" && !d.canRead(s, d.listParam(s)) {
+	param := d.token.pathParam(s)
+	if reason == "" && !d.canRead(s, param) {
 		run.fail(d.unreadErr(0, 0))
 		reason = run.evidence.Reason
 	}
@@ -169,11 +158,10 @@ func (d *reading) readList(ctx context.Context, s stream.Stream) error {
 	if err != nil {
 		return err
 	}
-	run.evidence, err = d.client.Walk(ctx, s, d.listParam(s), sink.readBody)
-	run.distinct = int64(run.evidence.Distinct)
-	run.failure, run.missed = run.evidence.Failure, int64(run.evidence.FailedPages)
-	if run.failure != nil {
-		run.evidence.Reason = ledger.Summarize(run.failure)
+	run.evidence, err = d.client.Walk(ctx, s, param, sink.readBody)
+	run.distinct, run.missed = int64(run.evidence.Distinct), int64(run.evidence.FailedPages)
+	if run.evidence.Failure != nil {
+		run.fail(run.evidence.Failure)
 	}
 	run.coverage = load.Whole
 	if run.evidence.Grade == stream.BestEffort {
@@ -193,18 +181,6 @@ func (d *reading) begin(s stream.Stream) (run *streamRun, reason string) {
 		reason = "the refresh has no target in this stream"
 	}
 	return run, reason
-}
-
-func (d *reading) openSink(ctx context.Context, s stream.Stream) (*sink, error) {
-	d.cfg.Progress.setReading(s)
-	return d.newSink(ctx, s)
-}
-
-func (d *reading) listParam(s stream.Stream) string {
-	if strings.Contains(s.Path, "{team_id}") {
-		return d.token.TeamID
-	}
-	return ""
 }
 
 // endsNight reports whether all other streams would fail with the same error.
