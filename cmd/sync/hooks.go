@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +26,7 @@ type hooks struct {
 	wh        *warehouse.Warehouse
 	log       *slog.Logger
 	receiver  *webhook.Receiver
-	refresher *pipeline.Refresher
+	refresher *refresher
 	// turn contains a value while a night, refresh or verification runs. A night waits the few
 	// seconds of a refresh instead of failing because the warehouse is locked.
 	turn chan struct{}
@@ -35,7 +37,7 @@ type hooks struct {
 
 func newHooks(wh *warehouse.Warehouse, log *slog.Logger, now func() time.Time) (*hooks, error) {
 	h := &hooks{wh: wh, log: log, turn: make(chan struct{}, 1), alerts: &inboxAlerts{now: now, log: log}}
-	h.refresher = pipeline.NewRefresher(log, refreshWindow)
+	h.refresher = newRefresher(log, refreshWindow)
 	if err := wh.Folder.CheckRestored(); err != nil {
 		return nil, err // a delivery could be replaced by a file of the backup
 	}
@@ -73,7 +75,7 @@ func (h *hooks) InboxLimit(inboxBytes int64) int64 {
 
 func (h *hooks) EventStored(e stream.Event) {
 	if h.current.Load().cfg.Serve.RefreshOnEvent {
-		h.refresher.Add(webhook.EventTargets(e))
+		h.refresher.add(webhook.EventTargets(e))
 	}
 }
 
@@ -118,7 +120,7 @@ func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error
 	defer stop()
 	refresherEnded := make(chan struct{})
 	go func() {
-		h.refresher.Run(servingCtx, h.refreshTargets)
+		h.refresher.run(servingCtx, h.refreshTargets)
 		close(refresherEnded)
 	}()
 	stopAlerts := callEvery(inboxAlertInterval, func() {
@@ -134,6 +136,97 @@ func (h *hooks) runAround(ctx context.Context, serve func(context.Context) error
 	stop()
 	<-refresherEnded
 	return errors.Join(err, h.receiver.Close())
+}
+
+// maxTargets is the maximum number of records of each kind in one refresh. The next night reads
+// further records, because their events are in the inbox.
+const maxTargets = 500
+
+// refresher collects the records that events name. After the first event it waits for the time window,
+// and then refreshes all collected records in one refresh. It runs one refresh at a time.
+type refresher struct {
+	log    *slog.Logger
+	window time.Duration
+	// added contains a value if records were added since [refresher.run] last received from it.
+	added chan struct{}
+
+	mu      sync.Mutex // guards waiting
+	waiting pipeline.Targets
+}
+
+// newRefresher returns a refresher without records.
+func newRefresher(log *slog.Logger, window time.Duration) *refresher {
+	return &refresher{log: log, window: window, added: make(chan struct{}, 1)}
+}
+
+// add collects an article and its campaign. Empty ids are ignored. add does not block.
+func (r *refresher) add(article, campaign string) {
+	if article != "" || campaign != "" {
+		r.addTargets(pipeline.Targets{Articles: []string{article}, Campaigns: []string{campaign}})
+	}
+}
+
+func (r *refresher) addTargets(t pipeline.Targets) {
+	r.mu.Lock()
+	r.waiting.Articles = addIDs(r.waiting.Articles, t.Articles...)
+	r.waiting.Campaigns = addIDs(r.waiting.Campaigns, t.Campaigns...)
+	r.mu.Unlock()
+	select {
+	case r.added <- struct{}{}:
+	default:
+	}
+}
+
+// addIDs inserts ids into sorted, a list without duplicates, up to maxTargets.
+func addIDs(sorted []string, ids ...string) []string {
+	for _, id := range ids {
+		at, known := slices.BinarySearch(sorted, id)
+		if id != "" && !known && len(sorted) < maxTargets {
+			sorted = slices.Insert(sorted, at, id)
+		}
+	}
+	return sorted
+}
+
+// run calls refresh with collected records until ctx ends. If refresh returns a *warehouse.LockedError or
+// pipeline.ErrPostponed, the records wait for another window. Records that wait when ctx ends are read by the next
+// night.
+func (r *refresher) run(ctx context.Context, refresh func(context.Context, pipeline.Targets) error) {
+	for {
+		select {
+		case <-r.added:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(r.window):
+			r.refreshNow(ctx, refresh)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// refreshNow refreshes the waiting records. A failed refresh is not repeated: the next
+// night reads all records that events named and that no run has read since.
+func (r *refresher) refreshNow(ctx context.Context, refresh func(context.Context, pipeline.Targets) error) {
+	r.mu.Lock()
+	select {
+	case <-r.added: // later events wake refresher.run again
+	default:
+	}
+	targets := r.waiting
+	r.waiting = pipeline.Targets{}
+	r.mu.Unlock()
+	err := refresh(ctx, targets)
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case errors.As(err, new(*warehouse.LockedError)) || errors.Is(err, pipeline.ErrPostponed):
+		r.log.Info("refresh postponed", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
+		r.addTargets(targets)
+	default:
+		r.log.Warn("refresh failed; the next night reads the same records", "articles", len(targets.Articles), "campaigns", len(targets.Campaigns), "error", err)
+	}
 }
 
 // inboxAlertInterval is the interval at which "serve" checks whether the inbox is full.

@@ -1,4 +1,4 @@
-package pipeline_test
+package main
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type event struct {
 	article, campaign string
 }
 
-// runRefresher sends events to a Refresher with a window of 30 s, and returns the calls of
+// runRefresher sends events to a refresher with a window of 30 s, and returns the calls of
 // refresh. Each call takes a minute and returns the next of the given errors.
 func runRefresher(t *testing.T, errs []error, events ...event) []refreshCall {
 	t.Helper()
@@ -48,13 +48,13 @@ func runRefresher(t *testing.T, errs []error, events ...event) []refreshCall {
 			}
 			return errs[len(calls)-1]
 		}
-		r := pipeline.NewRefresher(slog.New(slog.DiscardHandler), 30*time.Second)
+		r := newRefresher(slog.New(slog.DiscardHandler), 30*time.Second)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { r.Run(ctx, refresh); close(ended) }()
+		go func() { r.run(ctx, refresh); close(ended) }()
 		for _, e := range events {
 			time.Sleep(e.after)
-			r.Add(e.article, e.campaign)
+			r.add(e.article, e.campaign)
 		}
 		time.Sleep(time.Hour)
 		cancel()
