@@ -2,8 +2,14 @@ package fetch
 
 import (
 	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"iter"
 	"os"
 	"path/filepath"
+
+	"placementsync/internal/checksum"
 )
 
 // restore reads the journal of an interrupted run into the index. Bodies that may have been written after the
@@ -127,4 +133,53 @@ func (rs *ResponseStore) rewrite(end int64) error {
 	}
 	rs.journalEnd, err = size(rs.journal)
 	return err
+}
+
+// parseLine parses a line with its newline. It accepts only the output of marshal.
+func parseLine(text []byte) (n StoredResponse, ok bool) {
+	line, hasNewline := bytes.CutSuffix(text, []byte("\n"))
+	ok = hasNewline && checksum.UnsealLine(line, &n) == nil
+	return n, ok
+}
+
+// readLines yields the lines of the journal up to end. Incomplete and damaged lines are not ok.
+func (rs *ResponseStore) readLines(end int64) iter.Seq2[scannedLine, error] {
+	return func(yield func(scannedLine, error) bool) {
+		in := bufio.NewReaderSize(io.NewSectionReader(rs.journal, 0, end), 64<<10)
+		var at int64
+		for {
+			text, err := in.ReadBytes('\n')
+			if err != nil && !errors.Is(err, io.EOF) {
+				yield(scannedLine{}, err)
+				return
+			}
+			if len(text) == 0 {
+				return
+			}
+			at += int64(len(text))
+			s := scannedLine{text: text, end: at}
+			s.StoredResponse, s.ok = parseLine(text)
+			if !yield(s, nil) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+type scannedLine struct {
+	StoredResponse
+	text []byte
+	end  int64 // offset of the next line
+	ok   bool
+}
+
+// isTorn reports whether the line is the incomplete last line of a journal of this size.
+func (s scannedLine) isTorn(journalSize int64) bool {
+	return s.end == journalSize && len(s.text) > 0 && s.text[len(s.text)-1] != '\n'
+}
+
+// isLatest reports whether Lookup finds the response of this line.
+func (rs *ResponseStore) isLatest(n *StoredResponse) bool {
+	loc, _ := rs.find(n.Request)
+	return loc.Seq == n.Seq
 }

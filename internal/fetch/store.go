@@ -13,10 +13,11 @@ import (
 	"sync"
 	"time"
 
-	"placementsync/internal/durable"
-
 	"github.com/klauspost/compress/s2"
 	"github.com/zeebo/xxh3"
+
+	"placementsync/internal/checksum"
+	"placementsync/internal/durable"
 )
 
 // StoreOptions are the options of a ResponseStore. Zero values mean the defaults.
@@ -56,6 +57,33 @@ type ResponseStore struct {
 
 	syncing sync.Mutex
 	syncErr error // first error of fsync; guarded by syncing
+}
+
+// StoredResponse is a line of the journal, a JSON object about one response. The line is sealed, because
+// after a power cut a complete line can have wrong bytes.
+type StoredResponse struct {
+	location
+	Request
+	At     time.Time `json:"at"`
+	Millis float64   `json:"ms"` // time until the response was received
+	// Replaced means that a later response to the same request was stored and is used instead.
+	Replaced bool `json:"-"`
+}
+
+// location contains the position and the checksums of a stored response. The index keeps the
+// location of the latest response to each request in memory.
+type location struct {
+	Seq     uint64 `json:"seq"`
+	Status  int    `json:"status"`
+	Segment uint32 `json:"segment"`
+	Offset  int64  `json:"offset"`
+	// Stored and Size are the lengths of the stored bytes and of the body. Sum is the CRC-32C of the stored
+	// bytes.
+	Stored uint32 `json:"stored"`
+	Size   uint32 `json:"size"`
+	Sum    uint32 `json:"stored_crc32c"`
+	// Encoding is the compression of the stored bytes: zstd or gzip as received, or s2.
+	Encoding string `json:"encoding,omitempty"`
 }
 
 // OpenResponseStore opens the store in dir, or creates it. Incomplete responses of an interrupted
@@ -186,6 +214,16 @@ func (rs *ResponseStore) appendResponse(n *StoredResponse, frame []byte) (syncDu
 	rs.unsynced += int64(len(text) + len(frame))
 	rs.index[n.indexKey()] = n.location
 	return rs.unsynced >= rs.options.SyncBytes && rs.options.SyncBytes > 0, nil
+}
+
+func (n *StoredResponse) marshal() ([]byte, error) {
+	line, err := checksum.SealLine(n)
+	return append(line, '\n'), err
+}
+
+// With 128 bits a collision within a run is less likely than a hardware fault.
+func (r Request) indexKey() xxh3.Uint128 {
+	return xxh3.HashString128(fmt.Sprintf("%q %q %q %q %d %d", r.Stream, r.Path, r.Query, r.Param, r.Pass, r.Page))
 }
 
 func (rs *ResponseStore) placeFrame(n *StoredResponse, frame []byte) error {
