@@ -2,7 +2,7 @@
 // into staging tables, checks the limits on deletions, merges the staged rows into main and past, and
 // writes Parquet files. Its SQL is in the folder sql, in the order of first use.
 //
-// A row reaches main in one of two ways. Most rows are staged (rows.go, feed.go, inserter.go)
+// A row reaches main in one of two ways. Most rows are staged (rows.go, inserter.go)
 // and merged (merge.go). A large list fills empty tables of main directly (direct.go). The rows of
 // unchanged records remain in main and are not staged (unchanged.go).
 //

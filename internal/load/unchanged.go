@@ -194,3 +194,17 @@ func (s *Stage) addStoredRows(ctx context.Context, st stream.Stream, stored *Sto
 	s.withStoredRows.add(st.Name)
 	return nil
 }
+
+func recordKey(st stream.Stream, t stream.Table) sqltext.Name {
+	if t.Name == st.Root().Name {
+		return sqltext.Name(t.Key[0])
+	}
+	return sqltext.Name(t.Parents[0])
+}
+
+// FillsAlone reports whether a stream is a list, and no other stream fills or completes its tables.
+func FillsAlone(streams []stream.Stream, st stream.Stream) bool {
+	isCompleted := slices.ContainsFunc(streams, func(o stream.Stream) bool { return o.Completes == st.Name })
+	isShared := slices.ContainsFunc(tablesOf(st), func(t stream.Table) bool { return len(stream.FilledBy(streams, t.Name)) > 1 })
+	return !isCompleted && !isShared && st.Completes == "" && !st.IsDetail()
+}
