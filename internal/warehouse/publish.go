@@ -167,6 +167,64 @@ func (d *Draft) finishCatalog(ctx context.Context, isChanged bool, mode fs.FileM
 	return d.w.Folder.setModeAndSync(filepath.Join(d.Dir, CatalogFile), mode)
 }
 
+// A DuckDB file consists of blocks of one size, and tables do not share blocks. With blocks of the
+// default size of 256 KiB, a hundred small tables take four times the space of their rows. With blocks
+// of 16 KiB, a million rows take a third more space than with large blocks.
+// docs/performance.md contains the measurement.
+const (
+	smallBlock = 16 << 10
+	largeBlock = 256 << 10
+	// An unchanged catalog with small blocks keeps them. Of the other catalogs, those with more than manyRows
+	// get large blocks, those with fewer than fewRows get small blocks, and the rest keep the size of blocks.
+	fewRows, manyRows = 250_000, 500_000
+	// If a catalog with fewer than fewRows changed, and the file of the previous version has at most
+	// compactSize bytes, the whole catalog is written to a new file. This takes no longer than writing the
+	// changes, and leaves no free blocks in the file.
+	compactSize = 8 << 20
+)
+
+// writeCatalog writes the catalog of the draft and closes it. isChanged means that a table of the schema
+// main changed. If chooseBlockSize returns a size, writeCatalog copies the catalog to a new file, because
+// DuckDB sets the size of blocks when it creates a file.
+func (d *Draft) writeCatalog(ctx context.Context, isChanged bool) error {
+	path := filepath.Join(d.Dir, CatalogFile)
+	newFile := path + ".moved"
+	newSize, err := d.chooseBlockSize(ctx, isChanged)
+	if err != nil {
+		return fmt.Errorf("choose the blocks of the catalog: %w", err)
+	}
+	write := sqltext.SQL("CHECKPOINT")
+	if newSize != 0 {
+		write = instanceSQL.Render("copy_catalog", sqltext.Values{"file": newFile, "size": newSize, "storage": StorageVersion})
+	}
+	err = d.Exec(ctx, write)
+	if err == nil {
+		err = d.Instance.Close()
+		d.Instance = nil
+	}
+	if err == nil && newSize != 0 {
+		err = d.w.Folder.disk.Rename(newFile, path)
+	}
+	return err
+}
+
+// chooseBlockSize returns the size of blocks for a new file, or 0 if the changes are written to the
+// existing file.
+func (d *Draft) chooseBlockSize(ctx context.Context, isChanged bool) (int, error) {
+	var blockSize, rows int64
+	err := d.DB.QueryRowContext(ctx, string(instanceSQL.Render("measure_catalog", nil))).Scan(&blockSize, &rows)
+	hasSmallBlocks := blockSize == smallBlock
+	switch {
+	case hasSmallBlocks && !isChanged:
+		return 0, err
+	case rows > manyRows && hasSmallBlocks:
+		return largeBlock, err
+	case rows < fewRows && (!hasSmallBlocks || d.previousManifest.Catalog.Bytes <= compactSize):
+		return smallBlock, err
+	}
+	return 0, err
+}
+
 // MeasureTables sets the number of rows and the range of the first key column of every table, in one
 // statement. A table whose file was copied keeps the values of the previous version.
 func (d *Draft) MeasureTables(ctx context.Context, tables []ManifestTable) error {
@@ -189,6 +247,68 @@ func (d *Draft) MeasureTables(ctx context.Context, tables []ManifestTable) error
 		tables[i].Rows, tables[i].KeyMin, tables[i].KeyMax = measured.Rows, measured.KeyMin, measured.KeyMax
 		return err
 	})
+}
+
+// VerifyError means that a draft does not match its manifest. The draft was not published.
+type VerifyError struct{ Run, Table, Problem string }
+
+func (e *VerifyError) Error() string {
+	return fmt.Sprintf("verify version %s: table %s: %s; nothing was published; readers keep the last snapshot: check the disk, then run placementsync replay %[1]s",
+		e.Run, e.Table, e.Problem)
+}
+
+// verify opens the closed catalog of the draft read-only, as readers do. It compares the row counts
+// in the catalog and in the Parquet files with the manifest, and checks that keys are unique.
+func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
+	reader, err := d.w.openMemory(ctx)
+	if err != nil {
+		return d.unpublishedErr("verify", err)
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	if err = reader.LimitMemory(ctx, true); err == nil {
+		err = reader.attachReadOnly(ctx, filepath.Join(d.Dir, CatalogFile))
+	}
+	if err != nil {
+		return d.unpublishedErr("verify", err)
+	}
+	var queries []sqltext.SQL
+	var withEqualHashes []ManifestTable // a repeated key has equal hashes, and so, rarely, have two keys
+	for i, t := range m.Tables {
+		queries = append(queries, verifySQL.Render("count_rows", sqltext.Values{"index": i, "table": sqltext.Name(t.Name),
+			"key": sqltext.Names(d.Schema.tableKey(t.Name)), "file": filepath.Join(d.Dir, t.File)}))
+	}
+	err = reader.EachRow(ctx, queries, func(scan func(...any) error) error {
+		var i int
+		var rows, hashes, fileRows int64 // hashes counts the different hashes of keys
+		if err := scan(&i, &rows, &hashes, &fileRows); err != nil {
+			return err
+		}
+		t := m.Tables[i]
+		switch {
+		case rows != t.Rows:
+			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows in the catalog, %d in the manifest", rows, t.Rows)}
+		case fileRows != t.Rows:
+			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows in Parquet, %d in the manifest", fileRows, t.Rows)}
+		case hashes != rows:
+			withEqualHashes = append(withEqualHashes, t)
+		}
+		return nil
+	})
+	for _, t := range withEqualHashes {
+		var keys int64
+		if err == nil {
+			count := verifySQL.Render("count_keys", sqltext.Values{"table": sqltext.Name(t.Name), "key": sqltext.Names(d.Schema.tableKey(t.Name))})
+			err = reader.DB.QueryRowContext(ctx, string(count)).Scan(&keys)
+		}
+		if err == nil && keys != t.Rows {
+			problem := "%d rows repeat the key of an earlier row: the merge stored them twice, which is a fault of this program, or the disk is damaged"
+			err = &VerifyError{m.RunID, t.Name, fmt.Sprintf(problem, t.Rows-keys)}
+		}
+	}
+	if err != nil && !errors.As(err, new(*VerifyError)) {
+		err = &VerifyError{m.RunID, "(any)", err.Error()}
+	}
+	return err
 }
 
 // finishPublish can be called again for the same run.
