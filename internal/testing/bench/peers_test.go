@@ -57,7 +57,7 @@ type recordCounts struct{ Listings, Prices, Tags, Links, Includes int64 }
 func measurePeers(t *testing.T, s settings) *report {
 	t.Helper()
 	environments := installPeers(t)
-	service := serveListings(t, s, world{Listings: s.listings})
+	service := serveListings(t, s, world{Listings: s.listings, Remembered: true})
 	defer service.stop(t)
 	var want recordCounts
 	requireSame := func(name, path, filePrefix string) {

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strconv"
@@ -25,6 +27,9 @@ type world struct {
 	Listings int
 	// Unordered returns lists without an order. One pass cannot show that such a list is complete.
 	Unordered bool
+	// Remembered repeats the first response to each request. The service then needs nearly no CPU time, as if it
+	// were another machine.
+	Remembered bool
 }
 
 // options describes a service with listings, and without orders, campaigns and files. 1 % of the listings
@@ -64,6 +69,31 @@ func (m *meter) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	m.stats.Last = time.Now()
 }
 
+// memory repeats the first response of a handler to each request.
+type memory struct {
+	next http.Handler
+
+	mu        sync.Mutex
+	responses map[string]*httptest.ResponseRecorder // by address and accepted encodings
+}
+
+func (m *memory) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	key := r.Method + " " + r.URL.String() + " " + r.Header.Get("Accept-Encoding")
+	m.mu.Lock()
+	response := m.responses[key]
+	m.mu.Unlock()
+	if response == nil {
+		response = httptest.NewRecorder()
+		m.next.ServeHTTP(response, r)
+		m.mu.Lock()
+		m.responses[key] = response
+		m.mu.Unlock()
+	}
+	maps.Copy(rw.Header(), response.Header())
+	rw.WriteHeader(response.Code)
+	_, _ = rw.Write(response.Body.Bytes()) // a client that is gone needs no response
+}
+
 func (m *meter) takeStats() requestStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,6 +128,9 @@ func TestMain(m *testing.M) {
 func (w world) serve(ctx context.Context) error {
 	service := sim.New(w.options())
 	m := &meter{next: service}
+	if w.Remembered {
+		m.next = &memory{next: service, responses: map[string]*httptest.ResponseRecorder{}}
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
