@@ -15,19 +15,6 @@ import (
 	testharness "placementsync/internal/testing/harness"
 )
 
-// useChangedDetails configures nights that request only details that may have changed.
-func (h *harness) useChangedDetails(liveDays, recheck int) {
-	h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = "changed", liveDays, recheck
-}
-
-// settledWorld has data of 2000 days. About one campaign in twenty is live: its records may still
-// change. The records of the other campaigns are settled. About one row in a hundred changes per
-// day. A larger divisor makes a smaller world.
-func settledWorld(divisor int) sim.Options {
-	return sim.Options{Seed: 3, Token: token, HistoryDays: 2000, Outlets: 2000 / divisor, Listings: 5000 / divisor, Orders: 3000 / divisor,
-		Campaigns: 500 / divisor, Profiles: 3 + 9/divisor, ListingChange: 0.008, ListingTurnover: 0.001, SilentChange: -1}
-}
-
 // TestTrialNightRequestsOnlyPossibleChanges counts the requests of nights that keep the rows of
 // unchanged details, and then compares all values with the service. In this world, every change of
 // a detail also changes a list.
@@ -55,20 +42,13 @@ func TestTortureNightRequestsOnlyPossibleChanges(t *testing.T) {
 	compareRequestCounts(t, h, func() {})
 }
 
-func requireTorture(t *testing.T) {
-	t.Helper()
-	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
-		t.Skip("set PLACEMENTSYNC_TORTURE to run this test")
-	}
-}
-
 // compareRequestCounts compares the number of requests of later nights with the number of a full
 // night. It calls afterNight after each night, and returns the result of the last night.
 func compareRequestCounts(t *testing.T, h *harness, afterNight func()) (last pipeline.Result) {
 	t.Helper()
 	h.cfg.Fetch.PageSize = 100
 	h.useChangedDetails(45, 7)
-	fullRequests, _ := h.countRequests()
+	fullRequests, _ := countRequests(h)
 	afterNight()
 	liveCampaigns := h.count("campaigns", "updated_at >= (SELECT max(snapshot_at) FROM meta.runs) - INTERVAL 45 DAY")
 	campaigns := h.count("campaigns", "TRUE")
@@ -81,7 +61,7 @@ func compareRequestCounts(t *testing.T, h *harness, afterNight func()) (last pip
 	for _, c := range []struct{ recheck, divisor int }{{7, 4}, {0, 10}} {
 		recheck, maxRequests := c.recheck, fullRequests/c.divisor
 		h.useChangedDetails(45, recheck)
-		n, res := h.countRequests()
+		n, res := countRequests(h)
 		afterNight()
 		share := changedShare(res, "product_listings")
 		t.Logf("recheck %d: %d requests, %.1f %% of the full night; %.2f %% of the listings changed", recheck, n,
@@ -98,7 +78,7 @@ func compareRequestCounts(t *testing.T, h *harness, afterNight func()) (last pip
 }
 
 // countRequests runs a night and counts its requests.
-func (h *harness) countRequests() (int, pipeline.Result) {
+func countRequests(h *harness) (int, pipeline.Result) {
 	h.t.Helper()
 	h.service.ResetRequests()
 	res := h.goodNight()
@@ -158,33 +138,6 @@ func TestTrialArticleOfUnchangedCampaignIsRead(t *testing.T) {
 	}
 }
 
-// campaignRecords returns the JSON of each campaign in the list of campaigns, by id.
-func (h *harness) campaignRecords() map[string]string {
-	records := map[string]string{}
-	for _, raw := range h.service.Records("/campaigns") {
-		id, _ := dig(decode(string(raw)), "id").(string)
-		records[id] = string(raw)
-	}
-	return records
-}
-
-// articleStatus is the campaign and the prefix of the status of an article.
-type articleStatus struct{ campaign, prefix string }
-
-// articleStatuses returns the campaign and current status of every article, by id.
-func (h *harness) articleStatuses() map[string]articleStatus {
-	all := map[string]articleStatus{}
-	for campaign := range h.campaignRecords() {
-		for _, raw := range h.service.Records("/campaigns/" + campaign + "/articles") {
-			id, _ := dig(decode(string(raw)), "id").(string)
-			body, _ := h.service.Object("/articles/" + id)
-			prefix, _ := dig(decode(string(body)), "status.prefix").(string)
-			all[id] = articleStatus{campaign, prefix}
-		}
-	}
-	return all
-}
-
 // TestTrialRechecksFindSilentChanges changes settled records. No list shows these changes. The
 // rechecks must find and count all changes within the configured number of nights.
 func TestTrialRechecksFindSilentChanges(t *testing.T) {
@@ -199,19 +152,19 @@ func TestTrialRechecksFindSilentChanges(t *testing.T) {
 	ref := newReference(t, h.service, h.cfg.Streams)
 	h.goodNight()
 	nights := []pipeline.Result{h.goodNight()}
-	if stale := h.countStaleRows(ref); stale["outlets"] == 0 || stale["articles"] == 0 || stale["outlet_listings"] > 0 || stale["campaigns"] > 0 {
+	if stale := countStaleRows(h, ref); stale["outlets"] == 0 || stale["articles"] == 0 || stale["outlet_listings"] > 0 || stale["campaigns"] > 0 {
 		t.Fatalf("stale rows: got %v, want stale outlets and articles and no other stale rows", stale)
 	}
 	for range recheck - 1 {
 		nights = append(nights, h.sameDayNight())
 	}
 	h.requireValues(ref)
-	h.requireRechecks(nights, "outlets", world.Outlets)
-	h.requireRechecks(nights, "articles", h.count("articles", "TRUE"))
+	requireRechecks(h, nights, "outlets", world.Outlets)
+	requireRechecks(h, nights, "articles", h.count("articles", "TRUE"))
 }
 
 // countStaleRows counts the rows of every table that differ from the service.
-func (h *harness) countStaleRows(ref *reference) map[string]int {
+func countStaleRows(h *harness, ref *reference) map[string]int {
 	h.t.Helper()
 	current, catalog, stale := ref.currentRows(), h.catalog(), map[string]int{}
 	for _, spec := range ref.uniqueTables() {
@@ -228,7 +181,7 @@ func (h *harness) countStaleRows(ref *reference) map[string]int {
 // requireRechecks checks that the nights together recheck each settled detail of a stream once, and
 // that meta.streams and the ledger contain the same counts. details is the number of all details.
 // The world must not change between the nights.
-func (h *harness) requireRechecks(nights []pipeline.Result, name string, details int) {
+func requireRechecks(h *harness, nights []pipeline.Result, name string, details int) {
 	h.t.Helper()
 	rechecked, settled := int64(0), int64(0)
 	for _, res := range nights {

@@ -33,10 +33,6 @@ func changingLists() []string {
 // deleted after every n requests.
 func intervals() []int { return []int{1, 2, 3, 5, 8, 13, 21, 34, 50} }
 
-func sortOrders() map[string]bool {
-	return map[string]bool{"newest first": false, "unordered": true}
-}
-
 // changingWorld returns a world whose lists change once in each interval, which is a number of
 // requests. 0 means no changes.
 func changingWorld(seed uint64, interval int, unordered bool) sim.Options {
@@ -239,7 +235,7 @@ func TestNightsWithChangingLists(t *testing.T) {
 				}
 				res := h.sameDayNight()
 				for _, s := range h.cfg.Streams {
-					h.requireSurvivors(stream.Grade(streamOf(t, res.Run, s.Name).Grade), s, initialIDs[s.Path])
+					requireSurvivors(h, stream.Grade(streamOf(t, res.Run, s.Name).Grade), s, initialIDs[s.Path])
 				}
 			}
 		})
@@ -254,7 +250,7 @@ func survivors(initialIDs map[string]bool, service *sim.Service, path string) ma
 	return ids
 }
 
-func (h *harness) requireSurvivors(grade stream.Grade, s stream.Stream, initialIDs map[string]bool) {
+func requireSurvivors(h *harness, grade stream.Grade, s stream.Stream, initialIDs map[string]bool) {
 	h.t.Helper()
 	rowIDs := map[string]bool{}
 	for _, r := range query(h.t, h.catalog(), "SELECT id FROM "+s.Root().Name) {

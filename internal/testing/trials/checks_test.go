@@ -16,7 +16,6 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	testharness "placementsync/internal/testing/harness"
-	"placementsync/internal/warehouse"
 )
 
 // newCheckedHarness returns a harness with the world of the demo and the built-in checks.
@@ -25,17 +24,6 @@ func newCheckedHarness(t *testing.T) *harness {
 	h := newHarness(t, sim.Options{Seed: 1, Token: token})
 	addBuiltInChecks(t, h)
 	return h
-}
-
-// addBuiltInChecks adds the built-in checks to the nights of a harness. It also gives
-// the nights the default settings of a configuration.
-func addBuiltInChecks(t *testing.T, h *harness) {
-	t.Helper()
-	builtIn, err := audit.Load("", nil, nil)
-	testharness.Must(t, err)
-	h.cfg.Fetch.PageSize, h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = 100, pipeline.ChangedDetails, 45, 7
-	h.cfg.ResumeMaxAge = 24 * time.Hour
-	h.cfg.Checks, h.cfg.CheckTimeout = builtIn, time.Minute
 }
 
 // TestTrialBusyNightsAreNotHeld runs nights of a world in which more than 5 % of the prices change
@@ -258,10 +246,4 @@ func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 		}
 	}
 	h.service.SetValueFaults()
-}
-
-func warehouseOf(t *testing.T, cfg pipeline.Config) *warehouse.Warehouse {
-	t.Helper()
-	w := warehouse.New(cfg.Warehouse)
-	return w
 }

@@ -261,3 +261,22 @@ func (j job) start(t *testing.T) *child {
 	j.Report = filepath.Join(t.TempDir(), "report.json")
 	return spawn(t, "night", j.Report, j)
 }
+
+// User agents of the runs in the two warehouses of a crash trial.
+const (
+	killedAgent      = "killed"
+	undisturbedAgent = "undisturbed"
+)
+
+// stepRecorder records the names of the steps of a night.
+type stepRecorder struct {
+	mu    sync.Mutex
+	steps []string
+}
+
+func (r *stepRecorder) record(name, _ string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.steps = append(r.steps, name)
+	return nil
+}

@@ -16,7 +16,7 @@ import (
 )
 
 // nightAt advances the world by a day and runs a night at the given time. The night must be complete.
-func (h *harness) nightAt(at time.Time) pipeline.Result {
+func nightAt(h *harness, at time.Time) pipeline.Result {
 	h.t.Helper()
 	h.service.Advance(1)
 	h.at = at
@@ -24,7 +24,7 @@ func (h *harness) nightAt(at time.Time) pipeline.Result {
 }
 
 // rebuildFromSeries removes all files except parquet/ and state/ and then rebuilds the warehouse.
-func (h *harness) rebuildFromSeries() repair.RebuildResult {
+func rebuildFromSeries(h *harness) repair.RebuildResult {
 	h.t.Helper()
 	for _, name := range []string{"versions", "raw", "latest", "catalog.duckdb"} {
 		testharness.Must(h.t, os.RemoveAll(h.path(name)))
@@ -56,14 +56,14 @@ func TestTrialRebuildRestoresTheClosedRowsOfEveryRun(t *testing.T) {
 	h := newHarness(t, trialWorld(4), someStreams()...)
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for _, hours := range []time.Duration{0, 24, 48, 72, 75} {
-		h.nightAt(first.Add(hours * time.Hour))
+		nightAt(h, first.Add(hours*time.Hour))
 	}
-	h.nightAt(first.Add(78 * time.Hour))
+	nightAt(h, first.Add(78*time.Hour))
 	wh := warehouseOf(t, h.cfg)
 	_, err := wh.Rollback("", first.Add(79*time.Hour))
 	testharness.Must(t, err)
-	h.nightAt(first.Add(80 * time.Hour))
-	h.nightAt(first.Add(104 * time.Hour))
+	nightAt(h, first.Add(80*time.Hour))
+	nightAt(h, first.Add(104*time.Hour))
 	pruned, err := wh.Pruner.Prune(warehouse.Retention{Daily: 2}, h.at, false)
 	testharness.Must(t, err)
 	if len(pruned) == 0 {
@@ -71,13 +71,13 @@ func TestTrialRebuildRestoresTheClosedRowsOfEveryRun(t *testing.T) {
 	}
 	before := storedRows(t, h.path("catalog.duckdb"))
 	for range 2 {
-		r := h.rebuildFromSeries()
+		r := rebuildFromSeries(h)
 		if r.RestoredRuns == 0 || r.SnapshotsWithoutDay != 0 {
 			t.Errorf("the rebuild returned %+v, want RestoredRuns > 0 and SnapshotsWithoutDay 0", r)
 		}
 		requireContents(t, before, storedRows(t, h.path("catalog.duckdb")))
 	}
-	h.nightAt(first.Add(130 * time.Hour))
+	nightAt(h, first.Add(130*time.Hour))
 	before = storedRows(t, h.path("catalog.duckdb"))
 	closed := 0
 	for name, rows := range before {
@@ -88,7 +88,7 @@ func TestTrialRebuildRestoresTheClosedRowsOfEveryRun(t *testing.T) {
 	if closed < 50 {
 		t.Errorf("past has %d closed rows, want at least 50", closed)
 	}
-	h.rebuildFromSeries()
+	rebuildFromSeries(h)
 	if diff := cmp.Diff(before, storedRows(t, h.path("catalog.duckdb"))); diff != "" {
 		t.Errorf("the restored rows after another night differ (-before +after):\n%s", diff)
 	}
@@ -104,7 +104,7 @@ func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
 	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	var damagedRun string
 	for i, hours := range []time.Duration{0, 3, 24, 27, 30} {
-		res := h.nightAt(first.Add(hours * time.Hour))
+		res := nightAt(h, first.Add(hours*time.Hour))
 		if i == 3 {
 			damagedRun = res.Run.ID
 		}
@@ -119,8 +119,8 @@ func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
 
 	// The rebuild has replaced the damaged file. Damage the file of the next night, and remove the
 	// catalogs.
-	damagedRun = h.nightAt(first.Add(54 * time.Hour)).Run.ID
-	h.nightAt(first.Add(57 * time.Hour))
+	damagedRun = nightAt(h, first.Add(54*time.Hour)).Run.ID
+	nightAt(h, first.Add(57*time.Hour))
 	before = storedRows(t, h.path("catalog.duckdb"))
 	testharness.Must(t, os.WriteFile(h.path("parquet", ".meta", damagedRun+".changes"), []byte("PAR1"), 0o600))
 	for _, name := range []string{"versions", "latest"} {

@@ -43,7 +43,7 @@ func copyParquetAndState(t *testing.T, from, to string) {
 
 // nightWithCopies runs a night. From the moment when the link "latest" is switched, it calls
 // copyParquetAndState after each step that can change files. It returns the folders of the copies.
-func (h *harness) nightWithCopies(at time.Time) (copies []string) {
+func nightWithCopies(h *harness, at time.Time) (copies []string) {
 	h.t.Helper()
 	isSwitched, dir := false, h.t.TempDir()
 	h.cfg.Warehouse.Step = func(name, _ string) error {
@@ -55,13 +55,13 @@ func (h *harness) nightWithCopies(at time.Time) (copies []string) {
 		}
 		return nil
 	}
-	h.nightAt(at)
+	nightAt(h, at)
 	h.cfg.Warehouse.Step = nil
 	return copies
 }
 
 // restoreCopy rebuilds a catalog from a copy, in a new warehouse with the folder dir.
-func (h *harness) restoreCopy(copyDir string, skipDamaged bool) (dir string, r repair.RebuildResult, err error) {
+func restoreCopy(h *harness, copyDir string, skipDamaged bool) (dir string, r repair.RebuildResult, err error) {
 	h.t.Helper()
 	dir = h.t.TempDir()
 	copyParquetAndState(h.t, copyDir, dir)
@@ -87,9 +87,9 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 			contentsAt := map[time.Time]map[string][]string{}
 			for i, hours := range startHours {
 				if i < len(startHours)-1 {
-					h.nightAt(first.Add(hours * time.Hour))
+					nightAt(h, first.Add(hours*time.Hour))
 				} else {
-					copies = h.nightWithCopies(first.Add(hours * time.Hour))
+					copies = nightWithCopies(h, first.Add(hours*time.Hour))
 				}
 				nights = append(nights, contents(t, h.path("catalog.duckdb")))
 				contentsAt[first.Add(hours*time.Hour)] = nights[i]
@@ -109,7 +109,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 				if i%stride != 0 && i != len(copies)-1 {
 					continue
 				}
-				dir, r, err := h.restoreCopy(copyDir, false)
+				dir, r, err := restoreCopy(h, copyDir, false)
 				if err != nil {
 					t.Errorf("rebuild from copy %d of %d: %v", i, len(copies), err)
 					continue
@@ -142,7 +142,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 			if len(copiesByNight) != 2 || len(copies) < 15 {
 				t.Errorf("%d copies were restored to the nights %v, want at least 15 copies and both nights", len(copies), copiesByNight)
 			}
-			h.restoreMixedCopies(copies, contentsAt)
+			restoreMixedCopies(h, copies, contentsAt)
 		})
 	}
 }
@@ -151,7 +151,7 @@ func TestTrialCopiesOfTheSeriesContainOneNight(t *testing.T) {
 // contentsAt contains the tables at the time of each night. The rebuild must fail or restore one of
 // the nights. A failed rebuild is repeated with --skip-damaged. The repeated rebuild may restore older
 // tables, with the grade carried_forward.
-func (h *harness) restoreMixedCopies(copies []string, contentsAt map[time.Time]map[string][]string) {
+func restoreMixedCopies(h *harness, copies []string, contentsAt map[time.Time]map[string][]string) {
 	h.t.Helper()
 	mixedCopies := size(8, 3)
 	newest := slices.MaxFunc(slices.Collect(maps.Keys(contentsAt)), time.Time.Compare)
@@ -182,7 +182,7 @@ func (h *harness) restoreMixedCopies(copies []string, contentsAt map[time.Time]m
 				return errors.Join(os.MkdirAll(filepath.Join(mixedDir, filepath.Dir(name)), 0o700), os.Link(path, filepath.Join(mixedDir, name)))
 			}))
 		}
-		dir, r, err := h.restoreCopy(mixedDir, false)
+		dir, r, err := restoreCopy(h, mixedDir, false)
 		skipDamaged := err != nil
 		if skipDamaged {
 			refusals++
@@ -190,7 +190,7 @@ func (h *harness) restoreMixedCopies(copies []string, contentsAt map[time.Time]m
 				h.t.Errorf("steps %d and %d: got %v, want a SeriesError", earlier, later, err)
 				continue
 			}
-			dir, r, err = h.restoreCopy(mixedDir, true)
+			dir, r, err = restoreCopy(h, mixedDir, true)
 			testharness.Must(h.t, err)
 		}
 		got := contents(h.t, filepath.Join(dir, "catalog.duckdb"))

@@ -22,15 +22,8 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/sim"
 	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
-)
-
-// User agents of the runs in the two warehouses of a crash trial.
-const (
-	killedAgent      = "killed"
-	undisturbedAgent = "undisturbed"
 )
 
 // crashTrial fills two warehouses from one service. In the warehouse of the harness, every night
@@ -55,18 +48,6 @@ type crashTrial struct {
 	steps []string
 	// killsAt counts the kills by step. Kills after a delay have no step.
 	killsAt map[string]int
-}
-
-// trialWorld is a small world that changes every day.
-func trialWorld(seed uint64) sim.Options {
-	return sim.Options{Seed: seed, Token: token, Outlets: 5, Listings: 20, Profiles: 3, Campaigns: 4, Orders: 12, Files: 6, Folders: 2,
-		ListingTurnover: 0.1, SilentChange: 0.2}
-}
-
-// someStreams returns streams of every kind: lists, lists of a parent record, details that are read
-// if their row in a list changed, and details that are read as long as they are live.
-func someStreams() []string {
-	return append(fewStreams(), "campaigns", "campaign_articles", "files", "tags")
 }
 
 func newCrashTrial(t *testing.T, seed uint64, streams ...string) *crashTrial {
@@ -135,19 +116,6 @@ func (c *crashTrial) beginNight(t *testing.T) {
 	c.mustComplete(res, err)
 	c.runID, c.undisturbedRequests, c.tries, c.undisturbedDuration = res.Run.ID, c.counter.countsOf(undisturbedAgent), 0, time.Since(start)
 	c.steps = recorder.steps
-}
-
-// stepRecorder records the names of the steps of a night.
-type stepRecorder struct {
-	mu    sync.Mutex
-	steps []string
-}
-
-func (r *stepRecorder) record(name, _ string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.steps = append(r.steps, name)
-	return nil
 }
 
 // try runs the night in a child process. control kills the process or waits for its end. The

@@ -14,18 +14,18 @@ import (
 
 // requireDeletion checks that meta.deletions has one row for a record, with the given evidence, and
 // that the night closed the rows of the record.
-func (h *harness) requireDeletion(res pipeline.Result, table, key, evidence string) {
+func requireDeletion(h *harness, res pipeline.Result, table, key, evidence string) {
 	h.t.Helper()
 	got := query(h.t, h.catalog(), "SELECT run_id, evidence FROM meta.deletions WHERE table_name = ? AND key = ?", table, key)
 	if len(got) != 1 || got[0][0].String != res.Run.ID || got[0][1].String != evidence {
 		h.t.Errorf("meta.deletions has %v for %s %s, want the evidence %q in run %s", got, table, key, evidence, res.Run.ID)
 	}
-	h.requireClosed(res, table, "id", key)
+	requireClosed(h, res, table, "id", key)
 }
 
 // requireClosed checks that main has no rows of a record, and that all its row versions were closed by
 // the night, at the snapshot time of the night.
-func (h *harness) requireClosed(res pipeline.Result, table, column, key string) {
+func requireClosed(h *harness, res pipeline.Result, table, column, key string) {
 	h.t.Helper()
 	if n := h.count("main."+table, column+" = ?", key); n != 0 {
 		h.t.Errorf("main.%s has %d rows of %s, want none", table, n, key)
@@ -73,9 +73,9 @@ func TestDeletedOrderIsClosedWithItsChildren(t *testing.T) {
 			before := h.count("orders", "TRUE")
 			h.service.SetFaults(orderDeletionFaults(id)...)
 			res := h.sameDayNight()
-			h.requireDeletion(res, "orders", id, "404 from /orders/{order_id}")
-			h.requireClosed(res, "order_line_items", "order_id", id)
-			h.requireClosed(res, "order_line_item_includes", "order_id", id)
+			requireDeletion(h, res, "orders", id, "404 from /orders/{order_id}")
+			requireClosed(h, res, "order_line_items", "order_id", id)
+			requireClosed(h, res, "order_line_item_includes", "order_id", id)
 			if after := h.count("orders", "TRUE"); after != before-1 {
 				t.Errorf("got %d orders, want %d, one fewer than before", after, before-1)
 			}
@@ -103,9 +103,9 @@ func TestArticlesOfDeletedCampaignAreClosed(t *testing.T) {
 	h.service.SetFaults(append(deletionFaults("/campaigns", id),
 		notFound("/campaigns/", id+"/articles", id+"/articles/status-count")...)...)
 	res := h.sameDayNight()
-	h.requireDeletion(res, "campaigns", id, "404 from /campaigns/{id}")
+	requireDeletion(h, res, "campaigns", id, "404 from /campaigns/{id}")
 	for _, row := range articles {
-		h.requireDeletion(res, "campaign_articles", row[0].String, "404 from /campaigns/{id}/articles")
+		requireDeletion(h, res, "campaign_articles", row[0].String, "404 from /campaigns/{id}/articles")
 	}
 	if n := h.count("meta.deletions", "table_name = 'campaign_articles'"); n != len(articles) || n == 0 {
 		t.Errorf("meta.deletions has %d articles, want %d", n, len(articles))
@@ -116,7 +116,7 @@ func TestArticlesOfDeletedCampaignAreClosed(t *testing.T) {
 	h.service.SetFaults(sim.Fault{Path: "/campaigns/" + campaign + "/articles", Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
 		return []byte(strings.ReplaceAll(string(body), article, "another-article"))
 	}})
-	h.requireDeletion(h.sameDayNight(), "campaign_articles", article, "absent from a proven walk of campaign_articles")
+	requireDeletion(h, h.sameDayNight(), "campaign_articles", article, "absent from a proven walk of campaign_articles")
 }
 
 // TestWithdrawnProductsAreClosedOrUpdated runs a night after products were withdrawn. The rows of their
@@ -139,11 +139,11 @@ func TestWithdrawnProductsAreClosedOrUpdated(t *testing.T) {
 		if listedLater[id] {
 			continue
 		}
-		h.requireDeletion(res, "product_listings", id, "absent from a proven walk of product_listings")
+		requireDeletion(h, res, "product_listings", id, "absent from a proven walk of product_listings")
 		_, found := h.service.Object("/products/" + id)
 		countByFound[found]++
 		if !found {
-			h.requireDeletion(res, "products", id, "404 from /products/{product_id}")
+			requireDeletion(h, res, "products", id, "404 from /products/{product_id}")
 		} else if h.count("products", "id = ? AND deleted_at IS NOT NULL AND NOT active", id) != 1 {
 			t.Errorf("got no row of the withdrawn product %s with a deleted_at and active false, want one", id)
 		}
@@ -154,16 +154,6 @@ func TestWithdrawnProductsAreClosedOrUpdated(t *testing.T) {
 	if h.count("products", "deleted_at IS NOT NULL AND id IN (SELECT product_id FROM order_items) AND id NOT IN (SELECT id FROM history.product_listings)") == 0 {
 		t.Error("products has no row for a product that was sold and withdrawn before the first night")
 	}
-}
-
-// recordIDs returns the ids of the records of a list.
-func recordIDs(service *sim.Service, path string) map[string]bool {
-	all := map[string]bool{}
-	for _, raw := range service.Records(path) {
-		id, _ := dig(decode(string(raw)), "id").(string)
-		all[id] = true
-	}
-	return all
 }
 
 // TestEveryDeletionHasEvidence compares meta.deletions with the rows that a night removed from the
@@ -198,12 +188,4 @@ func isRootTable(streams []stream.Stream, table string) bool {
 		}
 	}
 	return false
-}
-
-func sum(counts map[string]int) int {
-	n := 0
-	for _, c := range counts {
-		n += c
-	}
-	return n
 }

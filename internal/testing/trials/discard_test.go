@@ -64,8 +64,8 @@ func TestResponsesOfAnUnpublishedRunAreKept(t *testing.T) {
 	h.goodNight()
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
-	interrupted := h.interruptedNight(7)
-	stored := h.storedRequests(interrupted.Run.ID)
+	interrupted := interruptedNight(h, 7)
+	stored := storedRequests(h, interrupted.Run.ID)
 	requireRunsWithResponses(t, h.path("raw"), interrupted.Run.ID)
 	h.service.ResetRequests()
 	h.at = h.at.Add(10 * time.Minute)
@@ -147,5 +147,5 @@ func pruneRaw(t *testing.T, h *harness, wh *warehouse.Warehouse) {
 func startNextNight(t *testing.T, h *harness, _ *warehouse.Warehouse) {
 	t.Helper()
 	h.at = h.at.Add(time.Hour)
-	h.interruptedNight(1)
+	interruptedNight(h, 1)
 }

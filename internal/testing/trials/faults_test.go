@@ -24,10 +24,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// fewStreams returns the streams that are enough to test most faults: a list, and a list with the
-// details of its records.
-func fewStreams() []string { return []string{"product_listings", "orders", "order_details"} }
-
 func TestDeadServerKeepsTheLastSnapshot(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, smallWorld(), fewStreams()...)
@@ -104,14 +100,6 @@ func (l *syncBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
-}
-
-func ledgerRuns(t *testing.T, h *harness) []ledger.Run {
-	t.Helper()
-	wh := warehouseOf(t, h.cfg)
-	all, err := wh.RunLog.Runs()
-	testharness.Must(t, err)
-	return all
 }
 
 func TestDeadServerOnTheFirstNightPublishesNoVersion(t *testing.T) {

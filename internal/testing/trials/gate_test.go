@@ -35,7 +35,7 @@ func newGatedHarness(t *testing.T, streams ...string) *harness {
 }
 
 // stoppedNight runs a night that must stop because the table would lose too many rows.
-func (h *harness) stoppedNight(table string) pipeline.Result {
+func stoppedNight(h *harness, table string) pipeline.Result {
 	h.t.Helper()
 	res, err := h.failedNight(h.t.Context(), exitFailed)
 	massDelete, ok := errors.AsType[*load.MassDeleteError](err)
@@ -80,7 +80,7 @@ func TestTrialRunStoppedByAGateIsNotResumed(t *testing.T) {
 		h := newGatedHarness(t, fewStreams()...)
 		ref := newReference(t, h.service, h.cfg.Streams)
 		h.service.SetFaults(emptyList("/products/listings", 0))
-		stopped := h.stoppedNight("product_listings")
+		stopped := stoppedNight(h, "product_listings")
 		// Now the service returns the complete list. The next run must not use the stored
 		// false responses, even if the operator has accepted the loss.
 		h.service.SetFaults()
@@ -119,7 +119,7 @@ func TestTrialGateReadsDetailsAgain(t *testing.T) {
 	h := newGatedHarness(t, "product_listings", "products")
 	gone := sim.Fault{Route: "/products/{product_id}", Kind: sim.FaultStatus, Status: 404}
 	h.service.SetFaults(gone)
-	h.stoppedNight("products")
+	stoppedNight(h, "products")
 	gone.Times = h.count("products", "true")
 	h.service.SetFaults(gone)
 	ref := newReference(t, h.service, h.cfg.Streams)
@@ -132,7 +132,7 @@ func TestLedgerAndCheckShowTheStoppedRun(t *testing.T) {
 	t.Parallel()
 	h := newGatedHarness(t, fewStreams()...)
 	h.service.SetFaults(emptyList("/products/listings", 0))
-	stopped := h.stoppedNight("product_listings")
+	stopped := stoppedNight(h, "product_listings")
 	h.service.SetFaults()
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 	testharness.Must(t, err)

@@ -56,7 +56,7 @@ func (r lastReads) oldest(stream string, snapshotAt time.Time) string {
 
 // requireStreamCounts compares rows, rows_old and age_since of every stream in meta.streams with
 // the tables and with the times of the responses.
-func (h *harness) requireStreamCounts(res pipeline.Result, reads lastReads) {
+func requireStreamCounts(h *harness, res pipeline.Result, reads lastReads) {
 	h.t.Helper()
 	for _, s := range h.cfg.Streams {
 		root := s.Root()
@@ -111,7 +111,7 @@ func TestTrialMetaStreamsIsCorrectAfterEveryNight(t *testing.T) {
 	checkNight := func(res pipeline.Result) {
 		t.Helper()
 		reads.record(h, res.Run.SnapshotAt)
-		h.requireStreamCounts(res, reads)
+		requireStreamCounts(h, res, reads)
 	}
 	checkNight(h.goodNight())
 	checkNight(h.goodNight())

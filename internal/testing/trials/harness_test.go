@@ -21,6 +21,7 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2" // the driver that readers use
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/audit"
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
@@ -30,6 +31,7 @@ import (
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	testharness "placementsync/internal/testing/harness"
+	"placementsync/internal/testing/torture"
 	"placementsync/internal/warehouse"
 )
 
@@ -58,17 +60,6 @@ const (
 	exitFailed      = 1
 	exitInterrupted = 130
 )
-
-// smallWorld has a few records of every kind.
-func smallWorld() sim.Options {
-	return sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 3, Campaigns: 3, Orders: 9, Files: 5, Folders: 2}
-}
-
-// richWorld has records with all special cases of the demo service. Many of them change every day.
-func richWorld() sim.Options {
-	return sim.Options{Seed: 7, Token: token, Outlets: 40, Listings: 90, Profiles: 5, Campaigns: 12, Orders: 70, Files: 20,
-		Folders: 3, ListingTurnover: 0.05, SilentChange: 0.1}
-}
 
 // newHarness returns a harness whose nights read the named streams, or all streams if no names are
 // given.
@@ -305,4 +296,106 @@ func (h *harness) latestRun() string {
 // repairConfig returns the configuration of repairs of the warehouse of a night.
 func repairConfig(cfg pipeline.Config) repair.Config {
 	return repair.Config{Warehouse: cfg.Warehouse, Streams: cfg.Streams, AcceptLoss: cfg.AcceptLoss, Now: cfg.Now, Log: cfg.Log}
+}
+
+// useChangedDetails configures nights that request only details that may have changed.
+func (h *harness) useChangedDetails(liveDays, recheck int) {
+	h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = "changed", liveDays, recheck
+}
+
+// articleStatus is the campaign and the prefix of the status of an article.
+type articleStatus struct{ campaign, prefix string }
+
+// articleStatuses returns the campaign and current status of every article, by id.
+func (h *harness) articleStatuses() map[string]articleStatus {
+	all := map[string]articleStatus{}
+	for campaign := range h.campaignRecords() {
+		for _, raw := range h.service.Records("/campaigns/" + campaign + "/articles") {
+			id, _ := dig(decode(string(raw)), "id").(string)
+			body, _ := h.service.Object("/articles/" + id)
+			prefix, _ := dig(decode(string(body)), "status.prefix").(string)
+			all[id] = articleStatus{campaign, prefix}
+		}
+	}
+	return all
+}
+
+// serveListings makes the service return a file of testdata for all requests for listings.
+func (h *harness) serveListings(file string) {
+	h.t.Helper()
+	body, err := os.ReadFile(filepath.Join("testdata", file))
+	testharness.Must(h.t, err)
+	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return body }})
+}
+
+// replaceBody returns a fault that replaces the bodies of the responses to all requests whose path has
+// this prefix.
+func replaceBody(pathPrefix, body string) sim.Fault {
+	return sim.Fault{Path: pathPrefix, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
+}
+
+// requireLines compares the first column of a query result with the wanted lines.
+func (h *harness) requireLines(text string, want ...string) {
+	h.t.Helper()
+	if diff := cmp.Diff(want, h.lines(text)); diff != "" {
+		h.t.Errorf("%s (-want +got):\n%s", text, diff)
+	}
+}
+
+// lines returns the first column of a query result.
+func (h *harness) lines(text string) []string {
+	h.t.Helper()
+	var got []string
+	for _, r := range query(h.t, h.catalog(), text) {
+		got = append(got, r[0].String)
+	}
+	return got
+}
+
+// addBuiltInChecks adds the built-in checks to the nights of a harness. It also gives
+// the nights the default settings of a configuration.
+func addBuiltInChecks(t *testing.T, h *harness) {
+	t.Helper()
+	builtIn, err := audit.Load("", nil, nil)
+	testharness.Must(t, err)
+	h.cfg.Fetch.PageSize, h.cfg.Details, h.cfg.LiveDays, h.cfg.Recheck = 100, pipeline.ChangedDetails, 45, 7
+	h.cfg.ResumeMaxAge = 24 * time.Hour
+	h.cfg.Checks, h.cfg.CheckTimeout = builtIn, time.Minute
+}
+
+func warehouseOf(t *testing.T, cfg pipeline.Config) *warehouse.Warehouse {
+	t.Helper()
+	w := warehouse.New(cfg.Warehouse)
+	return w
+}
+
+func ledgerRuns(t *testing.T, h *harness) []ledger.Run {
+	t.Helper()
+	wh := warehouseOf(t, h.cfg)
+	all, err := wh.RunLog.Runs()
+	testharness.Must(t, err)
+	return all
+}
+
+func requireTorture(t *testing.T) {
+	t.Helper()
+	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
+		t.Skip("set PLACEMENTSYNC_TORTURE to run this test")
+	}
+}
+
+// recordTrial stores the result of a trial and whether the trial passed.
+func recordTrial(t *testing.T, startedAt time.Time, result func() torture.Trial) {
+	t.Helper()
+	testharness.Must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), result()))
+}
+
+// campaignRecords returns the JSON of each campaign in the list of campaigns, by id.
+func (h *harness) campaignRecords() map[string]string {
+	records := map[string]string{}
+	for _, raw := range h.service.Records("/campaigns") {
+		id, _ := dig(decode(string(raw)), "id").(string)
+		records[id] = string(raw)
+	}
+	return records
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"placementsync/internal/checksum"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/stream"
 	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
@@ -194,4 +196,75 @@ func listFiles(t *testing.T, dir string) []string {
 		return err
 	}))
 	return names
+}
+
+// publishedRun returns the id of the published run, or "" if there is none.
+func publishedRun(t *testing.T, dir string) string {
+	t.Helper()
+	target, err := os.Readlink(filepath.Join(dir, "latest"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	testharness.Must(t, err)
+	return filepath.Base(target)
+}
+
+func versionFolders(t *testing.T, dir string) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "versions", "[0-9]*"))
+	testharness.Must(t, err)
+	return all
+}
+
+// withLock calls an operation while it holds the lock of the warehouse.
+func withLock(cfg pipeline.Config, name string, operate func(w *warehouse.Warehouse) error) error {
+	w := warehouse.New(cfg.Warehouse)
+	lock, err := w.Lock(name, cfg.Now())
+	if err != nil {
+		return err
+	}
+	return errors.Join(operate(w), lock.Release())
+}
+
+// historySums returns a checksum of the history of every table.
+func (h *harness) historySums() map[string]string {
+	h.t.Helper()
+	all := map[string]string{}
+	for _, table := range stream.Tables(h.cfg.Streams) {
+		all[table.Name] = h.queryOne(fmt.Sprintf(`SELECT count(*) || ' ' || coalesce(md5(string_agg(row_text, chr(10) ORDER BY row_text)), '')
+			FROM (SELECT to_json(x)::VARCHAR AS row_text FROM history.%s x)`, table.Name))
+	}
+	return all
+}
+
+// sumTree returns the checksums of the files below a folder and the targets of its links. It
+// leaves out files whose paths begin with one of the prefixes.
+func sumTree(t *testing.T, dir string, excluded ...string) (files, links map[string]string) {
+	t.Helper()
+	files, links = map[string]string{}, map[string]string{}
+	testharness.Must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		name, relErr := filepath.Rel(dir, path)
+		switch {
+		case err != nil || relErr != nil || e.IsDir():
+			return errors.Join(err, relErr)
+		case e.Type()&fs.ModeSymlink != 0:
+			links[name], err = os.Readlink(path)
+			return err
+		case slices.ContainsFunc(excluded, func(prefix string) bool { return strings.HasPrefix(name, prefix) }):
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		sum := sha256.Sum256(data)
+		files[name] = hex.EncodeToString(sum[:])
+		return err
+	}))
+	return files, links
+}
+
+func sum(counts map[string]int) int {
+	n := 0
+	for _, c := range counts {
+		n += c
+	}
+	return n
 }

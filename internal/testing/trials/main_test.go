@@ -19,15 +19,18 @@ const programVariable = "PLACEMENTSYNC_TRIAL_PROGRAM"
 // program is a part of a trial that runs in a child process.
 type program interface{ run(context.Context) error }
 
-// TestMain runs a program in a child process, and the tests in any other process. It fails if the
-// tests leak a goroutine.
-func TestMain(m *testing.M) {
+// runTests is the TestMain of a package. It runs one of the programs, or a night, in a child process, and the tests in
+// any other process. It fails if the tests leak a goroutine.
+func runTests(m *testing.M, programs map[string]program) {
 	name := os.Getenv(programVariable)
 	if name == "" {
 		goleak.VerifyTestMain(m)
 		return
 	}
-	p := map[string]program{"night": &job{}, "held": &heldJob{}, "season": &seasonJob{}, "reader": &readerConfig{}}[name]
+	p, isOther := programs[name]
+	if !isOther {
+		p = &job{}
+	}
 	err := json.Unmarshal([]byte(os.Args[1]), p)
 	if err == nil {
 		err = p.run(context.Background())

@@ -16,6 +16,11 @@ import (
 	"placementsync/internal/sim"
 )
 
+// endpoints returns the endpoints for allNight as patterns for path.Match.
+func endpoints() []string {
+	return []string{"/products/listings", "/orders", "/orders/*", "/campaigns", "/campaigns/*/articles", "/files", "/auth/token"}
+}
+
 // faultKind is a kind of fault. Exactly one of the fields fault, spoil and detourAddress is set.
 type faultKind struct {
 	name string

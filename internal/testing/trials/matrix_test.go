@@ -43,11 +43,6 @@ func rates() []rate {
 	return []rate{{"1 %", 0.01, 4}, {"5 %", 0.05, 4}, {"10 %", 0.1, 4}, {"30 %", 0.3, 4}, {allNight, 0, len(endpoints())}}
 }
 
-// endpoints returns the endpoints for allNight as patterns for path.Match.
-func endpoints() []string {
-	return []string{"/products/listings", "/orders", "/orders/*", "/campaigns", "/campaigns/*/articles", "/files", "/auth/token"}
-}
-
 // TestTrialFaultMatrix is the short form of TestTortureFaultMatrix.
 func TestTrialFaultMatrix(t *testing.T) {
 	t.Parallel()
@@ -86,12 +81,6 @@ func TestTortureFaultMatrix(t *testing.T) {
 // maxMemoryBytes is the default of warehouse.memory_limit, 512 MB, plus the 480 MiB that its documentation
 // allows for the rest of the program. The test process also runs the service.
 const maxMemoryBytes = 512_000_000 + 480<<20
-
-// recordTrial stores the result of a trial and whether the trial passed.
-func recordTrial(t *testing.T, startedAt time.Time, result func() torture.Trial) {
-	t.Helper()
-	testharness.Must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), result()))
-}
 
 // matrixCell is a harness for one kind of fault at one rate.
 type matrixCell struct {

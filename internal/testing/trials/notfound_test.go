@@ -40,7 +40,7 @@ func newArticleHarness(t *testing.T, recheck int) *harness {
 }
 
 // listedArticles returns the ids of the articles in the lists of all campaigns.
-func (h *harness) listedArticles() (ids []string) {
+func listedArticles(h *harness) (ids []string) {
 	for id := range h.articleStatuses() {
 		ids = append(ids, id)
 	}
@@ -92,7 +92,7 @@ func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 				} else {
 					h.service.Advance(1)
 				}
-				articles := h.listedArticles()
+				articles := listedArticles(h)
 				if len(articles) < 100 || len(articles) >= 300 {
 					t.Fatalf("the world has %d articles, want 100 to 299, for which the limit is three", len(articles))
 				}
@@ -164,7 +164,7 @@ func TestOrderIsDeletedWhenNoListContainsIt(t *testing.T) {
 		t.Errorf("order %s was deleted although the list of orders contains it", id)
 	}
 	h.service.SetFaults(faults...)
-	h.requireDeletion(h.sameDayNight(), "orders", id, "404 from /orders/{order_id}")
+	requireDeletion(h, h.sameDayNight(), "orders", id, "404 from /orders/{order_id}")
 }
 
 // TestTrialArticleOfACarriedCampaignIsKept lets the service return 404 for articles of campaigns that

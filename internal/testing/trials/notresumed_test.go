@@ -20,7 +20,7 @@ func TestRunOfAnotherTeamIsNotResumed(t *testing.T) {
 	h.cfg.ResumeMaxAge = time.Hour
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
-	interrupted := h.interruptedNight(5)
+	interrupted := interruptedNight(h, 5)
 	h.cfg.TeamID = "another"
 	h.at = h.at.Add(time.Minute)
 	res, err := pipeline.Run(t.Context(), h.cfg)
@@ -38,7 +38,7 @@ func TestInterruptedRunOfTheFutureIsNotResumed(t *testing.T) {
 	h.cfg.ResumeMaxAge = 6 * time.Hour
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(72 * time.Hour)
-	interrupted := h.interruptedNight(5)
+	interrupted := interruptedNight(h, 5)
 	h.service.Advance(1)
 	h.at = h.service.Now().Add(2 * time.Hour)
 	res := h.mustComplete(pipeline.Run(t.Context(), h.cfg))

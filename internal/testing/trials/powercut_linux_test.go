@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"placementsync/internal/audit"
+	"placementsync/internal/durable"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
 	"placementsync/internal/sim"
@@ -92,17 +93,6 @@ func copyWithLinks(t *testing.T, from, to string) {
 	trace.createFolder(t, trace.points[0], outages(rand.New(rand.NewPCG(0, 0)), 1)[0], to)
 }
 
-// publishedRun returns the id of the published run, or "" if there is none.
-func publishedRun(t *testing.T, dir string) string {
-	t.Helper()
-	target, err := os.Readlink(filepath.Join(dir, "latest"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return ""
-	}
-	testharness.Must(t, err)
-	return filepath.Base(target)
-}
-
 // cutPower creates folders that a power cut could leave at the recorded points, and calls check for
 // each folder. It creates at most maxStates folders and returns their number. Until an event is
 // acknowledged, it skips folders with the content of an earlier folder.
@@ -154,13 +144,6 @@ func (p *powerTrial) requireSnapshot(t *testing.T, dir string) string {
 	requireRowCounts(t, dir, m)
 	requireReadable(t, filepath.Join(dir, "parquet", "*", "snapshot_date="+m.SnapshotAt.Format("2006-01-02"), "*.parquet"))
 	return published
-}
-
-func versionFolders(t *testing.T, dir string) []string {
-	t.Helper()
-	all, err := filepath.Glob(filepath.Join(dir, "versions", "[0-9]*"))
-	testharness.Must(t, err)
-	return all
 }
 
 // requireNextNight runs the night after a power cut. The night must publish the rows of the warehouse
@@ -276,16 +259,6 @@ func prune(cfg pipeline.Config) error {
 		_, err := w.Pruner.Prune(warehouse.Retention{RawDays: 1, Daily: 1}, cfg.Now().Add(72*time.Hour), false)
 		return err
 	})
-}
-
-// withLock calls an operation while it holds the lock of the warehouse.
-func withLock(cfg pipeline.Config, name string, operate func(w *warehouse.Warehouse) error) error {
-	w := warehouse.New(cfg.Warehouse)
-	lock, err := w.Lock(name, cfg.Now())
-	if err != nil {
-		return err
-	}
-	return errors.Join(operate(w), lock.Release())
 }
 
 // cutNight simulates power cuts during a night that follows the given number of nights.
@@ -418,4 +391,47 @@ func receive(t *testing.T, m webhookHarness, w *warehouse.Warehouse, inboxDir st
 		trace.acknowledge(d.ID)
 	}
 	return receiver.Close()
+}
+
+// TestPowerModel replaces a file in three ways and creates the files that a power cut can leave.
+// With package durable, the file must have the old or the new content. Otherwise other contents are
+// possible.
+func TestPowerModel(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		replace func(disk durable.Disk, path string) error
+		want    []string
+	}{
+		"durable": {func(disk durable.Disk, path string) error { return disk.WriteFile(path, []byte("new!"), 0o600) }, []string{"new!", "old"}},
+		"in place": {func(_ durable.Disk, path string) error { return os.WriteFile(path, []byte("new!"), 0o600) },
+			[]string{"\x00\x00\x00\x00", "ne", "new!", "old"}},
+		"renamed without fsync": {func(_ durable.Disk, path string) error {
+			return errors.Join(os.WriteFile(path+".next", []byte("new!"), 0o600), os.Rename(path+".next", path))
+		}, []string{"", "\x00\x00\x00\x00", "ne", "new!", "old"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "file")
+			testharness.Must(t, os.WriteFile(path, []byte("old"), 0o600))
+			trace := newDiskTrace(t, dir)
+			testharness.Must(t, c.replace(durable.Disk{Step: trace.step}, path))
+			testharness.Must(t, trace.step("end", ""))
+			contents := map[string]bool{}
+			for _, point := range trace.points {
+				for _, o := range outages(rand.New(rand.NewPCG(1, 1)), 50) {
+					to := t.TempDir()
+					trace.createFolder(t, point, o, to)
+					data, err := os.ReadFile(filepath.Join(to, "file"))
+					testharness.Must(t, err)
+					contents[string(data)] = true
+				}
+			}
+			if got := slices.Sorted(maps.Keys(contents)); !slices.Equal(got, c.want) {
+				t.Errorf("the possible contents after a power cut are %q, want %q", got, c.want)
+			}
+			if newest := trace.points[len(trace.points)-1]; name == "durable" && len(newest.pending) > 0 {
+				t.Errorf("got the unsynced names %v after the last change, want none", newest.pending)
+			}
+		})
+	}
 }

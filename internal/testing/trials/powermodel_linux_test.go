@@ -18,7 +18,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"placementsync/internal/durable"
 	testharness "placementsync/internal/testing/harness"
 )
 
@@ -446,47 +445,4 @@ func (d *diskTrace) bytesOf(t *testing.T, p tracePoint, id object, f fate, isUns
 		return newest[:kept+(len(newest)-kept)/2]
 	}
 	return append(slices.Clone(newest[:kept]), make([]byte, len(newest)-kept)...)
-}
-
-// TestPowerModel replaces a file in three ways and creates the files that a power cut can leave.
-// With package durable, the file must have the old or the new content. Otherwise other contents are
-// possible.
-func TestPowerModel(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		replace func(disk durable.Disk, path string) error
-		want    []string
-	}{
-		"durable": {func(disk durable.Disk, path string) error { return disk.WriteFile(path, []byte("new!"), 0o600) }, []string{"new!", "old"}},
-		"in place": {func(_ durable.Disk, path string) error { return os.WriteFile(path, []byte("new!"), 0o600) },
-			[]string{"\x00\x00\x00\x00", "ne", "new!", "old"}},
-		"renamed without fsync": {func(_ durable.Disk, path string) error {
-			return errors.Join(os.WriteFile(path+".next", []byte("new!"), 0o600), os.Rename(path+".next", path))
-		}, []string{"", "\x00\x00\x00\x00", "ne", "new!", "old"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			path := filepath.Join(dir, "file")
-			testharness.Must(t, os.WriteFile(path, []byte("old"), 0o600))
-			trace := newDiskTrace(t, dir)
-			testharness.Must(t, c.replace(durable.Disk{Step: trace.step}, path))
-			testharness.Must(t, trace.step("end", ""))
-			contents := map[string]bool{}
-			for _, point := range trace.points {
-				for _, o := range outages(rand.New(rand.NewPCG(1, 1)), 50) {
-					to := t.TempDir()
-					trace.createFolder(t, point, o, to)
-					data, err := os.ReadFile(filepath.Join(to, "file"))
-					testharness.Must(t, err)
-					contents[string(data)] = true
-				}
-			}
-			if got := slices.Sorted(maps.Keys(contents)); !slices.Equal(got, c.want) {
-				t.Errorf("the possible contents after a power cut are %q, want %q", got, c.want)
-			}
-			if newest := trace.points[len(trace.points)-1]; name == "durable" && len(newest.pending) > 0 {
-				t.Errorf("got the unsynced names %v after the last change, want none", newest.pending)
-			}
-		})
-	}
 }

@@ -92,7 +92,7 @@ func newPrivateHarness(t *testing.T, p transform.Privacy, wanted func(name strin
 // runMarkedNights runs two nights with the mark in the responses and in webhook events. The responses
 // contain the mark in strings in the first night, and in lists in the second. Without privacy rules, the
 // schemas main, past and meta then contain the mark.
-func (m webhookHarness) runMarkedNights() {
+func runMarkedNights(m webhookHarness) {
 	m.t.Helper()
 	for i, mark := range []func(string) any{markedString, markedList} {
 		m.deliver(rawDelivery(fmt.Sprint("c", i), webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
@@ -100,12 +100,12 @@ func (m webhookHarness) runMarkedNights() {
 		m.deliver(rawDelivery(fmt.Sprint("s", i), webhook.StatusChanged, `{"article_id":"a1","status":{"id":"1","prefix":"x","name":"s3cret"}}`))
 		m.deliver(rawDelivery(fmt.Sprint("bad", i), webhook.CommentCreated, `{"content":"s3cret"}`))
 		m.deliver(rawDelivery(fmt.Sprint("new", i), "comment.moved", `{"content":"s3cret"}`))
-		m.runNextDay(sim.Fault{Skip: 1, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte { return markStrings(body, mark) }})
+		runNextDay(m, sim.Fault{Skip: 1, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte { return markStrings(body, mark) }})
 	}
 }
 
 // runNextDay runs the night of the next day with these faults.
-func (m webhookHarness) runNextDay(faults ...sim.Fault) {
+func runNextDay(m webhookHarness, faults ...sim.Fault) {
 	m.t.Helper()
 	m.service.SetFaults(faults...)
 	m.service.Advance(1)
@@ -115,7 +115,7 @@ func (m webhookHarness) runNextDay(faults ...sim.Fault) {
 }
 
 // markedColumns returns the columns with the mark in a current or closed row, as table.column.
-func (m webhookHarness) markedColumns() []string {
+func markedColumns(m webhookHarness) []string {
 	m.t.Helper()
 	var columns []string
 	for _, table := range m.cfg.Warehouse.Tables {
@@ -152,8 +152,8 @@ func TestTorturePrivateValuesAreNowhere(t *testing.T) {
 func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool, rules func(hashable, dropOnly []string) []transform.Privacy) {
 	t.Helper()
 	unprotected := newPrivateHarness(t, transform.Privacy{}, wanted)
-	unprotected.runMarkedNights()
-	columns, places := unprotected.markedColumns(), unprotected.findMark(privateMark)
+	runMarkedNights(unprotected)
+	columns, places := markedColumns(unprotected), findMark(unprotected, privateMark)
 	if len(columns) < minColumns || !slices.Contains(places, "past.orders") || !slices.Contains(places, "meta.rejects") {
 		t.Fatalf("without rules the mark is in %d columns and in %q, want at least %d columns, and past.orders and meta.rejects", len(columns), places, minColumns)
 	}
@@ -161,8 +161,8 @@ func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool,
 		t.Run(fmt.Sprintf("%d dropped, %d hashed", len(p.Drop), len(p.Hash)), func(t *testing.T) {
 			t.Parallel()
 			m := newPrivateHarness(t, p, wanted)
-			m.runMarkedNights()
-			if diff := cmp.Diff([]string(nil), m.findMark(privateMark)); diff != "" {
+			runMarkedNights(m)
+			if diff := cmp.Diff([]string(nil), findMark(m, privateMark)); diff != "" {
 				t.Errorf("tables and files with the mark (-want +got):\n%s", diff)
 			}
 			if n := m.count("orders", "true"); n == 0 {
@@ -195,7 +195,7 @@ func splitHashable(t *testing.T, streams []stream.Stream, columns []string) (has
 // findMark returns the tables and files that contain the mark. It searches the values of all tables
 // in the catalog and in Parquet files, and the bytes of all files. It leaves out stored responses
 // and the inbox, which privacy rules do not change.
-func (m webhookHarness) findMark(mark string) []string {
+func findMark(m webhookHarness, mark string) []string {
 	m.t.Helper()
 	var places []string
 	searchTable := func(place, tableExpr string) {

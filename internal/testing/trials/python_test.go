@@ -58,7 +58,7 @@ func TestTrialPythonDuckDBVersions(t *testing.T) {
 		t.Run(environment, func(t *testing.T) {
 			python := installPython(t, environment)
 			h := newHarness(t, trialWorld(5), fewStreams()...)
-			nights := []string{h.publishNight().run}
+			nights := []string{publishNight(h).run}
 			var got map[string]queryable
 			out, err := exec.CommandContext(t.Context(), python, testdataFile(t, "names.py"), h.path("catalog.duckdb")).Output()
 			testharness.Must(t, errors.Join(err, json.Unmarshal(out, &got)))
@@ -66,7 +66,7 @@ func TestTrialPythonDuckDBVersions(t *testing.T) {
 				t.Errorf("queryable names (-want +got):\n%s", diff)
 			}
 			seen := watchNights(t, exec.CommandContext(t.Context(), python, testdataFile(t, "nights.py"), h.path("catalog.duckdb")), nights[0],
-				func() { nights = append(nights, h.publishNight().run) })
+				func() { nights = append(nights, publishNight(h).run) })
 			want := map[string]string{"first": nights[0], "second": nights[c.secondConnectionNight], "second by the real path": nights[1],
 				"attached again": nights[1], "opened after the first was closed": nights[1]}
 			if diff := cmp.Diff(want, seen); diff != "" {

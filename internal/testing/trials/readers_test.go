@@ -209,10 +209,10 @@ func TestTortureReadersDuringPublishes(t *testing.T) {
 func readDuringPublishes(t *testing.T, processes, nights int) (rounds int) {
 	t.Helper()
 	h := newHarness(t, trialWorld(5), fewStreams()...)
-	published := []publication{h.publishNight()}
-	readers := h.startReaders(processes)
+	published := []publication{publishNight(h)}
+	readers := startReaders(h, processes)
 	for range nights {
-		published = append(published, h.publishNight())
+		published = append(published, publishNight(h))
 	}
 	for _, process := range readers {
 		testharness.Must(t, process.input.Close())
@@ -236,7 +236,7 @@ type publication struct {
 }
 
 // publishNight runs a night. A connection opened after the night must see it.
-func (h *harness) publishNight() publication {
+func publishNight(h *harness) publication {
 	h.t.Helper()
 	h.service.Advance(1)
 	j := job{URL: h.server.URL, Dir: h.cfg.Warehouse.Dir, Streams: fewStreams(), At: h.service.Now().Add(2 * time.Hour)}
@@ -256,7 +256,7 @@ type readerID struct {
 }
 
 // startReaders starts readers of the four kinds in turn, and returns when all readers are ready.
-func (h *harness) startReaders(processes int) map[readerID]*child {
+func startReaders(h *harness, processes int) map[readerID]*child {
 	h.t.Helper()
 	readers := map[readerID]*child{}
 	for i := range processes {

@@ -323,3 +323,13 @@ func dig(v any, path string) any {
 	}
 	return v
 }
+
+// recordIDs returns the ids of the records of a list.
+func recordIDs(service *sim.Service, path string) map[string]bool {
+	all := map[string]bool{}
+	for _, raw := range service.Records(path) {
+		id, _ := dig(decode(string(raw)), "id").(string)
+		all[id] = true
+	}
+	return all
+}

@@ -22,7 +22,7 @@ import (
 )
 
 // refresh advances the world by a day, and runs a refresh one hour after the previous run.
-func (m webhookHarness) refresh(targets pipeline.Targets) pipeline.Result {
+func refresh(m webhookHarness, targets pipeline.Targets) pipeline.Result {
 	m.t.Helper()
 	m.service.Advance(1)
 	m.at = m.at.Add(time.Hour)
@@ -48,7 +48,7 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 		requested = append(requested, strings.NewReplacer(article, "A", campaign, "C").Replace(r.URL.Path))
 	})
 	m.deliver(m.service.StatusChange(article))
-	res := m.refresh(pipeline.Targets{Articles: []string{article}, Campaigns: []string{campaign}})
+	res := refresh(m, pipeline.Targets{Articles: []string{article}, Campaigns: []string{campaign}})
 	slices.Sort(requested)
 	want := []string{"/articles/A", "/articles/A/comments", "/auth/token", "/campaigns/C", "/campaigns/C/articles", "/campaigns/C/articles/status-count"}
 	if diff := cmp.Diff(want, slices.Compact(requested)); diff != "" {
@@ -115,7 +115,7 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	second := m.goodNight()
 	targets := pipeline.Targets{Articles: m.lines("SELECT min(id) FROM articles"), Campaigns: m.lines("SELECT min(id) FROM campaigns")}
 	for range 3 {
-		m.refresh(targets)
+		refresh(m, targets)
 	}
 	wh := warehouseOf(t, m.cfg)
 	if versions, _ := wh.Versions.List(); !slices.Contains(versions, second.Run.ID) || len(versions) != 2 {
@@ -130,7 +130,7 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	if restored.RunID != second.Run.ID {
 		t.Errorf("the rollback went to %s, want %s, the night before", restored.RunID, second.Run.ID)
 	}
-	if _, err := pipeline.Replay(t.Context(), m.cfg, m.refresh(targets).Run.ID); err == nil {
+	if _, err := pipeline.Replay(t.Context(), m.cfg, refresh(m, targets).Run.ID); err == nil {
 		t.Error("the replay of a refresh returned no error, want one")
 	}
 }
@@ -194,7 +194,7 @@ func TestTrialRemainingEventsAreStoredOnce(t *testing.T) {
 	m.goodNight()
 	requireEachOnce()
 	restoreFiles()
-	m.refresh(targets)
+	refresh(m, targets)
 	requireEachOnce()
 	restoreFiles()
 	m.goodNight()

@@ -2,14 +2,9 @@ package trials_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"placementsync/internal/sim"
 	testharness "placementsync/internal/testing/harness"
 )
 
@@ -31,8 +26,8 @@ func TestRejectedValuesAreKept(t *testing.T) {
 		`product_listings second is_indexed 7`,
 		`product_listings third name ["a", "list"]`,
 	}
-	h.requireRejects(rejects...)
-	h.requireDrift(first.Run.ID, first.Run.ID, `max_delivery_days converted x1 "7" first`,
+	requireRejects(h, rejects...)
+	requireDrift(h, first.Run.ID, first.Run.ID, `max_delivery_days converted x1 "7" first`,
 		`placement_type=HOLOGRAM unknown_enum x1 "HOLOGRAM" second`, `surprise unknown_field x2 {"a": 1} second`)
 	h.requireLines(`SELECT concat_ws(' ', id, coalesce(name, '-'), coalesce(min_delivery_days::VARCHAR, '-'), coalesce(max_delivery_days::VARCHAR, '-'),
 		coalesce(created_at::VARCHAR, '-'), coalesce(placement_type, '-'), coalesce(extra::VARCHAR, '-')) FROM product_listings ORDER BY 1`,
@@ -42,14 +37,14 @@ func TestRejectedValuesAreKept(t *testing.T) {
 	h.requireLines("SELECT position || ' ' || channel_type FROM product_listing_includes", "2 PODCAST")
 
 	second := h.goodNight()
-	h.requireRejects(rejects...)
-	h.requireDrift(first.Run.ID, second.Run.ID, `max_delivery_days converted x2 "7" first`,
+	requireRejects(h, rejects...)
+	requireDrift(h, first.Run.ID, second.Run.ID, `max_delivery_days converted x2 "7" first`,
 		`placement_type=HOLOGRAM unknown_enum x2 "HOLOGRAM" second`, `surprise unknown_field x4 {"a": 1} second`)
 
 	h.serveListings("clean.json")
 	h.goodNight()
-	h.requireRejects()
-	h.requireDrift(first.Run.ID, second.Run.ID, `max_delivery_days converted x2 "7" first`,
+	requireRejects(h)
+	requireDrift(h, first.Run.ID, second.Run.ID, `max_delivery_days converted x2 "7" first`,
 		`placement_type=HOLOGRAM unknown_enum x2 "HOLOGRAM" second`, `surprise unknown_field x4 {"a": 1} second`)
 }
 
@@ -74,7 +69,7 @@ func TestIdenticalRejectedRecordsAreSeparateRejects(t *testing.T) {
 	}
 	h.service.SetFaults()
 	h.goodNight()
-	h.requireRejects()
+	requireRejects(h)
 }
 
 // TestDriftCountsRecords lets the service return a list with a wrong total, so that it is read in
@@ -96,49 +91,17 @@ func TestDriftCountsRecords(t *testing.T) {
 	}
 }
 
-// replaceBody returns a fault that replaces the bodies of the responses to all requests whose path has
-// this prefix.
-func replaceBody(pathPrefix, body string) sim.Fault {
-	return sim.Fault{Path: pathPrefix, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
-}
-
-// serveListings makes the service return a file of testdata for all requests for listings.
-func (h *harness) serveListings(file string) {
-	h.t.Helper()
-	body, err := os.ReadFile(filepath.Join("testdata", file))
-	testharness.Must(h.t, err)
-	h.service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return body }})
-}
-
 // requireRejects compares the table, key, column and raw value of all rows in meta.rejects.
-func (h *harness) requireRejects(want ...string) {
+func requireRejects(h *harness, want ...string) {
 	h.t.Helper()
 	h.requireLines(`SELECT table_name || ' ' || coalesce(key, '') || ' ' || coalesce(column_name, '') || ' ' || raw FROM meta.rejects
 		WHERE reason <> '' AND run_id <> '' ORDER BY 1`, want...)
 }
 
 // requireDrift compares the rows of meta.drift about listings, and their first and last runs.
-func (h *harness) requireDrift(firstRun, lastRun string, want ...string) {
+func requireDrift(h *harness, firstRun, lastRun string, want ...string) {
 	h.t.Helper()
 	h.requireLines(`SELECT path || ' ' || kind || ' x' || count || ' ' || sample || ' ' || coalesce(key, '-') FROM meta.drift
 		WHERE table_name = 'product_listings' ORDER BY 1`, want...)
 	h.requireLines("SELECT DISTINCT first_run || ' ' || last_run FROM meta.drift WHERE table_name = 'product_listings'", firstRun+" "+lastRun)
-}
-
-// requireLines compares the first column of a query result with the wanted lines.
-func (h *harness) requireLines(text string, want ...string) {
-	h.t.Helper()
-	if diff := cmp.Diff(want, h.lines(text)); diff != "" {
-		h.t.Errorf("%s (-want +got):\n%s", text, diff)
-	}
-}
-
-// lines returns the first column of a query result.
-func (h *harness) lines(text string) []string {
-	h.t.Helper()
-	var got []string
-	for _, r := range query(h.t, h.catalog(), text) {
-		got = append(got, r[0].String)
-	}
-	return got
 }

@@ -2,9 +2,7 @@ package trials_test
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -183,30 +181,6 @@ func newRepairTrial(t *testing.T, withResponses bool) *repairTrial {
 func readTree(t *testing.T, dir string) (files, links map[string]string) {
 	t.Helper()
 	return sumTree(t, dir, "state/lock", "state/verified", "state/seen")
-}
-
-// sumTree returns the checksums of the files below a folder and the targets of its links. It
-// leaves out files whose paths begin with one of the prefixes.
-func sumTree(t *testing.T, dir string, excluded ...string) (files, links map[string]string) {
-	t.Helper()
-	files, links = map[string]string{}, map[string]string{}
-	testharness.Must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		name, relErr := filepath.Rel(dir, path)
-		switch {
-		case err != nil || relErr != nil || e.IsDir():
-			return errors.Join(err, relErr)
-		case e.Type()&fs.ModeSymlink != 0:
-			links[name], err = os.Readlink(path)
-			return err
-		case slices.ContainsFunc(excluded, func(prefix string) bool { return strings.HasPrefix(name, prefix) }):
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		sum := sha256.Sum256(data)
-		files[name] = hex.EncodeToString(sum[:])
-		return err
-	}))
-	return files, links
 }
 
 // readFacts returns the facts in a file. The fact of a row consists of table, key, row_hash and

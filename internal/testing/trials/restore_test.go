@@ -38,8 +38,8 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	for range 3 {
 		h.goodNight()
 	}
-	before, results := contents(t, h.path("catalog.duckdb")), h.queryResults("")
-	earlierResults := h.queryResults("2026-11-04")
+	before, results := contents(t, h.path("catalog.duckdb")), queryResults(h, "")
+	earlierResults := queryResults(h, "2026-11-04")
 	for _, name := range []string{"versions", "raw", "latest", "catalog.duckdb"} {
 		testharness.Must(t, os.RemoveAll(h.path(name)))
 	}
@@ -52,10 +52,10 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 		t.Errorf("the rebuild returned %+v, want 5 snapshots, SnapshotsWithoutDay 0, HasMeta, and no skipped file", r)
 	}
 	requireContents(t, before, contents(t, h.path("catalog.duckdb")))
-	if diff := cmp.Diff(results, h.queryResults("")); diff != "" {
+	if diff := cmp.Diff(results, queryResults(h, "")); diff != "" {
 		t.Errorf("results of named queries differ (-before +after):\n%s", diff)
 	}
-	if diff := cmp.Diff(earlierResults, h.queryResults("2026-11-04")); diff != "" {
+	if diff := cmp.Diff(earlierResults, queryResults(h, "2026-11-04")); diff != "" {
 		t.Errorf("results of named queries as of an earlier night differ (-before +after):\n%s", diff)
 	}
 	// Remove the versions of the rebuilt warehouse, and rebuild it again.
@@ -132,7 +132,7 @@ func requireContents(t *testing.T, want, got map[string][]string) {
 // queryResults returns the results of all named queries by name. The result of a query with a
 // required parameter is its error. If asOf is empty, queryResults also returns the differences
 // between the last two snapshots.
-func (h *harness) queryResults(asOf string) map[string]string {
+func queryResults(h *harness, asOf string) map[string]string {
 	h.t.Helper()
 	db, err := queries.Open(h.t.Context(), h.path("catalog.duckdb"), queries.Options{MemoryLimit: "256MB", Threads: 1, AsOf: asOf})
 	testharness.Must(h.t, err)

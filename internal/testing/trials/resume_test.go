@@ -27,8 +27,8 @@ func TestResumedNightRepeatsNoRequests(t *testing.T) {
 			h.cfg.ResumeMaxAge = time.Hour
 			h.service.Advance(1)
 			h.at = h.service.Now().Add(2 * time.Hour)
-			interrupted := h.interruptedNight(request)
-			stored := h.storedRequests(interrupted.Run.ID)
+			interrupted := interruptedNight(h, request)
+			stored := storedRequests(h, interrupted.Run.ID)
 			h.service.ResetRequests()
 			h.at = h.at.Add(10 * time.Minute)
 			res, err := pipeline.Run(t.Context(), h.cfg)
@@ -50,7 +50,7 @@ func TestResumedNightRepeatsNoRequests(t *testing.T) {
 }
 
 // storedRequests returns the path and query of each request whose response the run stored.
-func (h *harness) storedRequests(run string) map[string]bool {
+func storedRequests(h *harness, run string) map[string]bool {
 	h.t.Helper()
 	stored, err := fetch.OpenStoredResponses(h.path("raw", run))
 	testharness.Must(h.t, err)
@@ -76,7 +76,7 @@ func (h *harness) storedRequests(run string) map[string]bool {
 }
 
 // interruptedNight runs a night that is interrupted at its n-th request.
-func (h *harness) interruptedNight(n int32) pipeline.Result {
+func interruptedNight(h *harness, n int32) pipeline.Result {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())
 	defer cancel()
@@ -108,7 +108,7 @@ func TestInterruptedRunIsNotResumed(t *testing.T) {
 			h.cfg.ResumeMaxAge = time.Hour
 			h.service.Advance(1)
 			h.at = h.service.Now().Add(2 * time.Hour)
-			interrupted := h.interruptedNight(5)
+			interrupted := interruptedNight(h, 5)
 			change(h)
 			res, err := pipeline.Run(t.Context(), h.cfg)
 			testharness.Must(t, err)

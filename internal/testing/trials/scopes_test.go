@@ -72,7 +72,7 @@ func TestTrialCustomTokenReadsAllowedStreams(t *testing.T) {
 			world := smallWorld()
 			world.TokenType, world.Scopes = "custom", strings.Fields(granted)
 			h := newHarness(t, world)
-			h.requireAllowedValues(h.goodNight(), world.Scopes)
+			requireAllowedValues(h, h.goodNight(), world.Scopes)
 		})
 	}
 }
@@ -80,7 +80,7 @@ func TestTrialCustomTokenReadsAllowedStreams(t *testing.T) {
 // requireAllowedValues checks that the tables contain exactly the values that a token with the granted
 // scopes can read. It also checks that the ledger and meta.streams contain the missing scopes, and that
 // the plan skips the same streams.
-func (h *harness) requireAllowedValues(res pipeline.Result, granted []string) {
+func requireAllowedValues(h *harness, res pipeline.Result, granted []string) {
 	h.t.Helper()
 	plan, err := pipeline.PlanNight(h.t.Context(), h.cfg)
 	testharness.Must(h.t, err)
@@ -99,12 +99,12 @@ func (h *harness) requireAllowedValues(res pipeline.Result, granted []string) {
 			h.t.Errorf("the reason to skip %s in the plan is %q, want %q", s.Name, plannedStream(h.t, plan, s.Name).SkipReason, wantReason)
 		}
 	}
-	h.requireOnlyStreams(readableStreams(h.cfg.Streams, granted))
+	requireOnlyStreams(h, readableStreams(h.cfg.Streams, granted))
 }
 
 // requireOnlyStreams compares the tables of the given streams with the current data of the service.
 // All other tables must be empty.
-func (h *harness) requireOnlyStreams(readable []stream.Stream) {
+func requireOnlyStreams(h *harness, readable []stream.Stream) {
 	h.t.Helper()
 	h.requireValues(newReference(h.t, h.service, readable))
 	filled := stream.Tables(readable)
@@ -125,7 +125,7 @@ func TestTokenOfAnUnknownTypeTriesAllStreams(t *testing.T) {
 	res, err := h.night()
 	testharness.Must(t, err)
 	h.requireStream(res.Run, "tags", stream.Skipped, "403")
-	h.requireOnlyStreams(readableStreams(h.cfg.Streams, world.Scopes))
+	requireOnlyStreams(h, readableStreams(h.cfg.Streams, world.Scopes))
 }
 
 // TestTrialLostScopesKeepRows removes scopes from a token between two nights. Tables of streams that
@@ -151,7 +151,7 @@ func TestTrialLostScopesKeepRows(t *testing.T) {
 		if len(missingScopes(s, remaining)) == 0 {
 			continue
 		}
-		h.requireCarried(first.Run, res.Run, s.Name)
+		requireCarried(h, first.Run, res.Run, s.Name)
 		for _, table := range s.Tables {
 			isLost[table.Name] = s.Completes == ""
 		}
@@ -171,7 +171,7 @@ func TestTrialLostScopesKeepRows(t *testing.T) {
 
 // requireCarried checks that a stream was not read because of a missing scope, and that its rows
 // come from an earlier night.
-func (h *harness) requireCarried(earlier, run ledger.Run, name string) {
+func requireCarried(h *harness, earlier, run ledger.Run, name string) {
 	h.t.Helper()
 	h.requireStream(run, name, stream.CarriedForward, "missing scope ")
 	if !streamOf(h.t, run, name).Incomplete {

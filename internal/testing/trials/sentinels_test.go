@@ -203,13 +203,13 @@ func sentinelFaults(withWrongTypes bool) []sim.Fault {
 func TestTrialNoSentinelIsPublished(t *testing.T) {
 	t.Parallel()
 	unprotected := newPrivateHarness(t, transform.Privacy{}, func(string) bool { return true })
-	unprotected.runSentinelNights()
-	if found := unprotected.findMark(sentinelPrefix); len(found) < 10 {
+	runSentinelNights(unprotected)
+	if found := findMark(unprotected, sentinelPrefix); len(found) < 10 {
 		t.Fatalf("without privacy rules: sentinels are in %q, want at least 10 tables and files", found)
 	}
 	m := newPrivateHarness(t, sentinelRules(), func(string) bool { return true })
-	m.runSentinelNights()
-	if found := m.findMark(sentinelPrefix); len(found) > 0 {
+	runSentinelNights(m)
+	if found := findMark(m, sentinelPrefix); len(found) > 0 {
 		t.Errorf("with privacy rules: sentinels are in %q, want none", found)
 	}
 	for _, table := range []string{"meta.rejects", "past.orders", "orders", "profile_orders", "campaign_articles"} {
@@ -224,13 +224,13 @@ func TestTrialNoSentinelIsPublished(t *testing.T) {
 
 // runSentinelNights runs three nights with sentinels. In the first and the last night, values have
 // wrong types too. Without privacy rules, main, past and meta then contain sentinels.
-func (m webhookHarness) runSentinelNights() {
+func runSentinelNights(m webhookHarness) {
 	m.t.Helper()
 	for i, withWrongTypes := range []bool{true, false, true} {
 		m.deliver(rawDelivery(fmt.Sprint("c", i), webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"`+sentinelPrefix+`event"}]},
 			"author":{"name":"x","email":"`+sentinelPrefix+`event"}}`))
 		m.deliver(rawDelivery(fmt.Sprint("b", i), webhook.CommentCreated, `{"content":"`+sentinelPrefix+`event"}`))
 		m.deliver(rawDelivery(fmt.Sprint("s", i), webhook.StatusChanged, `{"article_id":"a1","status":{"id":"1","prefix":"x"},"writer":{"last_name":"`+sentinelPrefix+`event"}}`))
-		m.runNextDay(sentinelFaults(withWrongTypes)...)
+		runNextDay(m, sentinelFaults(withWrongTypes)...)
 	}
 }

@@ -51,8 +51,8 @@ func TestTrialDetailsOfUnchangedRowsAreBounded(t *testing.T) {
 	for night := range 5 {
 		res := h.goodNight()
 		reads.record(h, res.Run.SnapshotAt)
-		h.requireStreamCounts(res, reads)
-		stale := h.countStaleRows(ref)
+		requireStreamCounts(h, res, reads)
+		stale := countStaleRows(h, ref)
 		h.service.ResetRequests()
 		for _, table := range res.Manifest.Tables {
 			staleRows[table.Name] += stale[table.Name]

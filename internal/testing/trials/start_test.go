@@ -42,13 +42,13 @@ func TestOneOfTenConcurrentRunsStarts(t *testing.T) {
 		refused[<-exits] = true
 	}
 	close(proceed)
-	h.requireOnlyWorkerPublished(children, refused)
+	requireOnlyWorkerPublished(h, children, refused)
 }
 
 // requireOnlyWorkerPublished checks that the worker, the one process that was not refused, has
 // published its run. The other processes must fail with a LockedError. The error names the worker, or no process
 // if the lock file was read before the worker had written it.
-func (h *harness) requireOnlyWorkerPublished(children []*child, refused map[*child]bool) {
+func requireOnlyWorkerPublished(h *harness, children []*child, refused map[*child]bool) {
 	h.t.Helper()
 	var worker *child
 	for _, p := range children {

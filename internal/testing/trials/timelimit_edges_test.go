@@ -154,7 +154,7 @@ func TestTrialInterruptedNightPublishesStoredResponses(t *testing.T) {
 	ref := newReference(t, h.service, h.cfg.Streams)
 	for night := 1; ; night++ {
 		interrupted := h.interruptedLimitedNight(150, timeForRequests(200))
-		stored := h.storedRequests(interrupted.Run.ID)
+		stored := storedRequests(h.harness, interrupted.Run.ID)
 		res := h.publishedNight(time.Nanosecond)
 		t.Logf("night %d: %d stored responses, then %d requests", night, len(stored), h.requestCount)
 		if res.Run.ID != interrupted.Run.ID {

@@ -19,7 +19,7 @@ import (
 
 // blockSeries replaces the folder of a table in parquet/ by a file, so that the Parquet file of a
 // night cannot be written. unblock restores the folder.
-func (h *harness) blockSeries(table string) (unblock func()) {
+func blockSeries(h *harness, table string) (unblock func()) {
 	h.t.Helper()
 	folder, saved := h.path("parquet", table), h.path("..", filepath.Base(h.path(""))+"-saved")
 	testharness.Must(h.t, os.Rename(folder, saved))
@@ -49,7 +49,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 			h := newHarness(t, smallWorld(), fewStreams()...)
 			h.cfg.Warehouse.KeepVersions = 1
 			h.goodNight()
-			unblock := h.blockSeries("orders")
+			unblock := blockSeries(h, "orders")
 			var days []string
 			for range 2 {
 				res := h.partialNight()
@@ -95,7 +95,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 				}
 			}
 			before := contents(t, h.path("catalog.duckdb"))
-			h.rebuildFromSeries()
+			rebuildFromSeries(h)
 			requireContents(t, before, contents(t, h.path("catalog.duckdb")))
 			// All files are written, so the next night removes the older versions.
 			h.goodNight()

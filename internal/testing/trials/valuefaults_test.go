@@ -1,0 +1,164 @@
+package trials_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"placementsync/internal/sim"
+)
+
+// valueChange makes the values of an object wrong, see [sim.ValueFault].
+type valueChange = func(within string, object map[string]any)
+
+// eachValue returns a change that sets each field to the result of replace.
+func eachValue(replace func(within, key string, value any) any) valueChange {
+	return func(within string, object map[string]any) {
+		for key, value := range object {
+			object[key] = replace(within, key, value)
+		}
+	}
+}
+
+// pricesTimes returns a change that multiplies the prices of products.
+func pricesTimes(numerator, denominator int64) valueChange {
+	return fieldTimes("unit_amount", numerator, denominator)
+}
+
+// fieldTimes returns a change that multiplies the amounts of a field.
+func fieldTimes(name string, numerator, denominator int64) valueChange {
+	return replaceField(name, func(value any) any { return times(value, numerator, denominator) })
+}
+
+// replaceField returns a change that replaces the values of a field that are not null.
+func replaceField(name string, replace func(value any) any) valueChange {
+	return func(_ string, object map[string]any) {
+		if value, ok := object[name]; ok && value != nil {
+			object[name] = replace(value)
+		}
+	}
+}
+
+// exchangedFields returns a change that exchanges the values of two fields in objects that have both.
+func exchangedFields(one, other string) valueChange {
+	return func(_ string, object map[string]any) {
+		value, hasOne := object[one]
+		otherValue, hasOther := object[other]
+		if hasOne && hasOther {
+			object[one], object[other] = otherValue, value
+		}
+	}
+}
+
+// laterBy returns a change that adds an interval to the times of a field.
+func laterBy(name string, interval time.Duration) valueChange {
+	return replaceField(name, func(value any) any {
+		text, _ := value.(string)
+		at, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			return value
+		}
+		return at.Add(interval).Format(time.RFC3339Nano)
+	})
+}
+
+// times multiplies an amount and rounds it to the millionth.
+func times(amount any, numerator, denominator int64) any {
+	text, isText := amount.(string)
+	if number, ok := amount.(json.Number); ok {
+		text = number.String()
+	}
+	value, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return amount
+	}
+	product := value.Mul(value, big.NewRat(numerator, denominator)).FloatString(6)
+	if isText {
+		return product
+	}
+	return json.Number(product)
+}
+
+var (
+	otherCurrency = eachValue(func(_, key string, value any) any {
+		if key == "currency" && value == "USD" {
+			return "EUR"
+		}
+		return value
+	})
+	// amountsTimes100 changes the amounts of orders and order items.
+	amountsTimes100 = eachValue(func(_, key string, value any) any {
+		if number, ok := value.(json.Number); ok && slices.Contains(orderAmounts, key) {
+			return times(number, 100, 1)
+		}
+		return value
+	})
+	renamedStatuses = eachValue(func(within, key string, value any) any {
+		text, isText := value.(string)
+		if isText && (key == "status" || key == "commission_status" || key == "prefix" && strings.HasPrefix(within, "status")) {
+			return "state_" + text
+		}
+		return value
+	})
+	// unknownOutlets replaces the ids of outlets in listings and orders by ids that do not exist.
+	unknownOutlets = outletIDs(func(id string) string { return "00000000" + id[8:] })
+	// laterTimes adds a day to all times.
+	laterTimes = eachValue(func(_, _ string, value any) any {
+		text, _ := value.(string)
+		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
+			if at, err := time.Parse(layout, text); err == nil {
+				return at.AddDate(0, 0, 1).Format(layout)
+			}
+		}
+		return value
+	})
+	orderAmounts = []string{"total", "subtotal", "processing_fee", "discount", "credits_applied", "price", "sale_price", "product_price",
+		"commission_amount", "internal_cost", "reseller_price", "vendor_cost"}
+)
+
+// commissionsAboveSale sets commissions to 120 % of the sale price.
+func commissionsAboveSale(_ string, object map[string]any) {
+	if sale, ok := object["sale_price"].(json.Number); ok {
+		object["commission_amount"] = times(sale, 6, 5)
+	}
+}
+
+func missingField(name string) valueChange {
+	return func(_ string, object map[string]any) { delete(object, name) }
+}
+
+// outletIDs returns a change that replaces the ids of outlets, but not in GET /outlets/{outlet_id}.
+func outletIDs(replace func(id string) string) valueChange {
+	return eachValue(func(within, key string, value any) any {
+		id, isText := value.(string)
+		if isText && (key == "outlet_id" && within != "outlet_channels" || key == "id" && within == "outlet") {
+			return replace(id)
+		}
+		return value
+	})
+}
+
+// exchangedOutlets returns a change that replaces the id of each outlet by the id of another outlet. The other
+// fields of the outlet do not change.
+func exchangedOutlets(service *sim.Service) valueChange {
+	next, first, previous := map[string]string{}, "", ""
+	for _, raw := range service.Records("/outlets") {
+		var row struct {
+			Outlet string `json:"outlet_id"`
+		}
+		if json.Unmarshal(raw, &row) != nil || next[row.Outlet] != "" || row.Outlet == previous {
+			continue
+		}
+		if previous == "" {
+			first = row.Outlet
+		} else {
+			next[previous] = row.Outlet
+		}
+		previous = row.Outlet
+	}
+	next[previous] = first
+	return outletIDs(func(id string) string { return cmp.Or(next[id], id) })
+}
