@@ -58,14 +58,14 @@ TEST = env $(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) GORACE=atexit_sleep
 RACE := $(addprefix ./internal/,backup cli daemon durable fetch notify webhook)
 # In these packages the tests that call harness.Slow run without the race detector, and the others with it.
 RACE_AND_SLOW := ./cmd/sync $(addprefix ./internal/,explore load mcp pipeline query sim warehouse)
-OTHERS = $(filter-out $(patsubst ./%,placementsync/%,$(RACE) ./internal/testing/trials),$(shell go list ./...))
+OTHERS = $(filter-out $(patsubst ./%,placementsync/%,$(RACE) ./internal/testing/trials%),$(shell go list ./...))
 
 test: ## run the fast tests, those of concurrent packages with the race detector
 	$(TEST) -short -race $(RACE) $(RACE_AND_SLOW)
 	$(TEST) -short $(OTHERS)
 
 trials-short: ## run whole nights, kills, damage and the lake, with fewer cases than make trials
-	$(TEST) -short ./internal/testing/trials
+	$(TEST) -short ./internal/testing/trials/...
 	cd lake && $(TEST) -short ./...
 
 trials: ## run all tests: also browsers, load, samples of the documents and warehouses of earlier releases

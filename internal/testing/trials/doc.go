@@ -1,9 +1,9 @@
-// Package trials tests complete nights: runs of the pipeline that read the demo service and publish
-// a real warehouse. It compares the warehouse with the data of the service. Reading order:
-// harness_test.go is the fixture, and values_test.go the simplest trial. child_test.go runs nights
-// in child processes, which crash_test.go and other files kill.
+// Package trials contains what the tests of complete nights share: a demo service behind HTTP, the nights that read it
+// into a real warehouse, and the values that the warehouse must then contain. Reading order: harness.go is the fixture,
+// reference.go and tables.go compute the expected rows, and child.go runs nights in child processes.
 //
-// The package contains only tests. With -short, as in "make trials-short", some trials are skipped, and others try
-// fewer cases.
-// The tests named TestTorture... run only in "make torture".
+// The tests are in the packages below. faults changes the responses of the service, damage kills runs and damages
+// files, season runs many nights of one warehouse, and limits has nights that are limited, interrupted or repeated.
+// With -short, as in "make trials-short", some trials are skipped, and others try fewer cases. The tests named
+// TestTorture... run only in "make torture".
 package trials

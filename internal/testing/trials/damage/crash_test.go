@@ -1,0 +1,298 @@
+package damage_test
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/pipeline"
+	testharness "placementsync/internal/testing/harness"
+	"placementsync/internal/testing/trials"
+	"placementsync/internal/warehouse"
+)
+
+// crashTrial fills two warehouses from one service. In the warehouse of the harness, every night
+// runs once without a kill. In the warehouse in dir, runs of the same night are killed and resumed.
+type crashTrial struct {
+	*trials.Harness
+	streams []string
+	counter *requestCounter
+	// dir is the folder of the warehouse whose runs are killed.
+	dir string
+	// runID is the id of the current run, or "" after its publish.
+	runID string
+	// lastPublished is the id of the last published run.
+	lastPublished string
+	// tries is the number of tries of the current run.
+	tries int
+	// undisturbedRequests counts the requests of the night without a kill, by path and query.
+	undisturbedRequests map[string]int
+	// undisturbedDuration is the duration of the night without a kill.
+	undisturbedDuration time.Duration
+	// steps are the steps of the night without a kill, in order.
+	steps []string
+	// killsAt counts the kills by step. Kills after a delay have no step.
+	killsAt map[string]int
+}
+
+func newCrashTrial(t *testing.T, seed uint64, streams ...string) *crashTrial {
+	t.Helper()
+	c := &crashTrial{Harness: trials.NewHarness(t, trials.TrialWorld(seed), streams...), streams: streams, dir: t.TempDir(), counter: &requestCounter{},
+		killsAt: map[string]int{}}
+	c.OnRequest(c.counter.count)
+	c.counter.reset(0)
+	return c
+}
+
+func (c *crashTrial) job(agent, dir string) trials.Job {
+	return trials.Job{URL: c.Server.URL, Dir: dir, Agent: agent, Streams: c.streams, At: c.At}
+}
+
+// requestCounter counts the requests by user agent, and by path and query.
+type requestCounter struct {
+	mu      sync.Mutex
+	byAgent map[string]map[string]int
+	// left counts down the requests of the run to be killed. At 0, reached is closed.
+	left    int
+	reached chan struct{}
+}
+
+func (q *requestCounter) count(r *http.Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.byAgent[r.UserAgent()][r.RequestURI]++
+	if r.UserAgent() == trials.KilledAgent {
+		if q.left--; q.left == 0 {
+			close(q.reached)
+		}
+	}
+}
+
+// reset sets all counts to 0, and returns a channel that is closed after n requests of the
+// run to be killed.
+func (q *requestCounter) reset(n int) <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.byAgent = map[string]map[string]int{trials.KilledAgent: {}, trials.UndisturbedAgent: {}}
+	q.left, q.reached = n, make(chan struct{})
+	if n == 0 {
+		close(q.reached)
+	}
+	return q.reached
+}
+
+func (q *requestCounter) countsOf(agent string) map[string]int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return maps.Clone(q.byAgent[agent])
+}
+
+// beginNight advances the world by a day and runs the night in the warehouse without kills.
+func (c *crashTrial) beginNight(t *testing.T) {
+	t.Helper()
+	c.Service.Advance(1)
+	c.At = c.Service.Now().Add(2 * time.Hour)
+	c.counter.reset(0)
+	start := time.Now()
+	var recorder trials.StepRecorder
+	cfg := c.job(trials.UndisturbedAgent, c.Config.Warehouse.Dir).Config()
+	cfg.Warehouse.Step = recorder.Record
+	res, err := pipeline.Run(t.Context(), cfg)
+	c.MustComplete(res, err)
+	c.runID, c.undisturbedRequests, c.tries, c.undisturbedDuration = res.Run.ID, c.counter.countsOf(trials.UndisturbedAgent), 0, time.Since(start)
+	c.steps = recorder.Steps
+}
+
+// try runs the night in a child process. control kills the process or waits for its end. The
+// channel reached is closed after the given number of requests. try reports whether the process was
+// killed, and whether the night is published.
+func (c *crashTrial) try(t *testing.T, s trials.StepCall, requests int, control func(t *testing.T, p *trials.Child, reached <-chan struct{})) (killed, published bool) {
+	t.Helper()
+	p, published := c.tryJob(t, trials.Job{KillAt: s}, requests, control)
+	if killed = p.WasKilled(); killed {
+		c.killsAt[s.Step]++
+	} else {
+		c.requireComplete(t, p)
+	}
+	return killed, published
+}
+
+// tryJob runs the night in a child process with KillAt, MaxFileBytes and LimitedDetail of settings, and
+// checks that the published files are intact.
+func (c *crashTrial) tryJob(t *testing.T, settings trials.Job, requests int, control func(t *testing.T, p *trials.Child, reached <-chan struct{})) (p *trials.Child, published bool) {
+	t.Helper()
+	if c.runID == "" {
+		c.beginNight(t)
+	}
+	published = c.runOnce(t, requests, func(j trials.Job, reached <-chan struct{}) {
+		j.KillAt, j.MaxFileBytes, j.LimitedDetail = settings.KillAt, settings.MaxFileBytes, settings.LimitedDetail
+		p = j.Start(t)
+		control(t, p, reached)
+		<-p.Exited
+	})
+	return p, published
+}
+
+// runOnce runs the current night once and checks the result.
+func (c *crashTrial) runOnce(t *testing.T, requests int, run func(j trials.Job, reached <-chan struct{})) (published bool) {
+	t.Helper()
+	runID := c.runID
+	stored := countStoredResponses(t, filepath.Join(c.dir, "raw", runID, "journal.jsonl"))
+	c.tries++
+	reached := c.counter.reset(requests)
+	j := c.job(trials.KilledAgent, c.dir)
+	j.At = c.startTime(t)
+	run(j, reached)
+	published = trials.RequireIntact(t, c.dir) == runID
+	c.requireNoRepeats(t, stored)
+	if published {
+		c.lastPublished, c.runID = runID, ""
+		trials.RequireSameWarehouse(t, c.Config.Warehouse.Dir, c.dir)
+	}
+	return published
+}
+
+// startTime returns the time at which the next try starts. It is the time of the night for a new
+// run, and a later time for a resumed run.
+func (c *crashTrial) startTime(t *testing.T) time.Time {
+	t.Helper()
+	wh := trials.WarehouseOf(t, c.job(trials.KilledAgent, c.dir).Config())
+	if _, ok, err := wh.RunLog.ResumableRun(); !ok || err != nil {
+		testharness.Must(t, err)
+		return c.At
+	}
+	return c.At.Add(time.Duration(c.tries) * time.Minute)
+}
+
+func (c *crashTrial) requireComplete(t *testing.T, p *trials.Child) {
+	t.Helper()
+	var end trials.NightEnd
+	p.ReadReport(t, &end)
+	runID := cmp.Or(c.runID, c.lastPublished)
+	if end.Run != runID || end.ExitCode != 0 || end.Outcome != ledger.Complete {
+		t.Fatalf("try %d: run %s ended %s with exit code %d, want run %s complete with exit code 0: %s", c.tries, end.Run, end.Outcome, end.ExitCode, runID,
+			end.Error)
+	}
+}
+
+// requireNoRepeats checks that the last try did not repeat a request whose response had been stored
+// before. stored counts these responses. There are two exceptions: each try checks the token, and
+// reads page 1 of a list again to confirm that the list did not change.
+func (c *crashTrial) requireNoRepeats(t *testing.T, stored map[string]int) {
+	t.Helper()
+	for path, n := range c.counter.countsOf(trials.KilledAgent) {
+		isRepeated := n+stored[path] > c.undisturbedRequests[path]
+		if isRepeated && !strings.HasSuffix(path, "page=1") && path != "/auth/token" {
+			t.Errorf("%s: try %d made %d requests after %d stored responses, want at most %d in total, as in a night without a kill", path, c.tries, n,
+				stored[path], c.undisturbedRequests[path])
+		}
+	}
+}
+
+// countStoredResponses counts the responses in the journal of a run by path and query.
+func countStoredResponses(t *testing.T, journal string) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	f, err := os.Open(journal)
+	if errors.Is(err, fs.ErrNotExist) {
+		return counts
+	}
+	testharness.Must(t, err)
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var line struct {
+			Path, Query, Param string
+			Page               int
+		}
+		// The last line may be incomplete.
+		if json.Unmarshal(lines.Bytes(), &line) != nil {
+			continue
+		}
+		if before, fromName, hasParam := strings.Cut(line.Path, "{"); hasParam {
+			_, after, _ := strings.Cut(fromName, "}")
+			line.Path = before + url.PathEscape(line.Param) + after
+		}
+		if line.Page > 0 {
+			line.Query = strings.TrimPrefix(line.Query+"&page="+strconv.Itoa(line.Page), "&")
+		}
+		counts[strings.TrimSuffix(line.Path+"?"+line.Query, "?")]++
+	}
+	return counts
+}
+
+// publishUndisturbed runs the current or the next night without a kill.
+func (c *crashTrial) publishUndisturbed(t *testing.T) {
+	t.Helper()
+	if killed, published := c.try(t, trials.StepCall{}, 0, waitForExit); killed || !published {
+		t.Fatalf("the night was killed: %t, published: %t, want a published night", killed, published)
+	}
+}
+
+// waitForExit waits for the normal end of a run.
+func waitForExit(_ *testing.T, p *trials.Child, _ <-chan struct{}) { <-p.Exited }
+
+// killAfter returns a control function for try. The function waits until reached is closed, and kills
+// the run after the delay.
+func killAfter(delay time.Duration) func(*testing.T, *trials.Child, <-chan struct{}) {
+	return func(t *testing.T, p *trials.Child, reached <-chan struct{}) {
+		select {
+		case <-reached:
+		case <-p.Exited:
+			return
+		}
+		timer := time.NewTimer(delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			p.Kill(t)
+		case <-p.Exited:
+		}
+	}
+}
+
+// finish publishes the current night and the next night without kills, and compares the two
+// warehouses.
+func (c *crashTrial) finish(t *testing.T) {
+	t.Helper()
+	c.publishUndisturbed(t)
+	c.publishUndisturbed(t)
+	trials.RequireNoTemporaryFiles(t, c.dir)
+	if diff := gocmp.Diff(ledgerResults(t, c.Config.Warehouse.Dir), ledgerResults(t, c.dir)); diff != "" {
+		t.Errorf("the ledgers differ (-undisturbed +killed):\n%s", diff)
+	}
+	for _, folder := range []string{"parquet", "versions"} {
+		if diff := gocmp.Diff(trials.ListFiles(t, c.Path(folder)), trials.ListFiles(t, filepath.Join(c.dir, folder))); diff != "" {
+			t.Errorf("%s differs (-undisturbed +killed):\n%s", folder, diff)
+		}
+	}
+	trials.RequireReadable(t, filepath.Join(c.dir, "parquet", "*", "*", "*.parquet"))
+}
+
+// ledgerResults returns the outcome, exit code and number of rows of every night in the ledger.
+func ledgerResults(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	wh := warehouse.New(warehouse.Config{Dir: dir})
+	runs, err := wh.RunLog.Runs()
+	testharness.Must(t, err)
+	results := map[string]string{}
+	for _, r := range runs {
+		results[r.ID] = fmt.Sprintf("%s with %d, %d rows", r.Outcome, r.ExitCode, r.Rows)
+	}
+	return results
+}

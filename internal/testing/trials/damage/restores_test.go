@@ -1,0 +1,230 @@
+package damage_test
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/backup"
+	objectstore "placementsync/internal/bucket"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
+	testharness "placementsync/internal/testing/harness"
+	"placementsync/internal/testing/s3sim"
+	"placementsync/internal/testing/trials"
+	"placementsync/internal/warehouse"
+)
+
+// TestTrialRestoresReturnAllIntactData removes, cuts or changes one to three objects of a backup, and restores the
+// backup. All files of the other objects must be restored, and all their rows, closed rows and runs must be
+// published. Then the commands that "verify" proposes must leave no damage.
+func TestTrialRestoresReturnAllIntactData(t *testing.T) {
+	t.Parallel()
+	combinations := trials.Size(40, 10)
+	r := newRestoreTrial(t)
+	lossless := 0
+	for i := range combinations {
+		if r.restoreDamaged(t, rand.New(rand.NewPCG(uint64(i), 11))) {
+			lossless++
+		}
+	}
+	t.Logf("%d damaged backups: %d restored without loss, %d with a reported loss", combinations, lossless, combinations-lossless)
+}
+
+// restoreTrial is a backup of the warehouse of a repairTrial.
+type restoreTrial struct {
+	*repairTrial
+	store   *s3sim.Server
+	bucket  *objectstore.Bucket
+	objects map[string][]byte
+	// filesOf contains the files of each object.
+	filesOf map[string][]string
+}
+
+func newRestoreTrial(t *testing.T) *restoreTrial {
+	t.Helper()
+	r := &restoreTrial{repairTrial: newRepairTrial(t, false), store: s3sim.New("store"), filesOf: map[string][]string{}}
+	server := httptest.NewServer(r.store)
+	t.Cleanup(server.Close)
+	var err error
+	r.bucket, err = objectstore.Open(t.Context(), objectstore.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
+		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey}, "store", "night")
+	testharness.Must(t, err)
+	_, err = backup.Run(t.Context(), r.backupConfig(r.Config, r.At))
+	testharness.Must(t, err)
+	r.objects = r.store.Objects("store")
+	for file, sum := range r.files {
+		if name := "night/data/" + sum; r.objects[name] != nil && !strings.HasPrefix(file, "versions/") {
+			r.filesOf[name] = append(r.filesOf[name], file)
+		}
+	}
+	return r
+}
+
+func (r *restoreTrial) backupConfig(cfg pipeline.Config, at time.Time) backup.Config {
+	return backup.Config{Warehouse: warehouse.New(cfg.Warehouse), Bucket: r.bucket, Program: "test", Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler)}
+}
+
+// restoreDamaged reports whether no data was lost.
+func (r *restoreTrial) restoreDamaged(t *testing.T, random *rand.Rand) bool {
+	t.Helper()
+	names := slices.Sorted(maps.Keys(r.filesOf))
+	manifests := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasSuffix(r.filesOf[name][0], ".json") })
+	damaged := map[string]bool{} // files
+	description := ""
+	r.store.Change("store", func(objects map[string][]byte) {
+		clear(objects)
+		maps.Copy(objects, r.objects)
+		for range 1 + random.IntN(3) {
+			name := names[random.IntN(len(names))]
+			if random.IntN(3) == 0 {
+				name = manifests[random.IntN(len(manifests))]
+			}
+			switch data := slices.Clone(r.objects[name]); {
+			case random.IntN(3) == 0 && len(data) > 0:
+				data[random.IntN(len(data))] ^= 1 << random.IntN(8)
+				objects[name] = data
+			case random.IntN(2) == 0 && len(data) > 0:
+				objects[name] = data[:random.IntN(len(data))]
+			default:
+				delete(objects, name)
+			}
+			description += fmt.Sprintf("%v; ", r.filesOf[name])
+			for _, file := range r.filesOf[name] {
+				damaged[file] = true
+			}
+		}
+	})
+	// The same damage in a folder shows which data is intact.
+	folder := filepath.Join(t.TempDir(), "folder")
+	for _, top := range []string{"parquet", "state"} {
+		copyTree(t, r.Path(top), filepath.Join(folder, top))
+	}
+	for file := range damaged {
+		testharness.Must(t, os.Remove(filepath.Join(folder, file)))
+	}
+	intact := r.intactFacts(t, folder)
+
+	cfg := r.Config
+	cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "restored")
+	at := r.At.Add(time.Hour)
+	cfg.Now = func() time.Time { at = at.Add(time.Second); return at }
+	restored, err := backup.Restore(t.Context(), r.backupConfig(cfg, at))
+	testharness.Must(t, err)
+	for _, d := range restored.Damaged {
+		if !damaged[d.File] {
+			t.Errorf("%s: the restore left out %s: %s", description, d.File, d.Problem)
+		}
+		delete(damaged, d.File)
+	}
+	if len(damaged) > 0 {
+		t.Errorf("%s: the restore does not name %v", description, slices.Sorted(maps.Keys(damaged)))
+	}
+	if _, err = repair.Rebuild(t.Context(), trials.RepairConfig(cfg), true); err != nil {
+		t.Errorf("%s: the rebuild ended with %v", description, err)
+		return false
+	}
+	r.repairUntilIntact(t, cfg, description)
+	got := r.readFacts(t, trials.Open(t, "?threads=1"), filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), "catalog.duckdb")
+	if lost := missingFacts(got, intact); len(lost) > 0 {
+		t.Errorf("%s: %d of %d facts of intact files are missing: %v", description, len(lost), len(intact), lost[:min(4, len(lost))])
+	}
+	return len(missingFacts(got, r.visible)) == 0
+}
+
+// repairUntilIntact runs the commands that "verify" proposes until it proposes none, or only a night. All of them
+// must succeed.
+func (r *repairTrial) repairUntilIntact(t *testing.T, cfg pipeline.Config, description string) {
+	t.Helper()
+	const maxRounds = 5
+	var v repair.Report
+	for range maxRounds {
+		var err error
+		v, err = repair.Verify(t.Context(), trials.RepairConfig(cfg), true)
+		testharness.Must(t, err)
+		plan := repair.Plan(v.Damage)
+		if !slices.ContainsFunc(plan, func(step repair.Step) bool { return step.Kind != repair.RunNight }) {
+			return // the next night repairs the rest
+		}
+		for _, step := range plan {
+			if err := r.run(t, cfg, step); err != nil {
+				t.Errorf("%s: %s ended with %v", description, step.Command(), err)
+				return
+			}
+		}
+	}
+	t.Errorf("%s: after %d rounds of repairs verify still reports %+v", description, maxRounds, v.Damage)
+}
+
+// missingFacts returns the facts of want that got does not contain.
+func missingFacts(got, want facts) []string {
+	var missing []string
+	for fact := range want {
+		if !got[fact] {
+			missing = append(missing, fact)
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}
+
+// TestTrialStoredResponsesRestoreTheNewestNight damages the version of the newest night and other files that the
+// night wrote. The stored responses are intact, so the commands that "verify" proposes must restore all rows.
+func TestTrialStoredResponsesRestoreTheNewestNight(t *testing.T) {
+	t.Parallel()
+	combinations := trials.Size(40, 10)
+	r := newRepairTrial(t, true)
+	newest := r.baseRuns[0]
+	startedAt, _ := warehouse.RunTime(newest)
+	ofVersion := []string{"versions/" + newest, "versions/" + newest + "/catalog.duckdb"}
+	ofDay := []string{"parquet", "parquet/.meta", "parquet/.manifests", "state/runs.jsonl", "parquet/.manifests/index.json"}
+	for path := range r.files {
+		if strings.Contains(path, newest) && !strings.HasPrefix(path, "raw/") || strings.Contains(path, "snapshot_date="+warehouse.DayOf(startedAt)) {
+			ofDay = append(ofDay, path)
+		}
+	}
+	slices.Sort(ofDay)
+	for i := range combinations {
+		random := rand.New(rand.NewPCG(uint64(i), 12))
+		cfg := r.Config
+		cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "w")
+		at := r.At.Add(time.Hour)
+		cfg.Now = func() time.Time { at = at.Add(time.Second); return at }
+		copyTree(t, r.Config.Warehouse.Dir, cfg.Warehouse.Dir)
+		damaged := []string{ofVersion[random.IntN(len(ofVersion))]}
+		for range 1 + random.IntN(4) {
+			damaged = append(damaged, ofDay[random.IntN(len(ofDay))])
+		}
+		description := strings.Join(damaged, "; ")
+		for _, name := range damaged {
+			path := filepath.Join(cfg.Warehouse.Dir, name)
+			info, err := os.Stat(path)
+			if err == nil && !info.IsDir() && random.IntN(2) == 0 {
+				testharness.Must(t, os.Truncate(path, 0))
+				continue
+			}
+			testharness.Must(t, os.RemoveAll(path))
+		}
+		v, err := repair.Verify(t.Context(), trials.RepairConfig(cfg), true)
+		testharness.Must(t, err)
+		for _, d := range v.Damage {
+			if d.Lost && d.File != "state/runs.jsonl" {
+				t.Errorf("%s: verify reports a loss: %+v", description, d)
+			}
+		}
+		r.repairUntilIntact(t, cfg, description)
+		got := r.readFacts(t, trials.Open(t, "?threads=1"), filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), "catalog.duckdb")
+		if lost := missingFacts(got, r.visible); len(lost) > 0 {
+			t.Errorf("%s: %d of %d facts are missing: %v", description, len(lost), len(r.visible), lost[:min(4, len(lost))])
+		}
+		testharness.Must(t, os.RemoveAll(cfg.Warehouse.Dir))
+	}
+}

@@ -1,0 +1,300 @@
+package faults_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
+	"placementsync/internal/testing/trials"
+	"placementsync/internal/warehouse"
+)
+
+func TestDeadServerKeepsTheLastSnapshot(t *testing.T) {
+	t.Parallel()
+	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
+	var log syncBuffer
+	h.Config.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	good := h.GoodNight()
+	h.Server.Close()
+	res, err := h.FailedNight(t.Context(), trials.ExitFailed)
+	for _, part := range []string{`stream "token"`, h.Server.URL + "/auth/token", "connection refused"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not contain %q: %v", part, err)
+		}
+	}
+	if res.Run.Outcome != ledger.Failed || h.LatestRun() != good.Run.ID {
+		t.Errorf("the night ended %s and latest is %s, want failed and %s", res.Run.Outcome, h.LatestRun(), good.Run.ID)
+	}
+	requireNoToken(t, h.Path(), err.Error()+log.String())
+	runs := trials.LedgerRuns(t, h)
+	if newest := runs[len(runs)-1]; newest.ID != res.Run.ID || newest.Error == "" || newest.ExitCode != 1 {
+		t.Errorf("the newest run in the ledger is %+v, want the failed night with an error and exit code 1", newest)
+	}
+}
+
+// requireNoToken searches a text and all files below a folder for the token. It also searches the
+// compressed bodies of stored responses.
+func requireNoToken(t *testing.T, dir, text string) {
+	t.Helper()
+	if strings.Contains(text, trials.Token) {
+		t.Errorf("the error or log contains the token: %s", text)
+	}
+	testharness.Must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte(trials.Token)) {
+			t.Errorf("%s contains the token", path)
+		}
+		if d.Name() == "journal.jsonl" {
+			requireNoStoredToken(t, filepath.Dir(path))
+		}
+		return err
+	}))
+}
+
+func requireNoStoredToken(t *testing.T, dir string) {
+	t.Helper()
+	stored, err := fetch.OpenStoredResponses(dir)
+	testharness.Must(t, err)
+	defer stored.Close()
+	for r, err := range stored.All() {
+		testharness.Must(t, err)
+		body, err := stored.Body(r)
+		testharness.Must(t, err)
+		if bytes.Contains(body, []byte(trials.Token)) {
+			t.Errorf("a stored response of %s contains the token", r.Stream)
+		}
+	}
+}
+
+// syncBuffer is a log buffer that is safe for concurrent use.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *syncBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *syncBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func TestDeadServerOnTheFirstNightPublishesNoVersion(t *testing.T) {
+	t.Parallel()
+	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
+	h.Server.Close()
+	h.FailedNight(t.Context(), trials.ExitFailed)
+	if latest := h.LatestRun(); latest != "" {
+		t.Errorf("version %s was published, want none", latest)
+	}
+}
+
+func TestTrialBrokenListIsCarriedForward(t *testing.T) {
+	t.Parallel()
+	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
+	ref := trials.NewReference(t, h.Service, h.Config.Streams)
+	good := h.GoodNight()
+	lastRows := ref.CurrentRows()
+	h.Service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
+	res := h.PartialNight()
+	h.RequireStream(res.Run, "product_listings", stream.CarriedForward, "/products/listings")
+	h.RequireStream(res.Run, "orders", stream.Exact, "")
+	for _, spec := range ref.UniqueTables() {
+		if strings.HasPrefix(spec.Table, "product_listing") {
+			trials.CheckTable(t, spec, lastRows, h.Catalog(), "main."+spec.Table)
+		}
+	}
+	h.RequireValues(ref, "orders", "order_line_items", "order_line_item_includes")
+	ageSince := h.QueryOne(`SELECT epoch_us(age_since)::VARCHAR FROM meta.streams WHERE run_id = ? AND stream = 'product_listings'`, res.Run.ID)
+	if want := strconv.FormatInt(good.Run.SnapshotAt.UnixMicro(), 10); ageSince != want {
+		t.Errorf("the carried rows date from %s, want %s", ageSince, want)
+	}
+	for _, m := range res.Manifest.Tables {
+		if want := wantGrade(strings.HasPrefix(m.Name, "product_listing")); m.Grade != want {
+			t.Errorf("the grade of %s in the manifest is %s, want %s", m.Name, m.Grade, want)
+		}
+	}
+	h.Service.SetFaults()
+	h.GoodNight()
+	h.RequireValues(ref)
+}
+
+func wantGrade(carried bool) stream.Grade {
+	if carried {
+		return stream.CarriedForward
+	}
+	return stream.Exact
+}
+
+func TestBrokenListOnTheFirstNightIsSkipped(t *testing.T) {
+	t.Parallel()
+	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
+	ref := trials.NewReference(t, h.Service, h.Config.Streams)
+	h.Service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
+	res := h.PartialNight()
+	h.RequireStream(res.Run, "product_listings", stream.Skipped, "with a page of HTML: malformed body")
+	h.RequireValues(ref, "orders", "order_line_items", "order_line_item_includes")
+	if n := h.Count("product_listings", "TRUE"); n != 0 {
+		t.Errorf("product_listings has %d rows, want none", n)
+	}
+}
+
+// TestColumnsOfABrokenEndpointAreKept lets one of the two endpoints of orders return HTML. The
+// columns that only this endpoint fills must keep their last values.
+func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
+	for _, c := range []struct{ name, route, stream, column string }{
+		{"detail", "/orders/{order_id}", "order_details", "email"},
+		{"list", "/orders", "orders", "team_contact_email"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
+			h.GoodNight()
+			valueCond, websiteCond := c.column+" <> ''", "outlet_website_url IS NOT NULL"
+			valuesBefore, websitesBefore := h.Count("orders", valueCond), h.Count("order_line_items", websiteCond)
+			h.Service.SetFaults(sim.Fault{Route: c.route, Kind: sim.FaultHTML})
+			res := h.PartialNight()
+			h.RequireStream(res.Run, c.stream, stream.CarriedForward, "with a page of HTML: malformed body")
+			if got := h.Count("orders", valueCond); got < valuesBefore || valuesBefore == 0 {
+				t.Errorf("%d orders have a value of %s, want at least %d as before the fault, and at least 1", got, c.column, valuesBefore)
+			}
+			if got := h.Count("order_line_items", websiteCond); got < websitesBefore || websitesBefore == 0 {
+				t.Errorf("%d line items have the website of the outlet, want at least %d as before the fault, and at least 1", got, websitesBefore)
+			}
+		})
+	}
+}
+
+// TestFailedDetailKeepsItsLastRow makes every request for one order fail.
+func TestFailedDetailKeepsItsLastRow(t *testing.T) {
+	t.Parallel()
+	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
+	ref := trials.NewReference(t, h.Service, h.Config.Streams)
+	h.GoodNight()
+	h.RequireValues(ref)
+	id := h.QueryOne("SELECT min(order_id) FROM order_line_items WHERE outlet_website_url IS NOT NULL")
+	h.Service.SetFaults(sim.Fault{Path: "/orders/" + id})
+	res := h.PartialNight()
+	s := trials.StreamOf(t, res.Run, "order_details")
+	if s.Failed != 1 || s.Grade != stream.BestEffort || !strings.Contains(s.Reason, "1 of ") {
+		t.Errorf("order_details: got %+v, want one failed, best_effort and a reason", s)
+	}
+	if h.Count("orders", "id = ? AND email <> ''", id) != 1 {
+		t.Error("the order whose requests failed has lost its email, want the last value")
+	}
+	if h.Count("order_line_items", "order_id = ? AND outlet_website_url IS NOT NULL", id) == 0 {
+		t.Error("the line items of the order whose requests failed have lost their outlets, want the last values")
+	}
+}
+
+func TestTrialUnreliableNetworkLosesNoRows(t *testing.T) {
+	t.Parallel()
+	h := trials.NewHarness(t, trials.SmallWorld())
+	h.Config.Fetch.Retry.MaxRetries = 12
+	ref := trials.NewReference(t, h.Service, h.Config.Streams)
+	h.Config.Fetch.PageSize = 3
+	h.Service.SetFaults(networkFaults()...)
+	res := h.GoodNight()
+	if res.Run.Retries == 0 {
+		t.Error("no request was repeated, so the test shows nothing")
+	}
+	h.RequireValues(ref)
+}
+
+// networkFaults returns seven kinds of faults. The first affects a fifth of the responses. Each
+// later kind affects a twentieth of the responses without an earlier kind of fault.
+func networkFaults() []sim.Fault {
+	faults := []sim.Fault{{Probability: 0.2, Kind: sim.FaultStatus, Status: http.StatusInternalServerError}}
+	for _, kind := range []sim.FaultKind{sim.FaultReset, sim.FaultResetBody, sim.FaultTruncate, sim.FaultBrokenJSON, sim.FaultEmpty, sim.FaultHTML} {
+		faults = append(faults, sim.Fault{Probability: 0.05, Kind: kind})
+	}
+	return faults
+}
+
+func TestInterruptedNightIsNotPublished(t *testing.T) {
+	t.Parallel()
+	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
+	h.GoodNight()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var requestCount atomic.Int32
+	h.OnRequest(func(*http.Request) {
+		if requestCount.Add(1) == 6 {
+			cancel()
+		}
+	})
+	res, err := h.FailedNight(ctx, trials.ExitInterrupted)
+	if res.Run.Outcome != ledger.Interrupted || !errors.Is(err, context.Canceled) {
+		t.Errorf("the night ended %s with %v, want interrupted with context.Canceled", res.Run.Outcome, err)
+	}
+	// Requests that were already sent may still arrive. At most eight requests run concurrently.
+	if lateRequests := requestCount.Load() - 6; lateRequests >= 8 {
+		t.Errorf("%d requests arrived after the interruption, want fewer than 8", lateRequests)
+	}
+	h.RequestHook.Store(nil)
+	h.GoodNight()
+}
+
+// TestSecondRunFailsWithALockedError starts a run while another run waits at its first request.
+func TestSecondRunFailsWithALockedError(t *testing.T) {
+	t.Parallel()
+	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
+	arrived, proceed := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	h.OnRequest(func(*http.Request) {
+		once.Do(func() { close(arrived) })
+		<-proceed
+	})
+	h.Service.Advance(1)
+	h.At = h.Service.Now()
+	var firstErr error
+	var wg sync.WaitGroup
+	wg.Go(func() { _, firstErr = pipeline.Run(t.Context(), h.Config) })
+	<-arrived
+	res, err := pipeline.Run(t.Context(), h.Config)
+	close(proceed)
+	wg.Wait()
+	if locked, ok := errors.AsType[*warehouse.LockedError](err); !ok || locked.PID != os.Getpid() {
+		t.Errorf("got %v, want a LockedError of this process", err)
+	}
+	if code := trials.ExitCode(t.Context(), res, err); code != 4 {
+		t.Errorf("got exit code %d, want 4", code)
+	}
+	if firstErr != nil || h.LatestRun() == "" {
+		t.Errorf("the first run ended with %v and latest is %q, want no error and a published night", firstErr, h.LatestRun())
+	}
+}
+
+func TestDryRunIsNotPublished(t *testing.T) {
+	t.Parallel()
+	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
+	h.Config.DryRun = true
+	res := h.GoodNight()
+	if len(res.Changes) == 0 || res.Run.New == 0 || h.LatestRun() != "" {
+		t.Errorf("got %d changes, %d new rows and latest %q, want changes and no published version", len(res.Changes), res.Run.New, h.LatestRun())
+	}
+}

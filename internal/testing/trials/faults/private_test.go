@@ -1,0 +1,258 @@
+package faults_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
+	"placementsync/internal/testing/trials"
+	"placementsync/internal/transform"
+	"placementsync/internal/webhook"
+	"placementsync/schema"
+)
+
+// privateMark is a mark that is added to the strings in responses, to find them in the warehouse.
+const privateMark = "s3cret"
+
+// unmarkedFields matches the fields that are not marked. IDs cannot be private. Marked times and
+// amounts would be rejected, and meta.rejects would contain the mark.
+var unmarkedFields = regexp.MustCompile(`^(id|prefix|type|token_type|scopes|.*_ids?|.*_at|.*_date|date_paid|deadline|unit_amount)$`)
+
+// markStrings replaces the strings of a body by the results of mark, except those in unmarkedFields.
+func markStrings(body []byte, mark func(text string) any) []byte {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var parsed any
+	if d.Decode(&parsed) != nil {
+		return body
+	}
+	marked, err := json.Marshal(markValue("", parsed, mark))
+	if err != nil {
+		return body
+	}
+	return marked
+}
+
+func markValue(key string, value any, mark func(text string) any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			v[name] = markValue(name, inner, mark)
+		}
+	case []any:
+		for i, inner := range v {
+			v[i] = markValue(key, inner, mark)
+		}
+	case string:
+		if !unmarkedFields.MatchString(key) {
+			return mark(v)
+		}
+	}
+	return value
+}
+
+func markedString(v string) any { return privateMark + " " + v }
+
+// markedList returns a list instead of a string. A list has the wrong type for the column, so it is
+// rejected.
+func markedList(v string) any { return []any{markedString(v)} }
+
+// excludedStreams returns the streams that TestTorturePrivateValuesAreNowhere leaves out. Most of them
+// have a name as key, and a key cannot be private.
+func excludedStreams() []string {
+	return []string{"tags", "countries", "states", "cities", "product_categories", "token", "campaign_status_counts"}
+}
+
+// newPrivateHarness returns a harness with privacy rules. Its nights read the streams for which
+// wanted returns true.
+func newPrivateHarness(t *testing.T, p transform.Privacy, wanted func(name string) bool) trials.WebhookHarness {
+	t.Helper()
+	m := trials.NewWebhookHarness(t, trials.SmallWorld())
+	m.Config.Streams = slices.DeleteFunc(m.Config.Streams, func(s stream.Stream) bool { return !wanted(s.Name) })
+	m.Config.Warehouse.Tables, m.Config.Chosen, m.Config.Privacy = stream.Tables(m.Config.Streams), nil, p
+	for _, s := range m.Config.Streams {
+		m.Config.Chosen = append(m.Config.Chosen, s.Name)
+	}
+	return m
+}
+
+// runMarkedNights runs two nights with the mark in the responses and in webhook events. The responses
+// contain the mark in strings in the first night, and in lists in the second. Without privacy rules, the
+// schemas main, past and meta then contain the mark.
+func runMarkedNights(m trials.WebhookHarness) {
+	m.T.Helper()
+	for i, mark := range []func(string) any{markedString, markedList} {
+		m.Deliver(trials.RawDelivery(fmt.Sprint("c", i), webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
+			"author":{"name":"s3cret","email":"s3cret@example.com"}}`))
+		m.Deliver(trials.RawDelivery(fmt.Sprint("s", i), webhook.StatusChanged, `{"article_id":"a1","status":{"id":"1","prefix":"x","name":"s3cret"}}`))
+		m.Deliver(trials.RawDelivery(fmt.Sprint("bad", i), webhook.CommentCreated, `{"content":"s3cret"}`))
+		m.Deliver(trials.RawDelivery(fmt.Sprint("new", i), "comment.moved", `{"content":"s3cret"}`))
+		runNextDay(m, sim.Fault{Skip: 1, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte { return markStrings(body, mark) }})
+	}
+}
+
+// runNextDay runs the night of the next day with these faults.
+func runNextDay(m trials.WebhookHarness, faults ...sim.Fault) {
+	m.T.Helper()
+	m.Service.SetFaults(faults...)
+	m.Service.Advance(1)
+	m.At = m.Service.Now().AddDate(0, 0, 1)
+	_, err := pipeline.Run(m.T.Context(), m.Config)
+	testharness.Must(m.T, err)
+}
+
+// markedColumns returns the columns with the mark in a current or closed row, as table.column.
+func markedColumns(m trials.WebhookHarness) []string {
+	m.T.Helper()
+	var columns []string
+	for _, table := range m.Config.Warehouse.Tables {
+		for _, column := range m.Lines(fmt.Sprintf(`SELECT column_name FROM (UNPIVOT (SELECT max((COLUMNS(*)::VARCHAR LIKE '%%%s%%')::INT) FROM history.%s)
+			ON COLUMNS(*) INTO NAME column_name VALUE hit) WHERE hit = 1 ORDER BY 1`, privateMark, sqltext.Quote(table.Name))) {
+			columns = append(columns, table.Name+"."+column)
+		}
+	}
+	return columns
+}
+
+// TestTrialPrivateValuesAreNowhere is the short form of TestTorturePrivateValuesAreNowhere.
+func TestTrialPrivateValuesAreNowhere(t *testing.T) {
+	t.Parallel()
+	names := append(trials.FewStreams(), "profiles", "campaigns", "campaign_articles", "articles", "article_comments", "article_comment_events", "article_status_events")
+	requirePrivate(t, 45, func(name string) bool { return slices.Contains(names, name) }, func(hashable, dropOnly []string) []transform.Privacy {
+		half := len(hashable) / 2
+		return []transform.Privacy{{Hash: hashable[:half], Drop: slices.Concat(hashable[half:], dropOnly), Key: []byte("key")}}
+	})
+}
+
+// TestTorturePrivateValuesAreNowhere makes all columns with marked strings private. In one warehouse all
+// of them are dropped, and in another those that can be hashed are hashed.
+func TestTorturePrivateValuesAreNowhere(t *testing.T) {
+	trials.RequireTorture(t)
+	requirePrivate(t, 100, func(name string) bool { return !slices.Contains(excludedStreams(), name) }, func(hashable, dropOnly []string) []transform.Privacy {
+		return []transform.Privacy{{Drop: slices.Concat(hashable, dropOnly)}, {Hash: hashable, Drop: dropOnly, Key: []byte("key")}}
+	})
+}
+
+// requirePrivate runs nights without privacy rules and finds the columns that contain the mark, at
+// least minColumns. It then makes these columns private and runs the nights again in another
+// warehouse. The published files and the ledger must not contain the mark.
+func requirePrivate(t *testing.T, minColumns int, wanted func(name string) bool, rules func(hashable, dropOnly []string) []transform.Privacy) {
+	t.Helper()
+	unprotected := newPrivateHarness(t, transform.Privacy{}, wanted)
+	runMarkedNights(unprotected)
+	columns, places := markedColumns(unprotected), findMark(unprotected, privateMark)
+	if len(columns) < minColumns || !slices.Contains(places, "past.orders") || !slices.Contains(places, "meta.rejects") {
+		t.Fatalf("without rules the mark is in %d columns and in %q, want at least %d columns, and past.orders and meta.rejects", len(columns), places, minColumns)
+	}
+	for _, p := range rules(splitHashable(t, unprotected.Config.Streams, columns)) {
+		t.Run(fmt.Sprintf("%d dropped, %d hashed", len(p.Drop), len(p.Hash)), func(t *testing.T) {
+			t.Parallel()
+			m := newPrivateHarness(t, p, wanted)
+			runMarkedNights(m)
+			if diff := cmp.Diff([]string(nil), findMark(m, privateMark)); diff != "" {
+				t.Errorf("tables and files with the mark (-want +got):\n%s", diff)
+			}
+			if n := m.Count("orders", "true"); n == 0 {
+				t.Error("orders has no rows, want rows without the private values")
+			}
+		})
+	}
+}
+
+// splitHashable returns the columns that can be hashed, and the columns that can only be dropped.
+func splitHashable(t *testing.T, streams []stream.Stream, columns []string) (hashable, dropOnly []string) {
+	t.Helper()
+	defs, _ := schema.Definitions()
+	for _, column := range columns {
+		isRefused := false
+		for _, s := range streams {
+			b, err := transform.Compile(s, defs)
+			testharness.Must(t, err)
+			isRefused = isRefused || b.Protect(transform.Privacy{Hash: []string{column}, Key: []byte("key")}) != nil
+		}
+		if isRefused {
+			dropOnly = append(dropOnly, column)
+		} else {
+			hashable = append(hashable, column)
+		}
+	}
+	return hashable, dropOnly
+}
+
+// findMark returns the tables and files that contain the mark. It searches the values of all tables
+// in the catalog and in Parquet files, and the bytes of all files. It leaves out stored responses
+// and the inbox, which privacy rules do not change.
+func findMark(m trials.WebhookHarness, mark string) []string {
+	m.T.Helper()
+	var places []string
+	searchTable := func(place, tableExpr string) {
+		if m.QueryOne(fmt.Sprintf("SELECT count(*)::VARCHAR FROM %s t WHERE t::VARCHAR LIKE '%%%s%%'", tableExpr, mark)) != "0" {
+			places = append(places, place)
+		}
+	}
+	for _, table := range m.Lines(`SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal ORDER BY 1`) {
+		schema, name, _ := strings.Cut(table, ".")
+		searchTable(table, schema+"."+sqltext.Quote(name))
+	}
+	testharness.Must(m.T, filepath.WalkDir(m.Path(), func(path string, e fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(m.Path(), path)
+		if err != nil || !e.Type().IsRegular() || strings.HasPrefix(name, "raw/") || strings.HasPrefix(name, "state/inbox/") {
+			return err
+		}
+		if filepath.Ext(path) == ".parquet" {
+			searchTable(name, "read_parquet("+sqltext.Literal(path)+")")
+		}
+		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte(mark)) {
+			places = append(places, name+" (bytes)")
+		}
+		return err
+	}))
+	return places
+}
+
+// TestTrialOnlyTheOwnerReadsUnpublishedFiles checks that only the owner can read stored responses, the
+// inbox and the other files of state/.
+func TestTrialOnlyTheOwnerReadsUnpublishedFiles(t *testing.T) {
+	t.Parallel()
+	m := trials.NewWebhookHarness(t, trials.SmallWorld())
+	m.Deliver(trials.RawDelivery("e", webhook.StatusChanged, `{"article_id":"a"}`))
+	m.Deliver(trials.RawDelivery("f", webhook.StatusChanged, `{"article_id":"b"}`))
+	m.GoodNight()
+	m.Deliver(trials.RawDelivery("g", webhook.StatusChanged, `{"article_id":"c"}`))
+	files := 0
+	for _, folder := range []string{"raw", "state"} {
+		testharness.Must(t, filepath.WalkDir(m.Path(folder), func(path string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := e.Info()
+			want := fs.FileMode(0o700)
+			if !e.IsDir() {
+				files++
+				want = 0o600
+			}
+			if info.Mode().Perm() != want {
+				t.Errorf("the mode of %s is %v, want %v", path, info.Mode(), want)
+			}
+			return err
+		}))
+	}
+	if files < 6 {
+		t.Errorf("%d files were checked, want at least 6", files)
+	}
+}

@@ -1,0 +1,9 @@
+package faults_test
+
+import (
+	"testing"
+
+	"placementsync/internal/testing/trials"
+)
+
+func TestMain(m *testing.M) { trials.Main(m, nil) }

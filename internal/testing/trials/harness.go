@@ -1,0 +1,401 @@
+package trials
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "github.com/duckdb/duckdb-go/v2" // the driver that readers use
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/audit"
+	"placementsync/internal/config"
+	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
+	"placementsync/internal/load"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
+	"placementsync/internal/testing/torture"
+	"placementsync/internal/warehouse"
+)
+
+// Harness is the fixture of the trials. It has a demo service behind an HTTP server, and the
+// configuration of nights that read the service into a warehouse. The data of the service is called
+// its world.
+type Harness struct {
+	T       *testing.T
+	Service *sim.Service
+	Server  *httptest.Server
+	Config  pipeline.Config
+	// RequestHook is set by OnRequest. It is atomic because a request of an interrupted
+	// night may arrive while the next night is prepared.
+	RequestHook atomic.Pointer[func(r *http.Request)]
+	// At is the time of the current night. Between nights, at is the time of the previous night.
+	At time.Time
+	// catalogDB is the open catalog. catalogFile describes the file that was opened.
+	catalogDB   *sql.DB
+	catalogFile fs.FileInfo
+}
+
+const Token = "pc_top-secret-of-the-test"
+
+// Exit codes of the program.
+const (
+	ExitFailed      = 1
+	ExitInterrupted = 130
+)
+
+// NewHarness returns a harness whose nights read the named streams, or all streams if no names are
+// given.
+func NewHarness(t *testing.T, opts sim.Options, names ...string) *Harness {
+	t.Helper()
+	h := &Harness{T: t, Service: sim.New(opts)}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if hook := h.RequestHook.Load(); hook != nil {
+			(*hook)(r)
+		}
+		h.Service.ServeHTTP(w, r)
+	}))
+	t.Cleanup(h.Server.Close)
+	streams := stream.All()
+	if len(names) > 0 {
+		streams = slices.DeleteFunc(streams, func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
+	}
+	h.Config = pipeline.Config{
+		NewWarehouse: true,
+		Warehouse: warehouse.Config{Dir: t.TempDir(), KeepVersions: 5, MemoryLimit: "256MB", Threads: 1, Program: "test",
+			Tables: stream.Tables(streams), Statuses: defaultStatuses()},
+		Fetch: fetch.Config{BaseURL: h.Server.URL, PageSize: 7,
+			Token: func(context.Context) (string, error) { return Token, nil },
+			Retry: fetch.Retry{MaxRetries: 3, Base: time.Millisecond, Max: 5 * time.Millisecond}},
+		Streams: streams, Details: "all", Limits: load.Limits{Share: 0.2, Rows: 50},
+		Now: func() time.Time { return h.At }, Log: slog.New(slog.DiscardHandler),
+	}
+	for _, s := range streams {
+		h.Config.Chosen = append(h.Config.Chosen, s.Name)
+	}
+	return h
+}
+
+// defaultStatuses returns the meanings of statuses in the default configuration.
+func defaultStatuses() (statuses []warehouse.Status) {
+	for _, s := range config.Default().Statuses.List() {
+		statuses = append(statuses, warehouse.Status(s))
+	}
+	return statuses
+}
+
+// OnRequest sets a function that is called with every request before the service handles it.
+func (h *Harness) OnRequest(hook func(r *http.Request)) { h.RequestHook.Store(&hook) }
+
+// Night advances the world by a day and runs a night.
+func (h *Harness) Night() (pipeline.Result, error) {
+	return h.NightWithContext(h.T.Context())
+}
+
+func (h *Harness) NightWithContext(ctx context.Context) (pipeline.Result, error) {
+	h.Service.Advance(1)
+	h.At = h.Service.Now().Add(2 * time.Hour)
+	return pipeline.Run(ctx, h.Config)
+}
+
+// GoodNight advances the world by a day and runs a night that must be complete.
+func (h *Harness) GoodNight() pipeline.Result {
+	h.T.Helper()
+	return h.MustComplete(h.Night())
+}
+
+// SameDayNight runs a night an hour after the previous night. The night must be complete. The world
+// does not advance.
+func (h *Harness) SameDayNight() pipeline.Result {
+	h.T.Helper()
+	h.At = h.At.Add(time.Hour)
+	return h.MustComplete(pipeline.Run(h.T.Context(), h.Config))
+}
+
+// MustComplete ends the test if the run is not complete.
+func (h *Harness) MustComplete(res pipeline.Result, err error) pipeline.Result {
+	h.T.Helper()
+	if err != nil || res.Run.Outcome != ledger.Complete || res.Run.ExitCode != 0 {
+		h.T.Fatalf("night %s ended %s with exit code %d, want complete with 0: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, Reasons(res.Run))
+	}
+	return res
+}
+
+// ExitCode returns the exit code of the program after a run.
+func ExitCode(ctx context.Context, res pipeline.Result, err error) int {
+	outcome := res.Run.Outcome
+	switch _, locked := errors.AsType[*warehouse.LockedError](err); {
+	case locked:
+		outcome = ledger.Locked
+	case outcome == "" && ctx.Err() != nil:
+		outcome = ledger.Interrupted
+	case err != nil && outcome == ledger.Complete:
+		outcome = ledger.Failed
+	}
+	return outcome.ExitCode()
+}
+
+// FailedNight advances the world by a day and runs a night that must end with an error and the exit
+// code. The last snapshot must remain published, with the same numbers of rows.
+func (h *Harness) FailedNight(ctx context.Context, code int) (pipeline.Result, error) {
+	h.T.Helper()
+	latestBefore, countsBefore := h.LatestRun(), h.RowCounts()
+	res, err := h.NightWithContext(ctx)
+	if err == nil {
+		h.T.Fatalf("night %s ended %s, want an error\n%s", res.Run.ID, res.Run.Outcome, Reasons(res.Run))
+	}
+	if got := ExitCode(ctx, res, err); got != code {
+		h.T.Errorf("got exit code %d, want %d: %v", got, code, err)
+	}
+	if latest := h.LatestRun(); latest != latestBefore {
+		h.T.Errorf("latest is version %q, want %q as before the night", latest, latestBefore)
+	}
+	if diff := cmp.Diff(countsBefore, h.RowCounts()); diff != "" {
+		h.T.Errorf("the last snapshot changed (-before +after):\n%s", diff)
+	}
+	return res, err
+}
+
+// PartialNight advances the world by a day and runs a night that must publish with exit code 3.
+func (h *Harness) PartialNight() pipeline.Result {
+	h.T.Helper()
+	res, err := h.Night()
+	if err != nil || res.Run.Outcome != ledger.Partial || res.Run.ExitCode != 3 {
+		h.T.Fatalf("night %s ended %s with exit code %d, want partial with 3: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, Reasons(res.Run))
+	}
+	if h.LatestRun() != res.Run.ID {
+		h.T.Errorf("latest is version %q, want %q", h.LatestRun(), res.Run.ID)
+	}
+	return res
+}
+
+// RowCounts returns the number of rows of every published table, or nil before the first publish.
+func (h *Harness) RowCounts() map[string]string {
+	h.T.Helper()
+	if h.LatestRun() == "" {
+		return nil
+	}
+	counts := map[string]string{}
+	for _, t := range h.Config.Warehouse.Tables {
+		counts[t.Name] = h.QueryOne("SELECT count(*)::VARCHAR FROM main." + t.Name)
+	}
+	return counts
+}
+
+// QueryOne runs a query on the published catalog. The result must have one row. QueryOne returns the
+// first column of the row.
+func (h *Harness) QueryOne(text string, args ...any) string {
+	h.T.Helper()
+	rows := Query(h.T, h.Catalog(), text, args...)
+	if len(rows) != 1 {
+		h.T.Fatalf("%s: got %d rows, want 1", text, len(rows))
+	}
+	return rows[0][0].String
+}
+
+// Count returns the number of rows of a table that satisfy a condition.
+func (h *Harness) Count(table, condition string, args ...any) int {
+	h.T.Helper()
+	n, err := strconv.Atoi(h.QueryOne("SELECT count(*)::VARCHAR FROM "+table+" WHERE "+condition, args...))
+	testharness.Must(h.T, err)
+	return n
+}
+
+// StreamOf returns the stream with this name in the ledger line of a run.
+func StreamOf(t *testing.T, r ledger.Run, name string) ledger.Stream {
+	t.Helper()
+	i := slices.IndexFunc(r.Streams, func(s ledger.Stream) bool { return s.Stream == name })
+	if i < 0 {
+		t.Fatalf("run %s has no stream %s", r.ID, name)
+	}
+	return r.Streams[i]
+}
+
+// RequireStream checks that a stream has this grade, and a reason that contains reasonPart, in the
+// ledger line r and in meta.streams.
+func (h *Harness) RequireStream(r ledger.Run, name string, grade stream.Grade, reasonPart string) {
+	h.T.Helper()
+	s := StreamOf(h.T, r, name)
+	if s.Grade != grade || !strings.Contains(s.Reason, reasonPart) {
+		h.T.Errorf("the grade of %s is %s (%s), want %s with %q in the reason", name, s.Grade, s.Reason, grade, reasonPart)
+	}
+	meta := h.QueryOne("SELECT grade || ': ' || coalesce(reason, '') FROM meta.streams WHERE run_id = ? AND stream = ?", r.ID, name)
+	if meta != string(s.Grade)+": "+s.Reason {
+		h.T.Errorf("meta.streams has %[2]q for %[1]s, want %[3]q as in the ledger", name, meta, string(s.Grade)+": "+s.Reason)
+	}
+}
+
+// RequireValues compares the named tables, or all tables if no names are given, with the current data
+// of the service.
+func (h *Harness) RequireValues(ref *Reference, tables ...string) {
+	h.T.Helper()
+	current, catalog := ref.CurrentRows(), h.Catalog()
+	for _, spec := range ref.UniqueTables() {
+		if len(tables) == 0 || slices.Contains(tables, spec.Table) {
+			CheckTable(h.T, spec, current, catalog, "main."+spec.Table)
+		}
+	}
+}
+
+func Reasons(r ledger.Run) string {
+	var b strings.Builder
+	for _, s := range r.Streams {
+		fmt.Fprintf(&b, "%s %s: %s\n", s.Stream, s.Grade, s.Reason)
+	}
+	return b.String()
+}
+
+func (h *Harness) Path(parts ...string) string {
+	return filepath.Join(append([]string{h.Config.Warehouse.Dir}, parts...)...)
+}
+
+// Catalog opens the published DuckDB file through its links, as readers do. It opens each published
+// version only once, because opening takes longer than most queries.
+func (h *Harness) Catalog() *sql.DB {
+	h.T.Helper()
+	current, err := os.Stat(h.Path("catalog.duckdb"))
+	testharness.Must(h.T, err)
+	if h.catalogFile == nil || !os.SameFile(h.catalogFile, current) {
+		h.catalogDB, h.catalogFile = Open(h.T, h.Path("catalog.duckdb")+"?access_mode=read_only&threads=1"), current
+	}
+	return h.catalogDB
+}
+
+func Open(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	db := OpenUnmanaged(t, dsn)
+	t.Cleanup(func() { testharness.Must(t, db.Close()) })
+	return db
+}
+
+// LatestRun returns the id of the published run, or "" before the first publish.
+func (h *Harness) LatestRun() string {
+	h.T.Helper()
+	run, _, err := WarehouseOf(h.T, h.Config).Versions.Latest()
+	testharness.Must(h.T, err)
+	return run
+}
+
+// RepairConfig returns the configuration of repairs of the warehouse of a night.
+func RepairConfig(cfg pipeline.Config) repair.Config {
+	return repair.Config{Warehouse: cfg.Warehouse, Streams: cfg.Streams, AcceptLoss: cfg.AcceptLoss, Now: cfg.Now, Log: cfg.Log}
+}
+
+// UseChangedDetails configures nights that request only details that may have changed.
+func (h *Harness) UseChangedDetails(liveDays, recheck int) {
+	h.Config.Details, h.Config.LiveDays, h.Config.Recheck = "changed", liveDays, recheck
+}
+
+// ArticleStatus is the campaign and the prefix of the status of an article.
+type ArticleStatus struct{ Campaign, Prefix string }
+
+// ArticleStatuses returns the campaign and current status of every article, by id.
+func (h *Harness) ArticleStatuses() map[string]ArticleStatus {
+	all := map[string]ArticleStatus{}
+	for campaign := range h.CampaignRecords() {
+		for _, raw := range h.Service.Records("/campaigns/" + campaign + "/articles") {
+			id, _ := Dig(Decode(string(raw)), "id").(string)
+			body, _ := h.Service.Object("/articles/" + id)
+			prefix, _ := Dig(Decode(string(body)), "status.prefix").(string)
+			all[id] = ArticleStatus{campaign, prefix}
+		}
+	}
+	return all
+}
+
+// ServeListings makes the service return a file of testdata for all requests for listings.
+func (h *Harness) ServeListings(file string) {
+	h.T.Helper()
+	body, err := os.ReadFile(filepath.Join("..", "testdata", file))
+	testharness.Must(h.T, err)
+	h.Service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return body }})
+}
+
+// ReplaceBody returns a fault that replaces the bodies of the responses to all requests whose path has
+// this prefix.
+func ReplaceBody(pathPrefix, body string) sim.Fault {
+	return sim.Fault{Path: pathPrefix, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
+}
+
+// RequireLines compares the first column of a query result with the wanted lines.
+func (h *Harness) RequireLines(text string, want ...string) {
+	h.T.Helper()
+	if diff := cmp.Diff(want, h.Lines(text)); diff != "" {
+		h.T.Errorf("%s (-want +got):\n%s", text, diff)
+	}
+}
+
+// Lines returns the first column of a query result.
+func (h *Harness) Lines(text string) []string {
+	h.T.Helper()
+	var got []string
+	for _, r := range Query(h.T, h.Catalog(), text) {
+		got = append(got, r[0].String)
+	}
+	return got
+}
+
+// AddBuiltInChecks adds the built-in checks to the nights of a harness. It also gives
+// the nights the default settings of a configuration.
+func AddBuiltInChecks(t *testing.T, h *Harness) {
+	t.Helper()
+	builtIn, err := audit.Load("", nil, nil)
+	testharness.Must(t, err)
+	h.Config.Fetch.PageSize, h.Config.Details, h.Config.LiveDays, h.Config.Recheck = 100, pipeline.ChangedDetails, 45, 7
+	h.Config.ResumeMaxAge = 24 * time.Hour
+	h.Config.Checks, h.Config.CheckTimeout = builtIn, time.Minute
+}
+
+func WarehouseOf(t *testing.T, cfg pipeline.Config) *warehouse.Warehouse {
+	t.Helper()
+	w := warehouse.New(cfg.Warehouse)
+	return w
+}
+
+func LedgerRuns(t *testing.T, h *Harness) []ledger.Run {
+	t.Helper()
+	wh := WarehouseOf(t, h.Config)
+	all, err := wh.RunLog.Runs()
+	testharness.Must(t, err)
+	return all
+}
+
+func RequireTorture(t *testing.T) {
+	t.Helper()
+	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {
+		t.Skip("set PLACEMENTSYNC_TORTURE to run this test")
+	}
+}
+
+// RecordTrial stores the result of a trial and whether the trial passed.
+func RecordTrial(t *testing.T, startedAt time.Time, result func() torture.Trial) {
+	t.Helper()
+	testharness.Must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), result()))
+}
+
+// CampaignRecords returns the JSON of each campaign in the list of campaigns, by id.
+func (h *Harness) CampaignRecords() map[string]string {
+	records := map[string]string{}
+	for _, raw := range h.Service.Records("/campaigns") {
+		id, _ := Dig(Decode(string(raw)), "id").(string)
+		records[id] = string(raw)
+	}
+	return records
+}

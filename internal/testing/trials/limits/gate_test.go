@@ -1,0 +1,167 @@
+package limits_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"placementsync/internal/ledger"
+	"placementsync/internal/load"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
+	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
+	"placementsync/internal/testing/trials"
+)
+
+// noRecords is a well-formed page of a list without records.
+const noRecords = `{"records":[],"total_records":0,"total_pages":0,"current_page":1,"next_page":null,"previous_page":null}`
+
+// emptyList returns a fault with which a list has no records in the given number of responses. 0 means
+// in all responses.
+func emptyList(route string, times int) sim.Fault {
+	return sim.Fault{Route: route, Times: times, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(noRecords) }}
+}
+
+// newGatedHarness returns a harness with one published night. Its nights have a gate: they stop if a
+// table would lose more than three rows and more than a fifth of its rows.
+func newGatedHarness(t *testing.T, streams ...string) *trials.Harness {
+	t.Helper()
+	h := trials.NewHarness(t, trials.SmallWorld(), streams...)
+	h.Config.Limits = load.Limits{Share: 0.2, Rows: 3}
+	h.Config.ResumeMaxAge = 24 * time.Hour
+	h.GoodNight()
+	return h
+}
+
+// stoppedNight runs a night that must stop because the table would lose too many rows.
+func stoppedNight(h *trials.Harness, table string) pipeline.Result {
+	h.T.Helper()
+	res, err := h.FailedNight(h.T.Context(), trials.ExitFailed)
+	massDelete, ok := errors.AsType[*load.MassDeleteError](err)
+	if !ok || !massDelete.Reread || len(massDelete.Losses) == 0 || massDelete.Losses[0].Table != table {
+		h.T.Fatalf("got %v, want a MassDeleteError of %s after a second reading", err, table)
+	}
+	return res
+}
+
+// TestGateReadsListsAgain lets the service return an empty list once. The night must read this list a
+// second time, and no other list.
+func TestGateReadsListsAgain(t *testing.T) {
+	t.Parallel()
+	h := newGatedHarness(t, trials.FewStreams()...)
+	ref := trials.NewReference(t, h.Service, h.Config.Streams)
+	h.Service.ResetRequests()
+	h.Service.SetFaults(emptyList("/products/listings", 1))
+	res := h.GoodNight()
+	h.RequireStream(res.Run, "product_listings", stream.Exact, "")
+	h.RequireValues(ref)
+	if n := h.Count("meta.deletions", "table_name = 'product_listings'"); n != int(changeOf(res, "product_listings").Gone) {
+		t.Errorf("meta.deletions has %d listings, want only the listings that were removed on this day", n)
+	}
+	if n := h.Service.RequestsByRoute()["/orders"]; n > 3 {
+		t.Errorf("the list of orders was requested %d times, want at most 3, because it is complete", n)
+	}
+}
+
+func changeOf(res pipeline.Result, table string) load.Change {
+	for _, c := range res.Changes {
+		if c.Table == table {
+			return c
+		}
+	}
+	return load.Change{}
+}
+
+func TestTrialRunStoppedByAGateIsNotResumed(t *testing.T) {
+	trials.SkipIfShort(t)
+	t.Parallel()
+	for _, acceptsLoss := range []bool{false, true} {
+		h := newGatedHarness(t, trials.FewStreams()...)
+		ref := trials.NewReference(t, h.Service, h.Config.Streams)
+		h.Service.SetFaults(emptyList("/products/listings", 0))
+		stopped := stoppedNight(h, "product_listings")
+		// Now the service returns the complete list. The next run must not use the stored
+		// false responses, even if the operator has accepted the loss.
+		h.Service.SetFaults()
+		h.Config.AllowMassDelete = acceptsLoss
+		h.At = h.At.Add(time.Minute)
+		res := h.MustComplete(pipeline.Run(t.Context(), h.Config))
+		if res.Run.ID == stopped.Run.ID {
+			t.Errorf("run %s was resumed, want a new run", stopped.Run.ID)
+		}
+		h.RequireValues(ref)
+	}
+}
+
+func TestTrialMassDeletionIsAcceptedAfterASecondReading(t *testing.T) {
+	trials.SkipIfShort(t)
+	t.Parallel()
+	h := newGatedHarness(t, trials.FewStreams()...)
+	h.Service.SetFaults(emptyList("/products/listings", 0))
+	h.Service.ResetRequests()
+	h.Config.AllowMassDelete = true
+	h.GoodNight()
+	if n := h.RowCounts()["product_listings"]; n != "0" {
+		t.Errorf("product_listings has %s rows, want none", n)
+	}
+	if n := h.Service.RequestsByRoute()["/products/listings"]; n != 2 {
+		t.Errorf("the list was requested %d times, want 2", n)
+	}
+}
+
+// TestTrialGateReadsDetailsAgain lets the service return 404 for all products. The night must stop.
+// In the next run, only the first request for each product gets a 404. The run must request each
+// product a second time.
+func TestTrialGateReadsDetailsAgain(t *testing.T) {
+	trials.SkipIfShort(t)
+	t.Parallel()
+	h := newGatedHarness(t, "product_listings", "products")
+	gone := sim.Fault{Route: "/products/{product_id}", Kind: sim.FaultStatus, Status: 404}
+	h.Service.SetFaults(gone)
+	stoppedNight(h, "products")
+	gone.Times = h.Count("products", "true")
+	h.Service.SetFaults(gone)
+	ref := trials.NewReference(t, h.Service, h.Config.Streams)
+	h.At = h.At.Add(time.Minute)
+	h.MustComplete(pipeline.Run(t.Context(), h.Config))
+	h.RequireValues(ref)
+}
+
+func TestLedgerAndCheckShowTheStoppedRun(t *testing.T) {
+	t.Parallel()
+	h := newGatedHarness(t, trials.FewStreams()...)
+	h.Service.SetFaults(emptyList("/products/listings", 0))
+	stopped := stoppedNight(h, "product_listings")
+	h.Service.SetFaults()
+	plan, err := pipeline.PlanNight(t.Context(), h.Config)
+	testharness.Must(t, err)
+	if plan.StoppedRun == nil || plan.StoppedRun.ID != stopped.Run.ID || plan.StoppedRun.Losses[0].Table != "product_listings" {
+		t.Errorf("PlanNight returned the stopped run %+v, want %s with its losses", plan.StoppedRun, stopped.Run.ID)
+	}
+	if !strings.Contains(stopped.Run.Error, "a second reading had the same result") || stopped.Run.Outcome != ledger.Failed {
+		t.Errorf("the ledger has %s: %s, want failed after a second reading", stopped.Run.Outcome, stopped.Run.Error)
+	}
+	h.GoodNight()
+	if plan, err = pipeline.PlanNight(t.Context(), h.Config); err != nil || plan.StoppedRun != nil {
+		t.Errorf("after a complete night: PlanNight returned the stopped run %+v (%v), want none", plan.StoppedRun, err)
+	}
+}
+
+func TestTrialFreshBeginsANewRun(t *testing.T) {
+	trials.SkipIfShort(t)
+	t.Parallel()
+	for _, fresh := range []bool{false, true} {
+		h := newGatedHarness(t, trials.FewStreams()...)
+		h.Service.SetFaults(sim.Fault{Path: "/auth/token", Kind: sim.FaultStatus, Status: 500})
+		failed, _ := h.FailedNight(t.Context(), trials.ExitFailed)
+		h.Service.SetFaults()
+		h.At = h.At.Add(time.Minute)
+		h.Config.Fresh = fresh
+		res := h.MustComplete(pipeline.Run(t.Context(), h.Config))
+		if (res.Run.ID != failed.Run.ID) != fresh {
+			t.Errorf("Fresh %t: run %s followed the failed run %s, want a new run only with Fresh", fresh, res.Run.ID, failed.Run.ID)
+		}
+	}
+}

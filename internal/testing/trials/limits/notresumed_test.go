@@ -1,0 +1,90 @@
+package limits_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/load"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/repair"
+	testharness "placementsync/internal/testing/harness"
+	"placementsync/internal/testing/trials"
+)
+
+// TestRunOfAnotherTeamIsNotResumed changes the team between an interrupted run and the next run.
+func TestRunOfAnotherTeamIsNotResumed(t *testing.T) {
+	t.Parallel()
+	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
+	h.Config.ResumeMaxAge = time.Hour
+	h.Service.Advance(1)
+	h.At = h.Service.Now().Add(2 * time.Hour)
+	interrupted := interruptedNight(h, 5)
+	h.Config.TeamID = "another"
+	h.At = h.At.Add(time.Minute)
+	res, err := pipeline.Run(t.Context(), h.Config)
+	testharness.Must(t, err)
+	if res.Run.ID == interrupted.Run.ID || !res.Run.SnapshotAt.Equal(h.At) {
+		t.Errorf("run %s of %s was resumed, want a new run", res.Run.ID, res.Run.SnapshotAt)
+	}
+}
+
+// TestInterruptedRunOfTheFutureIsNotResumed interrupts a run whose clock is three days ahead. The
+// next run, a day later, has the right clock. It must not use the stored responses of the interrupted run.
+func TestInterruptedRunOfTheFutureIsNotResumed(t *testing.T) {
+	t.Parallel()
+	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
+	h.Config.ResumeMaxAge = 6 * time.Hour
+	h.Service.Advance(1)
+	h.At = h.Service.Now().Add(72 * time.Hour)
+	interrupted := interruptedNight(h, 5)
+	h.Service.Advance(1)
+	h.At = h.Service.Now().Add(2 * time.Hour)
+	res := h.MustComplete(pipeline.Run(t.Context(), h.Config))
+	if res.Run.ID == interrupted.Run.ID || !res.Run.SnapshotAt.Equal(h.At) {
+		t.Errorf("run %s of %s was resumed, want a new run", res.Run.ID, res.Run.SnapshotAt)
+	}
+}
+
+func TestTrialReplayedRunIsNotResumed(t *testing.T) {
+	t.Parallel()
+	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
+	h.Config.ResumeMaxAge = time.Hour
+	h.GoodNight()
+	h.Config.Limits = load.Limits{}
+	h.ServeListings("empty.json")
+	stopped, _ := h.FailedNight(t.Context(), trials.ExitFailed)
+	h.Config.AllowMassDelete = true
+	_, err := pipeline.Replay(t.Context(), h.Config, stopped.Run.ID)
+	testharness.Must(t, err)
+	h.At = h.At.Add(time.Minute)
+	res, err := pipeline.Run(t.Context(), h.Config)
+	testharness.Must(t, err)
+	if res.Run.ID == stopped.Run.ID {
+		t.Errorf("the stopped run %s was resumed although a replay had published it, want a new run", stopped.Run.ID)
+	}
+}
+
+// TestTrialLostVersionIsRebuilt removes the published version. The next night must fail, and a
+// rebuild must restore the history.
+func TestTrialLostVersionIsRebuilt(t *testing.T) {
+	trials.SkipIfShort(t)
+	t.Parallel()
+	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
+	h.GoodNight()
+	h.GoodNight()
+	before := h.HistorySums()
+	testharness.Must(t, os.RemoveAll(h.Path("versions", h.LatestRun())))
+	h.At = h.At.Add(time.Hour)
+	if res, err := pipeline.Run(t.Context(), h.Config); err == nil || res.Run.ExitCode != 1 {
+		t.Fatalf("a night without the published version: got exit code %d and error %v, want 1 and an error", res.Run.ExitCode, err)
+	}
+	_, err := repair.Rebuild(t.Context(), trials.RepairConfig(h.Config), false)
+	testharness.Must(t, err)
+	if diff := cmp.Diff(before, h.HistorySums()); diff != "" {
+		t.Errorf("the rebuilt history differs (-before +after):\n%s", diff)
+	}
+	h.GoodNight()
+}

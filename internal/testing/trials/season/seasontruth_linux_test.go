@@ -1,0 +1,378 @@
+package season_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
+	"placementsync/internal/testing/trials"
+)
+
+// serviceState contains the expected rows of every table, derived from the service at one time.
+type serviceState struct {
+	// known contains the rows of the records that are in the lists or in the warehouse.
+	known map[string][]trials.TextRow
+	// rows also contains the rows of records that were in the lists earlier in the night.
+	rows map[string][]trials.TextRow
+}
+
+// seasonSnapshot is a published night.
+type seasonSnapshot struct {
+	at   time.Time
+	rows map[string][]trials.TextRow
+	// nightsSinceWrong counts the nights since wrong values were published. If no wrong values were
+	// published, it begins at taintedNights+1.
+	nightsSinceWrong int
+	// hadAccident means that an accident ended the run after it was published. parquet/ may lack its
+	// day until the next run adds the day.
+	hadAccident bool
+}
+
+// taintedNights is a number of nights. After wrong values were published, the values can change back to
+// the correct ones in any of the next taintedNights nights.
+const taintedNights = 8
+
+func (s *season) last() seasonSnapshot { return s.snapshots[len(s.snapshots)-1] }
+
+// seenTexts contains all values that the service has had in a column of a row. The key consists of
+// table, key of the row and column.
+type seenTexts map[string]map[string]bool
+
+func (s seenTexts) addRows(ref *trials.Reference, rows map[string][]trials.TextRow) {
+	for _, spec := range ref.UniqueTables() {
+		for _, r := range rows[spec.Table] {
+			place := spec.Table + "/" + trials.KeyOf(spec, r)
+			for column, text := range splitExtra(r) {
+				if s[place+"."+column] == nil {
+					s[place+"."+column] = map[string]bool{}
+				}
+				s[place+"."+column][text] = true
+			}
+		}
+	}
+}
+
+// splitExtra replaces the column "extra" by a column for each member of its JSON object. Members are
+// compared one by one, because some can come from a list and others from an older detail.
+func splitExtra(r trials.TextRow) trials.TextRow {
+	object, _ := trials.Decode(cmp.Or(r["extra"], "{}")).(map[string]any)
+	if object == nil {
+		return r
+	}
+	all := maps.Clone(r)
+	delete(all, "extra")
+	for name, v := range object {
+		all["extra."+name] = trials.Canonical(v)
+	}
+	return all
+}
+
+// readRows reads all published tables.
+func (s *season) readRows() map[string][]trials.TextRow {
+	s.T.Helper()
+	all, db := map[string][]trials.TextRow{}, s.Catalog()
+	for _, spec := range s.ref.UniqueTables() {
+		all[spec.Table] = trials.ReadTable(s.T, spec, db, "main."+spec.Table)
+	}
+	return all
+}
+
+// readService returns the current state of the service.
+func (s *season) readService() serviceState {
+	s.ref.RequestedIDs = s.knownIDs()
+	known := s.ref.CurrentRows()
+	if s.nightIDs == nil {
+		return serviceState{known, known}
+	}
+	for columns, ids := range s.ref.RequestedIDs {
+		if s.nightIDs[columns] == nil {
+			s.nightIDs[columns] = map[string]bool{}
+		}
+		maps.Copy(s.nightIDs[columns], ids)
+	}
+	s.ref.RequestedIDs = s.nightIDs
+	return serviceState{known, s.ref.CurrentRows()}
+}
+
+// knownIDs returns the ids in the published rows. A night requests these ids even if no list
+// contains them any more.
+func (s *season) knownIDs() map[string]map[string]bool {
+	known := map[string]map[string]bool{}
+	if len(s.snapshots) == 0 {
+		return known
+	}
+	for _, spec := range s.ref.Tables {
+		if spec.IDs == "" || spec.IDs == "team" {
+			continue
+		}
+		if known[spec.IDs] == nil {
+			known[spec.IDs] = map[string]bool{}
+		}
+		for _, ref := range strings.Fields(spec.IDs) {
+			table, column, _ := strings.Cut(ref, ".")
+			s.addIDs(known[spec.IDs], table, column)
+		}
+		if spec.At == "" {
+			s.addIDs(known[spec.IDs], spec.Table, paramColumn(spec))
+		}
+	}
+	return known
+}
+
+func (s *season) addIDs(ids map[string]bool, table, column string) {
+	for _, r := range s.last().rows[table] {
+		if r[column] != "" {
+			ids[r[column]] = true
+		}
+	}
+}
+
+// paramColumn returns the column with the value of the path parameter. Without such a column, the
+// parameter is the key of the table.
+func paramColumn(spec trials.TableSpec) string {
+	for _, columnSpec := range strings.Fields(spec.Text) {
+		if name, sources := trials.Column(columnSpec); slices.Contains(sources, "?") {
+			return name
+		}
+	}
+	return spec.Key
+}
+
+// takeSnapshot compares a newly published version with the service, and adds the snapshot of the version.
+// hadAccident means that an accident ended the run after the publish.
+func (s *season) takeSnapshot(run string, hadAccident bool) {
+	s.T.Helper()
+	trials.RequireChecksums(s.T, s.Path("latest"))
+	m := trials.ReadManifest(s.T, s.Path("latest"))
+	rows, states := s.readRows(), s.states[run]
+	if len(states) == 0 || m.RunID != run {
+		s.T.Fatalf("day %d: version %s is not of a run of this day, or its manifest has another run: %s", s.Service.Day(), run, m.RunID)
+	}
+	proven := s.provenStreams(run)
+	for _, spec := range s.ref.UniqueTables() {
+		isProven := !slices.ContainsFunc(stream.FilledBy(s.Config.Streams, spec.Table), func(name string) bool { return !proven[name] })
+		for _, problem := range s.compareTable(spec, states, rows[spec.Table], isProven) {
+			s.T.Errorf("day %d, run %s, proven %t: %s", s.Service.Day(), run, isProven, problem)
+		}
+	}
+	s.requireEvents()
+	next := seasonSnapshot{at: m.SnapshotAt, rows: rows, nightsSinceWrong: taintedNights + 1, hadAccident: hadAccident}
+	if len(s.snapshots) > 0 {
+		next.nightsSinceWrong = s.last().nightsSinceWrong + 1
+	}
+	if s.valueFaultByRun[run] != "" {
+		s.requireWrongValuesReported(run, proven, rows)
+		next.nightsSinceWrong = 0
+	}
+	s.counts["published"]++
+	s.allowDeletes = false
+	s.setVersion(run, append(slices.Clone(s.snapshots), next))
+}
+
+func (s *season) setVersion(run string, snapshots []seasonSnapshot) {
+	s.version, s.snapshots, s.snapshotsByVersion[run] = run, snapshots, snapshots
+}
+
+// provenStreams returns the streams that meta.streams grades exact or repaired in a run. All other
+// streams must have a reason.
+func (s *season) provenStreams(run string) map[string]bool {
+	s.T.Helper()
+	proven := map[string]bool{}
+	for _, row := range trials.Query(s.T, s.Catalog(), "SELECT stream, grade, coalesce(reason, '') FROM meta.streams WHERE run_id = ?", run) {
+		grade := stream.Grade(row[1].String)
+		proven[row[0].String] = grade == stream.Exact || grade == stream.Repaired
+		if !proven[row[0].String] && row[2].String == "" {
+			s.T.Errorf("run %s: the grade of %s is %s without a reason, want a reason", run, row[0].String, grade)
+		}
+	}
+	if len(proven) != len(s.Config.Streams) {
+		s.T.Errorf("run %s: meta.streams has %d streams, want %d", run, len(proven), len(s.Config.Streams))
+	}
+	return proven
+}
+
+// compareTable compares a published table with the states of the service during the run. isProven
+// means that all streams of the table are graded exact or repaired. In a proven table, a record that
+// existed during the whole run must be published, with values that it had during the run. Other
+// values, in proven and unproven tables, may also be empty or come from an earlier night. A row that
+// was published before must still be published if its record existed during the whole run.
+func (s *season) compareTable(spec trials.TableSpec, states []serviceState, rows []trials.TextRow, isProven bool) (problems []string) {
+	got := trials.RowsByKey(spec, rows)
+	var all, known []map[string]trials.TextRow // the rows of each state, by key
+	for _, state := range states {
+		all, known = append(all, trials.RowsByKey(spec, state.rows[spec.Table])), append(known, trials.RowsByKey(spec, state.known[spec.Table]))
+	}
+	isMissing := func(states []map[string]trials.TextRow, key string) bool {
+		return slices.ContainsFunc(states, func(state map[string]trials.TextRow) bool { return state[key] == nil })
+	}
+	exists := func(key string) bool {
+		return slices.ContainsFunc(all, func(state map[string]trials.TextRow) bool { return state[key] != nil })
+	}
+	for _, key := range slices.Sorted(maps.Keys(got)) {
+		switch place := spec.Table + "/" + trials.KeyOf(spec, got[key]); {
+		case isProven && !exists(key):
+			problems = append(problems, place+" does not exist in the service")
+		case isProven && !isMissing(known, key):
+			problems = append(problems, compareWithStates(place, got[key], all, key)...)
+		default:
+			for column, text := range splitExtra(got[key]) {
+				if text != "" && !s.seen[place+"."+column][text] {
+					problems = append(problems, fmt.Sprintf("%s.%s has %q, which the service never had", place, column, text))
+				}
+			}
+		}
+	}
+	var before map[string]trials.TextRow
+	if len(s.snapshots) > 0 {
+		before = trials.RowsByKey(spec, s.last().rows[spec.Table])
+	}
+	for _, key := range slices.Sorted(maps.Keys(known[0])) {
+		_, isPublished := got[key]
+		_, wasPublished := before[key]
+		if !isPublished && !isMissing(known, key) && (isProven || wasPublished) {
+			problems = append(problems, fmt.Sprintf("%s lacks the row %s (published before: %t)", spec.Table, key, wasPublished))
+		}
+	}
+	return problems[:min(len(problems), 5)]
+}
+
+// isMassDelete reports whether a night had to stop because of too many deletions: the service has
+// deleted more than a fifth of the rows of each table in the error message.
+func (s *season) isMassDelete(message string) bool {
+	if !strings.Contains(message, "would be deleted in one night") || len(s.snapshots) == 0 {
+		return false
+	}
+	current := s.readService().known
+	for _, spec := range s.ref.UniqueTables() {
+		if !strings.Contains(message, "rows of "+spec.Table+" ") && !strings.Contains(message, "rows of "+spec.Table+",") {
+			continue
+		}
+		now, before := trials.RowsByKey(spec, current[spec.Table]), trials.RowsByKey(spec, s.last().rows[spec.Table])
+		deleted := 0
+		for key := range before {
+			if now[key] == nil {
+				deleted++
+			}
+		}
+		if 5*deleted <= len(before) {
+			return false
+		}
+	}
+	return true
+}
+
+// compareWithStates checks that each value of a row equals the value of the row in one of the
+// states.
+func compareWithStates(place string, row trials.TextRow, states []map[string]trials.TextRow, key string) (problems []string) {
+	columns := maps.Clone(row)
+	for _, state := range states {
+		maps.Copy(columns, state[key])
+	}
+	for _, column := range slices.Sorted(maps.Keys(columns)) {
+		matches := func(state map[string]trials.TextRow) bool {
+			return state[key] != nil && state[key][column] == row[column]
+		}
+		if !slices.ContainsFunc(states, matches) {
+			problems = append(problems, fmt.Sprintf("%s.%s is %q, want %q as in the service", place, column, row[column], columns[column]))
+		}
+	}
+	return problems
+}
+
+// requireEvents checks that the published version contains all acknowledged events.
+func (s *season) requireEvents() {
+	s.T.Helper()
+	var stored []string
+	for _, row := range trials.Query(s.T, s.Catalog(), "SELECT event_id FROM meta.webhook_events") {
+		stored = append(stored, row[0].String)
+	}
+	for _, id := range s.acknowledged {
+		if !slices.Contains(stored, id) {
+			s.T.Errorf("day %d: the acknowledged event %s is missing; the night has %d events", s.Service.Day(), id, len(stored))
+		}
+	}
+}
+
+// hasWrongPrices ends the faults in the values of the service, and reports whether a published price
+// differs from the correct price. A run that was killed before it read the listings, and then resumed,
+// has correct prices.
+func (s *season) hasWrongPrices(rows map[string][]trials.TextRow) bool {
+	s.Service.SetValueFaults()
+	correct := s.readService().known
+	for _, spec := range s.ref.UniqueTables() {
+		prices := trials.RowsByKey(spec, correct[spec.Table])
+		for key, row := range trials.RowsByKey(spec, rows[spec.Table]) {
+			if spec.Table == "product_listing_prices" && prices[key] != nil && prices[key]["unit_amount"] != row["unit_amount"] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// requireWrongValuesReported checks a published night during which the service returned wrong values.
+// rows are the published rows. If their prices are multiplied or divided by 100, a check must have held
+// the night before it was published, with three exceptions: it is the first night, wrong values were
+// published shortly before, or the lists of listings are not proven to be complete. Zero prices must be
+// reported.
+func (s *season) requireWrongValuesReported(run string, proven map[string]bool, rows map[string][]trials.TextRow) {
+	s.T.Helper()
+	isProven := proven["product_listings"] && proven["outlet_listings"]
+	switch s.valueFaultByRun[run] {
+	case "zero prices":
+		zero := s.Count("product_listing_prices", "unit_amount <= 0")
+		if n := s.Count("meta.checks", "run_id = ? AND check_name = 'prices_not_positive' AND outcome = 'failed'", run); zero > 0 && isProven && n != 1 {
+			s.T.Errorf("day %d: %d prices are zero, and meta.checks has %d failures of prices_not_positive, want 1", s.Service.Day(), zero, n)
+		}
+	case "prices times 100", "prices divided by 100":
+		if isProven && s.acceptedRun != run && len(s.snapshots) > 0 && s.last().nightsSinceWrong > taintedNights && s.hasWrongPrices(rows) {
+			s.T.Errorf("day %d: the night published %s, want it held", s.Service.Day(), s.valueFaultByRun[run])
+		}
+	}
+}
+
+// requireRows compares the tables with the last published night. It is called after an operation
+// that must restore these rows.
+func (s *season) requireRows(after string) {
+	s.T.Helper()
+	want, got := s.last().rows, s.readRows()
+	for _, spec := range s.ref.UniqueTables() {
+		if diff := gocmp.Diff(trials.RowsByKey(spec, want[spec.Table]), trials.RowsByKey(spec, got[spec.Table])); diff != "" {
+			s.T.Errorf("day %d: after %s, %s differs (-published +now):\n%.2000s", s.Service.Day(), after, spec.Table, diff)
+		}
+	}
+}
+
+// requireHistory compares the history with the rows of all published nights.
+func (s *season) requireHistory(when string) {
+	s.T.Helper()
+	var nightValues []string
+	for i, night := range s.snapshots {
+		nightValues = append(nightValues, fmt.Sprintf("('%d', TIMESTAMPTZ '%s+00')", i, night.at.UTC().Format(trials.MicrosecondLayout)))
+	}
+	for _, spec := range s.ref.UniqueTables() {
+		tableExpr := fmt.Sprintf("(SELECT h.*, night FROM history.%s h JOIN (VALUES %s) n(night, night_at) ON h.valid_from <= night_at AND (h.valid_to IS NULL OR night_at < h.valid_to))",
+			spec.Table, strings.Join(nightValues, ", "))
+		byNight := make([][]trials.TextRow, len(s.snapshots))
+		for _, r := range trials.ReadTexts(s.T, spec, s.Catalog(), tableExpr, trials.ColumnTypes(s.T, s.Catalog(), tableExpr)) {
+			i, err := strconv.Atoi(r["night"])
+			testharness.Must(s.T, err)
+			delete(r, "night")
+			byNight[i] = append(byNight[i], r)
+		}
+		for i, night := range s.snapshots {
+			if diff := gocmp.Diff(trials.RowsByKey(spec, night.rows[spec.Table]), trials.RowsByKey(spec, byNight[i])); diff != "" {
+				s.T.Errorf("day %d, %s: the history of %s at %s differs (-published +history):\n%.2000s", s.Service.Day(), when, spec.Table, night.at, diff)
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,9 @@
+package season_test
+
+import (
+	"testing"
+
+	"placementsync/internal/testing/trials"
+)
+
+func TestMain(m *testing.M) { trials.Main(m, map[string]trials.Program{"season": &seasonJob{}}) }
