@@ -3,54 +3,11 @@ package limits_test
 import (
 	"context"
 	"errors"
-	"net/http"
-	"sync"
 	"testing"
 
 	"placementsync/internal/ledger"
-	"placementsync/internal/pipeline"
 	"placementsync/internal/testing/trials"
 )
-
-// TestProgressOfANight reads the progress before, during and after a night.
-func TestProgressOfANight(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	tracker := &pipeline.ProgressTracker{}
-	h.Config.Progress = tracker
-	if _, ok := tracker.Progress(); ok {
-		t.Error("Progress reported a night before the first night began, want none")
-	}
-	h.GoodNight()
-	if _, ok := tracker.Progress(); ok {
-		t.Error("Progress reported a night after it ended, want none")
-	}
-
-	var seen ledger.Progress
-	var once sync.Once
-	h.OnRequest(func(r *http.Request) {
-		if r.URL.Path == "/orders" && r.URL.Query().Get("page") == "2" {
-			once.Do(func() { seen, _ = tracker.Progress() })
-		}
-	})
-	res := h.GoodNight()
-	if seen.Run != res.Run.ID || seen.Phase != "reading orders" || !seen.StartedAt.Equal(res.Run.StartedAt) {
-		t.Errorf("the progress is %+v, want phase %q of run %s since %v", seen, "reading orders", res.Run.ID, res.Run.StartedAt)
-	}
-	states := map[string]ledger.StreamProgress{}
-	for _, s := range seen.Streams {
-		states[s.Name] = s
-	}
-	if orders := states["orders"]; orders.State != ledger.Reading || orders.Total != 2 || orders.Done != 1 || orders.Rows != 7 || orders.Pass != 1 {
-		t.Errorf("the progress of orders is %+v, want the state reading, and 1 page of 2 with 7 rows in pass 1", orders)
-	}
-	if details := states["order_details"]; details.State != ledger.Waiting {
-		t.Errorf("the progress of order_details is %+v, want the state waiting", details)
-	}
-	if seen.Expected <= seen.Requests || seen.Requests < 2 {
-		t.Errorf("the progress has %d of %d expected requests, want at least 2, and fewer than expected", seen.Requests, seen.Expected)
-	}
-}
 
 // TestFinishCommitFinishesACancelledCommit cancels the context of a night during its commit or earlier. If
 // FinishCommit is set, a night that is cancelled during its commit must continue until it is published.
