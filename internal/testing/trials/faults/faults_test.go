@@ -288,13 +288,3 @@ func TestSecondRunFailsWithALockedError(t *testing.T) {
 		t.Errorf("the first run ended with %v and latest is %q, want no error and a published night", firstErr, h.LatestRun())
 	}
 }
-
-func TestDryRunIsNotPublished(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	h.Config.DryRun = true
-	res := h.GoodNight()
-	if len(res.Changes) == 0 || res.Run.New == 0 || h.LatestRun() != "" {
-		t.Errorf("got %d changes, %d new rows and latest %q, want changes and no published version", len(res.Changes), res.Run.New, h.LatestRun())
-	}
-}
