@@ -17,12 +17,10 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
-	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/trials"
-	"placementsync/internal/warehouse"
 )
 
 func TestDeadServerKeepsTheLastSnapshot(t *testing.T) {
@@ -257,34 +255,4 @@ func TestInterruptedNightIsNotPublished(t *testing.T) {
 	}
 	h.RequestHook.Store(nil)
 	h.GoodNight()
-}
-
-// TestSecondRunFailsWithALockedError starts a run while another run waits at its first request.
-func TestSecondRunFailsWithALockedError(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	arrived, proceed := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	h.OnRequest(func(*http.Request) {
-		once.Do(func() { close(arrived) })
-		<-proceed
-	})
-	h.Service.Advance(1)
-	h.At = h.Service.Now()
-	var firstErr error
-	var wg sync.WaitGroup
-	wg.Go(func() { _, firstErr = pipeline.Run(t.Context(), h.Config) })
-	<-arrived
-	res, err := pipeline.Run(t.Context(), h.Config)
-	close(proceed)
-	wg.Wait()
-	if locked, ok := errors.AsType[*warehouse.LockedError](err); !ok || locked.PID != os.Getpid() {
-		t.Errorf("got %v, want a LockedError of this process", err)
-	}
-	if code := trials.ExitCode(t.Context(), res, err); code != 4 {
-		t.Errorf("got exit code %d, want 4", code)
-	}
-	if firstErr != nil || h.LatestRun() == "" {
-		t.Errorf("the first run ended with %v and latest is %q, want no error and a published night", firstErr, h.LatestRun())
-	}
 }
