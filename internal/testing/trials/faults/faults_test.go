@@ -2,8 +2,6 @@ package faults_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -12,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"placementsync/internal/fetch"
@@ -231,28 +228,4 @@ func networkFaults() []sim.Fault {
 		faults = append(faults, sim.Fault{Probability: 0.05, Kind: kind})
 	}
 	return faults
-}
-
-func TestInterruptedNightIsNotPublished(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	h.GoodNight()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var requestCount atomic.Int32
-	h.OnRequest(func(*http.Request) {
-		if requestCount.Add(1) == 6 {
-			cancel()
-		}
-	})
-	res, err := h.FailedNight(ctx, trials.ExitInterrupted)
-	if res.Run.Outcome != ledger.Interrupted || !errors.Is(err, context.Canceled) {
-		t.Errorf("the night ended %s with %v, want interrupted with context.Canceled", res.Run.Outcome, err)
-	}
-	// Requests that were already sent may still arrive. At most eight requests run concurrently.
-	if lateRequests := requestCount.Load() - 6; lateRequests >= 8 {
-		t.Errorf("%d requests arrived after the interruption, want fewer than 8", lateRequests)
-	}
-	h.RequestHook.Store(nil)
-	h.GoodNight()
 }
