@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -105,56 +104,6 @@ func TestDeadServerOnTheFirstNightPublishesNoVersion(t *testing.T) {
 	h.FailedNight(t.Context(), trials.ExitFailed)
 	if latest := h.LatestRun(); latest != "" {
 		t.Errorf("version %s was published, want none", latest)
-	}
-}
-
-func TestTrialBrokenListIsCarriedForward(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	ref := trials.NewReference(t, h.Service, h.Config.Streams)
-	good := h.GoodNight()
-	lastRows := ref.CurrentRows()
-	h.Service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
-	res := h.PartialNight()
-	h.RequireStream(res.Run, "product_listings", stream.CarriedForward, "/products/listings")
-	h.RequireStream(res.Run, "orders", stream.Exact, "")
-	for _, spec := range ref.UniqueTables() {
-		if strings.HasPrefix(spec.Table, "product_listing") {
-			trials.CheckTable(t, spec, lastRows, h.Catalog(), "main."+spec.Table)
-		}
-	}
-	h.RequireValues(ref, "orders", "order_line_items", "order_line_item_includes")
-	ageSince := h.QueryOne(`SELECT epoch_us(age_since)::VARCHAR FROM meta.streams WHERE run_id = ? AND stream = 'product_listings'`, res.Run.ID)
-	if want := strconv.FormatInt(good.Run.SnapshotAt.UnixMicro(), 10); ageSince != want {
-		t.Errorf("the carried rows date from %s, want %s", ageSince, want)
-	}
-	for _, m := range res.Manifest.Tables {
-		if want := wantGrade(strings.HasPrefix(m.Name, "product_listing")); m.Grade != want {
-			t.Errorf("the grade of %s in the manifest is %s, want %s", m.Name, m.Grade, want)
-		}
-	}
-	h.Service.SetFaults()
-	h.GoodNight()
-	h.RequireValues(ref)
-}
-
-func wantGrade(carried bool) stream.Grade {
-	if carried {
-		return stream.CarriedForward
-	}
-	return stream.Exact
-}
-
-func TestBrokenListOnTheFirstNightIsSkipped(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	ref := trials.NewReference(t, h.Service, h.Config.Streams)
-	h.Service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultHTML})
-	res := h.PartialNight()
-	h.RequireStream(res.Run, "product_listings", stream.Skipped, "with a page of HTML: malformed body")
-	h.RequireValues(ref, "orders", "order_line_items", "order_line_item_includes")
-	if n := h.Count("product_listings", "TRUE"); n != 0 {
-		t.Errorf("product_listings has %d rows, want none", n)
 	}
 }
 
