@@ -133,28 +133,6 @@ func TestColumnsOfABrokenEndpointAreKept(t *testing.T) {
 	}
 }
 
-// TestFailedDetailKeepsItsLastRow makes every request for one order fail.
-func TestFailedDetailKeepsItsLastRow(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	ref := trials.NewReference(t, h.Service, h.Config.Streams)
-	h.GoodNight()
-	h.RequireValues(ref)
-	id := h.QueryOne("SELECT min(order_id) FROM order_line_items WHERE outlet_website_url IS NOT NULL")
-	h.Service.SetFaults(sim.Fault{Path: "/orders/" + id})
-	res := h.PartialNight()
-	s := trials.StreamOf(t, res.Run, "order_details")
-	if s.Failed != 1 || s.Grade != stream.BestEffort || !strings.Contains(s.Reason, "1 of ") {
-		t.Errorf("order_details: got %+v, want one failed, best_effort and a reason", s)
-	}
-	if h.Count("orders", "id = ? AND email <> ''", id) != 1 {
-		t.Error("the order whose requests failed has lost its email, want the last value")
-	}
-	if h.Count("order_line_items", "order_id = ? AND outlet_website_url IS NOT NULL", id) == 0 {
-		t.Error("the line items of the order whose requests failed have lost their outlets, want the last values")
-	}
-}
-
 func TestTrialUnreliableNetworkLosesNoRows(t *testing.T) {
 	t.Parallel()
 	h := trials.NewHarness(t, trials.SmallWorld())
