@@ -28,18 +28,6 @@ func TestRejectedTokenPublishesNoNight(t *testing.T) {
 	requireNoToken(t, h.Path(), err.Error())
 }
 
-// TestRevokedTokenFailsTheNight lets the service reject the token from the third order detail on.
-func TestRevokedTokenFailsTheNight(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	h.GoodNight()
-	h.Service.SetFaults(sim.Fault{Route: "/orders/{order_id}", Skip: 2, Kind: sim.FaultStatus, Status: http.StatusUnauthorized})
-	_, err := h.FailedNight(t.Context(), trials.ExitFailed)
-	if failed, ok := errors.AsType[*fetch.StatusError](err); !ok || !errors.Is(err, fetch.ErrAuth) || failed.Stream != "order_details" {
-		t.Errorf("got %v, want ErrAuth of order_details", err)
-	}
-}
-
 func TestRotatedTokenIsReadAgain(t *testing.T) {
 	t.Parallel()
 	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
