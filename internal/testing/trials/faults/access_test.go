@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 
 	"placementsync/internal/fetch"
-	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/trials"
@@ -79,39 +76,6 @@ func TestForbiddenStreamIsSkippedOrCarried(t *testing.T) {
 			t.Errorf("articles has %s rows, want %s as in the night before, and at least 1", after["articles"], before["articles"])
 		}
 	})
-}
-
-func TestTokenWithoutScopesPublishesNoNight(t *testing.T) {
-	for name, streams := range map[string][]string{"all streams": nil, "streams with scopes": trials.FewStreams()} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			world := trials.SmallWorld()
-			world.TokenType, world.Scopes = "custom", []string{}
-			h := trials.NewHarness(t, world, streams...)
-			// The stream "token" needs no scope, so it would be read.
-			h.Config.Chosen = slices.DeleteFunc(h.Config.Chosen, func(name string) bool { return name == "token" })
-			_, err := h.FailedNight(t.Context(), trials.ExitFailed)
-			if !errors.Is(err, pipeline.ErrNoData) || !strings.Contains(err.Error(), "missing scope products.read") {
-				t.Fatalf("got %v, want ErrNoData and the missing scope products.read", err)
-			}
-			if reasons := strings.Count(err.Error(), "\n"); reasons != len(h.Config.Streams) {
-				t.Errorf("got %d reasons, want one for each of %d streams", reasons, len(h.Config.Streams))
-			}
-		})
-	}
-}
-
-func TestUnchosenStreamsKeepTheirRows(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	h.GoodNight()
-	before := h.RowCounts()
-	h.Config.Chosen = []string{"product_listings"}
-	res := h.GoodNight()
-	h.RequireStream(res.Run, "orders", stream.CarriedForward, "excluded by streams.include")
-	if after := h.RowCounts(); after["orders"] != before["orders"] || before["orders"] == "0" {
-		t.Errorf("orders has %s rows, want %s as in the night before, and at least 1", after["orders"], before["orders"])
-	}
 }
 
 // TestErrorObjectIsNotReadAsTokenInfo lets the service return an error object instead of the
