@@ -44,38 +44,13 @@ func TestRotatedTokenIsReadAgain(t *testing.T) {
 	h.RequireValues(ref)
 }
 
-// TestForbiddenStreamIsSkippedOrCarried lets the service return status 403 for one stream. A carried
-// stream keeps the rows of the night before.
-func TestForbiddenStreamIsSkippedOrCarried(t *testing.T) {
-	forbid := func(route string) sim.Fault {
-		return sim.Fault{Route: route, Kind: sim.FaultStatus, Status: http.StatusForbidden}
-	}
-	t.Run("a 403 although the token has the scope makes the night partial", func(t *testing.T) {
-		t.Parallel()
-		h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-		h.Service.SetFaults(forbid("/products/listings"))
-		res := h.PartialNight()
-		h.RequireStream(res.Run, "product_listings", stream.Skipped, "403")
-	})
-	t.Run("in the first night, a stream without a documented scope is skipped", func(t *testing.T) {
-		t.Parallel()
-		h := trials.NewHarness(t, trials.SmallWorld(), "campaigns", "campaign_articles", "articles")
-		h.Service.SetFaults(forbid("/articles/{id}"))
-		res := h.GoodNight()
-		h.RequireStream(res.Run, "articles", stream.Skipped, "403")
-	})
-	t.Run("in a later night, a stream without a documented scope keeps its rows and makes the night partial", func(t *testing.T) {
-		t.Parallel()
-		h := trials.NewHarness(t, trials.SmallWorld(), "campaigns", "campaign_articles", "articles")
-		h.GoodNight()
-		before := h.RowCounts()
-		h.Service.SetFaults(forbid("/articles/{id}"))
-		res := h.PartialNight()
-		h.RequireStream(res.Run, "articles", stream.CarriedForward, "403")
-		if after := h.RowCounts(); after["articles"] != before["articles"] || before["articles"] == "0" {
-			t.Errorf("articles has %s rows, want %s as in the night before, and at least 1", after["articles"], before["articles"])
-		}
-	})
+// TestForbiddenStreamMakesTheFirstNightPartial lets the service return status 403 although the token has the scope.
+func TestForbiddenStreamMakesTheFirstNightPartial(t *testing.T) {
+	t.Parallel()
+	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
+	h.Service.SetFaults(sim.Fault{Route: "/products/listings", Kind: sim.FaultStatus, Status: http.StatusForbidden})
+	res := h.PartialNight()
+	h.RequireStream(res.Run, "product_listings", stream.Skipped, "403")
 }
 
 // TestErrorObjectIsNotReadAsTokenInfo lets the service return an error object instead of the
