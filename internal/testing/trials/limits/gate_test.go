@@ -10,7 +10,6 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
-	"placementsync/internal/stream"
 	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/trials"
 )
@@ -44,34 +43,6 @@ func stoppedNight(h *trials.Harness, table string) pipeline.Result {
 		h.T.Fatalf("got %v, want a MassDeleteError of %s after a second reading", err, table)
 	}
 	return res
-}
-
-// TestGateReadsListsAgain lets the service return an empty list once. The night must read this list a
-// second time, and no other list.
-func TestGateReadsListsAgain(t *testing.T) {
-	t.Parallel()
-	h := newGatedHarness(t, trials.FewStreams()...)
-	ref := trials.NewReference(t, h.Service, h.Config.Streams)
-	h.Service.ResetRequests()
-	h.Service.SetFaults(emptyList("/products/listings", 1))
-	res := h.GoodNight()
-	h.RequireStream(res.Run, "product_listings", stream.Exact, "")
-	h.RequireValues(ref)
-	if n := h.Count("meta.deletions", "table_name = 'product_listings'"); n != int(changeOf(res, "product_listings").Gone) {
-		t.Errorf("meta.deletions has %d listings, want only the listings that were removed on this day", n)
-	}
-	if n := h.Service.RequestsByRoute()["/orders"]; n > 3 {
-		t.Errorf("the list of orders was requested %d times, want at most 3, because it is complete", n)
-	}
-}
-
-func changeOf(res pipeline.Result, table string) load.Change {
-	for _, c := range res.Changes {
-		if c.Table == table {
-			return c
-		}
-	}
-	return load.Change{}
 }
 
 func TestTrialRunStoppedByAGateIsNotResumed(t *testing.T) {
