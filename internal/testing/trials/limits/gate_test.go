@@ -2,15 +2,12 @@ package limits_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
-	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
-	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/trials"
 )
 
@@ -66,22 +63,6 @@ func TestTrialRunStoppedByAGateIsNotResumed(t *testing.T) {
 	}
 }
 
-func TestTrialMassDeletionIsAcceptedAfterASecondReading(t *testing.T) {
-	trials.SkipIfShort(t)
-	t.Parallel()
-	h := newGatedHarness(t, trials.FewStreams()...)
-	h.Service.SetFaults(emptyList("/products/listings", 0))
-	h.Service.ResetRequests()
-	h.Config.AllowMassDelete = true
-	h.GoodNight()
-	if n := h.RowCounts()["product_listings"]; n != "0" {
-		t.Errorf("product_listings has %s rows, want none", n)
-	}
-	if n := h.Service.RequestsByRoute()["/products/listings"]; n != 2 {
-		t.Errorf("the list was requested %d times, want 2", n)
-	}
-}
-
 // TestTrialGateReadsDetailsAgain lets the service return 404 for all products. The night must stop.
 // In the next run, only the first request for each product gets a 404. The run must request each
 // product a second time.
@@ -98,26 +79,6 @@ func TestTrialGateReadsDetailsAgain(t *testing.T) {
 	h.At = h.At.Add(time.Minute)
 	h.MustComplete(pipeline.Run(t.Context(), h.Config))
 	h.RequireValues(ref)
-}
-
-func TestLedgerAndCheckShowTheStoppedRun(t *testing.T) {
-	t.Parallel()
-	h := newGatedHarness(t, trials.FewStreams()...)
-	h.Service.SetFaults(emptyList("/products/listings", 0))
-	stopped := stoppedNight(h, "product_listings")
-	h.Service.SetFaults()
-	plan, err := pipeline.PlanNight(t.Context(), h.Config)
-	testharness.Must(t, err)
-	if plan.StoppedRun == nil || plan.StoppedRun.ID != stopped.Run.ID || plan.StoppedRun.Losses[0].Table != "product_listings" {
-		t.Errorf("PlanNight returned the stopped run %+v, want %s with its losses", plan.StoppedRun, stopped.Run.ID)
-	}
-	if !strings.Contains(stopped.Run.Error, "a second reading had the same result") || stopped.Run.Outcome != ledger.Failed {
-		t.Errorf("the ledger has %s: %s, want failed after a second reading", stopped.Run.Outcome, stopped.Run.Error)
-	}
-	h.GoodNight()
-	if plan, err = pipeline.PlanNight(t.Context(), h.Config); err != nil || plan.StoppedRun != nil {
-		t.Errorf("after a complete night: PlanNight returned the stopped run %+v (%v), want none", plan.StoppedRun, err)
-	}
 }
 
 func TestTrialFreshBeginsANewRun(t *testing.T) {
