@@ -80,20 +80,3 @@ func TestTrialGateReadsDetailsAgain(t *testing.T) {
 	h.MustComplete(pipeline.Run(t.Context(), h.Config))
 	h.RequireValues(ref)
 }
-
-func TestTrialFreshBeginsANewRun(t *testing.T) {
-	trials.SkipIfShort(t)
-	t.Parallel()
-	for _, fresh := range []bool{false, true} {
-		h := newGatedHarness(t, trials.FewStreams()...)
-		h.Service.SetFaults(sim.Fault{Path: "/auth/token", Kind: sim.FaultStatus, Status: 500})
-		failed, _ := h.FailedNight(t.Context(), trials.ExitFailed)
-		h.Service.SetFaults()
-		h.At = h.At.Add(time.Minute)
-		h.Config.Fresh = fresh
-		res := h.MustComplete(pipeline.Run(t.Context(), h.Config))
-		if (res.Run.ID != failed.Run.ID) != fresh {
-			t.Errorf("Fresh %t: run %s followed the failed run %s, want a new run only with Fresh", fresh, res.Run.ID, failed.Run.ID)
-		}
-	}
-}
