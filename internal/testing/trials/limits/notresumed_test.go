@@ -14,40 +14,6 @@ import (
 	"placementsync/internal/testing/trials"
 )
 
-// TestRunOfAnotherTeamIsNotResumed changes the team between an interrupted run and the next run.
-func TestRunOfAnotherTeamIsNotResumed(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	h.Config.ResumeMaxAge = time.Hour
-	h.Service.Advance(1)
-	h.At = h.Service.Now().Add(2 * time.Hour)
-	interrupted := interruptedNight(h, 5)
-	h.Config.TeamID = "another"
-	h.At = h.At.Add(time.Minute)
-	res, err := pipeline.Run(t.Context(), h.Config)
-	testharness.Must(t, err)
-	if res.Run.ID == interrupted.Run.ID || !res.Run.SnapshotAt.Equal(h.At) {
-		t.Errorf("run %s of %s was resumed, want a new run", res.Run.ID, res.Run.SnapshotAt)
-	}
-}
-
-// TestInterruptedRunOfTheFutureIsNotResumed interrupts a run whose clock is three days ahead. The
-// next run, a day later, has the right clock. It must not use the stored responses of the interrupted run.
-func TestInterruptedRunOfTheFutureIsNotResumed(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	h.Config.ResumeMaxAge = 6 * time.Hour
-	h.Service.Advance(1)
-	h.At = h.Service.Now().Add(72 * time.Hour)
-	interrupted := interruptedNight(h, 5)
-	h.Service.Advance(1)
-	h.At = h.Service.Now().Add(2 * time.Hour)
-	res := h.MustComplete(pipeline.Run(t.Context(), h.Config))
-	if res.Run.ID == interrupted.Run.ID || !res.Run.SnapshotAt.Equal(h.At) {
-		t.Errorf("run %s of %s was resumed, want a new run", res.Run.ID, res.Run.SnapshotAt)
-	}
-}
-
 func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 	t.Parallel()
 	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)

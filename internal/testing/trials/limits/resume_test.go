@@ -94,28 +94,3 @@ func interruptedNight(h *trials.Harness, n int32) pipeline.Result {
 	}
 	return res
 }
-
-// TestInterruptedRunIsNotResumed interrupts a run and changes the time, the configuration or the
-// address of the service. The next run must be a new run.
-func TestInterruptedRunIsNotResumed(t *testing.T) {
-	for name, change := range map[string]func(*trials.Harness){
-		"the interrupted run is too old": func(h *trials.Harness) { h.At = h.At.Add(61 * time.Minute) },
-		"resuming is switched off":       func(h *trials.Harness) { h.Config.ResumeMaxAge = 0; h.At = h.At.Add(time.Second) },
-		"another service":                func(h *trials.Harness) { h.Config.Fetch.BaseURL += "/"; h.At = h.At.Add(time.Second) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-			h.Config.ResumeMaxAge = time.Hour
-			h.Service.Advance(1)
-			h.At = h.Service.Now().Add(2 * time.Hour)
-			interrupted := interruptedNight(h, 5)
-			change(h)
-			res, err := pipeline.Run(t.Context(), h.Config)
-			testharness.Must(t, err)
-			if res.Run.ID == interrupted.Run.ID {
-				t.Errorf("run %s was resumed, want a new run", interrupted.Run.ID)
-			}
-		})
-	}
-}
