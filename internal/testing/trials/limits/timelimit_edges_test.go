@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/humanize"
-	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
 	testharness "placementsync/internal/testing/harness"
@@ -40,69 +39,6 @@ func newSlowHarness(t *testing.T) *limitedHarness {
 	h.Config.Fetch.RequestsPerSecond = 0
 	h.Config.Fetch.Transport = slowTransport{h.Config.Fetch.Transport, time.Second}
 	return h
-}
-
-// TestTimeEndsBeforeTheFirstList runs two nights whose time limit is over before the first list is
-// read: one in a new warehouse, and one after a published night. They must fail and publish no version.
-func TestTimeEndsBeforeTheFirstList(t *testing.T) {
-	t.Parallel()
-	h := newSlowHarness(t)
-	for range 2 {
-		latestBefore := h.LatestRun()
-		res, err := h.limitedNight(time.Second)
-		if !errors.Is(err, pipeline.ErrNoData) || res.Run.ExitCode != 1 || h.LatestRun() != latestBefore {
-			t.Fatalf("the night ended with exit code %d and %v and latest is %q, want 1, ErrNoData and %q", res.Run.ExitCode, err, h.LatestRun(), latestBefore)
-		}
-		if !strings.Contains(err.Error(), "orders: the list was not read within run.max_duration (1s); rows of earlier nights are kept") || h.requestCount != 1 {
-			t.Errorf("got %d requests and the error %v, want 1 request and an error about the unread list of orders", h.requestCount, err)
-		}
-		h.publishedNight(0)
-	}
-}
-
-// TestUnreadListsAreCarried runs a night whose time limit is over while the first list is read. The
-// other lists must keep the rows of the night before.
-func TestUnreadListsAreCarried(t *testing.T) {
-	t.Parallel()
-	h := newSlowHarness(t)
-	first := h.publishedNight(0)
-	before := h.HistorySums()
-	// Each request takes a second. The requests for the token and for page 1 of the first list
-	// begin within the limit.
-	res := h.nightCarryingLists(t, 1500*time.Millisecond)
-	firstList := res.Run.Streams[0]
-	for i, s := range res.Run.Streams {
-		firstNightStream := first.Run.Streams[i]
-		switch {
-		case s.Stream == firstList.Stream:
-			h.RequireStream(res.Run, s.Stream, stream.Exact, "")
-		case firstNightStream.Fetched == 0: // a list
-			h.RequireStream(res.Run, s.Stream, stream.CarriedForward, "was not read within run.max_duration (1.5s)")
-		default:
-			h.RequireStream(res.Run, s.Stream, stream.BestEffort, "ids were not read within run.max_duration (1.5s)")
-			if s.Unread != firstNightStream.Fetched || s.Fetched != 0 {
-				t.Errorf("%s: fetched %d, unread %d, want all %d unread", s.Stream, s.Fetched, s.Unread, firstNightStream.Fetched)
-			}
-		}
-	}
-	if diff := cmp.Diff(before, h.HistorySums()); diff != "" {
-		t.Errorf("the tables changed (-before +after):\n%s", diff)
-	}
-	if n := h.Count("meta.deletions", "TRUE"); n != 0 {
-		t.Errorf("meta.deletions has %d rows, want none", n)
-	}
-}
-
-// nightCarryingLists runs a night whose time limit is too short for all lists. The outcome must be
-// partial.
-func (h *limitedHarness) nightCarryingLists(t *testing.T, timeLimit time.Duration) pipeline.Result {
-	t.Helper()
-	res, err := h.limitedNight(timeLimit)
-	testharness.Must(t, err)
-	if res.Run.Outcome != ledger.Partial || res.Run.ExitCode != 3 {
-		t.Fatalf("the night ended %s with exit code %d, want partial with 3\n%s", res.Run.Outcome, res.Run.ExitCode, trials.Reasons(res.Run))
-	}
-	return res
 }
 
 // TestTrialTimeEndsAtTheLastID runs nights whose time limit is 0 to 3 seconds shorter than a
