@@ -2,6 +2,7 @@ package limits_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +39,9 @@ func stoppedNight(h *trials.Harness, table string) pipeline.Result {
 	massDelete, ok := errors.AsType[*load.MassDeleteError](err)
 	if !ok || !massDelete.Reread || len(massDelete.Losses) == 0 || massDelete.Losses[0].Table != table {
 		h.T.Fatalf("got %v, want a MassDeleteError of %s after a second reading", err, table)
+	}
+	if !strings.Contains(res.Run.Error, "a second reading had the same result") {
+		h.T.Errorf("the ledger has the error %q, want one that names the second reading", res.Run.Error)
 	}
 	return res
 }
