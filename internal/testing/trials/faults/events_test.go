@@ -13,8 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/pipeline"
-	"placementsync/internal/repair"
 	"placementsync/internal/stream"
 	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/trials"
@@ -130,53 +128,6 @@ func watchRequests(m trials.WebhookHarness, article, campaign string) func() []s
 	}
 }
 
-func TestTrialFailedNightKeepsTheEvents(t *testing.T) {
-	trials.SkipIfShort(t)
-	t.Parallel()
-	m := trials.NewWebhookHarness(t, trials.SmallWorld(), trials.StreamsWithEvents()...)
-	m.GoodNight()
-	m.Deliver(trials.RawDelivery("e", webhook.StatusChanged, `{"article_id":"a"}`))
-	m.Service.SetToken("pc_other")
-	m.FailedNight(t.Context(), trials.ExitFailed)
-	m.Service.SetToken(trials.Token)
-	m.GoodNight()
-	m.RequireLines("SELECT event_id FROM article_status_events", "e")
-}
-
-func TestTrialEventsOutliveRollbackReplayAndRebuild(t *testing.T) {
-	trials.SkipIfShort(t)
-	t.Parallel()
-	m := trials.NewWebhookHarness(t, trials.SmallWorld(), trials.StreamsWithEvents()...)
-	m.GoodNight()
-	m.Deliver(trials.RawDelivery("a", webhook.StatusChanged, `{"article_id":"1"}`))
-	second := m.GoodNight()
-	m.Deliver(trials.RawDelivery("b", webhook.StatusChanged, `{"article_id":"2"}`))
-	requireEvents := func(want ...string) {
-		t.Helper()
-		m.RequireLines("SELECT event_id FROM article_status_events ORDER BY 1", want...)
-		m.RequireLines("SELECT event_id FROM meta.webhook_events ORDER BY 1", want...)
-	}
-	_, err := pipeline.Replay(t.Context(), m.Config, second.Run.ID)
-	testharness.Must(t, err)
-	requireEvents("a")
-	m.GoodNight()
-	requireEvents("a", "b")
-	wh := trials.WarehouseOf(t, m.Config)
-	versions, err := wh.Versions.List()
-	testharness.Must(t, err)
-	_, err = wh.Rollback(versions[0], m.At)
-	testharness.Must(t, err)
-	requireEvents()
-	m.GoodNight()
-	requireEvents("a", "b")
-	m.At = m.At.Add(time.Second)
-	_, err = repair.Rebuild(t.Context(), trials.RepairConfig(m.Config), false)
-	testharness.Must(t, err)
-	requireEvents("a", "b")
-	m.GoodNight()
-	requireEvents("a", "b")
-}
-
 func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
 	t.Parallel()
 	for name, privateColumns := range map[string]struct{ drop, hash []string }{
@@ -239,34 +190,5 @@ func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 			m.RequireLines("SELECT event_id || ' ' || comment_id FROM article_comment_events", "c c1")
 			m.RequireLines("SELECT event_id || ' ' || body FROM meta.webhook_events ORDER BY 1", `a {"article_id":"1"}`, `c {"id":"c1"}`)
 		})
-	}
-}
-
-// TestNightEmptiesTheInbox checks that a published night removes the events of the inbox, and that a dry run
-// removes none.
-func TestNightEmptiesTheInbox(t *testing.T) {
-	t.Parallel()
-	m := trials.NewWebhookHarness(t, trials.SmallWorld(), trials.StreamsWithEvents()...)
-	for i := range 5 {
-		m.Deliver(trials.RawDelivery(fmt.Sprint(i), "x", fmt.Sprint(i)))
-	}
-	files := func() int {
-		matches, err := filepath.Glob(m.Path("state", "inbox", "2*"))
-		testharness.Must(t, err)
-		return len(matches)
-	}
-	if got := files(); got != 5 {
-		t.Fatalf("%d files exist, want 5", got)
-	}
-	m.Config.DryRun = true
-	_, err := m.Night()
-	testharness.Must(t, err)
-	if got := files(); got != 5 {
-		t.Errorf("after a dry run %d files exist, want 5", got)
-	}
-	m.Config.DryRun = false
-	m.GoodNight()
-	if got := files(); got != 0 {
-		t.Errorf("after the night %d files exist, want none", got)
 	}
 }
