@@ -128,38 +128,6 @@ func watchRequests(m trials.WebhookHarness, article, campaign string) func() []s
 	}
 }
 
-func TestPrivateColumnsAreRemovedFromEvents(t *testing.T) {
-	t.Parallel()
-	for name, privateColumns := range map[string]struct{ drop, hash []string }{
-		"dropped in the table of events":  {[]string{"article_comment_events.content", "article_comment_events.author_name", "article_comment_events.extra"}, nil},
-		"dropped in the table of records": {[]string{"article_comments.content", "article_comments.author_name", "article_comments.author_email"}, nil},
-		"hashed in the table of records":  {nil, []string{"article_comments.content", "article_comments.author_name", "article_comments.author_email"}},
-		"dropped in the table of records and hashed in the table of events": {[]string{"article_comments.content", "article_comments.author_email"},
-			[]string{"article_comment_events.author_name"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := trials.NewWebhookHarness(t, trials.SmallWorld(), trials.StreamsWithEvents()...)
-			m.Config.Privacy.Drop, m.Config.Privacy.Hash, m.Config.Privacy.Key = privateColumns.drop, privateColumns.hash, []byte("key")
-			m.Deliver(trials.RawDelivery("c", webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
-				"author":{"name":"s3cret","email":"s3cret@example.com"}}`))
-			m.Deliver(trials.RawDelivery("bad", webhook.CommentCreated, `{"content":"s3cret"}`))
-			m.Deliver(trials.RawDelivery("new", "comment.moved", `{"content":"s3cret"}`))
-			m.GoodNight()
-			for _, table := range []string{"article_comment_events", "meta.webhook_events", "meta.rejects", "meta.drift"} {
-				for _, line := range m.Lines(fmt.Sprintf("SELECT to_json(t)::VARCHAR FROM %s t", table)) {
-					if strings.Contains(line, "s3cret") {
-						t.Errorf("%s contains the private text s3cret: %s", table, line)
-					}
-				}
-			}
-			if got := m.Count("article_comment_events", "comment_id = 'c1'"); got != 1 {
-				t.Errorf("the comment has %d rows, want 1", got)
-			}
-		})
-	}
-}
-
 // TestFirstDeliveryOfAnEventIsStored puts two deliveries with the same id into the inbox. A receiver stores
 // both of them if it no longer has the id of the first delivery. The night must store the first delivery,
 // also if the streams of events are in reverse order.
