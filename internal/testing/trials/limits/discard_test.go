@@ -59,29 +59,6 @@ func TestTrialResponsesAreDiscardedAfterThePublish(t *testing.T) {
 	}
 }
 
-func TestResponsesOfAnUnpublishedRunAreKept(t *testing.T) {
-	t.Parallel()
-	h := newDiscardingHarness(t)
-	h.GoodNight()
-	h.Service.Advance(1)
-	h.At = h.Service.Now().Add(2 * time.Hour)
-	interrupted := interruptedNight(h, 7)
-	stored := storedRequests(h, interrupted.Run.ID)
-	requireRunsWithResponses(t, h.Path("raw"), interrupted.Run.ID)
-	h.Service.ResetRequests()
-	h.At = h.At.Add(10 * time.Minute)
-	res := h.MustComplete(pipeline.Run(t.Context(), h.Config))
-	if res.Run.ID != interrupted.Run.ID {
-		t.Errorf("got run %s, want the resumed run %s", res.Run.ID, interrupted.Run.ID)
-	}
-	for _, r := range h.Service.Requests() {
-		if stored[r.Path] && !strings.HasSuffix(r.Path, "page=1") && r.Path != "/auth/token" {
-			t.Errorf("%s was requested again although its response was stored", r.Path)
-		}
-	}
-	requireRunsWithResponses(t, h.Path("raw"))
-}
-
 func TestReplayDiscardsPublishedResponses(t *testing.T) {
 	t.Parallel()
 	h := newDiscardingHarness(t)
