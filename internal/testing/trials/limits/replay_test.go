@@ -100,26 +100,6 @@ func TestReplayErrors(t *testing.T) {
 	requireError(second.Run.ID, "no intact version from before this run is kept; nothing was changed: placementsync rebuild")
 }
 
-// TestTrialReplayAfterTheAdvisedRollback rolls back to the first run, then to the second run, as the
-// error of a replay would advise, and replays the second run.
-func TestTrialReplayAfterTheAdvisedRollback(t *testing.T) {
-	trials.SkipIfShort(t)
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	h.GoodNight()
-	second := h.GoodNight()
-	wh := trials.WarehouseOf(t, h.Config)
-	for _, run := range []string{"", second.Run.ID} {
-		_, err := wh.Rollback(run, h.At)
-		testharness.Must(t, err)
-	}
-	h.At = h.At.Add(time.Hour)
-	replayed, err := pipeline.Replay(t.Context(), h.Config, second.Run.ID)
-	if err != nil || h.LatestRun() != replayed.Run.ID {
-		t.Errorf("latest is %s after the replay, want %s: %v", h.LatestRun(), replayed.Run.ID, err)
-	}
-}
-
 // TestReplayAfterAKilledRollback simulates a rollback that was killed after it switched the link
 // "latest" and before it wrote its ledger line. A replay must build on the version to which the link
 // points. It must fail because of too many deletions.
