@@ -14,6 +14,8 @@ import (
 	"placementsync/internal/testing/trials"
 )
 
+// TestTrialReplayedRunIsNotResumed lets the service return an empty list, so that the night stops because of too many
+// deletions. A replay that allows the deletions must publish the run, and the next night must not resume it.
 func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 	t.Parallel()
 	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
@@ -23,8 +25,11 @@ func TestTrialReplayedRunIsNotResumed(t *testing.T) {
 	h.ServeListings("empty.json")
 	stopped, _ := h.FailedNight(t.Context(), trials.ExitFailed)
 	h.Config.AllowMassDelete = true
-	_, err := pipeline.Replay(t.Context(), h.Config, stopped.Run.ID)
+	replayed, err := pipeline.Replay(t.Context(), h.Config, stopped.Run.ID)
 	testharness.Must(t, err)
+	if h.LatestRun() != replayed.Run.ID || h.Count("product_listings", "true") != 0 {
+		t.Errorf("latest is %s with %d listings, want the replay %s without listings", h.LatestRun(), h.Count("product_listings", "true"), replayed.Run.ID)
+	}
 	h.At = h.At.Add(time.Minute)
 	res, err := pipeline.Run(t.Context(), h.Config)
 	testharness.Must(t, err)

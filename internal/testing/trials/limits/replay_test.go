@@ -47,24 +47,6 @@ func TestTrialReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 	}
 }
 
-// TestTrialReplayPublishesAStoppedRun lets the service return an empty list, so that the night stops
-// because of too many deletions. A replay that allows the deletions must publish the run.
-func TestTrialReplayPublishesAStoppedRun(t *testing.T) {
-	trials.SkipIfShort(t)
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	h.GoodNight()
-	h.Config.Limits = load.Limits{}
-	h.ServeListings("empty.json")
-	res, _ := h.FailedNight(t.Context(), trials.ExitFailed)
-	h.Config.AllowMassDelete = true
-	replayed, err := pipeline.Replay(t.Context(), h.Config, res.Run.ID)
-	testharness.Must(t, err)
-	if h.LatestRun() != replayed.Run.ID || h.Count("product_listings", "true") != 0 {
-		t.Errorf("latest is %s with %d listings, want the replay %s without listings", h.LatestRun(), h.Count("product_listings", "true"), replayed.Run.ID)
-	}
-}
-
 func TestReplayErrors(t *testing.T) {
 	t.Parallel()
 	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
