@@ -1,7 +1,6 @@
 package damage_test
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -40,22 +39,5 @@ func TestTrialRebuildGivesTheSameHistory(t *testing.T) {
 	res := h.GoodNight()
 	if res.Run.Changed+res.Run.New == 0 || res.Run.New > 100 {
 		t.Errorf("the next night found %d new and %d changed rows, want at least 1 new or changed row, and at most 100 new rows", res.Run.New, res.Run.Changed)
-	}
-}
-
-func TestTrialRebuildWorksWithoutACatalog(t *testing.T) {
-	trials.SkipIfShort(t)
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	h.GoodNight()
-	h.GoodNight()
-	before := h.HistorySums()
-	testharness.Must(t, os.RemoveAll(h.Path("versions")))
-	testharness.Must(t, os.Remove(h.Path("latest")))
-	h.At = h.At.Add(time.Hour)
-	_, err := repair.Rebuild(t.Context(), trials.RepairConfig(h.Config), false)
-	testharness.Must(t, err)
-	if diff := cmp.Diff(before, h.HistorySums()); diff != "" {
-		t.Errorf("the rebuilt history differs (-before +after):\n%s", diff)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -63,44 +62,5 @@ func TestTrialSeriesIsWrittenFromTheCatalog(t *testing.T) {
 		if diff := cmp.Diff(before, h.HistorySums()); diff != "" {
 			t.Errorf("%s: a rebuild from the restored series differs (-before +after):\n%s", name, diff)
 		}
-	}
-}
-
-// TestTrialRebuildRequiresConsentToALoss removes the newest day from the Parquet series. A rebuild
-// must fail and publish no version. With AcceptLoss it must publish a version.
-func TestTrialRebuildRequiresConsentToALoss(t *testing.T) {
-	trials.SkipIfShort(t)
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	h.GoodNight()
-	indexFile := h.Path("parquet", ".manifests", "index.json")
-	earlierIndex, err := os.ReadFile(indexFile)
-	testharness.Must(t, err)
-	h.GoodNight()
-	latest := h.LatestRun()
-	testharness.Must(t, os.WriteFile(indexFile, earlierIndex, 0o600)) // it does not contain the newest day
-	testharness.Must(t, os.Remove(h.Path("parquet", ".manifests", "snapshot_date=2026-11-03.json")))
-	days, err := filepath.Glob(h.Path("parquet", "*", "snapshot_date=2026-11-03"))
-	testharness.Must(t, err)
-	for _, day := range days {
-		testharness.Must(t, os.RemoveAll(day))
-	}
-	// Damage the version too, because the rebuild could copy the lost day from it.
-	files, err := filepath.Glob(h.Path("versions", latest, "*.parquet"))
-	testharness.Must(t, err)
-	for _, file := range append(files, h.Path("versions", latest, "manifest.json")) {
-		testharness.Must(t, os.Remove(file))
-	}
-	h.At = h.At.Add(time.Minute)
-	_, err = repair.Rebuild(t.Context(), trials.RepairConfig(h.Config), false)
-	if err == nil || !strings.Contains(err.Error(), "less data than version "+latest) || !strings.Contains(err.Error(), "runs in meta.runs: 2 now, 1 after the rebuild") ||
-		!strings.Contains(err.Error(), "--accept-loss") || h.LatestRun() != latest {
-		t.Fatalf("the rebuild ended with %v and latest is %s, want an error about the loss and %s", err, h.LatestRun(), latest)
-	}
-	h.Config.AcceptLoss = true
-	_, err = repair.Rebuild(t.Context(), trials.RepairConfig(h.Config), false)
-	testharness.Must(t, err)
-	if h.LatestRun() == latest {
-		t.Error("the rebuild with AcceptLoss published no version, want a new one")
 	}
 }
