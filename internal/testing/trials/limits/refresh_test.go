@@ -1,7 +1,6 @@
 package limits_test
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -17,7 +16,6 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/sim"
 	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/trials"
 )
@@ -81,27 +79,6 @@ func TestTrialRefreshReadsOnlyItsTargets(t *testing.T) {
 	}
 }
 
-// TestTrialInterruptedRefreshErrorNamesNextNight interrupts a refresh. The error must say that the next
-// night reads the records, and must not advise to resume the refresh.
-func TestTrialInterruptedRefreshErrorNamesNextNight(t *testing.T) {
-	trials.SkipIfShort(t)
-	t.Parallel()
-	m := trials.NewWebhookHarness(t, trials.SmallWorld(), trials.StreamsWithEvents()...)
-	m.GoodNight()
-	article := m.ArticleWithComment()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	m.OnRequest(func(*http.Request) { cancel() })
-	m.At = m.At.Add(time.Hour)
-	res, err := pipeline.Refresh(ctx, m.Config, pipeline.Targets{Articles: []string{article}})
-	if err == nil || res.Run.Outcome != ledger.Interrupted {
-		t.Fatalf("the refresh ended %q with the error %v, want interrupted with an error", res.Run.Outcome, err)
-	}
-	if text := err.Error(); !strings.HasSuffix(text, "the next night reads the records of this refresh") || strings.Contains(text, "resume") {
-		t.Errorf("the error of the refresh is %q, want advice about the next night, and no advice to resume", text)
-	}
-}
-
 // TestTrialRefreshDoesNotCountAsNight checks that refreshes do not count as nights for the number of
 // kept versions, and that a refresh cannot be replayed. A rollback must go to the previous night.
 func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
@@ -134,28 +111,6 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	if _, err := pipeline.Replay(t.Context(), m.Config, refresh(m, targets).Run.ID); err == nil {
 		t.Error("the replay of a refresh returned no error, want one")
 	}
-}
-
-func TestTrialFailedRefreshKeepsTheSnapshot(t *testing.T) {
-	trials.SkipIfShort(t)
-	t.Parallel()
-	m := trials.NewWebhookHarness(t, trials.SmallWorld(), trials.StreamsWithEvents()...)
-	m.GoodNight()
-	before := m.LatestRun()
-	article := m.Lines("SELECT min(id) FROM articles")
-	m.Deliver(trials.RawDelivery("e", "article.status_changed", `{"article_id":"`+article[0]+`"}`))
-	m.Service.SetFaults(sim.Fault{Kind: sim.FaultStatus, Status: 500})
-	m.At = m.At.Add(time.Hour)
-	res, err := pipeline.Refresh(t.Context(), m.Config, pipeline.Targets{Articles: []string{article[0]}})
-	if err == nil || res.Run.Outcome != ledger.Failed {
-		t.Errorf("the refresh ended %q with the error %v, want failed with an error", res.Run.Outcome, err)
-	}
-	if m.LatestRun() != before {
-		t.Errorf("latest is %s, want %s", m.LatestRun(), before)
-	}
-	m.Service.SetFaults()
-	m.GoodNight()
-	m.RequireLines("SELECT event_id FROM article_status_events", "e")
 }
 
 // TestTrialRemainingEventsAreStoredOnce restores files of the inbox that a night and a refresh
