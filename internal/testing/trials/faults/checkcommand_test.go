@@ -2,12 +2,10 @@ package faults_test
 
 import (
 	"errors"
-	"net/http"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"placementsync/internal/pipeline"
@@ -58,31 +56,6 @@ func plannedStream(t *testing.T, p pipeline.Plan, name string) pipeline.StreamPl
 		t.Fatalf("the plan has no stream %s", name)
 	}
 	return p.Streams[i]
-}
-
-// TestCheckShowsARunningNight calls PlanNight while a night waits at its first list.
-func TestCheckShowsARunningNight(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	arrived, proceed := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	h.OnRequest(func(r *http.Request) {
-		if r.URL.Path != "/auth/token" {
-			once.Do(func() { close(arrived) })
-			<-proceed
-		}
-	})
-	var nightErr error
-	var wg sync.WaitGroup
-	wg.Go(func() { _, nightErr = h.Night() })
-	<-arrived
-	plan, err := pipeline.PlanNight(t.Context(), h.Config)
-	close(proceed)
-	wg.Wait()
-	testharness.Must(t, errors.Join(err, nightErr))
-	if plan.LockedErr == nil || plan.LockedErr.PID != os.Getpid() {
-		t.Errorf("the plan shows the lock holder %+v, want this process", plan.LockedErr)
-	}
 }
 
 // TestTrialCheckReportsDamage calls PlanNight for copies of a warehouse. One copy is undamaged, and
