@@ -1,9 +1,7 @@
 package limits_test
 
 import (
-	"database/sql"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,7 +10,6 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
-	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/trials"
 )
 
@@ -235,24 +232,6 @@ func TestDetailsOfAnUnreadListAreRead(t *testing.T) {
 	res := h.PartialNight()
 	if s := trials.StreamOf(t, res.Run, "products"); s.Carried != 0 || s.Fetched == 0 || s.Grade != stream.BestEffort {
 		t.Errorf("products: got %+v, want all fetched, none carried, and best_effort", s)
-	}
-}
-
-// TestLostFileOfUnchangedTableIsRestored removes the Parquet file of an unchanged table. The next
-// night must write the file again from the catalog.
-func TestLostFileOfUnchangedTableIsRestored(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, sim.Options{Token: trials.Token}, "token", "tags", "disclaimers")
-	h.GoodNight()
-	file := h.Path("latest", "tags.parquet")
-	rows := func() [][]sql.NullString {
-		return trials.Query(t, h.Catalog(), "SELECT name FROM '"+file+"' ORDER BY ALL")
-	}
-	before := rows()
-	testharness.Must(t, os.Remove(file))
-	h.GoodNight()
-	if diff := cmp.Diff(before, rows()); diff != "" || len(before) == 0 {
-		t.Errorf("the file had %d rows, want at least 1, and the same rows after the night (-before +after):\n%s", len(before), diff)
 	}
 }
 
