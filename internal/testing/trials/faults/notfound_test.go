@@ -1,13 +1,10 @@
 package faults_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 
-	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
@@ -46,32 +43,6 @@ func listedArticles(h *trials.Harness) (ids []string) {
 		ids = append(ids, id)
 	}
 	return ids
-}
-
-// TestGateStopsANightWith404ForAllArticles lets the service return 404 for every article in a first
-// night, although the lists of campaigns contain the articles. The night must stop.
-func TestGateStopsANightWith404ForAllArticles(t *testing.T) {
-	t.Parallel()
-	h := newArticleHarness(t, 7)
-	h.Service.SetFaults(sim.Fault{Route: "/articles/{id}", Kind: sim.FaultStatus, Status: http.StatusNotFound})
-	res, err := h.Night()
-	massDelete, stopped := errors.AsType[*load.MassDeleteError](err)
-	if !stopped || !massDelete.Reread || res.Run.ExitCode != 1 || h.LatestRun() != "" {
-		t.Fatalf("the night ended with exit code %d and published %q: %v; want exit code 1, no version and a MassDeleteError with Reread", res.Run.ExitCode,
-			h.LatestRun(), err)
-	}
-	for _, want := range []string{"the service returned 404 for ", " ids of articles although a list contains them"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %q, want it to contain %q", err, want)
-		}
-	}
-	// If the operator accepts the loss, the night is partial, and no table is graded exact.
-	h.Config.AllowMassDelete = true
-	partial := h.PartialNight()
-	h.RequireStream(partial.Run, "articles", stream.BestEffort, "returned 404")
-	if s := trials.StreamOf(t, partial.Run, "articles"); s.Fetched != 0 || !s.Incomplete {
-		t.Errorf("the stream articles has %+v, want no fetched detail and Incomplete", s)
-	}
 }
 
 // TestTrialListedArticlesWith404AreKept lets the service return 404 for some articles, in the first
