@@ -59,26 +59,3 @@ func TestTrialUnchangedRecordsKeepTheirRows(t *testing.T) {
 		})
 	}
 }
-
-// TestNewPrivacyRuleAppliesToUnchangedRecords changes the privacy rules, but not the key of the
-// hashes, between nights without changed records.
-func TestNewPrivacyRuleAppliesToUnchangedRecords(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.TrialWorld(3), "product_listings", "token")
-	h.Config.Privacy = transform.Privacy{Key: []byte("key"), Hash: []string{"product_listings.outlet_name"}}
-	h.GoodNight()
-	before := h.QueryOne("SELECT min(website_url) FROM product_listings")
-	for _, privacy := range []transform.Privacy{
-		{Key: []byte("key"), Hash: []string{"product_listings.outlet_name"}, Drop: []string{"product_listings.website_url"}},
-		{Key: []byte("key"), Hash: []string{"product_listings.outlet_name", "product_listings.website_url"}},
-	} {
-		h.Config.Privacy = privacy
-		h.SameDayNight()
-		if got := h.Count("product_listings", "website_url = ?", before); got != 0 {
-			t.Errorf("%d rows have the private value with the rules %+v, want none", got, privacy)
-		}
-		if got, isDropped := h.Count("product_listings", "website_url IS NOT NULL"), len(privacy.Drop) > 0; (got == 0) != isDropped {
-			t.Errorf("%d rows have a value with the rules %+v, want none only if the column is dropped", got, privacy)
-		}
-	}
-}
