@@ -3,36 +3,9 @@ package limits_test
 import (
 	"testing"
 
-	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/trials"
 )
-
-// TestTrialChangedRowMakesItsCampaignLive changes the number of articles of an old campaign in the
-// list of campaigns, but not its updated_at. The night must request the articles of the campaign.
-func TestTrialChangedRowMakesItsCampaignLive(t *testing.T) {
-	t.Parallel()
-	world := trials.SmallWorld()
-	world.HistoryDays, world.SilentChange, world.Campaigns = 2000, -1, 20
-	h := trials.NewHarness(t, world, "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts")
-	h.Config.Fetch.PageSize = 100
-	h.UseChangedDetails(45, 0)
-	h.GoodNight()
-	id := h.QueryOne("SELECT min_by(id, updated_at) FROM campaigns")
-	before := trials.StreamOf(t, h.SameDayNight().Run, "campaign_articles").Fetched
-	h.Service.SetFaults(sim.Fault{Route: "/campaigns", Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
-		envelope := trials.Decode(string(body))
-		for _, record := range envelope.(map[string]any)["records"].([]any) {
-			if campaign, _ := record.(map[string]any); campaign["id"] == id {
-				campaign["total_articles"] = 99
-			}
-		}
-		return []byte(trials.Canonical(envelope))
-	}})
-	if after := trials.StreamOf(t, h.SameDayNight().Run, "campaign_articles").Fetched; after != before+1 {
-		t.Errorf("the night requested the articles of %d campaigns, want %d, one more than the night before", after, before+1)
-	}
-}
 
 // TestTrialDetailsOfUnchangedRowsAreBounded changes values that only the details of orders and
 // campaigns contain. A table that differs from the service must have a lower grade than exact and
