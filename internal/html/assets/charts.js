@@ -122,10 +122,21 @@ const Charts = (() => {
 
   const hasLegend = (variant) => variant.series.length > 1;
 
+  // A legend cuts longer names. Names often differ only at their end, such as "Press release in Legal Wire · Pro".
+  const legendText = (width) => Math.min(420, width - 60);
+
   // legendHeight returns the height of a legend, whose names may need several lines.
   const legendHeight = (variant, width) => {
-    const wide = variant.series.reduce((sum, s) => sum + 26 + 7 * Math.min(s.name.length, 24), 0);
-    return 14 + 20 * Math.ceil(wide / (width - 16));
+    let lines = 1, used = 0;
+    for (const s of variant.series) {
+      const wide = 26 + Math.min(7 * s.name.length, legendText(width));
+      if (used > 0 && used + wide > width - 16) {
+        lines += 1;
+        used = 0;
+      }
+      used += wide;
+    }
+    return 14 + 20 * lines;
   };
 
   // topMargin is the space above the values, for the legend and the unit.
@@ -141,7 +152,7 @@ const Charts = (() => {
       animation: false, useUTC: true, textStyle: { fontFamily: font },
       grid: { left: 4, right: Math.min(half, 60), top: topMargin(chart, variant, width), bottom: 4, containLabel: true },
       legend: hasLegend(variant) ? { top: 0, left: 0, type: "plain", itemWidth: 10, itemHeight: 10, itemGap: 14, inactiveColor: "var(--line)",
-        icon: "roundRect", textStyle: { color: quiet, fontFamily: font, fontSize: 12, width: 150, overflow: "truncate" } } : undefined,
+        icon: "roundRect", textStyle: { color: quiet, fontFamily: font, fontSize: 12, width: legendText(width), overflow: "truncate" } } : undefined,
       tooltip: { trigger: isTimed(variant) ? "item" : "axis", axisPointer: { type: "shadow", shadowStyle: { color: "rgba(128,128,128,0.12)" } }, confine: true,
         backgroundColor: "var(--card)", borderColor: "var(--line)", borderWidth: 1, padding: 8, transitionDuration: 0, formatter: tooltip(chart, variant) },
       xAxis: chart.across ? value : place, yAxis: chart.across ? place : value,
