@@ -24,6 +24,8 @@ func env(name string) (string, bool) {
 		"WEBHOOK_SECRET":      "whsec-hunter2",
 		"CONCURRENCY":         "16",
 		"EMPTY":               "",
+		"NAN":                 "NaN",
+		"INFINITE":            "Inf",
 		"QUOTED":              "a: b\n\"c\" ${CONCURRENCY} $$",
 	}[name]
 	return value, ok
@@ -370,6 +372,111 @@ func TestWithinKeepsProblemsOfTheNamedSections(t *testing.T) {
 	}
 }
 
+// TestWithinKeepsFileAndCause shows the problem of a missing file for one section.
+func TestWithinKeepsFileAndCause(t *testing.T) {
+	_, err := config.Load("testdata/none.yaml", env)
+	configErr, _ := errors.AsType[*config.Error](err)
+	within := configErr.Within("warehouse")
+	if !errors.Is(within, fs.ErrNotExist) || fmt.Sprint(within) != err.Error() {
+		t.Errorf("got %v, want %v", within, err)
+	}
+}
+
+// TestValuesAtTheirLimitsAreAccepted tries the last value that is allowed, and forms that look like bad ones.
+func TestValuesAtTheirLimitsAreAccepted(t *testing.T) {
+	for _, text := range []string{
+		"verify: {cron: \"\"}", "schedule: {cron: \"0 2 29 2 *\"}",
+		"serve: {inbox_max: 1TB}", "serve: {inbox_max: 16MB}", "serve: {inbox_max: \"\"}",
+		"warehouse: {memory_limit: 160MB}",
+		"s3: {endpoint: \"http://store.example.com/\", allow_insecure: true}", "s3: {access_key_file: a, secret_key_file: b}",
+		"notify: {failure_url: \"https://user:password@hooks.example.com\"}",
+		"privacy: {drop: [orders.guest_email, outlet_listing_prices.currency]}",
+		"lake: {catalog: \"postgresql://user@host/db\", warehouse: ./lake}", "lake: {catalog: \"postgres://host/db\", warehouse: \"s3://bucket/lake\"}",
+		"lake: {catalog: sqlite, warehouse: ./lake}",
+		"lake: {catalog: rest, rest: {uri: \"https://catalog.example.com\", credential_file: f}}",
+		"notify: {channels: [{name: a, type: slack, url: \"https://h.example.com\"}]}\nwatch: [{name: w, query: headline, send: [a], advice: " + strings.Repeat("ü", 500) + "}]",
+	} {
+		if _, err := config.Parse("f", minimalFile(text+"\n"), env); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{
+		"max_body: 1MB", "max_body: 2GB", "retry: {base: 1m, max: 1m}", "user_agent: \"a~b\"",
+		"price_unit: minor}\nprivacy: {drop: [orders.guest_email]", "price_unit: minor}\nprivacy: {drop: [orders.currency]",
+	} {
+		if _, err := config.Parse("f", []byte("api: {base_url: https://api.example.com, token: pc_a, "+text+"}\n"), env); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestRelativePathsAreInTheFolderOfTheFile checks each key with a path. Absolute paths, and keys without a value, stay.
+func TestRelativePathsAreInTheFolderOfTheFile(t *testing.T) {
+	const relative = "api: {base_url: https://api.example.com, token_file: P}\ns3: {access_key_file: P, secret_key_file: P}\nwarehouse: {dir: P}\nqueries: {dir: P}\nchecks: {dir: P}\n" +
+		"lake: {catalog: 'sqlite:P', warehouse: P, postgres_password_file: P, rest: {token_file: P}}\n"
+	for given, want := range map[string]string{"x/y": "etc/x/y", "/x/y": "/x/y"} {
+		c, err := config.Parse("etc/config.yaml", []byte(strings.ReplaceAll(relative, "P", given)), env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, got := range map[string]string{
+			"api.token_file": c.API.TokenFile, "s3.access_key_file": c.S3.AccessKeyFile, "s3.secret_key_file": c.S3.SecretKeyFile, "warehouse.dir": c.Warehouse.Dir,
+			"queries.dir": c.Queries.Dir, "checks.dir": c.Checks.Dir, "lake.catalog": strings.TrimPrefix(c.Lake.Catalog, "sqlite:"), "lake.warehouse": c.Lake.Warehouse,
+			"lake.postgres_password_file": c.Lake.PostgresPasswordFile, "lake.rest.token_file": c.Lake.REST.TokenFile,
+		} {
+			if got != want {
+				t.Errorf("%s: %s is read as %s, want %s", key, given, got, want)
+			}
+		}
+	}
+	c, err := config.Parse("etc/config.yaml", minimalFile("lake: {catalog: rest, rest: {uri: \"https://catalog.example.com\"}, warehouse: \"s3://bucket/lake\"}\n"), env)
+	if err != nil || c.Lake.Catalog != "rest" || c.Lake.Warehouse != "s3://bucket/lake" || c.Lake.REST.TokenFile != "" || c.Queries.Dir != "" {
+		t.Errorf("got %+v and queries.dir %q (%v), want the values of the file", c.Lake, c.Queries.Dir, err)
+	}
+}
+
+func TestCheckBaseURL(t *testing.T) {
+	if err := (config.API{BaseURL: "https://api.example.com"}).CheckBaseURL(); err != nil {
+		t.Error(err)
+	}
+	const want = "api.base_url: is empty: give the address of the service, such as https://api.example.com"
+	if err := (config.API{}).CheckBaseURL(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestMeaningsOfStatuses checks the state of each prefix. Revision may repeat prefixes of other lists.
+func TestMeaningsOfStatuses(t *testing.T) {
+	got := config.Statuses{
+		Published: []string{"live"}, Ended: []string{"rejected"}, WaitsForPartner: []string{"info", "redo"}, WaitsForApproval: []string{"draft"},
+		WaitsForWriter: []string{"write"}, WaitsForPublisher: []string{"pending"}, Revision: []string{"redo", "again"},
+	}.List()
+	want := []config.Status{
+		{Prefix: "live", State: "published"}, {Prefix: "rejected", State: "ended"}, {Prefix: "info", State: "open", WaitsFor: "partner"},
+		{Prefix: "redo", State: "open", WaitsFor: "partner", IsRevision: true}, {Prefix: "draft", State: "open", WaitsFor: "approval"},
+		{Prefix: "write", State: "open", WaitsFor: "writer"}, {Prefix: "pending", State: "open", WaitsFor: "publisher"},
+		{Prefix: "again", State: "open", IsRevision: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("meanings (-want +got):\n%s", diff)
+	}
+}
+
+func TestPasswordOfAMailServer(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("hunter3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		smtp config.SMTP
+		want string
+	}{{config.SMTP{}, ""}, {config.SMTP{Password: "hunter2"}, "hunter2"}, {config.SMTP{PasswordFile: file}, "hunter3"}} {
+		if got, err := c.smtp.ReadPassword(); err != nil || got.Reveal() != c.want {
+			t.Errorf("got a password of %d bytes (%v), want %q", len(got), err, c.want)
+		}
+	}
+}
+
 // TestTimeZonesOfASchedule writes the zone into the schedule. The parser would panic on a zone without fields.
 func TestTimeZonesOfASchedule(t *testing.T) {
 	for _, cron := range []string{"TZ=UTC", "CRON_TZ=UTC", "CRON_TZ=UTC 0 2 * * *"} {
@@ -500,10 +607,11 @@ func TestReadKeys(t *testing.T) {
 	if err != nil || access.Reveal() != "AKIA" || secret.Reveal() != "hunter2" {
 		t.Errorf("ReadKeys returned keys of %d and %d bytes (%v), want AKIA and hunter2", len(access), len(secret), err)
 	}
-	for _, text := range []string{"", "  \n", "aws_secret_access_key = hunter2", "hunter2\nhunter2"} {
-		s.SecretKeyFile = write("bad", text)
-		if _, _, err := s.ReadKeys(); err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("key file %q: got %v, want an error without the secret", text, err)
+	for _, text := range []string{"", "  \n", "aws_secret_access_key = hunter2", "hunter2\nhunter2", "hunter2\x7f", "hunter2é", strings.Repeat("hunter2", 2000)} {
+		for _, bad := range []config.S3{{AccessKeyFile: s.AccessKeyFile, SecretKeyFile: write("bad", text)}, {AccessKeyFile: write("bad", text), SecretKeyFile: write("secret", "hunter2")}} {
+			if _, _, err := bad.ReadKeys(); err == nil || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("key file %.40q: got %v, want an error without the secret", text, err)
+			}
 		}
 	}
 	s.SecretKeyFile = filepath.Join(dir, "none")

@@ -15,6 +15,8 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 	const withToken, withTokenFile = "api: {base_url: https://api.example.com, token: pc_hunter2}\n", "api: {base_url: https://api.example.com, token_file: token}\n"
 	const withVariable = "api:\n  base_url: https://api.example.com\n  token: ${TOKEN}\n"
 	const withMail = "api: {base_url: https://api.example.com, token: pc_hunter2}\nnotify: {channels: [{name: mail, type: email, to: [a@example.com], from: b@example.com,\n  smtp: {host: smtp.example.com, user: u, password_file: token}}]}\n"
+	const withAddress = "api: {base_url: \"${TOKEN}\", token: pc_hunter2}\n"
+	const withHashKey = "api: {base_url: https://api.example.com, token: pc_hunter2}\nprivacy: {hash: [orders.guest_email]}\n"
 	for name, c := range map[string]struct {
 		configText             string
 		configMode, secretMode fs.FileMode
@@ -32,6 +34,9 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 		"mail password file readable by all":            {withMail, 0o600, 0o604, "", "notify.channels[0].smtp.password_file"},
 		"mail password file writable by all":            {withMail, 0o600, 0o602, "config.yaml:3: notify.channels[0].smtp.password_file: ", ""},
 		"token file writable by all":                    {withTokenFile, 0o600, 0o602, "config.yaml:1: api.token_file: ", ""},
+		"file of an address, readable by all":           {withAddress, 0o600, 0o604, "", ""},
+		"file of an address, writable by all":           {withAddress, 0o600, 0o602, "config.yaml:1: api.base_url: ", ""},
+		"file of the hash key, readable by all":         {withHashKey, 0o600, 0o604, "", "privacy.hash \""},
 		"file named by TOKEN_FILE, private":             {withVariable, 0o600, 0o600, "", ""},
 		"file named by TOKEN_FILE, readable by all":     {withVariable, 0o600, 0o604, "", "api.token \""},
 		"file named by TOKEN_FILE, writable by all":     {withVariable, 0o600, 0o602, "config.yaml:3: api.token: ", ""},
@@ -39,11 +44,15 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			file, secretPath := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
-			if err := errors.Join(os.WriteFile(file, []byte(c.configText), 0o600), os.WriteFile(secretPath, []byte("pc_hunter2"), 0o600), os.Chmod(file, c.configMode), os.Chmod(secretPath, c.secretMode)); err != nil {
+			secretText := "pc_hunter2"
+			if c.configText == withAddress {
+				secretText = "https://api.example.com"
+			}
+			if err := errors.Join(os.WriteFile(file, []byte(c.configText), 0o600), os.WriteFile(secretPath, []byte(secretText), 0o600), os.Chmod(file, c.configMode), os.Chmod(secretPath, c.secretMode)); err != nil {
 				t.Fatal(err)
 			}
 			got, err := config.Load(file, func(name string) (string, bool) {
-				if name == "TOKEN_FILE" {
+				if name == "TOKEN_FILE" || name == config.HashKeyVar+"_FILE" && c.configText == withHashKey {
 					return secretPath, true
 				}
 				return "", false

@@ -74,8 +74,10 @@ func TestEmptySecretIsNotRedacted(t *testing.T) {
 }
 
 func TestSecretIsQuotedLikeAText(t *testing.T) {
-	if got := fmt.Sprintf("%q", config.Secret("pc_hunter2")); got != `"<secret>"` {
-		t.Errorf("%%q of a secret prints %s, want quotes", got)
+	for _, verb := range []string{"%q", "%#v"} {
+		if got := fmt.Sprintf(verb, config.Secret("pc_hunter2")); got != `"<secret>"` {
+			t.Errorf("%s of a secret prints %s, want quotes", verb, got)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,8 +13,8 @@ import (
 func TestFormatWatch(t *testing.T) {
 	t.Parallel()
 	others := []config.Watch{{Name: "own-query"}, {Name: "own-query-2"}}
-	w := config.Watch{Query: "_Own_Query", Params: map[string]string{"profile": "Kumo: \"A\" 'B' ${X} # $$", "yes": "no", "top": "007"},
-		Key: []string{"article_id", "no", "a, b]", "Über $1"}}
+	w := config.Watch{Query: "_Own_Query", Params: map[string]string{"profile": "Kumo: \"A\" 'B' ${X} # $$", "yes": "no", "true": "false", "top": "007"},
+		Key: []string{"article_id", "no", "null", "a, b]", "Über $1"}}
 	for _, c := range []struct {
 		name     string
 		channels []config.Channel
@@ -34,5 +35,21 @@ func TestFormatWatch(t *testing.T) {
 				t.Errorf("the lines have other values (-want +got):\n%s\n%s", diff, lines)
 			}
 		})
+	}
+}
+
+// TestFormatWatchNamesTheWatch checks the lines of watches without parameters and key, with a name that is too long or
+// has no letter.
+func TestFormatWatchNamesTheWatch(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 51)
+	for query, want := range map[string]string{
+		"headline": "watch:\n  - name: headline\n    query: headline\n    send: [team]\n",
+		"_":        "watch:\n  - name: watch\n    query: \"_\"\n    send: [team]\n",
+		long:       "watch:\n  - name: " + long[:50] + "\n    query: " + long + "\n    send: [team]\n",
+	} {
+		if got := config.FormatWatch(config.Watch{Query: query}, nil, []config.Channel{{Name: "team"}}); got != want {
+			t.Errorf("got:\n%s\nwant:\n%s", got, want)
+		}
 	}
 }
