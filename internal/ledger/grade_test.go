@@ -58,13 +58,15 @@ func TestDescribeProblems(t *testing.T) {
 		"the same name twice":      {[]ledger.Problem{carried("orders"), carried("orders")}, "orders is carried since 2026-11-19 01:05 UTC: answered 500"},
 		"carried, age unknown":     {[]ledger.Problem{{Name: "tags", Standing: ledger.Carried}}, "tags is carried"},
 		"not carried, with an age": {[]ledger.Problem{{Name: "tags", Standing: ledger.NotProven, Since: since}}, "tags is not proven"},
-		"two reasons":              {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: "x"}, {Name: "b", Standing: ledger.NotRead, Reason: "y"}}, "a was not read: x; b was not read: y"},
-		"the worst comes first":    {[]ledger.Problem{unproven[0], carried("b"), {Name: "c", Standing: ledger.NotRead}, {Name: "d", Standing: ledger.NotRead}}, "c and d were not read; b is carried since 2026-11-19 01:05 UTC: answered 500; a is not proven"},
-		"four names":               {unproven[:4], "a, b, c and d are not proven"},
-		"five names":               {unproven[:5], "a, b, c, d and e are not proven"},
-		"six names":                {unproven, "a, b, c, d and 2 more are not proven"},
-		"a reason of 160 runes":    {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: longest + "\nmore"}}, "a was not read: " + longest},
-		"a longer reason":          {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: longest + "ü"}}, "a was not read: " + longest + "…"},
+		"two ages": {[]ledger.Problem{carried("a"), {Name: "b", Standing: ledger.Carried, Reason: "answered 500", Since: since.AddDate(0, 0, -1)}},
+			"a is carried since 2026-11-19 01:05 UTC: answered 500; b is carried since 2026-11-18 01:05 UTC: answered 500"},
+		"two reasons":           {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: "x"}, {Name: "b", Standing: ledger.NotRead, Reason: "y"}}, "a was not read: x; b was not read: y"},
+		"the worst comes first": {[]ledger.Problem{unproven[0], carried("b"), {Name: "c", Standing: ledger.NotRead}, {Name: "d", Standing: ledger.NotRead}}, "c and d were not read; b is carried since 2026-11-19 01:05 UTC: answered 500; a is not proven"},
+		"four names":            {unproven[:4], "a, b, c and d are not proven"},
+		"five names":            {unproven[:5], "a, b, c, d and e are not proven"},
+		"six names":             {unproven, "a, b, c, d and 2 more are not proven"},
+		"a reason of 160 runes": {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: longest + "\nmore"}}, "a was not read: " + longest},
+		"a longer reason":       {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: longest + "ü"}}, "a was not read: " + longest + "…"},
 	} {
 		given := slices.Clone(c.problems)
 		if got := ledger.DescribeProblems(c.problems); got != c.want {
@@ -113,7 +115,7 @@ func TestSummaryOfStreams(t *testing.T) {
 	// e is incomplete although its standing is proven: Incomplete takes precedence over the standing.
 	streams := []ledger.Stream{
 		{Stream: "a", Grade: "exact"}, {Stream: "b", Grade: "best_effort"}, {Stream: "c", Grade: "carried_forward"}, {Stream: "d", Grade: "skipped"},
-		{Stream: "e", Grade: "bounded", Incomplete: true}, {Stream: "f", Grade: "skipped", Incomplete: true}, {Stream: "g", Grade: "carried_forward"},
+		{Stream: "e", Grade: "bounded", Incomplete: true}, {Stream: "f", Grade: "skipped", Incomplete: true}, {Stream: "g", Grade: "carried_forward", Unsorted: true},
 		{Stream: "events", Grade: "best_effort", Events: true},
 	}
 	r := ledger.Run{Outcome: ledger.Partial, Streams: streams}
@@ -123,10 +125,18 @@ func TestSummaryOfStreams(t *testing.T) {
 	if got := names(r.IncompleteStreams()); !slices.Equal(got, []string{"f", "e"}) {
 		t.Errorf("the incomplete streams are %q, want the marked streams f and e", got)
 	}
+	if got := r.UnsortedStreams(); !slices.Equal(got, []string{"g"}) {
+		t.Errorf("the unsorted streams are %q, want g", got)
+	}
 	if got, want := r.Summary(), "partial, 2 streams not read, 2 carried, 1 not proven"; got != want {
 		t.Errorf("the summary is %q, want %q", got, want)
 	}
 	if got, want := r.Why(), "f was not read; e is proven"; got != want {
+		t.Errorf("the reason is %q, want %q", got, want)
+	}
+	// The reason and the age of a stream are those of its row in meta.streams.
+	old := ledger.Stream{Stream: "tags", Grade: "carried_forward", Reason: "answered 500", Incomplete: true, AgeSince: time.Date(2026, time.November, 19, 2, 5, 0, 0, time.UTC)}
+	if got, want := (ledger.Run{Outcome: ledger.Partial, Streams: []ledger.Stream{{Stream: "a"}, old}}).Why(), "tags is carried since 2026-11-19 02:05 UTC: answered 500"; got != want {
 		t.Errorf("the reason is %q, want %q", got, want)
 	}
 	unmarked := ledger.Run{Outcome: ledger.Partial, Streams: streams[:4]}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,13 +45,14 @@ func TestStreakCountsConsecutiveNights(t *testing.T) {
 		{ID: "a", Outcome: ledger.Failed}, {ID: "b", Outcome: ledger.Complete}, {ID: "c", Outcome: ledger.Failed},
 		{ID: "d", Kind: ledger.Refresh, Outcome: ledger.Complete}, {ID: "e", Outcome: ledger.Interrupted}, {ID: "f", Outcome: ledger.Failed},
 	}
+	nights = slices.Insert(nights, 4, ledger.Run{ID: "killed", Outcome: ledger.Killed})
 	for i := range nights {
 		nights[i].StartedAt = nightAt(i)
 		if nights[i].Outcome == ledger.Complete {
 			nights[i].SnapshotAt = nightAt(i)
 		}
 	}
-	latest := ledger.Run{ID: "f", Outcome: ledger.Failed, StartedAt: nightAt(5)}
+	latest := ledger.Run{ID: "f", Outcome: ledger.Failed, StartedAt: nightAt(6)}
 	if n, since := latest.Streak(nights); n != 2 || !since.Equal(nightAt(2)) {
 		t.Errorf("Streak: got %d nights since %s, want 2 since %s", n, since, nightAt(2))
 	}

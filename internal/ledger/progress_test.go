@@ -38,6 +38,10 @@ func TestEstimateRemaining(t *testing.T) {
 			requests: 9, runRate: 3, wantExpected: 9},
 		"more requests than last night": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 20, 2)}, requestsBefore: []int64{12},
 			requests: 20, wantExpected: 20, wantRate: 2},
+		"without a rate": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 2, 10, 2, 0)}, requestsBefore: []int64{50},
+			requests: 2, wantExpected: 10},
+		"a waiting stream that needed no request": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 2), progressOf(ledger.Waiting, 0, 0, 0, 0)}, requestsBefore: []int64{12, 0},
+			requests: 2, wantExpected: 12, wantLeft: 5 * time.Second, wantStreamLeft: 5 * time.Second, wantRate: 2},
 		"a list that grew": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 12, 10, 12, 2)}, requestsBefore: []int64{12},
 			requests: 12, wantExpected: 12, wantRate: 2},
 	} {
@@ -49,5 +53,16 @@ func TestEstimateRemaining(t *testing.T) {
 		if diff := cmp.Diff(want, p); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+func TestDescribeWait(t *testing.T) {
+	p := ledger.Progress{WaitingFor: "answered 503", WaitingUntil: time.Date(2026, time.November, 19, 3, 5, 7, 0, time.FixedZone("", 3600))}
+	if got, want := p.DescribeWait(), "waiting for the service until 02:05:07 UTC: answered 503"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	p.WaitingFor = ""
+	if got := p.DescribeWait(); got != "" {
+		t.Errorf("got %q although the service answers", got)
 	}
 }

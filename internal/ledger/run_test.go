@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -68,8 +69,12 @@ func TestDescribeLosses(t *testing.T) {
 		"the service returned 404 for 5 of 9 ids of articles although a list contains them; 1 of 1200 rows of a would be deleted in one night": {
 			loss("a", 1), {Table: "articles", Gone: 5, Before: 9, NotFound: true}},
 	} {
+		given := slices.Clone(losses)
 		if got := ledger.DescribeLosses(losses); got != want {
 			t.Errorf("got  %q\nwant %q", got, want)
+		}
+		if !slices.Equal(losses, given) {
+			t.Errorf("the losses were changed to %v, want %v", losses, given)
 		}
 	}
 }
