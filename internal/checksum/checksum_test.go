@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"placementsync/internal/checksum"
 )
@@ -84,9 +86,71 @@ func TestCacheComparesFiles(t *testing.T) {
 	if cache.Bytes != 3 {
 		t.Errorf("the cache has read %d bytes, want 3: a file with two hard links is read once", cache.Bytes)
 	}
+	if !cache.IsIntact(file, want) || cache.IsIntact(file, otherSum) {
+		t.Error("IsIntact must be true for the recorded checksum, and false for another one")
+	}
+	// Another file of the same size, and the same file with other content, are read again.
+	other := filepath.Join(dir, "other")
+	if err := os.WriteFile(other, []byte("124"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if problem := cache.Compare(other, want, true); problem != checksum.WrongSum {
+		t.Errorf("another file of the same size: got %q, want %q", problem, checksum.WrongSum)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(other, time.Time{}, info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if problem := checksum.NewCache(t.Context()).Compare(other, want, true); problem != checksum.WrongSum {
+		t.Errorf("another file of the same size and time: got %q, want %q", problem, checksum.WrongSum)
+	}
+	if err := errors.Join(os.WriteFile(file, []byte("124"), 0o600), os.Chtimes(file, time.Time{}, info.ModTime().Add(time.Second))); err != nil {
+		t.Fatal(err)
+	}
+	if problem := cache.Compare(file, want, true); problem != checksum.WrongSum {
+		t.Errorf("the file after a change: got %q, want %q", problem, checksum.WrongSum)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+	if problem := checksum.NewCache(ctx).Compare(file, otherSum, true); problem != context.Canceled.Error() {
+		t.Errorf("Compare after cancellation: got %q, want that it was cancelled", problem)
+	}
 	if _, err := checksum.SumFile(ctx, dir, "a"); !errors.Is(err, context.Canceled) {
 		t.Errorf("SumFile after cancellation: got the error %v, want context.Canceled", err)
+	}
+}
+
+// TestSumsOfOneContent checks that all functions give the same checksum of the same bytes.
+func TestSumsOfOneContent(t *testing.T) {
+	const text = "the content"
+	want := checksum.FileSum{File: "a", Bytes: int64(len(text)), SHA256: checksum.Hex([]byte(text))}
+	if got := checksum.SumText("a", []byte(text)); got != want {
+		t.Errorf("SumText: got %+v, want %+v", got, want)
+	}
+	if got, err := checksum.Sum(t.Context(), "a", strings.NewReader(text)); got != want || err != nil {
+		t.Errorf("Sum: got %+v (%v), want %+v", got, err, want)
+	}
+	var copied strings.Builder
+	if got, err := checksum.Copy(&copied, strings.NewReader(text)); got != want.SHA256 || err != nil || copied.String() != text {
+		t.Errorf("Copy copied %q with the checksum %s (%v), want %q and %s", &copied, got, err, text, want.SHA256)
+	}
+}
+
+// TestOnlyJSONIsSealed seals a value that JSON cannot express.
+func TestOnlyJSONIsSealed(t *testing.T) {
+	for name, seal := range map[string]func(any) ([]byte, error){"object": checksum.Seal, "line": checksum.SealLine} {
+		if text, err := seal(make(chan int)); err == nil {
+			t.Errorf("%s: got %q and no error", name, text)
+		}
+	}
+	for name, unseal := range map[string]func([]byte, any) error{"object": checksum.Unseal, "line": checksum.UnsealLine} {
+		for _, text := range []string{"", "{}", `{"run_id":"a"}`} {
+			if err := unseal([]byte(text), &sealedValue{}); !errors.Is(err, checksum.ErrSeal) {
+				t.Errorf("%s %q: got %v, want ErrSeal", name, text, err)
+			}
+		}
 	}
 }
