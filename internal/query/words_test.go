@@ -33,13 +33,13 @@ func TestTablesShowEnumerationsAsWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	db := open(t, "")
-	q := query.Text("SELECT 'FULL_FEATURE' AS placement_type, 'FULL_FEATURE' AS code, NULL::VARCHAR AS status, 'TWITTER_X, on_hold' AS includes, " +
+	q := query.Text("SELECT 'FULL_FEATURE' AS placement_type, 'FULL_FEATURE' AS code, NULL::VARCHAR AS status, 'TWITTER_X, on_hold' AS includes, 'DEDICATED_EMAIL' AS segment, " +
 		"'WEBSITE' AS group_id, 'WEBSITE' AS group_name, 'u1' AS outlet_id, 'ACME' AS outlet_name")
 	if _, err := db.Run(t.Context(), q, nil, w); err != nil {
 		t.Fatal(err)
 	}
-	const want = "placement_type  code          status  includes            group_id  group_name  outlet_id  outlet_name\n" +
-		"Full feature    FULL_FEATURE  NULL    Twitter/X, On hold  WEBSITE   Website     u1         ACME\n"
+	const want = "placement_type  code          status  includes            segment          group_id  group_name  outlet_id  outlet_name\n" +
+		"Full feature    FULL_FEATURE  NULL    Twitter/X, On hold  Dedicated email  WEBSITE   Website     u1         ACME\n"
 	if got := out.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -14,7 +14,7 @@ var articlesSection = section{
 			plot: &plot{kind: html.Bars, horizontal: true, unit: "articles", categoryColumns: []string{"status_name"}, limit: 40,
 				measures: []measure{{column: "articles", name: "articles"}}},
 			fields: []field{
-				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "waits_for", label: "Waits for"}, {column: "articles", label: "Articles", as: asNumber},
+				{column: "status_name", label: "Status"}, {column: "waits_for", label: "Waits for"}, {column: "articles", label: "Articles", as: asNumber},
 				{column: "p50_days_in_status", label: "Median time", as: asDays}, {column: "oldest_days", label: "Longest", as: asDays},
 			},
 			needs: []string{"campaign_articles"},
@@ -26,7 +26,7 @@ var articlesSection = section{
 			query: "articles_waiting", rowLimit: 50,
 			fields: []field{
 				{column: "waits_for", label: "Waits for"}, {column: "days_waiting", label: "Since", as: asDays},
-				{column: "article_name", label: "Article", sub: "campaign_name"}, {column: "status_name", label: "Status", sub: "status_prefix"},
+				{column: "article_name", label: "Article", sub: "campaign_name"}, {column: "status_name", label: "Status"},
 				{column: "writer_name", label: "Writer"}, {column: "outlet_name", label: "Outlet"}, {column: "profile_name", label: "Client"},
 			},
 			needs: []string{"campaign_articles"},
@@ -53,7 +53,7 @@ var articlesSection = section{
 			plot: &plot{kind: html.Bars, horizontal: true, unit: "days", categoryColumns: []string{"status_name"}, limit: 40,
 				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: 1, as: asDays}}},
 			fields: []field{
-				{column: "status_name", label: "Status", sub: "status_prefix"}, {column: "finished_stays", label: "Finished stays", as: asNumber},
+				{column: "status_name", label: "Status"}, {column: "finished_stays", label: "Finished stays", as: asNumber},
 				{column: "p50_days", label: "Median", as: asDays}, {column: "p90_days", label: "90th percentile", as: asDays},
 				{column: "mean_days", label: "Mean", as: asDays}, {column: "open_articles", label: "Still in the status", as: asNumber},
 			},
@@ -105,7 +105,7 @@ var articlesSection = section{
 			id: "campaigns", title: "Campaigns", about: "The numbers of drafted and published articles of each campaign.",
 			query: "campaign_funnel", rowLimit: 40,
 			fields: []field{
-				{column: "campaign_name", label: "Campaign", sub: "profile_name"}, {column: "campaign_status", label: "Status", as: asWords},
+				{column: "campaign_name", label: "Campaign", sub: "profile_name"}, {column: "campaign_status", label: "Status"},
 				{column: "articles", label: "Articles", as: asNumber}, {column: "with_draft", label: "Drafted", as: asNumber},
 				{column: "published", label: "Published", as: asNumber}, {column: "published_percent", label: "Share", as: asPercent},
 				{column: "is_past_target", label: "Past the target date", as: asYesNo},

@@ -103,8 +103,6 @@ func (p plot) category(rows []query.Record, row query.Record) string {
 			return at
 		}
 		return day
-	case "segment":
-		return query.EnumWords(rowLabel(row, "segment"))
 	}
 	return rowLabel(row, p.categoryColumns...)
 }
@@ -115,7 +113,7 @@ const separator = " \u00b7 "
 func rowLabel(row query.Record, columns ...string) string {
 	parts := make([]string, len(columns))
 	for i, name := range columns {
-		c := row.Get(name)
+		c := textOf(row, name)
 		switch {
 		case name == "currency":
 			parts[i] = clipText(currencyName(c))

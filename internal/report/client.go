@@ -42,7 +42,7 @@ func clientOverview(c Client) section {
 				about: "Spent is for published articles, committed for articles in progress. Planned articles that have not begun are not included.",
 				query: "campaign_budgets", params: c.params(), rowLimit: maxRows,
 				fields: []field{
-					{column: "campaign_name", label: "Campaign"}, {column: "campaign_status", label: "Status", as: asWords}, {column: "target_date", label: "Target date", as: asMoment},
+					{column: "campaign_name", label: "Campaign"}, {column: "campaign_status", label: "Status"}, {column: "target_date", label: "Target date", as: asMoment},
 					{column: "budget", label: "Budget", as: asNumber}, {column: "spent", label: "Spent", as: asNumber}, {column: "committed", label: "Committed", as: asNumber},
 					{column: "budget_left", label: "Left", as: asNumber}, {column: "used_percent", label: "Used", as: asPercent},
 					{column: "articles", label: "Articles", as: asNumber}, {column: "open_articles", label: "In progress", as: asNumber},

@@ -24,8 +24,7 @@ const (
 	asTag   // a word in the color of its tone, see html.Tone
 	asGrade // the standing, such as "proven", and the grade in a second line
 	asYesNo
-	asLink  // the address of a web page
-	asWords // a value of an enumeration, such as ON_HOLD
+	asLink // the address of a web page
 )
 
 type field struct {
@@ -45,7 +44,7 @@ func (f field) isNumeric() bool {
 }
 
 func (f field) tableCell(row query.Record) html.Cell {
-	v := row.Get(f.column)
+	v := textOf(row, f.column)
 	cell := html.Cell{Text: clipText(f.formatCell(v))}
 	switch {
 	case f.as == asTag:
@@ -56,7 +55,7 @@ func (f field) tableCell(row query.Record) html.Cell {
 		cell.Tag, cell.Text, cell.Sub = html.Tone(v.Text), string(ledger.StandingOf(stream.Grade(v.Text))), clipText(v.Text)
 	}
 	if f.sub != "" {
-		cell.Sub = clipText(row.Get(f.sub).Text)
+		cell.Sub = clipText(textOf(row, f.sub).Text)
 	}
 	if f.currency != "" && !v.Null {
 		cell.Text += html.Thin + clipText(currencyName(row.Get(f.currency)))
@@ -93,8 +92,6 @@ func (f field) formatCell(v query.Value) string {
 		return formatMonth(v.Text)
 	case asYesNo:
 		return map[string]string{"true": "yes", "false": "no"}[v.Text]
-	case asWords:
-		return query.EnumWords(v.Text)
 	}
 	return v.Text
 }

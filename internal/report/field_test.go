@@ -50,7 +50,6 @@ func TestFormatCell(t *testing.T) {
 		"yes":             {asYesNo, query.Value{Text: "true"}, "yes"},
 		"no":              {asYesNo, query.Value{Text: "false"}, "no"},
 		"NULL boolean":    {asYesNo, query.Value{Null: true}, "–"},
-		"status":          {asWords, query.Value{Text: "ON_HOLD"}, "On hold"},
 		"tag":             {asTag, query.Value{Text: "best_effort"}, "best_effort"},
 		"grade":           {asGrade, query.Value{Text: "best_effort"}, "best_effort"},
 		"text of digits":  {asText, query.Value{Text: "0012"}, "0012"},

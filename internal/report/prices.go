@@ -28,7 +28,7 @@ var pricesSection = section{
 			plot: &plot{kind: html.Boxes, horizontal: true, logScale: true, choiceLabel: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
 				categoryColumns: []string{"segment"}, limit: chartBars, unit: "price"},
 			fields: []field{
-				{column: "segment_by", label: "By"}, {column: "segment", label: "Segment", as: asWords},
+				{column: "segment_by", label: "By"}, {column: "segment", label: "Segment"},
 				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
 				{column: "prices", label: "Prices", as: asNumber}, {column: "min_price", label: "Lowest", as: asNumber},
 				{column: "p25_price", label: "Lower quartile", as: asNumber}, {column: "median_price", label: "Median", as: asNumber},

@@ -20,6 +20,18 @@ func splitProblems(result query.Result, needs []string) (missing, others []ledge
 	return missing, others
 }
 
+// textOf returns the value of a column, and a value of an enumeration as words. A status without a name has its code.
+func textOf(row query.Record, column string) query.Value {
+	v := row.Get(column)
+	if column == "status_name" && v.Null {
+		v = row.Get("status_prefix")
+	}
+	if isEnum := slices.ContainsFunc(row.Columns, func(c query.Column) bool { return c.Name == column && query.IsEnum(c) }); isEnum {
+		v.Text = query.EnumWords(v.Text)
+	}
+	return v
+}
+
 // currencyOf returns an empty string if the result has no column "currency".
 func currencyOf(row query.Record) string {
 	if !slices.ContainsFunc(row.Columns, func(c query.Column) bool { return c.Name == "currency" }) {

@@ -28,6 +28,38 @@ func parseResult(text string) query.Result {
 	return result
 }
 
+func TestCellsAndLabelsShowEnumerationsAsWords(t *testing.T) {
+	columns := []query.Column{{Name: "status_name", Type: "VARCHAR"}, {Name: "status_prefix", Type: "VARCHAR"}, {Name: "order_status", Type: "VARCHAR"}, {Name: "outlet_name", Type: "VARCHAR"}}
+	row := func(values ...string) query.Record {
+		r := query.Record{Columns: columns}
+		for _, text := range values {
+			r.Values = append(r.Values, query.Value{Text: text, Null: text == ""})
+		}
+		return r
+	}
+	named, unnamed := row("In the queue", "on_hold", "NOT_APPLICABLE", "acme"), row("", "on_hold", "", "acme")
+	for _, c := range []struct {
+		row                   query.Record
+		column, cell, inLabel string
+	}{
+		{named, "status_name", "In the queue", "In the queue"},
+		{unnamed, "status_name", "On hold", "On hold"},
+		{named, "order_status", "Not applicable", "Not applicable"},
+		{unnamed, "order_status", "\u2013", "(order status unknown)"},
+		{named, "outlet_name", "acme", "acme"},
+	} {
+		if got := (field{column: c.column}).tableCell(c.row).Text; got != c.cell {
+			t.Errorf("the table shows %s as %q, want %q", c.column, got, c.cell)
+		}
+		if got := rowLabel(c.row, c.column); got != c.inLabel {
+			t.Errorf("the chart shows %s as %q, want %q", c.column, got, c.inLabel)
+		}
+	}
+	if got := (field{column: "outlet_name", sub: "order_status"}).tableCell(named).Sub; got != "Not applicable" {
+		t.Errorf("the second line is %q, want %q", got, "Not applicable")
+	}
+}
+
 func TestFilterRowsAndDistinctLabels(t *testing.T) {
 	result := parseResult(`
 		tier|price
