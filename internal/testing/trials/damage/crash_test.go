@@ -119,10 +119,13 @@ func (c *crashTrial) beginNight(t *testing.T) {
 	c.steps = recorder.Steps
 }
 
-// try runs the night in a child process. control kills the process or waits for its end. The
-// channel reached is closed after the given number of requests. try reports whether the process was
-// killed, and whether the night is published.
-func (c *crashTrial) try(t *testing.T, s trials.StepCall, requests int, control func(t *testing.T, p *trials.Child, reached <-chan struct{})) (killed, published bool) {
+// controlFunc kills a child process or waits for its end. The channel reached is closed after the requests of
+// the trial.
+type controlFunc = func(t *testing.T, p *trials.Child, reached <-chan struct{})
+
+// try runs the night in a child process, which control may kill after the given number of requests. try reports
+// whether the process was killed, and whether the night is published.
+func (c *crashTrial) try(t *testing.T, s trials.StepCall, requests int, control controlFunc) (killed, published bool) {
 	t.Helper()
 	p, published := c.tryJob(t, trials.Job{KillAt: s}, requests, control)
 	if killed = p.WasKilled(); killed {
@@ -135,7 +138,7 @@ func (c *crashTrial) try(t *testing.T, s trials.StepCall, requests int, control 
 
 // tryJob runs the night in a child process with KillAt, MaxFileBytes and LimitedDetail of settings, and
 // checks that the published files are intact.
-func (c *crashTrial) tryJob(t *testing.T, settings trials.Job, requests int, control func(t *testing.T, p *trials.Child, reached <-chan struct{})) (p *trials.Child, published bool) {
+func (c *crashTrial) tryJob(t *testing.T, settings trials.Job, requests int, control controlFunc) (p *trials.Child, published bool) {
 	t.Helper()
 	if c.runID == "" {
 		c.beginNight(t)

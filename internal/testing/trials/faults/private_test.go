@@ -131,7 +131,8 @@ func markedColumns(m trials.WebhookHarness) []string {
 // TestTrialPrivateValuesAreNowhere is the short form of TestTorturePrivateValuesAreNowhere.
 func TestTrialPrivateValuesAreNowhere(t *testing.T) {
 	t.Parallel()
-	names := append(trials.FewStreams(), "profiles", "campaigns", "campaign_articles", "articles", "article_comments", "article_comment_events", "article_status_events")
+	names := append(trials.FewStreams(), "profiles", "campaigns", "campaign_articles", "articles",
+		"article_comments", "article_comment_events", "article_status_events")
 	requirePrivate(t, 45, func(name string) bool { return slices.Contains(names, name) }, func(hashable, dropOnly []string) []transform.Privacy {
 		half := len(hashable) / 2
 		return []transform.Privacy{{Hash: hashable[:half], Drop: slices.Concat(hashable[half:], dropOnly), Key: []byte("key")}}

@@ -56,7 +56,8 @@ func TestIdenticalRejectedRecordsAreSeparateRejects(t *testing.T) {
 	t.Parallel()
 	h := trials.NewHarness(t, trials.SmallWorld(), "orders", "profiles", "profile_orders")
 	invalidOrders := `{"records":[{"total":1},{"id":"kept","line_items":[7,7]},{"total":1},{"id":"..","total":1},{"total":1}],"total_records":9}`
-	h.Service.SetFaults(trials.ReplaceBody("/orders", invalidOrders), trials.ReplaceBody("/profiles/", `[{"id":null},{"id":null},{"id":"x","profile_id":"other"}]`))
+	const invalidProfileOrders = `[{"id":null},{"id":null},{"id":"x","profile_id":"other"}]`
+	h.Service.SetFaults(trials.ReplaceBody("/orders", invalidOrders), trials.ReplaceBody("/profiles/", invalidProfileOrders))
 	for range 2 {
 		_, _ = h.Night()
 		h.RequireLines(`SELECT concat_ws(' ', table_name, coalesce(key, '-'), coalesce(parent, '-'), coalesce(column_name, '-'), page, position, raw)

@@ -85,7 +85,9 @@ func TestKilledDiscardIsFinished(t *testing.T) {
 			h := newDiscardingHarness(t)
 			h.Service.Advance(1)
 			h.At = h.Service.Now().Add(2 * time.Hour)
-			p := trials.Job{URL: h.Server.URL, Dir: h.Config.Warehouse.Dir, Streams: trials.FewStreams(), At: h.At, DiscardRaw: true, KillAt: trials.StepCall{Step: step}}.Start(t)
+			job := trials.Job{URL: h.Server.URL, Dir: h.Config.Warehouse.Dir, Streams: trials.FewStreams(), At: h.At, DiscardRaw: true,
+				KillAt: trials.StepCall{Step: step}}
+			p := job.Start(t)
 			if !p.WasKilled() {
 				t.Fatalf("the night was not killed at the step %q:\n%s", step, p.Output)
 			}

@@ -397,7 +397,8 @@ func nightSteps(t *testing.T) []string {
 	for range 2 {
 		h.Service.Advance(1)
 		h.At = h.Service.Now().Add(2 * time.Hour)
-		cfg, err := seasonJob{Job: trials.Job{URL: h.Server.URL, Dir: h.Config.Warehouse.Dir, At: h.At, Streams: seasonStreams()}, Details: pipeline.ChangedDetails}.config()
+		job := trials.Job{URL: h.Server.URL, Dir: h.Config.Warehouse.Dir, At: h.At, Streams: seasonStreams()}
+		cfg, err := seasonJob{Job: job, Details: pipeline.ChangedDetails}.config()
 		testharness.Must(t, err)
 		cfg.Warehouse.Step = recorder.Record
 		h.MustComplete(pipeline.Run(t.Context(), cfg))
