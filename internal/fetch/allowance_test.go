@@ -339,8 +339,31 @@ func TestDetails(t *testing.T) {
 		if d.RequestedIDs != 10 || d.Found != 7 || fmt.Sprint(d.Gone) != "[id1 id3]" || d.Failed != 1 {
 			t.Errorf("got %+v, want 10 ids requested, 7 found, id1 and id3 gone, 1 failed", d)
 		}
+		if d.Reason != "1 of 10 ids failed" || d.TotalFirst != -1 || d.TotalLast != -1 || fmt.Sprint(d.Unproven) != "[id7]" || d.Distinct != 7 {
+			t.Errorf("got %+v, want the reason \"1 of 10 ids failed\", no totals, id7 unproven and 7 records", d)
+		}
 		if d.Grade != stream.BestEffort || !isError[*fetch.StatusError](d.FirstFailure) || !strings.Contains(d.FirstFailure.Error(), "id7") {
 			t.Errorf("got grade %q and the failure %v, want best_effort and a StatusError of id7", d.Grade, d.FirstFailure)
+		}
+	})
+	t.Run("complete details are exact", func(t *testing.T) {
+		var got collector
+		d, err := newClient(t, testConfig(textBody(`{"id":"a"}`)), nil).Details(t.Context(), outletDetail, numberedIDs(6), got.read)
+		if err != nil || d.Grade != stream.Exact || d.Reason != "every id was read completely" || d.Repeated != 0 || d.Found != 6 {
+			t.Errorf("got %+v (%v), want exact with 6 ids found", d, err)
+		}
+		d, err = newClient(t, testConfig(nil), nil).Details(t.Context(), outletDetail, numberedIDs(0), got.read)
+		if err != nil || d.Grade != stream.Exact || d.Reason != "there was no id to request" {
+			t.Errorf("without ids: got %+v (%v), want exact", d, err)
+		}
+	})
+	t.Run("rejected records are counted", func(t *testing.T) {
+		reject := func(context.Context, fetch.Response) (stream.PageFacts, error) {
+			return stream.PageFacts{Records: 1, RejectedRecords: 1}, nil
+		}
+		d, err := newClient(t, testConfig(textBody("{}")), nil).Details(t.Context(), outletDetail, numberedIDs(3), reject)
+		if err != nil || d.Grade != stream.BestEffort || d.Reason != "3 records of 3 responses rejected (meta.rejects)" || d.Rejected != 3 || len(d.Unproven) != 3 {
+			t.Errorf("got %+v (%v), want best_effort with 3 rejected records", d, err)
 		}
 	})
 	for _, status := range []int{http.StatusOK, http.StatusNotFound} {

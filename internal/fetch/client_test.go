@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/stream"
 )
 
 // script is a service that handles the nth request with step n, and further requests with
@@ -328,5 +329,65 @@ func TestCancelAbortsRequestsInFlight(t *testing.T) {
 	d, err := newClient(t, cfg, nil).Details(ctx, outletDetail, numberedIDs(1), got.read)
 	if !errors.Is(err, stop) || d.Failed > 0 {
 		t.Errorf("got %v and %d failed ids, want the cause of the cancellation and none: the service has not failed", err, d.Failed)
+	}
+}
+
+// idleTransport records that idle connections were closed.
+type idleTransport struct {
+	handlerTransport
+	isClosed bool
+}
+
+func (i *idleTransport) CloseIdleConnections() { i.isClosed = true }
+
+// TestCloseClosesIdleConnections closes a client. A daemon makes one for every night.
+func TestCloseClosesIdleConnections(t *testing.T) {
+	cfg := testConfig(nil)
+	transport := &idleTransport{}
+	cfg.Transport = transport
+	c, err := fetch.New(cfg, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if !transport.isClosed {
+		t.Error("the idle connections are open after Close")
+	}
+}
+
+// TestTokensAreRemovedFromOtherBodies removes the token from the body of a webhook, before the first request. Without a
+// token, the body stays as it is.
+func TestTokensAreRemovedFromOtherBodies(t *testing.T) {
+	cfg := testConfig(nil)
+	body := []byte(`{"echo":"` + token + `"}`)
+	if got := newClient(t, cfg, nil).RemoveTokens(t.Context(), body); string(got) != `{"echo":"<secret>"}` {
+		t.Errorf("got %s, want the body without the token", got)
+	}
+	cfg.Token = func(context.Context) (string, error) { return "", errors.New("no token") }
+	if got := newClient(t, cfg, nil).RemoveTokens(t.Context(), body); string(got) != string(body) {
+		t.Errorf("got %s, want the body", got)
+	}
+}
+
+// TestRequestedURLs checks the requested URLs of single records and lists.
+func TestRequestedURLs(t *testing.T) {
+	var requested []string
+	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requested = append(requested, r.URL.RequestURI())
+		io.WriteString(w, `{"id":"a"}`)
+	}))
+	cfg.Concurrency = 1
+	c := newClient(t, cfg, nil)
+	var got collector
+	withQuery := outletDetail
+	withQuery.Query = "all=true"
+	for _, s := range []stream.Stream{outletDetail, withQuery, articleLists} {
+		if _, err := c.Walk(t.Context(), s, "x", got.read); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "[/v1/outlets/x /v1/outlets/x?all=true /v1/campaigns/x/articles?limit=10&page=1]"
+	if fmt.Sprint(requested) != want {
+		t.Errorf("requested %v, want %s", requested, want)
 	}
 }

@@ -99,6 +99,35 @@ func TestScrubEscapedTokens(t *testing.T) {
 	}
 }
 
+// TestScrubAtTheEndOfABody escapes a token whose characters occur several times, and bodies that end within an escape.
+func TestScrubAtTheEndOfABody(t *testing.T) {
+	t.Parallel()
+	const token = "a+b+c+d+efgh"
+	known := tokens{all: []string{token}, forms: tokenForms(token)}
+	for body, want := range map[string]string{
+		"a+b+c%2Bd+efgh":                secretMark,
+		"xa+b+c+d%2Befgh":               "x" + secretMark,
+		"a+b+c%2Bd+efg":                 "a+b+c%2Bd+efg",
+		"a%2":                           "a%2",
+		"a%":                            "a%",
+		`a+b+c+d+efg\u006`:              `a+b+c+d+efg\u006`,
+		`a+b+c+d+efg\u0068`:             secretMark,
+		`a+b\`:                          `a+b\`,
+		`a+b+c\u002zd+efgh`:             `a+b+c\u002zd+efgh`,
+		"a+b+c%2zd+efgh":                "a+b+c%2zd+efgh",
+		"a+b+c%z2d+efgh":                "a+b+c%z2d+efgh",
+		`a+b+c\/d+efgh`:                 `a+b+c\/d+efgh`,
+		"a+b%2Bc+d+efgh a+b%2Bc+d+efgh": secretMark + " " + secretMark,
+	} {
+		if got, found := known.scrubBody([]byte(body)); string(got) != want || found != (want != body) {
+			t.Errorf("%s becomes %s (found %t), want %s", body, got, found, want)
+		}
+		if got := known.scrubText(body); got != want {
+			t.Errorf("the text %s becomes %s, want %s", body, got, want)
+		}
+	}
+}
+
 // BenchmarkScrubBody scrubs a body of the usual page size.
 func BenchmarkScrubBody(b *testing.B) {
 	const token = "pc_Ab9+/xYz0123456789_abcdefghijKLMNOP"

@@ -1,6 +1,8 @@
 package fetch
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,6 +45,90 @@ func TestNoBurstFollowsA429(t *testing.T) {
 			if atOnce := delay == 0; atOnce != (i == 0) {
 				t.Errorf("request %d after the pause waits %s, want only the first to be sent at once", i+1, delay)
 			}
+		}
+	})
+}
+
+// TestRateRecovers rejects requests at different times. The rate falls with each 429 that is not explained by the one
+// before, rises again, and never exceeds the configured rate.
+func TestRateRecovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const perSecond = 100.0
+		a := NewAllowance(perSecond, 1)
+		full := float64(a.bucket.Limit())
+		checkRate := func(when string, want float64) {
+			t.Helper()
+			a.reserve()
+			if got := float64(a.bucket.Limit()); got < want*0.999 || got > want*1.001 {
+				t.Errorf("%s the rate is %.3f, want %.3f", when, got, want)
+			}
+		}
+		a.throttle(time.Second, time.Now())
+		<-time.After(time.Second)
+		checkRate("after the pause", 0.7*full)
+		<-time.After(time.Second)
+		checkRate("a second later", 0.8*full)
+		a.throttle(time.Second, time.Now())
+		<-time.After(time.Second)
+		checkRate("after a second 429", 0.7*0.8*full)
+		<-time.After(time.Hour)
+		checkRate("after an hour", full)
+	})
+}
+
+// TestPausesOfAllWorkers pauses while workers wait for the rate. None of them may send during the pause, a shorter pause
+// does not end a longer one, and a worker that is stopped leaves its turn to the others.
+func TestPausesOfAllWorkers(t *testing.T) {
+	for name, pause := range map[string]func(a *Allowance, d time.Duration){
+		"after a 429":                         func(a *Allowance, d time.Duration) { a.throttle(d, time.Now()) },
+		"because the service does not answer": (*Allowance).pause,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a, start := NewAllowance(1/usedShare, 1), time.Now()
+			sent := make(chan time.Duration, 5)
+			for range cap(sent) {
+				go func() {
+					if err := a.wait(t.Context(), &meter{}); err == nil {
+						sent <- time.Since(start).Round(time.Second)
+					}
+				}()
+			}
+			synctest.Wait()
+			if first := <-sent; first != 0 {
+				t.Errorf("%s: the first request was sent after %v", name, first)
+			}
+			pause(a, 10*time.Second)
+			pause(a, time.Second)
+			if left := a.pauseLeft(); left != 10*time.Second {
+				t.Errorf("%s: %v of the pause are left, want 10s", name, left)
+			}
+			if second := <-sent; second < 10*time.Second || second > 12*time.Second {
+				t.Errorf("%s: the next request was sent after %v, want soon after the pause of 10s", name, second)
+			}
+			for range cap(sent) - 2 {
+				<-sent
+			}
+			if left := a.pauseLeft(); left != 0 {
+				t.Errorf("%s: %v of the pause are left after its end", name, left)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		a, start := NewAllowance(1/usedShare, 1), time.Now()
+		stopped, stop := context.WithCancel(t.Context())
+		_ = a.wait(stopped, &meter{})
+		errs := make(chan error)
+		go func() { errs <- a.wait(stopped, &meter{}) }()
+		synctest.Wait()
+		stop()
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want context.Canceled", err)
+		}
+		if err := a.wait(t.Context(), &meter{}); err != nil || time.Since(start).Round(time.Second) != time.Second {
+			t.Errorf("the next request was sent after %v (%v), want 1s: a stopped worker used up its turn", time.Since(start), err)
+		}
+		if err := a.wait(stopped, &meter{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("a stopped worker may send: %v", err)
 		}
 	})
 }
