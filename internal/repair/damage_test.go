@@ -89,7 +89,7 @@ const (
 	manifest2                    = "parquet/.manifests/snapshot_date=2026-11-02.json"
 	manifest3                    = "parquet/.manifests/snapshot_date=2026-11-03.json"
 	index                        = "parquet/.manifests/index.json"
-	changes2, changes3           = "parquet/.meta/" + secondNight, "parquet/.meta/" + thirdNight
+	changes1, changes2, changes3 = "parquet/.meta/" + firstNight, "parquet/.meta/" + secondNight, "parquet/.meta/" + thirdNight
 )
 
 // describeDamage returns a line for each damage: its file and the arguments of its command.

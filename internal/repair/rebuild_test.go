@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,8 @@ func publishTwoTables(t *testing.T) (*warehouse.Warehouse, repair.Config) {
 		harness.Must(t, d.Exec(t.Context(),
 			sqltext.SQL(fmt.Sprintf("INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('product_listings', %[1]s, %[1]s, TIMESTAMPTZ %[2]s)",
 				sqltext.Literal(run), sqltext.Literal(d.At.Format(time.RFC3339)))),
+			sqltext.SQL(fmt.Sprintf("INSERT INTO meta.tables (run_id, table_name, rows) SELECT %s, 'product_listing_tags', count(*) FROM main.product_listing_tags", sqltext.Literal(run))),
+			sqltext.SQL(fmt.Sprintf("INSERT INTO meta.streams (run_id, stream, grade) VALUES (%s, 'product_listings', 'bounded')", sqltext.Literal(run))),
 			sqltext.SQL("COPY main.tags TO "+sqltext.Literal(filepath.Join(d.Dir, "tags.parquet"))+" (FORMAT parquet)")))
 		harness.Must(t, load.WriteMeta(t.Context(), d, w.Schema.MetaDefinitions, w.Schema.Tables))
 		_, err := d.Publish(t.Context(), []warehouse.ManifestTable{fileOf(table), fileOf("tags")})
@@ -168,5 +171,224 @@ func TestRepairsCreateNoWarehouse(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder exists after the repairs (%v), want none", err)
+	}
+}
+
+// breakCatalogs replaces the catalogs of all versions by texts.
+func breakCatalogs(t *testing.T, w *warehouse.Warehouse, runs ...string) {
+	t.Helper()
+	for _, run := range runs {
+		harness.Must(t, os.WriteFile(w.Folder.VersionCatalog(run), []byte("not a database"), 0o600))
+	}
+}
+
+// removeDay removes all files of a day from the series.
+func removeDay(t *testing.T, w *warehouse.Warehouse, at time.Time) {
+	t.Helper()
+	harness.Must(t, errors.Join(os.Remove(w.Folder.DayManifestPath(warehouse.DayOf(at))),
+		os.RemoveAll(filepath.Dir(w.Series.FilePath(fileOf(table), at))), os.RemoveAll(filepath.Dir(w.Series.FilePath(fileOf("tags"), at)))))
+}
+
+// TestRebuildRefusesToLoseData rebuilds damaged warehouses. A rebuild that would lose data publishes nothing and says what
+// would be lost, until the option that accepts it is given.
+func TestRebuildRefusesToLoseData(t *testing.T) {
+	original, originalCfg := publishTwoTables(t)
+	changes := func(w *warehouse.Warehouse, run string) []string {
+		return []string{w.Folder.ChangesPath(run), filepath.Join(w.Folder.VersionPath(run), warehouse.MetaFile)}
+	}
+	for name, c := range map[string]struct {
+		damage      func(w *warehouse.Warehouse)
+		skipDamaged bool
+		want        []string // parts of the error
+	}{
+		"the newest file, beside an intact catalog": {func(w *warehouse.Warehouse) { removeFile(t, w, secondNight) }, false,
+			[]string{"the Parquet series is damaged; nothing was published", table + "/snapshot_date=2026-11-02/", "this would be lost: ",
+				"the catalog that readers see is undamaged: run placementsync rebuild --series"}},
+		"the newest file, without a catalog": {func(w *warehouse.Warehouse) {
+			removeFile(t, w, secondNight)
+			breakCatalogs(t, w, firstNight, secondNight)
+		}, false, []string{"this would be lost: ", "\nplacementsync verify --read-data names repairs that lose less"}},
+		"the newest file, with fewer rows than readers see": {func(w *warehouse.Warehouse) { removeFile(t, w, secondNight) }, true,
+			[]string{"the result has less data than version " + secondNight, "rebuild --accept-loss publishes the result despite the loss"}},
+		"the changes of a run, without a catalog": {func(w *warehouse.Warehouse) {
+			for _, path := range changes(w, secondNight) {
+				harness.Must(t, os.Remove(path))
+			}
+			breakCatalogs(t, w, firstNight, secondNight)
+		}, false, []string{"the Parquet series is damaged; nothing was published", secondNight}},
+		"all days, beside an intact catalog": {func(w *warehouse.Warehouse) { harness.Must(t, os.RemoveAll(w.Folder.Path(warehouse.SeriesDir))) }, false,
+			[]string{"the Parquet series is damaged; nothing was published", "the catalog that readers see is undamaged: run placementsync rebuild --series"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := originalCfg
+			cfg.Warehouse.Dir = clone(t, original).Folder.Dir()
+			w := warehouse.New(cfg.Warehouse)
+			c.damage(w)
+			_, err := repair.Rebuild(t.Context(), cfg, c.skipDamaged)
+			for _, want := range c.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("the rebuild ended with %v, want an error with %q", err, want)
+				}
+			}
+			if err != nil && strings.Contains(name, "without a catalog") && strings.Contains(err.Error(), "undamaged") {
+				t.Errorf("the rebuild ended with %v, want no command that needs the catalog", err)
+			}
+			versions, err := w.Versions.List()
+			if want := []string{firstNight, secondNight}; err != nil || !slices.Equal(versions, want) {
+				t.Errorf("the versions are %q (%v) after the rebuild, want %q", versions, err, want)
+			}
+		})
+	}
+}
+
+// TestRebuildNeedsASnapshot rebuilds a warehouse without a night.
+func TestRebuildNeedsASnapshot(t *testing.T) {
+	w := open(t)
+	cfg := repair.Config{Warehouse: configOf(warehouse.Config{Dir: w.Folder.Dir()}), Now: func() time.Time { return firstNightAt }, Log: slog.New(slog.DiscardHandler)}
+	_, err := repair.Rebuild(t.Context(), cfg, true)
+	if err == nil || !strings.Contains(err.Error(), "there is no Parquet snapshot to build from; nothing was published: placementsync rebuild --from restores a backup") {
+		t.Errorf("the rebuild ended with %v, want an error that names the backup", err)
+	}
+}
+
+// rebuilt is the part of a RebuildResult that TestRebuildUsesTheNextBestSource compares.
+type rebuilt struct {
+	LostRun                       string
+	Unused, Skipped, RestoredRuns int
+	HasMeta                       bool
+}
+
+// TestRebuildUsesTheNextBestSource rebuilds warehouses with damage that another source makes good.
+func TestRebuildUsesTheNextBestSource(t *testing.T) {
+	original, originalCfg := publishTwoTables(t)
+	both := firstNight + "," + secondNight
+	for name, c := range map[string]struct {
+		damage      func(w *warehouse.Warehouse)
+		skipDamaged bool
+		rows        string
+		want        rebuilt
+		outcome     ledger.Outcome
+	}{
+		"an earlier file that is not needed": {damage: func(w *warehouse.Warehouse) { removeFile(t, w, firstNight) }, rows: both,
+			want: rebuilt{Unused: 1, RestoredRuns: 2, HasMeta: true}, outcome: ledger.Complete},
+		"closed rows and meta of the catalog": {damage: func(w *warehouse.Warehouse) {
+			harness.Must(t, errors.Join(os.Remove(w.Folder.ChangesPath(secondNight)), os.Remove(filepath.Join(w.Folder.VersionPath(secondNight), warehouse.MetaFile))))
+		}, rows: both, want: rebuilt{HasMeta: true}, outcome: ledger.Complete},
+		"closed rows computed from the snapshots": {damage: func(w *warehouse.Warehouse) {
+			harness.Must(t, errors.Join(os.Remove(w.Folder.ChangesPath(secondNight)), os.Remove(filepath.Join(w.Folder.VersionPath(secondNight), warehouse.MetaFile))))
+			breakCatalogs(t, w, firstNight, secondNight)
+		}, skipDamaged: true, rows: both, want: rebuilt{Skipped: 1, HasMeta: true}, outcome: ledger.Partial},
+		"no day and no version of the newest night": {damage: func(w *warehouse.Warehouse) {
+			removeDay(t, w, secondNightAt)
+			harness.Must(t, os.RemoveAll(w.Folder.VersionPath(secondNight)))
+			harness.Must(t, w.Series.ChangeIndex(func(days map[string]string) { delete(days, warehouse.DayOf(secondNightAt)) }))
+		}, skipDamaged: true, rows: firstNight, want: rebuilt{LostRun: secondNight, RestoredRuns: 1, HasMeta: true}, outcome: ledger.Partial},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := originalCfg
+			cfg.Warehouse.Dir = clone(t, original).Folder.Dir()
+			var done, total int64
+			cfg.Progress = func(d, n int64) { done, total = d, n }
+			w := warehouse.New(cfg.Warehouse)
+			c.damage(w)
+			result, err := repair.Rebuild(t.Context(), cfg, c.skipDamaged)
+			harness.Must(t, err)
+			checkVersion(t, w, result.Manifest.RunID, map[string]string{tagsQuery: c.rows})
+			got := rebuilt{result.LostRun, len(result.Unused), len(result.Skipped), result.RestoredRuns, result.HasMeta}
+			if got != c.want {
+				t.Errorf("the rebuild returned %+v, want %+v", got, c.want)
+			}
+			if total == 0 || done != total {
+				t.Errorf("the last progress is %d of %d files, want all", done, total)
+			}
+			runs, err := w.RunLog.Runs()
+			harness.Must(t, err)
+			if line := ledger.Find(runs, result.Manifest.RunID); line.Outcome != c.outcome {
+				t.Errorf("the ledger has %+v, want the outcome %s", line, c.outcome)
+			}
+		})
+	}
+}
+
+// TestRestoreSeriesUsesTheCatalog restores files that have no copy from the newest intact catalog. Afterwards a full check
+// must find no damage, and the restored day must have the rows, the run and the grade of its snapshot.
+func TestRestoreSeriesUsesTheCatalog(t *testing.T) {
+	original, originalCfg := publishTwoTables(t)
+	allOfFirst := []string{version1, changes1 + ".json", changes1 + ".changes"}
+	tagsOfFirst := "parquet/tags/snapshot_date=2026-11-01/tags.parquet"
+	for name, c := range map[string]struct {
+		damage func(d damager)
+		files  []string
+		grade  stream.Grade // of the first day
+	}{
+		"the index, and a day without any copy": {func(d damager) {
+			removeDay(d.t, d.w, firstNightAt)
+			d.remove(append(allOfFirst, index)...)
+		}, []string{index, changes2 + ".changes", "table " + table + " of 2026-11-01", "table tags of 2026-11-01", manifest1}, stream.Bounded},
+		"a day without any copy": {func(d damager) {
+			removeDay(d.t, d.w, firstNightAt)
+			d.remove(allOfFirst...)
+		}, []string{changes2 + ".changes", "table " + table + " of 2026-11-01", "table tags of 2026-11-01", manifest1}, stream.Bounded},
+		"the index, and a day whose run has a manifest": {func(d damager) {
+			removeDay(d.t, d.w, firstNightAt)
+			d.remove(version1, index)
+		}, []string{index, tagsOfFirst, manifest1, "table " + table + " of 2026-11-01"}, stream.Exact},
+		"a day that the version has": {func(d damager) {
+			removeDay(d.t, d.w, firstNightAt)
+			d.remove(index)
+		}, []string{series1, tagsOfFirst, manifest1, index}, stream.Exact},
+		"the changes of a run": {func(d damager) { d.remove(allOfFirst[0], changes1+".changes") }, []string{changes2 + ".changes"}, stream.Exact},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := originalCfg
+			cfg.Warehouse.Dir = clone(t, original).Folder.Dir()
+			w := warehouse.New(cfg.Warehouse)
+			c.damage(damager{t, w})
+			files, err := repair.RestoreSeries(t.Context(), cfg, warehouse.Retention{Daily: 30})
+			if err != nil || !slices.Equal(files, c.files) {
+				t.Errorf("the repair restored %q (%v), want %q", files, err, c.files)
+			}
+			report, err := repair.Check(t.Context(), w, true)
+			if err != nil || len(report.Damage) > 0 {
+				t.Errorf("after the repair the check found %q (%v), want no damage", describeDamage(report.Damage), err)
+			}
+			m, err := w.Versions.ReadManifestFile(w.Folder.DayManifestPath("2026-11-01"), "")
+			if got := m.Table(table); err != nil || m.RunID != firstNight || !m.SnapshotAt.Equal(firstNightAt) || got.Rows != 1 || got.Grade != c.grade {
+				t.Errorf("the day has the manifest %+v (%v), want one row of the grade %s of the run %s", m, err, c.grade, firstNight)
+			}
+			checkVersion(t, w, secondNight, map[string]string{
+				"SELECT string_agg(name) FROM read_parquet(" + sqltext.Literal(w.Series.FilePath(fileOf(table), firstNightAt)) + ", hive_partitioning = false)": firstNight,
+			})
+		})
+	}
+}
+
+// TestRestoreSeriesNamesWhatIsLost damages files that no copy and no catalog can replace.
+func TestRestoreSeriesNamesWhatIsLost(t *testing.T) {
+	original, originalCfg := publishTwoTables(t)
+	for name, c := range map[string]struct {
+		damage func(d damager)
+		want   []string
+	}{
+		"a file, and no intact catalog": {func(d damager) {
+			removeFile(d.t, d.w, firstNight)
+			breakCatalogs(d.t, d.w, firstNight, secondNight)
+		}, []string{"no catalog is intact: run placementsync rebuild --skip-damaged, or restore a backup", "restore table " + table + " of 2026-11-01"}},
+		"a file that is newer than the only intact catalog": {func(d damager) {
+			removeFile(d.t, d.w, secondNight)
+			breakCatalogs(d.t, d.w, secondNight)
+		}, []string{"restore table " + table + " of 2026-11-02: there is no intact copy, and no intact catalog has its rows: placementsync rebuild --skip-damaged"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := originalCfg
+			cfg.Warehouse.Dir = clone(t, original).Folder.Dir()
+			c.damage(damager{t, warehouse.New(cfg.Warehouse)})
+			files, err := repair.RestoreSeries(t.Context(), cfg, warehouse.Retention{Daily: 30})
+			for _, want := range c.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("the repair restored %q and ended with %v, want an error with %q", files, err, want)
+				}
+			}
+		})
 	}
 }

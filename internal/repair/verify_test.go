@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,5 +65,45 @@ func TestUnsyncedResponsesOfAKilledRunAreNoDamage(t *testing.T) {
 				t.Errorf("damage of the stored responses (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestResultOfAReport compares the results of reports. Lost data outweighs damage that a command repairs.
+func TestResultOfAReport(t *testing.T) {
+	repairable, lost := repair.Damage{File: "a"}, repair.Damage{File: "b", Lost: true}
+	for want, damage := range map[string][]repair.Damage{
+		repair.Whole: nil, repair.Rebuildable: {repairable, repairable}, repair.DataLost: {repairable, lost, repairable},
+	} {
+		r := repair.Report{Damage: damage, ReadData: true, Took: 1500 * time.Millisecond}
+		record := r.Record(firstNightAt.In(time.FixedZone("", 3600)))
+		if r.Result() != want || record.Result != want || len(record.DamagedFiles) != len(damage) {
+			t.Errorf("the result of %+v is %q with the record %+v, want %q and each damaged file", damage, r.Result(), record, want)
+		}
+		if record.At != firstNightAt || !record.ReadData || record.Seconds != 1.5 {
+			t.Errorf("the record is %+v, want the time in UTC, the depth and 1.5 seconds", record)
+		}
+	}
+}
+
+// TestVerifyNamesLostResponsesAndEvents removes the journal of stored responses, and damages an event. A run that stored
+// nothing is no damage. Without the option to read data, only the missing journal is found.
+func TestVerifyNamesLostResponsesAndEvents(t *testing.T) {
+	w := open(t)
+	storeResponses(t, w, firstNight)
+	harness.Must(t, os.Remove(filepath.Join(w.Folder.RawPath(firstNight), "journal.jsonl")))
+	harness.Must(t, os.MkdirAll(w.Folder.RawPath(secondNight), 0o700))
+	harness.Must(t, w.RunLog.Record(ledger.Run{ID: firstNight, Kind: ledger.Night, Outcome: ledger.Failed, Responses: 2}))
+	event := filepath.Join(w.Folder.InboxPath(), "20261101T020000.000000000Z-0.log")
+	harness.Must(t, os.MkdirAll(w.Folder.InboxPath(), 0o700))
+	harness.Must(t, os.WriteFile(event, []byte("{}\n"), 0o600))
+	cfg := repair.Config{Warehouse: configOf(warehouse.Config{Dir: w.Folder.Dir()}), Now: func() time.Time { return firstNightAt }, Log: slog.New(slog.DiscardHandler)}
+	raw, inbox := "raw/"+firstNight+": , lost", w.Folder.Relative(w.Folder.InboxPath())+": run, lost"
+	for readData, want := range map[bool][]string{false: {raw}, true: {inbox, raw}} {
+		report, err := repair.Verify(t.Context(), cfg, readData)
+		harness.Must(t, err)
+		slices.Sort(want)
+		if got := describeDamage(report.Damage); !slices.Equal(got, want) || report.ReadData != readData {
+			t.Errorf("readData %t: the damage is %q, want %q", readData, got, want)
+		}
 	}
 }
