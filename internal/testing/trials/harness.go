@@ -104,14 +104,19 @@ func defaultStatuses() (statuses []warehouse.Status) {
 // OnRequest sets a function that is called with every request before the service handles it.
 func (h *Harness) OnRequest(hook func(r *http.Request)) { h.RequestHook.Store(&hook) }
 
+// NextDay advances the world by a day, and the clock to the time of its night.
+func (h *Harness) NextDay() {
+	h.Service.Advance(1)
+	h.At = h.Service.Now().Add(2 * time.Hour)
+}
+
 // Night advances the world by a day and runs a night.
 func (h *Harness) Night() (pipeline.Result, error) {
 	return h.NightWithContext(h.T.Context())
 }
 
 func (h *Harness) NightWithContext(ctx context.Context) (pipeline.Result, error) {
-	h.Service.Advance(1)
-	h.At = h.Service.Now().Add(2 * time.Hour)
+	h.NextDay()
 	return pipeline.Run(ctx, h.Config)
 }
 

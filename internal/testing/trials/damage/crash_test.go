@@ -106,8 +106,7 @@ func (q *requestCounter) countsOf(agent string) map[string]int {
 // beginNight advances the world by a day and runs the night in the warehouse without kills.
 func (c *crashTrial) beginNight(t *testing.T) {
 	t.Helper()
-	c.Service.Advance(1)
-	c.At = c.Service.Now().Add(2 * time.Hour)
+	c.NextDay()
 	c.counter.reset(0)
 	start := time.Now()
 	var recorder trials.StepRecorder

@@ -56,8 +56,7 @@ func newPowerTrial(t *testing.T, nights int, chosen ...string) *powerTrial {
 	for range nights {
 		p.GoodNight()
 	}
-	p.Service.Advance(1)
-	p.At = p.Service.Now().Add(2 * time.Hour)
+	p.NextDay()
 	p.original = p.Config.Warehouse.Dir
 	return p
 }

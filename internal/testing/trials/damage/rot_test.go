@@ -119,8 +119,7 @@ func newRotTrial(t *testing.T, nights int) *rotTrial {
 	h.FailedNight(stopped, trials.ExitInterrupted)
 	r := &rotTrial{Harness: h, byKind: map[string]*rotCounts{}}
 	r.publishedSums = tableSums(t, h.Path("catalog.duckdb"), true)
-	h.Service.Advance(1)
-	h.At = h.Service.Now().Add(2 * time.Hour)
+	h.NextDay()
 	undamaged := r.copyWarehouse(t)
 	_, err := pipeline.Run(t.Context(), undamaged)
 	testharness.Must(t, err)

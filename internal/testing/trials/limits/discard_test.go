@@ -83,8 +83,7 @@ func TestKilledDiscardIsFinished(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			h := newDiscardingHarness(t)
-			h.Service.Advance(1)
-			h.At = h.Service.Now().Add(2 * time.Hour)
+			h.NextDay()
 			job := trials.Job{URL: h.Server.URL, Dir: h.Config.Warehouse.Dir, Streams: trials.FewStreams(), At: h.At, DiscardRaw: true,
 				KillAt: trials.StepCall{Step: step}}
 			p := job.Start(t)

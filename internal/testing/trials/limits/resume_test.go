@@ -26,8 +26,7 @@ func TestResumedNightRepeatsNoRequests(t *testing.T) {
 			t.Parallel()
 			h := trials.NewHarness(t, trials.SmallWorld())
 			h.Config.ResumeMaxAge = time.Hour
-			h.Service.Advance(1)
-			h.At = h.Service.Now().Add(2 * time.Hour)
+			h.NextDay()
 			interrupted := interruptedNight(h, request)
 			stored := storedRequests(h, interrupted.Run.ID)
 			h.Service.ResetRequests()

@@ -43,8 +43,7 @@ func newLimitedHarness(t *testing.T, world sim.Options, names ...string) *limite
 	h.Config.Fetch.BaseURL, h.Config.Fetch.PageSize, h.Config.Fetch.Concurrency = "http://127.0.0.1/", 20, 1
 	h.Config.Fetch.RequestsPerSecond, h.Config.Fetch.Burst = requestsPerSecond, 1
 	h.Config.Fetch.Transport = &trials.RandomTransport{Service: h.Service}
-	h.Service.Advance(1)
-	h.At = h.Service.Now().Add(2 * time.Hour)
+	h.NextDay()
 	return &limitedHarness{Harness: h}
 }
 

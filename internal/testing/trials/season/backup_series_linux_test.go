@@ -21,8 +21,7 @@ func TestBackupAfterAnIncompleteDayContainsTheNight(t *testing.T) {
 	s.At = s.Service.Now().Add(2 * time.Hour)
 	s.setConfig(s.job())
 	s.MustComplete(pipeline.Run(t.Context(), s.Config))
-	s.Service.Advance(1)
-	s.At = s.Service.Now().Add(2 * time.Hour)
+	s.NextDay()
 	cfg := s.Config
 	cfg.Warehouse.Step = func(name, _ string) error {
 		if strings.HasPrefix(name, "before copy of the day") {

@@ -395,8 +395,7 @@ func nightSteps(t *testing.T) []string {
 	h := trials.NewHarness(t, trials.TrialWorld(1))
 	var recorder trials.StepRecorder
 	for range 2 {
-		h.Service.Advance(1)
-		h.At = h.Service.Now().Add(2 * time.Hour)
+		h.NextDay()
 		job := trials.Job{URL: h.Server.URL, Dir: h.Config.Warehouse.Dir, At: h.At, Streams: seasonStreams()}
 		cfg, err := seasonJob{Job: job, Details: pipeline.ChangedDetails}.config()
 		testharness.Must(t, err)

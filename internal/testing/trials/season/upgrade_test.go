@@ -147,8 +147,7 @@ func (u *upgrade) rewriteBodies(rewrite func(body []byte) []byte) {
 
 // advance moves the service and the clock to the next day.
 func (u *upgrade) advance() {
-	u.Service.Advance(1)
-	u.At = u.Service.Now().Add(2 * time.Hour)
+	u.NextDay()
 }
 
 // nextNight advances to the next day and runs a night. The night must be published, and all values
