@@ -86,6 +86,7 @@ func (c *Child) ReadReport(t *testing.T, report any) {
 	testharness.Must(t, json.Unmarshal(data, report))
 }
 
+// WriteReport writes the report of a child process, see [Child.ReadReport].
 func WriteReport(path string, report any) error {
 	data, err := json.Marshal(report)
 	if err != nil {
@@ -177,6 +178,7 @@ type NightEnd struct {
 	Locked *warehouse.LockedError
 }
 
+// Config returns the configuration of the night.
 func (j Job) Config() pipeline.Config {
 	streams := stream.All()
 	if len(j.Streams) > 0 {
@@ -274,6 +276,7 @@ type StepRecorder struct {
 	Steps []string
 }
 
+// Record is a function for warehouse.Config.Step.
 func (r *StepRecorder) Record(name, _ string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -194,6 +194,7 @@ func flag(v any) (string, bool) {
 	return strconv.FormatBool(b), ok
 }
 
+// MicrosecondLayout is the layout of a time as DuckDB writes it, without the zone.
 const MicrosecondLayout = "2006-01-02 15:04:05.000000"
 
 // instant parses a time in ISO 8601. A time without a zone is in UTC.
@@ -227,6 +228,7 @@ func Canonical(v any) string {
 	return string(out)
 }
 
+// Decode decodes JSON and keeps the digits of numbers. Invalid JSON becomes the text of its error.
 func Decode(text string) any {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

@@ -53,6 +53,7 @@ type Harness struct {
 	catalogFile fs.FileInfo
 }
 
+// Token is the token of the demo service.
 const Token = "pc_top-secret-of-the-test"
 
 // Exit codes of the program.
@@ -115,6 +116,7 @@ func (h *Harness) Night() (pipeline.Result, error) {
 	return h.NightWithContext(h.T.Context())
 }
 
+// NightWithContext is like [Harness.Night], and ctx may end during the night.
 func (h *Harness) NightWithContext(ctx context.Context) (pipeline.Result, error) {
 	h.NextDay()
 	return pipeline.Run(ctx, h.Config)
@@ -259,6 +261,7 @@ func (h *Harness) RequireValues(ref *Reference, tables ...string) {
 	}
 }
 
+// Reasons returns the grades of the streams of a run with their reasons, for messages.
 func Reasons(r ledger.Run) string {
 	var b strings.Builder
 	for _, s := range r.Streams {
@@ -267,6 +270,7 @@ func Reasons(r ledger.Run) string {
 	return b.String()
 }
 
+// Path returns a path below the folder of the warehouse.
 func (h *Harness) Path(parts ...string) string {
 	return filepath.Join(append([]string{h.Config.Warehouse.Dir}, parts...)...)
 }
@@ -283,6 +287,7 @@ func (h *Harness) Catalog() *sql.DB {
 	return h.catalogDB
 }
 
+// Open opens a DuckDB database until the end of the test.
 func Open(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
 	db := OpenUnmanaged(t, dsn)
@@ -293,7 +298,7 @@ func Open(t *testing.T, dsn string) *sql.DB {
 // LatestRun returns the id of the published run, or "" before the first publish.
 func (h *Harness) LatestRun() string {
 	h.T.Helper()
-	run, _, err := WarehouseOf(h.T, h.Config).Versions.Latest()
+	run, _, err := WarehouseOf(h.Config).Versions.Latest()
 	testharness.Must(h.T, err)
 	return run
 }
@@ -368,20 +373,19 @@ func AddBuiltInChecks(t *testing.T, h *Harness) {
 	h.Config.Checks, h.Config.CheckTimeout = builtIn, time.Minute
 }
 
-func WarehouseOf(t *testing.T, cfg pipeline.Config) *warehouse.Warehouse {
-	t.Helper()
-	w := warehouse.New(cfg.Warehouse)
-	return w
-}
+// WarehouseOf returns the warehouse of a configuration.
+func WarehouseOf(cfg pipeline.Config) *warehouse.Warehouse { return warehouse.New(cfg.Warehouse) }
 
+// LedgerRuns returns the runs in the ledger.
 func LedgerRuns(t *testing.T, h *Harness) []ledger.Run {
 	t.Helper()
-	wh := WarehouseOf(t, h.Config)
+	wh := WarehouseOf(h.Config)
 	all, err := wh.RunLog.Runs()
 	testharness.Must(t, err)
 	return all
 }
 
+// RequireTorture skips a test that runs only in "make torture".
 func RequireTorture(t *testing.T) {
 	t.Helper()
 	if os.Getenv("PLACEMENTSYNC_TORTURE") == "" {

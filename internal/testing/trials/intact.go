@@ -47,6 +47,7 @@ func RequireIntact(t *testing.T, dir string) string {
 	return run
 }
 
+// ReadManifest reads the manifest in the folder of a version.
 func ReadManifest(t *testing.T, version string) warehouse.Manifest {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(version, "manifest.json"))
@@ -209,6 +210,7 @@ func PublishedRun(t *testing.T, dir string) string {
 	return filepath.Base(target)
 }
 
+// VersionFolders returns the folders of the versions in a warehouse.
 func VersionFolders(t *testing.T, dir string) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "versions", "[0-9]*"))
@@ -261,6 +263,7 @@ func SumTree(t *testing.T, dir string, excluded ...string) (files, links map[str
 	return files, links
 }
 
+// Sum returns the sum of counts.
 func Sum(counts map[string]int) int {
 	n := 0
 	for _, c := range counts {

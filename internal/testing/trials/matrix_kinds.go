@@ -50,6 +50,7 @@ func FaultKinds() []FaultKind {
 	return slices.Concat(RefusalFaults(), ConnectionFaults(), BodyFaults(), encodedFaults())
 }
 
+// RefusalFaults are responses with an error in place of the records.
 func RefusalFaults() []FaultKind {
 	return []FaultKind{
 		statusFault("429 without Retry-After", 429, ""),
@@ -66,6 +67,7 @@ func RefusalFaults() []FaultKind {
 	}
 }
 
+// ConnectionFaults end or delay the connection.
 func ConnectionFaults() []FaultKind {
 	return []FaultKind{
 		{Name: "connection refused", DetourAddress: closedAddress},
@@ -78,6 +80,7 @@ func ConnectionFaults() []FaultKind {
 	}
 }
 
+// BodyFaults are responses whose body is damaged.
 func BodyFaults() []FaultKind {
 	return []FaultKind{
 		{Name: "200 with HTML", Fault: &sim.Fault{Kind: sim.FaultHTML}},

@@ -34,6 +34,7 @@ func (s *FaultSelector) Set(share float64, pattern string) {
 	s.share, s.pattern = share, pattern
 }
 
+// Affects reports whether a request gets the fault, and counts the request.
 func (s *FaultSelector) Affects(r *http.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,6 +49,7 @@ func (s *FaultSelector) Affects(r *http.Request) bool {
 	return isAffected
 }
 
+// Counts returns the numbers of requests and of affected requests.
 func (s *FaultSelector) Counts() (requests, affected int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,11 +30,12 @@ type Reference struct {
 	Paths   map[string]bool // endpoints of the streams
 	// Rewrite changes a record as the faults of the service do.
 	Rewrite func(record any) any
-	// RequestedIDs contains the values of path parameters, by TableSpec.ids. They are the ids in the
+	// RequestedIDs contains the values of path parameters, by TableSpec.IDs. They are the ids in the
 	// records of this night and of all earlier nights.
 	RequestedIDs map[string]map[string]bool
 }
 
+// NewReference returns a reference of the tables of streams.
 func NewReference(t *testing.T, service *sim.Service, streams []stream.Stream) *Reference {
 	t.Helper()
 	r := &Reference{t: t, service: service, Rewrite: func(v any) any { return v }, Paths: map[string]bool{}, RequestedIDs: map[string]map[string]bool{}}
@@ -316,6 +317,7 @@ func (it item) resolve(source string) any {
 	return Dig(it.value, source)
 }
 
+// Dig returns the member of a decoded JSON value at a path with dots, or nil.
 func Dig(v any, path string) any {
 	for _, name := range strings.Split(path, ".") {
 		object, _ := v.(map[string]any)

@@ -126,6 +126,7 @@ func CommissionsAboveSale(_ string, object map[string]any) {
 	}
 }
 
+// MissingField removes a field.
 func MissingField(name string) ValueChange {
 	return func(_ string, object map[string]any) { delete(object, name) }
 }

@@ -75,6 +75,7 @@ func RowsByKey(spec TableSpec, rows []TextRow) map[string]TextRow {
 	return all
 }
 
+// KeyOf returns the key of a row as one text.
 func KeyOf(spec TableSpec, r TextRow) string {
 	var parts []string
 	for _, name := range strings.Fields(spec.Key) {
@@ -140,6 +141,7 @@ func validTypes(types []string, tableExpr string) []string {
 	return types
 }
 
+// ColumnTypes returns the SQL types of the columns of a table, by name.
 func ColumnTypes(t *testing.T, db *sql.DB, tableExpr string) map[string]string {
 	t.Helper()
 	types := map[string]string{}

@@ -15,6 +15,7 @@ import (
 	"placementsync/internal/webhook"
 )
 
+// HookSecret signs the deliveries.
 const HookSecret = "whsec-of-the-trials"
 
 // WebhookHarness is a harness that receives webhooks over HTTP.
@@ -34,7 +35,7 @@ func NewWebhookHarness(t *testing.T, opts sim.Options, names ...string) WebhookH
 	})
 	h.Config.Warehouse.Tables = stream.Tables(h.Config.Streams)
 	h.At = h.Service.Now()
-	wh := WarehouseOf(t, h.Config)
+	wh := WarehouseOf(h.Config)
 	receiver := webhook.New(webhook.Config{Dir: wh.Folder.InboxPath()},
 		slog.New(slog.DiscardHandler), func() time.Time { return h.At })
 	testharness.Must(t, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{HookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
@@ -58,10 +59,12 @@ func (m WebhookHarness) Deliver(d sim.Delivery, err error) {
 	}
 }
 
+// RawDelivery returns a delivery with any body, as the arguments of [WebhookHarness.Deliver].
 func RawDelivery(id, topic, body string) (sim.Delivery, error) {
 	return sim.Delivery{ID: id, Topic: topic, Body: []byte(body)}, nil
 }
 
+// ArticleWithComment returns the id of an article that has a comment.
 func (m WebhookHarness) ArticleWithComment() string {
 	m.T.Helper()
 	return m.QueryOne("SELECT min(article_id) FROM article_comments WHERE parent_comment_id IS NULL")

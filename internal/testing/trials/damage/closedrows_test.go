@@ -60,7 +60,7 @@ func TestTrialRebuildRestoresTheClosedRowsOfEveryRun(t *testing.T) {
 		nightAt(h, first.Add(hours*time.Hour))
 	}
 	nightAt(h, first.Add(78*time.Hour))
-	wh := trials.WarehouseOf(t, h.Config)
+	wh := trials.WarehouseOf(h.Config)
 	_, err := wh.Rollback("", first.Add(79*time.Hour))
 	testharness.Must(t, err)
 	nightAt(h, first.Add(80*time.Hour))

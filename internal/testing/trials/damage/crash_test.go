@@ -174,7 +174,7 @@ func (c *crashTrial) runOnce(t *testing.T, requests int, run func(j trials.Job, 
 // run, and a later time for a resumed run.
 func (c *crashTrial) startTime(t *testing.T) time.Time {
 	t.Helper()
-	wh := trials.WarehouseOf(t, c.job(trials.KilledAgent, c.dir).Config())
+	wh := trials.WarehouseOf(c.job(trials.KilledAgent, c.dir).Config())
 	if _, ok, err := wh.RunLog.ResumableRun(); !ok || err != nil {
 		testharness.Must(t, err)
 		return c.At

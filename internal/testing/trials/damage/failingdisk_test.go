@@ -128,7 +128,7 @@ func (c *crashTrial) requirePublished(t *testing.T, s trials.StepCall, runID str
 // requireNoSuccess checks that the ledger does not report the night as a success.
 func (c *crashTrial) requireNoSuccess(t *testing.T, runID string) {
 	t.Helper()
-	wh := trials.WarehouseOf(t, c.job(trials.KilledAgent, c.dir).Config())
+	wh := trials.WarehouseOf(c.job(trials.KilledAgent, c.dir).Config())
 	runs, err := wh.RunLog.AllRuns()
 	testharness.Must(t, err)
 	i := slices.IndexFunc(runs, func(r ledger.Run) bool { return r.ID == runID })

@@ -63,15 +63,15 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 			return res, err
 		}, heldAfter: noneHeld},
 		{name: "rollback", operate: func() (res pipeline.Result, err error) {
-			_, err = trials.WarehouseOf(t, m.Config).Rollback(first, m.At)
+			_, err = trials.WarehouseOf(m.Config).Rollback(first, m.At)
 			return res, err
 		}, heldAfter: sameHeld, published: first},
 		{name: "publish", operate: func() (res pipeline.Result, err error) {
-			published, err := trials.WarehouseOf(t, m.Config).PublishHeld(t.Context(), []string{"prices_scaled", "price_median_moved"}, m.At)
+			published, err := trials.WarehouseOf(m.Config).PublishHeld(t.Context(), []string{"prices_scaled", "price_median_moved"}, m.At)
 			return pipeline.Result{Run: published.Run}, err
 		}, heldAfter: noneHeld, isChecked: true},
 		{name: "discard", operate: func() (res pipeline.Result, err error) {
-			_, err = trials.WarehouseOf(t, m.Config).DiscardHeld()
+			_, err = trials.WarehouseOf(m.Config).DiscardHeld()
 			return res, err
 		}, heldAfter: noneHeld, published: second},
 	} {
@@ -99,7 +99,7 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 		if n := m.Count("meta.webhook_events", "true"); n != 1 {
 			t.Errorf("%s: the next snapshot has %d events, want 1", c.name, n)
 		}
-		if _, ok, err := trials.WarehouseOf(t, m.Config).Held(); err != nil || ok {
+		if _, ok, err := trials.WarehouseOf(m.Config).Held(); err != nil || ok {
 			t.Errorf("%s: a night is held after the next night, want none (%v)", c.name, err)
 		}
 		if raw, err := os.ReadDir(m.Path("raw")); err != nil || len(raw) > 0 {
@@ -136,7 +136,7 @@ type heldNightCase struct {
 // was held before the operation, and run is the run of the operation.
 func (c heldNightCase) check(t *testing.T, m *trials.Harness, heldRun, run string) {
 	t.Helper()
-	w := trials.WarehouseOf(t, m.Config)
+	w := trials.WarehouseOf(m.Config)
 	heldNight, ok, err := w.Held()
 	testharness.Must(t, err)
 	heldAfter := noneHeld
@@ -252,7 +252,7 @@ func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
 			t.Fatalf("%s: %v", operation, err)
 		}
 		if operation == "hold" {
-			night, ok, err := trials.WarehouseOf(t, cfg).Held()
+			night, ok, err := trials.WarehouseOf(cfg).Held()
 			if err != nil || !ok {
 				t.Fatalf("no night is held (%v)", err)
 			}
@@ -305,7 +305,7 @@ func requireOldOrNewState(t *testing.T, j heldJob, first, heldRun string) {
 	description := j.Operation + ", killed at " + j.KillAt.String()
 	j.KillAt = trials.StepCall{}
 	cfg := j.mustConfig(t)
-	w := trials.WarehouseOf(t, cfg)
+	w := trials.WarehouseOf(cfg)
 	published := trials.RequireIntact(t, j.Dir)
 	heldNight, ok, err := w.Held()
 	testharness.Must(t, err)
@@ -325,7 +325,7 @@ func requireOldOrNewState(t *testing.T, j heldJob, first, heldRun string) {
 	}
 	if hold := (*pipeline.HoldError)(nil); errors.As(err, &hold) && j.Operation == "publish" && published == heldRun {
 		// Wrong prices are published, so a check holds the night with the correct prices too.
-		_, err = trials.WarehouseOf(t, cfg).PublishHeld(t.Context(), []string{"prices_scaled"}, j.At)
+		_, err = trials.WarehouseOf(cfg).PublishHeld(t.Context(), []string{"prices_scaled"}, j.At)
 		res.Run.ID = hold.Run
 	}
 	if err != nil || trials.RequireIntact(t, j.Dir) != res.Run.ID {

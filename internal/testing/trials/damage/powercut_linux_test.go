@@ -325,7 +325,7 @@ func cutHeld(t *testing.T, maxStates int, decide func(w *warehouse.Warehouse, at
 	p.record(t, operate)
 	return p.cutPower(t, maxStates, func(t *testing.T, dir string, _ trials.TracePoint) {
 		published := p.requireSnapshot(t, dir)
-		w := trials.WarehouseOf(t, p.configFor(dir))
+		w := trials.WarehouseOf(p.configFor(dir))
 		h, ok, err := w.Held()
 		testharness.Must(t, err)
 		if damaged, _ := w.VerifyHeld(t.Context(), true); ok && (h.Manifest.RunID == published || len(damaged) > 0) {

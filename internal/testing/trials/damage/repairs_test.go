@@ -140,7 +140,7 @@ func newRepairTrial(t *testing.T, withResponses bool) *repairTrial {
 	h.SameDayNight()
 	third := h.LatestRun()
 	h.GoodNight()
-	wh := trials.WarehouseOf(t, h.Config)
+	wh := trials.WarehouseOf(h.Config)
 	h.At = h.At.Add(time.Minute)
 	lock, err := wh.Lock("test", h.At)
 	testharness.Must(t, err)
@@ -484,7 +484,7 @@ func (r *repairTrial) repairAll(t *testing.T, cfg pipeline.Config) (effect repai
 // run runs a repair. It locks the warehouse if the command of the repair does so.
 func (r *repairTrial) run(t *testing.T, cfg pipeline.Config, step repair.Step) error {
 	t.Helper()
-	wh := trials.WarehouseOf(t, cfg)
+	wh := trials.WarehouseOf(cfg)
 	now := cfg.Now()
 	runLocked := func(work func() error) error {
 		lock, err := wh.LockExisting("test", now)

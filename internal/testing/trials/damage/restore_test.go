@@ -82,7 +82,7 @@ func TestTrialRestoreOfPrunedSeries(t *testing.T) {
 	for range 6 {
 		h.GoodNight()
 	}
-	wh := trials.WarehouseOf(t, h.Config)
+	wh := trials.WarehouseOf(h.Config)
 	_, err := wh.Pruner.Prune(warehouse.Retention{Daily: 2, Monthly: 2}, h.At, false)
 	testharness.Must(t, err)
 	before := contents(t, h.Path("catalog.duckdb"))

@@ -110,7 +110,7 @@ func TestKilledRunIsInTheLedger(t *testing.T) {
 	t.Parallel()
 	c := newCrashTrial(t, 5, trials.FewStreams()...)
 	c.try(t, trials.StepCall{Step: "before write run.json"}, 0, waitForExit)
-	wh := trials.WarehouseOf(t, c.job(trials.KilledAgent, c.dir).Config())
+	wh := trials.WarehouseOf(c.job(trials.KilledAgent, c.dir).Config())
 	testharness.Must(t, wh.Folder.CheckUnlocked())
 	requireKilled(t, wh.RunLog.AllRuns, c.runID)
 	j := c.job(trials.KilledAgent, c.dir)
@@ -140,7 +140,7 @@ func TestTrialKilledDryRunIsInTheLedger(t *testing.T) {
 	if p := dryJob.Start(t); !p.WasKilled() {
 		t.Fatalf("the dry run was not killed:\n%s", p.Output)
 	}
-	wh := trials.WarehouseOf(t, dryJob.Config())
+	wh := trials.WarehouseOf(dryJob.Config())
 	dryRunID := dryJob.At.UTC().Format("20060102T150405Z")
 	requireKilled(t, wh.RunLog.AllRuns, c.runID)
 	requireKilled(t, wh.RunLog.AllRuns, dryRunID)

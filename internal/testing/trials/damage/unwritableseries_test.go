@@ -59,7 +59,7 @@ func TestTrialUnwritableSeriesMakesTheNightPartial(t *testing.T) {
 					t.Errorf("the error of the night is %q, want %q and the table orders", res.Run.Error, want)
 				}
 			}
-			wh := trials.WarehouseOf(t, h.Config)
+			wh := trials.WarehouseOf(h.Config)
 			if _, err := wh.Pruner.Prune(warehouse.Retention{Daily: 9}, h.At, false); err != nil {
 				t.Error(err)
 			}

@@ -191,7 +191,7 @@ func TestWrongValuesAreFound(t *testing.T) {
 				t.Errorf("%s, alone %t: held %t and found %t, want held %t and found by %s (%v), checks %+v", c.name, alone, isHeld, found, c.isHeld, c.check, err,
 					res.Run.Checks)
 			}
-			held, exists, err := trials.WarehouseOf(t, h.Config).Held()
+			held, exists, err := trials.WarehouseOf(h.Config).Held()
 			testharness.Must(t, err)
 			if exists != c.isHeld {
 				t.Errorf("%s, alone %t: a held night exists: %t, want %t", c.name, alone, exists, c.isHeld)
@@ -239,7 +239,7 @@ func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
 	if _, err := pipeline.Refresh(t.Context(), h.Config, pipeline.Targets{}); !errors.Is(err, pipeline.ErrPostponed) {
 		t.Errorf("a refresh while a night is held: got %v, want ErrPostponed", err)
 	}
-	w := trials.WarehouseOf(t, h.Config)
+	w := trials.WarehouseOf(h.Config)
 	held, _, err := w.Held()
 	testharness.Must(t, err)
 	_, err = w.PublishHeld(t.Context(), held.FailedChecks(), h.At)

@@ -101,7 +101,7 @@ func TestKilledDiscardIsFinished(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "its stored responses were removed") {
 				t.Errorf("the replay of the killed run returned %v, want an error with \"its stored responses were removed\"", err)
 			}
-			wh := trials.WarehouseOf(t, h.Config)
+			wh := trials.WarehouseOf(h.Config)
 			finish(t, h, wh)
 			if _, err := os.Stat(wh.Folder.RawPath(run)); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("the stored responses of the killed run still exist (error %v)", err)

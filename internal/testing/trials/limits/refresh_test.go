@@ -95,7 +95,7 @@ func TestTrialRefreshDoesNotCountAsNight(t *testing.T) {
 	for range 3 {
 		refresh(m, targets)
 	}
-	wh := trials.WarehouseOf(t, m.Config)
+	wh := trials.WarehouseOf(m.Config)
 	if versions, _ := wh.Versions.List(); !slices.Contains(versions, second.Run.ID) || len(versions) != 2 {
 		t.Errorf("versions %v are kept, want the night %s and a refresh", versions, second.Run.ID)
 	}

@@ -66,7 +66,7 @@ func TestReplayErrors(t *testing.T) {
 		t.Error("the replay changed the configuration of its caller, want Offline to stay false")
 	}
 
-	wh := trials.WarehouseOf(t, h.Config)
+	wh := trials.WarehouseOf(h.Config)
 	rollback := func(run string) {
 		t.Helper()
 		_, err := wh.Rollback(run, h.At)
@@ -94,7 +94,7 @@ func TestReplayAfterAKilledRollback(t *testing.T) {
 	h.Config.Limits = load.Limits{}
 	h.ServeListings("empty.json")
 	stopped, _ := h.FailedNight(t.Context(), trials.ExitFailed)
-	wh := trials.WarehouseOf(t, h.Config)
+	wh := trials.WarehouseOf(h.Config)
 	unfinished := warehouse.UnfinishedRun{Run: stopped.Run.ID + "-9", Kind: ledger.Rollback, Version: first.Run.ID, StartedAt: h.At, Attempt: 1}
 	testharness.Must(t, wh.RunLog.WriteUnresumableRun(unfinished))
 	testharness.Must(t, (durable.Disk{}).SwapLink(filepath.Join("versions", first.Run.ID), filepath.Join(h.Config.Warehouse.Dir, "latest")))

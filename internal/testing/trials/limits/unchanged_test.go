@@ -46,7 +46,7 @@ func TestTrialUnchangedRecordsKeepTheirRows(t *testing.T) {
 			h.Config.Privacy = transform.Privacy{Drop: []string{"product_listings.requirements"}, Hash: []string{"product_listings.outlet_name"}, Key: []byte("k")}
 			night()
 			night()
-			wh := trials.WarehouseOf(t, h.Config)
+			wh := trials.WarehouseOf(h.Config)
 			versions, err := wh.Versions.List()
 			testharness.Must(t, err)
 			_, err = wh.Rollback(versions[len(versions)-2], h.At)

@@ -31,12 +31,12 @@ func TestBackupAfterAnIncompleteDayContainsTheNight(t *testing.T) {
 	}
 	_, err := pipeline.Run(t.Context(), cfg)
 	published := trials.PublishedRun(t, s.Config.Warehouse.Dir)
-	missing, seriesErr := trials.WarehouseOf(t, s.Config).Series.Missing()
+	missing, seriesErr := trials.WarehouseOf(s.Config).Series.Missing()
 	testharness.Must(t, seriesErr)
 	if len(missing) != 1 || missing[0].RunID != published {
 		t.Fatalf("the series lacks %d versions after the night with the error %v, want only run %s", len(missing), err, published)
 	}
-	lock, err := trials.WarehouseOf(t, s.Config).Lock("verify", s.At)
+	lock, err := trials.WarehouseOf(s.Config).Lock("verify", s.At)
 	testharness.Must(t, err)
 	res, err := backup.Run(t.Context(), s.backupConfig())
 	testharness.Must(t, err)
@@ -51,7 +51,7 @@ func TestBackupAfterAnIncompleteDayContainsTheNight(t *testing.T) {
 	restoredCfg := s.Config
 	restoredCfg.Warehouse.Dir = t.TempDir()
 	backupCfg := s.backupConfig()
-	backupCfg.Warehouse = trials.WarehouseOf(t, restoredCfg)
+	backupCfg.Warehouse = trials.WarehouseOf(restoredCfg)
 	_, err = backup.Restore(t.Context(), backupCfg)
 	testharness.Must(t, err)
 	r, err := repair.Rebuild(t.Context(), trials.RepairConfig(restoredCfg), false)

@@ -273,7 +273,7 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 // unfinished or held run.
 func (s *season) killedRun(latest string) string {
 	s.T.Helper()
-	u, ok, err := trials.WarehouseOf(s.T, s.Config).RunLog.ResumableRun()
+	u, ok, err := trials.WarehouseOf(s.Config).RunLog.ResumableRun()
 	testharness.Must(s.T, err)
 	switch {
 	case latest != s.version:
@@ -337,7 +337,7 @@ func (s *season) finish() {
 		trials.RequireChecksums(s.T, version)
 	}
 	trials.RequireRowCounts(s.T, s.Config.Warehouse.Dir, trials.ReadManifest(s.T, s.Path("latest")))
-	report, err := repair.Check(s.T.Context(), trials.WarehouseOf(s.T, s.Config), true)
+	report, err := repair.Check(s.T.Context(), trials.WarehouseOf(s.Config), true)
 	testharness.Must(s.T, err)
 	for _, damage := range report.Damage {
 		s.T.Errorf("repair.Check found %+v at the end, want no damage", damage)

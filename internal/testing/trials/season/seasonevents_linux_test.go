@@ -144,7 +144,7 @@ func (s *season) cutPower(e seasonEvent) trials.NightEnd {
 // heldRun returns the run of the held night, or "".
 func (s *season) heldRun() string {
 	s.T.Helper()
-	h, ok, err := trials.WarehouseOf(s.T, s.Config).Held()
+	h, ok, err := trials.WarehouseOf(s.Config).Held()
 	testharness.Must(s.T, err)
 	if !ok {
 		return ""
@@ -195,7 +195,7 @@ func (s *season) rollBack(number int) {
 	if s.version == "" {
 		return
 	}
-	versions, err := trials.WarehouseOf(s.T, s.Config).Versions.List()
+	versions, err := trials.WarehouseOf(s.Config).Versions.List()
 	testharness.Must(s.T, err)
 	target := versions[number%len(versions)]
 	snapshots, ok := s.snapshotsByVersion[target]
@@ -253,7 +253,7 @@ func newSeasonBucket(t *testing.T, h *trials.Harness) *seasonBucket {
 
 func (s *season) backupConfig() backup.Config {
 	s.T.Helper()
-	return backup.Config{Warehouse: trials.WarehouseOf(s.T, s.Config), Bucket: s.bucket.bucket, Program: "test", Now: s.Config.Now, Log: slog.New(slog.DiscardHandler)}
+	return backup.Config{Warehouse: trials.WarehouseOf(s.Config), Bucket: s.bucket.bucket, Program: "test", Now: s.Config.Now, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (s *season) backUp() {
@@ -287,7 +287,7 @@ func (s *season) restore() {
 // deliver sends webhook events. The receiver must acknowledge each of them.
 func (s *season) deliver(count int) {
 	s.T.Helper()
-	w := trials.WarehouseOf(s.T, s.Config)
+	w := trials.WarehouseOf(s.Config)
 	inbox, err := w.Folder.MakeInbox()
 	testharness.Must(s.T, err)
 	receiver := webhook.New(webhook.Config{Dir: inbox, Disk: w.Folder.Disk()},
@@ -355,7 +355,7 @@ func (s *season) openRelease() {
 	testharness.Must(s.T, fixture.Unpack(filepath.Join("..", "..", "..", "..", "cmd", "sync", "testdata", "releases", "1.0.0.tar.zst"), root))
 	testharness.Must(s.T, os.RemoveAll(s.Config.Warehouse.Dir))
 	testharness.Must(s.T, os.Rename(filepath.Join(root, "warehouse"), s.Config.Warehouse.Dir))
-	versions, err := trials.WarehouseOf(s.T, s.Config).Versions.List()
+	versions, err := trials.WarehouseOf(s.Config).Versions.List()
 	testharness.Must(s.T, err)
 	for _, version := range versions {
 		s.Service.Advance(1)
