@@ -47,41 +47,6 @@ func TestTrialReplayGivesIdenticalTablesWithoutTheNetwork(t *testing.T) {
 	}
 }
 
-func TestReplayErrors(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), trials.FewStreams()...)
-	requireError := func(run, want string) {
-		t.Helper()
-		_, err := pipeline.Replay(t.Context(), h.Config, run)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error of the replay of %q is %v, want it to contain %q", run, err, want)
-		}
-	}
-	first := h.GoodNight()
-	second := h.GoodNight()
-	requireError(first.Run.ID, "later nights are based on it; nothing was changed: run placementsync rollback "+first.Run.ID+" first")
-	requireError("20200101T000000Z", "this run has no stored responses")
-	requireError("../state", "this run has no stored responses")
-	if h.Config.Fetch.Offline {
-		t.Error("the replay changed the configuration of its caller, want Offline to stay false")
-	}
-
-	wh := trials.WarehouseOf(h.Config)
-	rollback := func(run string) {
-		t.Helper()
-		_, err := wh.Rollback(run, h.At)
-		testharness.Must(t, err)
-	}
-	rollback(first.Run.ID)
-	requireError(second.Run.ID, "readers see "+first.Run.ID+", which is not based on this run; nothing was changed: run placementsync rollback "+second.Run.ID+" first")
-	third := h.GoodNight()
-	requireError(second.Run.ID, "readers see "+third.Run.ID+", which is not based on this run; nothing was changed: run placementsync rollback "+second.Run.ID+" first")
-	testharness.Must(t, wh.Versions.Drop(second.Run.ID, false))
-	requireError(second.Run.ID, "readers see "+third.Run.ID+", which is later; nothing was changed: run placementsync rollback "+first.Run.ID+" first")
-	testharness.Must(t, wh.Versions.Drop(first.Run.ID, false))
-	requireError(second.Run.ID, "no intact version from before this run is kept; nothing was changed: placementsync rebuild")
-}
-
 // TestReplayAfterAKilledRollback simulates a rollback that was killed after it switched the link
 // "latest" and before it wrote its ledger line. A replay must build on the version to which the link
 // points. It must fail because of too many deletions.
