@@ -2,6 +2,7 @@ package bucket_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -152,6 +153,10 @@ func TestFaults(t *testing.T) {
 			want: "put s3://store/a/b/one: " + bucket.ErrDenied.Error() + " (AccessDenied)"},
 		{name: "the bucket is missing", method: "PUT", times: 99, fail: refuse(404, "NoSuchBucket"), requests: 1, reason: bucket.ErrNoBucket,
 			want: "put s3://store/a/b/one: " + bucket.ErrNoBucket.Error() + " (NoSuchBucket)"},
+		{name: "the bucket is in another region", method: "PUT", times: 99, fail: refuse(400, "AuthorizationHeaderMalformed"), requests: 1, reason: bucket.ErrRegion,
+			want: "put s3://store/a/b/one: " + bucket.ErrRegion.Error() + " (AuthorizationHeaderMalformed)"},
+		{name: "the request arrived too late", method: "PUT", times: 99, fail: refuse(403, "RequestExpired"), requests: 1, reason: bucket.ErrClock,
+			want: "put s3://store/a/b/one: " + bucket.ErrClock.Error() + " (RequestExpired)"},
 		{name: "the error code contains control characters", method: "PUT", times: 99, fail: refuse(400, "Odd&#xA;Thing\u009b31m"), requests: 1,
 			want: "put s3://store/a/b/one: the server returned Odd?Thing?31m (status 400)"},
 	} {
@@ -281,5 +286,59 @@ func TestNoServer(t *testing.T) {
 	_, err := b.List(t.Context(), "")
 	if err == nil || !strings.Contains(err.Error(), "list s3://store/a/b: dial tcp 127.0.0.1:1: ") || !strings.HasSuffix(err.Error(), "refused (3 attempts)") {
 		t.Errorf("got %v, want connection refused", err)
+	}
+}
+
+// TestBucketWithoutAPrefix stores an object in the root of a bucket.
+func TestBucketWithoutAPrefix(t *testing.T) {
+	sim, _ := open(t, nil)
+	server := httptest.NewServer(sim)
+	defer server.Close()
+	b, err := bucket.Open(t.Context(), bucket.Config{Endpoint: server.URL, PathStyle: true, AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey}, "store", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.PutBytes(t.Context(), "data/one", []byte("x")); err != nil || b.Address("data/one") != "s3://store/data/one" {
+		t.Fatalf("the object %s was stored with %v", b.Address("data/one"), err)
+	}
+	if list, err := b.List(t.Context(), "data/"); err != nil || len(list) != 1 || list[0].Name != "data/one" {
+		t.Errorf("the list is %v (%v), want data/one", list, err)
+	}
+}
+
+// TestRefusedRequests refuses each kind of request. The error must name the operation, the object and the reason.
+func TestRefusedRequests(t *testing.T) {
+	sim, b := open(t, nil)
+	sim.FailWith(func(w http.ResponseWriter, _ *http.Request) bool {
+		s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+		return true
+	})
+	_, listErr := b.List(t.Context(), "data/")
+	_, getErr := b.Read(t.Context(), "data/1", 10)
+	for want, err := range map[string]error{
+		"list s3://store/a/b/data": listErr, "get s3://store/a/b/data/1": getErr, "delete s3://store/a/b/data/2": b.Delete(t.Context(), "data/2", "data/3"),
+	} {
+		if !errors.Is(err, bucket.ErrDenied) || !strings.HasPrefix(err.Error(), want+": ") {
+			t.Errorf("got %v, want %s with the reason %v", err, want, bucket.ErrDenied)
+		}
+	}
+}
+
+// TestAnEndedContextStopsRetries ends the context while the bucket waits for the next attempt.
+func TestAnEndedContextStopsRetries(t *testing.T) {
+	sim, b := open(t, func(c *bucket.Config) { c.MaxPause = time.Hour })
+	if err := b.PutBytes(t.Context(), "one", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	sim.FailWith(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Content-Length", "5")
+		_, _ = w.Write([]byte("x"))
+		go stop()
+		panic(http.ErrAbortHandler)
+	})
+	if _, err := b.Read(ctx, "one", 10); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }

@@ -55,12 +55,8 @@ func EventRecord(e stream.Event) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the envelope of event %q: %w", e.ID, err)
 	}
-	members := bytes.TrimSpace(body[:len(body)-1])
-	if len(members) > 1 {
-		tail[0] = ','
-		return slices.Concat(members, tail), nil
-	}
-	return tail, nil
+	tail[0] = ',' // commentText has found an id, so the body has members
+	return slices.Concat(bytes.TrimSpace(body[:len(body)-1]), tail), nil
 }
 
 // commentText returns the plain text of a comment, or nil if there is none. It treats every topic

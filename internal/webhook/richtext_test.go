@@ -24,6 +24,10 @@ func TestRichTextBecomesPlain(t *testing.T) {
 		{"a list in a numbered list", doc(`{"type":"orderedList","attrs":{"start":3},"content":[{"type":"listItem","content":[{"type":"paragraph","content":[{"type":"text","text":"a"}]},{"type":"bulletList","content":[{"type":"listItem","content":[{"type":"paragraph","content":[{"type":"text","text":"b"}]}]}]}]},{"type":"listItem","content":[{"type":"paragraph","content":[{"type":"text","text":"c"}]}]}]}`), "3. a\n   - b\n4. c"},
 		{"a list whose content is not an array", doc(`{"type":"bulletList","content":{"type":"listItem","content":[{"type":"text","text":"a"}]}}`), "- a"},
 		{"a mention", doc(`{"type":"paragraph","content":[{"type":"text","text":"Ask "},{"type":"mention","attrs":{"id":"u1","label":"Ada"}},{"type":"text","text":"."}]}`), "Ask @Ada."},
+		{"a mention whose name has its sign", doc(`{"type":"mention","attrs":{"label":"@Ada"}}`), "@Ada"},
+		{"an emoji", doc(`{"type":"paragraph","content":[{"type":"text","text":"Fine "},{"type":"emoji","attrs":{"shortName":":smile:","text":"😀"}}]}`), "Fine 😀"},
+		{"a list that begins below zero", doc(`{"type":"orderedList","attrs":{"start":-5},"content":[{"type":"text","text":"a"}]}`), "1. a"},
+		{"a paragraph after a nested list", doc(`{"type":"bulletList","content":[{"type":"listItem","content":[{"type":"text","text":"a"},{"type":"bulletList","content":[{"type":"text","text":"b"}]}]}]},{"type":"paragraph","content":[{"type":"text","text":"end"}]}`), "- a\n  - b\nend"},
 		{"a link", doc(`{"type":"paragraph","content":[{"type":"text","text":"draft","marks":[{"type":"link","attrs":{"href":"https://example.com/d"}}]}]}`), "draft (https://example.com/d)"},
 		{"a link whose text is its address", doc(`{"type":"paragraph","content":[{"type":"text","text":"https://example.com","marks":[{"type":"link","attrs":{"href":"https://example.com"}}]}]}`), "https://example.com"},
 		{"an image", doc(`{"type":"image","attrs":{"src":"https://example.com/i.png","alt":"the chart"}}`), "the chart"},
@@ -89,13 +93,30 @@ func TestEventRecordRejectsInvalidBodies(t *testing.T) {
 		"a list":                             {Topic: webhook.StatusChanged, Body: []byte(`["a"]`)},
 		"a status change without article_id": {Topic: webhook.StatusChanged, Body: []byte(`{"status":{"prefix":"x"}}`)},
 		"an article_id that is an object":    {Topic: webhook.StatusChanged, Body: []byte(`{"article_id":{}}`)},
+		"an empty object":                    {Topic: webhook.StatusChanged, Body: []byte(`{}`)},
+		"an empty comment":                   {Topic: webhook.CommentCreated, Body: []byte(`{ }`)},
 		"a comment without id":               {Topic: webhook.CommentCreated, Body: []byte(`{"content":"x"}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var invalid *webhook.InvalidError
-			if got, err := webhook.EventRecord(e); !errors.As(err, &invalid) {
-				t.Errorf("got record %s, %v, want an *InvalidError", got, err)
+			if got, err := webhook.EventRecord(e); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "read an event of the topic \""+e.Topic) {
+				t.Errorf("got record %s, %v, want an *InvalidError that names the topic", got, err)
 			}
 		})
+	}
+}
+
+// TestTargetsOfAStatusChange reads the ids of the records that a night reads again.
+func TestTargetsOfAStatusChange(t *testing.T) {
+	for name, c := range map[string]struct{ topic, body, article, campaign string }{
+		"a status change":                   {webhook.StatusChanged, "\ufeff" + `{"article_id":"a","campaign_id":7}`, "a", "7"},
+		"without a campaign":                {webhook.StatusChanged, `{"article_id":"a","campaign_id":null}`, "a", ""},
+		"not JSON":                          {webhook.StatusChanged, `{"article_id":"a"`, "", ""},
+		"a comment, whose topic is another": {webhook.CommentCreated, `{"id":"c","article_id":"a","campaign_id":"b"}`, "", ""},
+	} {
+		article, campaign := webhook.EventTargets(stream.Event{Topic: c.topic, Body: []byte(c.body)})
+		if article != c.article || campaign != c.campaign {
+			t.Errorf("%s: the targets are %q and %q, want %q and %q", name, article, campaign, c.article, c.campaign)
+		}
 	}
 }
