@@ -1,0 +1,168 @@
+package backup
+
+import (
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"placementsync/internal/testing/harness"
+)
+
+// TestBytesAreCounted backs up a night and restores it. The counts of bytes and the last progress must be the size of the
+// files.
+func TestBytesAreCounted(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	var total int64
+	for _, content := range contentOf(t, f.config.Warehouse) {
+		total += int64(len(content))
+	}
+	var done, doneTotal atomic.Int64
+	progress := func(d, n int64) {
+		done.Store(max(done.Load(), d))
+		doneTotal.Store(n)
+	}
+	f.config.Progress = progress
+	result := f.backUp()
+	var sent int64
+	for name, data := range f.store.Objects("store") {
+		if !strings.Contains(name, "/manifests/") {
+			sent += int64(len(data))
+		}
+	}
+	if result.Bytes != total || result.SentBytes != sent {
+		t.Errorf("the backup has %d bytes, of which %d were sent, want %d and %d", result.Bytes, result.SentBytes, total, sent)
+	}
+	// The sizes of files without a checksum are unknown before they are read.
+	if done.Load() < doneTotal.Load() || doneTotal.Load() == 0 {
+		t.Errorf("the last progress of the backup is %d of %d bytes, want all", done.Load(), doneTotal.Load())
+	}
+	v, err := Verify(t.Context(), f.config, true)
+	if err != nil || v.Fetched != result.Files || v.Bytes != total {
+		t.Errorf("verify compared %d files with %d bytes (%v), want %d with %d", v.Fetched, v.Bytes, err, result.Files, total)
+	}
+	c := f.newTarget()
+	c.Progress = progress
+	done.Store(0)
+	restored, err := Restore(t.Context(), c)
+	if err != nil || restored.Fetched != result.Files || restored.Bytes != total {
+		t.Errorf("the restore fetched %d files with %d bytes (%v), want %d with %d", restored.Fetched, restored.Bytes, err, result.Files, total)
+	}
+	if done.Load() != doneTotal.Load() || doneTotal.Load() == 0 {
+		t.Errorf("the last progress of the restore is %d of %d bytes, want all but the ledger", done.Load(), doneTotal.Load())
+	}
+}
+
+// TestABackupBeforeTheFirstNightIsContinued backs up a warehouse without a version, and then its first night.
+func TestABackupBeforeTheFirstNightIsContinued(t *testing.T) {
+	f := newFixture(t)
+	lock, err := f.config.Warehouse.Lock("test", f.now())
+	harness.Must(t, err)
+	harness.Must(t, lock.Release())
+	if result := f.backUp(); result.Run != "" {
+		t.Errorf("the backup is of the run %q, want none", result.Run)
+	}
+	f.night()
+	f.backUp()
+	f.checkRestored()
+}
+
+// TestASeriesThatNeverRestsIsNotBackedUp changes the index of the series during each attempt.
+func TestASeriesThatNeverRestsIsNotBackedUp(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	index := f.config.Warehouse.Series.IndexPath()
+	f.onPut(func(string) {
+		data, err := os.ReadFile(index)
+		harness.Must(t, err)
+		harness.Must(t, os.WriteFile(index, append(data, ' '), 0o600))
+	})
+	_, err := Run(t.Context(), f.config)
+	f.store.FailWith(nil)
+	if err == nil || !strings.Contains(err.Error(), "the Parquet series changed during each of 5 attempts; the previous backup and the sent files were kept") || len(f.manifests()) > 0 {
+		t.Errorf("got %v and the manifests %q, want an error and no manifest", err, f.manifests())
+	}
+}
+
+// TestOlderBackupsAreUsedOnRequest damages the newest of two manifests.
+func TestOlderBackupsAreUsedOnRequest(t *testing.T) {
+	f := newFixture(t)
+	if _, err := f.config.readNewest(t.Context()); err == nil || !strings.Contains(err.Error(), "find a backup in s3://store/a: there is none") {
+		t.Errorf("reading an empty bucket: got %v, want an error", err)
+	}
+	f.night()
+	first := f.backUp()
+	f.night()
+	f.backUp()
+	newest := f.manifests()[1]
+	f.store.Change("store", func(objects map[string][]byte) { objects[newest] = []byte("{}") })
+	_, err := Verify(t.Context(), f.config, false)
+	if err == nil || !strings.Contains(err.Error(), "nothing was changed: --older uses the newest readable backup, of run "+first.Run) {
+		t.Errorf("without the option: got %v, want an error that names the run %s", err, first.Run)
+	}
+	f.config.UseOlder = true
+	if v, err := Verify(t.Context(), f.config, false); err != nil || v.Run != first.Run {
+		t.Errorf("with the option: got the backup of %s (%v), want that of %s", v.Run, err, first.Run)
+	}
+}
+
+// TestAClockInTheFutureIsReported makes a backup, sets the clock back, and backs up again.
+func TestAClockInTheFutureIsReported(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	f.backUp()
+	for back, isReported := range map[time.Duration]bool{50 * time.Second: false, 2 * time.Minute: true} {
+		var log strings.Builder
+		c := f.config
+		c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		c.Now = func() time.Time { return f.now().Add(-back) }
+		if _, err := c.readNewest(t.Context()); err != nil || strings.Contains(log.String(), "time in the future") != isReported {
+			t.Errorf("restore, with the clock %s back: the log is %q (%v), want a warning: %t", back, &log, err, isReported)
+		}
+	}
+	var log strings.Builder
+	f.config.Log = slog.New(slog.NewTextHandler(&log, nil))
+	f.pass(-26 * time.Hour) // backUp passes a day
+	f.backUp()
+	if !strings.Contains(log.String(), "time in the future") {
+		t.Errorf("backup: the log is %q, want a warning", &log)
+	}
+}
+
+// TestErrorsOfTheStoreEndABackup fails one kind of request. The backup must end with the error of the server, and must
+// not write a manifest.
+func TestErrorsOfTheStoreEndABackup(t *testing.T) {
+	for name, c := range map[string]struct{ method, part string }{
+		"the list of objects": {http.MethodGet, "store"}, "a file": {http.MethodPut, "data"}, "the manifest": {http.MethodPut, "manifests"},
+	} {
+		f := newFixture(t)
+		f.night()
+		f.refuse(c.method, c.part, http.StatusForbidden, "AccessDenied")
+		_, err := Run(t.Context(), f.config)
+		f.store.FailWith(nil)
+		if err == nil || !strings.Contains(err.Error(), "AccessDenied") || len(f.manifests()) > 0 {
+			t.Errorf("%s: got %v and the manifests %q, want the error of the server and none", name, err, f.manifests())
+		}
+	}
+}
+
+// TestLeftOutFilesAreSorted removes both copies of the files of two nights.
+func TestLeftOutFilesAreSorted(t *testing.T) {
+	f := newFixture(t)
+	for range 2 {
+		f.night()
+		for _, path := range f.copiesOfTable() {
+			harness.Must(t, os.Remove(path))
+		}
+		harness.Must(t, os.Remove(f.config.Warehouse.Folder.ChangesPath(f.now().Format("20060102T150405Z"))))
+	}
+	result := f.backUp()
+	if isSorted := slices.IsSortedFunc(result.LeftOut, func(x, y DamagedFile) int { return strings.Compare(x.File, y.File) }); len(result.LeftOut) < 3 || !isSorted {
+		t.Errorf("left out %v, want the files of both nights, sorted", result.LeftOut)
+	}
+}
