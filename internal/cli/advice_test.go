@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"placementsync/internal/durable"
 	"placementsync/internal/warehouse"
 )
 
@@ -45,6 +46,7 @@ func TestAddAdvice(t *testing.T) {
 	}{
 		"port in use":                {errInUse, "another process already listens on this port, perhaps an instance of this program"},
 		"address of another machine": {errNotLocal, "this machine does not have the address"},
+		"a port of root":             {fmt.Errorf("serve: %w", &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EACCES)}), "choose a higher port"},
 		"permission denied":          {fmt.Errorf("take the lock: %w", errDenied), advice},
 		"read-only file system":      {&fs.PathError{Op: "open", Path: file, Err: syscall.EROFS}, "mounted read-only"},
 		"full disk":                  {fmt.Errorf("write rows.csv: %w", syscall.ENOSPC), "free some space"},
@@ -53,6 +55,9 @@ func TestAddAdvice(t *testing.T) {
 		if !errors.Is(got, c.err) || !strings.HasPrefix(got.Error(), c.err.Error()+": ") || !strings.Contains(got.Error(), c.want) {
 			t.Errorf("%s: got %q, want the error followed by %q", name, got, c.want)
 		}
+	}
+	if got := permissionAdvice(unreadable, durable.AccessOf(mustStat(t, unreadable)).UID); !strings.HasPrefix(got, "check the permissions of "+unreadable) {
+		t.Errorf("a folder of the own user: got %q, want its permissions", got)
 	}
 	want := "/ belongs to root: choose another path, or run the command as a user who may access it"
 	if got := permissionAdvice("/nosuch/x.csv", 65534); !strings.HasPrefix(got, want) {
@@ -63,4 +68,13 @@ func TestAddAdvice(t *testing.T) {
 			t.Errorf("got %q, want %q unchanged", got, err)
 		}
 	}
+}
+
+func mustStat(t *testing.T, path string) fs.FileInfo {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
 }

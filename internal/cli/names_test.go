@@ -32,6 +32,7 @@ F:3: privacy.drop[0]: "orders" is not table.column: write one such as orders.gue
 F:5: history.ignore[3]: "files.id" identifies its row, and cannot be ignored: remove the line
 F:6: history.ignore[4]: "files.name.x" is a member, but the column is not JSON: write files.name`},
 		"every stream excluded": {"streams:\n  include: [orders]\n  exclude: ['*']", `F:4: streams.exclude: excludes every stream: remove a pattern, or add streams to streams.include`},
+		"a misspelt check":      {"checks: {rules: {row_coutn: {severity: hold}}}", `F:2: checks.rules.row_coutn*`},
 		"with other problems": {"streams: {include: [ordres], recheck: -1}\nverify: {cron: soon}",
 			`F:2: streams.include[0]: "ordres" is not a stream: did you mean orders?
 F:2: streams.recheck: -1 is below 0: use 0 to 365
