@@ -1,12 +1,8 @@
 package damage_test
 
 import (
-	"context"
 	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -16,7 +12,6 @@ import (
 	"placementsync/internal/sim"
 	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/trials"
-	"placementsync/internal/warehouse"
 )
 
 // TestTrialOtherRunsBesideAHeldNight checks the effect of other runs on a held night, as described
@@ -167,178 +162,5 @@ func (c heldNightCase) check(t *testing.T, m *trials.Harness, heldRun, run strin
 	_, err = os.Stat(w.Folder.RawPath(heldRun))
 	if isKept := err == nil; !isKept && c.heldAfter == sameHeld {
 		t.Errorf("%s: the stored responses of the held night are missing: %v", c.name, err)
-	}
-}
-
-// heldJob creates, publishes or discards a held night in a child process.
-type heldJob struct {
-	trials.Job
-	// Operation is "hold", "publish" or "discard".
-	Operation string
-}
-
-// config returns the configuration of a night that reads listings and tags and has one check.
-func (j heldJob) config() (pipeline.Config, error) {
-	cfg := j.Job.Config()
-	cfg.Chosen = []string{"product_listings", "tags"}
-	all, err := audit.Load("", map[string]audit.Rule{"prices_scaled": {Params: map[string]string{"min_prices": "5"}}}, nil)
-	if err == nil {
-		cfg.Checks, err = all.Choose([]string{"prices_scaled"})
-	}
-	return cfg, err
-}
-
-func (j heldJob) mustConfig(t *testing.T) pipeline.Config {
-	t.Helper()
-	cfg, err := j.config()
-	testharness.Must(t, err)
-	return cfg
-}
-
-// operate runs the operation in the current process.
-func (j heldJob) operate(ctx context.Context, cfg pipeline.Config) error {
-	if j.Operation == "hold" {
-		_, err := pipeline.Run(ctx, cfg)
-		return err
-	}
-	w := warehouse.New(cfg.Warehouse)
-	lock, err := w.Lock(j.Operation, j.At)
-	if err != nil {
-		return err
-	}
-	if j.Operation == "publish" {
-		_, err = w.PublishHeld(ctx, []string{"prices_scaled"}, j.At)
-	} else {
-		_, err = w.DiscardHeld()
-	}
-	return errors.Join(err, lock.Release())
-}
-
-// run runs the operation. It is called in a child process.
-func (j heldJob) Run(ctx context.Context) error {
-	cfg, err := j.config()
-	if err != nil {
-		return err
-	}
-	_ = j.operate(ctx, cfg) // the parent checks the warehouse
-	return trials.WriteReport(j.Report, nil)
-}
-
-// TestTrialKilledOperationsOnAHeldNight kills three operations at several of their steps: a night that
-// is held, from its merge on; the publish of the held night; and the discard of the held night. After
-// each kill, the old or the new snapshot must be published. If a night is held, it must be undamaged.
-// The next night must publish.
-func TestTrialKilledOperationsOnAHeldNight(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.TrialWorld(1))
-	startDir := t.TempDir() // the warehouse before the next operation
-	h.Service.Advance(1)
-	j := heldJob{Job: trials.Job{URL: h.Server.URL, Dir: startDir, At: h.Service.Now().Add(2 * time.Hour)}}
-	first := h.MustComplete(pipeline.Run(t.Context(), j.mustConfig(t))).Run.ID
-	h.Service.Advance(1)
-	j.At = h.Service.Now().Add(2 * time.Hour)
-	heldRun := ""
-	fault := sim.ValueFault{Change: trials.PricesTimes(100, 1), Day: h.Service.Day()}
-	for _, operation := range []string{"hold", "publish", "discard"} {
-		h.Service.SetValueFaults(fault)
-		j.Operation, j.KillAt = operation, trials.StepCall{}
-		dirBefore := startDir
-		recordedDir := copyWarehouse(t, dirBefore)
-		j.Dir = recordedDir
-		cfg := j.mustConfig(t)
-		var recorder trials.StepRecorder
-		cfg.Warehouse.Step = recorder.Record
-		if err := j.operate(t.Context(), cfg); (err != nil) != (operation == "hold") {
-			t.Fatalf("%s: %v", operation, err)
-		}
-		if operation == "hold" {
-			night, ok, err := trials.WarehouseOf(cfg).Held()
-			if err != nil || !ok {
-				t.Fatalf("no night is held (%v)", err)
-			}
-			heldRun, startDir = night.Manifest.RunID, recordedDir
-		}
-		firstKill := max(0, slices.Index(recorder.Steps, "before write run.json"))
-		calls := map[string]int{} // calls of each step so far
-		kills := 0
-		for i, step := range recorder.Steps {
-			calls[step]++
-			if i < firstKill || (i-firstKill)%killStride(len(recorder.Steps)-firstKill) != 0 {
-				continue
-			}
-			j.Dir, j.KillAt = copyWarehouse(t, dirBefore), trials.StepCall{Step: step, Nth: calls[step]}
-			h.Service.SetValueFaults(fault)
-			j.Report = filepath.Join(t.TempDir(), "report.json")
-			if trials.Spawn(t, "held", j.Report, j).WasKilled() {
-				kills++
-			}
-			h.Service.SetValueFaults()
-			requireOldOrNewState(t, j, first, heldRun)
-		}
-		t.Logf("%s: %d kills at %d steps", operation, kills, len(recorder.Steps)-firstKill)
-		if kills == 0 {
-			t.Errorf("%s was not killed at any step, want at least one kill", operation)
-		}
-	}
-}
-
-// killStride returns the number of steps between two kills. "make torture" kills at each step,
-// "make trials" about six times, and "make trials-short" about twice.
-func killStride(steps int) int {
-	if os.Getenv("PLACEMENTSYNC_TORTURE") != "" {
-		return 1
-	}
-	return max(1, steps/trials.Size(6, 2))
-}
-
-func copyWarehouse(t *testing.T, from string) string {
-	t.Helper()
-	dir := t.TempDir()
-	testharness.Must(t, os.CopyFS(dir, os.DirFS(from)))
-	return dir
-}
-
-// requireOldOrNewState checks that a killed operation took effect completely or not at all. Then it
-// runs the next night, which must publish.
-func requireOldOrNewState(t *testing.T, j heldJob, first, heldRun string) {
-	t.Helper()
-	description := j.Operation + ", killed at " + j.KillAt.String()
-	j.KillAt = trials.StepCall{}
-	cfg := j.mustConfig(t)
-	w := trials.WarehouseOf(cfg)
-	published := trials.RequireIntact(t, j.Dir)
-	heldNight, ok, err := w.Held()
-	testharness.Must(t, err)
-	if published != first && !(published == heldRun && j.Operation == "publish") || ok && (heldNight.Manifest.RunID != heldRun || published == heldRun) {
-		t.Errorf("%s: latest is %s and %q is held, want the state before or after the operation", description, published, heldNight.Manifest.RunID)
-	}
-	if damaged, _ := w.VerifyHeld(t.Context(), true); len(damaged) > 0 {
-		t.Errorf("%s: the held night has the damage %v, want none", description, damaged)
-	}
-	j.At = j.At.Add(time.Hour)
-	res, err := pipeline.Run(t.Context(), j.mustConfig(t))
-	if errors.As(err, new(*pipeline.HoldError)) && j.Operation == "hold" && !ok {
-		// The night was killed before it was held. The run above resumed it with the same
-		// responses, so a check held it.
-		j.At = j.At.Add(time.Hour)
-		res, err = pipeline.Run(t.Context(), j.mustConfig(t))
-	}
-	if hold := (*pipeline.HoldError)(nil); errors.As(err, &hold) && j.Operation == "publish" && published == heldRun {
-		// Wrong prices are published, so a check holds the night with the correct prices too.
-		_, err = trials.WarehouseOf(cfg).PublishHeld(t.Context(), []string{"prices_scaled"}, j.At)
-		res.Run.ID = hold.Run
-	}
-	if err != nil || trials.RequireIntact(t, j.Dir) != res.Run.ID {
-		t.Errorf("%s: the next night %s is not published: %v", description, res.Run.ID, err)
-	}
-	if files, err := os.ReadDir(filepath.Join(j.Dir, "held")); err != nil && !errors.Is(err, fs.ErrNotExist) || len(files) > 0 {
-		t.Errorf("%s: held/ has %v (%v), want no files", description, files, err)
-	}
-	if report, err := repair.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
-		t.Errorf("%s: repair.Check found %+v (%v), want no damage", description, report.Damage, err)
-	}
-	versions, err := w.Versions.List()
-	if want := []string{first, heldRun, res.Run.ID}; err != nil || slices.ContainsFunc(versions, func(v string) bool { return !slices.Contains(want, v) }) || slices.Contains(versions, heldRun) != (published == heldRun) && heldRun != res.Run.ID {
-		t.Errorf("%s: got the versions %v (%v), want some of %v", description, versions, err, want)
 	}
 }
