@@ -13,26 +13,19 @@ import (
 	"placementsync/internal/testing/trials"
 )
 
-// requireDeletion checks that meta.deletions has one row for a record, with the given evidence, and
-// that the night closed the rows of the record.
+// requireDeletion checks that meta.deletions has one row for a record, with the given evidence. It also checks that
+// main has no row of the record, and that the night closed all its row versions, at the snapshot time of the night.
 func requireDeletion(h *trials.Harness, res pipeline.Result, table, key, evidence string) {
 	h.T.Helper()
 	got := trials.Query(h.T, h.Catalog(), "SELECT run_id, evidence FROM meta.deletions WHERE table_name = ? AND key = ?", table, key)
 	if len(got) != 1 || got[0][0].String != res.Run.ID || got[0][1].String != evidence {
 		h.T.Errorf("meta.deletions has %v for %s %s, want the evidence %q in run %s", got, table, key, evidence, res.Run.ID)
 	}
-	requireClosed(h, res, table, "id", key)
-}
-
-// requireClosed checks that main has no rows of a record, and that all its row versions were closed by
-// the night, at the snapshot time of the night.
-func requireClosed(h *trials.Harness, res pipeline.Result, table, column, key string) {
-	h.T.Helper()
-	if n := h.Count("main."+table, column+" = ?", key); n != 0 {
+	if n := h.Count("main."+table, "id = ?", key); n != 0 {
 		h.T.Errorf("main.%s has %d rows of %s, want none", table, n, key)
 	}
-	all := h.Count("history."+table, column+" = ?", key)
-	closed := h.Count("past."+table, column+" = ? AND run_id = ? AND valid_to = ?::TIMESTAMPTZ", key, res.Run.ID, res.Run.SnapshotAt)
+	all := h.Count("history."+table, "id = ?", key)
+	closed := h.Count("past."+table, "id = ? AND run_id = ? AND valid_to = ?::TIMESTAMPTZ", key, res.Run.ID, res.Run.SnapshotAt)
 	if closed == 0 || all != closed {
 		h.T.Errorf("%s: the night closed %d of %d rows of %s, want all, and at least 1", table, closed, all, key)
 	}
@@ -59,35 +52,6 @@ func deletionFaults(route, id string) []sim.Fault {
 			envelope["records"], envelope["total_records"] = kept, len(kept)
 			return []byte(trials.Canonical(envelope))
 		}},
-	}
-}
-
-func TestDeletedOrderIsClosedWithItsChildren(t *testing.T) {
-	t.Parallel()
-	for _, details := range []pipeline.Details{pipeline.AllDetails, pipeline.ChangedDetails} {
-		t.Run("details "+string(details), func(t *testing.T) {
-			t.Parallel()
-			h := trials.NewHarness(t, trials.SmallWorld(), "orders", "order_items", "order_details")
-			h.Config.Details, h.Config.Fetch.PageSize = details, 100
-			h.GoodNight()
-			id := h.QueryOne("SELECT min(order_id) FROM order_line_item_includes SEMI JOIN order_items USING (order_id)")
-			before := h.Count("orders", "TRUE")
-			h.Service.SetFaults(orderDeletionFaults(id)...)
-			res := h.SameDayNight()
-			requireDeletion(h, res, "orders", id, "404 from /orders/{order_id}")
-			requireClosed(h, res, "order_line_items", "order_id", id)
-			requireClosed(h, res, "order_line_item_includes", "order_id", id)
-			if after := h.Count("orders", "TRUE"); after != before-1 {
-				t.Errorf("got %d orders, want %d, one fewer than before", after, before-1)
-			}
-			if n := h.Count("meta.deletions", "TRUE"); n != 1 {
-				t.Errorf("meta.deletions has %d rows, want 1 for the order", n)
-			}
-			h.SameDayNight()
-			if n := h.Count("meta.deletions", "TRUE"); n != 1 {
-				t.Errorf("meta.deletions has %d rows one night later, want 1 as before", n)
-			}
-		})
 	}
 }
 
