@@ -265,7 +265,7 @@ func TestNamesAreFoundByTheirWords(t *testing.T) {
 	const acme, id = "Acme & Söhne GmbH", "4f1d5f0e-9b3c-4a1e-8f55-0c2f9d1b7a10"
 	names := []string{acme, "Berlin Tech Observer", "Berlin Post", id}
 	for i := range 80 {
-		names = append(names, fmt.Sprintf("Outlet %02d", i))
+		names = append(names, fmt.Sprintf("Outlet %02d", i), fmt.Sprintf("0f1d5f0e-9b3c-4a1e-8f55-0c2f9d1b7a%02d", i)) // the ids come first
 	}
 	q := query.Query{Name: "places", Params: []query.Param{{Name: "name", Type: "VARCHAR", Values: "SELECT unnest(['" + strings.Join(names, "','") + "'])"}}}
 	for given, want := range map[string]struct{ resolved, note, unknown string }{

@@ -307,7 +307,6 @@ func (db *DB) hasListedValues(ctx context.Context, p Param, list string) (bool, 
 
 // findNames returns the values that contain the words of a text, or near words. Ids are left out.
 func (db *DB) findNames(ctx context.Context, p Param, text string) (names []string, areExact bool, err error) {
-	const maxNames = 200_000 // of listings, which have the most names
 	all, _, err := db.ParamValues(ctx, p, maxNames)
 	if err != nil {
 		return nil, false, err
@@ -315,6 +314,8 @@ func (db *DB) findNames(ctx context.Context, p Param, text string) (names []stri
 	names, areExact = nearest.FindByWords(withoutIDs(all), text)
 	return names, areExact, nil
 }
+
+const maxNames = 200_000 // of listings, which have the most names
 
 var uuidText = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
@@ -352,19 +353,16 @@ func (db *DB) DescribeUnknownValues(ctx context.Context, q Query, values map[str
 }
 
 func (db *DB) describeUnknownValue(ctx context.Context, p Param, value string) (string, error) {
-	const maxListed, maxProposed, maxRead = 10, 5, 60
+	const maxListed, maxProposed = 10, 5
 	text := fmt.Sprintf("parameter %q: the data has no value %q", p.Name, value)
-	similar, _, err := db.findNames(ctx, p, value)
-	if err != nil {
-		return "", err
-	}
-	known, more, err := db.ParamValues(ctx, p, maxRead)
+	known, more, err := db.ParamValues(ctx, p, maxNames)
 	if err != nil {
 		return "", err
 	}
 	if names := withoutIDs(known); len(names) > 0 {
 		known = names
 	}
+	similar, _ := nearest.FindByWords(withoutIDs(known), value)
 	if len(similar) == 0 {
 		similar = nearest.FindNear(known, value)
 	}
