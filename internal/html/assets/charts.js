@@ -136,7 +136,7 @@ const Charts = (() => {
       }
       used += wide;
     }
-    return 14 + 20 * lines;
+    return 10 + 24 * lines;
   };
 
   // topMargin is the space above the values, for the legend and the unit.
