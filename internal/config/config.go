@@ -15,8 +15,7 @@ import (
 )
 
 // Config is the content of config.yaml. A Config returned by [Load] or [Parse] without
-// error satisfies every rule of [Config.Validate] and must not be changed. A night is one
-// nightly run of the program.
+// error satisfies every rule of [Config.Validate] and must not be changed.
 type Config struct {
 	API       API       `yaml:"api"`
 	Streams   Streams   `yaml:"streams"`
@@ -50,7 +49,7 @@ type API struct {
 	Token     Secret `yaml:"token"`
 	TokenFile string `yaml:"token_file"`
 	TeamID    string `yaml:"team_id"`
-	// Fields are names under which the service sends columns, by table.column.
+	// Fields maps table.column to the name of the field that the service sends for this column.
 	Fields            map[string]string `yaml:"fields"`
 	PriceUnit         string            `yaml:"price_unit"` // "major" | [MinorUnit]
 	UserAgent         string            `yaml:"user_agent"`

@@ -46,7 +46,10 @@ func (e *Error) Unwrap() error { return e.cause }
 func (e *Error) Within(sections ...string) error {
 	known := keysOf(reflect.TypeFor[Config]())
 	remaining := slices.DeleteFunc(slices.Clone(e.Problems), func(p Problem) bool {
-		section, _, _ := strings.Cut(strings.ReplaceAll(p.Path, "[", "."), ".")
+		section := p.Path
+		if end := strings.IndexAny(section, ".["); end >= 0 {
+			section = section[:end]
+		}
 		return slices.Contains(known, section) && !slices.Contains(sections, section)
 	})
 	if len(remaining) == 0 {

@@ -15,12 +15,14 @@ func keyHint(section string, t reflect.Type, unknown string) string {
 		return fmt.Sprintf("write %s as a line below %s:, not with a dot", below, above)
 	}
 	// Of equally similar keys, the first is suggested. Keys of this section come first.
-	keys, paths := keysOf(t), []string{}
-	for _, key := range keys {
+	var paths []string
+	for _, key := range keysOf(t) {
 		paths = append(paths, joinPath(section, key))
 	}
-	for _, path := range keyPaths(reflect.TypeFor[Config](), "") {
-		keys, paths = append(keys, path[strings.LastIndexByte(path, '.')+1:]), append(paths, path)
+	paths = append(paths, keyPaths(reflect.TypeFor[Config](), "")...)
+	var keys []string
+	for _, path := range paths {
+		keys = append(keys, path[strings.LastIndexByte(path, '.')+1:])
 	}
 	if near := nearest.FindNearest(keys, unknown); near != "" {
 		return "did you mean " + paths[slices.Index(keys, near)] + "?"
