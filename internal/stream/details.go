@@ -137,10 +137,10 @@ func offerDetails() []Stream {
 	}
 }
 
-// ShowsChanges is set for listings, because a listing contains fields of its outlet. Its prices are not among them, and
-// the products of an outlet are stored without prices. An order item contains
-// only the id and the name of its outlet. If a listing names no outlet, the outlet is looked up in
-// outlet_products by the id of the listing, which is also the id of its product.
+// A changed listing can show a change of its outlet, because it contains fields of the outlet. A changed price cannot:
+// outlets and outlet_products have no prices. An order item contains only the id and the name of its outlet. If a
+// listing names no outlet, the outlet is looked up in outlet_products by the id of the listing, which is also the id of
+// its product.
 func outletIDColumns() []IDColumn {
 	return []IDColumn{
 		{
