@@ -54,6 +54,7 @@ func (term *terminal) readUntil(text string) {
 // TestTypedTokenIsNotEchoed types a token on a pseudo terminal, or ends the program there with
 // Ctrl-C or a signal. The terminal must not show the token, and must echo input afterwards.
 func TestTypedTokenIsNotEchoed(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	baseURL := smallService(t)
 	for name, c := range map[string]struct {

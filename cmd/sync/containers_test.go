@@ -28,6 +28,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
 )
 
 const (
@@ -127,6 +128,7 @@ func readKubernetes[T any](t *testing.T) map[string][]T {
 
 // TestContainerFileSchemas checks the files for containers against deploy/schemas.
 func TestContainerFileSchemas(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	check := func(file, schema string, object map[string]any) {
 		t.Helper()
@@ -449,6 +451,7 @@ func TestComposeFile(t *testing.T) {
 
 // TestServeProbe checks "serve --probe" with a configuration that has only the section "serve".
 func TestServeProbe(t *testing.T) {
+	harness.Concurrent(t)
 	t.Parallel()
 	server := httptest.NewServer(newProbedDaemon("opensesame-opensesame").Handler())
 	defer server.Close()

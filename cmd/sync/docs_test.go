@@ -25,6 +25,7 @@ func replaceVersions(page, versions string) string {
 // TestDocs compares docs/tables.md, docs/cli.md and the versions in docs/install.md with the output of the program, and docs/alarms.md with the alert
 // rules. With -update, it writes them.
 func TestDocs(t *testing.T) {
+	harness.Slow(t)
 	outputOf := func(args ...string) []byte {
 		t.Helper()
 		var out bytes.Buffer

@@ -75,6 +75,7 @@ func modeOf(t *testing.T, file string) fs.FileMode {
 // TestInitRepeatsQuestions types two wrong addresses before a valid address, and two wrong tokens
 // before a valid token. After each wrong answer, init must ask again.
 func TestInitRepeatsQuestions(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	baseURL, dir := smallService(t), t.TempDir()
 	file, tokenFile := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
@@ -132,6 +133,7 @@ func TestInitWithoutAnswer(t *testing.T) {
 // TestInitFillsInPackageExample checks that the example of a package is filled in once and keeps
 // its values and its mode, and that the token file has the group of the example.
 func TestInitFillsInPackageExample(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("file modes have no groups on this system")
@@ -169,6 +171,7 @@ func TestInitFillsInPackageExample(t *testing.T) {
 // TestInitByRootSetsGroup checks that the owner of the warehouse can read the configuration
 // and the token.
 func TestInitByRootSetsGroup(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can change the owner of a folder")
@@ -194,6 +197,7 @@ func TestInitByRootSetsGroup(t *testing.T) {
 
 // TestInitKeepsInlineToken checks that a token in the existing configuration is kept.
 func TestInitKeepsInlineToken(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	baseURL, dir := smallService(t), t.TempDir()
 	file, otherFile := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "other")
@@ -249,6 +253,7 @@ func TestInitInUnwritableFolder(t *testing.T) {
 // TestInitLineEndings fills in an example with CRLF line endings. A byte order mark is
 // rejected.
 func TestInitLineEndings(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	baseURL, dir := smallService(t), t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
@@ -272,6 +277,7 @@ func TestInitLineEndings(t *testing.T) {
 // TestInitOfRootServesOtherUser checks the folders that init creates for root, and the command that it recommends.
 // If root ran the program, the owner of the warehouse could not write the new files.
 func TestInitOfRootServesOtherUser(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can change the owner of a folder")
@@ -313,6 +319,7 @@ func TestInitOfRootServesOtherUser(t *testing.T) {
 // If the token file is missing, init must report this. If the owner of the warehouse cannot read the
 // file, "check" must warn.
 func TestRootIsWarnedOfUnreadableToken(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can change the owner of a folder")

@@ -42,6 +42,7 @@ func newTestJobs(t *testing.T, g *globals) (*serveProgram, *jobs) {
 // TestFailedReloadKeepsAllSettings reloads a changed configuration whose folder of checks has a file
 // that cannot be loaded.
 func TestFailedReloadKeepsAllSettings(t *testing.T) {
+	harness.Concurrent(t)
 	g := newLoggingGlobals(t, io.Discard, io.Discard, "serve: {webhook_secrets: [old-signing-secret], inbox_max: 50MB}\nqueries: {dir: old}\nprivacy: {drop: []}\nchecks: {dir: "+t.TempDir()+"}\n")
 	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
 	s, _ := newTestJobs(t, g)
@@ -67,6 +68,7 @@ func TestFailedReloadKeepsAllSettings(t *testing.T) {
 
 // TestFailedNightIsReportedAtItsLastAttempt lets a service fail. The receiver counts the alerts.
 func TestFailedNightIsReportedAtItsLastAttempt(t *testing.T) {
+	harness.Concurrent(t)
 	var alerts, status atomic.Int64
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { alerts.Add(1) }))
 	t.Cleanup(receiver.Close)

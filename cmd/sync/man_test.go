@@ -55,6 +55,7 @@ func TestManualIsCurrent(t *testing.T) {
 
 // TestManualIsFormatted formats every page with man.
 func TestManualIsFormatted(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	man, err := exec.LookPath("man")
 	if err != nil {

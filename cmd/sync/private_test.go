@@ -123,6 +123,7 @@ notify: {failure_url: '%s'}
 // TestBytesAfterResponsesAreNotPrinted runs the program on a service whose bodies are longer than their stated
 // length. net/http writes such bytes to the global log.
 func TestBytesAfterResponsesAreNotPrinted(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, buffered, err := w.(http.Hijacker).Hijack()

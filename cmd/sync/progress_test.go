@@ -15,6 +15,7 @@ import (
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 func TestProgressBars(t *testing.T) {
@@ -45,6 +46,7 @@ func TestProgressBars(t *testing.T) {
 // TestProgressIsLogged logs the progress of a night at each request for orders, and checks the
 // fields of the lines.
 func TestProgressIsLogged(t *testing.T) {
+	harness.Concurrent(t)
 	t.Parallel()
 	tracker := &pipeline.ProgressTracker{}
 	logged := &output{more: make(chan struct{}, 1)}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -90,17 +91,17 @@ func mainPausedInCommit(pause func(ctx context.Context)) {
 // A night costs more time than the other commands, so the configuration of a script names only the streams that it
 // needs, and one thread: on a few rows, several threads only add work.
 //
-// With the race detector, which makes scripts slow, only the scripts of servers run.
+// The race detector makes scripts slow, so "make test" runs only the scripts of servers with it.
 func TestScripts(t *testing.T) {
-	if !harness.Race {
-		runScripts(t, testscript.Params{Dir: "testdata/script"})
-		return
-	}
-	var concurrent []string
-	for _, name := range []string{"hooks", "serve", "serve_drain"} {
-		concurrent = append(concurrent, filepath.Join("testdata/script", name+".txtar"))
-	}
-	runScripts(t, testscript.Params{Files: concurrent})
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	harness.Must(t, err)
+	runScripts(t, testscript.Params{Files: slices.DeleteFunc(files, func(file string) bool {
+		isConcurrent := slices.Contains([]string{"hooks.txtar", "serve.txtar", "serve_drain.txtar"}, filepath.Base(file))
+		if harness.Race {
+			return !isConcurrent
+		}
+		return isConcurrent && testing.Short()
+	})})
 }
 
 // TestTrialScripts runs the scripts that take more than a few seconds.

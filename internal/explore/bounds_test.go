@@ -33,6 +33,7 @@ func newSiteWithQueries(t *testing.T, timeout time.Duration, queries map[string]
 // TestHeadDoesNotRunTheQuery checks that HEAD returns the headers of a download without running
 // its query, which would exceed the time limit.
 func TestHeadDoesNotRunTheQuery(t *testing.T) {
+	harness.Concurrent(t)
 	t.Parallel()
 	s, _ := newSiteWithQueries(t, 3*time.Second, map[string]string{
 		"slow": "-- title: Slow\nSELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"})

@@ -164,6 +164,7 @@ func testLowestPrices(t *testing.T, s *site) {
 // TestRareChosenValuesAreCounted chooses a rare value of a facet that has more values than the page
 // counts. The chosen value must be counted.
 func TestRareChosenValuesAreCounted(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	s := newSite(t, "states.sql")
 	wantTexts(t, s.get(t, "/catalog?state=S149", http.StatusOK), "State S149 1 S1 2", "1 listing, 1 to 1")
@@ -232,6 +233,7 @@ func testHostileNames(t *testing.T, s *site) {
 // TestEmptyCatalog checks the catalog page of a snapshot without listings: the page must show that the
 // listings were not read, or that the snapshot has no grades.
 func TestEmptyCatalog(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	wantTexts(t, newSite(t, "unread.sql").get(t, "/catalog", http.StatusOK), "No listings found.", "not read", "missing scope products.read")
 	s := newSite(t)

@@ -37,6 +37,7 @@ func testLayout(t *testing.T, s *site) {
 
 // TestErrorPages checks the status and the text of error pages.
 func TestErrorPages(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	s := newSite(t, "listings.sql")
 	wantTexts(t, s.get(t, "/nothing", http.StatusNotFound), "no page has this address", "Choose a page above.")
@@ -75,6 +76,7 @@ func testUnknownParameters(t *testing.T, s *site) {
 // TestNewVersionsAreOpened publishes a second version while the first is open. Requests must read the
 // second version, and the file of the first must be closed.
 func TestNewVersionsAreOpened(t *testing.T) {
+	harness.Concurrent(t)
 	t.Parallel()
 	first := newCatalog(t, "listings.sql")
 	s := newSiteOf(t, first)
@@ -95,6 +97,7 @@ func TestNewVersionsAreOpened(t *testing.T) {
 // TestReplacedCatalogsAreOpened replaces the catalog of a version while it is open, as a rebuild does, which keeps the
 // id of the run.
 func TestReplacedCatalogsAreOpened(t *testing.T) {
+	harness.Concurrent(t)
 	t.Parallel()
 	catalog := newCatalog(t)
 	s := newSiteOf(t, catalog)
@@ -111,6 +114,7 @@ func TestReplacedCatalogsAreOpened(t *testing.T) {
 // TestEarlierSnapshotsAreReadFromTheNewestVersion requests the snapshot of a time before and after a second
 // version is published. The second response must show the snapshot of the second version.
 func TestEarlierSnapshotsAreReadFromTheNewestVersion(t *testing.T) {
+	harness.Concurrent(t)
 	t.Parallel()
 	s := newSite(t, "listings.sql")
 	const endOfMonth = "/snapshot?as_of=2026-11-30"

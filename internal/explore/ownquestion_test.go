@@ -26,6 +26,7 @@ func (s *site) save(ctx context.Context, question string, form url.Values, heade
 }
 
 func TestSavedQuestions(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	s := newSite(t, "records.sql")
 	if body := s.get(t, "/questions/client_spend", http.StatusOK); strings.Contains(body, "Save as my question") {

@@ -8,6 +8,7 @@ import (
 
 	"placementsync/internal/query"
 	"placementsync/internal/testing/fixture"
+	"placementsync/internal/testing/harness"
 )
 
 // oneVersion is a warehouse whose version a test replaces.
@@ -22,6 +23,7 @@ func (w oneVersion) ShownVersion() (Version, error) { return *w.version, nil }
 // TestSnapshotsAreOpenWhileRequestsUseThem borrows earlier snapshots, more sessions than there are, and a version that
 // replaces another.
 func TestSnapshotsAreOpenWhileRequestsUseThem(t *testing.T) {
+	harness.Concurrent(t)
 	const rows = `INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('r1', '2026-11-01 02:00:00+00', 'complete'),
 		('r2', '2026-11-02 02:00:00+00', 'complete'), ('r3', '2026-11-03 02:00:00+00', 'complete');`
 	empty := fixture.NewEmptyCatalog(t)

@@ -80,11 +80,19 @@ func (s *site) runSQL(t testing.TB, text string, status int, otherFields ...stri
 }
 
 func TestTypedSQL(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	s := newSite(t, "records.sql")
 	t.Run("results of statements", func(t *testing.T) { testStatements(t, s) })
 	t.Run("results as files", func(t *testing.T) { testStatementFiles(t, s) })
 	t.Run("forged statements", func(t *testing.T) { testForgedStatements(t, s) })
+}
+
+// TestStoppedStatements checks statements that end in another way than with a result.
+func TestStoppedStatements(t *testing.T) {
+	harness.Concurrent(t)
+	t.Parallel()
+	s := newSite(t, "records.sql")
 	t.Run("crashed statement", func(t *testing.T) { testCrashedStatement(t, s) })
 	t.Run("cancelled statement", func(t *testing.T) { testCancelledStatement(t, s) })
 	t.Run("full queue", func(t *testing.T) { testFullStatementQueue(t, s) })
@@ -292,6 +300,7 @@ func testCancelledStatement(t *testing.T, s *site) {
 }
 
 func TestTypedSQLCanBeDisabled(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}}
 	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Log: slog.New(slog.NewTextHandler(s, nil))})
@@ -372,6 +381,7 @@ func sums(t *testing.T, dirs ...string) map[string][32]byte {
 
 // TestStatementAsQuestion saves the query file that the page shows, and opens the query.
 func TestStatementAsQuestion(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	s := newSite(t, "records.sql")
 	body := s.runSQL(t, "SELECT count(*) AS listings FROM product_listings", http.StatusOK)
@@ -383,6 +393,7 @@ func TestStatementAsQuestion(t *testing.T) {
 }
 
 func TestSchemaPage(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	s := newSite(t, "records.sql")
 	body := s.get(t, "/schema", http.StatusOK)

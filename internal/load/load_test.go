@@ -57,10 +57,17 @@ type fixture struct {
 func newFixture(t *testing.T, names ...string) *fixture {
 	t.Helper()
 	harness.Slow(t)
-	return newRaceFixture(t, names...)
+	return createFixture(t, names...)
 }
 
+// newRaceFixture is like newFixture, but the tests run with the race detector.
 func newRaceFixture(t *testing.T, names ...string) *fixture {
+	t.Helper()
+	harness.Concurrent(t)
+	return createFixture(t, names...)
+}
+
+func createFixture(t *testing.T, names ...string) *fixture {
 	t.Helper()
 	streams := slices.DeleteFunc(stream.AllWithEvents(), func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
 	h := &fixture{t: t, dir: t.TempDir(), streams: streams}

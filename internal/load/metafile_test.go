@@ -72,6 +72,7 @@ func TestMetaIsTheSumOfItsChanges(t *testing.T) {
 // TestNewColumnsOfMetaAreWritten writes the changes of a version whose meta has a column and a table that the
 // version before lacks.
 func TestNewColumnsOfMetaAreWritten(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
 	at := time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
@@ -98,6 +99,7 @@ func TestNewColumnsOfMetaAreWritten(t *testing.T) {
 // TestMetaOfAnEarlierReleaseIsRestored restores meta from the file of a release that had neither the table statuses nor
 // any column with one of its names. This happens if a backup of that release is restored.
 func TestMetaOfAnEarlierReleaseIsRestored(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	wh, _ := pastWarehouse(t)
 	earlier := slices.DeleteFunc(slices.Clone(wh.Schema.MetaDefinitions), func(def stream.Definition) bool { return def.Name == "statuses" })

@@ -227,6 +227,7 @@ func TestQueries(t *testing.T) {
 }
 
 func TestListQueriesAndDescribeTables(t *testing.T) {
+	harness.Slow(t)
 	session := connect(t, config(""))
 	titles, _ := call(t, session, "list_queries", nil)
 	known := query.List()
@@ -431,6 +432,7 @@ func testNewSnapshot(t *testing.T, path string) {
 // TestUninterruptibleQueriesAreKilled calls a function that DuckDB cannot interrupt. The call must return soon
 // after its time limit, and the next call must succeed.
 func TestUninterruptibleQueriesAreKilled(t *testing.T) {
+	harness.Concurrent(t)
 	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
 	cfg.Timeout = 300 * time.Millisecond
 	session := connect(t, cfg)

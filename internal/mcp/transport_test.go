@@ -13,6 +13,7 @@ import (
 
 	"placementsync/internal/mcp"
 	"placementsync/internal/testing/fixture"
+	"placementsync/internal/testing/harness"
 )
 
 const (
@@ -74,6 +75,7 @@ func TestUnknownMethods(t *testing.T) {
 
 // TestInvalidMessagesEndTheSession sends lines that are not messages after a call. Run must return an error.
 func TestInvalidMessagesEndTheSession(t *testing.T) {
+	harness.Concurrent(t)
 	for name, line := range map[string]string{
 		"not JSON":       "hello",
 		"truncated JSON": `{"jsonrpc":"2.0","id":9,`,
@@ -92,6 +94,7 @@ func TestInvalidMessagesEndTheSession(t *testing.T) {
 
 // TestRunWaitsForCalls ends the input after the last call, with and without a line end.
 func TestRunWaitsForCalls(t *testing.T) {
+	harness.Concurrent(t)
 	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
 	cfg.Timeout = time.Second
 	for name, input := range map[string]string{"with a line end": endlessCall + "\n", "without a line end": endlessCall} {
@@ -106,6 +109,7 @@ func TestRunWaitsForCalls(t *testing.T) {
 
 // TestRunCancelsCallsAfterDrain runs an endless query without a time limit.
 func TestRunCancelsCallsAfterDrain(t *testing.T) {
+	harness.Concurrent(t)
 	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
 	cfg.Timeout, cfg.Drain = 0, time.Second
 	if lines := exchange(t, cfg, initialize+"\n"+endlessCall+"\n"); summarize(t, lines[0]) != "1 ok" || len(lines) > 2 {
@@ -115,6 +119,7 @@ func TestRunCancelsCallsAfterDrain(t *testing.T) {
 
 // TestRunReturnsErrorsOfTheInput makes a read fail after a successful call.
 func TestRunReturnsErrorsOfTheInput(t *testing.T) {
+	harness.Concurrent(t)
 	in, feed := io.Pipe()
 	responses, out := io.Pipe()
 	done := make(chan error, 1)
@@ -141,6 +146,7 @@ func (brokenWriter) Close() error              { return nil }
 
 // TestRunDoesNotWaitForUnwrittenResponses ends the input after a call whose response cannot be written.
 func TestRunDoesNotWaitForUnwrittenResponses(t *testing.T) {
+	harness.Concurrent(t)
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		err := mcp.Run(t.Context(), config(""), io.NopCloser(strings.NewReader(initialize+"\n")), brokenWriter{})

@@ -17,6 +17,7 @@ import (
 	"placementsync/internal/mcp"
 	"placementsync/internal/query"
 	"placementsync/internal/testing/fixture"
+	"placementsync/internal/testing/harness"
 )
 
 // busyWarehouse opens nothing until release is closed, and counts the attempts.
@@ -38,6 +39,7 @@ func (w busyWarehouse) Open(ctx context.Context, _ query.Options, _ bool) (*quer
 
 // TestOneQueryRunsAtATime calls a tool twice, and cancels the second call while it waits for the first.
 func TestOneQueryRunsAtATime(t *testing.T) {
+	harness.Concurrent(t)
 	synctest.Test(t, func(t *testing.T) {
 		cfg := config("")
 		busy := busyWarehouse{opens: &atomic.Int64{}, release: make(chan struct{})}
@@ -78,6 +80,7 @@ func (ownWarehouse) Explain(err error) error { return fmt.Errorf("the file is da
 
 // TestUnknownValuesExplainOnlyEmptyResults runs a query with a value that its list lacks. The query has a row.
 func TestUnknownValuesExplainOnlyEmptyResults(t *testing.T) {
+	harness.Slow(t)
 	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
 	dir := t.TempDir()
 	const text = "-- title: Own\n-- param: x VARCHAR a -- a text\n-- values: SELECT 'a'\nSELECT $x AS x"
@@ -96,6 +99,7 @@ func TestUnknownValuesExplainOnlyEmptyResults(t *testing.T) {
 
 // TestTheLastResponseIsWritten ends the input before anyone reads the output.
 func TestTheLastResponseIsWritten(t *testing.T) {
+	harness.Concurrent(t)
 	synctest.Test(t, func(t *testing.T) {
 		responses, out := io.Pipe()
 		done := make(chan error, 1)

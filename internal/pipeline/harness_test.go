@@ -62,17 +62,20 @@ func orderStreamNames() []string { return []string{"orders", "order_details"} }
 func newHarness(t *testing.T, world sim.Options, names ...string) *harness {
 	t.Helper()
 	testharness.Slow(t)
-	return newRaceHarness(t, world, names...)
-}
-
-// newRaceHarness is like newHarness, but the test also runs with the race detector.
-func newRaceHarness(t *testing.T, world sim.Options, names ...string) *harness {
-	t.Helper()
 	t.Parallel()
 	return newSerialHarness(t, world, names...)
 }
 
-// newSerialHarness is like newRaceHarness, but the test may change the environment, and runs alone.
+// newRaceHarness is like newHarness, but the test runs with the race detector.
+func newRaceHarness(t *testing.T, world sim.Options, names ...string) *harness {
+	t.Helper()
+	testharness.Concurrent(t)
+	t.Parallel()
+	return newSerialHarness(t, world, names...)
+}
+
+// newSerialHarness is like newHarness, but the test may change the environment, and runs alone. It chooses itself
+// whether it runs with the race detector.
 func newSerialHarness(t *testing.T, world sim.Options, names ...string) *harness {
 	t.Helper()
 	h := &harness{t: t, service: sim.New(world)}

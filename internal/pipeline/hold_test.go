@@ -37,6 +37,7 @@ func loadOnlyChecks(t *testing.T, files map[string]string) audit.Set {
 // TestChecksWithoutTempFolder runs a night while the folder for temporary files, which only checks use, is missing. Its check
 // cannot run, but the night is published.
 func TestChecksWithoutTempFolder(t *testing.T) {
+	testharness.Slow(t)
 	h := newSerialHarness(t, smallWorld(), "tags")
 	t.Setenv("TMPDIR", h.path("missing"))
 	h.cfg.Checks = loadOnlyChecks(t, map[string]string{"no_tags": "-- title: No tags.\n-- severity: hold\nSELECT id FROM tags\n"})

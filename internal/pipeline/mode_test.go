@@ -13,6 +13,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -31,6 +32,7 @@ func configWithoutService(t *testing.T) pipeline.Config {
 // TestRunCreatesNoWarehouse checks that a run of any kind ends before it creates a file in a folder without a
 // warehouse, because the disk of the warehouse may not be mounted.
 func TestRunCreatesNoWarehouse(t *testing.T) {
+	testharness.Slow(t)
 	t.Parallel()
 	for name, run := range map[string]func(cfg pipeline.Config) error{
 		"a night": func(cfg pipeline.Config) error {

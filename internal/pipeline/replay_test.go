@@ -46,6 +46,7 @@ func (s *tagService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // list. The gate must also stop a replay of this night, without requests to the service. The error of the
 // replay must not claim a second reading.
 func TestReplayClaimsNoSecondReading(t *testing.T) {
+	testharness.Slow(t)
 	t.Parallel()
 	service := &tagService{}
 	server := httptest.NewServer(service)

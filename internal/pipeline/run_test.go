@@ -13,6 +13,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
 )
@@ -73,6 +74,7 @@ func newRun(t *testing.T, cfg Config, mode runMode, now time.Time) *locked {
 // TestAdoptLastRun checks the maximum age to the nanosecond, and the other conditions for a resume. The age of a run from
 // the future is unknown, because the clock was wrong.
 func TestAdoptLastRun(t *testing.T) {
+	harness.Slow(t)
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		age          time.Duration
@@ -132,6 +134,7 @@ func TestAdoptLastRun(t *testing.T) {
 // TestCheckRights resumes runs with other tokens. If the rights of the first token were not
 // recorded, the run is resumed.
 func TestCheckRights(t *testing.T) {
+	harness.Slow(t)
 	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		mode           runMode
@@ -166,6 +169,7 @@ func TestCheckRights(t *testing.T) {
 
 // TestPrivateColumnsIncludeOtherTables finds the columns of other tables that a privacy rule reaches.
 func TestPrivateColumnsIncludeOtherTables(t *testing.T) {
+	harness.Slow(t)
 	for _, c := range []struct {
 		privacy transform.Privacy
 		want    []string

@@ -10,9 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 )
 
 func TestAsOfAppliesToAllSchemas(t *testing.T) {
+	harness.Slow(t)
 	path := emptyCatalog(t).Fill(t, threeNights+`
 INSERT INTO meta.drift (table_name, path, kind, first_run, last_run, count) VALUES ('orders', 'note', 'unknown_field', '20261102T020000Z', '20261103T020000Z', 1);
 INSERT INTO meta.webhook_events (event_id, received_at, run_id) VALUES ('e', '2026-11-02 01:00:00+00', '20261102T020000Z');
@@ -51,6 +53,7 @@ INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('products', 'a', 
 }
 
 func TestAsOfRejectsUnknownSnapshots(t *testing.T) {
+	harness.Slow(t)
 	path := createNightsCatalog(t)
 	for when, want := range map[string]string{
 		"2026-10-31":       `"2026-10-31" is before the first snapshot, 20261101T020000Z of 2026-11-01T02:00:00Z: name a later time`,
@@ -72,6 +75,7 @@ func TestAsOfRejectsUnknownSnapshots(t *testing.T) {
 
 // TestAsOfNamesAViewThatCannotBeCreated reads an earlier snapshot of a catalog with a view of a table that it lacks.
 func TestAsOfNamesAViewThatCannotBeCreated(t *testing.T) {
+	harness.Slow(t)
 	path := emptyCatalog(t).Fill(t, threeNights+"CREATE TABLE main.short (a INTEGER); CREATE VIEW mart.broken AS SELECT a FROM main.short; DROP TABLE main.short;")
 	db, err := query.Open(t.Context(), path, query.Options{AsOf: "2026-11-02"})
 	if err == nil {
@@ -83,6 +87,7 @@ func TestAsOfNamesAViewThatCannotBeCreated(t *testing.T) {
 }
 
 func TestAsOfIsSandboxed(t *testing.T) {
+	harness.Slow(t)
 	db := openAsOf(t, createNightsCatalog(t), "2026-11-02")
 	for _, sql := range []string{"FROM read_text('/etc/passwd')", "ATTACH '/tmp/x.duckdb'", "SET memory_limit = '1GB'", "DELETE FROM newest.main.product_listings"} {
 		var refused *query.RefusedError

@@ -6,11 +6,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 )
 
 // TestBeforeShowsThePreviousSnapshot reads the listings of the database "before", which is created from the
 // file of the previous night or from the history.
 func TestBeforeShowsThePreviousSnapshot(t *testing.T) {
+	harness.Slow(t)
 	empty := emptyCatalog(t)
 	newest := empty.Fill(t, threeNights)
 	previous := empty.Fill(t, "INSERT INTO main.product_listings (id, name) VALUES ('p', 'from the file')")
@@ -63,6 +65,7 @@ func TestBeforeShowsThePreviousSnapshot(t *testing.T) {
 // TestChecksCannotReadEarlierPrivateValues reads a hidden column in all ways in which a check could read the
 // earlier values: by the names of the databases, in the history, and with names from DuckDB's own tables.
 func TestChecksCannotReadEarlierPrivateValues(t *testing.T) {
+	harness.Slow(t)
 	empty := emptyCatalog(t)
 	newest := empty.Fill(t, threeNights)
 	previous := empty.Fill(t, "INSERT INTO main.product_listings (id, name) VALUES ('p', 'from the file')")

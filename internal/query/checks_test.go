@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 )
 
 func TestLoadChecksReportsAllMistakes(t *testing.T) {
@@ -55,6 +56,7 @@ func TestLoadChecksReportsAllMistakes(t *testing.T) {
 }
 
 func TestChecksAreExpandedToParts(t *testing.T) {
+	harness.Slow(t)
 	const forTables, forReferences = "-- title: Rows\nSELECT {name} FROM {table}; \n", "SELECT {name}, {target_name} FROM {table}, {target} WHERE {column} = {target_column}"
 	const forColumns, forTypes = "SELECT {column_name}, {column}, {currency}, [{labels}] FROM {table} JOIN USING ({key})", "SELECT [{columns}], [{column_names}] FROM {table} JOIN USING ({key})"
 	for name, c := range map[string]struct {
@@ -108,6 +110,7 @@ func TestFlagsAreNotExchanged(t *testing.T) {
 }
 
 func TestAmountsAreComparedInAllChangedTables(t *testing.T) {
+	harness.Slow(t)
 	changed := query.ChangedTables{Changed: []string{"orders", "campaigns"}, MuchChanged: []string{"orders"}}
 	for each, want := range map[string]int{"table": 1, "column DECIMAL(18,6)": 6, "column BOOLEAN": 1} {
 		if got := (query.Query{Each: each, SQL: "FROM {table}"}).Expand(changed, nil); len(got) != want {

@@ -9,9 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 )
 
 func TestChangesListEveryField(t *testing.T) {
+	harness.Slow(t)
 	db := openAt(t, createNightsCatalog(t))
 	for name, c := range map[string]struct {
 		names  []string
@@ -74,6 +76,7 @@ func TestCountsOfChangesAreOfRecords(t *testing.T) {
 
 // TestChangesInWords prints the changes (asJSON is false), the counts and the changed fields as tables.
 func TestChangesInWords(t *testing.T) {
+	harness.Slow(t)
 	db := openAt(t, createNightsCatalog(t))
 	firstNights := newDiff(t, db, nil, "2026-11-01", "2026-11-02")
 	changes, err := db.Changes(t.Context(), firstNights, false)
@@ -131,6 +134,7 @@ product_listings  name         2  NULL    new "name"  old  new "name"
 // TestChangesNameTheItemsOfLists compares nights in which the prices and tags of the listing s of the outlet One
 // come in another order, and in which few of them change.
 func TestChangesNameTheItemsOfLists(t *testing.T) {
+	harness.Slow(t)
 	const first, second = "'2026-11-01 02:00:00+00'", "'2026-11-02 02:00:00+00'"
 	statements := strings.NewReplacer("FIRST", first, "SECOND", second).Replace(`
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('r1', FIRST, 'complete'), ('r2', SECOND, 'complete');
@@ -183,6 +187,7 @@ INSERT INTO main.articles (id, name, valid_from) VALUES ('a', 'Launch', FIRST);
 }
 
 func TestCatalogHasMacrosForChanges(t *testing.T) {
+	harness.Slow(t)
 	db := openAt(t, createNightsCatalog(t))
 	for sql, want := range map[string]string{
 		"SELECT key, new ->> '$' AS v FROM product_listings_changes(TIMESTAMP '2026-11-01 02:00:00', TIMESTAMP '2026-11-02 02:00:00') WHERE field = 'name' ORDER BY key LIMIT 1": `{"key":"a","v":"new \"name\""}` + "\n",
@@ -254,6 +259,7 @@ func TestUsageErrorsOfComparisonsExplainTheMistake(t *testing.T) {
 // outlet: only its products name p, only its listing a names the product a, and only its outlet listing names ol. The
 // tag t belongs to no outlet.
 func TestChangesOfAnOutlet(t *testing.T) {
+	harness.Slow(t)
 	const statements = threeNights + `
 UPDATE main.product_listings SET outlet_id = 'o' WHERE id = 'a';
 UPDATE past.product_listings SET outlet_id = 'o' WHERE id = 'a';

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 )
 
 // stoppingWriter cancels the query at its first row.
@@ -54,6 +55,7 @@ func TestSpooledResultsAreDropped(t *testing.T) {
 
 // TestJobsLeaveNothing runs a job that writes a file, and looks for files of it and at the environment of its process.
 func TestJobsLeaveNothing(t *testing.T) {
+	harness.Concurrent(t)
 	path, dir := createCatalog(t, ""), t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	t.Setenv("PLACEMENTSYNC_TOKEN", "pc_hunter2")

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 )
 
 // readFolder returns the contents of the files in a folder by their slash-separated paths.
@@ -75,6 +76,7 @@ func TestExportDefusesHiddenFormulas(t *testing.T) {
 }
 
 func TestExportWritesTablesAndManifest(t *testing.T) {
+	harness.Slow(t)
 	dir := filepath.Join(t.TempDir(), "it's out")
 	m, err := openAsOf(t, createNightsCatalog(t), "2026-11-02").Export(t.Context(), dir, query.Export{Format: query.Parquet, Program: "v1", Tables: []string{"product_listing_pr*", "product_listings", "mart.z_names"}})
 	if err != nil {

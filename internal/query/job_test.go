@@ -32,6 +32,7 @@ func runJob(t *testing.T, j query.Job) (query.Result, string, error) {
 }
 
 func TestJobsReturnResults(t *testing.T) {
+	harness.Concurrent(t)
 	path := createNightsCatalog(t)
 	const text = "SELECT id, 1.50::DECIMAL(9,2) AS n, NULL AS gone, ['a'] AS list FROM product_listings ORDER BY id"
 	want, err := openAt(t, path).Collect(t.Context(), query.Text(text), nil, 3)
@@ -99,6 +100,7 @@ func TestErrorsOfStatementsHavePositions(t *testing.T) {
 }
 
 func TestJobsAreLimited(t *testing.T) {
+	harness.Concurrent(t)
 	path := createNightsCatalog(t)
 	const endless = "SELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"
 	if _, _, err := runJob(t, query.Job{Catalog: path, SQL: endless, Timeout: 200 * time.Millisecond}); err == nil || !strings.Contains(err.Error(), "stopped after 200ms") {

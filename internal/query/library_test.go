@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 )
 
 // writeQueryFiles creates a folder with queries of the user, given by file name.
@@ -151,6 +152,7 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 
 // TestOwnQueriesOnlyRead runs query files of the user that do more than read. Run must refuse them.
 func TestOwnQueriesOnlyRead(t *testing.T) {
+	harness.Slow(t)
 	for name, c := range map[string]struct{ sql, want string }{
 		"a write":            {"DELETE FROM product_listings", "the SQL is refused: it writes"},
 		"several statements": {"SELECT 1; SELECT 2", "the SQL is refused: it contains several statements"},
@@ -292,6 +294,7 @@ func TestNamesAreFoundByTheirWords(t *testing.T) {
 }
 
 func TestResolveSuggestsTables(t *testing.T) {
+	harness.Slow(t)
 	for word, want := range map[string]string{
 		"orders":         `no query is named "orders", but a table is: query it with SQL, as in placementsync query "FROM orders LIMIT 10"; placementsync schema orders explains its columns`,
 		"payables":       `"FROM mart.payables LIMIT 10"; placementsync schema mart.payables explains its columns (did you mean payables_ageing or payables_open?)`,
@@ -313,6 +316,7 @@ func TestResolveSuggestsTables(t *testing.T) {
 // TestValidateUserFiles validates two good files and files with one mistake each, and compares the
 // messages and their positions.
 func TestValidateUserFiles(t *testing.T) {
+	harness.Slow(t)
 	dir := t.TempDir()
 	files := map[string]string{
 		"good":    "-- title: Good\nFROM orders SELECT count(*) WHERE id = $id",

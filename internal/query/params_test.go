@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 )
 
 // typedQuery returns a query with parameters of six types. The query of periodQuery has parameters of
@@ -196,6 +197,7 @@ func TestValuesNeverBecomeSQL(t *testing.T) {
 }
 
 func TestResolve(t *testing.T) {
+	harness.Slow(t)
 	t.Run("the name of a query", func(t *testing.T) {
 		q, err := query.Resolve(" price_by_segment\n")
 		if err != nil || q.Name != "price_by_segment" || len(q.Params) == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 )
 
 const oneListing = "INSERT INTO product_listings (id, name, country) VALUES ('p1', 'Robert''); DROP TABLE x; --', 'DE')"
@@ -91,6 +92,7 @@ func TestOpenFollowsAChangedSymlink(t *testing.T) {
 }
 
 func TestACancelledQueryStops(t *testing.T) {
+	harness.Concurrent(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w, err := query.NewWriter(query.Output{Format: query.CSV}, &strings.Builder{}, query.Screen{})

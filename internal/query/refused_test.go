@@ -14,6 +14,7 @@ import (
 
 	"placementsync/internal/query"
 	"placementsync/internal/testing/escapes"
+	"placementsync/internal/testing/harness"
 )
 
 // Beginnings of RefusedError.Reason.
@@ -60,6 +61,7 @@ func TestQueryOnlyReads(t *testing.T) {
 
 // TestAsOfOnlyReads runs statements on an earlier snapshot, whose catalog is in memory.
 func TestAsOfOnlyReads(t *testing.T) {
+	harness.Slow(t)
 	path, outside := createNightsCatalog(t), t.TempDir()
 	before := fileSums(t, filepath.Dir(path), outside)
 	db := openAsOf(t, path, "2026-11-01")

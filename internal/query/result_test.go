@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 )
 
 func TestCollectReturnsFirstRowsAndTotal(t *testing.T) {
+	harness.Slow(t)
 	t.Parallel()
 	db := openAt(t, emptyCatalog(t).Fill(t, poorNights))
 	for limit, rows := range map[int]int{0: 0, 3: 3, math.MaxInt: 5} {

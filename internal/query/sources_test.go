@@ -11,6 +11,7 @@ import (
 
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 // poorNights inserts the snapshots of two nights. The token has no scope for order_details. On the
@@ -45,6 +46,7 @@ func describeTables(sources []query.Source) string {
 }
 
 func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
+	harness.Slow(t)
 	path := emptyCatalog(t).Fill(t, poorNights)
 	newest, earlier := openAt(t, path), openAsOf(t, path, "2026-11-01")
 	named, err := query.Resolve("payables_ageing")

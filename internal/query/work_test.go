@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
+	"placementsync/internal/testing/harness"
 )
 
 // workHere runs a job in this process, in a temporary folder. It returns the result as Job.Run reads it.
@@ -76,6 +77,7 @@ func TestWorkExplainsMistakes(t *testing.T) {
 }
 
 func TestWorkWritesResultsAndFiles(t *testing.T) {
+	harness.Concurrent(t)
 	path := createNightsCatalog(t)
 	for _, c := range []struct {
 		job   query.Job

@@ -100,6 +100,7 @@ func TestListsStaySortedAfterChurn(t *testing.T) {
 
 // TestConcurrentUse sends requests while the service is changed. It is for the race detector.
 func TestConcurrentUse(t *testing.T) {
+	harness.Concurrent(t)
 	s := serve(t, sim.Options{ChurnEvery: 2})
 	done := make(chan struct{})
 	go func() {

@@ -109,6 +109,7 @@ func createdAt(t *testing.T, raw json.RawMessage) time.Time {
 }
 
 func TestDefaultOrderIsNewestFirstWithTiesByID(t *testing.T) {
+	harness.Slow(t)
 	service := sim.New(sim.Options{})
 	service.Advance(3)
 	ties := 0

@@ -72,6 +72,7 @@ func TestRealisticWorldHasOneForm(t *testing.T) {
 // TestRealisticWorldIsPlausible checks what a buyer of placements would notice: currencies, tiers, unique names, prices
 // that rise with the authority, articles that are mostly on time, rare refunds, and mostly known costs.
 func TestRealisticWorldIsPlausible(t *testing.T) {
+	harness.Slow(t)
 	service := sim.New(sim.Options{Realistic: true, Seed: 1})
 	service.Advance(14)
 	checkCatalog(t, service)

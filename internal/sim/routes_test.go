@@ -117,6 +117,7 @@ func checkFields(t *testing.T, raw json.RawMessage, fields []string) {
 }
 
 func TestRecordsAndObjectEqualResponses(t *testing.T) {
+	harness.Slow(t)
 	s := serve(t, sim.Options{Seed: 3})
 	for pattern, paths := range samplePaths(t, s.service, 3) {
 		for _, path := range paths {

@@ -182,6 +182,7 @@ func allResponses(t *testing.T) string {
 }
 
 func TestUnusualTextsTimesAndNumbersOccur(t *testing.T) {
+	harness.Slow(t)
 	all := allResponses(t)
 	for name, pattern := range map[string]string{
 		"a time with Z":          `"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"`,

@@ -51,6 +51,7 @@ func TestSameSeedGivesSameBytes(t *testing.T) {
 }
 
 func TestDaysDiffer(t *testing.T) {
+	harness.Slow(t)
 	service := sim.New(sim.Options{})
 	for day := range 5 {
 		want := time.Date(2026, 11, 1+day, 0, 0, 0, 0, time.UTC)
@@ -208,6 +209,7 @@ func TestUpdatedAtOfCampaignsFollowsTheStatus(t *testing.T) {
 }
 
 func TestReferencesAreValid(t *testing.T) {
+	harness.Slow(t)
 	s := serve(t, sim.Options{Seed: 2})
 	s.service.Advance(14)
 	orders := ids(t, s.service.Records("/orders"))

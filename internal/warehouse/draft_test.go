@@ -279,6 +279,7 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 
 // TestStatusesOfTheConfigurationReplaceEarlierOnes publishes a night and changes the statuses for the next one.
 func TestStatusesOfTheConfigurationReplaceEarlierOnes(t *testing.T) {
+	harness.Slow(t)
 	c := warehouse.Config{Dir: t.TempDir(), Statuses: []warehouse.Status{{Prefix: "a", State: "open"}, {Prefix: "b", State: "open"}}}
 	harness.Must(t, os.Mkdir(filepath.Join(c.Dir, "state"), 0o700))
 	publish(t, openWith(t, c), firstNight, "one")

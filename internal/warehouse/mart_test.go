@@ -6,11 +6,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/sqltext"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 	"placementsync/schema"
 )
 
 func TestEveryViewOfMartIsCreatedWithComments(t *testing.T) {
+	harness.Slow(t)
 	d, err := openFull(t).Begin(t.Context(), "r", firstNightAt)
 	if err != nil {
 		t.Fatal(err)

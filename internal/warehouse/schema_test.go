@@ -27,6 +27,7 @@ func openFull(t *testing.T) *warehouse.Warehouse {
 // TestDefinitionsMatchDuckDB compares the results of stream.ParseDefinition with the tables that
 // DuckDB creates from the same schema files.
 func TestDefinitionsMatchDuckDB(t *testing.T) {
+	harness.Slow(t)
 	w := openFull(t)
 	d, err := w.Begin(t.Context(), "r", firstNightAt)
 	if err != nil {
@@ -80,6 +81,7 @@ func columnsInDuckDB(t *testing.T, d *warehouse.Draft, schema, table string) []s
 }
 
 func TestEveryTableIsInMainPastAndHistory(t *testing.T) {
+	harness.Slow(t)
 	w := openFull(t)
 	d, err := w.Begin(t.Context(), "r", firstNightAt)
 	if err != nil {
@@ -101,6 +103,7 @@ func TestEveryTableIsInMainPastAndHistory(t *testing.T) {
 }
 
 func TestEveryPublishedColumnHasAComment(t *testing.T) {
+	harness.Slow(t)
 	d, err := openFull(t).Begin(t.Context(), "r", firstNightAt)
 	if err != nil {
 		t.Fatal(err)

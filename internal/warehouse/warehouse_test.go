@@ -37,10 +37,17 @@ func open(t *testing.T) *warehouse.Warehouse {
 func openKeeping(t *testing.T, versions int) *warehouse.Warehouse {
 	t.Helper()
 	harness.Slow(t)
-	return openRace(t, versions)
+	return openNew(t, versions)
 }
 
+// openRace is like openKeeping, but the tests run with the race detector.
 func openRace(t *testing.T, versions int) *warehouse.Warehouse {
+	t.Helper()
+	harness.Concurrent(t)
+	return openNew(t, versions)
+}
+
+func openNew(t *testing.T, versions int) *warehouse.Warehouse {
 	t.Helper()
 	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "product_listing_tags" })
 	w := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: versions, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})

@@ -47,10 +47,19 @@ func Long(t testing.TB) {
 }
 
 // Slow skips a test that the race detector makes slow and that uses no more goroutines than other tests.
-// Its package is also tested without the race detector.
+// "make test" also runs its package without the race detector.
 func Slow(t testing.TB) {
 	t.Helper()
 	if Race {
 		t.Skip("slow with the race detector: run it without -race")
+	}
+}
+
+// Concurrent skips a test of goroutines with -short and without the race detector, because "make test" has
+// already run it with the race detector.
+func Concurrent(t testing.TB) {
+	t.Helper()
+	if testing.Short() && !Race {
+		t.Skip("tests goroutines: run it with -race, or without -short")
 	}
 }

@@ -95,6 +95,7 @@ func TestHouseRules(t *testing.T) {
 	t.Run("quotes", func(t *testing.T) { checkQuotes(t, project) })
 	t.Run("citations", func(t *testing.T) { checkCitations(t, project) })
 	t.Run("links", func(t *testing.T) { checkLinks(t, project) })
+	t.Run("race", func(t *testing.T) { checkRace(t, project) })
 }
 
 func readFile(t *testing.T, name string) string {
