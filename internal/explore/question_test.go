@@ -35,6 +35,12 @@ func testQuestionsAreListed(t *testing.T, s *site) {
 	if body := s.get(t, "/questions/campaigns_at_risk", http.StatusOK); !strings.Contains(body, `value="completed,cancelled,canceled,archived"`) {
 		t.Error("the form does not show the configured statuses of ended campaigns")
 	}
+	choices := s.get(t, "/questions/placements_for_budget", http.StatusOK)
+	for _, want := range []string{`"price_per_point" selected>Price per point<`, `"true" selected>yes<`, `"false">no<`, `"pro">Pro<`} {
+		if !strings.Contains(choices, "<option value="+want) {
+			t.Errorf("the form lacks the option %s", want)
+		}
+	}
 }
 
 // testQuestionResult compares the CSV and the table of a named query with independent SQL.

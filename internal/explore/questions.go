@@ -414,9 +414,22 @@ func (q *question) addChoices(f *formField, p query.Param) error {
 		f.Options = append(f.Options, option{"", hintOf(p), f.Value == ""})
 	}
 	for _, v := range values {
-		f.Options = append(f.Options, option{v, v, v == f.Value})
+		f.Options = append(f.Options, option{v, labelOfValue(p, v), v == f.Value})
 	}
 	return nil
+}
+
+// labelOfValue returns a value of an enumeration, or a choice such as price_per_point, as words. Names are unchanged.
+func labelOfValue(p query.Param, value string) string {
+	switch {
+	case p.Type == "BOOLEAN" && value == "true":
+		return "yes"
+	case p.Type == "BOOLEAN" && value == "false":
+		return "no"
+	case p.Values == "", query.IsEnum(query.Column{Name: p.Name, Type: "VARCHAR"}):
+		return query.EnumWords(value)
+	}
+	return value
 }
 
 func hintOf(p query.Param) string {
