@@ -39,7 +39,7 @@ func ListInText(raw []byte) (list []byte, ok bool) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return nil, false
 	}
-	list, ok = listInText(raw, nonASCII|escaped)
+	list, ok = listInText(raw, nonASCII|escaped) // the text may have both
 	return list, ok && list[0] == '['
 }
 
@@ -48,17 +48,18 @@ func objectInText(raw []byte, f form) (content []byte, ok bool) {
 	return content, ok && content[0] == '{'
 }
 
-// indexText indexes the JSON in a text, which the scanner has already accepted. The text takes the place of the
-// body until the caller restores the outer scanner. The other parameters are those of index.
-func (in *input) indexText(content []byte, f *field, node, itemNode *node) (i int, outer scanner) {
-	outer = in.scanner
+// insideText calls read with the index of the JSON in a text. While read runs, the text takes the place of the body.
+// The other parameters are those of index.
+func (in *input) insideText(content []byte, f *field, node, itemNode *node, read func(i int)) {
+	outer := in.scanner
 	in.scanner = scanner{buf: content}
 	name := ""
 	if f != nil {
 		name = f.name
 	}
-	i, _ = in.index(f, name, node, itemNode)
-	return i, outer
+	i, _ := in.index(f, name, node, itemNode) // the scanner has accepted the text before
+	read(i)
+	in.scanner = outer
 }
 
 // arrayLiteral converts an array literal of PostgreSQL to JSON:

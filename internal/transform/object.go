@@ -13,10 +13,18 @@ type value struct {
 	start, end uint32 // positions in the body
 	next       uint32 // index of the next value that is not inside this one
 	form       form   // of a string
-	order      uint8  // of a member, see readObject
-	lastOrder  uint8  // the highest order of the members of an object
+	turn       uint8  // of a member: when readObject reads it
+	lastTurn   uint8  // the last turn of the members of an object
 	overridden bool   // a later member has the same name
 }
+
+// The turns in which the members of an object are read. Of several values for a column, the first one read is used.
+// So a scalar takes precedence over a value inside an object, and the column's own name over an alias.
+const (
+	scalarTurn = iota
+	objectTurn // and lists
+	aliasTurn
+)
 
 func (in *input) raw(i int) []byte { return in.buf[in.values[i].start:in.values[i].end] }
 
@@ -30,10 +38,10 @@ func (in *input) index(f *field, name string, node, itemNode *node) (int, error)
 	start := in.pos
 	in.values = slices.Grow(in.values, 1)[:i+1]
 	v := &in.values[i] // setting the fields is faster than copying a value
-	v.field, v.name, v.start, v.lastOrder, v.overridden = f, name, uint32(in.pos), 0, false
+	v.field, v.name, v.start, v.lastTurn, v.overridden = f, name, uint32(in.pos), scalarTurn, false
 	var form form
 	var err error
-	order := uint8(1)
+	turn := uint8(objectTurn)
 	switch {
 	case c == '{' && node != nil:
 		err = in.indexMembers(i, node)
@@ -47,14 +55,14 @@ func (in *input) index(f *field, name string, node, itemNode *node) (int, error)
 	default:
 		_, form, err = in.scalar()
 		if f == nil || !f.isObject || !isObjectText(in.buf[start:in.pos]) {
-			order = 0
+			turn = scalarTurn
 		}
 	}
 	if f != nil && f.alias {
-		order = 2
+		turn = aliasTurn
 	}
 	v = &in.values[i]
-	v.end, v.next, v.form, v.order = uint32(in.pos), uint32(len(in.values)), form, order
+	v.end, v.next, v.form, v.turn = uint32(in.pos), uint32(len(in.values)), form, turn
 	return i, err
 }
 
@@ -76,7 +84,8 @@ func (in *input) indexMembers(object int, n *node) error {
 		if !more {
 			break
 		}
-		f, name, i := next.Load(), "", 0
+		f := next.Load()
+		name := "" // of an unknown field
 		if f == nil || !in.skipPrefix(f.quoted) {
 			quoted, form, err := in.name()
 			if err != nil {
@@ -89,15 +98,17 @@ func (in *input) indexMembers(object int, n *node) error {
 				name = string(content)
 			}
 		}
+		var i int
 		if f == nil {
 			unknown++
 			i, err = in.index(nil, name, nil, nil)
 		} else {
-			next, repeated = &f.next, repeated || in.seen[seen+f.index]
+			next = &f.next
+			repeated = repeated || in.seen[seen+f.index]
 			in.seen[seen+f.index] = true
 			i, err = in.index(f, f.name, f.node(), f.items)
 		}
-		in.values[object].lastOrder = max(in.values[object].lastOrder, in.values[i].order)
+		in.values[object].lastTurn = max(in.values[object].lastTurn, in.values[i].turn)
 		if err != nil {
 			return err
 		}
@@ -122,14 +133,12 @@ func (in *input) markOverridden(first int) {
 }
 
 // readObject reads an object into the current row. Of members with the same name, the last one is used.
-// Scalars are read first, so that outer values take precedence, then objects and lists, and then aliases,
-// over which the column's own name takes precedence.
 func (r *rowReader) readObject(t *table, object int) {
 	end := int(r.in.values[object].next)
-	for order := range r.in.values[object].lastOrder + 1 {
+	for turn := range r.in.values[object].lastTurn + 1 {
 		for i := object + 1; i < end; i = int(r.in.values[i].next) {
 			switch m := &r.in.values[i]; {
-			case m.order != order:
+			case m.turn != turn:
 			case m.overridden:
 				r.countOverridden(t, i)
 			default:
@@ -234,9 +243,7 @@ func (r *rowReader) readObjectText(t *table, i int) {
 	switch {
 	case ok:
 		r.report.countDrift(t, Converted, f.name, raw)
-		object, outer := r.in.indexText(content, f, f.group, nil)
-		r.readMember(t, object)
-		r.in.scanner = outer
+		r.in.insideText(content, f, f.group, nil, func(object int) { r.readMember(t, object) })
 	case f.col >= 0:
 		r.values.readValue(t, f.col, f.name, raw, m.form)
 	case !isEmpty(raw):

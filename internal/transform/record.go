@@ -221,9 +221,7 @@ func (r *rowReader) readTextRow(t *table, value int) (reason string) {
 	raw, f := r.in.raw(value), r.in.values[value].form
 	if content, ok := objectInText(raw, f); ok {
 		r.report.countDrift(t, Converted, valueName(t), raw)
-		object, outer := r.in.indexText(content, nil, t.rowNode, nil)
-		r.readObject(t, object)
-		r.in.scanner = outer
+		r.in.insideText(content, nil, t.rowNode, nil, func(object int) { r.readObject(t, object) })
 		return ""
 	}
 	if t.value < 0 {
@@ -261,9 +259,8 @@ func (r *rowReader) readItems(t *table, list int) error {
 	case raw[0] == '"':
 		if content, ok := listInText(raw, r.in.values[list].form); ok {
 			r.report.countDrift(t.up, Converted, t.localPath, raw)
-			inner, outer := r.in.indexText(content, nil, t.rowNode, t.rowNode)
-			err := r.readItems(t, inner)
-			r.in.scanner = outer
+			var err error
+			r.in.insideText(content, nil, t.rowNode, t.rowNode, func(inner int) { err = r.readItems(t, inner) })
 			return err
 		}
 	case isEmpty(raw):
