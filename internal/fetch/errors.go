@@ -52,8 +52,8 @@ type StatusError struct {
 	Body string
 	// IsHTML means that the last body is a page of HTML, or XML, which the service never sends.
 	IsHTML bool
-	// bodyMessage is the message in the last body, for the summary. If there is no message, bodyKind can be the kind of
-	// the body, such as "a page of HTML".
+	// bodyMessage is the message in the last body, for the summary: a member of JSON, or the beginning of other text.
+	// Without a message, bodyKind can be the kind of the body, such as "a page of HTML".
 	bodyMessage, bodyKind string
 	// Err is the cause. It is nil if the status is the only cause.
 	Err error

@@ -16,8 +16,8 @@ import (
 // request alone, and the rule of Retry decides when it is given up. If the service answers no request, giving up
 // would cost the night, so all workers wait, for at most Config.Patience in all. This file decides between the two.
 //
-//   - A 429, or a Retry-After, is an answer of the service or of what stands before it. All workers wait as long
-//     as it says.
+//   - A 429, or a Retry-After, is an answer of the service or of a proxy before it. All workers wait for the
+//     stated time.
 //   - After any other failure, the request is first repeated by the rule of Retry, because most failures last
 //     for seconds. If it still fails and no other request was answered meanwhile, the token info is requested,
 //     which every token may read (spec 5). If that fails too, the service is unavailable, and all workers wait.
@@ -136,17 +136,19 @@ func (s *sender) waitForService(ctx context.Context, q *call, failed *StatusErro
 	}
 	delay, isStated := failed.statedWait(time.Now())
 	isLimited := failed.Code == http.StatusTooManyRequests
-	isEarly := attempt < s.cfg.Retry.MaxRetries
-	if isEarly && !isStated && !isLimited {
-		return false
+	hasRetries := attempt < s.cfg.Retry.MaxRetries
+	if hasRetries && !isStated && !isLimited {
+		return false // it is repeated by the rule of Retry
 	}
-	if !isEarly || !isStated { // after the last retry, the stated times have proved too short
+	useStated := isStated && hasRetries // after the last retry, the stated times have proved too short
+	if !useStated {
 		growing := Retry{Base: s.cfg.Retry.Base, Max: longestDelay, Jitter: s.cfg.Retry.Jitter}
 		delay = max(delay, growing.delayAfter(attempt, ""))
 	}
 	s.patience.probing.Lock()
 	defer s.patience.probing.Unlock()
-	if !isLimited && !isEarly && s.answersOthers(ctx, q) {
+	mayConcernCallAlone := !isLimited && !hasRetries
+	if mayConcernCallAlone && s.answersOthers(ctx, q) {
 		return false
 	}
 	left, ok := s.patience.spend(delay, failed.describeRefusal())
@@ -195,7 +197,7 @@ func (s *sender) waitForToken(ctx context.Context, q *call) bool {
 }
 
 // statedWait returns the time that the service states for the next attempt. Retry-After is a number of seconds
-// (spec 8) or, from what stands before the service, a time.
+// (spec 8) or, from a proxy before the service, a time.
 func (e *StatusError) statedWait(now time.Time) (time.Duration, bool) {
 	if d, ok := parseWait(e.retryAfter, now); ok {
 		return d, true

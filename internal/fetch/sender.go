@@ -350,10 +350,10 @@ func (s *sender) withoutReceivedBytes(err error) error {
 	return unquotedError{err}
 }
 
-// describeBody returns Body, bodyMessage and bodyKind of a StatusError.
+// describeBody is like that of tokens, and shows no private values.
 func (s *sender) describeBody(code int, body []byte) (text, message, kind string) {
 	if !s.cfg.HasPrivateValues {
-		return s.tokens.bodyExcerpt(code, body)
+		return s.tokens.describeBody(code, body)
 	}
 	if len(body) == 0 {
 		return "", "", ""

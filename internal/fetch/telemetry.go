@@ -50,20 +50,20 @@ func (c *Client) meterOf(stream string) *meter {
 type meter struct {
 	mu     sync.Mutex
 	counts Telemetry // without Stream, P50 and P95
-	// latencies counts the attempts by latency, in buckets of a quarter octave from 16 µs to
-	// more than an hour.
+	// latencies counts the attempts in buckets by latency. The first bucket ends at 16 µs. The ends double with every
+	// four buckets, up to an hour.
 	latencies [112]int64
 }
 
 const (
-	bucketFloor      = 16 * time.Microsecond
-	bucketsPerOctave = 4
+	bucketFloor        = 16 * time.Microsecond
+	bucketsPerDoubling = 4
 )
 
 func (m *meter) addAttempt(q *call) {
 	bucket := 0
 	if q.took > bucketFloor {
-		bucket = int(math.Ceil(math.Log2(float64(q.took)/float64(bucketFloor)) * bucketsPerOctave))
+		bucket = int(math.Ceil(math.Log2(float64(q.took)/float64(bucketFloor)) * bucketsPerDoubling))
 	}
 	sent := q.sent.Round(0).UTC() // without the monotonic clock
 	m.mu.Lock()
@@ -123,7 +123,7 @@ func (m *meter) quantile(p float64) time.Duration {
 	for i, n := range m.latencies {
 		rank -= n
 		if n > 0 && rank <= 0 {
-			end := float64(bucketFloor) * math.Exp2(float64(i)/bucketsPerOctave)
+			end := float64(bucketFloor) * math.Exp2(float64(i)/bucketsPerDoubling)
 			return min(time.Duration(end), m.counts.Max)
 		}
 	}

@@ -146,31 +146,29 @@ func (t *tokens) redactURL(address string) string {
 
 const maxExcerpt = 120 // bytes of a body in an error
 
-// bodyExcerpt describes the body of an error for StatusError. excerpt is the words "body begins" and the quoted
-// beginning of the body. message is the message in JSON, or the beginning of other text. kind replaces the message
-// for HTML, and for JSON without a message. code is the HTTP status, or 0 if it is unknown. For JSON with the
-// status 200, 203 or 0 all results are empty, because errors should not repeat records.
-func (t *tokens) bodyExcerpt(code int, body []byte) (excerpt, message, kind string) {
+// describeBody returns Body, bodyMessage and bodyKind of a StatusError. code is the HTTP status, or 0 if it is
+// unknown.
+func (t *tokens) describeBody(code int, body []byte) (text, message, kind string) {
 	first := bytes.TrimLeft(body, " \t\r\n")
 	isJSON := len(first) > 0 && strings.IndexByte(`{["`, first[0]) >= 0
 	if isJSON && (code == 0 || isCompleteStatus(code)) {
+		return "", "", "" // it may contain records, which errors should not repeat
+	}
+	beginning := t.excerpt(body)
+	if beginning == "" {
 		return "", "", ""
 	}
-	text := t.excerpt(body)
-	if text == "" {
-		return "", "", ""
-	}
-	excerpt = fmt.Sprintf("body begins %q", text)
+	text = fmt.Sprintf("body begins %q", beginning)
 	message = t.excerpt([]byte(bodyMessage(body)))
 	switch {
 	case message != "":
-		return excerpt, message, ""
+		return text, message, ""
 	case isHTML(body):
-		return excerpt, "", "a page of HTML"
+		return text, "", "a page of HTML"
 	case isJSON:
-		return excerpt, "", "JSON that has no message"
+		return text, "", "JSON that has no message"
 	}
-	return excerpt, text, ""
+	return text, beginning, ""
 }
 
 // bodyMessage returns the message in a JSON error body, under the usual member names, or "".
