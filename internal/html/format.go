@@ -84,7 +84,11 @@ func Clip(text string, maxChars int) string {
 // WebAddress returns an address that is safe to link to, or an empty text.
 func WebAddress(text string) string {
 	u, err := url.Parse(strings.TrimSpace(text))
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+	if err != nil {
+		return ""
+	}
+	isWeb := u.Scheme == "http" || u.Scheme == "https"
+	if !isWeb || u.Host == "" || u.User != nil {
 		return ""
 	}
 	return u.String()
