@@ -203,29 +203,33 @@ func (s *campaigns) renderStatusCounts(e *enc, n uint32) {
 	for _, a := range c.articles {
 		counts[s.articles.all[a].status()]++
 	}
-	e.begin(kindCampaign, n)
-	byPrefix := n%2 == 0 && !e.realistic
-	switch {
-	case e.realistic:
-		e.arr("records")
-	case !byPrefix:
-		e.num("total", int64(len(c.articles)))
-		e.arr("statuses")
-	}
-	for i, status := range s.words.articleStatuses {
-		if byPrefix {
-			e.obj(status.prefix)
-		} else {
-			e.b = append(e.b, '{')
-		}
-		e.str("name", status.name)
-		e.str("prefix", status.prefix)
+	writeCount := func(i int) {
+		e.str("name", s.words.articleStatuses[i].name)
+		e.str("prefix", s.words.articleStatuses[i].prefix)
 		e.id("id", kindStatus, uint32(i))
 		e.num("count", counts[i])
 		e.end()
 	}
-	if !byPrefix {
+	writeList := func(name string) {
+		e.arr(name)
+		for i := range counts {
+			e.b = append(e.b, '{')
+			writeCount(i)
+		}
 		e.close(']')
+	}
+	e.begin(kindCampaign, n)
+	switch {
+	case e.realistic:
+		writeList("records")
+	case n%2 == 0:
+		for i, status := range s.words.articleStatuses {
+			e.obj(status.prefix)
+			writeCount(i)
+		}
+	default:
+		e.num("total", int64(len(c.articles)))
+		writeList("statuses")
 	}
 	e.end()
 }

@@ -38,23 +38,24 @@ type Service struct {
 }
 
 // New returns a service on day 0.
-func New(opts Options) *Service {
-	w := newWorld(opts.withDefaults())
-	s := &Service{opts: &w.opts, routes: w.routes(), token: w.opts.Token, world: w}
+func New(options Options) *Service {
+	w := newWorld(options.withDefaults())
+	opts := &w.opts
+	s := &Service{opts: opts, routes: w.routes(), token: opts.Token, world: w}
 	if len(opts.Encodings) > 0 {
 		s.zstd = newZstdEncoder()
 	}
 	if opts.Scopes == nil {
 		for _, rt := range s.routes {
 			for _, scope := range rt.scopes {
-				if !slices.Contains(s.opts.Scopes, scope) {
-					s.opts.Scopes = append(s.opts.Scopes, scope)
+				if !slices.Contains(opts.Scopes, scope) {
+					opts.Scopes = append(opts.Scopes, scope)
 				}
 			}
 		}
 	}
 	if opts.RateLimit > 0 {
-		s.limiter = rate.NewLimiter(rate.Limit(opts.RateLimit), w.opts.RateBurst)
+		s.limiter = rate.NewLimiter(rate.Limit(opts.RateLimit), opts.RateBurst)
 	}
 	return s
 }
