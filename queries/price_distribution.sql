@@ -31,11 +31,14 @@ price_bands AS (
         END END AS band
     FROM (SELECT *, CAST(pow(10, exponent) AS BIGINT) AS power_of_ten FROM price_exponents)
 ),
--- There are 73 bands: one below 1, and six for each of the 12 powers of ten of DECIMAL(18, 6).
--- bound is the lower bound of a band; the last row has the upper bound of the last band.
+-- bound is the lower bound of a band. Prices of type DECIMAL(18, 6) have 12 powers of ten. The bands of the 13th give
+-- the upper bound of the last band.
 bounds AS (
-    SELECT band, CASE WHEN band = 0 THEN 0 ELSE [10, 15, 20, 30, 50, 70][1 + (band + 5) % 6] * pow(10, (band - 1) // 6) / 10 END AS bound
-    FROM range(74) AS t(band)
+    SELECT 0 AS band, 0 AS bound
+    UNION ALL
+    SELECT 6 * exponent + number, factor * pow(10, exponent)
+    FROM range(13) AS p(exponent)
+    CROSS JOIN (VALUES (1, 1), (2, 1.5), (3, 2), (4, 3), (5, 5), (6, 7)) AS f(number, factor)
 ),
 spans AS (
     SELECT
