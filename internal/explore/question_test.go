@@ -66,6 +66,9 @@ func testQuestionResult(t *testing.T, s *site) {
 	for _, address := range []string{"/questions/find_placements?p.top=1", "/questions/find_placements?p.top=1&q=nosuch"} {
 		wantTexts(t, s.get(t, address, http.StatusOK), "There may be more rows: the parameter top is 1 (maximum number of rows).")
 	}
+	if body := textOf(s.get(t, "/questions/find_placements", http.StatusOK)); !strings.Contains(body, "80.50 USD") || strings.Contains(body, "Total ") {
+		t.Errorf("the page of placements adds the prices of listings to a total, or shows none:\n%s", body)
+	}
 }
 
 // testFiles checks the names of files and sheets, and the option to leave out the byte order mark.
