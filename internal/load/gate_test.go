@@ -135,4 +135,20 @@ func TestLimitsApplyToEachListOfATable(t *testing.T) {
 	harness.Must(t, err)
 	h.requireRows("SELECT count(*) FROM meta.deletions WHERE evidence = 'absent from a proven walk of cities' AND key LIKE 'city/%'", "9")
 	h.requireRows("SELECT count(*) FROM meta.deletions", "9")
+	// The loss of a whole table is reported instead of the losses of its lists, unless it was confirmed.
+	limits.Rows = 10
+	_, err = h.run(lists(2, 0, 1), limits)
+	massDelete, _ = errors.AsType[*load.MassDeleteError](err)
+	want = []ledger.Loss{{Table: "locations", Gone: 38, Before: 41}}
+	if massDelete == nil || !cmp.Equal(massDelete.Losses, want) {
+		t.Errorf("got %v, want losses %v", err, want)
+	}
+	limits.Confirmed = func(table string) bool { return table == "tags" }
+	if _, err = h.run(lists(2, 0, 1), limits); !errors.As(err, new(*load.MassDeleteError)) {
+		t.Errorf("with the confirmation of another table: got %v, want a mass deletion", err)
+	}
+	limits.Confirmed = func(table string) bool { return table == "locations" }
+	_, err = h.run(lists(2, 0, 1), limits)
+	harness.Must(t, err)
+	h.requireRows("SELECT count(*) FROM locations", "3")
 }

@@ -57,3 +57,26 @@ func TestStoredIDsAreWrittenInOneCase(t *testing.T) {
 	h.requireRows("SELECT id FROM meta.details", firstID+"1")
 	h.requireRows("SELECT id FROM files ORDER BY id", upper+"3", firstID+"3", firstID+"4", secondID+"5")
 }
+
+// TestStoredIDsAreWrittenInUpperCase begins a night with most ids in upper case.
+func TestStoredIDsAreWrittenInUpperCase(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, "files")
+	upper := strings.ToUpper(firstID)
+	var files []string
+	for i, id := range []string{upper + "1", upper + "2", firstID + "3", "not-a-uuid"} {
+		files = append(files, jsonRow(i+1, i+1, "id", quote(id)))
+	}
+	_, err := h.run(map[string]streamInput{"files": {coverage: load.Whole, rows: rows{"files": strings.Join(files, ",")}}}, load.Limits{})
+	harness.Must(t, err)
+	h.beforeRead = func(s *load.Stage, _ *warehouse.Draft) {
+		ids, err := s.UnifyIDs(context.Background())
+		harness.Must(t, err)
+		if want := (load.IDs{IsKnown: true, IsUpper: true, Rewritten: 1}); ids != want {
+			t.Errorf("the ids are %+v, want %+v", ids, want)
+		}
+	}
+	_, err = h.run(map[string]streamInput{"files": {coverage: load.Carried}}, load.Limits{})
+	harness.Must(t, err)
+	h.requireRows("SELECT id FROM files ORDER BY id", upper+"1", upper+"2", upper+"3", "not-a-uuid")
+}

@@ -1,9 +1,19 @@
 package load
 
 import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
 	"placementsync/internal/stream"
+	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 // TestRecordsOfTheSameHash adds two records whose keys have the same hash. The fingerprint of one of them would be
@@ -43,5 +53,81 @@ func TestLastCopyDecides(t *testing.T) {
 		if got := s.records[0].isUnchanged(); got != c.isUnchanged {
 			t.Errorf("%s: the stored rows are kept: %v, want %v", name, got, c.isUnchanged)
 		}
+	}
+}
+
+// TestFindStoredRecords looks up records in the order of the table, in another order, and one that is not stored.
+func TestFindStoredRecords(t *testing.T) {
+	s := Stored{}
+	for key := range uint64(40) {
+		s.records = append(s.records, storedRecord{key: key + 100, sum: key})
+	}
+	s.fillIndexes()
+	for _, c := range []struct {
+		key      uint64
+		previous int
+		want     int
+	}{{100, -1, 0}, {103, 1, 3}, {139, 38, 39}, {139, 2, 39}, {100, 39, 0}, {999, 5, -1}, {99, -1, -1}} {
+		if got := s.find(c.key, c.previous); got != c.want {
+			t.Errorf("record %d after record %d: found %d, want %d", c.key, c.previous, got, c.want)
+		}
+	}
+}
+
+// TestStreamsWhoseRecordsCanBeSkipped lists the streams whose unchanged records are not staged. Records of other streams
+// are completed by details, have children of children, or have columns whose changes the fingerprint does not show.
+func TestStreamsWhoseRecordsCanBeSkipped(t *testing.T) {
+	definitions, _ := schema.Definitions()
+	s := &Stage{draft: &warehouse.Draft{Schema: &warehouse.Schema{Definitions: definitions}}, streams: stream.AllWithEvents()}
+	var got []string
+	for _, st := range s.streams {
+		if s.canSkip(st) {
+			got = append(got, st.Name)
+		}
+	}
+	want := []string{"token", "outlet_listings", "product_listings", "order_items", "tags", "disclaimers", "product_categories", "profiles", "files", "folders"}
+	if !slices.Equal(got, want) {
+		t.Errorf("unchanged records are skipped of %v, want %v", got, want)
+	}
+}
+
+// TestLostRowsAreErrors checks that an INSERT of fewer rows than were sent, and one that ended early, are errors.
+func TestLostRowsAreErrors(t *testing.T) {
+	if err := checkInserted(4, 5); err == nil || err.Error() != "DuckDB inserted 4 of 5 rows" {
+		t.Errorf("got %v, want an error with both numbers", err)
+	}
+	if err := checkInserted(5, 5); err != nil {
+		t.Error(err)
+	}
+	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}}, nil), strings.NewReader(`[{"a":1},{"a":2}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := &feed{batches: make(chan arrow.RecordBatch), insertEnded: make(chan struct{}), err: errors.New("no space left")}
+	close(ended.insertEnded)
+	if err := ended.send(t.Context(), []arrow.RecordBatch{batch}); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("after the end of the INSERT: got %v, want its error", err)
+	}
+	if err := ended.wait(); err == nil || err.Error() != "no space left" {
+		t.Errorf("got %v, want the error of the INSERT", err)
+	}
+	ended.err, ended.inserted = nil, 1
+	if err := ended.wait(); err == nil || err.Error() != "DuckDB inserted 1 of 2 rows" {
+		t.Errorf("got %v, want the number of lost rows", err)
+	}
+	stopped, stop := context.WithCancelCause(t.Context())
+	cause := errors.New("stopped")
+	stop(cause)
+	waiting := &feed{batches: make(chan arrow.RecordBatch), insertEnded: make(chan struct{})}
+	if err := waiting.send(stopped, []arrow.RecordBatch{batch}); !errors.Is(err, cause) {
+		t.Errorf("after a stop: got %v, want its cause", err)
+	}
+	ins := &inserter{firstErr: cause}
+	isCalled := false
+	if err := ins.inOpenTransaction(t.Context(), func() error { isCalled = true; return nil }); err != cause || isCalled {
+		t.Errorf("after a failed batch: got %v, wrote %t, want the first error and no further rows", err, isCalled)
+	}
+	if err := ins.commit(t.Context()); err != cause {
+		t.Errorf("the commit after a failed batch returned %v, want the first error", err)
 	}
 }
