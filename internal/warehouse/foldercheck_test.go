@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/durable"
 	"placementsync/internal/ledger"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
@@ -211,4 +212,85 @@ func TestAnUnlockedWarehouseStaysUnchanged(t *testing.T) {
 	lock, err = w.Lock(firstNight, firstNightAt) // the check keeps no lock
 	harness.Must(t, err)
 	harness.Must(t, lock.Release())
+}
+
+// TestPathsOfAWarehouse checks the names of files and folders, which backups and other programs rely on.
+func TestPathsOfAWarehouse(t *testing.T) {
+	w := openWith(t, warehouse.Config{})
+	f := w.Folder
+	for got, want := range map[string]string{
+		f.CatalogPath(): "catalog.duckdb", f.VersionPath("R"): "versions/R", f.VersionCatalog("R"): "versions/R/catalog.duckdb", f.HeldCatalog("R"): "held/R/catalog.duckdb",
+		f.RawPath("R"): "raw/R", f.EventsPath("R"): "raw/R/webhooks", f.InboxPath(): "state/inbox", w.RunLog.Path(): "state/runs.jsonl",
+		w.RunLog.ResumableRunPath(): "state/unfinished.json", w.RunLog.UnresumableRunPath(): "state/aside.json",
+	} {
+		if got != filepath.Join(f.Dir(), filepath.FromSlash(want)) {
+			t.Errorf("got the path %s, want %s", got, want)
+		}
+	}
+	for file, want := range map[string]bool{"state/lock": true, "state/backup.lock": true, "lock": false, "state/runs.jsonl": false, "raw/state/lock": false} {
+		if warehouse.IsLockFile(file) != want {
+			t.Errorf("%s is a lock: %t, want %t", file, !want, want)
+		}
+	}
+}
+
+// TestNewFoldersGetTheirOwner creates a warehouse as root for another user. Folders that existed keep their owner.
+func TestNewFoldersGetTheirOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a folder to another user")
+	}
+	const owner = 12345
+	existing := t.TempDir()
+	w := openWith(t, warehouse.Config{Dir: filepath.Join(existing, "a", "warehouse")})
+	harness.Must(t, w.Folder.Create(&durable.Access{UID: owner, GID: owner}))
+	for name, want := range map[string]int{".": 0, "a": owner, "a/warehouse": owner, "a/warehouse/versions": owner, "a/warehouse/state": owner, "a/warehouse/raw": owner} {
+		info, err := os.Stat(filepath.Join(existing, name))
+		harness.Must(t, err)
+		if got := durable.AccessOf(info).UID; got != want {
+			t.Errorf("%s belongs to user %d, want %d", name, got, want)
+		}
+	}
+	other := openWith(t, warehouse.Config{Dir: filepath.Join(existing, "b")})
+	harness.Must(t, other.Folder.Create(nil))
+	if info, err := os.Stat(other.Folder.Path("state")); err != nil || durable.AccessOf(info).UID != 0 {
+		t.Errorf("without an owner the folder has the owner of %v (%v), want the current user", info, err)
+	}
+}
+
+// TestRunsAreNamedInTheLock names a run while it holds the lock. Another process must see this run.
+func TestRunsAreNamedInTheLock(t *testing.T) {
+	w := openWith(t, warehouse.Config{})
+	lock, err := w.Lock("night", firstNightAt)
+	harness.Must(t, err)
+	defer lock.Release()
+	id, err := w.NameRun(lock, firstNightAt, firstNightAt.Add(time.Hour))
+	harness.Must(t, err)
+	var locked *warehouse.LockedError
+	if err := w.Folder.CheckUnlocked(); !errors.As(err, &locked) || id != firstNight || locked.Run != firstNight || !locked.Since.Equal(firstNightAt.Add(time.Hour)) {
+		t.Errorf("the run is %s, and the lock is held by %+v (%v), want %s since an hour after its time", id, locked, err, firstNight)
+	}
+}
+
+// TestLockMessages checks the messages about another process.
+func TestLockMessages(t *testing.T) {
+	const end = "; nothing in the warehouse was changed: wait until that process ends"
+	for want, e := range map[string]warehouse.LockedError{
+		"lock the job \"backup\": another placementsync process holds this lock" + end:                          {Job: "backup", PID: 7},
+		"lock the warehouse: another placementsync process holds this lock" + end:                               {},
+		"lock the warehouse: process 7 has held the lock since 2026-11-01T02:00:00Z (" + firstNight + ")" + end: {PID: 7, Run: firstNight, Since: firstNightAt},
+	} {
+		if got := e.Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	// A process that was killed while it wrote the file is unknown.
+	w := openWith(t, warehouse.Config{})
+	lock, err := w.Lock("night", firstNightAt)
+	harness.Must(t, err)
+	defer lock.Release()
+	harness.Must(t, os.WriteFile(w.Folder.Path("state", "lock"), []byte(`{"pid":7,"run`), 0o600))
+	var locked *warehouse.LockedError
+	if err := w.Folder.CheckUnlocked(); !errors.As(err, &locked) || locked.PID != 0 || locked.Run != "" {
+		t.Errorf("with a damaged lock file: got %v, want an unknown process", err)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 	"placementsync/internal/repair"
 	"placementsync/internal/sqltext"
@@ -461,5 +462,25 @@ func TestNoStateIsBetweenHeldAndDiscarded(t *testing.T) {
 		if !*isStopped {
 			break
 		}
+	}
+}
+
+// TestQueryErrorsOfAHeldNightAreExplained passes the error of a query of the held night.
+func TestQueryErrorsOfAHeldNightAreExplained(t *testing.T) {
+	w := open(t)
+	publish(t, w, firstNight, "one")
+	cause := errors.New("the query failed")
+	if err := w.ExplainHeldErr(cause); err != cause {
+		t.Errorf("without a held night: got %v, want the error of the query", err)
+	}
+	harness.Must(t, holdNight(t, w, secondNight, "two"))
+	if err := w.ExplainHeldErr(cause); err != cause || w.ExplainHeldErr(nil) != nil {
+		t.Errorf("with an intact held night: got %v, want the error of the query", err)
+	}
+	flipBit(t, w.Folder.HeldCatalog(secondNight), 70_000)
+	want := "read held/" + secondNight + "/catalog.duckdb: " + checksum.WrongSum + "; the held night cannot be used, and readers keep the last snapshot: run placementsync discard, " +
+		"and placementsync replay " + secondNight + " to build the night again from its stored responses"
+	if err := w.ExplainHeldErr(cause); !errors.Is(err, cause) || err.Error() != want || w.ExplainHeldErr(nil) != nil {
+		t.Errorf("with a damaged held night: got %v, want %s", err, want)
 	}
 }
