@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -57,13 +58,19 @@ func TestLedgerStream(t *testing.T) {
 	startedAt := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	r := resultOf(t, "orders", stream.Exact, load.Whole)
 	r.rows, r.stored, r.evidence.TotalFirst = 5, load.RowAges{Rows: 7, Old: 2, Since: startedAt}, 9
+	r.evidence.TotalLast, r.evidence.Pages, r.evidence.Passes, r.evidence.Distinct, r.evidence.Repeated, r.evidence.Unsortable = 11, 12, 13, 14, 15, true
+	r.rejects, r.found, r.carried, r.rechecked, r.missed, r.unread, r.failure = 16, 17, 18, 19, 20, 22, errors.New("failed")
 	telemetry := fetch.Telemetry{Requests: 21, First: startedAt, Last: startedAt.Add(4 * time.Second), P50: time.Second, P95: 2 * time.Second, Max: 3 * time.Second,
 		RateWait: 4 * time.Second, RetryWait: 5 * time.Second, Bytes: 6, Retries: 7, RateLimited: 8, Hits: 9}
 	row := r.ledgerStream(telemetry, 10)
 	want := ledger.Stream{Stream: "orders", Grade: "exact", Reason: "why orders", Requests: 21, TotalFirst: 9, Rows: 5, RowsOld: 2, AgeSince: startedAt,
-		LatencyP50: 1000, LatencyP95: 2000, LatencyMax: 3000, RateWaitSeconds: 4, RetryAfterSeconds: 5, Bytes: 6, Retries: 7, RateLimited: 8, Reused: 9, RateUsed: 0.5}
+		LatencyP50: 1000, LatencyP95: 2000, LatencyMax: 3000, RateWaitSeconds: 4, RetryAfterSeconds: 5, Bytes: 6, Retries: 7, RateLimited: 8, Reused: 9, RateUsed: 0.5,
+		TotalLast: 11, Pages: 12, Passes: 13, Distinct: 14, Repeated: 15, Unsorted: true, Rejects: 16, Fetched: 17, Carried: 18, Rechecked: 19, Failed: 20, Unread: 22, Incomplete: true}
 	if diff := cmp.Diff(want, row); diff != "" {
 		t.Errorf("before the merge (-want +got):\n%s", diff)
+	}
+	if events := resultOf(t, "article_status_events", stream.BestEffort, load.Unproven); !events.ledgerStream(fetch.Telemetry{}, 0).Events {
+		t.Error("a stream of events is not marked in the ledger")
 	}
 	r.isMerged = true
 	if row = r.ledgerStream(telemetry, 10); row.Rows != 7 {

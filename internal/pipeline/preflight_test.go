@@ -1,0 +1,184 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
+	"placementsync/internal/load"
+	"placementsync/internal/stream"
+	"placementsync/internal/transform"
+)
+
+// TestParseToken reads the forms of the token info that services send. Errors must not contain the body.
+func TestParseToken(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]Token{
+		`{"token_type":"custom","scopes":["a","b"],"team_id":"7"}`:  {Type: "custom", Scopes: []string{"a", "b"}, TeamID: "7"},
+		`{"token_type":"custom","scopes":"[\"a\"]","team_id":7}`:    {Type: "custom", Scopes: []string{"a"}, TeamID: "7"},
+		`{"token_type":"full_access","scopes":null,"team_id":null}`: {Type: "full_access"},
+		`{"scopes":[]}`: {Scopes: []string{}},
+	} {
+		if got, err := parseToken([]byte(body)); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("%s: got %+v (%v), want %+v", body, got, err, want)
+		}
+	}
+	for body, want := range map[string]string{
+		"<html>hunter2": "is not the JSON of a token info", `{"token_type":"x","scopes":{"a":"hunter2"}}`: "scopes is not a list of texts",
+		`{"error":"hunter2"}`: "neither token_type nor scopes", `{"token_type":"hunter2","scopes":[1]}`: "scopes is not a list of texts",
+	} {
+		_, err := parseToken([]byte(body))
+		if !errors.Is(err, fetch.ErrMalformed) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: got %v, want ErrMalformed with %q and without the body", body, err, want)
+		}
+	}
+	if got := (Token{Type: "custom", Scopes: []string{"b", "a"}, TeamID: "7"}).describeRights(); got != "custom team=7 scopes=a,b" {
+		t.Errorf("the rights are %q, want the scopes in order: another order is no change", got)
+	}
+}
+
+// TestSkipReasons checks why a stream is not read.
+func TestSkipReasons(t *testing.T) {
+	t.Parallel()
+	all := Config{Chosen: stream.Names(stream.All()), Details: ChangedDetails}
+	lists := all
+	lists.Details = NoDetails
+	full := Token{Type: "full_access", TeamID: "7"}
+	for name, c := range map[string]struct {
+		cfg    Config
+		token  Token
+		stream string
+		want   string
+	}{
+		"a list":                             {all, full, "orders", ""},
+		"a list that is not chosen":          {Config{Chosen: []string{"tags"}}, full, "orders", ledger.ReasonNotChosen},
+		"events are always read":             {Config{}, Token{}, "article_status_events", ""},
+		"details of a night of lists":        {lists, full, "order_details", ledger.ReasonNoDetails},
+		"a list of a night of lists":         {lists, full, "orders", ""},
+		"a missing scope":                    {all, Token{Type: "read_only", Scopes: []string{"articles.read"}, TeamID: "7"}, "article_comments", "missing scope articles.lists"},
+		"all scopes":                         {all, Token{Type: "custom", Scopes: []string{"articles.lists", "articles.read"}, TeamID: "7"}, "article_comments", ""},
+		"an unknown type may have any scope": {all, Token{Type: "newer", TeamID: "7"}, "article_comments", ""},
+		"an undocumented scope":              {all, Token{Type: "custom", TeamID: "7"}, "articles", ""},
+		"no team in a path":                  {all, Token{Type: "full_access"}, "profiles", "the token has no team id: set api.team_id"},
+		"no team in a column":                {all, Token{Type: "full_access"}, "token", "the token has no team id: set api.team_id"},
+		"no team is needed":                  {all, Token{Type: "full_access"}, "orders", ""},
+	} {
+		s, _ := stream.Find(stream.AllWithEvents(), c.stream)
+		if got := c.cfg.skipReason(c.token, s); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestLostRights checks streams that this night may not read. The night is partial if an earlier night read them.
+func TestLostRights(t *testing.T) {
+	t.Parallel()
+	first := errors.New("first")
+	for name, c := range map[string]struct {
+		grade   stream.Grade
+		reason  string
+		failure error
+		isLost  bool
+	}{
+		"never read":           {stream.Skipped, "missing scope a", nil, false},
+		"read earlier":         {stream.CarriedForward, "missing scope a", nil, true},
+		"excluded":             {stream.CarriedForward, ledger.ReasonNotChosen, nil, false},
+		"without details":      {stream.CarriedForward, ledger.ReasonNoDetails, nil, false},
+		"with another failure": {stream.CarriedForward, "missing scope a", first, false},
+	} {
+		r := resultOf(t, "orders", c.grade, load.Carried)
+		r.evidence.Reason, r.failure = c.reason, c.failure
+		r.failLostRight()
+		if isLost := r.failure != nil && r.failure != first; isLost != c.isLost || isLost && r.failure.Error() != r.evidence.Reason ||
+			strings.HasSuffix(r.evidence.Reason, "restore the right, or add the stream to streams.exclude") != c.isLost || !strings.HasPrefix(r.evidence.Reason, c.reason) {
+			t.Errorf("%s: the failure is %v and the reason %q, want a failure %t", name, r.failure, r.evidence.Reason, c.isLost)
+		}
+	}
+}
+
+// TestRefusedIDsAreNamed checks the ids in the reason of a stream. The ids beyond the fifth are counted.
+func TestRefusedIDsAreNamed(t *testing.T) {
+	t.Parallel()
+	for want, ids := range map[string][]string{
+		"": nil, "; 403 for a": {"a"}, "; 403 for a, b, c, d, e": {"a", "b", "c", "d", "e"}, "; 403 for a, b, c, d, e and 2 more": {"a", "b", "c", "d", "e", "f", "g"},
+	} {
+		if got := describeRefused(ids); got != want {
+			t.Errorf("%v: got %q, want %q", ids, got, want)
+		}
+	}
+}
+
+// TestErrorsThatEndTheNight lists the errors with which every other stream would fail too.
+func TestErrorsThatEndTheNight(t *testing.T) {
+	t.Parallel()
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		err  error
+		want bool
+	}{
+		"no error": {t.Context(), nil, false}, "no error after a stop": {stopped, nil, false}, "a failed stream": {t.Context(), errors.New("500"), false},
+		"a stop": {stopped, errors.New("500"), true}, "a rejected token": {t.Context(), fmt.Errorf("read: %w", fetch.ErrAuth), true},
+		"a full disk": {t.Context(), fmt.Errorf("read: %w", fetch.ErrStore), true}, "the warehouse": {t.Context(), markStageErr(errors.New("full")), true},
+		"a missing scope": {t.Context(), fetch.ErrScope, false},
+	} {
+		if endsNight(c.ctx, c.err) != c.want {
+			t.Errorf("%s ends the night: %t, want %t", name, !c.want, c.want)
+		}
+	}
+	if markStageErr(nil) != nil {
+		t.Error("no error was marked as an error of the warehouse")
+	}
+}
+
+// TestRunsOfTheSnapshot finds the night whose snapshot readers see, and whether it has rows of a stream.
+func TestRunsOfTheSnapshot(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, time.November, 1, 2, 0, 0, 0, time.UTC)
+	night := ledger.Run{ID: "b", SnapshotAt: at, Streams: []ledger.Stream{{Stream: "orders", Grade: stream.CarriedForward}, {Stream: "tags", Grade: stream.Skipped}, {Stream: "files", Grade: stream.BestEffort}}}
+	runs := []ledger.Run{{ID: "a", SnapshotAt: at}, night, {ID: "failed"}, {ID: "refresh", Kind: ledger.Refresh, SnapshotAt: at}}
+	if got := lastPublishedNight(runs); got.ID != "b" {
+		t.Errorf("the last published night is %q, want b", got.ID)
+	}
+	if got := lastPublishedNight(runs[2:]); got.ID != "" {
+		t.Errorf("without a published night: got %q", got.ID)
+	}
+	for name, want := range map[string]bool{"orders": true, "files": true, "tags": false, "folders": false} {
+		if hasRows(night, name) != want {
+			t.Errorf("the snapshot has rows of %s: %t, want %t", name, !want, want)
+		}
+	}
+}
+
+// TestRecordsOfDrift checks that each record is counted for its own drift, in whatever order the decoders found it.
+func TestRecordsOfDrift(t *testing.T) {
+	t.Parallel()
+	d := newDriftCollector()
+	findings := func(records []stream.DriftRecord, drifts ...stream.Drift) transform.Findings {
+		f := transform.Findings{DriftRecords: records}
+		for _, drift := range drifts {
+			f.Drift = append(f.Drift, transform.Drift{Drift: drift, First: transform.Place{Seq: 1}})
+		}
+		return f
+	}
+	a, b := stream.Drift{Table: "orders", Path: "a", Kind: "unknown_field"}, stream.Drift{Table: "orders", Path: "b", Kind: "unknown_field"}
+	otherKind, otherTable := a, a
+	otherKind.Kind, otherTable.Table = "converted", "tags"
+	d.addFindings(findings(nil, a, b))
+	got := d.addFindings(findings([]stream.DriftRecord{{DriftIndex: 0, Record: 7}, {DriftIndex: 1, Record: 8}, {DriftIndex: 2, Record: 9}, {DriftIndex: 3, Record: 7}}, b, otherKind, otherTable, a))
+	want := []stream.DriftRecord{{DriftIndex: 1, Record: 7}, {DriftIndex: 2, Record: 8}, {DriftIndex: 3, Record: 9}, {DriftIndex: 0, Record: 7}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("records of drift (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]stream.Drift{a, b, otherKind, otherTable}, d.drifts); diff != "" {
+		t.Errorf("drift (-want +got):\n%s", diff)
+	}
+}
