@@ -1,0 +1,125 @@
+package webhook_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"placementsync/internal/testing/harness"
+	"placementsync/internal/webhook"
+)
+
+// deadlineRecorder records the read deadline of a request.
+type deadlineRecorder struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+func (r *deadlineRecorder) SetReadDeadline(at time.Time) error {
+	r.deadline = at
+	return nil
+}
+
+// unreadBody is the body of a request that must be refused before it is read.
+type unreadBody struct{ t *testing.T }
+
+func (b unreadBody) Read([]byte) (int, error) {
+	b.t.Error("the body was read, want a refusal before")
+	return 0, io.EOF
+}
+
+// openReceiver returns a receiver with its log.
+func openReceiver(t *testing.T) (*webhook.Receiver, *strings.Builder, string) {
+	t.Helper()
+	var log strings.Builder
+	dir := filepath.Join(t.TempDir(), "inbox")
+	now := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
+	r := webhook.New(webhook.Config{Dir: dir}, slog.New(slog.NewTextHandler(&log, nil)), func() time.Time { return now })
+	harness.Must(t, errors.Join(r.Reload(policyOf(secret)), r.Open()))
+	t.Cleanup(func() { harness.Must(t, r.Close()) })
+	return r, &log, dir
+}
+
+func deliver(r *webhook.Receiver, signature string, body io.Reader) *deadlineRecorder {
+	req := httptest.NewRequest(http.MethodPost, "/hooks", body)
+	req.Header.Set("x-hook-signature", signature)
+	w := &deadlineRecorder{ResponseRecorder: httptest.NewRecorder()}
+	r.ServeHTTP(w, req)
+	return w
+}
+
+// TestBodiesHaveATimeLimit checks that a slow sender of a body does not occupy the receiver.
+func TestBodiesHaveATimeLimit(t *testing.T) {
+	r, _, _ := openReceiver(t)
+	w := deliver(r, sign(secret, "{}"), strings.NewReader("{}"))
+	if left := time.Until(w.deadline); w.Code != http.StatusNoContent || left <= 0 || left > 10*time.Second {
+		t.Errorf("status %d, and the body must arrive within %s, want 204 and at most 10 s", w.Code, left)
+	}
+}
+
+// TestBodiesWithoutASignatureAreNotRead sends headers that contain no signature of the scheme, and a header with more
+// signatures than a rotation of secrets needs.
+func TestBodiesWithoutASignatureAreNotRead(t *testing.T) {
+	r, _, dir := openReceiver(t)
+	for name, header := range map[string]string{
+		"another scheme":       strings.Replace(sign(secret, "{}"), "v0=", "v1=", 1),
+		"no digits":            "v0=",
+		"too many signatures":  strings.Repeat(sign(secret, "{}")+",", 62),
+		"digits of a password": "v0=" + strings.Repeat("xy", 32),
+	} {
+		if w := deliver(r, header, unreadBody{t}); w.Code != http.StatusUnauthorized {
+			t.Errorf("%s: status %d, want 401", name, w.Code)
+		}
+	}
+	if w := deliver(r, strings.Repeat(sign("old", "{}")+",", 59)+sign(secret, "{}"), strings.NewReader("{}")); w.Code != http.StatusNoContent {
+		t.Errorf("sixty signatures: status %d, want 204", w.Code)
+	}
+	if got := storedIDs(t, dir); len(got) != 1 {
+		t.Errorf("the events %q are stored, want one", got)
+	}
+}
+
+// TestRefusalsAreLoggedOnceAMinute sends unsigned requests, which anybody can send at any rate.
+func TestRefusalsAreLoggedOnceAMinute(t *testing.T) {
+	r, log, _ := openReceiver(t)
+	for range 5 {
+		deliver(r, "v0=", strings.NewReader("{}"))
+	}
+	if n := strings.Count(log.String(), "webhook refused"); n != 1 {
+		t.Errorf("the log has %d lines, want one:\n%s", n, log)
+	}
+}
+
+// TestLargestBodyByDefault sends bodies of a mebibyte, and of one byte more.
+func TestLargestBodyByDefault(t *testing.T) {
+	r, _, _ := openReceiver(t)
+	for size, want := range map[int]int{1 << 20: http.StatusNoContent, 1<<20 + 1: http.StatusRequestEntityTooLarge} {
+		body := bytes.Repeat([]byte{' '}, size)
+		if w := deliver(r, sign(secret, string(body)), bytes.NewReader(body)); w.Code != want {
+			t.Errorf("a body of %d bytes got status %d, want %d", size, w.Code, want)
+		}
+	}
+}
+
+// TestHeadersAreStoredAsText sends a topic that is not UTF-8, and a topic whose limit is within a character.
+func TestHeadersAreStoredAsText(t *testing.T) {
+	d := newFixture(t, webhook.Config{}).start()
+	long := strings.Repeat("a", 255) + "é and more"
+	for _, topic := range []string{"a\xffb", long} {
+		d.send(delivery{id: topic[:1] + topic[len(topic)-1:], topic: topic, body: `{"n":"` + topic[:1] + `"}`})
+	}
+	for e, err := range webhook.Read(d.dir) {
+		harness.Must(t, err)
+		if !utf8.ValidString(e.Topic) || len(e.Topic) > 260 {
+			t.Errorf("the topic %q is stored, want at most 256 bytes of text", e.Topic)
+		}
+	}
+}
