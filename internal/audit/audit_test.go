@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -392,5 +393,23 @@ func TestInvalidRules(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+// TestUnknownAndUnrunChecks chooses a misspelt check, and reports checks of a snapshot that cannot be opened.
+func TestUnknownAndUnrunChecks(t *testing.T) {
+	set := load(t, "", nil, nil)
+	first := set.List()[0]
+	_, err := set.Choose([]string{first.Name, first.Name + "x"})
+	if !errors.As(err, new(*query.UsageError)) || !strings.Contains(err.Error(), fmt.Sprintf("no check is named %q", first.Name+"x")) || !strings.Contains(err.Error(), first.Name) {
+		t.Errorf("a misspelt check: got %v, want a UsageError that suggests %s", err, first.Name)
+	}
+	results := set.NotRun(errors.New("the catalog is damaged\nat byte 7"))
+	if len(results) != len(set.List()) {
+		t.Fatalf("got %d results, want one for each of the %d checks", len(results), len(set.List()))
+	}
+	want := ledger.CheckResult{Name: first.Name, Title: first.Title, Severity: first.Severity, Outcome: ledger.CheckNotRun, Reason: "the catalog is damaged"}
+	if diff := cmp.Diff(want, results[0]); diff != "" {
+		t.Errorf("result of a check that did not run (-want +got):\n%s", diff)
 	}
 }
