@@ -29,7 +29,9 @@ func (s *Stage) UnifyIDs(ctx context.Context) (IDs, error) {
 		t := st.Root()
 		if isIDColumn(t.Key[0]) && roots[t.Name].Name == "" {
 			roots[t.Name] = st
-			counts = append(counts, idsSQL.Render("count_cases", values{"table": t.Name, "column": sqltext.Name(t.Key[0]), "main": mainTable(t.Name), "uuid": uuidPattern}))
+			counts = append(counts, idsSQL.Render("count_cases", values{
+				"table": t.Name, "column": sqltext.Name(t.Key[0]), "main": mainTable(t.Name), "uuid": uuidPattern,
+			}))
 		}
 	}
 	upper, lower := map[string]int64{}, map[string]int64{}

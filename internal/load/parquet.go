@@ -96,6 +96,9 @@ func writeTableSQL(d *warehouse.Draft, def stream.Definition, groupBytes int64) 
 	labels := sqltext.Join(d.Labels(), ", ", func(l warehouse.Label) sqlText {
 		return sqltext.Fill("{key}: {value}", values{"key": sqlText(l.Key), "value": l.Value})
 	})
-	return parquetSQL.Render("write_table", values{"columns": columns, "row_hash": schema.SignedHash(), "table": mainTable(def.Name),
-		"ids": schema.FieldIDs(slices.Concat(def.Columns, stream.SystemColumns())), "file": filepath.Join(d.Dir, parquetFile(def.Name)), "level": zstdLevel, "max_bytes": groupBytes, "labels": labels})
+	return parquetSQL.Render("write_table", values{
+		"columns": columns, "row_hash": schema.SignedHash(), "table": mainTable(def.Name),
+		"ids":  schema.FieldIDs(slices.Concat(def.Columns, stream.SystemColumns())),
+		"file": filepath.Join(d.Dir, parquetFile(def.Name)), "level": zstdLevel, "max_bytes": groupBytes, "labels": labels,
+	})
 }

@@ -25,12 +25,10 @@ func (s *Stage) AddRows(ctx context.Context, streamName, table string, batches .
 		count += b.NumRows()
 	}
 	tableFeed, err := s.chooseFeed(ctx, target, batches[0], count)
-	switch {
-	case err != nil:
-	case tableFeed == nil:
-		err = s.shared.insert(ctx, s.insertBatchSQL(target, s.shared.view), batches, count)
-	default:
+	if err == nil && tableFeed != nil {
 		err = tableFeed.send(ctx, batches)
+	} else if err == nil {
+		err = s.shared.insert(ctx, s.insertBatchSQL(target, s.shared.view), batches, count)
 	}
 	if err != nil {
 		return fmt.Errorf("stage %d rows of %s.%s: %w", count, streamName, table, err)
@@ -114,30 +112,32 @@ func (s *Stage) FinishStream(ctx context.Context, st stream.Stream, coverage Cov
 	if err := s.flush(ctx, st.Name); err != nil {
 		return err
 	}
-	var err error
-	stored := s.takeStored(st.Name)
-	if coverage == Carried {
-		var deletes []sqlText
-		for _, t := range tablesOf(st) {
-			deletes = append(deletes, duplicatesSQL.Render("delete_all", values{"table": s.tableWithRows(st.Name, t.Name)}))
-		}
-		err = s.draft.Atomically(ctx, deletes)
-	} else {
-		err = s.deduplicate(ctx, st)
-		if err == nil && stored != nil {
-			err = s.addStoredRows(ctx, st, stored)
-		}
-		if err == nil {
-			err = s.keepPositions(ctx, st)
-		}
-	}
-	if err != nil {
+	if err := s.finishRows(ctx, st, coverage, s.takeStored(st.Name)); err != nil {
 		return fmt.Errorf("finish the staged rows of %s: %w", st.Name, err)
 	}
 	return nil
 }
 
-// takeStored ends the use of the fingerprints, which need much memory.
+func (s *Stage) finishRows(ctx context.Context, st stream.Stream, coverage Coverage, stored *Stored) error {
+	if coverage == Carried {
+		var deletes []sqlText
+		for _, t := range tablesOf(st) {
+			deletes = append(deletes, duplicatesSQL.Render("delete_all", values{"table": s.tableWithRows(st.Name, t.Name)}))
+		}
+		return s.draft.Atomically(ctx, deletes)
+	}
+	if err := s.deduplicate(ctx, st); err != nil {
+		return err
+	}
+	if stored != nil {
+		if err := s.addStoredRows(ctx, st, stored); err != nil {
+			return err
+		}
+	}
+	return s.keepPositions(ctx, st)
+}
+
+// takeStored returns the fingerprints of a stream, or nil. The stage forgets them, because they need much memory.
 func (s *Stage) takeStored(streamName string) *Stored {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,26 +165,32 @@ func (s *Stage) deduplicate(ctx context.Context, st stream.Stream) error {
 			continue
 		}
 		statements := []sqlText{duplicatesSQL.Render("find_duplicates", values{"key": key, "table": table})}
-		for _, inner := range tablesOf(st) {
-			isInside := t.At == "" || strings.HasPrefix(inner.At, t.At+".")
-			if inner.Name == t.Name || !isInside {
-				continue
-			}
-			innerTable := s.tableWithRows(st.Name, inner.Name)
-			if st.Tables[st.EnclosingTable(inner)].Name != t.Name {
-				statements = append(statements, duplicatesSQL.Render("drop_deeper_rows", values{"table": innerTable}))
-				continue
-			}
-			args := values{"table": innerTable, "parent_key": sqltext.Names(inner.Parents), "key": key}
-			statements = append(statements, duplicatesSQL.Render("drop_child_rows", args))
-			if hasPosition(inner) { // an item can occur twice in one record
-				statements = append(statements, duplicatesSQL.Render("drop_repeated_child_rows", args))
-			}
-		}
+		statements = append(statements, s.dropInnerRows(st, t)...)
 		statements = append(statements, duplicatesSQL.Render("drop_duplicates", values{"table": table}))
 		if err := s.draft.Exec(ctx, statements...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// dropInnerRows returns the statements that delete the rows inside duplicates of t.
+func (s *Stage) dropInnerRows(st stream.Stream, t stream.Table) (statements []sqlText) {
+	for _, inner := range tablesOf(st) {
+		isInside := t.At == "" || strings.HasPrefix(inner.At, t.At+".")
+		if inner.Name == t.Name || !isInside {
+			continue
+		}
+		innerTable := s.tableWithRows(st.Name, inner.Name)
+		if st.Tables[st.EnclosingTable(inner)].Name != t.Name {
+			statements = append(statements, duplicatesSQL.Render("drop_deeper_rows", values{"table": innerTable}))
+			continue
+		}
+		args := values{"table": innerTable, "parent_key": sqltext.Names(inner.Parents), "key": sqltext.Names(t.Key)}
+		statements = append(statements, duplicatesSQL.Render("drop_child_rows", args))
+		if hasPosition(inner) { // an item can occur twice in one record
+			statements = append(statements, duplicatesSQL.Render("drop_repeated_child_rows", args))
+		}
+	}
+	return statements
 }

@@ -115,7 +115,9 @@ func (s *Stage) create(ctx context.Context) error {
 			statements = append(statements, stageSQL.Render("create_details", values{"requested": requestedTable(st.Name), "plan": planTable(st.Name)}))
 		}
 		if s.canSkip(st) {
-			statements = append(statements, stageSQL.Render("create_table", values{"table": stagedTable(st.Name, listedName), "columns": sqlText("row_id BIGINT, is_unchanged BOOLEAN")}))
+			statements = append(statements, stageSQL.Render("create_table", values{
+				"table": stagedTable(st.Name, listedName), "columns": sqlText("row_id BIGINT, is_unchanged BOOLEAN"),
+			}))
 		}
 		for _, t := range tablesOf(st) {
 			columns := sqltext.Join(s.draft.Schema.Definitions[t.Name].Columns, ", ", func(c stream.Column) sqlText {
