@@ -61,9 +61,10 @@ func (w *Warehouse) WithRemedy(err error, version string) error {
 		remedies = append(remedies, fmt.Sprintf("\"placementsync rollback %s\" (switches to the newest of the intact versions %s)",
 			versions[len(versions)-1], strings.Join(versions, ", ")))
 	}
-	damaged.Remedy = "no version was changed: run " + strings.Join(remedies, ", or ")
 	if len(remedies) == 0 {
 		damaged.Remedy = "no other version is intact and there is no Parquet series; no version was changed: restore a backup"
+	} else {
+		damaged.Remedy = "no version was changed: run " + strings.Join(remedies, ", or ")
 	}
 	return err
 }
@@ -86,19 +87,25 @@ func (w *Warehouse) ExplainErr(err error) error {
 	return w.WithRemedy(damaged, latest)
 }
 
-func (v *Versions) listIntact(ignoredRun string) []string {
+func (v *Versions) listIntact(ignoredRun string) (intact []string) {
 	runs, err := v.List()
 	if err != nil {
 		return nil
 	}
 	cache := checksum.NewCache(context.Background())
-	return slices.DeleteFunc(runs, func(run string) bool {
+	for _, run := range runs {
 		m, err := v.ReadManifest(run)
+		if err != nil || run == ignoredRun {
+			continue
+		}
 		isDamaged := func(want checksum.FileSum) bool {
 			return !cache.IsIntact(filepath.Join(v.folder.VersionPath(run), want.File), want)
 		}
-		return run == ignoredRun || err != nil || slices.ContainsFunc(m.fileSums(), isDamaged)
-	})
+		if !slices.ContainsFunc(m.fileSums(), isDamaged) {
+			intact = append(intact, run)
+		}
+	}
+	return intact
 }
 
 func (m Manifest) fileSums() []checksum.FileSum {
