@@ -95,6 +95,26 @@ func TestLimitedToken(t *testing.T) {
 	h.requireStream(res.Run, "order_details", stream.Skipped, "missing scope orders.read", false)
 	firstAt := res.Run.SnapshotAt
 
+	// The next night is expected to send as many requests to the streams that it may read.
+	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
+	testharness.Must(t, errors.Join(err, plan.MissingErr, plan.WriteErr))
+	wantRequests := int64(0)
+	for _, planned := range plan.Streams {
+		s := streamOf(t, res.Run, planned.Name)
+		wantReason, want := "", s.Requests+s.Reused
+		if s.Grade == stream.Skipped {
+			wantReason, want = s.Reason, -1
+		}
+		wantRequests += max(want, 0)
+		if planned.SkipReason != wantReason || planned.LastRequests != want || planned.IsLost {
+			t.Errorf("the plan of %s is %+v, want the reason %q and %d requests", planned.Name, planned, wantReason, want)
+		}
+	}
+	if plan.Requests != wantRequests || len(plan.Streams) != 4 || plan.NeverRead != 0 || plan.LastNight.ID != res.Run.ID || plan.PublishedRun != res.Run.ID ||
+		plan.Latency <= 0 || plan.FreeBytes <= 0 || plan.NeedBytes <= 0 || plan.LockedErr != nil || len(plan.Damage) > 0 || len(plan.Renamed) > 0 {
+		t.Errorf("the plan is %+v, want %d requests after the night %s", plan, wantRequests, res.Run.ID)
+	}
+
 	// Excluded streams keep their rows. The listings, which no night has read, have no age.
 	orders := h.singleLine("SELECT count(*) FROM orders")
 	h.cfg.Chosen = []string{"token"}
@@ -106,7 +126,7 @@ func TestLimitedToken(t *testing.T) {
 	h.requireLines("SELECT count(*) FROM orders", orders)
 
 	h.cfg.Chosen = []string{"product_listings", "order_details"}
-	_, err := h.failedNight()
+	_, err = h.failedNight()
 	want := "read the service: no stream could be read; nothing was published; readers keep the last snapshot: run placementsync check\n  token: " + ledger.ReasonNotChosen + "\n  product_listings: missing scope products.read\n" +
 		"  orders: " + ledger.ReasonNotChosen + "\n  order_details: missing scope orders.read"
 	if !errors.Is(err, pipeline.ErrNoData) || err.Error() != want {

@@ -247,6 +247,12 @@ func TestCompleteLine(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+	// The clock of the machine was set back during the run.
+	l := &locked{cfg: Config{Now: func() time.Time { return startedAt.Add(-time.Hour) }}, line: ledger.Run{StartedAt: startedAt}}
+	l.completeLine(t.Context(), nil)
+	if !l.line.EndedAt.Equal(startedAt) {
+		t.Errorf("a run ended at %v, before its start at %v", l.line.EndedAt, startedAt)
+	}
 }
 
 // TestRequireData checks that the token, webhook events and details without requests do not count

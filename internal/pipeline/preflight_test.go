@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
 	"placementsync/internal/transform"
+	"placementsync/schema"
 )
 
 // TestParseToken reads the forms of the token info that services send. Errors must not contain the body.
@@ -180,5 +182,49 @@ func TestRecordsOfDrift(t *testing.T) {
 	}
 	if diff := cmp.Diff([]stream.Drift{a, b, otherKind, otherTable}, d.drifts); diff != "" {
 		t.Errorf("drift (-want +got):\n%s", diff)
+	}
+}
+
+// TestDecodedBodies decodes two bodies with one decoder. The facts of the first body must not change, and the sizes of
+// both bodies count for the next staging of rows.
+func TestDecodedBodies(t *testing.T) {
+	t.Parallel()
+	tags, _ := stream.Find(stream.All(), "tags")
+	definitions, _ := schema.Definitions()
+	binding, err := transform.Bind(tags, definitions, transform.Privacy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &decoder{Decoder: binding.NewDecoder()}
+	var ids transform.IDCase
+	d.UnifyIDs(&ids)
+	k := &sink{reading: &reading{prepared: &prepared{locked: &locked{}}}, stream: tags, free: make(chan *decoder, 1)}
+	k.free <- d
+	first, err := k.decodeBody(t.Context(), fetch.Response{Seq: 1, Body: []byte(`["a","b"]`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := slices.Clone(first.IDs)
+	if _, err := k.decodeBody(t.Context(), fetch.Response{Seq: 2, Body: []byte(`["c","d"]`)}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(first.IDs, known) || len(known) != 2 {
+		t.Errorf("the ids of the first body are now %v, want %v", first.IDs, known)
+	}
+	if d.unstagedBytes != 18 || k.records.Load() != 4 || d.Rows() != 4 {
+		t.Errorf("%d bytes with %d records and %d rows are not staged, want 18 bytes, 4 and 4", d.unstagedBytes, k.records.Load(), d.Rows())
+	}
+	for _, b := range d.Flush() {
+		b.Rows.Release()
+	}
+	if _, err := k.decodeBody(t.Context(), fetch.Response{Seq: 3, Body: []byte(`["e`)}); !errors.Is(err, transform.ErrMalformed) || len(k.free) != 1 {
+		t.Errorf("a truncated body: got %v with %d free decoders, want ErrMalformed and the decoder to be free", err, len(k.free))
+	}
+	<-k.free
+	stopped, stop := context.WithCancelCause(t.Context())
+	cause := errors.New("stopped")
+	stop(cause)
+	if _, err := k.decodeBody(stopped, fetch.Response{}); err != cause {
+		t.Errorf("after a stop: got %v, want its cause", err)
 	}
 }
