@@ -13,6 +13,7 @@ import (
 
 	"placementsync/internal/query"
 	"placementsync/internal/report"
+	"placementsync/internal/testing/fixture"
 )
 
 // resultTexts contains query results as texts: a line of column names and one line per row, with
@@ -269,6 +270,48 @@ func TestPageLoadsNoOtherFile(t *testing.T) {
 	for _, tag := range []string{"<link", "<iframe", " src=", "@import", "url("} {
 		if strings.Contains(text, tag) {
 			t.Errorf("the page contains %q, which could load another file", tag)
+		}
+	}
+}
+
+// TestTitleNamesTheClient writes the pages of an operator and of a client.
+func TestTitleNamesTheClient(t *testing.T) {
+	texts := resultTexts{"snapshots": "run_id|snapshot_at|outcome\nr2|2026-11-09T02:00:00Z|complete"}
+	for want, client := range map[string]report.Client{
+		"<title>placementsync report 2026-11-09 02:00 UTC</title>":        {},
+		"<title>Report for Acme &amp; Sons, 2026-11-09 02:00 UTC</title>": {ID: "p1", Name: "Acme & Sons"},
+	} {
+		var out bytes.Buffer
+		if err := report.Write(t.Context(), &out, texts.ask, report.Options{Program: "placementsync query", Client: client}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the page of %+v lacks %s", client, want)
+		}
+	}
+}
+
+// TestQueriesOfAnOpenSnapshot asks a real catalog. A table that an earlier release did not have is no error.
+func TestQueriesOfAnOpenSnapshot(t *testing.T) {
+	empty := fixture.NewEmptyCatalog(t)
+	for name, c := range map[string]struct {
+		fill, query string
+		ok, isErr   bool
+	}{
+		"a result":         {"", "stream_grades", true, false},
+		"a missing table":  {"DROP TABLE meta.streams", "stream_grades", false, false},
+		"an unknown query": {"", "nothing_of_ours", false, true},
+	} {
+		db, err := query.Open(t.Context(), empty.Fill(t, c.fill), query.Options{Threads: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, ok, err := report.AskDB(t.Context(), db, report.QuerySpec{Query: c.query})
+		if ok != c.ok || (err != nil) != c.isErr || ok && len(r.Columns) == 0 {
+			t.Errorf("%s: got %d columns, found: %t (%v), want found: %t, an error: %t", name, len(r.Columns), ok, err, c.ok, c.isErr)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }
