@@ -13,8 +13,8 @@ import (
 
 const maxShownRows = 3 // rows of a failed check, or late articles; the command of the notice prints all
 
-// buildAttention lists held nights, failed checks, unproven streams and late articles. The good news is
-// shown only if no function returns a notice. If the snapshot lacks the data, a function returns neither.
+// buildAttention shows the notices of the options, failed checks, unproven streams and late articles. If there is
+// none, it shows the good news of the functions that found their data.
 func (b *builder) buildAttention() (Section, error) {
 	s := Section{ID: "attention", Title: "Needs attention", Notices: b.opts.Notices}
 	var goodNews []string
@@ -43,7 +43,10 @@ func (b *builder) findFailedChecks() (notices []Notice, goodNews string, err err
 	n := Notice{Title: "Checks of this snapshot failed or did not run:", Alarm: true, Command: b.commandOf(q)}
 	for _, row := range result.Rows {
 		rows, _ := row.Get("rows").Number()
-		c := ledger.CheckResult{Name: row.Get("check_name").Text, Outcome: ledger.CheckOutcome(row.Get("outcome").Text), Rows: int64(rows), Sample: json.RawMessage(row.Get("sample").Text)}
+		c := ledger.CheckResult{
+			Name: row.Get("check_name").Text, Outcome: ledger.CheckOutcome(row.Get("outcome").Text),
+			Rows: int64(rows), Sample: json.RawMessage(row.Get("sample").Text),
+		}
 		if !c.NeedsAttention() {
 			continue
 		}
@@ -63,13 +66,14 @@ func (b *builder) findFailedChecks() (notices []Notice, goodNews string, err err
 
 // findUnprovenStreams returns notices with the streams whose rows may be missing or old. A night is
 // partial if a stream failed, or if an earlier night read a stream that this night may not read. A list that changed
-// too much to be proven does not make a night partial. findUnprovenStreams stores unused streams in b.unused.
+// too much to be proven does not make a night partial. findUnprovenStreams also sets b.unused and b.notRead.
 func (b *builder) findUnprovenStreams() (notices []Notice, goodNews string, err error) {
 	q := QuerySpec{Query: "stream_grades"}
 	result, ok, err := b.ask(b.ctx, q)
 	if err != nil || !ok {
 		return nil, "", err
 	}
+	isPartial := b.snapshots.outcome == string(ledger.Partial)
 	partial := Notice{Title: "This snapshot is partial. Some streams were not read, or not completely:", Alarm: true, Command: b.commandOf(q)}
 	neverRead := Notice{Title: "These streams were never read. Their numbers are missing:", Command: b.commandOf(q)}
 	unproven := Notice{Title: "Rows of these streams may be old or missing:", Command: b.commandOf(q)}
@@ -82,22 +86,29 @@ func (b *builder) findUnprovenStreams() (notices []Notice, goodNews string, err 
 		if standing == ledger.NotRead && isShownStream(s.Stream) {
 			b.notRead = append(b.notRead, s.Problem())
 		}
+		isCarriedUnasked := standing == ledger.Carried && !s.IsExcluded()
 		switch {
 		case s.IsUnused():
 			b.unused = append(b.unused, s.Problem())
-		case standing == ledger.Proven:
-		case standing == ledger.Carried && !s.IsExcluded() && b.snapshots.outcome == string(ledger.Partial), failedIDs > 0:
+		case standing == ledger.Proven: // no notice
+		case failedIDs > 0, isPartial && isCarriedUnasked:
 			partial.Lines = append(partial.Lines, line)
-		case !isShownStream(s.Stream):
+		case !isShownStream(s.Stream): // the report has no numbers of it
 		case standing == ledger.NotRead:
 			neverRead.Lines = append(neverRead.Lines, line)
 		default:
 			unproven.Lines = append(unproven.Lines, line)
 		}
 	}
-	return slices.DeleteFunc([]Notice{partial, neverRead, unproven}, func(n Notice) bool {
-		return len(n.Lines) == 0 && !(n.Alarm && b.snapshots.outcome == string(ledger.Partial))
-	}), "All streams behind these numbers are proven.", nil
+	if isPartial || len(partial.Lines) > 0 {
+		notices = append(notices, partial)
+	}
+	for _, n := range []Notice{neverRead, unproven} {
+		if len(n.Lines) > 0 {
+			notices = append(notices, n)
+		}
+	}
+	return notices, "All streams behind these numbers are proven.", nil
 }
 
 // findLateArticles returns a notice of the articles past the promised date, and one of those past the expected date.

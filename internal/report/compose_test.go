@@ -54,13 +54,13 @@ func TestAttentionListsUnprovenStreams(t *testing.T) {
 		grades, outcome string
 		want            []Notice
 	}{
-		"proven streams":                       {"orders|exact|all records were read|2026-11-09T02:00:00Z|0\noutlets|bounded|some records are older|2026-11-02T02:00:00Z|0", "complete", []Notice{}},
+		"proven streams":                       {"orders|exact|all records were read|2026-11-09T02:00:00Z|0\noutlets|bounded|some records are older|2026-11-02T02:00:00Z|0", "complete", nil},
 		"partial night":                        {"orders|exact|all records were read|2026-11-09T02:00:00Z|0", "partial", []Notice{{Title: partial, Alarm: true}}},
 		"carried stream":                       {"orders|carried_forward|not chosen|2026-11-07T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: not chosen"}}}},
 		"unproven stream":                      {"orders|best_effort|the list changed|2026-11-09T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is not proven: the list changed"}}}},
-		"streams that the configuration skips": {"articles|skipped|not chosen||0\nfiles|skipped|streams.details is none: 0 rows||0\narticle_status_events|skipped|no webhook delivery was received yet||0", "complete", []Notice{}},
+		"streams that the configuration skips": {"articles|skipped|not chosen||0\nfiles|skipped|streams.details is none: 0 rows||0\narticle_status_events|skipped|no webhook delivery was received yet||0", "complete", nil},
 		"stream that was never read":           {"articles|skipped|missing scope||0", "complete", []Notice{{Title: neverRead, Lines: []string{"articles was not read: missing scope"}}}},
-		"streams without numbers on the page":  {"article_status_events|skipped|no delivery||0\narticle_comment_events|best_effort|deliveries||0", "complete", []Notice{}},
+		"streams without numbers on the page":  {"article_status_events|skipped|no delivery||0\narticle_comment_events|best_effort|deliveries||0", "complete", nil},
 		"failed ids":                           {"files|best_effort|3 of 9 ids failed||3", "partial", []Notice{{Title: partial, Lines: []string{"files is not proven: 3 of 9 ids failed"}, Alarm: true}}},
 		"partial night and an excluded stream": {"orders|carried_forward|" + ledger.ReasonNotChosen + "|2026-11-07T02:00:00Z|0", "partial",
 			[]Notice{{Title: partial, Alarm: true}, {Title: unproven, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: " + ledger.ReasonNotChosen}}}},

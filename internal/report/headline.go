@@ -12,11 +12,11 @@ import (
 	"placementsync/internal/query"
 )
 
-// earlierFigures contains the figures, that is, the headline numbers, of an earlier snapshot by label.
+// earlierFigures contains the headline numbers of an earlier snapshot, by figureLabel.
 type earlierFigures struct {
 	comparison   string // such as "vs week"
 	values       map[string]query.Value
-	priceChanges map[string]Change // of the median prices
+	priceChanges map[string]Change // from the earlier median prices to the newest
 }
 
 // Units in report_headlines besides currencies.
@@ -47,7 +47,6 @@ func newTile(result query.Result, row query.Record, earlier []earlierFigures) Ti
 	switch unit {
 	case unitAmount:
 		t.Unit = ""
-	case "":
 	case unitNoCurrency:
 		t.Currency = html.NoCurrency
 	default:
@@ -56,21 +55,21 @@ func newTile(result query.Result, row query.Record, earlier []earlierFigures) Ti
 	tables := tablesOf(row)
 	missing, others := splitProblems(result, tables)
 	if len(missing) > 0 {
-		t.Value, t.Unit, t.NotRead, t.Note = string(ledger.NotRead), "", true, clipText(ledger.DescribeProblems(missing))
+		t.NotRead = true
+		t.Value = string(ledger.NotRead)
+		t.Unit = ""
+		t.Note = clipText(ledger.DescribeProblems(missing))
 		return t
 	}
 	others = slices.DeleteFunc(others, func(p ledger.Problem) bool { return !slices.Contains(tables, p.Name) })
 	t.Note = clipText(ledger.DescribeProblems(others))
+	// Only a median price has a number of compared listings. Its change is the median change of the listings in both
+	// snapshots, not the difference of the medians, because the snapshots can have different listings.
+	isMedianPrice := !row.Get("compared").Null
 	for _, e := range earlier {
 		change := compareFigures(value, e.values[figureLabel(row)], unit)
-		// "compared" is the number of listings in both snapshots. It is NULL unless the figure is a median
-		// price. The change of a median price is the median change of these listings, not the difference of
-		// the medians, because the snapshots can have different listings.
-		if !row.Get("compared").Null {
-			change = unknownChange
-			if priceChange, ok := e.priceChanges[figureLabel(row)]; ok {
-				change = priceChange
-			}
+		if isMedianPrice {
+			change = cmp.Or(e.priceChanges[figureLabel(row)], unknownChange)
 		}
 		change.Comparison = e.comparison
 		t.Changes = append(t.Changes, change)
@@ -80,7 +79,7 @@ func newTile(result query.Result, row query.Record, earlier []earlierFigures) Ti
 
 var unknownChange = Change{Direction: "none", Text: "not known"}
 
-// medianPriceChanges compares only listings that are in both snapshots.
+// medianPriceChanges formats the changes of median prices, which the query computes from the listings in both snapshots.
 func medianPriceChanges(result query.Result) map[string]Change {
 	changes := map[string]Change{}
 	for _, row := range result.Rows {

@@ -123,7 +123,10 @@ func (p panel) buildChart(result query.Result) *html.Chart {
 	if p.plot == nil {
 		return nil
 	}
-	c := &html.Chart{Title: p.title, Kind: p.plot.kind, Horizontal: p.plot.horizontal, Stacked: p.plot.stacked, LogScale: p.plot.logScale, Variants: p.plot.drawVariants(result.Rows)}
+	c := &html.Chart{
+		Title: p.title, Kind: p.plot.kind, Horizontal: p.plot.horizontal, Stacked: p.plot.stacked,
+		LogScale: p.plot.logScale, Variants: p.plot.drawVariants(result.Rows),
+	}
 	if len(c.Variants) == 0 {
 		return nil
 	}
