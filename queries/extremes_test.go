@@ -1,6 +1,7 @@
 package queries_test
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"strings"
@@ -18,14 +19,16 @@ func TestExtremeValuesFailNoQuery(t *testing.T) {
 	db := open(t, fixture.ExtremeRows(1500), fixture.NewEmptyCatalog(t))
 	run := func(t *testing.T, q query.Query, values map[string]string, formats ...query.Format) {
 		t.Helper()
+		var all writers
 		for _, format := range formats {
 			w, err := query.NewWriter(query.Output{Format: format}, io.Discard, query.Screen{})
-			if err == nil {
-				_, err = db.Run(t.Context(), q, values, w)
-			}
 			if err != nil {
-				t.Errorf("%s with %v as %s: %v", q.Name, values, format, err)
+				t.Fatal(err)
 			}
+			all = append(all, w)
+		}
+		if _, err := db.Run(t.Context(), q, values, all); err != nil {
+			t.Errorf("%s with %v as %v: %v", q.Name, values, formats, err)
 		}
 	}
 	for _, q := range query.All() {
@@ -52,6 +55,34 @@ func TestExtremeValuesFailNoQuery(t *testing.T) {
 			run(t, query.Query{Name: relation, SQL: "FROM " + relation}, nil, query.CSV)
 		})
 	}
+}
+
+// writers writes a result with each of its writers, so that a query runs only once.
+type writers []query.Writer
+
+// Begin implements query.Writer.
+func (ws writers) Begin(columns []query.Column) error {
+	return ws.each(func(w query.Writer) error { return w.Begin(columns) })
+}
+
+// Row implements query.Writer.
+func (ws writers) Row(values []query.Value) error {
+	return ws.each(func(w query.Writer) error { return w.Row(values) })
+}
+
+// End implements query.Writer.
+func (ws writers) End() error {
+	return ws.each(func(w query.Writer) error { return w.End() })
+}
+
+// each calls write with each writer until there is an error, which names the type of the writer.
+func (ws writers) each(write func(w query.Writer) error) error {
+	for _, w := range ws {
+		if err := write(w); err != nil {
+			return fmt.Errorf("%T: %w", w, err)
+		}
+	}
+	return nil
 }
 
 // parameterVariants returns values for the parameters of a query: the defaults, and each of the defaults
