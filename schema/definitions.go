@@ -6,7 +6,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
+	"sync"
 
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
@@ -20,8 +23,16 @@ var (
 )
 
 // Definitions returns the tables of the schema main by name, and the tables of the schema meta
-// sorted by name. It panics if a file embedded from schema/ is not valid.
+// sorted by name. Callers must not change their columns. It panics if a file embedded from schema/ is not valid.
 func Definitions() (main map[string]stream.Definition, meta []stream.Definition) {
+	main, meta = parsedDefinitions()
+	return maps.Clone(main), slices.Clone(meta)
+}
+
+// parsedDefinitions parses the files once, because a night needs the definitions a dozen times.
+var parsedDefinitions = sync.OnceValues(parseDefinitions)
+
+func parseDefinitions() (main map[string]stream.Definition, meta []stream.Definition) {
 	main = map[string]stream.Definition{}
 	err := fs.WalkDir(FS, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Dir(file) == path.Dir(martGlob) {
