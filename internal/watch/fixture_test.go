@@ -35,6 +35,7 @@ type fixture struct {
 	// rows are the rows of every query. Values are separated by bars. The text NULL means NULL.
 	rows        []string
 	sources     []query.Source
+	sourcesErr  error
 	runQuery    func(ctx context.Context) error // replaces the query if not nil
 	channelErrs map[string]error                // errors of Send, by channel
 	delivered   []delivery
@@ -83,7 +84,7 @@ func (f *fixture) publish(rows ...string) {
 func (f *fixture) Snapshots(context.Context) ([]query.Snapshot, error) { return f.snapshots, nil }
 
 func (f *fixture) Sources(context.Context, query.Query, map[string]string) ([]query.Source, error) {
-	return f.sources, nil
+	return f.sources, f.sourcesErr
 }
 
 func (f *fixture) Run(ctx context.Context, _ query.Query, _ map[string]string, w query.Writer) (int64, error) {

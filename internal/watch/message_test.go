@@ -178,6 +178,36 @@ func TestMessageMentionsSkippedRowsAndIncompleteTables(t *testing.T) {
 	}
 }
 
+// TestMessageSaysThatItsSourcesAreUnknown evaluates a query without a plan, and one whose plan cannot be read.
+func TestMessageSaysThatItsSourcesAreUnknown(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), billsWatch()
+	f.publish("a|1")
+	f.sourcesErr = fmt.Errorf("plan the query: %w", query.ErrNoPlan)
+	if res, got := f.evaluate(t, w); res.Err != nil || len(got) != 1 || !strings.Contains(got[0].message.Text, "\nPossibly incomplete: plan the query: ") {
+		t.Errorf("got %+v and the messages %+v, want one that is possibly incomplete", res, got)
+	}
+	f.publish("a|1", "b|1")
+	f.sourcesErr = errors.New("no memory")
+	if res, got := f.evaluate(t, w); res.Err == nil || !strings.Contains(res.Err.Error(), "no memory") || len(got) > 0 {
+		t.Errorf("got the error %v and %d messages, want the error and none", res.Err, len(got))
+	}
+}
+
+func TestUnreadTablesInAMessageAreLimited(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), billsWatch()
+	for i := range 12 {
+		f.sources = append(f.sources, unreadTable(fmt.Sprintf("table_%02d", i), "the token lacks a right")...)
+	}
+	f.publish()
+	_, got := f.evaluate(t, w)
+	want := "\n- table_09 was not read: the token lacks a right\nand 2 more\nThe watch continues as soon as these tables are read."
+	if len(got) != 1 || !strings.Contains(got[0].message.Text, want) {
+		t.Errorf("the messages are %+v, want one with %q", got, want)
+	}
+}
+
 // TestMessageAfterARollbackBehindTheFirstEvaluation rolls back every evaluated night. The next message must not
 // say that every finding is new, because it leaves out a known one.
 func TestMessageAfterARollbackBehindTheFirstEvaluation(t *testing.T) {
