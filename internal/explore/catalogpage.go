@@ -233,7 +233,8 @@ func (view *catalogView) addForm(c counts) {
 		view.Facets = append(view.Facets, s.viewFacet(f, c))
 	}
 	for _, r := range rangeFilters() {
-		view.Ranges = append(view.Ranges, rangeView{Label: r.label, MinKey: r.key + "_min", MaxKey: r.key + "_max", Min: s.Limits[r.key+"_min"], Max: s.Limits[r.key+"_max"]})
+		minKey, maxKey := r.key+"_min", r.key+"_max"
+		view.Ranges = append(view.Ranges, rangeView{Label: r.label, MinKey: minKey, MaxKey: maxKey, Min: s.Limits[minKey], Max: s.Limits[maxKey]})
 	}
 	shown := s.shownColumns()
 	for _, c := range catalogColumns()[1:] { // the first column is always shown

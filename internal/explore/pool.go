@@ -123,8 +123,10 @@ func (p *pool) makeRoom() error {
 }
 
 func openVersion(ctx context.Context, cfg Config, v Version, file os.FileInfo, asOf string) (*openSnapshot, error) {
-	db, err := query.Open(ctx, v.Catalog, query.Options{MemoryLimit: cfg.MemoryLimit, Threads: cfg.Threads, Settings: cfg.Settings, AsOf: asOf, Sessions: maxSessions,
-		Timeout: max(cfg.Timeout, minSlowTimeout)})
+	db, err := query.Open(ctx, v.Catalog, query.Options{
+		MemoryLimit: cfg.MemoryLimit, Threads: cfg.Threads, Settings: cfg.Settings,
+		AsOf: asOf, Sessions: maxSessions, Timeout: max(cfg.Timeout, minSlowTimeout),
+	})
 	if err != nil {
 		return nil, err
 	}

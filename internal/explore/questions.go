@@ -47,7 +47,9 @@ func showQuestions(v *visit) (reply, error) {
 	if filesErr, ok := errors.AsType[*query.FilesError](err); ok {
 		problems, err = filesErr.Problems, nil
 	}
-	return newPage("Questions", "questions", map[string]any{"Subjects": subjects, "Problems": problems, "Search": search, "All": v.links().keepAsOf(rootPath + "/questions")}), err
+	return newPage("Questions", "questions", map[string]any{
+		"Subjects": subjects, "Problems": problems, "Search": search, "All": v.links().keepAsOf(rootPath + "/questions"),
+	}), err
 }
 
 type questionView struct {
@@ -57,7 +59,7 @@ type questionView struct {
 	Fields  []formField // parameters
 	More    []formField // parameters that are seldom changed
 	Presets []preset    // of the dates
-	// MoreOpen is set if one of the parameters of More has not its default.
+	// MoreOpen is set if a parameter of More has another value than its default.
 	MoreOpen bool
 	Problem  string // the reason why there is no result
 	Table    *tableView
@@ -216,42 +218,63 @@ func (q *question) addResult() error {
 	if err != nil && (errors.As(err, new(*statusError)) || !q.view.IsUserDefined()) {
 		return err
 	}
-	var rows tableRows
-	if err != nil {
-		if rows.Result, err = q.db.Ask(q.Context(), q.view.Query, q.values, maxRows); err != nil {
-			return err
-		}
-		q.view.Table = &tableView{Table: buildTable(q.view.Title, rolesOf(rows.Columns), rows.Result, q.links()), Count: formatRowCount(rows.Total), SourceNote: query.DescribeSources(rows.Sources)}
+	isSubquery := err == nil
+	var result query.Result
+	if isSubquery {
+		result, err = q.showTable(t)
 	} else {
-		for i := range t.roles {
-			if r := &t.roles[i]; r.idColumn == "group_id" {
-				r.kind, r.label = q.groupKind(), query.LabelOf(q.groupedBy())
-				r.isEnum = q.groupedBy() == "channel_type"
-			}
-		}
-		if q.view.Table, rows, err = t.show(q.view.Title, linkTo("questions", q.view.Name)+"/"); err != nil {
-			return err
-		}
+		result, err = q.showPlainTable()
 	}
-	q.addWatch(rows.Columns)
-	rowsBeforeFilters := rows.Total
-	if len(q.view.Table.Chips) > 0 { // the number before the filters is unknown
+	if err != nil {
+		return err
+	}
+	q.addWatch(result.Columns)
+	isFiltered := len(q.view.Table.Chips) > 0
+	rowsBeforeFilters := result.Total
+	if isFiltered { // the number before the filters is unknown
 		rowsBeforeFilters = math.MaxInt64
 	}
 	q.view.Table.CutNote = q.view.DescribeCut(q.values, rowsBeforeFilters)
-	if rows.Total == 0 && len(q.view.Table.Chips) == 0 {
+	if result.Total == 0 && !isFiltered {
 		q.view.UnknownValues, err = q.db.DescribeUnknownValues(q.Context(), q.view.Query, q.values)
 		return err
 	}
-	rowsInTable := rows.Rows
-	if t != nil && rows.Total > int64(len(rows.Rows)) && rows.Total <= maxRows { // a chart shows the rows of all pages
+	charted := result
+	hasMorePages := result.Total > int64(len(result.Rows))
+	if isSubquery && hasMorePages && result.Total <= maxRows { // a chart shows the rows of all pages
 		allRows, values := t.downloadQuery()
-		if rows.Result, err = q.run(allRows, values); err != nil {
+		if charted, err = q.run(allRows, values); err != nil {
 			return err
 		}
 	}
-	q.addChart(rows.Result, rowsInTable)
+	q.addChart(charted, result.Rows)
 	return nil
+}
+
+// showTable adds a page of the table to the view, and returns its rows.
+func (q *question) showTable(t *table) (query.Result, error) {
+	for i := range t.roles {
+		if r := &t.roles[i]; r.idColumn == "group_id" {
+			r.kind, r.label = q.groupKind(), query.LabelOf(q.groupedBy())
+			r.isEnum = q.groupedBy() == "channel_type"
+		}
+	}
+	view, rows, err := t.show(q.view.Title, linkTo("questions", q.view.Name)+"/")
+	q.view.Table = view
+	return rows.Result, err
+}
+
+// showPlainTable adds a table without pages, filters and sorting to the view.
+func (q *question) showPlainTable() (query.Result, error) {
+	result, err := q.db.Ask(q.Context(), q.view.Query, q.values, maxRows)
+	if err != nil {
+		return result, err
+	}
+	q.view.Table = &tableView{
+		Table: buildTable(q.view.Title, rolesOf(result.Columns), result, q.links()),
+		Count: formatRowCount(result.Total), SourceNote: query.DescribeSources(result.Sources),
+	}
+	return result, nil
 }
 
 // groupedBy returns the value of the parameter "by".
@@ -321,12 +344,15 @@ func (q *question) addPresets() {
 	today := q.snapshot.At.UTC()
 	month := today.AddDate(0, 0, 1-today.Day())
 	add := func(label string, since, until time.Time) {
-		dates := []string{since.Format(time.DateOnly), ""}
+		first, end := since.Format(time.DateOnly), ""
 		if !until.IsZero() {
-			dates[1] = until.Format(time.DateOnly)
+			end = until.Format(time.DateOnly)
 		}
-		q.view.Presets = append(q.view.Presets, preset{label, q.addressWith(pair{paramKey + "since", dates[0]}, pair{paramKey + "until", dates[1]}),
-			q.values["since"] == dates[0] && q.values["until"] == dates[1]})
+		q.view.Presets = append(q.view.Presets, preset{
+			Label:  label,
+			Link:   q.addressWith(pair{paramKey + "since", first}, pair{paramKey + "until", end}),
+			Chosen: q.values["since"] == first && q.values["until"] == end,
+		})
 	}
 	add("Last 7 days", today.AddDate(0, 0, -6), time.Time{})
 	add("This month", month, time.Time{})
@@ -352,8 +378,11 @@ func isSeldomChanged(p query.Param) bool { return p.Name == "top" }
 func (q *question) buildForm() error {
 	q.addPresets()
 	for _, p := range q.view.Params {
-		f := formField{Key: paramKey + p.Name, Label: query.LabelOf(p.Name), About: p.About, Required: p.Default == "",
-			Numeric: p.Type == "BIGINT" || p.Type == "COUNT" || p.Type == "DECIMAL", IsList: p.Type == "STATUSES" || strings.Contains(p.Default, ","), Hint: hintOf(p)}
+		f := formField{
+			Key: paramKey + p.Name, Label: query.LabelOf(p.Name), About: p.About, Hint: hintOf(p), Required: p.Default == "",
+			Numeric: p.Type == "BIGINT" || p.Type == "COUNT" || p.Type == "DECIMAL",
+			IsList:  p.Type == "STATUSES" || strings.Contains(p.Default, ","),
+		}
 		value, given := q.values[p.Name]
 		if !given {
 			value = p.Default

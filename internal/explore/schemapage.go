@@ -29,7 +29,8 @@ type schemaTable struct {
 
 func showSchema(v *visit) (reply, error) {
 	tables := schema.All()
-	counts, err := v.run(query.Query{Name: "rows of tables", SQL: "SELECT table_name, rows FROM meta.tables WHERE run_id = (SELECT run_id FROM mart.snapshot)"}, nil)
+	const countsSQL = "SELECT table_name, rows FROM meta.tables WHERE run_id = (SELECT run_id FROM mart.snapshot)"
+	counts, err := v.run(query.Query{Name: "rows of tables", SQL: countsSQL}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,11 @@ func drawDiagram(source schema.Diagram) *relationDiagram {
 			continue
 		}
 		column := place(t.Name())
-		b := diagramBox{Name: t.Name(), IsOtherSubject: t.Subject() != source.Subject, X: diagramMargin + column*(boxWidth+columnGap), Y: diagramMargin + boxCounts[column]*(boxHeight+rowGap)}
+		b := diagramBox{
+			Name: t.Name(), IsOtherSubject: t.Subject() != source.Subject,
+			X: diagramMargin + column*(boxWidth+columnGap),
+			Y: diagramMargin + boxCounts[column]*(boxHeight+rowGap),
+		}
 		boxCounts[column]++
 		boxes[b.Name] = b
 		d.Boxes = append(d.Boxes, b)

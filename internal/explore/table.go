@@ -51,7 +51,9 @@ func hasWord(column string, words ...string) bool {
 }
 
 func (r columnRole) hasSelection() bool {
-	return r.Type == "BOOLEAN" || r.isEnum && !hasWord(r.Name, "includes", "included") || r.Type == "VARCHAR" && hasWord(r.Name, "currency", "country", "grade", "outcome", "state")
+	isShortEnum := r.isEnum && !hasWord(r.Name, "includes", "included")
+	isShortText := r.Type == "VARCHAR" && hasWord(r.Name, "currency", "country", "grade", "outcome", "state")
+	return r.Type == "BOOLEAN" || isShortEnum || isShortText
 }
 
 // kindOf returns the kind of record whose ids a column contains. A product and its listing have the same id.
@@ -219,7 +221,8 @@ func (v *visit) nameRecords(roles []columnRole, rows []query.Record) error {
 		if len(ids) == 0 {
 			continue
 		}
-		result, err := v.runStatement(recordSQL.Render("names_of_records", sqltext.Values{"table": sqltext.Name(table[0]), "column": sqltext.Name(table[1]), "ids": ids}))
+		sql := recordSQL.Render("names_of_records", sqltext.Values{"table": sqltext.Name(table[0]), "column": sqltext.Name(table[1]), "ids": ids})
+		result, err := v.runStatement(sql)
 		if query.IsMissing(err) { // an older version of the program created the snapshot
 			continue
 		}

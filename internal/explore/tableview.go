@@ -60,8 +60,11 @@ func (v *visit) addressWith(changes ...pair) string {
 func (v *visit) addressWithout(removed ...pair) string {
 	remaining := visit{params: maps.Clone(v.params)}
 	for _, r := range removed {
-		keptValues := slices.DeleteFunc(slices.Clone(remaining.params[r.Key]), func(text string) bool { return r.Value == "" || decodeChoice(text) == decodeChoice(r.Value) })
-		if remaining.params[r.Key] = keptValues; len(keptValues) == 0 {
+		keptValues := slices.DeleteFunc(slices.Clone(remaining.params[r.Key]), func(text string) bool {
+			return r.Value == "" || decodeChoice(text) == decodeChoice(r.Value)
+		})
+		remaining.params[r.Key] = keptValues
+		if len(keptValues) == 0 {
 			delete(remaining.params, r.Key)
 		}
 	}
@@ -81,7 +84,10 @@ func (t *table) show(caption, downloadPrefix string) (*tableView, tableRows, err
 	if err != nil {
 		return nil, rows, err
 	}
-	view := &tableView{Table: buildTable(caption, t.roles, rows.Result, t.links()), Search: t.state.Search, SortParam: t.params.Get(sortKey), SourceNote: query.DescribeSources(rows.Sources)}
+	view := &tableView{
+		Table: buildTable(caption, t.roles, rows.Result, t.links()), Search: t.state.Search,
+		SortParam: t.params.Get(sortKey), SourceNote: query.DescribeSources(rows.Sources),
+	}
 	view.Table.ID = "table"
 	view.Table.More = "" // Count already contains the number of rows
 	for i := range view.Heads {
@@ -206,8 +212,10 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 			choices = choices[1:]
 		}
 		if (isTime(r.Column) || r.Numeric) && !r.hidden {
-			columnRange := rangeView{r.label, minPrefix + r.Name, maxPrefix + r.Name, t.params.Get(minPrefix + r.Name), t.params.Get(maxPrefix + r.Name), isTime(r.Column)}
-			view.Ranges, view.RangesOpen = append(view.Ranges, columnRange), view.RangesOpen || columnRange.Min+columnRange.Max != ""
+			minKey, maxKey := minPrefix+r.Name, maxPrefix+r.Name
+			columnRange := rangeView{r.label, minKey, maxKey, t.params.Get(minKey), t.params.Get(maxKey), isTime(r.Column)}
+			view.Ranges = append(view.Ranges, columnRange)
+			view.RangesOpen = view.RangesOpen || columnRange.Min != "" || columnRange.Max != ""
 		}
 	}
 }

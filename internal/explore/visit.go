@@ -66,24 +66,26 @@ func (v *visit) snapshotForm() (asOfView, error) {
 	if v.snapshot.AsOf != "" {
 		database = "newest" // "catalog" then contains only the runs up to the earlier snapshot
 	}
-	result, err := v.run(query.Query{Name: "list of snapshots", SQL: string(recordSQL.Render("snapshots", sqltext.Values{"database": database, "most": maxSnapshots}))}, nil)
+	sql := recordSQL.Render("snapshots", sqltext.Values{"database": database, "most": maxSnapshots})
+	result, err := v.run(query.Query{Name: "list of snapshots", SQL: string(sql)}, nil)
 	if err != nil {
 		return asOfView{}, err
 	}
 	view := asOfView{Options: []option{{"", "newest", v.snapshot.AsOf == ""}}}
 	for i, r := range result.Rows {
+		run, moment := r.Get("run_id").Text, html.Moment(r.Get("snapshot_at").Text)
 		if i == 0 {
-			view.Options[0].Label = "newest, " + html.Moment(r.Get("snapshot_at").Text)
+			view.Options[0].Label = "newest, " + moment
 			continue
 		}
-		run := r.Get("run_id").Text
-		view.Options = append(view.Options, option{run, html.Moment(r.Get("snapshot_at").Text), v.snapshot.AsOf != "" && run == v.snapshot.Run})
+		view.Options = append(view.Options, option{run, moment, v.snapshot.AsOf != "" && run == v.snapshot.Run})
 	}
 	for _, key := range slices.Sorted(maps.Keys(v.params)) {
+		if key == asOfKey {
+			continue
+		}
 		for _, value := range v.params[key] {
-			if key != asOfKey {
-				view.OtherParams = append(view.OtherParams, pair{key, value})
-			}
+			view.OtherParams = append(view.OtherParams, pair{key, value})
 		}
 	}
 	return view, nil
