@@ -151,7 +151,7 @@ func loadChecks(cfg config.Config) (audit.Set, error) {
 		return audit.Set{}, err
 	}
 	set, err := audit.Load(cfg.Checks.Dir, cli.ConfiguredRules(cfg.Checks), private)
-	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
+	if faulty, ok := errors.AsType[*query.FilesError](err); ok {
 		err = cli.UsageErr("load the user-defined checks:\n  %s", query.EscapeLines(strings.Join(faulty.Problems, "\n  ")))
 	}
 	return set, err

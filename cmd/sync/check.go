@@ -39,7 +39,8 @@ func checkCommand(g *globals) *cobra.Command {
 
 func runCheck(ctx context.Context, g *globals, offline bool) error {
 	cfg, err := g.loadConfig()
-	if invalid := (*config.Error)(nil); errors.As(err, &invalid) && invalid.Within("queries", "checks", "warehouse", "retention") == nil {
+	invalid, isInvalid := errors.AsType[*config.Error](err)
+	if isInvalid && invalid.Within("queries", "checks", "warehouse", "retention") == nil {
 		// Also check the SQL of watches and checks, so that one call reports all problems.
 		return errors.Join(err, checkUserSQL(ctx, g.silent(), cfg))
 	}
@@ -79,7 +80,9 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(checkBucket(ctx, g, cfg), showPlan(g.stdout, plan, cfg), g.checkLake(ctx, cfg))
+	err = checkBucket(ctx, g, cfg)
+	printPlan(g.stdout, plan, cfg)
+	return errors.Join(err, planErr(plan), g.checkLake(ctx, cfg))
 }
 
 // checkUserSQL checks user-defined queries, the watches and user-defined checks, and prints what it checked.
@@ -139,7 +142,7 @@ func (g *globals) checkUserFiles(ctx context.Context, kind, dir string, all quer
 	}
 	var problems []string
 	for _, err := range []error{loadErr, all.ValidateUserFiles(ctx, db)} {
-		if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
+		if faulty, ok := errors.AsType[*query.FilesError](err); ok {
 			problems = append(problems, faulty.Problems...)
 		} else if err != nil {
 			return err
@@ -178,7 +181,7 @@ func checkBucket(ctx context.Context, g *globals, cfg config.Config) error {
 	return err
 }
 
-func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
+func printPlan(w io.Writer, p pipeline.Plan, cfg config.Config) {
 	fmt.Fprintf(w, "service        %s answered in %s\n", cfg.API.BaseURL, p.Latency.Round(time.Millisecond))
 	fmt.Fprintf(w, "token          type %s, team %s, %s\n", orNone(p.Token.Type), orNone(p.Token.TeamID), humanize.Count(len(p.Token.Scopes), "scope"))
 	fmt.Fprintf(w, "warehouse      %s, newest snapshot %s\n", cfg.Warehouse.Dir, orNone(p.PublishedRun))
@@ -201,10 +204,8 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 		fmt.Fprintf(w, "mass delete    run %s was not published: %s; the next run does not resume it; "+
 			"if the service really deleted these rows, run placementsync run --allow-mass-delete\n", p.StoppedRun.ID, ledger.DescribeLosses(p.StoppedRun.Losses))
 	}
-	isLosing := false
 	for _, s := range p.Streams {
 		if s.IsLost {
-			isLosing = true
 			fmt.Fprintf(w, "warning        %s cannot be read: %s; an earlier night read this stream, so nights are partial: "+
 				"restore the right, or add the stream to streams.exclude\n", s.Name, s.SkipReason)
 		}
@@ -213,7 +214,9 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 		fmt.Fprintf(w, "field          %s has no value, and most records have the unknown field %s; if it is the same field, set api.fields: {%s: %s}\n",
 			f.Column, query.EscapeLines(f.Field), f.Column, query.EscapeLines(f.Field))
 	}
-	t := textTable{columns: []column{{name: "stream"}, {name: "plan"}, {name: "requests last time", isNumber: true}, {name: "at the configured rate", isNumber: true}}}
+	t := textTable{columns: []column{
+		{name: "stream"}, {name: "plan"}, {name: "requests last time", isNumber: true}, {name: "at the configured rate", isNumber: true},
+	}}
 	for _, s := range p.Streams {
 		action, requests := "run", "not read yet"
 		if s.SkipReason != "" {
@@ -228,7 +231,10 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 	if ids, streams := p.LastNight.Unread(); ids > 0 {
 		fmt.Fprintf(w, "not read by the last night: %s\n", unreadText(ids, streams))
 	}
-	// The first known reason why a night would fail.
+}
+
+// planErr returns the first known reason why a night would fail, or else be partial.
+func planErr(p pipeline.Plan) error {
 	switch {
 	case p.WriteErr != nil:
 		return p.WriteErr
@@ -240,7 +246,7 @@ func showPlan(w io.Writer, p pipeline.Plan, cfg config.Config) error {
 		return fmt.Errorf("%s of free disk space is too little for a night: free some space, or run placementsync prune", humanize.FormatBytes(p.FreeBytes))
 	case len(p.Damage) > 0:
 		return fmt.Errorf("the warehouse has %s: run placementsync verify --read-data, which prints the repair", humanize.Count(len(p.Damage), "damaged file"))
-	case isLosing:
+	case slices.ContainsFunc(p.Streams, func(s pipeline.StreamPlan) bool { return s.IsLost }):
 		return cli.EndWith(ledger.Partial, nil)
 	}
 	return nil

@@ -83,11 +83,14 @@ func runDiff(ctx context.Context, g *globals, o diffOptions, names []string) err
 	isTable := format == query.Table && o.output.file == ""
 	if o.summary || isTable {
 		counts, err := db.ChangeCounts(ctx, d)
-		if err == nil {
-			_, err = o.output.writeResult(ctx, g, db, format, counts, nil)
-		}
-		if err != nil || o.summary {
+		if err != nil {
 			return explainDamage(g, err)
+		}
+		if _, err := o.output.writeResult(ctx, g, db, format, counts, nil); err != nil {
+			return explainDamage(g, err)
+		}
+		if o.summary {
+			return nil
 		}
 		fmt.Fprintln(g.stdout)
 	}

@@ -115,7 +115,10 @@ func requireExploreToken(next http.Handler, token string, listen net.Addr) http.
 }
 
 func newExplorer(g *globals, cfg config.Config, wh exploreWarehouse) (*explore.Explorer, error) {
-	c := explore.Config{Warehouse: wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Settings: cfg.QuerySettings(), Program: g.programLine("query"), Log: g.newLogger()}
+	c := explore.Config{
+		Warehouse: wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads,
+		Settings: cfg.QuerySettings(), Program: g.programLine("query"), Log: g.newLogger(),
+	}
 	if cfg.Serve.SQL {
 		c.Child = g.statementProcess(cfg)
 	}

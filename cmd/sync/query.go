@@ -262,7 +262,7 @@ func checkPublished(wh *warehouse.Warehouse) error {
 	if err := wh.Folder.CheckExists(); err != nil {
 		return err
 	}
-	if lost := (*warehouse.LostError)(nil); errors.As(wh.CheckLink(), &lost) {
+	if lost, ok := errors.AsType[*warehouse.LostError](wh.CheckLink()); ok {
 		return lost
 	}
 	return fmt.Errorf("open %s: nothing is published yet: start a night with placementsync run", wh.Folder.CatalogPath())
@@ -300,7 +300,7 @@ func (g *globals) loadQueries() (query.Library, error) {
 
 func (g *globals) loadQueriesOf(cfg config.Config) (query.Library, error) {
 	all, err := query.Load(cfg.Queries.Dir)
-	if faulty := (*query.FilesError)(nil); errors.As(err, &faulty) {
+	if faulty, ok := errors.AsType[*query.FilesError](err); ok {
 		for _, problem := range faulty.Problems {
 			fmt.Fprintln(g.stderr, "placementsync: user-defined query not loaded:", query.EscapeLines(problem))
 		}

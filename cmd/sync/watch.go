@@ -136,7 +136,9 @@ func (g *globals) runWatches(ctx context.Context, cfg config.Config, watches []w
 	} else if err != nil {
 		return nil, err
 	}
-	db, err := query.Open(ctx, wh.Folder.CatalogPath(), query.Options{MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Settings: cfg.QuerySettings()})
+	db, err := query.Open(ctx, wh.Folder.CatalogPath(), query.Options{
+		MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Settings: cfg.QuerySettings(),
+	})
 	if err != nil {
 		return nil, wh.ExplainErr(err)
 	}
