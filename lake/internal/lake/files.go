@@ -175,9 +175,13 @@ func (f *files) setMode(file *os.File) error {
 func (f *files) makeFolder(dir string) error {
 	_, err := os.Stat(dir)
 	isNew := errors.Is(err, fs.ErrNotExist)
-	isOfTables := f.local && f.root != "" && strings.HasPrefix(dir, localPath(f.root)+"/")
-	if !isNew && (f.mode == 0 || !isOfTables) {
+	if err != nil && !isNew {
 		return err
+	}
+	isOfTables := f.local && f.root != "" && strings.HasPrefix(dir, localPath(f.root)+"/")
+	setsMode := f.mode != 0 && (isNew || isOfTables)
+	if !isNew && !setsMode {
+		return nil
 	}
 	if err := f.makeFolder(filepath.Dir(dir)); err != nil {
 		return err
@@ -187,7 +191,7 @@ func (f *files) makeFolder(dir string) error {
 			return err
 		}
 	}
-	if f.mode == 0 {
+	if !setsMode {
 		return nil
 	}
 	return os.Chmod(dir, warehouse.FolderMode(f.mode))
