@@ -93,8 +93,8 @@ func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 }
 
 // TestMissedDetailIsRequestedAgain reads a detail in the first night. In the second night the request
-// fails. The detail must then be marked, so that it is requested again. The stream products has a detail with
-// the same id, which must not be marked.
+// fails. The detail must then be marked, so that the third night requests it again, although its row in the list did not
+// change. The stream products has a detail with the same id, which must not be marked.
 func TestMissedDetailIsRequestedAgain(t *testing.T) {
 	h := newFixture(t, "orders", "order_details")
 	h.planDetails = true
@@ -102,7 +102,7 @@ func TestMissedDetailIsRequestedAgain(t *testing.T) {
 	detail := func(o load.Outcome) streamInput {
 		return streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{o: {"o1"}}}
 	}
-	for i, outcome := range []load.Outcome{load.Answered, load.Missed} {
+	for i, outcome := range []load.Outcome{load.Answered, load.Missed, load.Answered} {
 		h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) {
 			harness.Must(t, d.Exec(t.Context(), "DELETE FROM meta.details WHERE stream = 'products'",
 				"INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('products', 'o1', 'earlier', '2026-10-01 02:00:00+00')"))
@@ -110,7 +110,10 @@ func TestMissedDetailIsRequestedAgain(t *testing.T) {
 		_, err := h.run(map[string]streamInput{"orders": list, "order_details": detail(outcome)}, load.Limits{Rows: 10})
 		harness.Must(t, err)
 		h.requireRows("SELECT stream, id, strftime(failed_at, '%d') FROM meta.details ORDER BY stream",
-			"order_details o1 "+[]string{"<nil>", "02"}[i], "products o1 <nil>")
+			"order_details o1 "+[]string{"<nil>", "02", "<nil>"}[i], "products o1 <nil>")
+		if isPlanned, want := len(h.pendingIDs) == 1, i != 1; isPlanned != want {
+			t.Errorf("night %d requests the detail: %t, want %t", i+1, isPlanned, want)
+		}
 	}
 }
 

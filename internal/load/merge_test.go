@@ -192,7 +192,7 @@ func TestRowVersionsFollowOneAnother(t *testing.T) {
 func TestDetailsAreStoredForTheNextNight(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails = true
-	list := wholeList(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2)+","+listing("c", "x", 3, 3), "")
+	list := wholeList(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2)+","+listing("c", "x", 3, 3)+","+listing("d", "x", 4, 4), "")
 	inputs := func(coverage load.Coverage, outcomes map[load.Outcome][]string) map[string]streamInput {
 		return map[string]streamInput{"product_listings": list["product_listings"], "products": {coverage: coverage, outcomes: outcomes}}
 	}
@@ -200,15 +200,16 @@ func TestDetailsAreStoredForTheNextNight(t *testing.T) {
 	_, err := h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"a", "b", "c"}}), load.Limits{})
 	harness.Must(t, err)
 	h.requireRows(detailsQuery, "a 01 01 <nil> false", "b 01 01 <nil> false", "c 01 01 <nil> false")
-	_, err = h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"a"}, load.Missed: {"b"}, load.NotFound: {"c"}}), load.Limits{})
+	_, err = h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"a"}, load.Missed: {"b"}, load.NotFound: {"c", "d"}}), load.Limits{})
 	harness.Must(t, err)
-	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 01 01 02 false")
+	// d was never read: its 404 is settled. c was, so the next night confirms its 404.
+	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 01 01 02 false", "d 02 02 <nil> false")
 	_, err = h.run(inputs(load.Carried, map[load.Outcome][]string{load.Answered: {"a"}}), load.Limits{})
 	harness.Must(t, err)
-	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 01 01 02 false")
+	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 01 01 02 false", "d 02 02 <nil> false")
 	_, err = h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"b"}}), load.Limits{})
 	harness.Must(t, err)
-	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 04 04 <nil> false")
+	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 04 04 <nil> false", "d 02 02 <nil> false")
 }
 
 // TestLoadingLowersTheMemoryLimit reads DuckDB's memory limit while rows are loaded, and during the
