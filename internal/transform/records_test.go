@@ -307,3 +307,24 @@ func TestFieldsOfLinksAreNoDrift(t *testing.T) {
 		}
 	}
 }
+
+// TestInvalidUTF8IsCounted sends invalid bytes in a text, and in the object of a column that takes several forms.
+func TestInvalidUTF8IsCounted(t *testing.T) {
+	d := decoderOf(t, "outlets")
+	body := "{\"id\":\"o\",\"name\":\"a\xff\",\"outlet_channels\":[{\"id\":\"c\",\"do_follow_links_allowed\":{\"note\":\"b\xff\"}}]}"
+	if _, err := d.Decode([]byte(body), transform.Origin{Seq: 1, Param: "o"}); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, drift := range d.Findings().Drift {
+		if drift.Kind == transform.InvalidUTF8 {
+			got[drift.Table+"."+drift.Path] = true
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{"outlets.name": true, "outlet_channels.do_follow_links_allowed": true}, got); diff != "" {
+		t.Errorf("columns with invalid UTF-8 (-want +got):\n%s", diff)
+	}
+	for _, b := range d.Flush() {
+		b.Rows.Release()
+	}
+}

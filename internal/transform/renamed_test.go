@@ -34,6 +34,8 @@ func TestSimilarNames(t *testing.T) {
 // the most similar one, and each field of a table one column.
 func TestRenamedFields(t *testing.T) {
 	t.Parallel()
+	memory := memory.NewCheckedAllocator(memory.DefaultAllocator)
+	defer memory.AssertSize(t, 0) // all batches are released
 	batch := func(table string, rows int) Batch {
 		var fields []arrow.Field
 		for _, name := range []string{"drive_link", "live_link", "color", "secret_link", "extra"} {
@@ -44,7 +46,7 @@ func TestRenamedFields(t *testing.T) {
 			records[i] = "{}"
 		}
 		records[0] = `{"color":"red"}`
-		b, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema(fields, nil), strings.NewReader("["+strings.Join(records, ",")+"]"))
+		b, _, err := array.RecordFromJSON(memory, arrow.NewSchema(fields, nil), strings.NewReader("["+strings.Join(records, ",")+"]"))
 		if err != nil {
 			t.Fatal(err)
 		}
