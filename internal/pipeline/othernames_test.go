@@ -67,6 +67,11 @@ func TestUnknownFieldGetsColumn(t *testing.T) {
 			h.cfg.OtherNames[table+"."+column] = "wire_" + column
 		}
 	}
+	plan, err = pipeline.PlanNight(t.Context(), h.cfg)
+	testharness.Must(t, err)
+	if len(plan.Renamed) > 0 {
+		t.Errorf("the plan has the renamed fields %+v, although the configuration names them", plan.Renamed)
+	}
 	for range 2 {
 		res := h.requireComplete(h.unchangedNight())
 		for _, c := range res.Run.Checks {
