@@ -2,6 +2,7 @@ package warehouse_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -131,9 +132,13 @@ func TestRollbackIsInTheLedger(t *testing.T) {
 	harness.Must(t, err)
 	var got []string
 	for _, r := range runs {
-		got = append(got, r.Kind+" "+r.VisibleVersion()+" "+r.SnapshotAt.Format("01-02"))
+		line := r.Kind + " " + r.VisibleVersion() + " " + r.SnapshotAt.Format("01-02")
+		if r.Kind == ledger.Rollback {
+			line += fmt.Sprintf(", rows: %d", r.Rows)
+		}
+		got = append(got, line)
 	}
-	want := []string{" " + firstNight + " 11-01", " " + secondNight + " 11-02", "rollback " + firstNight + " 11-01", "rollback " + secondNight + " 11-02"}
+	want := []string{" " + firstNight + " 11-01", " " + secondNight + " 11-02", "rollback " + firstNight + " 11-01, rows: 1", "rollback " + secondNight + " 11-02, rows: 2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the ledger differs (-want +got):\n%s", diff)
 	}

@@ -124,7 +124,7 @@ func TestAsOfMacroReturnsTheRowsOfATime(t *testing.T) {
 	d := beginDraft(t, w, "20261102T020000Z", "new")
 	defer d.Discard()
 	if err := d.Exec(t.Context(), `INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, row_hash, valid_to, run_id)
-		VALUES ('p', 1, 'old', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-02 02:00:00+00', 'r')`); err != nil {
+		VALUES ('p', 1, 'old', TIMESTAMPTZ '2026-11-01 02:00:00+00', 2, TIMESTAMPTZ '2026-11-02 02:00:00+00', 'r')`); err != nil {
 		t.Fatal(err)
 	}
 	for at, want := range map[string]string{
@@ -134,6 +134,10 @@ func TestAsOfMacroReturnsTheRowsOfATime(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("at %s got %q, want %q (error %v)", at, got, want, err)
 		}
+	}
+	const changes = "SELECT string_agg(table_name || ' ' || kind || ' ' || field || ' ' || old || ' ' || new, ',') FROM changes(TIMESTAMPTZ '2026-11-01 12:00:00+00', TIMESTAMPTZ '2026-11-03 00:00:00+00')"
+	if got, want := queryOne(t, d, changes), `product_listing_tags changed name "old" "new"`; got != want {
+		t.Errorf("the changes of all tables are %s, want %s", got, want)
 	}
 }
 
