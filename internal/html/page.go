@@ -1,7 +1,7 @@
 // Package html contains the parts of this program's HTML pages: layout, style sheet, scripts,
 // tables, charts and value formats. The report, the workbench and the status page are built
 // with this package. The package must not know where a value comes from or which page shows the value. Package
-// plural formats the counts and sizes that also appear in logs and messages.
+// humanize formats the counts and sizes that also appear in logs and messages.
 //
 // A package with pages parses its templates with Parse. One template defines "content". Other
 // templates are optional: "head" (elements for the document head), "tools" (controls in the
