@@ -116,3 +116,39 @@ func TestTheLastResponseIsWritten(t *testing.T) {
 		}
 	})
 }
+
+// TestParametersOfAllTypes lists a query with a parameter of each type, and passes each kind of JSON value.
+func TestParametersOfAllTypes(t *testing.T) {
+	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
+	dir := t.TempDir()
+	const text = "-- title: Own\n-- param: flag BOOLEAN yes -- A flag.\n-- param: at TIMESTAMPTZ 2026-11-01 -- A time.\n-- param: share DECIMAL 12.5 -- A share.\n" +
+		"-- param: n BIGINT? NULL -- A number.\n-- param: top COUNT 3 -- A count.\n-- param: side left|right left -- A side.\n-- param: must VARCHAR REQUIRED -- A text.\n" +
+		"SELECT $flag AS flag, $at AS at, $share AS share, $n AS n, $top AS top, $side AS side, $must AS must"
+	if err := os.WriteFile(filepath.Join(dir, "own.sql"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Warehouse = ownWarehouse{cfg.Warehouse.(testWarehouse), dir}
+	session := connect(t, cfg)
+	listed, _ := call(t, session, "list_queries", map[string]any{"name": "own"})
+	for _, want := range []string{`"flag":{"default":true,"description":"A flag.","type":"boolean"}`, `"description":"A time. (a time such as 2026-11-01T02:00:00Z)"`,
+		`"description":"A share. (a number such as 12.50)"`, `"n":{"default":null,"description":"A number.","type":["integer","null"]}`,
+		`"top":{"default":3,"description":"A count.","minimum":0,"type":"integer"}`, `"enum":["left","right"]`, `"required":["must"]`} {
+		if !strings.Contains(listed, want) {
+			t.Errorf("the parameters lack %s:\n%s", want, listed)
+		}
+	}
+	got := callQuery(t, session, "run_query", map[string]any{"name": "own",
+		"parameters": map[string]any{"flag": false, "n": nil, "top": 7, "share": "1.25", "must": "x"}})
+	if want := `[false,"2026-11-01T00:00:00Z","1.25",null,7,"left","x"]`; len(got.Rows) != 1 || string(got.Rows[0]) != want {
+		t.Errorf("got the rows %q, want one with the given values, %s", got.rows(), want)
+	}
+	for name, value := range map[string]any{"top": nil, "must": []string{"a"}} {
+		if text, failed := call(t, session, "run_query", map[string]any{"name": "own", "parameters": map[string]any{"must": "x", name: value}}); !failed {
+			t.Errorf("the value %v of %s returned %s, want an error", value, name, text)
+		}
+	}
+	cfg.Child = nil
+	if text, failed := call(t, connect(t, cfg), "sql", map[string]any{"sql": "SELECT 1"}); !failed || !strings.Contains(text, "the path of this program is unknown") {
+		t.Errorf("SQL without a child process returned %s, want an error", text)
+	}
+}
