@@ -43,8 +43,8 @@ func TestWalk(t *testing.T) {
 		{"an array as long as a page is confirmed", &listService{n: 10, shape: "array"}, stream.Exact, 3},
 		{"records without totals on one page take one request", &listService{n: 9, shape: "records"}, stream.Exact, 1},
 		{"a short page in an envelope without totals is confirmed", &listService{n: 9, noTotal: true}, stream.Exact, 2},
-		{"an array of many pages is walked", &listService{n: 35, shape: "array"}, stream.Exact, 0},
-		{"records without totals on many pages are walked", &listService{n: 40, shape: "records"}, stream.Exact, 0},
+		{"an array of many pages is walked one page at a time", &listService{n: 35, shape: "array"}, stream.Exact, 10},
+		{"records without totals on many pages are walked one page at a time", &listService{n: 40, shape: "records"}, stream.Exact, 10},
 		{"pages beyond the end that repeat the last one end the walk", &listService{n: 35, shape: "array", clamp: true}, stream.Exact, 0},
 	}
 	for _, tc := range cases {

@@ -86,6 +86,11 @@ func testSnapshots(t *testing.T, path string) {
 	if len(snapshots.Rows) != 1 || !strings.HasPrefix(snapshots.rows()[0], `["20261102T020000Z"`) || snapshots.Cut == nil {
 		t.Errorf("got the snapshots %s, cut %+v, want only the newest one, and a cut", snapshots.rows(), snapshots.Cut)
 	}
+	fortyNights := fixture.NewEmptyCatalog(t).Fill(t, "INSERT INTO meta.runs (run_id, snapshot_at, outcome) "+
+		"SELECT 'r' || n, TIMESTAMPTZ '2026-09-01 02:00:00+00' + to_days(CAST(n AS INTEGER)), 'complete' FROM range(40) AS r(n)")
+	if got := callQuery(t, connect(t, config(fortyNights)), "list_snapshots", map[string]any{"max_rows": 100}); len(got.Rows) != 40 {
+		t.Errorf("got %d snapshots of 40 nights, want all", len(got.Rows))
+	}
 }
 
 // heldNight adds the held night of 3 November to twoNights. It renames the listing "b".
