@@ -15,16 +15,18 @@ import (
 // smallTables has a table with a child, a table of meta and a view.
 func smallTables() schema.Tables {
 	return schema.Tables{
-		{Schema: "main", Table: "orders", About: "One row for each order. More text.", Key: []string{"id"}, Streams: []string{"GET /orders"}, Columns: []schema.Column{
-			{Name: "id", Type: "VARCHAR", About: "Id | of the order. More.", Source: "Spec 2.4"},
-			{Name: "profile_id", Type: "VARCHAR", Nullable: true, About: "Profile.", References: "profiles.id"},
-			{Name: "valid_from", Type: "TIMESTAMPTZ", About: "Time."},
-		}},
+		{Schema: "main", Table: "orders", About: "One row for each order. More text.", Key: []string{"id"}, Streams: []string{"GET /orders"},
+			Columns: []schema.Column{
+				{Name: "id", Type: "VARCHAR", About: "Id | of the order. More.", Source: "Spec 2.4"},
+				{Name: "profile_id", Type: "VARCHAR", Nullable: true, About: "Profile.", References: "profiles.id"},
+				{Name: "valid_from", Type: "TIMESTAMPTZ", About: "Time."},
+			}},
 		{Schema: "main", Table: "order_items", About: "Items.", Key: []string{"order_id", "position"}, Columns: []schema.Column{
 			{Name: "order_id", Type: "VARCHAR", About: "Order, see orders.id.", References: "orders.id"},
 		}},
 		{Schema: "main", Table: "profiles", About: "Profiles.", Key: []string{"id"}},
-		{Schema: "main", Table: "tags", About: "Tags.", Key: []string{"name"}, Columns: []schema.Column{{Name: "profile", Type: "VARCHAR", About: "P.", References: "profiles.id"}}},
+		{Schema: "main", Table: "tags", About: "Tags.", Key: []string{"name"},
+			Columns: []schema.Column{{Name: "profile", Type: "VARCHAR", About: "P.", References: "profiles.id"}}},
 		{Schema: "mart", Table: "payables", About: "Open orders.", Grain: "one row for each order", Reads: []string{"orders", "profiles"}},
 		{Schema: "meta", Table: "runs", About: "Runs.", Key: []string{"run_id"}, Columns: []schema.Column{
 			{Name: "base", Type: "VARCHAR", About: "Base.", References: "meta.runs.run_id"}, {Name: "lost", Type: "VARCHAR", About: "L.", References: "meta.none.id"},

@@ -402,7 +402,8 @@ func TestUnknownAndUnrunChecks(t *testing.T) {
 	set := load(t, "", nil, nil)
 	first := set.List()[0]
 	_, err := set.Choose([]string{first.Name, first.Name + "x"})
-	if !errors.As(err, new(*query.UsageError)) || !strings.Contains(err.Error(), fmt.Sprintf("no check is named %q", first.Name+"x")) || !strings.Contains(err.Error(), first.Name) {
+	if !errors.As(err, new(*query.UsageError)) || !strings.Contains(err.Error(), fmt.Sprintf("no check is named %q", first.Name+"x")) ||
+		!strings.Contains(err.Error(), first.Name) {
 		t.Errorf("a misspelt check: got %v, want a UsageError that suggests %s", err, first.Name)
 	}
 	results := set.NotRun(errors.New("the catalog is damaged\nat byte 7"))

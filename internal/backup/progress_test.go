@@ -84,7 +84,8 @@ func TestASeriesThatNeverRestsIsNotBackedUp(t *testing.T) {
 	})
 	_, err := Run(t.Context(), f.config)
 	f.store.FailWith(nil)
-	if err == nil || !strings.Contains(err.Error(), "the Parquet series changed during each of 5 attempts; the previous backup and the sent files were kept") || len(f.manifests()) > 0 {
+	if err == nil || !strings.Contains(err.Error(), "the Parquet series changed during each of 5 attempts; the previous backup and the sent files were kept") ||
+		len(f.manifests()) > 0 {
 		t.Errorf("got %v and the manifests %q, want an error and no manifest", err, f.manifests())
 	}
 }
@@ -162,7 +163,8 @@ func TestLeftOutFilesAreSorted(t *testing.T) {
 		harness.Must(t, os.Remove(f.config.Warehouse.Folder.ChangesPath(f.now().Format("20060102T150405Z"))))
 	}
 	result := f.backUp()
-	if isSorted := slices.IsSortedFunc(result.LeftOut, func(x, y DamagedFile) int { return strings.Compare(x.File, y.File) }); len(result.LeftOut) < 3 || !isSorted {
+	if isSorted := slices.IsSortedFunc(result.LeftOut, func(x, y DamagedFile) int { return strings.Compare(x.File, y.File) }); len(result.LeftOut) < 3 ||
+		!isSorted {
 		t.Errorf("left out %v, want the files of both nights, sorted", result.LeftOut)
 	}
 }

@@ -46,10 +46,11 @@ func TestAddAdvice(t *testing.T) {
 	}{
 		"port in use":                {errInUse, "another process already listens on this port, perhaps an instance of this program"},
 		"address of another machine": {errNotLocal, "this machine does not have the address"},
-		"a port of root":             {fmt.Errorf("serve: %w", &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EACCES)}), "choose a higher port"},
-		"permission denied":          {fmt.Errorf("take the lock: %w", errDenied), advice},
-		"read-only file system":      {&fs.PathError{Op: "open", Path: file, Err: syscall.EROFS}, "mounted read-only"},
-		"full disk":                  {fmt.Errorf("write rows.csv: %w", syscall.ENOSPC), "free some space"},
+		"a port of root": {fmt.Errorf("serve: %w", &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EACCES)}),
+			"choose a higher port"},
+		"permission denied":     {fmt.Errorf("take the lock: %w", errDenied), advice},
+		"read-only file system": {&fs.PathError{Op: "open", Path: file, Err: syscall.EROFS}, "mounted read-only"},
+		"full disk":             {fmt.Errorf("write rows.csv: %w", syscall.ENOSPC), "free some space"},
 	} {
 		got := addAdvice(c.err)
 		if !errors.Is(got, c.err) || !strings.HasPrefix(got.Error(), c.err.Error()+": ") || !strings.Contains(got.Error(), c.want) {

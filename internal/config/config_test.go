@@ -394,7 +394,8 @@ func TestValuesAtTheirLimitsAreAccepted(t *testing.T) {
 		"lake: {catalog: \"postgresql://user@host/db\", warehouse: ./lake}", "lake: {catalog: \"postgres://host/db\", warehouse: \"s3://bucket/lake\"}",
 		"lake: {catalog: sqlite, warehouse: ./lake}",
 		"lake: {catalog: rest, rest: {uri: \"https://catalog.example.com\", credential_file: f}}",
-		"notify: {channels: [{name: a, type: slack, url: \"https://h.example.com\"}]}\nwatch: [{name: w, query: headline, send: [a], advice: " + strings.Repeat("ü", 500) + "}]",
+		"notify: {channels: [{name: a, type: slack, url: \"https://h.example.com\"}]}\nwatch: [{name: w, query: headline, send: [a], advice: " +
+			strings.Repeat("ü", 500) + "}]",
 	} {
 		if _, err := config.Parse("f", minimalFile(text+"\n"), env); err != nil {
 			t.Errorf("%s: %v", text, err)
@@ -429,7 +430,8 @@ func TestRelativePathsAreInTheFolderOfTheFile(t *testing.T) {
 			}
 		}
 	}
-	c, err := config.Parse("etc/config.yaml", minimalFile("lake: {catalog: rest, rest: {uri: \"https://catalog.example.com\"}, warehouse: \"s3://bucket/lake\"}\n"), env)
+	c, err := config.Parse("etc/config.yaml",
+		minimalFile("lake: {catalog: rest, rest: {uri: \"https://catalog.example.com\"}, warehouse: \"s3://bucket/lake\"}\n"), env)
 	if err != nil || c.Lake.Catalog != "rest" || c.Lake.Warehouse != "s3://bucket/lake" || c.Lake.REST.TokenFile != "" || c.Queries.Dir != "" {
 		t.Errorf("got %+v and queries.dir %q (%v), want the values of the file", c.Lake, c.Queries.Dir, err)
 	}

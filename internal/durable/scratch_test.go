@@ -88,7 +88,8 @@ func TestCheckTemp(t *testing.T) {
 	missing := filepath.Join(dir, "missing")
 	t.Setenv("TMPDIR", missing)
 	err := durable.CheckTemp()
-	want := fmt.Sprintf("make a temporary folder in %q (TMPDIR): %v: set the environment variable TMPDIR to a folder that this user can write to", missing, syscall.ENOENT)
+	want := fmt.Sprintf("make a temporary folder in %q (TMPDIR): %v: set the environment variable TMPDIR to a folder that this user can write to", missing,
+		syscall.ENOENT)
 	if !errors.Is(err, fs.ErrNotExist) || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

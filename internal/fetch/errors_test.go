@@ -143,7 +143,8 @@ func TestURLsOfRequests(t *testing.T) {
 func TestDocumentedDefaults(t *testing.T) {
 	t.Parallel()
 	c := Config{}.withDefaults()
-	got := fmt.Sprintln(c.UserAgent, c.Burst, c.Concurrency, c.PageSize, c.MaxPasses, c.MaxPages, c.Timeout, c.MaxBody, c.Retry.Base, c.Retry.Max, c.Allowance != nil)
+	got := fmt.Sprintln(c.UserAgent, c.Burst, c.Concurrency, c.PageSize, c.MaxPasses, c.MaxPages, c.Timeout, c.MaxBody, c.Retry.Base, c.Retry.Max,
+		c.Allowance != nil)
 	if want := "placementsync 1 8 100 4 100000 30s 64000000 250ms 4s true\n"; got != want {
 		t.Errorf("got  %swant %s", got, want)
 	}

@@ -155,7 +155,8 @@ func TestFailedPages(t *testing.T) {
 			if !strings.Contains(reason, tc.reason) || (e.Failure != nil) != (tc.grade == stream.BestEffort) || e.Failure != nil && e.Failure.Error() != reason {
 				t.Errorf("the reason is %q and the failure %v, want %q", reason, e.Failure, tc.reason)
 			}
-			if failed, ok := errors.AsType[*fetch.StatusError](errors.Join(err, e.Failure)); tc.grade != stream.Repaired && (!ok || failed.Code != http.StatusInternalServerError) {
+			if failed, ok := errors.AsType[*fetch.StatusError](errors.Join(err, e.Failure)); tc.grade != stream.Repaired &&
+				(!ok || failed.Code != http.StatusInternalServerError) {
 				t.Errorf("the cause of the failure is %+v, want the status 500", failed)
 			}
 			if wantFailed := max(1, (tc.lost+9)/10); tc.grade == stream.BestEffort && e.FailedPages != wantFailed {

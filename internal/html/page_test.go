@@ -192,7 +192,8 @@ func TestTableOptions(t *testing.T) {
 		table      html.Table
 		want, none []string
 	}{
-		"a plain table": {table, append(cells, `<table id="tables">`, `<th scope="col" aria-sort="ascending"><a href="?sort=name">Name</a></th><th scope="col" class="n">Rows</th>`),
+		"a plain table": {table, append(cells, `<table id="tables">`,
+			`<th scope="col" aria-sort="ascending"><a href="?sort=name">Name</a></th><th scope="col" class="n">Rows</th>`),
 			[]string{"<summary>Table</summary>", "data-label", "hx-"}},
 		"a stacked, folded table with a part to swap": {stacked, []string{`<details class="folded"><summary>Table</summary>`, `<table id="tables" class="stacked">`,
 			`<td class="n" data-label="Rows">`, `<a href="?sort=name" hx-boost="true" hx-target="#all-tables" hx-select="#all-tables" hx-swap="outerMorph">Name</a>`}, nil},

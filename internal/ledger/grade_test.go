@@ -60,8 +60,10 @@ func TestDescribeProblems(t *testing.T) {
 		"not carried, with an age": {[]ledger.Problem{{Name: "tags", Standing: ledger.NotProven, Since: since}}, "tags is not proven"},
 		"two ages": {[]ledger.Problem{carried("a"), {Name: "b", Standing: ledger.Carried, Reason: "answered 500", Since: since.AddDate(0, 0, -1)}},
 			"a is carried since 2026-11-19 01:05 UTC: answered 500; b is carried since 2026-11-18 01:05 UTC: answered 500"},
-		"two reasons":           {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: "x"}, {Name: "b", Standing: ledger.NotRead, Reason: "y"}}, "a was not read: x; b was not read: y"},
-		"the worst comes first": {[]ledger.Problem{unproven[0], carried("b"), {Name: "c", Standing: ledger.NotRead}, {Name: "d", Standing: ledger.NotRead}}, "c and d were not read; b is carried since 2026-11-19 01:05 UTC: answered 500; a is not proven"},
+		"two reasons": {[]ledger.Problem{{Name: "a", Standing: ledger.NotRead, Reason: "x"}, {Name: "b", Standing: ledger.NotRead, Reason: "y"}},
+			"a was not read: x; b was not read: y"},
+		"the worst comes first": {[]ledger.Problem{unproven[0], carried("b"), {Name: "c", Standing: ledger.NotRead}, {Name: "d", Standing: ledger.NotRead}},
+			"c and d were not read; b is carried since 2026-11-19 01:05 UTC: answered 500; a is not proven"},
 		"four names":            {unproven[:4], "a, b, c and d are not proven"},
 		"five names":            {unproven[:5], "a, b, c, d and e are not proven"},
 		"six names":             {unproven, "a, b, c, d and 2 more are not proven"},
@@ -135,7 +137,8 @@ func TestSummaryOfStreams(t *testing.T) {
 		t.Errorf("the reason is %q, want %q", got, want)
 	}
 	// The reason and the age of a stream are those of its row in meta.streams.
-	old := ledger.Stream{Stream: "tags", Grade: "carried_forward", Reason: "answered 500", Incomplete: true, AgeSince: time.Date(2026, time.November, 19, 2, 5, 0, 0, time.UTC)}
+	old := ledger.Stream{Stream: "tags", Grade: "carried_forward", Reason: "answered 500", Incomplete: true,
+		AgeSince: time.Date(2026, time.November, 19, 2, 5, 0, 0, time.UTC)}
 	if got, want := (ledger.Run{Outcome: ledger.Partial, Streams: []ledger.Stream{{Stream: "a"}, old}}).Why(), "tags is carried since 2026-11-19 02:05 UTC: answered 500"; got != want {
 		t.Errorf("the reason is %q, want %q", got, want)
 	}

@@ -99,7 +99,8 @@ func TestLostRowsAreErrors(t *testing.T) {
 	if err := checkInserted(5, 5); err != nil {
 		t.Error(err)
 	}
-	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}}, nil), strings.NewReader(`[{"a":1},{"a":2}]`))
+	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}}, nil),
+		strings.NewReader(`[{"a":1},{"a":2}]`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,7 +148,8 @@ func TestParametersOfAllTypes(t *testing.T) {
 		}
 	}
 	cfg.Child = nil
-	if text, failed := call(t, connect(t, cfg), "sql", map[string]any{"sql": "SELECT 1"}); !failed || !strings.Contains(text, "the path of this program is unknown") {
+	if text, failed := call(t, connect(t, cfg), "sql", map[string]any{"sql": "SELECT 1"}); !failed ||
+		!strings.Contains(text, "the path of this program is unknown") {
 		t.Errorf("SQL without a child process returned %s, want an error", text)
 	}
 }

@@ -59,12 +59,13 @@ func TestSkipReasons(t *testing.T) {
 		stream string
 		want   string
 	}{
-		"a list":                             {all, full, "orders", ""},
-		"a list that is not chosen":          {Config{Chosen: []string{"tags"}}, full, "orders", ledger.ReasonNotChosen},
-		"events are always read":             {Config{}, Token{}, "article_status_events", ""},
-		"details of a night of lists":        {lists, full, "order_details", ledger.ReasonNoDetails},
-		"a list of a night of lists":         {lists, full, "orders", ""},
-		"a missing scope":                    {all, Token{Type: "read_only", Scopes: []string{"articles.read"}, TeamID: "7"}, "article_comments", "missing scope articles.lists"},
+		"a list":                      {all, full, "orders", ""},
+		"a list that is not chosen":   {Config{Chosen: []string{"tags"}}, full, "orders", ledger.ReasonNotChosen},
+		"events are always read":      {Config{}, Token{}, "article_status_events", ""},
+		"details of a night of lists": {lists, full, "order_details", ledger.ReasonNoDetails},
+		"a list of a night of lists":  {lists, full, "orders", ""},
+		"a missing scope": {all, Token{Type: "read_only", Scopes: []string{"articles.read"}, TeamID: "7"}, "article_comments",
+			"missing scope articles.lists"},
 		"all scopes":                         {all, Token{Type: "custom", Scopes: []string{"articles.lists", "articles.read"}, TeamID: "7"}, "article_comments", ""},
 		"an unknown type may have any scope": {all, Token{Type: "newer", TeamID: "7"}, "article_comments", ""},
 		"an undocumented scope":              {all, Token{Type: "custom", TeamID: "7"}, "articles", ""},
@@ -99,7 +100,8 @@ func TestLostRights(t *testing.T) {
 		r.evidence.Reason, r.failure = c.reason, c.failure
 		r.failLostRight()
 		if isLost := r.failure != nil && r.failure != first; isLost != c.isLost || isLost && r.failure.Error() != r.evidence.Reason ||
-			strings.HasSuffix(r.evidence.Reason, "restore the right, or add the stream to streams.exclude") != c.isLost || !strings.HasPrefix(r.evidence.Reason, c.reason) {
+			strings.HasSuffix(r.evidence.Reason, "restore the right, or add the stream to streams.exclude") != c.isLost ||
+			!strings.HasPrefix(r.evidence.Reason, c.reason) {
 			t.Errorf("%s: the failure is %v and the reason %q, want a failure %t", name, r.failure, r.evidence.Reason, c.isLost)
 		}
 	}
@@ -109,7 +111,8 @@ func TestLostRights(t *testing.T) {
 func TestRefusedIDsAreNamed(t *testing.T) {
 	t.Parallel()
 	for want, ids := range map[string][]string{
-		"": nil, "; 403 for a": {"a"}, "; 403 for a, b, c, d, e": {"a", "b", "c", "d", "e"}, "; 403 for a, b, c, d, e and 2 more": {"a", "b", "c", "d", "e", "f", "g"},
+		"": nil, "; 403 for a": {"a"}, "; 403 for a, b, c, d, e": {"a", "b", "c", "d", "e"},
+		"; 403 for a, b, c, d, e and 2 more": {"a", "b", "c", "d", "e", "f", "g"},
 	} {
 		if got := describeRefused(ids); got != want {
 			t.Errorf("%v: got %q, want %q", ids, got, want)
@@ -145,7 +148,8 @@ func TestErrorsThatEndTheNight(t *testing.T) {
 func TestRunsOfTheSnapshot(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, time.November, 1, 2, 0, 0, 0, time.UTC)
-	night := ledger.Run{ID: "b", SnapshotAt: at, Streams: []ledger.Stream{{Stream: "orders", Grade: stream.CarriedForward}, {Stream: "tags", Grade: stream.Skipped}, {Stream: "files", Grade: stream.BestEffort}}}
+	night := ledger.Run{ID: "b", SnapshotAt: at,
+		Streams: []ledger.Stream{{Stream: "orders", Grade: stream.CarriedForward}, {Stream: "tags", Grade: stream.Skipped}, {Stream: "files", Grade: stream.BestEffort}}}
 	runs := []ledger.Run{{ID: "a", SnapshotAt: at}, night, {ID: "failed"}, {ID: "refresh", Kind: ledger.Refresh, SnapshotAt: at}}
 	if got := lastPublishedNight(runs); got.ID != "b" {
 		t.Errorf("the last published night is %q, want b", got.ID)
@@ -175,7 +179,8 @@ func TestRecordsOfDrift(t *testing.T) {
 	otherKind, otherTable := a, a
 	otherKind.Kind, otherTable.Table = "converted", "tags"
 	d.addFindings(findings(nil, a, b))
-	got := d.addFindings(findings([]stream.DriftRecord{{DriftIndex: 0, Record: 7}, {DriftIndex: 1, Record: 8}, {DriftIndex: 2, Record: 9}, {DriftIndex: 3, Record: 7}}, b, otherKind, otherTable, a))
+	got := d.addFindings(findings([]stream.DriftRecord{{DriftIndex: 0, Record: 7}, {DriftIndex: 1, Record: 8}, {DriftIndex: 2, Record: 9},
+		{DriftIndex: 3, Record: 7}}, b, otherKind, otherTable, a))
 	want := []stream.DriftRecord{{DriftIndex: 1, Record: 7}, {DriftIndex: 2, Record: 8}, {DriftIndex: 3, Record: 9}, {DriftIndex: 0, Record: 7}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("records of drift (-want +got):\n%s", diff)

@@ -158,7 +158,8 @@ func TestCheckValue(t *testing.T) {
 
 // TestChecksOfSomeTables expands checks that are repeated only for tables of the night.
 func TestChecksOfSomeTables(t *testing.T) {
-	tables := query.ChangedTables{Changed: []string{"orders"}, MuchChanged: []string{"orders"}, WithUnknownFields: []string{"articles"}, Rewritten: []string{"outlets"}}
+	tables := query.ChangedTables{Changed: []string{"orders"}, MuchChanged: []string{"orders"}, WithUnknownFields: []string{"articles"},
+		Rewritten: []string{"outlets"}}
 	for each, want := range map[string]string{query.EachUnknownField: `SELECT 'articles' FROM "articles"`, query.EachRewritten: `SELECT 'outlets' FROM "outlets"`} {
 		parts := query.Query{Name: "rows", Each: each, SQL: "SELECT {name} FROM {table}"}.Expand(tables, nil)
 		if len(parts) != 1 || parts[0].SQL != want {

@@ -123,7 +123,8 @@ func TestLateQueriesAreStopped(t *testing.T) {
 		}
 	}()
 	_, err = db.Collect(t.Context(), query.Text("SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 3"), nil, 1)
-	if late := (*query.TimeoutError)(nil); !errors.As(err, &late) || late.After != 1 || !strings.Contains(err.Error(), "the query was stopped after 1ns, the time limit: read less") {
+	if late := (*query.TimeoutError)(nil); !errors.As(err, &late) || late.After != 1 ||
+		!strings.Contains(err.Error(), "the query was stopped after 1ns, the time limit: read less") {
 		t.Errorf("got %v, want the time limit and a way to stay below it", err)
 	}
 }

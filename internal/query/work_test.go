@@ -89,7 +89,8 @@ func TestWorkWritesResultsAndFiles(t *testing.T) {
 		{query.Job{SQL: "-- param: n BIGINT 9 -- rows\nFROM range($n)", MaxRows: 1}, 2, []string{"0"}}, // the total ends at MaxRows + 1
 		{query.Job{SQL: "SELECT count(*) FROM product_listings", MaxRows: 2, AsOf: "2026-11-02"}, 1, []string{"4"}},
 		{query.Job{SQL: "-- param: n BIGINT 9 -- rows\nFROM range($n)", Values: map[string]string{"n": "1"}, MaxRows: 2}, 1, []string{"0"}},
-		{query.Job{SQL: "-- param: z TIMEZONE schedule.timezone -- zone\nSELECT $z", Settings: query.Settings{query.ScheduleTimezone: "Europe/Berlin"}, MaxRows: 1}, 1, []string{"Europe/Berlin"}},
+		{query.Job{SQL: "-- param: z TIMEZONE schedule.timezone -- zone\nSELECT $z", Settings: query.Settings{query.ScheduleTimezone: "Europe/Berlin"}, MaxRows: 1},
+			1, []string{"Europe/Berlin"}},
 		{query.Job{SQL: "SELECT current_setting('max_temp_directory_size')", MaxRows: 2}, 1, nil},
 	} {
 		c.job.Catalog = path

@@ -41,7 +41,8 @@ func publishTwoTables(t *testing.T) (*warehouse.Warehouse, repair.Config) {
 		harness.Must(t, d.Exec(t.Context(),
 			sqltext.SQL(fmt.Sprintf("INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('product_listings', %[1]s, %[1]s, TIMESTAMPTZ %[2]s)",
 				sqltext.Literal(run), sqltext.Literal(d.At.Format(time.RFC3339)))),
-			sqltext.SQL(fmt.Sprintf("INSERT INTO meta.tables (run_id, table_name, rows) SELECT %s, 'product_listing_tags', count(*) FROM main.product_listing_tags", sqltext.Literal(run))),
+			sqltext.SQL(fmt.Sprintf("INSERT INTO meta.tables (run_id, table_name, rows) SELECT %s, 'product_listing_tags', count(*) FROM main.product_listing_tags",
+				sqltext.Literal(run))),
 			sqltext.SQL(fmt.Sprintf("INSERT INTO meta.streams (run_id, stream, grade) VALUES (%s, 'product_listings', 'bounded')", sqltext.Literal(run))),
 			sqltext.SQL("COPY main.tags TO "+sqltext.Literal(filepath.Join(d.Dir, "tags.parquet"))+" (FORMAT parquet)")))
 		harness.Must(t, load.WriteMeta(t.Context(), d, w.Schema.MetaDefinitions, w.Schema.Tables))
@@ -244,7 +245,8 @@ func TestRebuildRefusesToLoseData(t *testing.T) {
 // TestRebuildNeedsASnapshot rebuilds a warehouse without a night.
 func TestRebuildNeedsASnapshot(t *testing.T) {
 	w := open(t)
-	cfg := repair.Config{Warehouse: configOf(warehouse.Config{Dir: w.Folder.Dir()}), Now: func() time.Time { return firstNightAt }, Log: slog.New(slog.DiscardHandler)}
+	cfg := repair.Config{Warehouse: configOf(warehouse.Config{Dir: w.Folder.Dir()}), Now: func() time.Time { return firstNightAt },
+		Log: slog.New(slog.DiscardHandler)}
 	_, err := repair.Rebuild(t.Context(), cfg, true)
 	if err == nil || !strings.Contains(err.Error(), "there is no Parquet snapshot to build from; nothing was published: placementsync rebuild --from restores a backup") {
 		t.Errorf("the rebuild ended with %v, want an error that names the backup", err)

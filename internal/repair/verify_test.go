@@ -96,7 +96,8 @@ func TestVerifyNamesLostResponsesAndEvents(t *testing.T) {
 	event := filepath.Join(w.Folder.InboxPath(), "20261101T020000.000000000Z-0.log")
 	harness.Must(t, os.MkdirAll(w.Folder.InboxPath(), 0o700))
 	harness.Must(t, os.WriteFile(event, []byte("{}\n"), 0o600))
-	cfg := repair.Config{Warehouse: configOf(warehouse.Config{Dir: w.Folder.Dir()}), Now: func() time.Time { return firstNightAt }, Log: slog.New(slog.DiscardHandler)}
+	cfg := repair.Config{Warehouse: configOf(warehouse.Config{Dir: w.Folder.Dir()}), Now: func() time.Time { return firstNightAt },
+		Log: slog.New(slog.DiscardHandler)}
 	raw, inbox := "raw/"+firstNight+": , lost", w.Folder.Relative(w.Folder.InboxPath())+": run, lost"
 	for readData, want := range map[bool][]string{false: {raw}, true: {inbox, raw}} {
 		report, err := repair.Verify(t.Context(), cfg, readData)

@@ -29,7 +29,8 @@ func parseResult(text string) query.Result {
 }
 
 func TestCellsAndLabelsShowEnumerationsAsWords(t *testing.T) {
-	columns := []query.Column{{Name: "status_name", Type: "VARCHAR"}, {Name: "status_prefix", Type: "VARCHAR"}, {Name: "order_status", Type: "VARCHAR"}, {Name: "outlet_name", Type: "VARCHAR"}}
+	columns := []query.Column{{Name: "status_name", Type: "VARCHAR"}, {Name: "status_prefix", Type: "VARCHAR"}, {Name: "order_status", Type: "VARCHAR"},
+		{Name: "outlet_name", Type: "VARCHAR"}}
 	row := func(values ...string) query.Record {
 		r := query.Record{Columns: columns}
 		for _, text := range values {

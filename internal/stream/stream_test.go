@@ -140,11 +140,12 @@ func TestParseDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := stream.Definition{Name: "prices", Comment: "It's prices.", Key: []string{"id", "total"}, ItemKeys: [][]string{{"id", "views"}, {"total"}}, Columns: []stream.Column{
-		{Name: "id", Type: stream.Text, NotNull: true, Comment: "Id.", FieldID: 1, References: stream.Reference{Table: "listings", Column: "id"}},
-		{Name: "views", Type: stream.Int64, Comment: "Times seen.", FieldID: 3, Untracked: true, OtherNames: []string{"seen", "looks"}},
-		{Name: "total", Type: stream.Money, Comment: "Sum.", FieldID: 2},
-	}}
+	want := stream.Definition{Name: "prices", Comment: "It's prices.", Key: []string{"id", "total"}, ItemKeys: [][]string{{"id", "views"}, {"total"}},
+		Columns: []stream.Column{
+			{Name: "id", Type: stream.Text, NotNull: true, Comment: "Id.", FieldID: 1, References: stream.Reference{Table: "listings", Column: "id"}},
+			{Name: "views", Type: stream.Int64, Comment: "Times seen.", FieldID: 3, Untracked: true, OtherNames: []string{"seen", "looks"}},
+			{Name: "total", Type: stream.Money, Comment: "Sum.", FieldID: 2},
+		}}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("definition differs (-want +got):\n%s", diff)
 	}

@@ -66,11 +66,15 @@ func TestRenamedFields(t *testing.T) {
 		"a field of another table":       {[]Batch{batch("profiles", 5)}, []Drift{unknown("orders", "shared_drive", 5)}, ""},
 		"a column with values":           {[]Batch{batch("profiles", 5)}, []Drift{unknown("profiles", "the_color", 5)}, ""},
 		"a private column":               {[]Batch{batch("profiles", 5)}, []Drift{unknown("profiles", "secret", 5)}, ""},
-		"another kind of drift":          {[]Batch{batch("profiles", 5)}, []Drift{{Drift: stream.Drift{Table: "profiles", Path: "shared_drive", Kind: "converted"}, Count: 5}}, ""},
-		"two fields for one column":      {[]Batch{batch("profiles", 5)}, []Drift{unknown("profiles", "drive", 5), unknown("profiles", "driveLink", 5)}, "profiles.drive_link=driveLink"},
-		"one field for two columns":      {[]Batch{batch("profiles", 5)}, []Drift{unknown("profiles", "link", 5)}, "profiles.drive_link=link"},
-		"the same field of two tables":   {[]Batch{batch("profiles", 5), batch("outlets", 5)}, []Drift{unknown("profiles", "driveLink", 5), unknown("outlets", "driveLink", 5)}, "outlets.drive_link=driveLink profiles.drive_link=driveLink"},
-		"two fields for two columns":     {[]Batch{batch("profiles", 5)}, []Drift{unknown("profiles", "driveLink", 5), unknown("profiles", "link_live", 5)}, "profiles.drive_link=driveLink profiles.live_link=link_live"},
+		"another kind of drift": {[]Batch{batch("profiles", 5)},
+			[]Drift{{Drift: stream.Drift{Table: "profiles", Path: "shared_drive", Kind: "converted"}, Count: 5}}, ""},
+		"two fields for one column": {[]Batch{batch("profiles", 5)}, []Drift{unknown("profiles", "drive", 5), unknown("profiles", "driveLink", 5)},
+			"profiles.drive_link=driveLink"},
+		"one field for two columns": {[]Batch{batch("profiles", 5)}, []Drift{unknown("profiles", "link", 5)}, "profiles.drive_link=link"},
+		"the same field of two tables": {[]Batch{batch("profiles", 5), batch("outlets", 5)},
+			[]Drift{unknown("profiles", "driveLink", 5), unknown("outlets", "driveLink", 5)}, "outlets.drive_link=driveLink profiles.drive_link=driveLink"},
+		"two fields for two columns": {[]Batch{batch("profiles", 5)}, []Drift{unknown("profiles", "driveLink", 5), unknown("profiles", "link_live", 5)},
+			"profiles.drive_link=driveLink profiles.live_link=link_live"},
 	} {
 		records := int(c.batches[0].Rows.NumRows())
 		var got []string

@@ -316,7 +316,8 @@ func TestATableIsRecreatedWithAnotherColumn(t *testing.T) {
 	harness.Must(t, err)
 	defer func() { harness.Must(t, d.Discard()) }()
 	harness.Must(t, d.Exec(t.Context(), "DROP TABLE main.product_listing_tags"))
-	harness.Must(t, d.RecreateTable(t.Context(), "product_listing_tags", stream.Column{Name: "seq", Type: stream.Int64}, map[string]string{"name": "uncompressed"}))
+	harness.Must(t, d.RecreateTable(t.Context(), "product_listing_tags", stream.Column{Name: "seq", Type: stream.Int64},
+		map[string]string{"name": "uncompressed"}))
 	const columns = "SELECT string_agg(column_name, ',' ORDER BY column_index) FROM duckdb_columns() WHERE schema_name = 'main' AND table_name = 'product_listing_tags'"
 	if got := queryOne(t, d, columns); !strings.HasSuffix(got, ",valid_from,row_hash,seq") || !strings.HasPrefix(got, "product_listing_id,position,name,") {
 		t.Errorf("the table has the columns %s, want those of its definition, the system columns and seq", got)

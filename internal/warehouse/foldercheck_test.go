@@ -266,7 +266,8 @@ func TestRunsAreNamedInTheLock(t *testing.T) {
 	id, err := w.NameRun(lock, firstNightAt, firstNightAt.Add(time.Hour))
 	harness.Must(t, err)
 	var locked *warehouse.LockedError
-	if err := w.Folder.CheckUnlocked(); !errors.As(err, &locked) || id != firstNight || locked.Run != firstNight || !locked.Since.Equal(firstNightAt.Add(time.Hour)) {
+	if err := w.Folder.CheckUnlocked(); !errors.As(err, &locked) || id != firstNight || locked.Run != firstNight ||
+		!locked.Since.Equal(firstNightAt.Add(time.Hour)) {
 		t.Errorf("the run is %s, and the lock is held by %+v (%v), want %s since an hour after its time", id, locked, err, firstNight)
 	}
 }

@@ -138,7 +138,8 @@ func TestRollbackIsInTheLedger(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	want := []string{" " + firstNight + " 11-01", " " + secondNight + " 11-02", "rollback " + firstNight + " 11-01, rows: 1", "rollback " + secondNight + " 11-02, rows: 2"}
+	want := []string{" " + firstNight + " 11-01", " " + secondNight + " 11-02", "rollback " + firstNight + " 11-01, rows: 1",
+		"rollback " + secondNight + " 11-02, rows: 2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the ledger differs (-want +got):\n%s", diff)
 	}

@@ -41,8 +41,10 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 	for _, c := range []heldNightCase{
 		{name: "night", operate: run, heldAfter: noneHeld, isChecked: true},
 		{name: "night with wrong values", faults: faults, operate: run, heldAfter: otherHeld, published: second},
-		{name: "night of other streams", faults: faults, configure: func(cfg *pipeline.Config) { cfg.Chosen = []string{"tags"} }, operate: run, heldAfter: noneHeld, isChecked: true},
-		{name: "night of the same streams", faults: faults, configure: func(cfg *pipeline.Config) { cfg.Chosen = []string{"product_listings"} }, operate: run, heldAfter: otherHeld, published: second},
+		{name: "night of other streams", faults: faults, configure: func(cfg *pipeline.Config) { cfg.Chosen = []string{"tags"} }, operate: run, heldAfter: noneHeld,
+			isChecked: true},
+		{name: "night of the same streams", faults: faults, configure: func(cfg *pipeline.Config) { cfg.Chosen = []string{"product_listings"} }, operate: run,
+			heldAfter: otherHeld, published: second},
 		{name: "dry run", faults: faults, configure: func(cfg *pipeline.Config) { cfg.DryRun = true }, operate: run, heldAfter: sameHeld, published: second},
 		{name: "refresh", operate: func() (res pipeline.Result, err error) {
 			if res, err = pipeline.Refresh(t.Context(), m.Config, pipeline.Targets{}); errors.Is(err, pipeline.ErrPostponed) {
@@ -51,7 +53,8 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 			return res, err
 		}, heldAfter: sameHeld, published: second},
 		{name: "replay", operate: replay, heldAfter: otherHeld, published: second},
-		{name: "replay with lenient checks", configure: func(cfg *pipeline.Config) { cfg.Checks = lenientChecks }, operate: replay, heldAfter: noneHeld, isChecked: true},
+		{name: "replay with lenient checks", configure: func(cfg *pipeline.Config) { cfg.Checks = lenientChecks }, operate: replay, heldAfter: noneHeld,
+			isChecked: true},
 		{name: "rebuild", operate: func() (res pipeline.Result, err error) {
 			rebuilt, err := repair.Rebuild(t.Context(), trials.RepairConfig(m.Config), false)
 			res.Run.ID = rebuilt.Manifest.RunID

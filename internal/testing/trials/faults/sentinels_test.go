@@ -231,7 +231,8 @@ func runSentinelNights(m trials.WebhookHarness) {
 		m.Deliver(trials.RawDelivery(fmt.Sprint("c", i), webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"`+sentinelPrefix+`event"}]},
 			"author":{"name":"x","email":"`+sentinelPrefix+`event"}}`))
 		m.Deliver(trials.RawDelivery(fmt.Sprint("b", i), webhook.CommentCreated, `{"content":"`+sentinelPrefix+`event"}`))
-		m.Deliver(trials.RawDelivery(fmt.Sprint("s", i), webhook.StatusChanged, `{"article_id":"a1","status":{"id":"1","prefix":"x"},"writer":{"last_name":"`+sentinelPrefix+`event"}}`))
+		m.Deliver(trials.RawDelivery(fmt.Sprint("s", i), webhook.StatusChanged,
+			`{"article_id":"a1","status":{"id":"1","prefix":"x"},"writer":{"last_name":"`+sentinelPrefix+`event"}}`))
 		runNextDay(m, sentinelFaults(withWrongTypes)...)
 	}
 }

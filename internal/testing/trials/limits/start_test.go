@@ -60,7 +60,8 @@ func requireOnlyWorkerPublished(h *trials.Harness, children []*trials.Child, ref
 	var workerEnd trials.NightEnd
 	worker.ReadReport(h.T, &workerEnd)
 	if workerEnd.ExitCode != 0 || h.LatestRun() != workerEnd.Run {
-		h.T.Errorf("the run %s with the lock ended with exit code %d and latest is %s, want 0 and the run as latest: %s", workerEnd.Run, workerEnd.ExitCode, h.LatestRun(), workerEnd.Error)
+		h.T.Errorf("the run %s with the lock ended with exit code %d and latest is %s, want 0 and the run as latest: %s",
+			workerEnd.Run, workerEnd.ExitCode, h.LatestRun(), workerEnd.Error)
 	}
 	for p := range refused {
 		var end trials.NightEnd

@@ -255,7 +255,8 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 	}
 	s.states[end.Run] = append(s.states[end.Run], attemptStates...)
 	s.valueFaultByRun[end.Run], s.lastEnd = cmp.Or(s.tonight.valueFault, s.valueFaultByRun[end.Run]), end
-	s.T.Logf("day %d, %s, %v: run %s ended with exit code %d, latest is %s: %.200s", s.Service.Day(), s.At.Format(time.RFC3339), accident, end.Run, end.ExitCode, latest, end.Error)
+	s.T.Logf("day %d, %s, %v: run %s ended with exit code %d, latest is %s: %.200s", s.Service.Day(), s.At.Format(time.RFC3339), accident, end.Run, end.ExitCode,
+		latest, end.Error)
 	if latest != s.version {
 		s.takeSnapshot(latest, hadAccident)
 		return true
@@ -302,7 +303,8 @@ func (s *season) requireReason(end trials.NightEnd) {
 		s.counts["failed"]++
 		return
 	}
-	s.T.Errorf("day %d: night %s was not published although there was no reason: it ended with exit code %d: %s", s.Service.Day(), end.Run, end.ExitCode, end.Error)
+	s.T.Errorf("day %d: night %s was not published although there was no reason: it ended with exit code %d: %s",
+		s.Service.Day(), end.Run, end.ExitCode, end.Error)
 }
 
 // finish runs two normal nights. After them, the warehouse must have the data of the service, equal
@@ -320,7 +322,8 @@ func (s *season) finish() {
 			return
 		}
 		if n == 1 && (s.lastEnd.Run != s.version || s.lastEnd.ExitCode != 0) {
-			s.T.Errorf("day %d: the normal night %s ended with exit code %d, want 0 and a published night: %s", s.Service.Day(), s.lastEnd.Run, s.lastEnd.ExitCode, s.lastEnd.Error)
+			s.T.Errorf("day %d: the normal night %s ended with exit code %d, want 0 and a published night: %s",
+				s.Service.Day(), s.lastEnd.Run, s.lastEnd.ExitCode, s.lastEnd.Error)
 		}
 	}
 	proven := s.provenStreams(s.version)

@@ -464,9 +464,11 @@ func realNamesInTurn(u *upgrade) {
 	u.requireHistory()
 	u.unchangedNight(u.current)
 	for table, column := range columns {
-		movedInHistory := u.Count("past."+table, fmt.Sprintf("json_exists(extra, '%s') AND %s IS NULL AND valid_from = TIMESTAMPTZ '%s'", names[column], column, earlierAt))
+		movedInHistory := u.Count("past."+table,
+			fmt.Sprintf("json_exists(extra, '%s') AND %s IS NULL AND valid_from = TIMESTAMPTZ '%s'", names[column], column, earlierAt))
 		if inExtra[table] == 0 || movedInHistory != inExtra[table] {
-			u.T.Errorf("%s: %d rows of the earlier release have %s in extra, and %d in past; want the same number, not 0", table, inExtra[table], names[column], movedInHistory)
+			u.T.Errorf("%s: %d rows of the earlier release have %s in extra, and %d in past; want the same number, not 0",
+				table, inExtra[table], names[column], movedInHistory)
 		}
 		if n := u.Count(table, fmt.Sprintf("json_exists(extra, '%s')", names[column])); n > 0 {
 			u.T.Errorf("%s: %d rows still have %s in extra", table, n, names[column])
