@@ -29,8 +29,8 @@ func openHistory(t *testing.T) *sql.DB {
 		{Name: "views", Type: stream.Int64, Untracked: true}, {Name: "extra", Type: stream.JSON},
 	}}
 	tags := stream.Definition{Name: "thing_tags", Columns: []stream.Column{
-		{Name: "thing_id", Type: stream.Text}, {Name: "position", Type: stream.Int32}, {Name: "name", Type: stream.Text}, {Name: "views", Type: stream.Int64,
-			Untracked: true},
+		{Name: "thing_id", Type: stream.Text}, {Name: "position", Type: stream.Int32}, {Name: "name", Type: stream.Text},
+		{Name: "views", Type: stream.Int64, Untracked: true},
 	}}
 	statements := []string{"SET TimeZone = 'Asia/Tokyo'", "CREATE SCHEMA past", "CREATE SCHEMA history",
 		"CREATE MACRO november(day) AS make_timestamp(2026, 11, day, 2, 0, 0)::TIMESTAMP AT TIME ZONE 'UTC'"}

@@ -128,7 +128,7 @@ func dependencies() []dependency {
 	all := []string{everything}
 	return []dependency{
 		{"github.com/duckdb", []string{"internal/warehouse", "internal/load", "internal/query"},
-			[]string{"internal/pipeline", trials, "internal/testing/bench", "internal/testing/enginetest", "cmd/sync"},
+			[]string{"internal/pipeline", trials, "schema", "internal/testing/bench", "internal/testing/enginetest", "cmd/sync"},
 			"the driver needs cgo, and DuckDB locks the files that it opens"},
 		{"github.com/robfig/cron", []string{"internal/daemon", "internal/config"}, nil, "only the daemon has schedules"},
 		{"github.com/prometheus", []string{"internal/daemon", "cmd/sync"}, nil, "only the daemon has metrics"},
