@@ -188,7 +188,7 @@ func requireSameMain(t *testing.T, want, got string) {
 func TestTrialPowerCut(t *testing.T) {
 	t.Parallel()
 	for name, cut := range powerCuts() {
-		t.Run(name, func(t *testing.T) { cut(t, 3) })
+		t.Run(name, func(t *testing.T) { cut(t, trials.Size(3, 2)) })
 	}
 }
 

@@ -29,7 +29,7 @@ import (
 func TestRepairsRestoreAllIntactData(t *testing.T) {
 	t.Parallel()
 	const workers = 2
-	combinations := trials.Size(40, 10)
+	combinations := trials.Size(40, 7)
 	r := newRepairTrial(t, false)
 	r.runAll(t, workers, combinations, func(repairOutcome) {})
 	t.Log(r.counts)

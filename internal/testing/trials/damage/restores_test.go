@@ -28,7 +28,7 @@ import (
 // published. Then the commands that "verify" proposes must leave no damage.
 func TestTrialRestoresReturnAllIntactData(t *testing.T) {
 	t.Parallel()
-	combinations := trials.Size(40, 10)
+	combinations := trials.Size(40, 7)
 	r := newRestoreTrial(t)
 	lossless := 0
 	for i := range combinations {
@@ -180,7 +180,7 @@ func missingFacts(got, want facts) []string {
 // night wrote. The stored responses are intact, so the commands that "verify" proposes must restore all rows.
 func TestTrialStoredResponsesRestoreTheNewestNight(t *testing.T) {
 	t.Parallel()
-	combinations := trials.Size(40, 10)
+	combinations := trials.Size(40, 7)
 	r := newRepairTrial(t, true)
 	newest := r.baseRuns[0]
 	startedAt, _ := warehouse.RunTime(newest)

@@ -133,7 +133,7 @@ func TestTrialSmallAccountsAreProtected(t *testing.T) {
 func TestTrialNightsOfSmallAccountsAreNotHeld(t *testing.T) {
 	t.Parallel()
 	h := newSmallHarness(t)
-	for n := range trials.Size(20, 6) {
+	for n := range trials.Size(20, 4) {
 		for _, c := range h.GoodNight().Run.Checks {
 			t.Errorf("night %d: the check %s %s in %d rows, want no failed check: %s %s", n+1, c.Name, c.Outcome, c.Rows, c.Reason, c.Sample)
 		}
