@@ -59,8 +59,9 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 		b.addBroken(b.lines["privacy.hash"], "privacy.hash", "%v", err)
 	}
 	cfg.Privacy.HashKey = Secret(hashKey)
-	b.releaseStatuses(cfg.Statuses.lists())
-	b.releaseStatuses(cfg.Statuses.ofOrders())
+	for _, group := range cfg.Statuses.groups() {
+		b.releaseStatuses(group)
+	}
 	b.checkConfig(cfg)
 	// Under cron or systemd the working directory is not the folder of the file.
 	paths := []*string{&cfg.Warehouse.Dir, &cfg.Queries.Dir, &cfg.Checks.Dir, &cfg.Lake.Warehouse}

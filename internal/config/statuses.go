@@ -51,23 +51,30 @@ func (s *Statuses) lists() []statusList {
 	}
 }
 
-// ofOrders returns the lists of the statuses of orders. A status is in one of them at most.
-func (s *Statuses) ofOrders() []statusList {
-	return []statusList{
+func (s *Statuses) ofOrdersAndCampaigns() (orders, campaigns []statusList) {
+	orders = []statusList{
 		{path: "statuses.orders_fulfilled", prefixes: &s.OrdersFulfilled},
 		{path: "statuses.orders_ended", prefixes: &s.OrdersEnded},
 	}
+	return orders, []statusList{{path: "statuses.campaigns_ended", prefixes: &s.CampaignsEnded}}
+}
+
+// groups returns all lists. Those of a group have no status in common.
+func (s *Statuses) groups() [][]statusList {
+	orders, campaigns := s.ofOrdersAndCampaigns()
+	revision := []statusList{{path: "statuses.revision", prefixes: &s.Revision}}
+	return [][]statusList{s.lists(), revision, orders, campaigns}
 }
 
 // QuerySettings returns the settings that parameters of queries may name, by their keys. The items of lists
 // are separated by commas.
 func (c Config) QuerySettings() map[string]string {
-	return map[string]string{
-		"schedule.timezone":         c.Schedule.Timezone,
-		"statuses.orders_fulfilled": strings.Join(c.Statuses.OrdersFulfilled, ","),
-		"statuses.orders_ended":     strings.Join(c.Statuses.OrdersEnded, ","),
-		"statuses.campaigns_ended":  strings.Join(c.Statuses.CampaignsEnded, ","),
+	settings := map[string]string{"schedule.timezone": c.Schedule.Timezone}
+	orders, campaigns := c.Statuses.ofOrdersAndCampaigns()
+	for _, l := range slices.Concat(orders, campaigns) {
+		settings[l.path] = strings.Join(*l.prefixes, ",")
 	}
+	return settings
 }
 
 // List returns the meaning of each prefix of the statuses of articles.
@@ -103,14 +110,12 @@ func (b *binder) releaseStatuses(lists []statusList) {
 }
 
 func (v *validator) checkStatuses(s Statuses) {
-	v.checkStatusLists(s.lists())
-	v.checkStatusLists([]statusList{{path: "statuses.revision", prefixes: &s.Revision}})
-	v.checkStatusLists(s.ofOrders())
-	v.checkStatusLists([]statusList{{path: "statuses.campaigns_ended", prefixes: &s.CampaignsEnded}})
+	for _, group := range s.groups() {
+		v.checkStatusGroup(group)
+	}
 }
 
-// checkStatusLists checks lists that have no status in common.
-func (v *validator) checkStatusLists(lists []statusList) {
+func (v *validator) checkStatusGroup(lists []statusList) {
 	found := map[string]string{} // the list of each status
 	for _, l := range lists {
 		for i, status := range *l.prefixes {
