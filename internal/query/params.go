@@ -276,10 +276,11 @@ func (db *DB) ResolveNames(ctx context.Context, q Query, values map[string]strin
 			}
 			continue
 		}
-		names, areExact, err := db.findNames(ctx, p, value)
+		known, _, err := db.ParamValues(ctx, p, maxNames)
 		if err != nil {
 			return nil, nil, err
 		}
+		names, areExact := nearest.FindByWords(withoutIDs(known), value)
 		if areExact && len(names) == 1 {
 			resolved[p.Name] = names[0]
 			notes = append(notes, fmt.Sprintf("%s: %q stands for %q", p.Name, value, names[0]))
@@ -303,16 +304,6 @@ func (db *DB) hasListedValues(ctx context.Context, p Param, list string) (bool, 
 		}
 	}
 	return true, nil
-}
-
-// findNames returns the values that contain the words of a text, or near words. Ids are left out.
-func (db *DB) findNames(ctx context.Context, p Param, text string) (names []string, areExact bool, err error) {
-	all, _, err := db.ParamValues(ctx, p, maxNames)
-	if err != nil {
-		return nil, false, err
-	}
-	names, areExact = nearest.FindByWords(withoutIDs(all), text)
-	return names, areExact, nil
 }
 
 const maxNames = 200_000 // of listings, which have the most names
@@ -359,10 +350,11 @@ func (db *DB) describeUnknownValue(ctx context.Context, p Param, value string) (
 	if err != nil {
 		return "", err
 	}
-	if names := withoutIDs(known); len(names) > 0 {
+	names := withoutIDs(known)
+	if len(names) > 0 {
 		known = names
 	}
-	similar, _ := nearest.FindByWords(withoutIDs(known), value)
+	similar, _ := nearest.FindByWords(names, value)
 	if len(similar) == 0 {
 		similar = nearest.FindNear(known, value)
 	}
