@@ -106,15 +106,7 @@ func TestIntactLinesSurviveADamagedLine(t *testing.T) {
 	l := openStore(t, dir, withoutSync())
 	storeResponses(t, l, 1, 4)
 	closeStore(t, l)
-	path := filepath.Join(dir, "journal.jsonl")
-	journal, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	journal[0] ^= 1
-	if err := os.WriteFile(path, journal, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	damageFile(t, filepath.Join(dir, "journal.jsonl"), 0)
 	for range 2 {
 		l := openStore(t, dir, withoutSync())
 		if found := lookupAll(t, l, 4); len(found) != 3 {

@@ -47,7 +47,8 @@ func (d *RandomTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 func (d *RandomTransport) nextResponse() (delay time.Duration, busy bool, encoding string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.RequestsLeft--; d.RequestsLeft == 0 {
+	d.RequestsLeft--
+	if d.RequestsLeft == 0 {
 		d.Interrupt()
 	}
 	if d.Random == nil {
