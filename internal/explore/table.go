@@ -110,8 +110,9 @@ func rolesOf(columns []query.Column) []columnRole {
 		r.isAmount = strings.HasPrefix(r.Type, "DECIMAL") && !hasWord(r.Name, "percent", "days", "hours", "minutes", "week", "items")
 		isComparison := byName["period"] != nil // its rows are not parts of a whole
 		isUnitPrice := r.Name == "price"        // of a listing, which a buyer compares with others
-		r.summed = r.isAmount && !isComparison && !isUnitPrice && !hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest", "p25", "p50", "p75", "p90",
-			"last", "per", "each", "from", "below", "left", "spent", "now", "old", "new", "change", "gap", "value")
+		isNoPart := isUnitPrice || hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest",
+			"p25", "p50", "p75", "p90", "last", "per", "each", "from", "below", "left", "spent", "now", "old", "new", "change", "gap", "value")
+		r.summed = r.isAmount && !isComparison && !isNoPart
 		if currency != nil && r.isAmount {
 			r.unitColumn, currency.hidden = "currency", true
 		}

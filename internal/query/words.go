@@ -57,7 +57,8 @@ func LabelOf(column string) string {
 // FULL_FEATURE or on_hold_review. A segment is the type of a placement or channel, or a country.
 func IsEnum(c Column) bool {
 	enums := []string{"status", "type", "kind", "tier", "side", "trait", "includes", "included", "waits"}
-	return c.Type == "VARCHAR" && (c.Name == "segment" || slices.ContainsFunc(strings.Split(c.Name, "_"), func(word string) bool { return slices.Contains(enums, word) }))
+	isOfEnum := func(word string) bool { return slices.Contains(enums, word) }
+	return c.Type == "VARCHAR" && (c.Name == "segment" || slices.ContainsFunc(strings.Split(c.Name, "_"), isOfEnum))
 }
 
 // codePattern matches FULL_FEATURE and on_hold_review.
