@@ -76,8 +76,8 @@ func TestRateRecovers(t *testing.T) {
 	})
 }
 
-// TestPausesOfAllWorkers pauses while workers wait for the rate. None of them may send during the pause, a shorter pause
-// does not end a longer one, and a worker that is stopped leaves its turn to the others.
+// TestPausesOfAllWorkers starts a pause while workers wait for the rate. No worker may send a request during the pause,
+// and a shorter pause must not end a longer one. A stopped worker leaves its turn to the others.
 func TestPausesOfAllWorkers(t *testing.T) {
 	for name, pause := range map[string]func(a *Allowance, d time.Duration){
 		"after a 429":                         func(a *Allowance, d time.Duration) { a.throttle(d, time.Now()) },
