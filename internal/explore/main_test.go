@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"placementsync/internal/config"
 	"placementsync/internal/explore"
@@ -67,6 +68,9 @@ type site struct {
 	// pidFile contains the process id of the newest child process.
 	pidFile string
 	log     strings.Builder
+	// db and formToken are set by the methods reference and token.
+	db        *query.DB
+	formToken string
 }
 
 // newSite serves the pages of a catalog with the rows of fixtures in testdata.
@@ -75,19 +79,28 @@ func newSite(t testing.TB, fixtures ...string) *site {
 	return newSiteOf(t, newCatalog(t, fixtures...))
 }
 
-func newSiteOf(t testing.TB, catalog string) *site {
+// newSiteOf serves the pages of a catalog. changes change the configuration.
+func newSiteOf(t testing.TB, catalog string, changes ...func(*explore.Config)) *site {
 	t.Helper()
 	self, err := os.Executable()
 	harness.Must(t, err)
 	s := &site{version: explore.Version{Run: firstRun, Catalog: catalog}, pidFile: filepath.Join(t.TempDir(), "child")}
-	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
-		Settings: config.Default().QuerySettings(), Child: []string{self, statementWord, s.pidFile}, Log: slog.New(slog.NewTextHandler(s, nil))})
+	cfg := explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
+		Settings: config.Default().QuerySettings(), Child: []string{self, statementWord, s.pidFile}, Log: slog.New(slog.NewTextHandler(s, nil))}
+	for _, change := range changes {
+		change(&cfg)
+	}
+	s.explorer, err = explore.New(cfg)
 	harness.Must(t, err)
-	s.explorer = explorer
-	s.Server = httptest.NewServer(explorer.Handler())
+	s.Server = httptest.NewUnstartedServer(s.explorer.Handler())
+	s.Config.WriteTimeout = 2 * time.Second // pages must extend the write deadline
+	s.Start()
 	t.Cleanup(func() {
 		s.Close()
-		explorer.Close()
+		s.explorer.Close()
+		if s.db != nil {
+			harness.Must(t, s.db.Close())
+		}
 	})
 	return s
 }
@@ -131,7 +144,7 @@ func (s *site) fetch(ctx context.Context, path string) (*http.Response, string, 
 	return s.send(r)
 }
 
-// send does not follow redirects.
+// send returns a response and its body. It does not follow redirects.
 func (s *site) send(r *http.Request) (*http.Response, string, error) {
 	client := *s.Client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -171,15 +184,23 @@ func (s *site) csv(t testing.TB, path string) [][]string {
 // sql runs a query on the catalog and returns its rows in the same form as csv.
 func (s *site) sql(t testing.TB, text string) [][]string {
 	t.Helper()
-	db, err := query.Open(t.Context(), s.version.Catalog, query.Options{MemoryLimit: "512MB", Threads: 1})
-	harness.Must(t, err)
-	defer db.Close()
 	var out strings.Builder
-	_, err = db.Send(t.Context(), query.Text(text), nil, query.Output{Format: query.CSV, Defuse: true}, &out)
+	_, err := s.reference(t).Send(t.Context(), query.Text(text), nil, query.Output{Format: query.CSV, Defuse: true}, &out)
 	harness.Must(t, err)
 	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
 	harness.Must(t, err)
 	return rows
+}
+
+// reference returns the catalog, opened once for the reference queries of all tests of the site.
+func (s *site) reference(t testing.TB) *query.DB {
+	t.Helper()
+	if s.db == nil {
+		db, err := query.Open(context.Background(), s.version.Catalog, query.Options{MemoryLimit: "512MB", Threads: 1})
+		harness.Must(t, err)
+		s.db = db
+	}
+	return s.db
 }
 
 var (

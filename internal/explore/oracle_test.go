@@ -1,7 +1,6 @@
 package explore_test
 
 import (
-	"encoding/csv"
 	"fmt"
 	"html"
 	"math/rand/v2"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/query"
 	"placementsync/internal/testing/harness"
 )
 
@@ -200,18 +198,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
 	s := newSite(t, "combinations.sql")
-	db, err := query.Open(t.Context(), s.version.Catalog, query.Options{MemoryLimit: "512MB", Threads: 1})
-	harness.Must(t, err)
-	defer db.Close()
-	readRows := func(text string) [][]string {
-		t.Helper()
-		var out strings.Builder
-		_, err := db.Send(t.Context(), query.Text(text), nil, query.Output{Format: query.CSV, Defuse: true}, &out)
-		harness.Must(t, err)
-		rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
-		harness.Must(t, err)
-		return rows[1:]
-	}
+	readRows := func(text string) [][]string { return s.sql(t, text)[1:] }
 	if n := len(readRows("SELECT DISTINCT currency, pricing_tier FROM main.product_listing_prices WHERE unit_amount IS NOT NULL")); n <= 64 {
 		t.Fatalf("the fixture has %d combinations of currency and tier, want more than 64", n)
 	}

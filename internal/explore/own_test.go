@@ -1,19 +1,14 @@
 package explore_test
 
 import (
-	"context"
 	"html"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"placementsync/internal/config"
 	"placementsync/internal/explore"
 	"placementsync/internal/testing/harness"
 )
@@ -44,15 +39,8 @@ func TestUserDefinedQueries(t *testing.T) {
 	} {
 		harness.Must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
-	s := &site{version: explore.Version{Run: firstRun, Catalog: newCatalog(t, "records.sql")}, queriesDir: dir}
-	explorer, err := explore.New(explore.Config{Warehouse: s, MemoryLimit: "512MB", Threads: 1, Program: "placementsync query",
-		Settings: config.Default().QuerySettings(), Timeout: 3 * time.Second, Log: slog.New(slog.NewTextHandler(s, nil))})
-	harness.Must(t, err)
-	s.Server = httptest.NewUnstartedServer(explorer.Handler())
-	s.Config.WriteTimeout = time.Second // pages must extend the write deadline
-	s.Start()
-	t.Cleanup(func() { s.Close(); explorer.Close() })
-
+	s := newSiteOf(t, newCatalog(t, "records.sql"), func(cfg *explore.Config) { cfg.Timeout = 3 * time.Second })
+	s.queriesDir = dir
 	wantTexts(t, s.get(t, "/questions", http.StatusOK), "<script>alert(1)</script> own", "Price by segment", "faulty.sql:2: write a parameter as NAME TYPE DEFAULT")
 	wantTexts(t, s.get(t, "/questions/hostile", http.StatusOK), "Fill in Least, which has no default.")
 	body := s.get(t, "/questions/hostile?p.least=50", http.StatusOK)
@@ -106,42 +94,11 @@ func TestUserDefinedQueries(t *testing.T) {
 	}
 	wantTexts(t, s.get(t, "/questions/slow", http.StatusServiceUnavailable), "The query took too long and was stopped.")
 	s.get(t, "/questions/long", http.StatusOK)
-	testEarlierSnapshotsAreLimited(t, s)
-}
-
-// testEarlierSnapshotsAreLimited keeps two earlier snapshots in use. A request for a third must be rejected
-// until the requests for the first two end.
-func testEarlierSnapshotsAreLimited(t *testing.T, s *site) {
-	ctx, stop := context.WithCancel(t.Context())
-	var slowRequests sync.WaitGroup
-	// Two requests for each snapshot take turns, so that the snapshot stays in use when one of them ends.
-	for _, asOf := range []string{"2026-11-01", "2026-11-02", "2026-11-01", "2026-11-02"} {
-		slowRequests.Go(func() {
-			for ctx.Err() == nil { // after the third snapshot was opened below, the request may be rejected
-				_, _, _ = s.fetch(ctx, "/questions/slow?as_of="+asOf)
-			}
-		})
+	// HEAD returns the headers of a download without running its query.
+	res, err := s.Client().Head(s.URL + "/explore/questions/slow/csv")
+	harness.Must(t, err)
+	harness.Must(t, res.Body.Close())
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Disposition") != `attachment; filename="slow-2026-11-03.csv"` {
+		t.Errorf("HEAD returned the status %d and the headers %v, want 200 and the headers of the file", res.StatusCode, res.Header)
 	}
-	defer slowRequests.Wait()
-	defer stop()
-	wantTexts(t, s.getUntil(t, "/snapshot?as_of=2026-11-03", http.StatusServiceUnavailable, "2 earlier snapshots are already open and in use"),
-		"Try again in a moment.")
-	s.get(t, "/snapshot", http.StatusOK)
-	stop()
-	slowRequests.Wait()
-	s.getUntil(t, "/snapshot?as_of=2026-11-03", http.StatusOK, "")
-}
-
-// getUntil requests a page until it has the given status and contains the given text.
-func (s *site) getUntil(t *testing.T, path string, status int, text string) string {
-	t.Helper()
-	for startedAt := time.Now(); time.Since(startedAt) < time.Minute; {
-		res, body, err := s.fetch(t.Context(), path)
-		harness.Must(t, err)
-		if res.StatusCode == status && strings.Contains(textOf(body), text) {
-			return body
-		}
-	}
-	t.Fatalf("%s: got no status %d with %q within a minute", path, status, text)
-	return ""
 }

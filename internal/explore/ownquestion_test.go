@@ -1,7 +1,6 @@
 package explore_test
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"os"
@@ -11,19 +10,6 @@ import (
 
 	"placementsync/internal/testing/harness"
 )
-
-// save sends the form that saves a question, with headers. It does not follow the redirect.
-func (s *site) save(ctx context.Context, question string, form url.Values, headers map[string]string) (*http.Response, string, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/explore/questions/"+question, strings.NewReader(form.Encode()))
-	if err != nil {
-		return nil, "", err
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	for name, value := range headers {
-		r.Header.Set(name, value)
-	}
-	return s.send(r)
-}
 
 func TestSavedQuestions(t *testing.T) {
 	harness.Slow(t)
@@ -44,7 +30,7 @@ func TestSavedQuestions(t *testing.T) {
 	for _, c := range forgeries(token) {
 		forged := form("forged", "Forged")
 		forged.Set("token", c.token)
-		res, body, err := s.save(t.Context(), question, forged, c.headers)
+		res, body, err := s.postTo(t.Context(), "/questions/"+question, forged, c.headers)
 		harness.Must(t, err)
 		if res.StatusCode != http.StatusForbidden || !strings.Contains(body, "the question was not saved") {
 			t.Errorf("%s: got status %d, want 403:\n%s", c.name, res.StatusCode, textOf(body))
@@ -60,7 +46,7 @@ func TestSavedQuestions(t *testing.T) {
 		{"mine", "", "is not a title"},
 		{"mine", "Two\nlines", "is not a title"},
 	} {
-		res, body, err := s.save(t.Context(), question, form(c.name, c.title), sameOrigin)
+		res, body, err := s.postTo(t.Context(), "/questions/"+question, form(c.name, c.title), sameOrigin)
 		harness.Must(t, err)
 		if res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(textOf(body), c.problem) {
 			t.Errorf("%q, %q: got status %d, want 422 with %q:\n%s", c.name, c.title, res.StatusCode, c.problem, textOf(body))
@@ -70,7 +56,7 @@ func TestSavedQuestions(t *testing.T) {
 		t.Fatalf("the folder has the files %v (%v), want none", entries, err)
 	}
 
-	res, body, err := s.save(t.Context(), question, form("mine", "My months"), sameOrigin)
+	res, body, err := s.postTo(t.Context(), "/questions/"+question, form("mine", "My months"), sameOrigin)
 	harness.Must(t, err)
 	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/explore/questions/mine" {
 		t.Fatalf("got status %d and %q, want a redirect to the question:\n%s", res.StatusCode, res.Header.Get("Location"), textOf(body))
@@ -81,13 +67,13 @@ func TestSavedQuestions(t *testing.T) {
 		t.Errorf("the form of the saved question has not the saved value:\n%s", saved)
 	}
 	wantTexts(t, s.get(t, "/questions", http.StatusOK), "My months own")
-	res, body, err = s.save(t.Context(), question, form("mine", "Again"), sameOrigin)
+	res, body, err = s.postTo(t.Context(), "/questions/"+question, form("mine", "Again"), sameOrigin)
 	harness.Must(t, err)
 	if res.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a second question of the same name: got status %d, want 422:\n%s", res.StatusCode, textOf(body))
 	}
 	harness.Must(t, os.WriteFile(filepath.Join(s.queriesDir, "faulty.sql"), []byte("-- title: Faulty\n-- param: x\nSELECT $x"), 0o600))
-	res, body, err = s.save(t.Context(), question, form("faulty", "Again"), sameOrigin)
+	res, body, err = s.postTo(t.Context(), "/questions/"+question, form("faulty", "Again"), sameOrigin)
 	harness.Must(t, err)
 	if res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(textOf(body), "already exists") {
 		t.Errorf("the name of a file with mistakes: got status %d, want 422:\n%s", res.StatusCode, textOf(body))

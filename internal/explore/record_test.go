@@ -38,6 +38,7 @@ func TestPages(t *testing.T) {
 			"links of the groups of a query": testGroupLinks,
 			"names of files and sheets":      testFiles,
 			"report equals its file":         testReportEqualsFile,
+			"tables of the schema page":      testSchema,
 		}},
 		{"listings.sql", map[string]func(t *testing.T, s *site){
 			"unread tables are not shown as empty": testUnreadTables,
