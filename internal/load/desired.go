@@ -44,9 +44,9 @@ func (m *merge) desiredRows(t stream.Table) sqlText {
 	if detail.Name == "" || len(streams) == 0 {
 		var parts []sqlText
 		for _, name := range stream.FilledBy(m.streams, t.Name) {
-			parts = append(parts, desiredSQL.Render("staged_rows", values{"columns": allColumns(def), "staged": stagedTable(name, t.Name)}))
+			parts = append(parts, compareSQL.Render("staged_rows", values{"columns": allColumns(def), "staged": stagedTable(name, t.Name)}))
 		}
-		return desiredSQL.Render("view_desired", values{"desired": desiredTable(t.Name), "rows": unionAll(parts)})
+		return compareSQL.Render("view_desired", values{"desired": desiredTable(t.Name), "rows": unionAll(parts)})
 	}
 	root, textStatement := detail.Root(), "child_text"
 	if t.Name == root.Name {
@@ -60,36 +60,36 @@ func (m *merge) desiredRows(t stream.Table) sqlText {
 		case c.Type == stream.Text:
 			statement = textStatement
 		}
-		return desiredSQL.Render(statement, values{"column": sqltext.Name(c.Name)})
+		return compareSQL.Render(statement, values{"column": sqltext.Name(c.Name)})
 	})
 	args := values{"desired": desiredTable(t.Name), "values": columns, "row_hash": joinedRowHash(def), "detail": stagedTable(detail.Name, t.Name),
 		"list_rows": listRows(detail), "main": mainTable(t.Name)}
 	if t.Name == root.Name {
 		args["key"], args["same_key"] = sqltext.Name(t.Key[0]), joinOn("d.", "l.", t.Key)
 		args["extra"] = extraTable(t.Name)
-		return desiredSQL.Render("join_records", args)
+		return compareSQL.Render("join_records", args)
 	}
 	args["list"], args["detail_records"] = stagedTable(detail.Completes, t.Name), stagedTable(detail.Name, root.Name)
 	args["record_key"] = sqltext.Names(root.Key)
 	args["agrees"] = agrees(t, def)
-	return desiredSQL.Render("join_child_rows", args)
+	return compareSQL.Render("join_child_rows", args)
 }
 
 // agrees returns a condition on a staged row l and a stored row m: they have the same key, and no value of l
 // contradicts the value of m.
 func agrees(t stream.Table, def stream.Definition) sqlText {
 	return joinOn("m.", "l.", t.Key) + " AND " + sqltext.Join(def.Columns, " AND ", func(c stream.Column) sqlText {
-		return desiredSQL.Render("value_agrees", values{"column": sqltext.Name(c.Name)})
+		return compareSQL.Render("value_agrees", values{"column": sqltext.Name(c.Name)})
 	})
 }
 
 func listRows(detail stream.Stream) sqlText {
-	return desiredSQL.Render("list_rows", values{"list": stagedTable(detail.Completes, detail.Root().Name),
+	return compareSQL.Render("list_rows", values{"list": stagedTable(detail.Completes, detail.Root().Name),
 		"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})
 }
 
 func keptDetails(detail stream.Stream) sqlText {
-	return desiredSQL.Render("kept_details", values{"param": sqltext.Name(detail.Param), "main": mainTable(detail.Root().Name),
+	return compareSQL.Render("kept_details", values{"param": sqltext.Name(detail.Param), "main": mainTable(detail.Root().Name),
 		"plan": planTable(detail.Name), "requested": requestedTable(detail.Name)})
 }
 
@@ -103,9 +103,9 @@ func joinedRowHash(def stream.Definition) sqlText {
 		if c.Type == stream.Instant {
 			statement = "hashed_instant"
 		}
-		return desiredSQL.Render(statement, values{"label": c.Name + "=", "column": sqltext.Name(c.Name)})
+		return compareSQL.Render(statement, values{"label": c.Name + "=", "column": sqltext.Name(c.Name)})
 	})
-	return desiredSQL.Render("joined_row_hash", values{"parts": parts})
+	return compareSQL.Render("joined_row_hash", values{"parts": parts})
 }
 
 const extraBatch = 4096
@@ -122,7 +122,7 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 	stageBatch := func() error {
 		return appendRows(ctx, m.Stage, desiredSchema, extraPrefix+root.Name, batch, func(row []driver.Value) []driver.Value { return row })
 	}
-	query := desiredSQL.Render("different_extras", values{"key": sqltext.Name(root.Key[0]), "main": mainTable(root.Name),
+	query := compareSQL.Render("different_extras", values{"key": sqltext.Name(root.Key[0]), "main": mainTable(root.Name),
 		"detail": stagedTable(detail.Name, root.Name), "list_rows": listRows(detail)})
 	err := m.draft.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
 		var id, fallback, preferred string

@@ -40,25 +40,25 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDef
 			return err
 		}
 		defer func() { writeErr = errors.Join(writeErr, detach()) }()
-		if oldColumns, err = queryColumnNames(ctx, d, metaFileSQL.Render("columns_before", nil)); err != nil {
+		if oldColumns, err = queryColumnNames(ctx, d, filesSQL.Render("columns_before", nil)); err != nil {
 			return err
 		}
-		pastCondition = metaFileSQL.Render("closed_by_run", values{"run": d.Run}) // rows of past are never removed
+		pastCondition = filesSQL.Render("closed_by_run", values{"run": d.Run}) // rows of past are never removed
 	}
 	var parts []sqlText
 	for _, def := range metaDefs {
 		columns, table := allColumns(def), metaTable(def.Name)
-		rows := []sqlText{metaFileSQL.Render("counted_rows", values{"columns": columns, "side": 1, "table": table})}
+		rows := []sqlText{filesSQL.Render("counted_rows", values{"columns": columns, "side": 1, "table": table})}
 		if existingColumns := oldColumns[table]; len(existingColumns) > 0 { // otherwise the table is new
-			rows = append(rows, metaFileSQL.Render("counted_rows",
+			rows = append(rows, filesSQL.Render("counted_rows",
 				values{"columns": columnsOrNull(def, existingColumns), "side": -1, "table": "before." + table}))
 		}
-		parts = append(parts, metaFileSQL.Render("changed_rows", values{"name": def.Name, "texts": sqltext.Join(def.Columns, ", ", valueAsText),
+		parts = append(parts, filesSQL.Render("changed_rows", values{"name": def.Name, "texts": sqltext.Join(def.Columns, ", ", valueAsText),
 			"columns": columns, "rows": unionAll(rows)}))
 	}
 	counts := make([]sqlText, len(tables))
 	for i, t := range tables {
-		counts[i] = metaFileSQL.Render("count_past", values{"name": t.Name, "past": pastTable(t.Name), "condition": pastCondition})
+		counts[i] = filesSQL.Render("count_past", values{"name": t.Name, "past": pastTable(t.Name), "condition": pastCondition})
 	}
 	added, err := queryMap[int64](ctx, d, counts...)
 	if err != nil {
@@ -73,13 +73,13 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDef
 		for _, c := range def.Columns {
 			names = append(names, c.Name)
 		}
-		parts = append(parts, metaFileSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "condition": pastCondition,
+		parts = append(parts, filesSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "condition": pastCondition,
 			"names": names,
 			"values": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
-				return metaFileSQL.Render("unnamed_text", values{"column": sqltext.Name(c.Name)})
+				return filesSQL.Render("unnamed_text", values{"column": sqltext.Name(c.Name)})
 			})}))
 	}
-	return d.Exec(ctx, metaFileSQL.Render("write_meta_file",
+	return d.Exec(ctx, filesSQL.Render("write_meta_file",
 		values{"rows": sqltext.JoinSQL(parts, " UNION ALL BY NAME "), "file": filepath.Join(d.Dir, warehouse.MetaFile)}))
 }
 
@@ -108,7 +108,7 @@ func attachCatalog(ctx context.Context, d *warehouse.Draft, name sqltext.Name, f
 }
 
 func valueAsText(c stream.Column) sqlText {
-	return metaFileSQL.Render("value_as_text", values{"column": sqltext.Name(c.Name)})
+	return filesSQL.Render("value_as_text", values{"column": sqltext.Name(c.Name)})
 }
 
 func columnsOrNull(def stream.Definition, existingColumns []string) sqlText {
@@ -116,7 +116,7 @@ func columnsOrNull(def stream.Definition, existingColumns []string) sqlText {
 		if slices.Contains(existingColumns, c.Name) {
 			return sqlText(sqltext.Quote(c.Name))
 		}
-		return metaFileSQL.Render("missing_column", values{"column": sqltext.Name(c.Name)})
+		return filesSQL.Render("missing_column", values{"column": sqltext.Name(c.Name)})
 	})
 }
 

@@ -67,7 +67,7 @@ func WriteParquet(ctx context.Context, d *warehouse.Draft, tables []stream.Table
 // Writing two tables at a time, with one thread each, would not be faster.
 func writeTables(ctx context.Context, d *warehouse.Draft, tables []stream.Table) error {
 	var limit int64 // in bytes
-	if err := queryRow(ctx, d, parquetSQL.Render("memory_limit", nil)).Scan(&limit); err != nil {
+	if err := queryRow(ctx, d, filesSQL.Render("memory_limit", nil)).Scan(&limit); err != nil {
 		return err
 	}
 	threads := int(max(1, min(int64(d.Threads()), limit/threadBytes)))
@@ -96,7 +96,7 @@ func writeTableSQL(d *warehouse.Draft, def stream.Definition, groupBytes int64) 
 	labels := sqltext.Join(d.Labels(), ", ", func(l warehouse.Label) sqlText {
 		return sqltext.Fill("{key}: {value}", values{"key": sqlText(l.Key), "value": l.Value})
 	})
-	return parquetSQL.Render("write_table", values{
+	return filesSQL.Render("write_table", values{
 		"columns": columns, "row_hash": schema.SignedHash(), "table": mainTable(def.Name),
 		"ids":  schema.FieldIDs(slices.Concat(def.Columns, stream.SystemColumns())),
 		"file": filepath.Join(d.Dir, parquetFile(def.Name)), "level": zstdLevel, "max_bytes": groupBytes, "labels": labels,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
@@ -122,7 +123,7 @@ func (s *Stage) finishRows(ctx context.Context, st stream.Stream, coverage Cover
 	if coverage == Carried {
 		var deletes []sqlText
 		for _, t := range tablesOf(st) {
-			deletes = append(deletes, duplicatesSQL.Render("delete_all", values{"table": s.tableWithRows(st.Name, t.Name)}))
+			deletes = append(deletes, finishSQL.Render("delete_all", values{"table": s.tableWithRows(st.Name, t.Name)}))
 		}
 		return s.draft.Atomically(ctx, deletes)
 	}
@@ -157,16 +158,16 @@ func (s *Stage) deduplicate(ctx context.Context, st stream.Stream) error {
 		}
 		table, key := s.tableWithRows(st.Name, t.Name), sqltext.Names(t.Key)
 		var hasDuplicates bool
-		err := queryRow(ctx, s.draft, duplicatesSQL.Render("has_duplicates", values{"key": key, "table": table})).Scan(&hasDuplicates)
+		err := queryRow(ctx, s.draft, finishSQL.Render("has_duplicates", values{"key": key, "table": table})).Scan(&hasDuplicates)
 		if err != nil {
 			return err
 		}
 		if !hasDuplicates {
 			continue
 		}
-		statements := []sqlText{duplicatesSQL.Render("find_duplicates", values{"key": key, "table": table})}
+		statements := []sqlText{finishSQL.Render("find_duplicates", values{"key": key, "table": table})}
 		statements = append(statements, s.dropInnerRows(st, t)...)
-		statements = append(statements, duplicatesSQL.Render("drop_duplicates", values{"table": table}))
+		statements = append(statements, finishSQL.Render("drop_duplicates", values{"table": table}))
 		if err := s.draft.Exec(ctx, statements...); err != nil {
 			return err
 		}
@@ -183,14 +184,108 @@ func (s *Stage) dropInnerRows(st stream.Stream, t stream.Table) (statements []sq
 		}
 		innerTable := s.tableWithRows(st.Name, inner.Name)
 		if st.Tables[st.EnclosingTable(inner)].Name != t.Name {
-			statements = append(statements, duplicatesSQL.Render("drop_deeper_rows", values{"table": innerTable}))
+			statements = append(statements, finishSQL.Render("drop_deeper_rows", values{"table": innerTable}))
 			continue
 		}
 		args := values{"table": innerTable, "parent_key": sqltext.Names(inner.Parents), "key": sqltext.Names(t.Key)}
-		statements = append(statements, duplicatesSQL.Render("drop_child_rows", args))
+		statements = append(statements, finishSQL.Render("drop_child_rows", args))
 		if hasPosition(inner) { // an item can occur twice in one record
-			statements = append(statements, duplicatesSQL.Render("drop_repeated_child_rows", args))
+			statements = append(statements, finishSQL.Render("drop_repeated_child_rows", args))
 		}
 	}
 	return statements
+}
+
+// The rows of a large list are inserted into main without staging tables if the tables of the list are
+// empty in main, and no other stream fills them or completes the list. With staging tables, all rows would
+// be written twice. Until the end of the merge, a directly filled table has the additional column seq.
+
+// chooseDirect decides whether the tables of a stream are filled directly. It decides at its first call for
+// the stream, by the number of rows that are inserted first.
+func (s *Stage) chooseDirect(ctx context.Context, streamName string, rowCount int64) error {
+	if s.directDecided[streamName] {
+		return nil
+	}
+	s.directDecided[streamName] = true
+	st, _ := stream.Find(s.streams, streamName)
+	if rowCount < largeBatchRows || !FillsAlone(s.streams, st) {
+		return nil
+	}
+	tables := tablesOf(st)
+	for _, t := range tables {
+		if filled, err := hasRows(ctx, s.draft, mainTable(t.Name)); err != nil || filled {
+			return err
+		}
+	}
+	statements := []sqlText{mergeSQL.Render("set_compression", nil)}
+	for _, t := range tables {
+		statements = append(statements, stageSQL.Render("begin_direct", values{"table": mainTable(t.Name), "staged": stagedTable(streamName, t.Name)}),
+			s.createViewSQL(streamName, t.Name, stream.Seq))
+		s.direct.add(t.Name)
+	}
+	return s.draft.Exec(ctx, statements...)
+}
+
+// createViewSQL returns SQL that creates a view of a directly filled table, with the name and the columns of
+// the staging table that it replaces.
+func (s *Stage) createViewSQL(streamName, table string, seq sqlText) sqlText {
+	return stageSQL.Render("direct_view", values{"staged": stagedTable(streamName, table), "columns": allColumns(s.draft.Schema.Definitions[table]),
+		"seq": seq, "table": catalogName + "." + mainTable(table)})
+}
+
+// chooseCompression returns the compression methods for text columns whose values in the first rows are mostly
+// different or mostly equal. DuckDB would try each method on each row group, which takes a tenth of the time to
+// load a large table. If later values are of another kind, the column only takes more space.
+func chooseCompression(first arrow.RecordBatch) map[string]string {
+	methods := map[string]string{}
+	for i, c := range first.Columns() {
+		texts, ok := c.(*array.String)
+		if !ok {
+			continue
+		}
+		count, different := 0, map[string]bool{}
+		for j := range texts.Len() {
+			if texts.IsValid(j) {
+				count++
+				different[texts.Value(j)] = true
+			}
+		}
+		switch {
+		case count < 1_000:
+		case 10*len(different) > 9*count:
+			methods[first.ColumnName(i)] = "fsst"
+		case 50*len(different) < count:
+			methods[first.ColumnName(i)] = "dictionary"
+		}
+	}
+	return methods
+}
+
+func (s *Stage) tableWithRows(streamName, table string) sqlText {
+	if s.direct.has(table) {
+		return catalogName + "." + mainTable(table)
+	}
+	return stagedTable(streamName, table)
+}
+
+func (s *Stage) insertBatchSQL(target streamTable, view string) sqlText {
+	args := values{"table": s.tableWithRows(target.stream, target.table), "view": sqltext.Name(view)}
+	if !s.direct.has(target.table) {
+		return stageSQL.Render("insert_batch", args)
+	}
+	args["now"] = s.draft.At
+	return stageSQL.Render("insert_direct", args)
+}
+
+func (s *Stage) endDirect(ctx context.Context) error {
+	var statements []sqlText
+	for _, st := range s.streams {
+		for _, t := range tablesOf(st) {
+			if s.direct.has(t.Name) {
+				statements = append(statements, stageSQL.Render("end_direct", values{"table": mainTable(t.Name)}),
+					s.createViewSQL(st.Name, t.Name, "NULL::UBIGINT AS "+stream.Seq))
+			}
+		}
+	}
+	return s.draft.Exec(ctx, statements...)
 }

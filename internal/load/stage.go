@@ -3,7 +3,7 @@
 // writes Parquet files. Its SQL is in the folder sql, in the order of first use.
 //
 // A row reaches main in one of two ways. Most rows are staged (rows.go, inserter.go)
-// and merged (merge.go). A large list fills empty tables of main directly (direct.go). The rows of
+// and merged (merge.go). A large list fills empty tables of main directly (rows.go). The rows of
 // unchanged records remain in main and are not staged (unchanged.go).
 //
 // The stage is a DuckDB file of its own, because staging would leave free blocks in the catalog. Arrow
@@ -26,14 +26,12 @@ package load
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
@@ -152,82 +150,4 @@ func (s *Stage) Close(ctx context.Context) error {
 
 func setThreads(ctx context.Context, d *warehouse.Draft, threads int) error {
 	return d.Exec(ctx, stageSQL.Render("set_threads", values{"threads": threads}))
-}
-
-// Merge applies the staged rows to main. It moves changed and deleted rows from main to past, and
-// inserts new rows and new row versions. Before it writes, it checks the limits. If deletions exceed the
-// limits, it returns a *MassDeleteError.
-func (s *Stage) Merge(ctx context.Context, coverage map[string]Coverage, limits Limits) ([]Change, error) {
-	m := &merge{Stage: s, coverage: coverage, limits: limits, hasReplaced: map[string]bool{}}
-	if err := m.flush(ctx, allStreams); err != nil {
-		return nil, err
-	}
-	if err := m.draft.LimitMemory(ctx, false); err != nil {
-		return nil, err
-	}
-	if err := setThreads(ctx, m.draft, m.draft.Threads()); err != nil {
-		return nil, err
-	}
-	if err := m.createDesired(ctx); err != nil {
-		return nil, err
-	}
-	changes, err := m.compare(ctx, stream.Tables(m.streams))
-	if err != nil {
-		return nil, fmt.Errorf("compare the tables: %w", err)
-	}
-	if err := m.checkLosses(ctx, changes); err != nil {
-		return nil, err
-	}
-	return changes, m.write(ctx, changes)
-}
-
-// RowAges describes the rows of a stream's root table in a snapshot.
-type RowAges struct {
-	// Rows counts all rows. Old counts the rows that were not read tonight.
-	Rows, Old int64
-	// Since is the oldest read time of the details. It is zero for lists, and if all details were read
-	// tonight.
-	Since time.Time
-}
-
-// CountRowAges counts the rows in main of each stream in coverage. It must be called after the merge.
-func (s *Stage) CountRowAges(ctx context.Context, coverage map[string]Coverage) (map[string]RowAges, error) {
-	all := map[string]RowAges{}
-	var counts []sqlText
-	for _, st := range s.streams {
-		if c, ok := coverage[st.Name]; ok {
-			counts = append(counts, s.countRowAgesSQL(st, c))
-		}
-	}
-	err := s.draft.EachRow(ctx, counts, func(scan func(...any) error) error {
-		var name string
-		var ages RowAges
-		var since sql.NullTime
-		err := scan(&name, &ages.Rows, &ages.Old, &since)
-		ages.Since = since.Time
-		all[name] = ages
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("count the rows of the streams: %w", err)
-	}
-	return all, nil
-}
-
-func (s *Stage) countRowAgesSQL(st stream.Stream, c Coverage) sqlText {
-	main, condition := mainTable(st.Root().Name), streamCondition(st.Root())
-	old, since := sqlText("0"), sqlText("NULL::TIMESTAMPTZ")
-	switch {
-	case st.IsEvents():
-	case st.IsDetail():
-		ids := rowAgesSQL.Render("earlier_ids", values{"stream": st.Name, "now": s.draft.At})
-		old = rowAgesSQL.Render("rows_of_ids", values{"main": main, "stream_condition": condition, "param": sqltext.Name(st.Param), "ids": ids})
-		since = rowAgesSQL.Render("oldest_of_ids", values{"ids": ids})
-	case c == Carried:
-		old = rowAgesSQL.Render("all_rows", values{"main": main, "stream_condition": condition})
-	case c == Unproven:
-		old = rowAgesSQL.Render("unstaged_rows", values{"main": main, "stream_condition": condition, "staged": stagedTable(st.Name, st.Root().Name),
-			"same_key": joinOn("m.", "f.", st.Root().Key)})
-	}
-	return rowAgesSQL.Render("count_row_ages", values{"stream": st.Name, "main": main, "stream_condition": condition, "old": old, "since": since})
 }

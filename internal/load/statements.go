@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"database/sql"
+	_ "embed" // the SQL files below
 	"errors"
 	"strings"
 	"sync"
@@ -19,6 +20,28 @@ import (
 type (
 	values  = sqltext.Values
 	sqlText = sqltext.SQL
+)
+
+// The SQL of a night, in the order of first use, and the SQL of a rebuild.
+var (
+	//go:embed sql/10-stage.sql
+	stageSQL sqltext.File
+	//go:embed sql/11-ids.sql
+	idsSQL sqltext.File
+	//go:embed sql/20-finish.sql
+	finishSQL sqltext.File
+	//go:embed sql/40-plan.sql
+	planSQL sqltext.File
+	//go:embed sql/70-compare.sql
+	compareSQL sqltext.File
+	//go:embed sql/71-merge.sql
+	mergeSQL sqltext.File
+	//go:embed sql/80-meta.sql
+	metaSQL sqltext.File
+	//go:embed sql/90-files.sql
+	filesSQL sqltext.File
+	//go:embed sql/95-rebuild.sql
+	rebuildSQL sqltext.File
 )
 
 // Names of databases, schemas and tables. No table in schema/ has a "$" in its name.
@@ -97,6 +120,11 @@ func tablesOf(st stream.Stream) []stream.Table { return stream.Tables([]stream.S
 
 func queryRow(ctx context.Context, d *warehouse.Draft, query sqlText) *sql.Row {
 	return d.DB.QueryRowContext(ctx, string(query))
+}
+
+func hasRows(ctx context.Context, d *warehouse.Draft, table sqlText) (ok bool, err error) {
+	err = queryRow(ctx, d, stageSQL.Render("has_rows", values{"table": table})).Scan(&ok)
+	return ok, err
 }
 
 func queryColumn[V any](ctx context.Context, d *warehouse.Draft, query sqlText) ([]V, error) {
@@ -194,14 +222,14 @@ func (s *Stage) knownRows(table string, columnNames ...string) sqlText {
 		var nulls []sqlText
 		for _, name := range columnNames {
 			c, _ := s.draft.Schema.Definitions[table].Column(name)
-			nulls = append(nulls, liveSQL.Render("null_column", values{"type": sqlText(c.Type), "column": sqltext.Name(name)}))
+			nulls = append(nulls, planSQL.Render("null_column", values{"type": sqlText(c.Type), "column": sqltext.Name(name)}))
 		}
-		return liveSQL.Render("no_rows", values{"columns": sqltext.JoinSQL(nulls, ", ")})
+		return planSQL.Render("no_rows", values{"columns": sqltext.JoinSQL(nulls, ", ")})
 	}
 	columns := sqltext.Names(columnNames)
-	parts := []sqlText{liveSQL.Render("known_rows", values{"columns": columns, "table": mainTable(table)})}
+	parts := []sqlText{planSQL.Render("known_rows", values{"columns": columns, "table": mainTable(table)})}
 	for _, name := range streams {
-		parts = append(parts, liveSQL.Render("known_rows", values{"columns": columns, "table": stagedTable(name, table)}))
+		parts = append(parts, planSQL.Render("known_rows", values{"columns": columns, "table": stagedTable(name, table)}))
 	}
 	return unionAll(parts)
 }

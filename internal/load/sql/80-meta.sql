@@ -1,5 +1,20 @@
 -- The rows of a night in the tables of meta.
 
+-- name: published_runs
+-- The published runs on which this catalog is based.
+SELECT run_id FROM meta.runs WHERE snapshot_at IS NOT NULL
+
+-- name: known_events
+-- Events are staged after the lists and before the details, because a detail that an event names is read again.
+SELECT event_id FROM (SELECT event_id FROM meta.webhook_events UNION ALL SELECT event_id FROM stage.events)
+WHERE event_id IN ({ids})
+
+-- name: write_events
+-- Runs after the merge.
+INSERT INTO meta.webhook_events (event_id, topic, source, sent_at, received_at, outcome, body, body_sha256, run_id)
+SELECT event_id, topic, source, try_cast(sent_at AS TIMESTAMPTZ), make_timestamptz(received_at), outcome, body, body_sha256, {run}
+FROM stage.events ORDER BY seq
+
 -- name: tables_with_rejects
 SELECT DISTINCT table_name FROM meta.rejects
 
@@ -70,3 +85,25 @@ UPDATE meta.checks SET accepted_at = {at} WHERE run_id = {run} AND check_name = 
 
 -- name: insert_values
 INSERT INTO {table} ({columns}) VALUES {rows}
+
+-- name: count_row_ages
+-- For each stream: the number of its rows in the snapshot, {old}, its rows that were not read tonight, and
+-- {since}, the oldest read time of a detail stream. {old} is all_rows, unstaged_rows, rows_of_ids or 0.
+SELECT {stream}, (SELECT count(*) FROM {main} m WHERE {stream_condition}), {old}, {since}
+
+-- name: all_rows
+(SELECT count(*) FROM {main} m WHERE {stream_condition})
+
+-- name: unstaged_rows
+-- Rows of main that were not staged tonight.
+(SELECT count(*) FROM {main} m ANTI JOIN {staged} f ON {same_key} WHERE {stream_condition})
+
+-- name: rows_of_ids
+(SELECT count(*) FROM {main} m WHERE {stream_condition} AND m.{param} IN (SELECT id FROM ({ids})))
+
+-- name: oldest_of_ids
+(SELECT min(read_at) FROM ({ids}))
+
+-- name: earlier_ids
+-- Ids of a detail stream that were last read on an earlier night.
+SELECT id, read_at FROM meta.details WHERE stream = {stream} AND read_at < {now}

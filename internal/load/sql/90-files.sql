@@ -1,5 +1,15 @@
+-- Each table of main becomes a Parquet file.
+--
 -- The file of changes of a version contains the rows that the version added to or removed from meta, and
 -- the rows that it added to past. All values are text.
+
+-- name: memory_limit
+SELECT parse_formatted_bytes(current_setting('memory_limit'))
+
+-- name: write_table
+-- A row group ends when it has 122,880 rows, DuckDB's default, or {max_bytes} bytes in memory.
+COPY (SELECT {columns}, valid_from, {row_hash} AS row_hash FROM {table}) TO {file} (FORMAT parquet, COMPRESSION zstd,
+    COMPRESSION_LEVEL {level}, ROW_GROUP_SIZE_BYTES {max_bytes}, FIELD_IDS {ids}, KV_METADATA { {labels} })
 
 -- name: columns_before
 SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE schema_name IN ('meta', 'past') AND database_name = 'before'
