@@ -62,7 +62,7 @@ func catalogContent(t *testing.T, w *warehouse.Warehouse) []string {
 func addRows(t *testing.T, d *warehouse.Draft, rows int) {
 	t.Helper()
 	harness.Must(t, d.Exec(t.Context(), sqltext.SQL(fmt.Sprintf("INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, row_hash, valid_to, run_id) "+
-		"SELECT 'q', i, 'tag ' || i, TIMESTAMPTZ '2026-01-01', i, TIMESTAMPTZ '2026-01-02', 'r' FROM range(%d) r(i)", rows))))
+		"SELECT 'q', i, 'tag', TIMESTAMPTZ '2026-01-01', i, TIMESTAMPTZ '2026-01-02', 'r' FROM range(%d) r(i)", rows))))
 }
 
 // withoutRowCount removes the line with the number and the checksum of the rows. Only this line
@@ -72,8 +72,7 @@ func withoutRowCount(lines []string) []string {
 }
 
 func TestBlocksGrowWithTheCatalog(t *testing.T) {
-	w := open(t)
-	publish(t, w, "20261101T020000Z", "one")
+	w := openNights(t, 2, "one")
 	if got := blockSize(t, w); got != 16<<10 {
 		t.Fatalf("a small catalog has blocks of %d bytes, want 16384", got)
 	}
@@ -82,7 +81,6 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	// If the new file cannot be renamed, readers still see the last night.
 	failing := openFailingAt(t, w, "before rename of the draft")
 	d := beginDraft(t, failing, "20261102T020000Z", "two")
-	addRows(t, d, 500_001)
 	if _, err := d.Publish(t.Context(), slices.Clone(tableFiles)); !errors.Is(err, syscall.EIO) {
 		t.Errorf("with a disk that fails at the rename: got %v, want EIO", err)
 	}

@@ -2,7 +2,6 @@ package warehouse_test
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,14 +17,6 @@ import (
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
-
-// publishThree publishes three full nights.
-func publishThree(t *testing.T, w *warehouse.Warehouse) {
-	t.Helper()
-	for i, run := range []string{firstNight, secondNight, thirdNight} {
-		publishFull(t, w, run, fmt.Sprint(i+1))
-	}
-}
 
 // runsOf returns the runs of manifests.
 func runsOf(manifests []warehouse.Manifest) (runs []string) {
@@ -50,8 +41,7 @@ func editManifest(t *testing.T, w *warehouse.Warehouse, file string, change func
 // The test removes the copies of the second manifest one by one. MetaChain must use the remaining
 // copies.
 func TestChangesOfMetaFormAChain(t *testing.T) {
-	w := openKeeping(t, 3)
-	publishThree(t, w)
+	w := openFullNights(t, 3, "1", "2", "3")
 	if got := contentOf(t, w.Folder.ChangesPath(secondNight)); got != "changes of the schemas meta and past in run "+secondNight {
 		t.Errorf("the file of changes in the series contains %q, want the changes of run %s", got, secondNight)
 	}
@@ -130,9 +120,7 @@ func TestMetaBaseIsThePreviousVersionIfComplete(t *testing.T) {
 // nights that the chain of this version needs. The third night begins a new chain. Prune must then
 // remove the earlier changes.
 func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
-	w := openKeeping(t, 1)
-	publishFull(t, w, firstNight, "one")
-	publishFull(t, w, secondNight, "two")
+	w := openFullNights(t, 1, "one", "two")
 	temporary := path(w, "parquet", ".meta", ".temporary")
 	harness.Must(t, os.WriteFile(temporary, nil, 0o600))
 	prune := func() []string {
@@ -173,8 +161,7 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 // lineage of the third version consists of the kept versions on which the third version builds, and the
 // third version.
 func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
-	w := openKeeping(t, 3)
-	publishThree(t, w)
+	w := openFullNights(t, 3, "1", "2", "3")
 	requireLineage := func(name string, wantErr bool, want ...string) {
 		t.Helper()
 		lineage, err := w.Versions.Lineage(thirdNight)
@@ -198,8 +185,7 @@ func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
 
 // TestADamagedManifestEndsTheLineage damages all copies of the second of three manifests.
 func TestADamagedManifestEndsTheLineage(t *testing.T) {
-	w := openKeeping(t, 3)
-	publishThree(t, w)
+	w := openFullNights(t, 3, "1", "2", "3")
 	flipBit(t, filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json"), 40)
 	flipBit(t, w.Folder.RunManifestPath(secondNight), 40)
 	lineage, err := w.Versions.Lineage(thirdNight)
@@ -211,8 +197,7 @@ func TestADamagedManifestEndsTheLineage(t *testing.T) {
 // TestARollbackSkipsRefreshes publishes a night, two refreshes and another night. A rollback of the
 // last night must publish the first night, because retention removes refreshes before nights.
 func TestARollbackSkipsRefreshes(t *testing.T) {
-	w := openKeeping(t, 5)
-	publishFull(t, w, firstNight, "one")
+	w := openFullNights(t, 5, "one")
 	for _, run := range []string{"20261101T030000Z", "20261101T040000Z", secondNight} {
 		d := beginDraft(t, w, run, run)
 		if run != secondNight {
@@ -236,8 +221,7 @@ func TestARollbackSkipsRefreshes(t *testing.T) {
 // TestARollbackOfARebuiltVersionPublishesTheNightBefore publishes two nights and a rebuilt version,
 // which has no previous version in its manifest.
 func TestARollbackOfARebuiltVersionPublishesTheNightBefore(t *testing.T) {
-	w := openKeeping(t, 3)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 3, "one", "two")
 	d, err := w.BeginFrom(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2), "")
 	harness.Must(t, err)
 	d.Kind = ledger.Rebuild

@@ -34,8 +34,7 @@ func TestQueryErrorsOfADamagedCatalogAreExplained(t *testing.T) {
 		"a missing manifest":        {func(t *testing.T, w *warehouse.Warehouse) { harness.Must(t, os.Remove(path(w, manifest))) }, manifest, "it is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := open(t)
-			publishNights(t, w, "one", "two")
+			w := openNights(t, 2, "one", "two")
 			c.damage(t, w)
 			cause := errors.New("the query failed")
 			err := w.ExplainErr(cause)
@@ -67,8 +66,7 @@ func TestTheRemedyNamesIntactVersions(t *testing.T) {
 	}
 	for _, file := range []string{"", "catalog.duckdb", tagsFile, "meta.changes", "run.json", "manifest.json"} {
 		t.Run(file, func(t *testing.T) {
-			w := openKeeping(t, 3)
-			publishThree(t, w)
+			w := openFullNights(t, 3, "1", "2", "3")
 			want := "\"placementsync rollback " + secondNight + "\" (switches to the newest of the intact versions " + firstNight + ", " + secondNight + ")"
 			if file != "" {
 				flipBit(t, filepath.Join(w.Folder.VersionPath(secondNight), file), 40)

@@ -140,8 +140,7 @@ func TestInvalidSettingsLeaveNoDraft(t *testing.T) {
 
 // TestASnapshotIsAfterItsBase begins drafts before, at and after the time of the published version.
 func TestASnapshotIsAfterItsBase(t *testing.T) {
-	w := open(t)
-	publishNights(t, w, "one")
+	w := openNights(t, 2, "one")
 	for distance, isAllowed := range map[time.Duration]bool{-time.Second: false, 0: false, time.Microsecond: true} {
 		d, err := w.Begin(t.Context(), secondNight, firstNightAt.Add(distance))
 		if (err == nil) != isAllowed {
@@ -203,8 +202,7 @@ func TestFailedStatementsAreUndoneAndQuoted(t *testing.T) {
 // TestReadersNeedNoWritableWarehouse opens a version while the folder "state" cannot be created. If the
 // warehouse is not writable, the scratch folder must be in the temporary folder of the system.
 func TestReadersNeedNoWritableWarehouse(t *testing.T) {
-	w := open(t)
-	publish(t, w, firstNight, "one")
+	w := openNights(t, 2, "one")
 	for cause, isOpened := range map[error]bool{syscall.EROFS: true, syscall.EACCES: true, syscall.EIO: false} {
 		harness.Must(t, os.RemoveAll(path(w, "state")))
 		readOnly := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
@@ -233,8 +231,7 @@ func TestReadersNeedNoWritableWarehouse(t *testing.T) {
 // TestAPublishedVersionIsOpened reads rows and columns of a version. Opening must fail for damaged and
 // missing versions, and for versions with a newer format.
 func TestAPublishedVersionIsOpened(t *testing.T) {
-	w := openKeeping(t, 3)
-	publishNights(t, w, "one", "two", "three")
+	w := openNights(t, 3, "one", "two", "three")
 	s, err := w.OpenVerified(t.Context(), secondNight)
 	harness.Must(t, err)
 	var name string

@@ -102,8 +102,7 @@ func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 }
 
 func TestAHeldNightIsDiscarded(t *testing.T) {
-	w := open(t)
-	publish(t, w, firstNight, "one")
+	w := openNights(t, 2, "one")
 	if _, err := w.DiscardHeld(); !errors.As(err, new(*ledger.UnknownRunError)) {
 		t.Errorf("without a held night: got %v, want an UnknownRunError", err)
 	}
@@ -117,9 +116,7 @@ func TestAHeldNightIsDiscarded(t *testing.T) {
 }
 
 func TestTheNextNightReplacesAHeldNight(t *testing.T) {
-	w := open(t)
-	publish(t, w, firstNight, "one")
-	harness.Must(t, holdNight(t, w, secondNight, "two"))
+	w := openHeld(t)
 	harness.Must(t, holdNight(t, w, thirdNight, "three"))
 	requireState(t, w, "one", thirdNight)
 	if held := w.Folder.Glob(path(w, "held", "*")); len(held) != 1 {
@@ -130,9 +127,7 @@ func TestTheNextNightReplacesAHeldNight(t *testing.T) {
 }
 
 func TestAHeldNightOfAnotherBaseIsNotPublished(t *testing.T) {
-	w := open(t)
-	publish(t, w, firstNight, "one")
-	publish(t, w, secondNight, "two")
+	w := openNights(t, 2, "one", "two")
 	harness.Must(t, holdNight(t, w, thirdNight, "three"))
 	_, err := w.Rollback(firstNight, firstNightAt)
 	harness.Must(t, err)
@@ -143,8 +138,7 @@ func TestAHeldNightOfAnotherBaseIsNotPublished(t *testing.T) {
 }
 
 func TestADamagedHeldNightIsNotPublished(t *testing.T) {
-	w := open(t)
-	publish(t, w, firstNight, "one")
+	w := openNights(t, 2, "one")
 	edit := func(name string, change func(data []byte) []byte) func() error {
 		return func() error {
 			path := filepath.Join(w.Folder.Dir(), "held", secondNight, name)
@@ -242,9 +236,7 @@ func TestPruneRemovesAStaleHeldNight(t *testing.T) {
 // TestANightDoesNotBeginBesideAnUnpublishedVersion fails a publish of the held night before the switch, and then the removal of
 // its version. A rollback could publish this version.
 func TestANightDoesNotBeginBesideAnUnpublishedVersion(t *testing.T) {
-	w := open(t)
-	publish(t, w, firstNight, "one")
-	harness.Must(t, holdNight(t, w, secondNight, "two"))
+	w := openHeld(t)
 	if _, err := openFailingAt(t, w, "before link latest").PublishHeld(t.Context(), []string{"prices"}, firstNightAt); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("the publish returned %v, want EIO", err)
 	}
@@ -259,8 +251,7 @@ func TestANightDoesNotBeginBesideAnUnpublishedVersion(t *testing.T) {
 
 // TestALedgerLineOfAnotherRunIsNotUsed holds a night with the ledger line of another run.
 func TestALedgerLineOfAnotherRunIsNotUsed(t *testing.T) {
-	w := open(t)
-	publish(t, w, firstNight, "one")
+	w := openNights(t, 2, "one")
 	d := beginDraft(t, w, secondNight, "two")
 	harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: thirdNight}))
 	_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
@@ -273,8 +264,7 @@ func TestALedgerLineOfAnotherRunIsNotUsed(t *testing.T) {
 // TestKeepVersionsCountsPublishedHeldNights publishes a held night in a warehouse that keeps one
 // version. The earlier version must be removed.
 func TestKeepVersionsCountsPublishedHeldNights(t *testing.T) {
-	w := openKeeping(t, 1)
-	publish(t, w, firstNight, "one")
+	w := openNights(t, 1, "one")
 	harness.Must(t, holdNight(t, w, secondNight, "two"))
 	_, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
 	harness.Must(t, err)
@@ -287,9 +277,7 @@ func TestKeepVersionsCountsPublishedHeldNights(t *testing.T) {
 // TestAHeldReplayReplacesItsNight holds a replay of the newest night. The replay is built on the version
 // before the newest night. Prune must keep the replay, and PublishHeld must publish it.
 func TestAHeldReplayReplacesItsNight(t *testing.T) {
-	w := open(t)
-	publish(t, w, firstNight, "one")
-	publish(t, w, secondNight, "two")
+	w := openNights(t, 2, "one", "two")
 	holdReplay := func(night string) {
 		at, _ := warehouse.RunTime(night)
 		d, err := w.BeginFrom(t.Context(), night+"-2", at, firstNight)
@@ -320,9 +308,7 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 // TestARollbackDoesNotPublishAHeldNight kills PublishHeld before it switches the link "latest". A
 // rollback to the new version must fail, because the night is still held.
 func TestARollbackDoesNotPublishAHeldNight(t *testing.T) {
-	w := open(t)
-	publish(t, w, firstNight, "one")
-	harness.Must(t, holdNight(t, w, secondNight, "two"))
+	w := openHeld(t)
 	if _, err := openFailingAt(t, w, "before link latest").PublishHeld(t.Context(), []string{"prices"}, firstNightAt); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
@@ -367,9 +353,7 @@ func stopDiskAfter(t *testing.T, w *warehouse.Warehouse, steps int) (stopping *w
 // still held, a second publish or the next night must succeed.
 func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 	for steps := 0; ; steps += killStride() {
-		w := open(t)
-		publish(t, w, firstNight, "one")
-		harness.Must(t, holdNight(t, w, secondNight, "two"))
+		w := openHeld(t)
 		stopping, isStopped := stopDiskAfter(t, w, steps)
 		_, err := stopping.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
 		visibleTag, held := newestTag(t, w), heldRunID(t, w)
@@ -412,9 +396,7 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 // the earlier held night, the new night or no night must be held.
 func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 	for steps := 0; ; steps += killStride() {
-		w := open(t)
-		publish(t, w, firstNight, "one")
-		harness.Must(t, holdNight(t, w, secondNight, "two"))
+		w := openHeld(t)
 		stopping, isStopped := stopDiskAfter(t, w, steps)
 		d, err := stopping.Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2))
 		if err == nil {
@@ -445,9 +427,7 @@ func TestNoStateIsBetweenDraftAndHeld(t *testing.T) {
 // night must be held or removed, and the next night must remove all remaining files.
 func TestNoStateIsBetweenHeldAndDiscarded(t *testing.T) {
 	for steps := 0; ; steps++ {
-		w := open(t)
-		publish(t, w, firstNight, "one")
-		harness.Must(t, holdNight(t, w, secondNight, "two"))
+		w := openHeld(t)
 		stopping, isStopped := stopDiskAfter(t, w, steps)
 		_, err := stopping.DiscardHeld()
 		if held := heldRunID(t, w); held != secondNight && held != "" || held == "" && steps == 0 || held == secondNight && err == nil {
@@ -467,8 +447,7 @@ func TestNoStateIsBetweenHeldAndDiscarded(t *testing.T) {
 
 // TestQueryErrorsOfAHeldNightAreExplained passes the error of a query of the held night.
 func TestQueryErrorsOfAHeldNightAreExplained(t *testing.T) {
-	w := open(t)
-	publish(t, w, firstNight, "one")
+	w := openNights(t, 2, "one")
 	cause := errors.New("the query failed")
 	if err := w.ExplainHeldErr(cause); err != cause {
 		t.Errorf("without a held night: got %v, want the error of the query", err)

@@ -22,8 +22,7 @@ import (
 // TestTrialNewerWarehouseIsRejected locks a warehouse with a newer format. Lock must return a NewerError
 // and change no file.
 func TestTrialNewerWarehouseIsRejected(t *testing.T) {
-	w := open(t)
-	publish(t, w, "20261101T020000Z", "one")
+	w := openNights(t, 2, "one")
 	path := filepath.Join(w.Folder.VersionPath("20261101T020000Z"), warehouse.ManifestFile)
 	m, err := w.Versions.ReadManifest("20261101T020000Z")
 	harness.Must(t, err)
@@ -111,8 +110,7 @@ func requireLedger(t *testing.T, read func() ([]ledger.Run, error), want ...ledg
 // TestTheUnpublishedVersionOfAnAbandonedRunIsRemoved abandons a run that was killed after it moved its
 // version to versions/ and before it switched the link "latest". A rollback must not find this version.
 func TestTheUnpublishedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
-	w := open(t)
-	publish(t, w, "20261101T020000Z", "one")
+	w := openNights(t, 2, "one")
 	start := func(run string) {
 		t.Helper()
 		harness.Must(t, withLock(t, w, run, func() error {
@@ -165,8 +163,7 @@ func openFailingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse
 // TestRecoverRecordsAnUnrecordedRollback runs a rollback that fails to write the ledger. Recover must
 // read the unfinished-run file of the rollback and record the rollback in the ledger.
 func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
-	w := open(t)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 2, "one", "two")
 	if _, err := openFailingAt(t, w, "before write runs.jsonl").Rollback(firstNight, firstNightAt); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v, want EIO", err)
 	}
@@ -184,8 +181,7 @@ func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
 // the ledger must contain the rollback if its unfinished-run file was written.
 func TestNextLockFinishesAKilledRollback(t *testing.T) {
 	allDays := []string{"2026-11-01", "2026-11-02", "2026-11-03"}
-	w := openKeeping(t, 3)
-	publishNights(t, w, "one", "two", "three")
+	w := openNights(t, 3, "one", "two", "three")
 	unfinished := filepath.Join(w.Folder.Dir(), "state", "aside.json")
 	for n := 1; ; n++ {
 		runsBefore, err := w.RunLog.Runs()

@@ -49,8 +49,7 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 		}, "and so is the ledger", thirdNight, []string{"one", "two", "three"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := openKeeping(t, 3)
-			publishNights(t, w, "one", "two", "three")
+			w := openNights(t, 3, "one", "two", "three")
 			c.damage(t, w)
 			_, err := w.Begin(t.Context(), "20261104T020000Z", firstNightAt.AddDate(0, 0, 3))
 			var lost *warehouse.LostError
@@ -78,9 +77,7 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 
 // TestAnEarlierVersionWithALedgerLineIsNotAccepted sets the link back to a version that was not killed before it was recorded.
 func TestAnEarlierVersionWithALedgerLineIsNotAccepted(t *testing.T) {
-	w := open(t)
-	publishFull(t, w, firstNight, "one")
-	publishFull(t, w, secondNight, "two")
+	w := openFullNights(t, 2, "one", "two")
 	replaceLink(t, w, firstNight)
 	if err := w.CheckLink(); !errors.As(err, new(*warehouse.LostError)) {
 		t.Errorf("got %v, want a LostError: the next night would lose the changes of %s", err, secondNight)
@@ -99,8 +96,7 @@ func TestNoLinkIsExpectedBeforeTheFirstPublish(t *testing.T) {
 // TestTheLinkOfAKilledRunIsAccepted kills a run and then a rollback. Each is killed after the change of
 // the link "latest" and before the ledger is written. Recover must record both in the ledger.
 func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
-	w := open(t)
-	publish(t, w, firstNight, "one")
+	w := openNights(t, 2, "one")
 	d := beginDraft(t, w, secondNight, "two")
 	harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
 	harness.Must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: secondNight, StartedAt: firstNightAt, Attempt: 1}))
@@ -122,8 +118,7 @@ func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 
 // TestRollbackIsInTheLedger reads the ledger after two rollbacks in the same second.
 func TestRollbackIsInTheLedger(t *testing.T) {
-	w := open(t)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 2, "one", "two")
 	for _, run := range []string{firstNight, secondNight} {
 		_, err := w.Rollback(run, firstNightAt)
 		harness.Must(t, err)
@@ -163,8 +158,7 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := open(t)
-			publishNights(t, w, "one", "two")
+			w := openNights(t, 2, "one", "two")
 			damage(t, w.Folder.VersionPath(secondNight))
 			_, err := w.Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2))
 			var damaged *warehouse.DamagedError

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"placementsync/internal/testing/harness"
@@ -15,7 +16,22 @@ import (
 // fullDiskArg is the argument with which the test program checks a warehouse on a disk that is full.
 const fullDiskArg = "check-on-a-full-disk"
 
-func TestMain(m *testing.M) { harness.Main(m, fullDiskArg, checkOnAFullDisk) }
+// TestMain runs the tests and removes the shared warehouses.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == fullDiskArg {
+		harness.Main(m, fullDiskArg, checkOnAFullDisk)
+		return
+	}
+	dir, err := os.MkdirTemp("", "warehouse-test-")
+	if err != nil {
+		panic(err)
+	}
+	shared.dir = dir
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir) // an error leaves only temporary files
+		os.Exit(code)
+	}))
+}
 
 // checkOnAFullDisk limits the size of files to nothing and checks the warehouse whose folder is the second
 // argument. An empty file can then be created, as on a full disk. The limit is for the whole process, in which

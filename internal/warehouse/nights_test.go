@@ -2,10 +2,13 @@ package warehouse_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"placementsync/internal/ledger"
@@ -17,6 +20,61 @@ const (
 	tagsTable = "product_listing_tags"
 	tagsFile  = tagsTable + ".parquet"
 )
+
+// shared is the folder with the warehouses that many tests begin with. The first of these tests creates each warehouse.
+var shared struct {
+	sync.Mutex
+	dir string
+}
+
+// openShared returns a copy of the shared warehouse with a name, which create has filled.
+func openShared(t *testing.T, versions int, name string, create func(w *warehouse.Warehouse)) *warehouse.Warehouse {
+	t.Helper()
+	w := openKeeping(t, versions)
+	shared.Lock()
+	defer shared.Unlock()
+	original := filepath.Join(shared.dir, name)
+	from, to := original, w.Folder.Dir()
+	if !exists(t, original) {
+		create(w)
+		from, to = to, from
+	}
+	// cp keeps links, hard links and times.
+	out, err := exec.CommandContext(t.Context(), "cp", "-a", from+"/.", to).CombinedOutput()
+	if err != nil {
+		t.Fatalf("copy the warehouse: %v: %s", err, out)
+	}
+	return w
+}
+
+// openNights returns a warehouse with one night for each tag, a day apart. It keeps a number of versions.
+func openNights(t *testing.T, versions int, tags ...string) *warehouse.Warehouse {
+	t.Helper()
+	return openShared(t, versions, fmt.Sprint("nights ", versions, tags), func(w *warehouse.Warehouse) {
+		for i, tag := range tags {
+			publish(t, w, firstNightAt.AddDate(0, 0, i).Format("20060102T150405Z"), tag)
+		}
+	})
+}
+
+// openFullNights is like openNights, for nights of publishFull.
+func openFullNights(t *testing.T, versions int, tags ...string) *warehouse.Warehouse {
+	t.Helper()
+	return openShared(t, versions, fmt.Sprint("full nights ", versions, tags), func(w *warehouse.Warehouse) {
+		for i, tag := range tags {
+			publishFull(t, w, firstNightAt.AddDate(0, 0, i).Format("20060102T150405Z"), tag)
+		}
+	})
+}
+
+// openHeld returns a warehouse with the first night, and with the second night held.
+func openHeld(t *testing.T) *warehouse.Warehouse {
+	t.Helper()
+	return openShared(t, 2, "held", func(w *warehouse.Warehouse) {
+		publish(t, w, firstNight, "one")
+		harness.Must(t, holdNight(t, w, secondNight, "two"))
+	})
+}
 
 // publishFull publishes a night with all kinds of files, including the ledger line and the changes of the
 // schemas meta and past. tag is the value in the new row.

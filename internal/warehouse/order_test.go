@@ -14,8 +14,7 @@ import (
 // the day of the first. After a power cut at any of them, readers and the series must find whole files: a name is
 // made only for synced files, and an old file is removed only when no reader needs it.
 func TestPublishSyncsBeforeReadersDependOnIt(t *testing.T) {
-	w := openKeeping(t, 1)
-	publishFull(t, w, firstNight, "one")
+	w := openFullNights(t, 1, "one")
 	const second = "20261101T030000Z"
 	var changes []string
 	w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 1, Step: func(name, path string) error {

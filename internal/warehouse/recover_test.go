@@ -18,8 +18,7 @@ import (
 // must still be resumable.
 func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 	for _, unfinished := range []string{secondNight, thirdNight} {
-		w := open(t)
-		publish(t, w, firstNight, "one")
+		w := openNights(t, 2, "one")
 		d := beginDraft(t, w, secondNight, "two")
 		harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At,
 			Checks: []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}}))
@@ -92,8 +91,7 @@ func TestOnlyAnAbandonedVersionIsRemoved(t *testing.T) {
 // TestTheRemedyOfALostLinkNamesTheRemainingFiles compares the remedies for a wrong link, and for a
 // warehouse that has lost all versions and the Parquet series.
 func TestTheRemedyOfALostLinkNamesTheRemainingFiles(t *testing.T) {
-	w := open(t)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 2, "one", "two")
 	replaceLink(t, w, firstNight)
 	var lost *warehouse.LostError
 	want := `no version was changed: run "placementsync rollback ` + secondNight + `" (the snapshot that was published last), or "placementsync rollback ` + firstNight +
@@ -115,8 +113,7 @@ func TestTheRemedyOfALostLinkNamesTheRemainingFiles(t *testing.T) {
 
 // TestTheErrorOfAHeldNightNamesBothVersions publishes a held night that was built on another version.
 func TestTheErrorOfAHeldNightNamesBothVersions(t *testing.T) {
-	w := open(t)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 2, "one", "two")
 	harness.Must(t, holdNight(t, w, thirdNight, "three"))
 	_, err := w.Rollback(firstNight, firstNightAt)
 	harness.Must(t, err)

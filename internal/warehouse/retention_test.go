@@ -122,8 +122,7 @@ func prunedPaths(pruned []warehouse.Pruned) []string {
 }
 
 func TestPruneKeepsARunThatCanBeResumed(t *testing.T) {
-	w := open(t)
-	publish(t, w, "20261101T020000Z", "one")
+	w := openNights(t, 2, "one")
 	for _, run := range []string{"20261001T020000Z", "20261101T020000Z"} {
 		if err := os.MkdirAll(w.Folder.RawPath(run), 0o700); err != nil {
 			t.Fatal(err)
@@ -204,8 +203,7 @@ func TestUnneededResponsesAreDiscarded(t *testing.T) {
 // TestDiscardWithoutResponsesChangesNothing calls RemoveUnneededResponses without stored responses. It must
 // not change the disk.
 func TestDiscardWithoutResponsesChangesNothing(t *testing.T) {
-	w := open(t)
-	publish(t, w, "20261101T020000Z", "one")
+	w := openNights(t, 2, "one")
 	steps := 0
 	w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), DiscardRaw: true, Step: func(string, string) error {
 		steps++
@@ -245,8 +243,7 @@ func TestResponsesAreKeptForRawDays(t *testing.T) {
 // TestAPrunedDayIsNotReportedAsMissing runs a prune that fails before it removes a day. The index must no longer
 // name the day, so that verify does not report the day as missing.
 func TestAPrunedDayIsNotReportedAsMissing(t *testing.T) {
-	w := open(t)
-	publishNights(t, w, "one", "two", "three")
+	w := openNights(t, 2, "one", "two", "three")
 	failing := openFailingAt(t, w, "before removal of the day")
 	pruned, err := failing.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, firstNightAt, false)
 	if !errors.Is(err, syscall.EIO) || len(pruned) > 0 || !strings.Contains(err.Error(), "prune "+w.Folder.DayManifestPath("2026-11-01")) {
@@ -270,8 +267,7 @@ func TestAPrunedDayIsNotReportedAsMissing(t *testing.T) {
 
 // TestAPartlyRemovedVersionIsNotFound runs a prune that fails while it removes the files of a version.
 func TestAPartlyRemovedVersionIsNotFound(t *testing.T) {
-	w := open(t)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 2, "one", "two")
 	failing := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 1, Step: func(name, _ string) error {
 		if name == "before emptying of the version" {
 			return syscall.EIO

@@ -19,9 +19,7 @@ import (
 )
 
 func TestRollbackSwitchesReadersAndTheSeries(t *testing.T) {
-	w := open(t)
-	publish(t, w, "20261101T020000Z", "one")
-	publish(t, w, "20261102T020000Z", "two")
+	w := openNights(t, 2, "one", "two")
 	m, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0))
 	if err != nil || m.RunID != "20261101T020000Z" {
 		t.Fatalf("rolled back to %q (%v), want 20261101T020000Z", m.RunID, err)
@@ -45,14 +43,6 @@ func TestRollbackSwitchesReadersAndTheSeries(t *testing.T) {
 	publish(t, w, "20261103T020000Z", "three")
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two", "three"}) {
 		t.Errorf("after the next night a reader got %v, want %v", got, []string{"one", "two", "three"})
-	}
-}
-
-// publishNights publishes one version for each tag, a day apart.
-func publishNights(t *testing.T, w *warehouse.Warehouse, tags ...string) {
-	t.Helper()
-	for i, tag := range tags {
-		publish(t, w, firstNightAt.AddDate(0, 0, i).Format("20060102T150405Z"), tag)
 	}
 }
 
@@ -80,8 +70,7 @@ func rollback(t *testing.T, w *warehouse.Warehouse, run string) string {
 }
 
 func TestRollbackFollowsTheLineage(t *testing.T) {
-	w := openKeeping(t, 3)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 3, "one", "two")
 	rollback(t, w, "")
 	publish(t, w, "20261103T020000Z", "three")
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "three"}) {
@@ -96,8 +85,7 @@ func TestRollbackFollowsTheLineage(t *testing.T) {
 }
 
 func TestAnUndoneRollbackRestoresAllDays(t *testing.T) {
-	w := openKeeping(t, 3)
-	publishNights(t, w, "one", "two", "three")
+	w := openNights(t, 3, "one", "two", "three")
 	rollback(t, w, "20261101T020000Z")
 	if got := seriesDays(t, w); !cmp.Equal(got, []string{"2026-11-01"}) {
 		t.Errorf("after a rollback over two days the series has %v, want %v", got, []string{"2026-11-01"})
@@ -111,8 +99,7 @@ func TestAnUndoneRollbackRestoresAllDays(t *testing.T) {
 // TestRollbackToAnotherBranchRemovesDays rolls back to a version on which the newest version was not
 // built. The day of the newest version must be removed from the series.
 func TestRollbackToAnotherBranchRemovesDays(t *testing.T) {
-	w := openKeeping(t, 4)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 4, "one", "two")
 	rollback(t, w, "")
 	publish(t, w, "20261103T020000Z", "three")
 	rollback(t, w, "20261102T020000Z")
@@ -122,8 +109,7 @@ func TestRollbackToAnotherBranchRemovesDays(t *testing.T) {
 }
 
 func TestRollbackOfACopiedWarehouseRemovesDays(t *testing.T) {
-	w := openKeeping(t, 3)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 3, "one", "two")
 	// As on a file system without hard links, the series contains copies.
 	from := filepath.Join(w.Folder.VersionPath("20261102T020000Z"), "product_listing_tags.parquet")
 	to := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-02", "product_listing_tags.parquet")
@@ -145,8 +131,7 @@ func TestRollbackOfACopiedWarehouseRemovesDays(t *testing.T) {
 // no run in the index, because the disk failed after the Parquet files were added. The rollback must
 // remove these files. When the rollback is undone, the files must be added again.
 func TestRollbackRemovesAnUnfinishedDay(t *testing.T) {
-	w := openKeeping(t, 2)
-	publish(t, w, firstNight, "one")
+	w := openNights(t, 2, "one")
 	manifest := w.Folder.DayManifestPath("2026-11-02")
 	harness.Must(t, os.Mkdir(manifest, 0o700))
 	if _, err := publishDraft(t, w, beginDraft(t, w, secondNight, "two")); !errors.As(err, new(*warehouse.ExtendError)) {
@@ -167,8 +152,7 @@ func TestRollbackRemovesAnUnfinishedDay(t *testing.T) {
 }
 
 func TestTheLineageOfTheNewestVersionIsKeptFirst(t *testing.T) {
-	w := open(t) // keeps two versions
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 2, "one", "two")
 	rollback(t, w, "")
 	publish(t, w, "20261103T020000Z", "three")
 	got, err := w.Versions.List()
@@ -201,8 +185,7 @@ func TestAVersionBuiltOnItselfEndsTheLineage(t *testing.T) {
 }
 
 func TestAMissingVersionIsReportedWithARemedy(t *testing.T) {
-	w := open(t)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 2, "one", "two")
 	if err := os.RemoveAll(w.Folder.VersionPath("20261102T020000Z")); err != nil {
 		t.Fatal(err)
 	}
@@ -221,8 +204,7 @@ func TestAMissingVersionIsReportedWithARemedy(t *testing.T) {
 // TestASnapshotBeforeItsBaseIsAnError begins a version while the clock shows a time before the last version.
 // If the clock was wrong when that version was published, the rollback that the error names must help.
 func TestASnapshotBeforeItsBaseIsAnError(t *testing.T) {
-	w := open(t)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 2, "one", "two")
 	run, at := "20261101T030000Z", firstNightAt.Add(time.Hour)
 	want := "if the clock of this machine is wrong, correct the clock and run again; if it was wrong when version " + secondNight + " was published, roll back to an earlier version"
 	if _, err := w.Begin(t.Context(), run, at); err == nil || !strings.Contains(err.Error(), want) {
@@ -268,8 +250,7 @@ func TestARollbackEndsInterruptedRuns(t *testing.T) {
 			return withLock(t, w, "next", func() error { return nil })
 		},
 	} {
-		w := open(t)
-		publishNights(t, w, "one", "two")
+		w := openNights(t, 2, "one", "two")
 		harness.Must(t, os.MkdirAll(w.Folder.RawPath(thirdNight), 0o700))
 		harness.Must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: thirdNight, StartedAt: firstNightAt, Attempt: 1}))
 		harness.Must(t, rollBack(w))

@@ -24,30 +24,52 @@ func openFull(t *testing.T) *warehouse.Warehouse {
 	return w
 }
 
-// TestDefinitionsMatchDuckDB compares the results of stream.ParseDefinition with the tables that
-// DuckDB creates from the same schema files.
-func TestDefinitionsMatchDuckDB(t *testing.T) {
+// TestADraftHasAllTablesAndViews begins a draft of all tables, and compares its columns with the schema files, which
+// stream.ParseDefinition and DuckDB read.
+func TestADraftHasAllTablesAndViews(t *testing.T) {
 	harness.Slow(t)
 	w := openFull(t)
 	d, err := w.Begin(t.Context(), "r", firstNightAt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defer d.Discard()
-	for name, def := range w.Schema.Definitions {
-		sql, err := schema.FS.ReadFile(name + ".sql")
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, table := range w.Schema.Tables {
+		def := w.Schema.Definitions[table.Name]
+		sql, err := schema.FS.ReadFile(table.Name + ".sql")
+		harness.Must(t, err)
 		if err := d.Exec(t.Context(), "CREATE SCHEMA plain", "USE plain", sqltext.SQL(sql), "USE main"); err != nil {
-			t.Fatalf("run schema/%s.sql in DuckDB: %v", name, err)
+			t.Fatalf("run schema/%s.sql in DuckDB: %v", table.Name, err)
 		}
-		if diff := cmp.Diff(withoutUnstoredFields(def.Columns), columnsInDuckDB(t, d, "plain", name)); diff != "" {
-			t.Errorf("columns of %s (-ParseDefinition +DuckDB):\n%s", name, diff)
+		if diff := cmp.Diff(withoutUnstoredFields(def.Columns), columnsInDuckDB(t, d, "plain", table.Name)); diff != "" {
+			t.Errorf("columns of %s (-ParseDefinition +DuckDB):\n%s", table.Name, diff)
 		}
-		if err := d.Exec(t.Context(), "DROP SCHEMA plain CASCADE"); err != nil {
-			t.Fatal(err)
+		harness.Must(t, d.Exec(t.Context(), "DROP SCHEMA plain CASCADE"))
+		for schema, systemColumns := range map[string]int{"main": 2, "past": 4} {
+			if got := len(columnsInDuckDB(t, d, schema, table.Name)); got != len(def.Columns)+systemColumns {
+				t.Errorf("%s.%s has %d columns, want %d", schema, table.Name, got, len(def.Columns)+systemColumns)
+			}
 		}
+		if err := d.Exec(t.Context(), sqltext.SQL("FROM history."+sqltext.Quote(table.Name)),
+			sqltext.SQL("FROM "+sqltext.Quote(table.Name+"_at")+"(TIMESTAMP '2026-11-01')")); err != nil {
+			t.Errorf("read the history of %s: %v", table.Name, err)
+		}
+	}
+	for _, v := range schema.MartViews() {
+		if diff := cmp.Diff(columnsInDuckDB(t, d, "mart", v.Name), v.Columns); diff != "" || len(v.Columns) == 0 {
+			t.Errorf("mart.%s: columns (-DuckDB +file):\n%s", v.Name, diff)
+		}
+		about := queryOne(t, d, "SELECT coalesce(max(comment), '') FROM duckdb_views() WHERE view_name = ? AND schema_name = 'mart'", v.Name)
+		if about == "" || about != v.About || v.Grain == "" {
+			t.Errorf("mart.%s has the comment %q and the grain %q, want the comment %q and a grain", v.Name, about, v.Grain, v.About)
+		}
+		if err := d.Exec(t.Context(), sqltext.SQL("FROM mart."+sqltext.Quote(v.Name))); err != nil {
+			t.Errorf("read mart.%s: %v", v.Name, err)
+		}
+	}
+	uncommented := queryOne(t, d, `SELECT coalesce(string_agg(schema_name || '.' || table_name || '.' || column_name, ', '), '') FROM duckdb_columns()
+		WHERE (schema_name IN ('main', 'meta', 'mart') OR schema_name = 'past' AND column_name IN ('valid_to', 'run_id'))
+			AND database_name = 'catalog' AND NOT internal AND coalesce(comment, '') = ''`)
+	if uncommented != "" {
+		t.Errorf("columns without a comment: %s, want none", uncommented)
 	}
 }
 
@@ -78,45 +100,6 @@ func columnsInDuckDB(t *testing.T, d *warehouse.Draft, schema, table string) []s
 		columns = append(columns, c)
 	}
 	return columns
-}
-
-func TestEveryTableIsInMainPastAndHistory(t *testing.T) {
-	harness.Slow(t)
-	w := openFull(t)
-	d, err := w.Begin(t.Context(), "r", firstNightAt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Discard()
-	for _, table := range w.Schema.Tables {
-		definedColumns := len(w.Schema.Definitions[table.Name].Columns)
-		for schema, systemColumns := range map[string]int{"main": 2, "past": 4} {
-			if got := len(columnsInDuckDB(t, d, schema, table.Name)); got != definedColumns+systemColumns {
-				t.Errorf("%s.%s has %d columns, want %d", schema, table.Name, got, definedColumns+systemColumns)
-			}
-		}
-		if err := d.Exec(t.Context(), sqltext.SQL("FROM history."+sqltext.Quote(table.Name)),
-			sqltext.SQL("FROM "+sqltext.Quote(table.Name+"_at")+"(TIMESTAMP '2026-11-01')")); err != nil {
-			t.Errorf("read the history of %s: %v", table.Name, err)
-		}
-	}
-}
-
-func TestEveryPublishedColumnHasAComment(t *testing.T) {
-	harness.Slow(t)
-	d, err := openFull(t).Begin(t.Context(), "r", firstNightAt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Discard()
-	var uncommented string
-	err = d.DB.QueryRowContext(t.Context(), `SELECT coalesce(string_agg(schema_name || '.' || table_name || '.' || column_name, ', '), '')
-		FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, schema_name, table_name)
-		WHERE (schema_name IN ('main', 'meta') OR schema_name = 'past' AND column_name IN ('valid_to', 'run_id'))
-			AND coalesce(duckdb_columns.comment, '') = ''`).Scan(&uncommented)
-	if err != nil || uncommented != "" {
-		t.Errorf("columns without a comment: %s (error %v), want no columns", uncommented, err)
-	}
 }
 
 func TestAsOfMacroReturnsTheRowsOfATime(t *testing.T) {
@@ -194,8 +177,7 @@ func TestNewColumnsAreAddedAndOtherDifferencesAreErrors(t *testing.T) {
 // TestATableIsAddedWithoutANewSchemaVersion begins a draft with another table than the newest version. The
 // schema version is the same.
 func TestATableIsAddedWithoutANewSchemaVersion(t *testing.T) {
-	w := open(t)
-	publish(t, w, "20261101T020000Z", "one")
+	w := openNights(t, 2, "one")
 	other := warehouse.New(warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1,
 		Tables: slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "orders" })})
 	d, err := other.Begin(t.Context(), "20261102T020000Z", firstNightAt.AddDate(0, 0, 1))
@@ -203,5 +185,43 @@ func TestATableIsAddedWithoutANewSchemaVersion(t *testing.T) {
 	defer d.Discard()
 	if len(columnsInDuckDB(t, d, "main", "orders")) == 0 {
 		t.Error("the draft has no table orders")
+	}
+}
+
+// queryOne returns the text in the only row of a query.
+func queryOne(t *testing.T, d *warehouse.Draft, text string, args ...any) string {
+	t.Helper()
+	var s string
+	if err := d.DB.QueryRowContext(t.Context(), text, args...).Scan(&s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestTheNextNightHasTheViewsOfThisProgram changes the views in the catalog of a version that a program with
+// another schema published. The next night must have exactly the views of this program.
+func TestTheNextNightHasTheViewsOfThisProgram(t *testing.T) {
+	const viewNamesSQL = "SELECT string_agg(view_name, ',' ORDER BY view_name) FROM duckdb_views() WHERE schema_name = ?"
+	for name, change := range map[string]string{
+		"the view of the configured tables is kept": "SELECT 1",
+		"a missing view is created":                 "DROP VIEW mart.snapshot",
+		"an unknown view is dropped":                "CREATE VIEW mart.old AS SELECT 1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t)
+			d := beginDraft(t, w, "20261101T020000Z", "one")
+			if err := d.Exec(t.Context(), sqltext.SQL(change)); err != nil {
+				t.Fatal(err)
+			}
+			publishAsOtherSchema(t, w, d)
+			next, err := w.Begin(t.Context(), "20261102T020000Z", firstNightAt.AddDate(0, 0, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer next.Discard()
+			if got := queryOne(t, next, viewNamesSQL, "mart"); got != "snapshot" {
+				t.Errorf("got views %q, want snapshot", got)
+			}
+		})
 	}
 }

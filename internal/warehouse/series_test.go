@@ -229,8 +229,7 @@ func TestALostIndexIsWrittenAgain(t *testing.T) {
 // TestTheIndexIsWrittenOnlyIfItChanges calls ChangeIndex with an intact, a damaged and an unreadable
 // index.
 func TestTheIndexIsWrittenOnlyIfItChanges(t *testing.T) {
-	w := open(t)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 2, "one", "two")
 	w, steps := openRecording(t, w)
 	harness.Must(t, w.Series.ChangeIndex(func(map[string]string) {}))
 	if len(*steps) > 0 {
@@ -251,8 +250,7 @@ func TestTheIndexIsWrittenOnlyIfItChanges(t *testing.T) {
 // TestDaysAreFoundByTheirFiles lists the days of a series with files of killed runs and of other
 // programs.
 func TestDaysAreFoundByTheirFiles(t *testing.T) {
-	w := open(t)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 2, "one", "two")
 	for _, name := range []string{"product_listing_tags/snapshot_date=2026-10-31/product_listing_tags.parquet", "product_listing_tags/snapshot_date=2026-10-30/.product_listing_tags.parquet",
 		"product_listing_tags/snapshot_date=2026-10-29/notes.txt", "product_listing_tags/snapshot_date=soon/a.parquet", ".manifests/snapshot_date=2026-10-28.json"} {
 		file := path(w, "parquet", filepath.FromSlash(name))
@@ -273,7 +271,7 @@ func TestDaysAreFoundByTheirFiles(t *testing.T) {
 func TestThePathOfAWarehouseIsNoPattern(t *testing.T) {
 	w := openWith(t, warehouse.Config{Dir: filepath.Join(t.TempDir(), "w[1]")})
 	harness.Must(t, os.MkdirAll(path(w, "state"), 0o700))
-	publishNights(t, w, "one")
+	publish(t, w, firstNight, "one")
 	if days := w.Series.Days(); !slices.Equal(days, []string{"2026-11-01"}) {
 		t.Errorf("the series has the days %v, want the day of the night", days)
 	}
@@ -282,8 +280,7 @@ func TestThePathOfAWarehouseIsNoPattern(t *testing.T) {
 // TestADayManifestIsOfItsDayAndRun reads the manifest of a day for other days and runs. ReadDayManifest
 // must return a DamagedError.
 func TestADayManifestIsOfItsDayAndRun(t *testing.T) {
-	w := open(t)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 2, "one", "two")
 	for _, c := range []struct{ day, run, want string }{
 		{"2026-11-01", "", ""}, {"2026-11-01", firstNight, ""}, {"2026-11-01", secondNight, "it is the manifest of"}, {"2026-11-03", "", "it is missing"},
 	} {

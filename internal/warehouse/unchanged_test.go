@@ -80,8 +80,7 @@ func TestFilesOfOtherVersionsAndDamagedFilesAreNotCopied(t *testing.T) {
 		}, "", tagsTable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := open(t)
-			publish(t, w, firstNight, "one")
+			w := openNights(t, 2, "one")
 			if c.change != nil {
 				c.change(t, w.Folder.VersionPath(firstNight))
 			}
@@ -101,8 +100,7 @@ func TestFilesOfOtherVersionsAndDamagedFilesAreNotCopied(t *testing.T) {
 
 // TestFailedCopyIsAnError copies an intact file on a failing disk.
 func TestFailedCopyIsAnError(t *testing.T) {
-	w := open(t)
-	publish(t, w, firstNight, "one")
+	w := openNights(t, 2, "one")
 	d, err := openFailingAt(t, w, "before copy "+tagsFile).Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
 	harness.Must(t, err)
 	defer func() { harness.Must(t, d.Discard()) }()

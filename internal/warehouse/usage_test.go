@@ -32,9 +32,7 @@ func usageOf(t *testing.T, w *warehouse.Warehouse, extra ...warehouse.MeasuredFo
 // no part, and with the folder of a lake.
 func TestThePartsAddUpToTheResultOfDu(t *testing.T) {
 	t.Parallel()
-	w := open(t)
-	publish(t, w, "20261101T020000Z", "a")
-	publish(t, w, "20261102T020000Z", "b")
+	w := openNights(t, 2, "a", "b")
 	dir := w.Folder.Dir()
 	write := func(size int, name ...string) {
 		t.Helper()

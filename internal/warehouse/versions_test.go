@@ -20,8 +20,7 @@ import (
 // TestTheVisibleVersionIsNotRemoved drops the version that readers see, an unknown version and an earlier
 // version. Only the removal of the earlier version must succeed.
 func TestTheVisibleVersionIsNotRemoved(t *testing.T) {
-	w := openKeeping(t, config.Default().Warehouse.KeepVersions)
-	publishNights(t, w, "one", "two", "three")
+	w := openNights(t, config.Default().Warehouse.KeepVersions, "one", "two", "three")
 	for _, dryRun := range []bool{true, false} {
 		if err := w.Versions.Drop(thirdNight, dryRun); err == nil || !strings.Contains(err.Error(), "readers see it") {
 			t.Errorf("the error of dropping the version that readers see is %v, want that readers see it", err)
@@ -55,7 +54,7 @@ func TestErrorsOfARollbackWithoutATarget(t *testing.T) {
 	if _, err := w.Rollback(firstNight, firstNightAt); err == nil || !strings.HasSuffix(err.Error(), "the kept versions are none") {
 		t.Errorf("the error of a rollback without versions is %v, want none in it", err)
 	}
-	publishNights(t, w, "one")
+	publish(t, w, firstNight, "one")
 	want := "roll back: no version before " + firstNight + " is kept; nothing was changed: the kept versions are " + firstNight
 	if _, err := w.Rollback("", firstNightAt); err == nil || err.Error() != want {
 		t.Errorf("the error of a rollback from the first version is %v, want %q", err, want)
@@ -64,8 +63,7 @@ func TestErrorsOfARollbackWithoutATarget(t *testing.T) {
 
 // TestAtLeastOneVersionIsKept sets KeepVersions to 0.
 func TestAtLeastOneVersionIsKept(t *testing.T) {
-	w := openKeeping(t, 0)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 0, "one", "two")
 	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, []string{secondNight}) {
 		t.Errorf("versions are %v (%v), want the second night", got, err)
 	}
@@ -74,8 +72,7 @@ func TestAtLeastOneVersionIsKept(t *testing.T) {
 // TestTheNewestVersionsAreKept publishes five versions. The newest three must stay, so that a rollback to the last
 // nights is possible.
 func TestTheNewestVersionsAreKept(t *testing.T) {
-	w := openKeeping(t, config.Default().Warehouse.KeepVersions)
-	publishNights(t, w, "one", "two", "three", "four", "five")
+	w := openNights(t, config.Default().Warehouse.KeepVersions, "one", "two", "three", "four", "five")
 	want := []string{"20261103T020000Z", "20261104T020000Z", "20261105T020000Z"}
 	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, want) {
 		t.Errorf("versions are %v (%v), want %v", got, err, want)
@@ -89,8 +86,7 @@ func TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot(t *testing.T) {
 		"before link latest":         {"one", "nothing was published; readers keep the last snapshot"},
 		"before fsync beside latest": {"two", "readers see the version, but a power cut may undo the switch"},
 	} {
-		w := open(t)
-		publish(t, w, firstNight, "one")
+		w := openNights(t, 2, "one")
 		d := beginDraft(t, openFailingAt(t, w, step), secondNight, "two")
 		_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 		if !errors.Is(err, syscall.EIO) || errors.As(err, new(*warehouse.AfterSwitchError)) || errors.As(err, new(*warehouse.UnsyncedSwitchError)) != (c.tag == "two") || !strings.Contains(err.Error(), c.message) {
@@ -201,8 +197,7 @@ func TestPublicFilesGetTheirMode(t *testing.T) {
 
 // TestTheVisibleVersionIsKeptWithoutItsManifest rolls back, damages the manifest of the visible version, and keeps one version.
 func TestTheVisibleVersionIsKeptWithoutItsManifest(t *testing.T) {
-	w := open(t)
-	publishNights(t, w, "one", "two")
+	w := openNights(t, 2, "one", "two")
 	_, err := w.Rollback(firstNight, firstNightAt.AddDate(0, 0, 2))
 	harness.Must(t, err)
 	harness.Must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(firstNight), warehouse.ManifestFile), []byte("damaged"), 0o600))
@@ -215,8 +210,7 @@ func TestTheVisibleVersionIsKeptWithoutItsManifest(t *testing.T) {
 
 // TestARepeatedRunReplacesItsUnpublishedVersion publishes a run whose earlier attempt was killed before the switch.
 func TestARepeatedRunReplacesItsUnpublishedVersion(t *testing.T) {
-	w := open(t)
-	publish(t, w, firstNight, "one")
+	w := openNights(t, 2, "one")
 	harness.Must(t, os.MkdirAll(filepath.Join(w.Folder.VersionPath(secondNight), "of-the-earlier-attempt"), 0o700))
 	publish(t, w, secondNight, "two")
 	if got := readTags(t, w); !slices.Equal(got, []string{"one", "two"}) {

@@ -167,8 +167,7 @@ func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 }
 
 func TestDraftIsInvisibleUntilPublished(t *testing.T) {
-	w := open(t)
-	publish(t, w, "20261101T020000Z", "one")
+	w := openNights(t, 2, "one")
 	d := beginDraft(t, w, "20261102T020000Z", "two")
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("while a draft was open, a reader got %v, want %v", got, []string{"one"})
@@ -195,8 +194,7 @@ func TestPublishFailsIfTheDraftDiffersFromItsManifest(t *testing.T) {
 	}
 	for name, insert := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := open(t)
-			publish(t, w, "20261101T020000Z", "one")
+			w := openNights(t, 2, "one")
 			d := beginDraft(t, w, "20261102T020000Z", "two")
 			if err := d.Exec(t.Context(), sqltext.SQL(insert)); err != nil {
 				t.Fatal(err)
@@ -234,8 +232,7 @@ func TestManifestDescribesTheFiles(t *testing.T) {
 }
 
 func TestTheSeriesContainsTheLastRunOfADay(t *testing.T) {
-	w := open(t)
-	publish(t, w, "20261101T020000Z", "one")
+	w := openNights(t, 2, "one")
 	m := publish(t, w, "20261101T030000Z", "two")
 	fileInSeries := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
 	a, errA := os.Stat(fileInSeries)
@@ -262,8 +259,7 @@ func TestVersionsBeyondKeepVersionsAreRemoved(t *testing.T) {
 // TestBeginRemovesDraftsAndCompletesAPublish begins a draft in a warehouse with the draft of a killed run.
 // The first night looks as if it was killed after the switch: the series and the link catalog.duckdb are missing.
 func TestBeginRemovesDraftsAndCompletesAPublish(t *testing.T) {
-	w := open(t)
-	publish(t, w, "20261101T020000Z", "one")
+	w := openNights(t, 2, "one")
 	oldDraft := filepath.Join(w.Folder.Dir(), "versions", ".20261102T020000Z.draft")
 	series := filepath.Join(w.Folder.Dir(), "parquet")
 	oldCache := filepath.Join(w.Folder.Dir(), "state", "seen", "product_listings")
@@ -288,8 +284,7 @@ func TestBeginRemovesDraftsAndCompletesAPublish(t *testing.T) {
 
 // TestTheNextNightAddsMissingFilesOfTheSeries loses a file of a day that the index names.
 func TestTheNextNightAddsMissingFilesOfTheSeries(t *testing.T) {
-	w := open(t)
-	publish(t, w, firstNight, "one")
+	w := openNights(t, 2, "one")
 	harness.Must(t, os.Remove(seriesFile(w, "2026-11-01")))
 	harness.Must(t, beginDraft(t, w, secondNight, "two").Discard())
 	if !exists(t, seriesFile(w, "2026-11-01")) {
