@@ -46,7 +46,10 @@ type Draft struct {
 // returns an empty string, and the draft must write all rows of both schemas. This happens on the first night,
 // if release 1.0.0 or older wrote Previous, and if the file of changes or its manifest is lost.
 func (d *Draft) MetaBase() string {
-	if _, err := os.Stat(d.w.Folder.ChangesPath(d.Previous)); d.Previous == "" || err != nil {
+	if d.Previous == "" {
+		return ""
+	}
+	if _, err := os.Stat(d.w.Folder.ChangesPath(d.Previous)); err != nil {
 		return ""
 	}
 	m, err := d.w.Versions.ReadManifestFile(d.w.Folder.RunManifestPath(d.Previous), d.Previous)
@@ -267,11 +270,9 @@ func (d *Draft) CopyUnchanged(table string) (isCopied bool, err error) {
 		d.copied[table] = previous
 		return true, nil
 	}
-	isDamaged := errors.As(err, new(*DamagedError))
-	if !isDamaged { // reading the file may have failed, or writing the copy
-		isDamaged = checksum.NewCache(context.Background()).Compare(from, previous.FileSum, true) != ""
-	}
-	if !isDamaged {
+	// If err is no *DamagedError, reading the file may have failed, or writing the copy.
+	isIntact := !errors.As(err, new(*DamagedError)) && checksum.NewCache(context.Background()).IsIntact(from, previous.FileSum)
+	if isIntact {
 		return false, fmt.Errorf("copy the unchanged %s: %w", previous.File, err)
 	}
 	return false, d.w.Folder.disk.Remove(to)

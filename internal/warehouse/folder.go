@@ -2,6 +2,7 @@ package warehouse
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -105,6 +106,10 @@ func (f *Folder) Create(owner *durable.Access) (err error) {
 	if err := f.makeFolders(); err != nil || owner == nil {
 		return err
 	}
+	dir, err := filepath.Abs(f.dir)
+	if err != nil {
+		return err
+	}
 	// The owner could replace a new folder by a link. A change of owner through root does not follow it
 	// to another place.
 	root, err := os.OpenRoot(existing)
@@ -112,16 +117,18 @@ func (f *Folder) Create(owner *durable.Access) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	dir, err := filepath.Abs(f.dir)
 	for _, name := range slices.Concat(publicFolders(), privateFolders()) {
-		for path := filepath.Join(dir, name); err == nil && path != existing; path = filepath.Dir(path) {
-			var relative string
-			if relative, err = filepath.Rel(existing, path); err == nil {
-				err = root.Lchown(relative, owner.UID, owner.GID)
+		relative, err := filepath.Rel(existing, filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		for ; relative != "."; relative = filepath.Dir(relative) {
+			if err := root.Lchown(relative, owner.UID, owner.GID); err != nil {
+				return err
 			}
 		}
 	}
-	return err
+	return nil
 }
 
 func publicFolders() []string { return []string{VersionsDir, SeriesDir} }
@@ -222,6 +229,45 @@ func (f *Folder) WriteSealed(path string, value any) error {
 		return f.disk.WriteFileExactMode(path, data, f.mode)
 	}
 	return f.disk.WriteFile(path, data, publicFile)
+}
+
+// StateFile is a JSON file below state/ that contains its own checksum.
+type StateFile struct {
+	folder *Folder
+	path   string
+}
+
+// StateFile returns the file below state/ whose path has the given elements.
+func (f *Folder) StateFile(names ...string) StateFile {
+	return StateFile{f, f.Path(append([]string{StateDir}, names...)...)}
+}
+
+// Read reads the file. ok is false if the file does not exist. If the file is damaged, Read returns a
+// *DamagedError.
+func (s StateFile) Read(into any) (ok bool, err error) {
+	data, err := os.ReadFile(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", s.path, err)
+	}
+	if err := checksum.Unseal(data, into); err != nil {
+		return false, s.folder.DamagedErr(s.path, err.Error(), nil)
+	}
+	return true, nil
+}
+
+// Write replaces the file atomically.
+func (s StateFile) Write(value any) error {
+	data, err := checksum.Seal(value)
+	if err == nil {
+		err = s.folder.disk.MakeFolder(filepath.Dir(s.path), privateDir)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", s.path, err)
+	}
+	return s.folder.disk.WriteFile(s.path, data, privateFile)
 }
 
 // FolderMode returns the mode of a folder for files with mode: users who can read the files can open the folder.

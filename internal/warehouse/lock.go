@@ -140,7 +140,28 @@ func (w *Warehouse) NameRun(lock *Lock, snapshotAt, now time.Time) (id string, e
 	return id, lock.WriteHolder(id, now)
 }
 
-const lockFile = "lock"
+// LockJob locks a job, such as "backup". Each job has its own lock, so that it can run at the same time
+// as a night. LockJob returns a *LockedError if another process has locked the job.
+func (f *Folder) LockJob(name string) (unlock func() error, err error) {
+	if err := f.CheckExists(); err != nil {
+		return nil, err
+	}
+	path := f.Path(StateDir, name+lockSuffix)
+	lock := flock.New(path, flock.SetPermissions(privateFile))
+	ok, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock the job with the file %s: %w", path, err)
+	}
+	if !ok {
+		return nil, &LockedError{Job: name}
+	}
+	return lock.Unlock, nil
+}
+
+const (
+	lockFile   = "lock"
+	lockSuffix = ".lock" // of the locks of jobs
+)
 
 // IsLockFile reports whether a file is a lock. file is relative to the warehouse, with slashes.
 func IsLockFile(file string) bool {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"placementsync/internal/checksum"
+	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
 )
 
@@ -110,6 +111,15 @@ func (m Manifest) Table(name string) ManifestTable {
 // baseRun returns the night on which the version builds. For a rebuilt version it returns the run whose
 // snapshot the version contains. A rollback switches readers to the version of this run.
 func (m Manifest) baseRun() string { return cmp.Or(m.Night, m.Previous) }
+
+// SourceRun returns the run whose snapshot a version contains. This is the run of the version or, for a
+// rebuilt version, the night whose files were used.
+func (m Manifest) SourceRun() string {
+	if m.Kind == ledger.Rebuild && m.Night != "" {
+		return m.Night
+	}
+	return m.RunID
+}
 
 // ReadManifest reads the manifest of a version. It returns a *DamagedError if the manifest is
 // missing or damaged.

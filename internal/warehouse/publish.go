@@ -197,32 +197,36 @@ func (d *Draft) writeCatalog(ctx context.Context, isChanged bool) error {
 	if newSize != 0 {
 		write = instanceSQL.Render("copy_catalog", sqltext.Values{"file": newFile, "size": newSize, "storage": StorageVersion})
 	}
-	err = d.Exec(ctx, write)
-	if err == nil {
-		err = d.Instance.Close()
-		d.Instance = nil
+	if err := d.Exec(ctx, write); err != nil {
+		return err
 	}
-	if err == nil && newSize != 0 {
-		err = d.w.Folder.disk.Rename(newFile, path)
+	err = d.Instance.Close()
+	d.Instance = nil
+	if err != nil || newSize == 0 {
+		return err
 	}
-	return err
+	return d.w.Folder.disk.Rename(newFile, path)
 }
 
 // chooseBlockSize returns the size of blocks for a new file, or 0 if the changes are written to the
 // existing file.
 func (d *Draft) chooseBlockSize(ctx context.Context, isChanged bool) (int, error) {
 	var blockSize, rows int64
-	err := d.DB.QueryRowContext(ctx, string(instanceSQL.Render("measure_catalog", nil))).Scan(&blockSize, &rows)
-	hasSmallBlocks := blockSize == smallBlock
-	switch {
-	case hasSmallBlocks && !isChanged:
+	if err := d.DB.QueryRowContext(ctx, string(instanceSQL.Render("measure_catalog", nil))).Scan(&blockSize, &rows); err != nil {
 		return 0, err
-	case rows > manyRows && hasSmallBlocks:
-		return largeBlock, err
-	case rows < fewRows && (!hasSmallBlocks || d.previousManifest.Catalog.Bytes <= compactSize):
-		return smallBlock, err
 	}
-	return 0, err
+	hasSmallBlocks := blockSize == smallBlock
+	if hasSmallBlocks && !isChanged {
+		return 0, nil
+	}
+	if hasSmallBlocks && rows > manyRows {
+		return largeBlock, nil
+	}
+	isCompacted := d.previousManifest.Catalog.Bytes <= compactSize
+	if rows < fewRows && (!hasSmallBlocks || isCompacted) {
+		return smallBlock, nil
+	}
+	return 0, nil
 }
 
 // MeasureTables sets the number of rows and the range of the first key column of every table, in one
@@ -295,20 +299,28 @@ func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
 		return nil
 	})
 	for _, t := range withEqualHashes {
-		var keys int64
 		if err == nil {
-			count := verifySQL.Render("count_keys", sqltext.Values{"table": sqltext.Name(t.Name), "key": sqltext.Names(d.Schema.tableKey(t.Name))})
-			err = reader.DB.QueryRowContext(ctx, string(count)).Scan(&keys)
-		}
-		if err == nil && keys != t.Rows {
-			problem := "%d rows repeat the key of an earlier row: the merge stored them twice, which is a fault of this program, or the disk is damaged"
-			err = &VerifyError{m.RunID, t.Name, fmt.Sprintf(problem, t.Rows-keys)}
+			err = d.verifyKeys(ctx, reader, m.RunID, t)
 		}
 	}
 	if err != nil && !errors.As(err, new(*VerifyError)) {
 		err = &VerifyError{m.RunID, "(any)", err.Error()}
 	}
 	return err
+}
+
+// verifyKeys compares the number of different keys of a table with its rows.
+func (d *Draft) verifyKeys(ctx context.Context, reader *Instance, run string, t ManifestTable) error {
+	var keys int64
+	count := verifySQL.Render("count_keys", sqltext.Values{"table": sqltext.Name(t.Name), "key": sqltext.Names(d.Schema.tableKey(t.Name))})
+	if err := reader.DB.QueryRowContext(ctx, string(count)).Scan(&keys); err != nil {
+		return err
+	}
+	if keys != t.Rows {
+		problem := "%d rows repeat the key of an earlier row: the merge stored them twice, which is a fault of this program, or the disk is damaged"
+		return &VerifyError{run, t.Name, fmt.Sprintf(problem, t.Rows-keys)}
+	}
+	return nil
 }
 
 // finishPublish can be called again for the same run.

@@ -58,12 +58,8 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 	var pruned []Pruned
 	for _, path := range old {
 		size, err := sizeOf(path)
-		switch {
-		case err != nil || dryRun:
-		case slices.Contains([]string{VersionsDir, heldDir}, filepath.Base(filepath.Dir(path))):
-			err = p.folder.disk.Discard(path) // other commands must not find a part of the folder
-		default:
-			err = p.folder.disk.RemoveAll(path)
+		if err == nil && !dryRun {
+			err = p.remove(path)
 		}
 		if err != nil {
 			return pruned, fmt.Errorf("prune %s: %w", path, err)
@@ -72,6 +68,15 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 		pruned = append(pruned, Pruned{name, size})
 	}
 	return pruned, nil
+}
+
+// remove removes a file or folder. Other commands must not find a part of a version or of a held night.
+func (p *Pruner) remove(path string) error {
+	parent := filepath.Base(filepath.Dir(path))
+	if parent == VersionsDir || parent == heldDir {
+		return p.folder.disk.Discard(path)
+	}
+	return p.folder.disk.RemoveAll(path)
 }
 
 // oldVersions returns the versions beyond keep_versions. It leaves out versions whose day is missing in
@@ -108,10 +113,13 @@ func (p *Pruner) oldResponses(r Retention, now time.Time) ([]string, error) {
 		return nil, err
 	}
 	var old []string
+	maxAge := time.Duration(r.RawDays) * 24 * time.Hour
 	for i, run := range runs {
-		at, ok := RunTime(run)
-		hasAgeLimit := ok && i < len(runs)-1 && !(canResume && run == unfinished.Run) && !slices.Contains(held, run)
-		if p.isUnneeded(run, latest) || hasAgeLimit && now.Sub(at) > time.Duration(r.RawDays)*24*time.Hour {
+		at, isRun := RunTime(run)
+		isNewest := i == len(runs)-1
+		isResumable := canResume && run == unfinished.Run
+		hasAgeLimit := isRun && !isNewest && !isResumable && !slices.Contains(held, run)
+		if p.isUnneeded(run, latest) || hasAgeLimit && now.Sub(at) > maxAge {
 			old = append(old, p.folder.RawPath(run))
 		}
 	}

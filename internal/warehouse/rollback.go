@@ -75,11 +75,16 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 		return "", &ledger.UnknownRunError{Message: fmt.Sprintf("roll back: no version %q is kept; nothing was changed: the kept versions are %s", run, cmp.Or(strings.Join(versions, ", "), "none"))}
 	}
 	latest, ok, err := w.Versions.Latest()
-	if lost := w.CheckLink(); lost != nil && !(ok && errors.Is(lost, fs.ErrNotExist)) {
+	if err != nil {
+		return "", err
+	}
+	// Without the version of the link, the version before it is still known. With a wrong link it is not.
+	isMissing := func(lost error) bool { return ok && errors.Is(lost, fs.ErrNotExist) }
+	if lost := w.CheckLink(); lost != nil && !isMissing(lost) {
 		return "", lost
 	}
-	if err != nil || !ok {
-		return "", errors.Join(err, errors.New("roll back: no version was published; nothing was changed"))
+	if !ok {
+		return "", errors.New("roll back: no version was published; nothing was changed")
 	}
 	return w.Versions.baseOf(latest, versions)
 }

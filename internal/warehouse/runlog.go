@@ -88,14 +88,14 @@ func (l *RunLog) missingRuns() ([]ledger.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	latest, ok, err := l.versions.Latest()
+	latest, hasLink, err := l.versions.Latest()
 	if err != nil {
 		return nil, err
 	}
 	var missing []ledger.Run
-	// The ledger may contain an earlier, failed attempt of the published run.
-	latestRun := ledger.Find(runs, latest)
-	if ok && (latestRun.ID == "" || latestRun.Outcome == ledger.Failed || latestRun.Outcome == ledger.Interrupted || latestRun.Outcome == ledger.Killed) {
+	// The ledger may contain only an earlier attempt of the published run, which published nothing.
+	recorded := ledger.Find(runs, latest).Outcome
+	if hasLink && recorded != ledger.Complete && recorded != ledger.Partial {
 		if r, ok := l.readCopy(l.folder.VersionPath(latest), latest); ok {
 			missing = append(missing, r)
 		}
@@ -105,15 +105,17 @@ func (l *RunLog) missingRuns() ([]ledger.Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch {
-		case !ok || u.Run == latest || ledger.Find(runs, u.Run).Attempts >= u.Attempt:
-		case u.Kind == ledger.Rollback && u.Version == latest: // killed after it switched the link "latest"
-			missing = append(missing, l.completedRollback(u.Run, u.Version, u.StartedAt))
-		default:
-			missing = append(missing, ledger.Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Program: u.Program,
-				Outcome: ledger.Killed, ExitCode: ledger.Killed.ExitCode(),
-				Error: "the run was killed, or the machine went down; the run published nothing"})
+		isRecorded := ledger.Find(runs, u.Run).Attempts >= u.Attempt
+		if !ok || isRecorded || u.Run == latest {
+			continue
 		}
+		if u.Kind == ledger.Rollback && u.Version == latest { // killed after it switched the link "latest"
+			missing = append(missing, l.completedRollback(u.Run, u.Version, u.StartedAt))
+			continue
+		}
+		missing = append(missing, ledger.Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Program: u.Program,
+			Outcome: ledger.Killed, ExitCode: ledger.Killed.ExitCode(),
+			Error: "the run was killed, or the machine went down; the run published nothing"})
 	}
 	return missing, nil
 }
@@ -231,4 +233,115 @@ func (l *RunLog) NewRunID(at time.Time) (string, error) {
 		}
 		id = fmt.Sprintf("%s-%d", baseID, i)
 	}
+}
+
+// UnfinishedRun is the content of an unfinished-run file. The run in this file is running, or was killed,
+// interrupted or failed. Folder.RawPath contains the responses of the service that the run has stored.
+type UnfinishedRun struct {
+	Run       string    `json:"run_id"`
+	StartedAt time.Time `json:"started_at"`
+	// Source is the base URL of the service. If the URL changed, the stored responses are not used.
+	Source string `json:"source"`
+	// Rights describes the rights of the token, because a token with other rights may get other
+	// responses. It is empty until the service has reported the rights.
+	Rights string `json:"access,omitempty"`
+	// Attempt is the number of times that the run was started.
+	Attempt int `json:"attempt"`
+	// Program is the version of the program that started the run.
+	Program string `json:"program_version"`
+	// Kind is ledger.Run.Kind.
+	Kind string `json:"kind,omitempty"`
+	// Version is ledger.Run.Version.
+	Version string `json:"version,omitempty"`
+}
+
+// ResumableRunPath is the unfinished-run file that WriteResumableRun writes.
+func (l *RunLog) ResumableRunPath() string { return l.folder.Path(StateDir, "unfinished.json") }
+
+// UnresumableRunPath is the unfinished-run file that WriteUnresumableRun writes. Both files can exist at the
+// same time.
+func (l *RunLog) UnresumableRunPath() string { return l.folder.Path(StateDir, "aside.json") }
+
+// WriteResumableRun writes the unfinished-run file of a run that can be resumed. The caller must have the Lock.
+//
+// If the file contains an earlier run, the earlier run is abandoned. If readers do not see the version of
+// the abandoned run, WriteResumableRun removes this version, because it would look like a published version.
+func (l *RunLog) WriteResumableRun(u UnfinishedRun) error {
+	earlier, ok, err := l.readUnfinished(l.ResumableRunPath())
+	if err != nil {
+		return err
+	}
+	if ok && earlier.Run != u.Run {
+		latest, _, err := l.versions.Latest()
+		if err != nil {
+			return err
+		}
+		if earlier.Run != latest {
+			err := l.folder.disk.Discard(l.folder.VersionPath(earlier.Run))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("remove the unpublished version of the interrupted run %s: %w", earlier.Run, err)
+			}
+		}
+	}
+	return StateFile{l.folder, l.ResumableRunPath()}.Write(u)
+}
+
+// WriteUnresumableRun writes the unfinished-run file of a run that is never resumed. If the run is
+// killed, Recover records it in the ledger. The caller must have the Lock.
+func (l *RunLog) WriteUnresumableRun(u UnfinishedRun) error {
+	return StateFile{l.folder, l.UnresumableRunPath()}.Write(u)
+}
+
+func (l *RunLog) RemoveResumableRun() error { return l.removeUnfinished(l.ResumableRunPath()) }
+
+// RemoveUnresumableRun removes the file that WriteUnresumableRun wrote. The run must be in the ledger.
+func (l *RunLog) RemoveUnresumableRun() error { return l.removeUnfinished(l.UnresumableRunPath()) }
+
+func (l *RunLog) removeUnfinished(path string) error {
+	if err := l.folder.disk.Remove(path); err != nil {
+		return fmt.Errorf("remove the file of the unfinished run: %w", err)
+	}
+	return nil
+}
+
+// ResumableRun returns the run that can be resumed. ok is false if there is no such run. A run
+// cannot be resumed if it was killed after it was published, or if its stored responses are missing.
+func (l *RunLog) ResumableRun() (u UnfinishedRun, ok bool, err error) {
+	if u, ok, err = l.readUnfinished(l.ResumableRunPath()); err != nil || !ok {
+		return u, false, err
+	}
+	latest, _, err := l.versions.Latest()
+	if err != nil {
+		return u, false, err
+	}
+	_, statErr := os.Stat(l.folder.RawPath(u.Run))
+	return u, latest != u.Run && statErr == nil, nil
+}
+
+// readUnfinished reads an unfinished-run file. ok is false if the file is missing or damaged. A run with
+// a damaged file is not resumed: the next run requests everything again.
+func (l *RunLog) readUnfinished(path string) (u UnfinishedRun, ok bool, err error) {
+	ok, err = StateFile{l.folder, path}.Read(&u)
+	if errors.As(err, new(*DamagedError)) {
+		return UnfinishedRun{}, false, nil
+	}
+	return u, ok, err
+}
+
+// KilledRollback returns a rollback that was killed. ok is false if no rollback was killed.
+func (l *RunLog) KilledRollback() (u UnfinishedRun, ok bool, err error) {
+	u, ok, err = l.readUnfinished(l.UnresumableRunPath())
+	return u, ok && u.Kind == ledger.Rollback, err
+}
+
+// removeFileOfPublishedRun removes the unfinished-run file of a run that was killed after its publish.
+func (l *RunLog) removeFileOfPublishedRun() error {
+	u, ok, err := l.readUnfinished(l.ResumableRunPath())
+	if err != nil || !ok {
+		return err
+	}
+	if latest, _, err := l.versions.Latest(); err != nil || latest != u.Run {
+		return err
+	}
+	return l.RemoveResumableRun()
 }

@@ -165,9 +165,14 @@ func (s *Schema) checkCompatible(existing map[string]map[string]stream.Column, p
 	}
 	for table := range existing {
 		schema, name, _ := strings.Cut(table, ".")
-		_, isMain := s.Definitions[name]
-		isMeta := slices.ContainsFunc(s.MetaDefinitions, func(def stream.Definition) bool { return def.Name == name })
-		if (schema == "main" || schema == "past") && !isMain || schema == "meta" && !isMeta {
+		isKnown := true
+		switch schema {
+		case "main", "past":
+			_, isKnown = s.Definitions[name]
+		case "meta":
+			isKnown = slices.ContainsFunc(s.MetaDefinitions, func(def stream.Definition) bool { return def.Name == name })
+		}
+		if !isKnown {
 			addMismatch(table, "a table", "absent")
 		}
 	}

@@ -98,7 +98,8 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 	// A lost index is not written again if there were earlier nights: the new index would lack days whose
 	// files are lost too. The repair of the series writes the index. Early programs wrote no index and no
 	// files of changes, so versions without Meta get an index.
-	if _, err := s.Index(); err != nil && slices.ContainsFunc(versions, func(m Manifest) bool { return m.Previous != "" && m.Meta != nil }) {
+	hasEarlierNights := slices.ContainsFunc(versions, func(m Manifest) bool { return m.Previous != "" && m.Meta != nil })
+	if _, err := s.Index(); err != nil && hasEarlierNights {
 		return errors.Join(damaged...)
 	}
 	err := s.ChangeIndex(func(runByDay map[string]string) {
@@ -106,10 +107,14 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 			runByDay[DayOf(m.SnapshotAt)] = m.RunID
 		}
 	})
-	if _, statErr := os.Lstat(s.folder.Path(SeriesDir, ReplacedDir)); statErr == nil && err == nil && len(damaged) == 0 {
-		err = s.folder.disk.RemoveAll(s.folder.Path(SeriesDir, ReplacedDir))
+	if err != nil || len(damaged) > 0 {
+		return errors.Join(append(damaged, err)...)
 	}
-	return errors.Join(append(damaged, err)...)
+	replaced := s.folder.Path(SeriesDir, ReplacedDir)
+	if _, err := os.Lstat(replaced); err != nil {
+		return nil // no old files are kept
+	}
+	return s.folder.disk.RemoveAll(replaced)
 }
 
 // ReplacedDir contains the old files of a day while another run replaces the day. The old files are in a

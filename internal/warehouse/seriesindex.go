@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"placementsync/internal/checksum"
-	"placementsync/internal/ledger"
 )
 
 // The series contains all data of the warehouse, so a rebuild needs no other files. manifestsDir
@@ -114,15 +113,6 @@ func (s *Series) ReadDayManifest(day, run string) (Manifest, error) {
 		err = s.folder.DamagedErr(path, "it is the manifest of "+DayOf(m.SnapshotAt), nil)
 	}
 	return m, err
-}
-
-// SourceRun returns the run whose snapshot a version contains. This is the run of the version or, for a
-// rebuilt version, the night whose files were used.
-func (m Manifest) SourceRun() string {
-	if m.Kind == ledger.Rebuild && m.Night != "" {
-		return m.Night
-	}
-	return m.RunID
 }
 
 // forgetDays removes from the index the days whose manifests are among the paths. Prune calls it first: if

@@ -28,13 +28,12 @@ func (f *Folder) Measure(ctx context.Context, extra ...MeasuredFolder) ([]Usage,
 	if _, err := os.Stat(f.dir); err != nil {
 		return nil, fmt.Errorf("measure the warehouse: %w", err)
 	}
-	// countedLinks are the counted files with several hard links.
 	var countedFolders []string
-	countedLinks := map[fileID]bool{}
+	countedLinks := map[fileID]bool{} // the counted files with several hard links
 	// measureFolder skips counted folders and links, and files that a night removes at the same time.
-	measureFolder := func(dir string) (sum int64, err error) {
-		defer func() { countedFolders = append(countedFolders, dir) }()
-		return sum, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	measureFolder := func(dir string) (int64, error) {
+		sum := int64(0)
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			if err == nil && slices.Contains(countedFolders, path) {
 				return fs.SkipDir
 			}
@@ -60,11 +59,15 @@ func (f *Folder) Measure(ctx context.Context, extra ...MeasuredFolder) ([]Usage,
 			sum += int64(stat.Blocks) * blockSize
 			return ctx.Err()
 		})
+		countedFolders = append(countedFolders, dir)
+		return sum, err
+	}
+	own := []MeasuredFolder{
+		{SeriesDir, f.Path(SeriesDir)}, {VersionsDir, f.Path(VersionsDir)}, {"inbox", f.InboxPath()},
+		{rawDir, f.Path(rawDir)}, {StateDir, f.Path(StateDir)}, {"other", f.dir}, // all remaining files
 	}
 	var all []Usage
-	for i, part := range append(slices.Clone(extra),
-		MeasuredFolder{SeriesDir, f.Path(SeriesDir)}, MeasuredFolder{VersionsDir, f.Path(VersionsDir)}, MeasuredFolder{"inbox", f.InboxPath()},
-		MeasuredFolder{rawDir, f.Path(rawDir)}, MeasuredFolder{StateDir, f.Path(StateDir)}, MeasuredFolder{"other", f.dir}) {
+	for i, part := range slices.Concat(extra, own) {
 		root, err := filepath.EvalSymlinks(part.Dir)
 		isAbsent := errors.Is(err, fs.ErrNotExist)
 		if isAbsent && i < len(extra) {

@@ -57,10 +57,10 @@ func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 	for run >= kept[0] {
 		m, readErr := v.ReadManifest(run)
 		if readErr != nil {
-			var copyErr error
-			if m, copyErr = v.ReadManifestFile(v.folder.RunManifestPath(run), run); copyErr != nil {
-				if len(lineage) == 0 || !errors.Is(readErr, fs.ErrNotExist) {
-					err = readErr
+			if m, err = v.ReadManifestFile(v.folder.RunManifestPath(run), run); err != nil {
+				err = readErr
+				if len(lineage) > 0 && errors.Is(readErr, fs.ErrNotExist) {
+					err = nil // the version is no longer kept
 				}
 				break
 			}
@@ -77,20 +77,19 @@ func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 	return lineage, err
 }
 
-// baseOf returns the version on which run was built. If this version is not kept, baseOf returns an error, with
-// two exceptions: for a rebuilt version and for a version with a damaged manifest it returns the version before
-// run. If no version is before run, it returns an error.
+// baseOf returns the version on which run was built, or an error if this version is not kept. A rebuilt version and a
+// version with a damaged manifest name no such version. For them baseOf returns the kept version before run.
 func (v *Versions) baseOf(run string, versions []string) (string, error) {
 	m, err := v.ReadManifest(run)
 	if err == nil && slices.Contains(versions, m.baseRun()) {
 		return m.baseRun(), nil
 	}
-	i, _ := slices.BinarySearch(versions, run)
-	if i == 0 && m.Previous == "" {
-		return "", fmt.Errorf("roll back: no version before %s is kept; nothing was changed: the kept versions are %s", run, strings.Join(versions, ", "))
-	}
 	if m.Previous != "" {
 		return "", fmt.Errorf("roll back: the version on which %s is based is not kept; nothing was changed: name one of the kept versions: %s", run, strings.Join(versions, ", "))
+	}
+	i, _ := slices.BinarySearch(versions, run)
+	if i == 0 {
+		return "", fmt.Errorf("roll back: no version before %s is kept; nothing was changed: the kept versions are %s", run, strings.Join(versions, ", "))
 	}
 	return versions[i-1], nil
 }
