@@ -18,6 +18,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -167,4 +168,26 @@ func (d *Daemon) reloadSettings() {
 	}
 	d.currentSettings.Store(&settings)
 	d.cfg.Log.Info("configuration reloaded", "schedule", settings.Schedule.String())
+}
+
+// Notifier returns a function that sends messages to the service manager, see sd_notify(3). It returns nil if
+// socket is empty.
+func Notifier(socket string) func(message string) error {
+	if socket == "" {
+		return nil
+	}
+	if strings.HasPrefix(socket, "@") {
+		socket = "\x00" + socket[1:] // an abstract socket
+	}
+	return func(message string) error {
+		conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
+		if err != nil {
+			return fmt.Errorf("reach the service manager: %w", err)
+		}
+		defer conn.Close()
+		if _, err := conn.Write([]byte(message)); err != nil {
+			return fmt.Errorf("notify the service manager: %w", err)
+		}
+		return nil
+	}
 }
