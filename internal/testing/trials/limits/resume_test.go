@@ -26,6 +26,7 @@ func TestResumedNightRepeatsNoRequests(t *testing.T) {
 			t.Parallel()
 			h := trials.NewHarness(t, trials.SmallWorld())
 			h.Config.ResumeMaxAge = time.Hour
+			h.Config.FinishCommit = true // must not delay the interruption of a night that still reads
 			h.NextDay()
 			interrupted := interruptedNight(h, request)
 			stored := storedRequests(h, interrupted.Run.ID)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,13 +26,8 @@ const requestsPerSecond = 10
 // limitedHarness runs nights with a time limit, on the virtual clock of synctest.
 type limitedHarness struct {
 	*trials.Harness
-	// requestsByPath counts the requests of the last night by path and query. It leaves out
-	// requests with status 404, because each night repeats them while a list contains their id.
-	requestsByPath map[string]int
-	// requestCount is the number of all requests of the last night.
-	requestCount int
-	// duration is the duration of the last night on the virtual clock.
-	duration time.Duration
+	// requests contains the requests of the last night, by path and query.
+	requests map[string]bool
 }
 
 func newLimitedHarness(t *testing.T, world sim.Options, names ...string) *limitedHarness {
@@ -47,14 +41,6 @@ func newLimitedHarness(t *testing.T, world sim.Options, names ...string) *limite
 	return &limitedHarness{Harness: h}
 }
 
-// otherWarehouse returns a harness with the same service and another warehouse.
-func (h *limitedHarness) otherWarehouse() *limitedHarness {
-	other := &trials.Harness{T: h.T, Service: h.Service, Server: h.Server, Config: h.Config, At: h.At}
-	other.Config.Warehouse.Dir = h.T.TempDir()
-	other.Config.Now = func() time.Time { return other.At }
-	return &limitedHarness{Harness: other}
-}
-
 // timeForRequests returns the time needed for n requests.
 func timeForRequests(n int) time.Duration { return time.Duration(n) * time.Second / requestsPerSecond }
 
@@ -66,22 +52,15 @@ func (h *limitedHarness) limitedNight(timeLimit time.Duration) (pipeline.Result,
 	return h.runInBubble(func(ctx context.Context) (pipeline.Result, error) { return pipeline.Run(ctx, h.Config) })
 }
 
-// runInBubble runs a night in a bubble of synctest, which has a virtual clock, and counts the requests
+// runInBubble runs a night in a bubble of synctest, which has a virtual clock, and collects the requests
 // of the night.
 func (h *limitedHarness) runInBubble(run func(ctx context.Context) (pipeline.Result, error)) (res pipeline.Result, err error) {
 	h.T.Helper()
 	h.Service.ResetRequests()
-	synctest.Test(h.T, func(t *testing.T) {
-		start := time.Now()
-		res, err = run(t.Context())
-		h.duration = time.Since(start)
-	})
-	h.requestsByPath = map[string]int{}
-	h.requestCount = len(h.Service.Requests())
+	synctest.Test(h.T, func(t *testing.T) { res, err = run(t.Context()) })
+	h.requests = map[string]bool{}
 	for _, r := range h.Service.Requests() {
-		if r.Status != http.StatusNotFound {
-			h.requestsByPath[r.Path]++
-		}
+		h.requests[r.Path] = true
 	}
 	return res, err
 }
@@ -99,23 +78,6 @@ func (h *limitedHarness) publishedNight(timeLimit time.Duration) pipeline.Result
 	return res
 }
 
-// requestedDetails counts the requests for details in the last night, by path and query.
-func (h *limitedHarness) requestedDetails() map[string]int {
-	lists := map[string]bool{"/auth/token": true}
-	for _, s := range h.Config.Streams {
-		if !s.IsDetail() {
-			lists[strings.Replace(s.Path, "{team_id}", h.Service.TeamID(), 1)] = true
-		}
-	}
-	details := map[string]int{}
-	for path, n := range h.requestsByPath {
-		if withoutQuery, _, _ := strings.Cut(path, "?"); !lists[withoutQuery] {
-			details[path] = n
-		}
-	}
-	return details
-}
-
 // requireLists compares tables with the service. It leaves out tables that streams of details fill.
 func (h *limitedHarness) requireLists(ref *trials.Reference) {
 	h.T.Helper()
@@ -131,56 +93,13 @@ func (h *limitedHarness) requireLists(ref *trials.Reference) {
 	h.RequireValues(ref, names...)
 }
 
-// largeWorld has so many settled details that TestTrialLargeCatalogIsCompleteAfterSomeNights reads
-// them over several nights.
+// largeWorld has so many settled details that nights with a time limit read them in turn.
 func largeWorld() sim.Options { return trials.SettledWorld(40) }
-
-// TestTrialLargeCatalogIsCompleteAfterSomeNights runs nights with a time limit. The data of the service does not
-// change. Each night must read all lists and leave fewer ids unread than the night before, until all details
-// were read.
-func TestTrialLargeCatalogIsCompleteAfterSomeNights(t *testing.T) {
-	trials.SkipIfShort(t)
-	t.Parallel()
-	h := newLimitedHarness(t, largeWorld())
-	unlimited := h.otherWarehouse()
-	unlimited.publishedNight(0)
-	details, firstRequests := unlimited.requestedDetails(), unlimited.requestCount
-	unlimited.publishedNight(0)
-	liveRequests := unlimited.requestCount
-	backlog := firstRequests - liveRequests
-	ref := trials.NewReference(t, h.Service, h.Config.Streams)
-	requested := map[string]bool{} // by path and query
-	h.Config.Recheck = 0
-	before := int64(len(details))
-	for night := 1; before > 0; night++ {
-		if night > 7 {
-			t.Fatalf("%d ids are unread after %d nights, want none", before, night-1)
-		}
-		res := h.publishedNight(timeForRequests(liveRequests + backlog/5 + 4))
-		unread, _ := res.Run.Unread()
-		t.Logf("night %d: %d requests in %v, %d ids unread", night, h.requestCount, h.duration, unread)
-		h.requireLists(ref)
-		for path := range h.requestedDetails() {
-			requested[path] = true
-		}
-		if unreadInMeta := h.QueryOne("SELECT sum(unread)::VARCHAR FROM meta.streams WHERE run_id = ?", res.Run.ID); unreadInMeta != strconv.FormatInt(unread, 10) {
-			t.Errorf("night %d: meta.streams has %s unread ids, want %d as in the ledger", night, unreadInMeta, unread)
-		}
-		if unread >= before {
-			t.Errorf("night %d left %d ids unread, want fewer than %d", night, unread, before)
-		}
-		before = unread
-	}
-	h.RequireValues(ref)
-	if len(requested) != len(details) {
-		t.Errorf("%d different details were requested, want %d", len(requested), len(details))
-	}
-}
 
 // TestTrialTimeLimitedNightsFollowAChangingWorld runs nights with a time limit while orders, prices
 // and articles change. Each night must read all lists completely, even if details of their records
-// remain unread, and must read all articles in progress. When no ids are unread, all values must be
-// current.
+// remain unread, and must read all articles in progress. A replay of the first night must give the same
+// rows. When no ids are unread, all values must be current.
 func TestTrialTimeLimitedNightsFollowAChangingWorld(t *testing.T) {
 	trials.SkipIfShort(t)
 	t.Parallel()
@@ -195,7 +114,10 @@ func TestTrialTimeLimitedNightsFollowAChangingWorld(t *testing.T) {
 		h.At = h.Service.Now().Add(time.Hour)
 		res := h.publishedNight(timeForRequests(200))
 		unread, _ = res.Run.Unread()
-		t.Logf("night %d: %d requests in %v, %d ids unread", nights+1, h.requestCount, h.duration, unread)
+		t.Logf("night %d: %d requests, %d ids unread", nights+1, len(h.requests), unread)
+		if nights == 0 {
+			h.requireReplay(res)
+		}
 		h.requireLists(ref)
 		h.requireListValues("/orders", "orders", "status", "reference_number")
 		h.requireListValues("/campaigns", "campaigns", "name")
@@ -205,6 +127,25 @@ func TestTrialTimeLimitedNightsFollowAChangingWorld(t *testing.T) {
 		t.Errorf("all ids were read in %d nights, so the test shows nothing", nights)
 	}
 	h.RequireValues(ref)
+}
+
+// requireReplay replays a night. The replay must publish the same rows and read nothing from the service.
+func (h *limitedHarness) requireReplay(night pipeline.Result) {
+	h.T.Helper()
+	before := h.HistorySums()
+	h.Config.MaxDuration = 0
+	h.At = h.At.Add(time.Minute)
+	replayed, err := h.runInBubble(func(ctx context.Context) (pipeline.Result, error) {
+		return pipeline.Replay(ctx, h.Config, night.Run.ID)
+	})
+	testharness.Must(h.T, err)
+	unread, _ := night.Run.Unread()
+	if n, _ := replayed.Run.Unread(); n != unread || replayed.Run.Outcome != night.Run.Outcome || len(h.requests) > 0 {
+		h.T.Errorf("the replay ended %s with %d unread ids after %d requests, want %s, %d and 0", replayed.Run.Outcome, n, len(h.requests), night.Run.Outcome, unread)
+	}
+	if diff := cmp.Diff(before, h.HistorySums()); diff != "" {
+		h.T.Errorf("the replay changed rows (-before +after):\n%s", diff)
+	}
 }
 
 // requireListValues compares some columns of a table with the records of its list.
@@ -260,4 +201,70 @@ func (h *limitedHarness) requireArticlesInProgress(ref *trials.Reference) {
 	if compared == 0 {
 		h.T.Error("no article is in progress, so the test shows nothing")
 	}
+}
+
+// TestTrialInterruptedNightPublishesStoredResponses interrupts a night with a time limit and
+// resumes it with a limit of 1 ns. The resumed night must publish the stored responses and request
+// no other id.
+func TestTrialInterruptedNightPublishesStoredResponses(t *testing.T) {
+	trials.SkipIfShort(t)
+	t.Parallel()
+	h := newLimitedHarness(t, largeWorld())
+	h.Config.ResumeMaxAge = 3 * time.Hour
+	ref := trials.NewReference(t, h.Service, h.Config.Streams)
+	interrupted := h.interruptedLimitedNight(150, timeForRequests(200))
+	stored := storedRequests(h.Harness, interrupted.Run.ID)
+	res := h.publishedNight(time.Nanosecond)
+	if res.Run.ID != interrupted.Run.ID {
+		t.Fatalf("got run %s, want the resumed run %s", res.Run.ID, interrupted.Run.ID)
+	}
+	for path := range h.requests {
+		beforePage, _, _ := strings.Cut(path, "page=")
+		// If the first page of a detail was stored, the night reads its other pages,
+		// and repeats a page that the interruption truncated.
+		if path != "/auth/token" && !stored[path] && !stored[beforePage+"page=1"] {
+			t.Errorf("%s was requested after the time limit", path)
+		}
+	}
+	h.requireLists(ref)
+	fetched := int64(0)
+	for _, s := range res.Run.Streams {
+		fetched += s.Fetched
+	}
+	if fetched < 60 {
+		t.Errorf("the night published %d details, want at least 60 from stored responses", fetched)
+	}
+}
+
+// slowTransport delays every response by a fixed time on the virtual clock of synctest.
+type slowTransport struct {
+	service http.RoundTripper
+	delay   time.Duration
+}
+
+func (s slowTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	timer := time.NewTimer(s.delay)
+	defer timer.Stop()
+	<-timer.C
+	return s.service.RoundTrip(r)
+}
+
+// interruptedLimitedNight runs a night that is interrupted at its n-th request.
+func (h *limitedHarness) interruptedLimitedNight(n int, timeLimit time.Duration) pipeline.Result {
+	h.T.Helper()
+	transport := &trials.RandomTransport{Service: h.Service, RequestsLeft: n}
+	h.Config.Fetch.Transport, h.Config.MaxDuration = transport, timeLimit
+	h.At = h.At.Add(time.Hour)
+	res, err := h.runInBubble(func(ctx context.Context) (pipeline.Result, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		transport.Interrupt = cancel
+		return pipeline.Run(ctx, h.Config)
+	})
+	if err == nil || res.Run.ExitCode != 130 {
+		h.T.Fatalf("the interrupted night ended with exit code %d, want 130: %v", res.Run.ExitCode, err)
+	}
+	// From now on, the request for the token takes longer than a limit of 1 ns.
+	h.Config.Fetch.Transport = slowTransport{&trials.RandomTransport{Service: h.Service}, time.Millisecond}
+	return res
 }

@@ -1,6 +1,7 @@
 package limits_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 // each night, the current rows must be the same as in a new warehouse, whose night stages all records.
 func TestTrialUnchangedRecordsKeepTheirRows(t *testing.T) {
 	t.Parallel()
-	for name, unordered := range trials.SortOrders() {
-		t.Run(name, func(t *testing.T) {
+	for _, unordered := range []bool{true, false}[:trials.Size(2, 1)] {
+		t.Run(fmt.Sprintf("unordered %t", unordered), func(t *testing.T) {
 			t.Parallel()
 			world := trials.TrialWorld(5)
 			world.Listings, world.Unordered = 150, unordered
@@ -35,7 +36,7 @@ func TestTrialUnchangedRecordsKeepTheirRows(t *testing.T) {
 					trials.RequireSameRows(t, db, "main."+row[0].String, "* EXCLUDE (valid_from)")
 				}
 			}
-			for range 3 {
+			for range trials.Size(3, 2) {
 				night()
 			}
 			allStreams := h.Config.Chosen
