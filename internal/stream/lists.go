@@ -163,3 +163,22 @@ func locationList(kind, list string) Stream {
 		Tables: []Table{{Name: "locations", Key: []string{"kind", "name"}, Value: "name", Const: map[string]string{"kind": kind}}},
 	}
 }
+
+// A listing contains fields of its outlet, in the listing itself or in the object outlet.
+func listingForeignParts() []ForeignPart {
+	return []ForeignPart{
+		{Table: "outlets", Columns: []string{"website_url", "logo", "country", "state", "city", "is_indexed"}},
+		{At: "outlet", Table: "outlets"}, {At: "disclaimer", Table: "disclaimers"},
+	}
+}
+
+func orderForeignParts() []ForeignPart {
+	return []ForeignPart{{At: "line_items.outlet", Table: "outlets"}}
+}
+
+func campaignForeignParts() []ForeignPart {
+	return []ForeignPart{
+		{At: "profile", Table: "profiles"}, {At: "articles", Table: "articles"},
+		{At: "articles.order_item", Table: "order_items"}, {At: "articles.order_item.outlet", Table: "outlets"},
+	}
+}
