@@ -12,6 +12,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"placementsync/internal/durable"
+	"placementsync/internal/testing/harness"
 )
 
 // TestAbandonedScratchIsRemoved also tries folders with the id of this process, because in a
@@ -22,9 +23,7 @@ func TestAbandonedScratchIsRemoved(t *testing.T) {
 	makeFolder := func(name string, hasLock bool) (path string) {
 		t.Helper()
 		path = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Join(path, "spill"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.MkdirAll(filepath.Join(path, "spill"), 0o700))
 		if hasLock {
 			lock := flock.New(filepath.Join(path, "lock"))
 			if ok, err := lock.TryLock(); err != nil || !ok {
@@ -36,9 +35,7 @@ func TestAbandonedScratchIsRemoved(t *testing.T) {
 	}
 	makeWithStaleLock := func(name string) string {
 		path := makeFolder(name, false)
-		if err := os.WriteFile(filepath.Join(path, "lock"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.WriteFile(filepath.Join(path, "lock"), nil, 0o600))
 		return path
 	}
 	wantKept := map[string]bool{
@@ -52,13 +49,9 @@ func TestAbandonedScratchIsRemoved(t *testing.T) {
 		makeWithStaleLock(fmt.Sprintf("t-%d.other-prefix", unusedPID)): true,
 	}
 	first, err := durable.MakeScratch(dir, "s-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	second, err := durable.MakeScratch(dir, "s-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	wantKept[first.Dir], wantKept[second.Dir] = true, true
 	for path, want := range wantKept {
 		if _, err := os.Stat(path); (err == nil) != want {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"placementsync/internal/testing/harness"
 )
 
 // TestTempFileRemovedByAnotherProcess tries a name that is taken, and removes the second file before it is locked.
@@ -22,9 +24,7 @@ func TestTempFileRemovedByAnotherProcess(t *testing.T) {
 		}
 		return f, err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defer f.Close()
 	if _, err := os.Stat(f.Name()); err != nil {
 		t.Errorf("the temporary file does not exist: %v", err)
@@ -35,13 +35,9 @@ func TestExchangeWithRenames(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	for _, path := range []string{a, b} {
-		if err := os.MkdirAll(filepath.Join(path, "was-"+filepath.Base(path)), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.MkdirAll(filepath.Join(path, "was-"+filepath.Base(path)), 0o700))
 	}
-	if err := exchangeWithRenames(a, b); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, exchangeWithRenames(a, b))
 	for _, name := range []string{"a/was-b", "b/was-a"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Errorf("the folders were not exchanged: %v", err)
@@ -59,9 +55,7 @@ func TestExchangeWithRenames(t *testing.T) {
 func TestFailedExchangeKeepsTheOldFolder(t *testing.T) {
 	dir := t.TempDir()
 	old := filepath.Join(dir, "old")
-	if err := os.Mkdir(old, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.Mkdir(old, 0o700))
 	if err := exchangeWithRenames(filepath.Join(dir, "missing"), old); err == nil {
 		t.Error("got no error, want one for the missing folder")
 	}
