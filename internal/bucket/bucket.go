@@ -21,6 +21,7 @@ import (
 	"net"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,9 +98,6 @@ func (c Config) AWS(ctx context.Context) (aws.Config, error) {
 // Storage rewrites this header on its way, and then rejects a signature that covers it.
 func leaveEncodingUnsigned(stack *middleware.Stack) error {
 	const setEncoding, sign = "DisableAcceptEncodingGzip", "Signing"
-	if _, ok := stack.Finalize.Get(setEncoding); !ok {
-		return nil // clients other than S3 do not set the header
-	}
 	step, err := stack.Finalize.Remove(setEncoding)
 	if err != nil {
 		return err
@@ -210,6 +208,8 @@ func (b *Bucket) List(ctx context.Context, namePrefix string) ([]Object, error) 
 			objects = append(objects, Object{name, aws.ToInt64(o.Size), aws.ToTime(o.LastModified)})
 		}
 	}
+	// Some servers, such as S3 Express, list the objects in another order.
+	slices.SortFunc(objects, func(x, y Object) int { return strings.Compare(x.Name, y.Name) })
 	return objects, nil
 }
 
@@ -260,8 +260,9 @@ func (b *Bucket) Get(ctx context.Context, name string, want checksum.FileSum, ne
 			return err
 		}
 		h := sha256.New()
-		n, err := io.Copy(io.MultiWriter(localWriter{to}, h), io.LimitReader(body, want.Bytes+1))
-		if err == nil && (n != want.Bytes || hex.EncodeToString(h.Sum(nil)) != want.SHA256) {
+		// One byte more than wanted shows that the object has grown.
+		_, err = io.Copy(io.MultiWriter(localWriter{to}, h), io.LimitReader(body, want.Bytes+1))
+		if err == nil && hex.EncodeToString(h.Sum(nil)) != want.SHA256 {
 			err = ErrDiffers
 		}
 		return err
@@ -277,13 +278,13 @@ func (b *Bucket) getBody(ctx context.Context, name string, read func(body io.Rea
 			return b.newError("get", name, err)
 		}
 		err = errors.Join(read(res.Body, aws.ToInt64(res.ContentLength)), res.Body.Close())
-		// Wrong bytes may be an error of the transfer. If they are wrong twice, the stored object
-		// is damaged.
-		isFinal := errors.As(err, new(*localError)) || errors.As(err, new(*sizeError)) || errors.Is(err, ErrDiffers) && attempt > 1
 		if err == nil {
 			return nil
 		}
-		if isFinal || attempt == b.retries.MaxAttempts() || ctx.Err() != nil {
+		isPermanent := errors.As(err, new(*localError)) || errors.As(err, new(*sizeError))
+		// Wrong bytes may be an error of the transfer. If they are wrong twice, the stored object is damaged.
+		isDamaged := errors.Is(err, ErrDiffers) && attempt > 1
+		if isPermanent || isDamaged || attempt == b.retries.MaxAttempts() {
 			return b.newError("get", name, &retry.MaxAttemptsError{Attempt: attempt, Err: err})
 		}
 		pause, err := b.retries.RetryDelay(attempt, err)

@@ -16,6 +16,7 @@ import (
 
 	"placementsync/internal/bucket"
 	"placementsync/internal/checksum"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
 )
 
@@ -31,9 +32,7 @@ func open(t *testing.T, change func(*bucket.Config)) (*s3sim.Server, *bucket.Buc
 		change(&c)
 	}
 	b, err := bucket.Open(t.Context(), c, "store", "a/b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return sim, b
 }
 
@@ -53,9 +52,7 @@ func TestObjectsReadBackAsWritten(t *testing.T) {
 	sim.Now = func() time.Time { return time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC) }
 	for i := range 5 {
 		data := bytes.Repeat([]byte{byte(i)}, i*1000)
-		if err := b.PutBytes(t.Context(), fmt.Sprintf("data/%d", i), data); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, b.PutBytes(t.Context(), fmt.Sprintf("data/%d", i), data))
 		got, err := get(t, b, fmt.Sprintf("data/%d", i), checksum.SumText("", data))
 		if err != nil || !bytes.Equal(got, data) {
 			t.Errorf("object %d has %d bytes (%v), want %d", i, len(got), err, len(data))
@@ -69,9 +66,7 @@ func TestObjectsReadBackAsWritten(t *testing.T) {
 	if err != nil || !slices.Equal(list, want) {
 		t.Errorf("the list is %v (%v), want %v", list, err, want)
 	}
-	if err := b.Delete(t.Context(), "data/0", "data/4", "data/9"); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, b.Delete(t.Context(), "data/0", "data/4", "data/9"))
 	if n := len(sim.Objects("store")); n != 3 {
 		t.Errorf("%d objects are left, want 3", n)
 	}
@@ -163,9 +158,7 @@ func TestFaults(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			sim, b := open(t, nil)
 			if c.method == "GET" {
-				if err := b.PutBytes(t.Context(), "one", data); err != nil {
-					t.Fatal(err)
-				}
+				harness.Must(t, b.PutBytes(t.Context(), "one", data))
 			}
 			sim.FailWith(failTimes(c.times, c.method, c.fail))
 			var err error
@@ -239,6 +232,9 @@ func TestAcceptEncodingIsNotSigned(t *testing.T) {
 		if got := r.Header.Get("Accept-Encoding"); got != "identity" {
 			t.Errorf("%s asks for the encoding %q, want identity", r.Method, got)
 		}
+		if got := r.Header.Get("X-Amz-Checksum-Mode"); got != "" {
+			t.Errorf("%s asks for a checksum (%s), want none: Get computes the checksum itself", r.Method, got)
+		}
 		if strings.Contains(r.Header.Get("Authorization"), "accept-encoding") {
 			t.Errorf("the signature of %s covers Accept-Encoding", r.Method)
 		}
@@ -295,9 +291,7 @@ func TestBucketWithoutAPrefix(t *testing.T) {
 	server := httptest.NewServer(sim)
 	defer server.Close()
 	b, err := bucket.Open(t.Context(), bucket.Config{Endpoint: server.URL, PathStyle: true, AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey}, "store", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	if err := b.PutBytes(t.Context(), "data/one", []byte("x")); err != nil || b.Address("data/one") != "s3://store/data/one" {
 		t.Fatalf("the object %s was stored with %v", b.Address("data/one"), err)
 	}
@@ -327,9 +321,7 @@ func TestRefusedRequests(t *testing.T) {
 // TestAnEndedContextStopsRetries ends the context while the bucket waits for the next attempt.
 func TestAnEndedContextStopsRetries(t *testing.T) {
 	sim, b := open(t, func(c *bucket.Config) { c.MaxPause = time.Hour })
-	if err := b.PutBytes(t.Context(), "one", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, b.PutBytes(t.Context(), "one", []byte("x")))
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	sim.FailWith(func(w http.ResponseWriter, _ *http.Request) bool {

@@ -3,17 +3,24 @@ package bucket_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"placementsync/internal/bucket"
 	"placementsync/internal/checksum"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
 )
 
@@ -27,9 +34,7 @@ func (w errorWriter) Write([]byte) (int, error) { return 0, w.err }
 func TestRequestsThatCannotSucceedAreNotRepeated(t *testing.T) {
 	sim, b := open(t, nil)
 	data := bytes.Repeat([]byte("x"), 100_000)
-	if err := b.PutBytes(t.Context(), "one", data); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, b.PutBytes(t.Context(), "one", data))
 	sum, full := checksum.SumText("", data), errors.New("the disk is full")
 	err := b.Get(t.Context(), "one", sum, func() (io.Writer, error) { return errorWriter{full}, nil })
 	if n := sim.Requests()["GET"]; !errors.Is(err, full) || n != 1 {
@@ -39,7 +44,7 @@ func TestRequestsThatCannotSucceedAreNotRepeated(t *testing.T) {
 		t.Errorf("an object that is too large: got %v after %d requests, want an error after 1", err, sim.Requests()["GET"]-1)
 	}
 	var got bytes.Buffer
-	sum.Bytes = 10
+	sum = checksum.SumText("", data[:10])
 	err = b.Get(t.Context(), "one", sum, func() (io.Writer, error) { got.Reset(); return &got, nil })
 	if !errors.Is(err, bucket.ErrDiffers) || got.Len() > 11 {
 		t.Errorf("an object that grew: got %v and %d bytes on the disk, want %v and at most 11", err, got.Len(), bucket.ErrDiffers)
@@ -53,9 +58,7 @@ func serve(t *testing.T, c bucket.Config, respond http.HandlerFunc) *bucket.Buck
 	t.Cleanup(server.Close)
 	c.Endpoint, c.Region, c.PathStyle, c.AccessKey, c.SecretKey = server.URL, "eu-test-1", true, s3sim.AccessKey, s3sim.SecretKey
 	b, err := bucket.Open(t.Context(), c, "store", "a/b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return b
 }
 
@@ -94,6 +97,79 @@ func TestAStalledResponseEnds(t *testing.T) {
 	}
 }
 
+// TestTransportKeepsConnections sends 16 requests at a time to a server, as the lake does for its tables. The second
+// round must need no new connections.
+func TestTransportKeepsConnections(t *testing.T) {
+	const parallel = 16
+	var arrived sync.WaitGroup
+	var connections atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		arrived.Done()
+		arrived.Wait() // so that each request has a connection of its own
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	transport := bucket.Config{}.Transport()
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	for range 2 {
+		arrived.Add(parallel)
+		var group errgroup.Group
+		for range parallel {
+			group.Go(func() error {
+				res, err := client.Get(server.URL)
+				if err != nil {
+					return err
+				}
+				return res.Body.Close()
+			})
+		}
+		harness.Must(t, group.Wait())
+	}
+	if n := connections.Load(); n != parallel {
+		t.Errorf("two rounds of %d requests needed %d connections, want %d", parallel, n, parallel)
+	}
+}
+
+// TestAStalledStreamEnds leaves a request of HTTP/2 without a response, while another response keeps its connection busy.
+func TestAStalledStreamEnds(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil && r.URL.Path == "/busy" {
+			_, _ = w.Write([]byte("x"))
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-r.Context().Done()
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	transport := bucket.Config{Stall: 100 * time.Millisecond}.Transport()
+	defer transport.CloseIdleConnections()
+	transport.TLSClientConfig = &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
+	client := &http.Client{Transport: transport}
+	request := func(path string) (*http.Response, error) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path, nil)
+		harness.Must(t, err)
+		return client.Do(r)
+	}
+	busy, err := request("/busy")
+	if err != nil || busy.ProtoMajor != 2 {
+		t.Fatalf("got %v (%v), want a response of HTTP/2", busy, err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, busy.Body) }()
+	if res, err := request("/stalled"); err == nil || ctx.Err() != nil {
+		t.Errorf("got %v (%v) and the context has %v, want an error before the end of the context", res, err, ctx.Err())
+	}
+	_ = busy.Body.Close()
+}
+
 // TestAProxyMaySendChunks reads an object whose response states no length.
 func TestAProxyMaySendChunks(t *testing.T) {
 	b := serve(t, bucket.Config{MaxAttempts: 1}, func(w http.ResponseWriter, _ *http.Request) {
@@ -105,6 +181,19 @@ func TestAProxyMaySendChunks(t *testing.T) {
 	}
 	if _, err := b.Read(t.Context(), "one", 4); err == nil || !strings.Contains(err.Error(), "more than the 4") {
 		t.Errorf("got %v, want an error: the object is too large", err)
+	}
+}
+
+// TestListsAreSorted lists objects of a server that returns them in another order. The newest backup is the last by name.
+func TestListsAreSorted(t *testing.T) {
+	sim, b := open(t, nil)
+	sim.FailWith(func(w http.ResponseWriter, _ *http.Request) bool {
+		_, _ = io.WriteString(w, "<ListBucketResult><Contents><Key>a/b/2</Key></Contents><Contents><Key>a/b/1</Key></Contents></ListBucketResult>")
+		return true
+	})
+	list, err := b.List(t.Context(), "")
+	if want := []bucket.Object{{Name: "1"}, {Name: "2"}}; err != nil || !slices.Equal(list, want) {
+		t.Errorf("the list is %v (%v), want %v", list, err, want)
 	}
 }
 
