@@ -42,8 +42,7 @@ type Config struct {
 	Now      func() time.Time
 	Log      *slog.Logger
 	// Progress is called when Run has sent a file or found it in the bucket, and when Restore has fetched a file or
-	// found it in place, with the bytes of these files and of all
-	// files. Nil means that it is not called.
+	// found it in place, with the bytes of these files and of all files. Nil means that it is not called.
 	Progress func(done, total int64)
 }
 
@@ -67,6 +66,7 @@ type DamagedFile struct {
 	Problem string `json:"problem"`
 }
 
+// job is a backup in progress.
 type job struct {
 	Config
 	mu     sync.Mutex

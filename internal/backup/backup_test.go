@@ -1,12 +1,15 @@
 package backup
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,6 +31,9 @@ import (
 
 const table = "product_listing_tags"
 
+// beginning is the time at which each test begins.
+var beginning = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)
+
 // fixture is a warehouse with one table, and its bucket. Each night and each backup is a day after the one before.
 type fixture struct {
 	t      *testing.T
@@ -44,7 +50,7 @@ func (f *fixture) pass(d time.Duration) { f.clock.Add(int64(d)) }
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{t: t, store: s3sim.New("store")}
-	f.clock.Store(time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC).UnixNano())
+	f.clock.Store(beginning.UnixNano())
 	f.store.Now = f.now
 	server := httptest.NewServer(f.store)
 	t.Cleanup(server.Close)
@@ -61,11 +67,40 @@ func openWarehouse(t *testing.T) *warehouse.Warehouse {
 	return warehouse.New(warehouse.Config{Dir: filepath.Join(t.TempDir(), "w"), KeepVersions: 3, Threads: 1, MemoryLimit: "256MB", Program: "test", Tables: others})
 }
 
+// sharedNight is a copy of the warehouse after the first night, which is the same in all tests.
+var sharedNight string
+
+// TestMain runs the tests and removes the shared night.
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "backup-test-")
+	if err != nil {
+		panic(err)
+	}
+	sharedNight = filepath.Join(dir, "w")
+	code := m.Run()
+	_ = os.RemoveAll(dir) // an error leaves only temporary files
+	os.Exit(code)
+}
+
+// copyWarehouse copies the folder of a warehouse to a new folder. cp keeps links, hard links and times.
+func (f *fixture) copyWarehouse(from, to string) {
+	f.t.Helper()
+	if out, err := exec.CommandContext(f.t.Context(), "cp", "-a", from, to).CombinedOutput(); err != nil {
+		f.t.Fatalf("copy the warehouse: %v: %s", err, out)
+	}
+}
+
 // night publishes a version with one more row.
 func (f *fixture) night() {
 	f.t.Helper()
 	f.pass(24 * time.Hour)
 	w := f.config.Warehouse
+	_, folderErr := os.Stat(w.Folder.Dir())
+	isFirst := f.now().Equal(beginning.Add(24*time.Hour)) && errors.Is(folderErr, fs.ErrNotExist)
+	if _, err := os.Stat(sharedNight); isFirst && err == nil {
+		f.copyWarehouse(sharedNight, w.Folder.Dir())
+		return
+	}
 	lock, err := w.Lock("test", f.now()) // creates the folders
 	harness.Must(f.t, err)
 	run := f.now().Format("20060102T150405Z")
@@ -81,6 +116,9 @@ func (f *fixture) night() {
 	harness.Must(f.t, err)
 	harness.Must(f.t, w.RunLog.Record(ledger.Run{ID: m.RunID, Outcome: ledger.Complete, SnapshotAt: m.SnapshotAt}))
 	harness.Must(f.t, lock.Release())
+	if isFirst {
+		f.copyWarehouse(w.Folder.Dir(), sharedNight)
+	}
 }
 
 func (f *fixture) backUp() Result {

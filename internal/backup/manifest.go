@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -69,15 +68,16 @@ func writeManifest(ctx context.Context, b *bucket.Bucket, m Manifest) (name stri
 	return name, b.PutBytes(ctx, name, text)
 }
 
-// listManifests reads the manifests in a bucket. It ignores objects that are not named like a manifest. It
-// returns an error if there are manifests and all of them are unreadable.
+// listManifests reads the manifests in a bucket, oldest first. It ignores objects that are not named like a
+// manifest. It returns an error if there are manifests and all of them are unreadable.
 func listManifests(ctx context.Context, b *bucket.Bucket) (all manifests, err error) {
 	objects, err := b.List(ctx, manifestsDir)
 	if err != nil {
 		return all, err
 	}
 	for _, o := range objects {
-		stamp, wantSHA256, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(o.Name, manifestsDir), manifestSuffix), "-")
+		name := strings.TrimSuffix(strings.TrimPrefix(o.Name, manifestsDir), manifestSuffix)
+		stamp, wantSHA256, ok := strings.Cut(name, "-")
 		at, timeErr := time.Parse(nameTimeFormat, stamp)
 		if !ok || timeErr != nil {
 			continue
@@ -94,14 +94,11 @@ func listManifests(ctx context.Context, b *bucket.Bucket) (all manifests, err er
 		default:
 			all.readable = append(all.readable, storedManifest{o.Name, o.StoredAt, m})
 		}
-		if at.After(all.newestAt) {
-			all.newestAt = at
-		}
+		all.newestAt = at
 	}
 	if n := len(all.unreadable); n > 0 && len(all.readable) == 0 {
 		return all, fmt.Errorf("%w; no other backup in %s can be read", all.unreadable[n-1], b.Address(""))
 	}
-	slices.SortFunc(all.readable, func(x, y storedManifest) int { return strings.Compare(x.name, y.name) })
 	return all, nil
 }
 
@@ -156,14 +153,14 @@ func (c Config) readNewest(ctx context.Context) (Manifest, error) {
 	c.warnIfFuture(all.newestAt)
 	newest := all.readable[len(all.readable)-1]
 	for _, err := range all.unreadable {
-		switch {
-		case err.name < newest.name: // a later manifest is readable
-		case c.UseOlder:
-			c.Log.Warn("the newest backup cannot be read; an earlier backup is used", "error", err, "run", newest.Run, "at", newest.At)
-		default:
+		if err.name < newest.name {
+			continue // a later manifest is readable
+		}
+		if !c.UseOlder {
 			return Manifest{}, fmt.Errorf("%w; nothing was changed: --older uses the newest readable backup, of run %s at %s",
 				err, newest.Run, newest.At.Format(time.DateTime))
 		}
+		c.Log.Warn("the newest backup cannot be read; an earlier backup is used", "error", err, "run", newest.Run, "at", newest.At)
 	}
 	return newest.Manifest, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"placementsync/internal/bucket"
 	"placementsync/internal/checksum"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
 )
 
@@ -19,9 +20,7 @@ func openBucket(t *testing.T) *bucket.Bucket {
 	t.Cleanup(server.Close)
 	b, err := bucket.Open(t.Context(), bucket.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
 		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey}, "store", "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return b
 }
 
@@ -39,14 +38,11 @@ func TestUnreadableManifests(t *testing.T) {
 	} {
 		m.At = at.AddDate(0, 0, i)
 		text, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		name := manifestsDir + m.At.Format(nameTimeFormat) + "-" + checksum.Hex(text) + manifestSuffix
-		if err := b.PutBytes(t.Context(), name, text); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, b.PutBytes(t.Context(), name, text))
 	}
+	harness.Must(t, b.PutBytes(t.Context(), manifestsDir+"README", []byte("x"))) // not named like a manifest
 	all, err := listManifests(t.Context(), b)
 	if err != nil || len(all.readable) != 1 || !all.readable[0].At.Equal(at) || !all.newestAt.Equal(at.AddDate(0, 0, 3)) {
 		t.Fatalf("got %+v (%v), want one readable manifest of %s, and %s as newestAt", all, err, at, at.AddDate(0, 0, 3))

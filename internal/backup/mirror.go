@@ -150,7 +150,8 @@ func checkEmpty(w *warehouse.Warehouse, isLedgerRestored bool) error {
 	if err != nil {
 		return err
 	}
-	if len(versions) > 0 || slices.ContainsFunc(runs, ledger.Run.IsPublished) && !isLedgerRestored {
+	hasPublished := slices.ContainsFunc(runs, ledger.Run.IsPublished)
+	if len(versions) > 0 || hasPublished && !isLedgerRestored {
 		return fmt.Errorf("restore into %s: it has a warehouse; nothing was changed: name a new folder as warehouse.dir", w.Folder.Dir())
 	}
 	return nil

@@ -39,16 +39,16 @@ func TestFilesOfRunningCommandsAreNotBackedUp(t *testing.T) {
 	w := warehouse.New(warehouse.Config{Dir: t.TempDir()})
 	for _, name := range []string{"state/.sealed.12345.x/past.orders.parquet", "state/lock", "state/backup.lock", "state/seen/list", "state/inbox/one", "parquet/.meta/one"} {
 		path := filepath.Join(w.Folder.Dir(), name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		harness.Must(t, os.WriteFile(path, []byte("x"), 0o600))
 	}
 	files, err := filesOf(w)
 	if err != nil || len(files) != 2 || files[0].File != "state/inbox/one" || files[1].File != "parquet/.meta/one" {
 		t.Errorf("a backup contains %v (%v), want state/inbox/one and parquet/.meta/one", files, err)
+	}
+	harness.Must(t, os.RemoveAll(w.Folder.Path("parquet")))
+	if files, err := filesOf(w); err != nil || len(files) != 1 {
+		t.Errorf("without a series a backup contains %v (%v), want state/inbox/one", files, err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"placementsync/internal/bucket"
 	"placementsync/internal/checksum"
+	"placementsync/internal/warehouse"
 )
 
 // Restored describes a restored backup.
@@ -90,13 +91,13 @@ func (c Config) isInPlace(ctx context.Context, f checksum.FileSum) (bool, error)
 	}
 	defer file.Close()
 	sum, err := sumFile(ctx, f.File, file)
-	if err == nil && sum != f && strings.HasPrefix(f.File, "state/") {
+	if err != nil || sum == f {
+		return err == nil, err
+	}
+	if strings.HasPrefix(f.File, warehouse.StateDir+"/") {
 		return false, nil
 	}
-	if err == nil && sum != f {
-		err = fmt.Errorf("restore %s: a different file exists and was kept: set warehouse.dir to an empty folder", f.File)
-	}
-	return err == nil, err
+	return false, fmt.Errorf("restore %s: a different file exists and was kept: set warehouse.dir to an empty folder", f.File)
 }
 
 // fetch copies a file from the bucket unless it is in place. A missing or damaged object is not an error.
