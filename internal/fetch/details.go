@@ -82,13 +82,14 @@ func (c *Client) Details(ctx context.Context, s stream.Stream, ids iter.Seq[stri
 
 // DescribeResponses describes the results for idCount ids, including ids that were not requested.
 func (d Details) DescribeResponses(idCount int) string {
-	text := fmt.Sprintf("%d of %s were read completely", d.Found, humanize.Count(idCount, "id"))
-	switch {
-	case idCount == 0:
+	switch idCount {
+	case 0:
 		return "there was no id to request"
-	case d.Found == idCount:
+	case d.Found:
 		return "every id was read completely"
-	case len(d.Gone) > 0:
+	}
+	text := fmt.Sprintf("%d of %s were read completely", d.Found, humanize.Count(idCount, "id"))
+	if len(d.Gone) > 0 {
 		text += fmt.Sprintf("; %d returned 404", len(d.Gone))
 	}
 	return text

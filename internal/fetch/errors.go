@@ -24,8 +24,8 @@ var (
 	// again did not help, or if the token cannot be read. It ends the run.
 	ErrAuth = errors.New("authentication failed")
 	// ErrScope matches a StatusError with a 403 of the service: the token lacks the scope of the endpoint
-	// (spec 5), or the service refuses the endpoint to tokens of its type. A list is then skipped. A detail stream is skipped if its first ids get a 403; see
-	// [Client.Details].
+	// (spec 5), or the service refuses the endpoint to tokens of its type. A list is then skipped. A detail stream
+	// is skipped if its first ids get a 403; see [Client.Details].
 	ErrScope = errors.New("missing scope")
 	// ErrStore means that a ResponseStore cannot be written or read. It ends the run, because
 	// responses must be stored before they are decoded.

@@ -144,6 +144,7 @@ func (p *pass) hasEnded() bool { return p.reachedEnd() || int64(len(p.pages)) >=
 func (p *pass) reachedEnd() bool {
 	last := p.pages[len(p.pages)-1]
 	lacksRecords := p.total >= 0 && int64(p.records) < p.total
+	hasTooMany := p.total >= 0 && int64(p.records) > p.total
 	switch {
 	case p.isOneShortPage():
 		return true
@@ -154,10 +155,8 @@ func (p *pass) reachedEnd() bool {
 		// repetitions are required. No service caps a larger requested size at one record.
 		return p.total >= 0 || last.Records > 1 || p.cfg.PageSize > 1 || p.pages[len(p.pages)-2].repeats
 	case last.Records == 0:
-		tail := p.pages[max(len(p.pages)-maxEmptyPages, 0):]
-		return last.Next <= 0 || !lacksRecords ||
-			len(tail) == maxEmptyPages && !slices.ContainsFunc(tail, func(f pageState) bool { return f.Records > 0 })
-	case last.Next > 0 || lacksRecords || p.total >= 0 && int64(p.records) > p.total:
+		return last.Next <= 0 || !lacksRecords || p.countEmptyAtEnd() >= maxEmptyPages
+	case last.Next > 0 || lacksRecords || hasTooMany:
 		return false
 	case last.Next == 0:
 		return true
@@ -170,6 +169,17 @@ func (p *pass) reachedEnd() bool {
 // maxEmptyPages limits the consecutive empty pages whose next_page is followed while records are
 // missing: a service may filter the records after dividing them into pages.
 const maxEmptyPages = 16
+
+func (p *pass) countEmptyAtEnd() int {
+	n := 0
+	for _, f := range slices.Backward(p.pages) {
+		if f.Records > 0 {
+			break
+		}
+		n++
+	}
+	return n
+}
 
 // end returns the view of the pass. It gathers and sorts the ids of all pages and counts repeated ids. The ids of a
 // page that repeats an earlier page count as repeated if a later page has other records. Otherwise the page is beyond
@@ -205,7 +215,7 @@ func (p *pass) end() *view {
 	return &v
 }
 
-// view contains what a pass has read of a list. Its methods evaluate it and do not change it.
+// view contains the pages that a pass has read. Its methods evaluate them and change nothing.
 type view struct {
 	number      int // of the pass
 	cfg         Config

@@ -128,9 +128,9 @@ func (p *patience) spend(d time.Duration, reason string) (time.Duration, bool) {
 	return left, true
 }
 
-// waitForService decides about a failed attempt. It returns false if the request must not wait for the service:
-// because the failure concerns this request alone, or because no patience is left.
-func (s *sender) waitForService(ctx context.Context, q *call, failed *StatusError, attempt int) bool {
+// pauseForService pauses all workers after a failed attempt. It returns false without a pause if the failure concerns
+// this request alone, or if no patience is left.
+func (s *sender) pauseForService(ctx context.Context, q *call, failed *StatusError, attempt int) bool {
 	if s.patience.isExhausted() {
 		return false
 	}

@@ -143,7 +143,10 @@ func (w *walk) evaluateFirstPage(previous *view, p *pass) bool {
 		w.gradeProven(previous.rejectedRecords, "the list is sorted newest first; totals and page 1 did not change, and no id was repeated")
 		return true
 	}
-	w.listChanged = w.listChanged || previous != nil && !confirmed && previous.asksSorted == p.asksSorted
+	// In another order, page 1 has other ids without a change of the list.
+	if previous != nil && !confirmed && previous.asksSorted == p.asksSorted {
+		w.listChanged = true
+	}
 	if !p.isCompleteOnPage1() {
 		return false
 	}
@@ -165,7 +168,9 @@ func (w *walk) evaluatePass(previous, seen *view) bool {
 	e.Rejected = seen.rejectedRecords
 	e.TotalLast = seen.lastTotal
 	sameIDs := previous != nil && slices.Equal(previous.ids, seen.ids)
-	w.listChanged = w.listChanged || !seen.isUnchanged() || previous != nil && !sameIDs
+	if !seen.isUnchanged() || previous != nil && !sameIDs {
+		w.listChanged = true
+	}
 	switch {
 	case seen.isUnpaged():
 		w.gradeProven(seen.rejectedRecords, "complete in one response: the service does not page the list")
@@ -187,8 +192,12 @@ func (w *walk) evaluatePass(previous, seen *view) bool {
 // one of the passes was read. Copies on one page and records without an id are counted without being
 // identified. Their number proves something only if the list did not change.
 func (w *walk) isProvenAtPage1(previous, seen *view) bool {
+	if previous == nil {
+		return false
+	}
 	unidentified := seen.recordsWithoutID + seen.copies
-	if previous == nil || unidentified > 0 && (w.listChanged || previous.recordsWithoutID+previous.copies != unidentified) {
+	sameNumber := previous.recordsWithoutID+previous.copies == unidentified
+	if unidentified > 0 && (w.listChanged || !sameNumber) {
 		return false
 	}
 	for number := 2; number <= seen.number; number++ {

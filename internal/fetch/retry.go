@@ -62,16 +62,16 @@ func (s *sender) retryFailures(next layer) layer {
 				ownFailures++
 			}
 			previousSent = q.sent
-			isWaiting := ownFailures <= s.cfg.Retry.MaxRetries && s.waitForService(ctx, q, failed, attempt)
+			isPaused := ownFailures <= s.cfg.Retry.MaxRetries && s.pauseForService(ctx, q, failed, attempt)
 			delay := s.cfg.Retry.delayAfter(attempt, failed.retryAfter)
-			if failed.Code == http.StatusTooManyRequests && !isWaiting {
+			if failed.Code == http.StatusTooManyRequests && !isPaused {
 				s.cfg.Allowance.throttle(delay, q.sent)
 			}
-			if !isWaiting && attempt >= s.cfg.Retry.MaxRetries {
+			if !isPaused && attempt >= s.cfg.Retry.MaxRetries {
 				failed.hasUsedPatience = s.cfg.Patience > 0 && s.patience.isExhausted()
 				return err
 			}
-			if isWaiting {
+			if isPaused {
 				delay = 0 // limitRate waits until the pause of all workers ends
 			}
 			q.meter.increase(&q.meter.counts.Retries)

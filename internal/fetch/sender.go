@@ -15,6 +15,7 @@ import (
 	"placementsync/internal/stream"
 )
 
+// call is a request with its attempts so far.
 type call struct {
 	Response // of the latest attempt
 	url      string
@@ -70,7 +71,8 @@ func (s *sender) preferStored(next layer) layer {
 		return next
 	}
 	return func(ctx context.Context, q *call) error {
-		if _, isDoubted := s.doubted.Load(q.Stream); (q.Fresh || isDoubted) && !s.cfg.Offline {
+		_, isDoubted := s.doubted.Load(q.Stream)
+		if (q.Fresh || isDoubted) && !s.cfg.Offline {
 			return next(ctx, q)
 		}
 		hit, err := s.readStored(ctx, q)
@@ -174,8 +176,8 @@ func (s *sender) passToReader(ctx context.Context, q *call) error {
 	if isEvidence(q.Request, q.Status) {
 		return s.requestErr(q, q.Status, nil, nil)
 	}
-	// The responses stored by an earlier release may be incomplete, such as a 206.
-	facts, err := stream.PageFacts{}, error(ErrMalformed)
+	var facts stream.PageFacts
+	var err error
 	switch {
 	case isEmptyOK(q.Response) && q.Param == "":
 		err = errEmptyBody
@@ -186,6 +188,8 @@ func (s *sender) passToReader(ctx context.Context, q *call) error {
 		response := q.Response
 		response.Body = skipMark(response.Body)
 		facts, err = q.read(ctx, response)
+	default: // an earlier release stored an incomplete response, such as a 206
+		err = ErrMalformed
 	}
 	if errors.Is(err, ErrMalformed) {
 		return s.requestErr(q, q.Status, q.Body, err)
@@ -361,8 +365,8 @@ func (s *sender) describeBody(code int, body []byte) (text, message, kind string
 	text = fmt.Sprintf("its body (%d bytes, %s) may contain private values and is not shown", len(body), bodyType(body))
 	if code == http.StatusForbidden {
 		// The message explains the refusal, so it contains no part of a record.
-		if said := s.tokens.excerpt([]byte(bodyMessage(body))); said != "" {
-			text = fmt.Sprintf("the service says %q", said)
+		if refusal := s.tokens.excerpt([]byte(bodyMessage(body))); refusal != "" {
+			text = fmt.Sprintf("the service says %q", refusal)
 		}
 	}
 	return text, text, ""

@@ -138,7 +138,9 @@ func (w *walk) readList(ctx context.Context) error {
 
 // readPass returns the view of the pass, or nil if the list is proven, or if no further pass can prove more.
 func (w *walk) readPass(ctx context.Context, previous *view, p *pass) (*view, error) {
-	w.isSorted = w.isSorted && !w.evidence.Unsortable
+	if w.evidence.Unsortable {
+		w.isSorted = false
+	}
 	err := w.readPage(ctx, p, 1)
 	if err != nil && w.isSorted && p.number == 1 && canRefuseOrder(err) {
 		w.isSorted = false
@@ -162,7 +164,9 @@ func (w *walk) readPass(ctx context.Context, previous *view, p *pass) (*view, er
 		}
 	}
 	seen := p.end()
-	w.evidence.Unsortable = w.evidence.Unsortable || seen.asksSorted && (!seen.isSorted() || seen.repeatsLike(previous))
+	if seen.asksSorted && (!seen.isSorted() || seen.repeatsLike(previous)) {
+		w.evidence.Unsortable = true
+	}
 	if w.evaluatePass(previous, seen) {
 		return nil, nil
 	}
@@ -186,11 +190,13 @@ func (w *walk) failedBefore(pass, page int) bool {
 	if _, found := w.c.store.find(w.pageRequest(pass, page)); found {
 		return false
 	}
-	next := walk{c: w.c, stream: w.stream, param: w.param, isSorted: w.isSorted}
-	_, foundSorted := w.c.store.find(next.pageRequest(pass+1, 1))
-	next.isSorted = false
-	_, found := w.c.store.find(next.pageRequest(pass+1, 1))
-	return found || foundSorted
+	for _, isSorted := range []bool{w.isSorted, false} {
+		next := walk{c: w.c, stream: w.stream, param: w.param, isSorted: isSorted}
+		if _, found := w.c.store.find(next.pageRequest(pass+1, 1)); found {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
@@ -224,7 +230,10 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 // answer an unknown parameter with 400, others with 500 or not at all.
 func canRefuseOrder(err error) bool {
 	failed, ok := ownErr(err)
-	return ok && failed.Attempts > 0 && !failed.hasUsedPatience && !failed.Is(ErrAuth) && !failed.Is(ErrScope) && !errors.Is(err, ErrUnreachable)
+	if !ok || failed.Attempts == 0 || failed.hasUsedPatience || errors.Is(err, ErrUnreachable) {
+		return false
+	}
+	return !failed.Is(ErrAuth) && !failed.Is(ErrScope)
 }
 
 // isBeyondEnd reports whether the error of a later page means that the list ends before it. Some services answer
