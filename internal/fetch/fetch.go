@@ -189,14 +189,6 @@ func New(cfg Config, store *ResponseStore, log *slog.Logger) (*Client, error) {
 // Close closes idle connections. It does not end calls in progress.
 func (c *Client) Close() { c.sender.http.CloseIdleConnections() }
 
-// RemoveTokens removes the token of the service from a body that another program received.
-func (c *Client) RemoveTokens(ctx context.Context, body []byte) []byte {
-	// A replay may have no token. It is then not known what to remove.
-	_, _ = c.sender.tokens.currentToken(ctx)
-	scrubbed, _ := c.sender.tokens.scrubBody(body)
-	return scrubbed
-}
-
 // Get reads one response from the store or the service, and returns its facts.
 func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFacts, error) {
 	target, err := r.pathAndQuery()

@@ -138,11 +138,11 @@ func (rs *ResponseStore) rewrite(end int64) error {
 	return err
 }
 
-// parseLine parses a line with its newline. It accepts only the output of marshal.
-func parseLine(text []byte) (n StoredResponse, ok bool) {
-	line, hasNewline := bytes.CutSuffix(text, []byte("\n"))
-	ok = hasNewline && checksum.UnsealLine(line, &n) == nil
-	return n, ok
+// parseLine parses a sealed line with its newline.
+func parseLine(text []byte) (line StoredResponse, ok bool) {
+	sealed, hasNewline := bytes.CutSuffix(text, []byte("\n"))
+	ok = hasNewline && checksum.UnsealLine(sealed, &line) == nil
+	return line, ok
 }
 
 // readLines yields the lines of the journal up to end. Incomplete and damaged lines are not ok.
@@ -182,9 +182,9 @@ func (s scannedLine) isTorn(journalSize int64) bool {
 }
 
 // isLatest reports whether Lookup finds the response of this line.
-func (rs *ResponseStore) isLatest(n *StoredResponse) bool {
-	loc, _ := rs.find(n.Request)
-	return loc.Seq == n.Seq
+func (rs *ResponseStore) isLatest(line *StoredResponse) bool {
+	loc, _ := rs.find(line.Request)
+	return loc.Seq == line.Seq
 }
 
 // StoredResponses reads the stored responses of a run without changing them. The run may be storing

@@ -89,7 +89,8 @@ type location struct {
 // OpenResponseStore opens the store in dir, or creates it. Incomplete responses of an interrupted
 // run are removed, and will be requested again.
 func OpenResponseStore(dir string, options StoreOptions) (_ *ResponseStore, err error) {
-	options.SegmentBytes, options.SyncBytes = cmp.Or(options.SegmentBytes, 256<<20), cmp.Or(options.SyncBytes, 16<<20)
+	options.SegmentBytes = cmp.Or(options.SegmentBytes, 256<<20)
+	options.SyncBytes = cmp.Or(options.SyncBytes, 16<<20)
 	rs := &ResponseStore{dir: dir, options: options, decompressor: newDecompressor(maxStoredBody),
 		frames: sync.Pool{New: func() any { return new([]byte) }},
 		index:  make(map[xxh3.Uint128]location)}
@@ -173,52 +174,48 @@ func checksumOf(data []byte) uint32 {
 // error, the response survives the end of the process, and after the next sync also a power
 // cut.
 func (rs *ResponseStore) Append(r Response, at time.Time, took time.Duration) (Response, error) {
-	n := StoredResponse{Request: r.Request, At: at.UTC(), Millis: float64(took.Microseconds()) / 1000}
-	n.Encoding, n.Status, n.Size = r.Encoding, r.Status, uint32(len(r.Body))
+	line := StoredResponse{Request: r.Request, At: at.UTC(), Millis: float64(took.Microseconds()) / 1000}
+	line.Encoding, line.Status, line.Size = r.Encoding, r.Status, uint32(len(r.Body))
 	frame := r.Compressed
-	if n.Encoding == plain {
+	if line.Encoding == plain {
 		// zstd would take a third less space, but four times the CPU time.
 		buffer := rs.frames.Get().(*[]byte)
 		defer rs.frames.Put(buffer)
 		*buffer = s2.Encode((*buffer)[:cap(*buffer)], r.Body)
-		frame, n.Encoding = *buffer, s2Encoding
+		frame, line.Encoding = *buffer, s2Encoding
 	}
-	n.Stored, n.Sum = uint32(len(frame)), checksumOf(frame)
-	syncDue, err := rs.appendResponse(&n, frame)
+	line.Stored, line.Sum = uint32(len(frame)), checksumOf(frame)
+	syncDue, err := rs.appendResponse(&line, frame)
 	if err == nil && syncDue {
 		err = rs.sync()
 	}
-	r.Seq = n.Seq
+	r.Seq = line.Seq
 	return r, rs.storeErr(err)
 }
 
 // The writes have explicit offsets, so that the next write overwrites the remains of a failed write.
-func (rs *ResponseStore) appendResponse(n *StoredResponse, frame []byte) (syncDue bool, err error) {
+func (rs *ResponseStore) appendResponse(line *StoredResponse, frame []byte) (syncDue bool, err error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if err := rs.placeFrame(n, frame); err != nil {
+	if err := rs.placeFrame(line, frame); err != nil {
 		return false, err
 	}
-	n.Seq = rs.seq + 1
-	text, err := n.marshal()
+	line.Seq = rs.seq + 1
+	text, err := checksum.SealLine(line)
 	if err != nil {
 		return false, err
 	}
+	text = append(text, '\n')
 	if err := rs.disk().WriteAt(rs.journal, text, rs.journalEnd); err != nil {
 		return false, err
 	}
-	rs.seq = n.Seq
+	rs.seq = line.Seq
 	rs.journalEnd += int64(len(text))
 	rs.lines++
 	rs.segmentEnd += int64(len(frame))
 	rs.unsynced += int64(len(text) + len(frame))
-	rs.index[n.indexKey()] = n.location
+	rs.index[line.indexKey()] = line.location
 	return rs.unsynced >= rs.options.SyncBytes && rs.options.SyncBytes > 0, nil
-}
-
-func (n *StoredResponse) marshal() ([]byte, error) {
-	line, err := checksum.SealLine(n)
-	return append(line, '\n'), err
 }
 
 // With 128 bits a collision within a run is less likely than a hardware fault.
@@ -226,14 +223,14 @@ func (r Request) indexKey() xxh3.Uint128 {
 	return xxh3.HashString128(fmt.Sprintf("%q %q %q %q %d %d", r.Stream, r.Path, r.Query, r.Param, r.Pass, r.Page))
 }
 
-func (rs *ResponseStore) placeFrame(n *StoredResponse, frame []byte) error {
+func (rs *ResponseStore) placeFrame(line *StoredResponse, frame []byte) error {
 	if rs.segmentEnd > 0 && rs.segmentEnd+int64(len(frame)) > rs.options.SegmentBytes {
 		if err := rs.addSegment(); err != nil {
 			return err
 		}
 	}
-	n.Segment, n.Offset = uint32(len(rs.segments)-1), rs.segmentEnd
-	return rs.disk().WriteAt(rs.segments[n.Segment], frame, rs.segmentEnd)
+	line.Segment, line.Offset = uint32(len(rs.segments)-1), rs.segmentEnd
+	return rs.disk().WriteAt(rs.segments[line.Segment], frame, rs.segmentEnd)
 }
 
 func (rs *ResponseStore) disk() durable.Disk {
