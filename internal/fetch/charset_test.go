@@ -12,6 +12,7 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 // TestCharsets sends a body in several charsets, with and without a byte order mark. The reader must receive it in
@@ -19,13 +20,9 @@ import (
 func TestCharsets(t *testing.T) {
 	const want = `{"records":[{"id":"a","name":"Café"}]}`
 	latin1, err := charmap.ISO8859_1.NewEncoder().String(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	utf16, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	for name, c := range map[string]struct {
 		contentType string
 		body        string
@@ -68,9 +65,7 @@ func TestCharsets(t *testing.T) {
 // TestTokenInAnotherCharsetIsRemoved echoes the token in UTF-16. Neither the reader nor the store may get it.
 func TestTokenInAnotherCharsetIsRemoved(t *testing.T) {
 	echoed, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(`{"id":"` + token + `"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	dir := t.TempDir()
 	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json; charset=utf-16")

@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/fetch"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 // script is a service that handles the nth request with step n, and further requests with
@@ -138,25 +141,6 @@ func checkError(t *testing.T, err error, want string) {
 	}
 }
 
-func TestErrorTypes(t *testing.T) {
-	for code, kind := range map[int]error{401: fetch.ErrAuth, 403: fetch.ErrScope, 404: nil, 400: nil} {
-		err := requestTokenInfo(t, newClient(t, testConfig(newScript(statusWithToken(code))), nil))
-		for _, target := range []error{fetch.ErrAuth, fetch.ErrScope} {
-			if got := errors.Is(err, target); got != (target == kind) {
-				t.Errorf("status %d: errors.Is for %q is %t, want %t", code, target, got, !got)
-			}
-		}
-		failed, ok := errors.AsType[*fetch.StatusError](err)
-		if !ok || failed.Code != code || failed.Stream != "token" || failed.Attempts != 1 {
-			t.Errorf("status %d: got StatusError %+v, want this code, the stream \"token\" and 1 attempt", code, failed)
-		}
-	}
-	err := requestTokenInfo(t, newClient(t, testConfig(newScript(textBody("<html>"))), nil))
-	if !errors.Is(err, fetch.ErrMalformed) {
-		t.Errorf("error for HTML is %v, want ErrMalformed", err)
-	}
-}
-
 // TestErrorSummary checks that the summary contains no host, no query and no JSON.
 func TestErrorSummary(t *testing.T) {
 	for body, want := range map[string]string{
@@ -170,8 +154,8 @@ func TestErrorSummary(t *testing.T) {
 	} {
 		err := requestTokenInfo(t, newClient(t, testConfig(newScript(respondWith(http.StatusBadRequest, body))), nil))
 		failed, ok := errors.AsType[*fetch.StatusError](err)
-		if !ok || failed.Summary() != want || failed.IsHTML != strings.HasPrefix(body, "<") {
-			t.Errorf("body %s\ngot  %v\nwant the summary %s", body, failed.Summary(), want)
+		if !ok || failed.Summary() != want || failed.Stream != "token" || failed.IsHTML != strings.HasPrefix(body, "<") {
+			t.Errorf("body %s\ngot  %+v\nwant the stream \"token\" and the summary %s", body, failed, want)
 		}
 	}
 }
@@ -188,9 +172,7 @@ func TestRequestHeaders(t *testing.T) {
 		io.WriteString(w, `{"id":"a"}`)
 	}))
 	cfg.UserAgent = "placementsync/1"
-	if err := requestTokenInfo(t, newClient(t, cfg, nil)); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, requestTokenInfo(t, newClient(t, cfg, nil)))
 	for name, want := range map[string]string{
 		"Authorization": "Bearer " + token, "Accept": "application/json",
 		"Accept-Encoding": "zstd, gzip", "User-Agent": "placementsync/1",
@@ -219,9 +201,7 @@ func TestTokenIsReadAgainOnlyAfterItsRejection(t *testing.T) {
 	}
 	c := newClient(t, cfg, nil)
 	for range 3 {
-		if err := requestTokenInfo(t, c); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, requestTokenInfo(t, c))
 	}
 	if reads != 2 {
 		t.Errorf("read the token %d times, want 2", reads)
@@ -309,10 +289,7 @@ func TestTimeoutIncludesTheBody(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	}
-	cfg := serverConfig(t, newScript(trickle, textBody(`{"id":"a"}`)))
-	cfg.Timeout = 50 * time.Millisecond
-	checkError(t, requestTokenInfo(t, newClient(t, cfg, nil)), "")
-	cfg = serverConfig(t, newScript(trickle))
+	cfg := serverConfig(t, newScript(trickle))
 	cfg.Timeout, cfg.Retry.MaxRetries = 20*time.Millisecond, 1
 	checkError(t, requestTokenInfo(t, newClient(t, cfg, nil)), "after 2 attempts: the attempt timed out (20ms)")
 }
@@ -346,9 +323,7 @@ func TestCloseClosesIdleConnections(t *testing.T) {
 	transport := &idleTransport{}
 	cfg.Transport = transport
 	c, err := fetch.New(cfg, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	c.Close()
 	if !transport.isClosed {
 		t.Error("the idle connections are open after Close")
@@ -379,15 +354,15 @@ func TestRequestedURLs(t *testing.T) {
 	cfg.Concurrency = 1
 	c := newClient(t, cfg, nil)
 	var got collector
-	withQuery := outletDetail
-	withQuery.Query = "all=true"
-	for _, s := range []stream.Stream{outletDetail, withQuery, articleLists} {
-		if _, err := c.Walk(t.Context(), s, "x", got.read); err != nil {
-			t.Fatal(err)
-		}
+	detailWithQuery, listWithQuery := outletDetail, articleLists
+	detailWithQuery.Query, listWithQuery.Query = "all=true", "all=true"
+	for _, s := range []stream.Stream{outletDetail, detailWithQuery, articleLists, listWithQuery} {
+		_, err := c.Walk(t.Context(), s, "a/b ?", got.read)
+		harness.Must(t, err)
 	}
-	want := "[/v1/outlets/x /v1/outlets/x?all=true /v1/campaigns/x/articles?limit=10&page=1]"
-	if fmt.Sprint(requested) != want {
-		t.Errorf("requested %v, want %s", requested, want)
+	want := []string{"/v1/outlets/a%2Fb%20%3F", "/v1/outlets/a%2Fb%20%3F?all=true",
+		"/v1/campaigns/a%2Fb%20%3F/articles?limit=10&page=1", "/v1/campaigns/a%2Fb%20%3F/articles?all=true&limit=10&page=1"}
+	if diff := cmp.Diff(want, requested); diff != "" {
+		t.Errorf("requested URLs (-want +got):\n%s", diff)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 // privateValue is a value in all bodies of the tests below.
@@ -141,9 +142,7 @@ func TestBrokenResponsesShowNoPrivateValues(t *testing.T) {
 func serveBytes(t *testing.T, sent string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {

@@ -12,90 +12,25 @@ import (
 	"time"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/testing/harness"
 )
 
-func TestTruncatedStoreLosesOnlyItsEnd(t *testing.T) {
-	const n = 3
-	dir := t.TempDir()
-	l := openStore(t, dir, withoutSync())
-	storeResponses(t, l, 1, n)
-	closeStore(t, l)
-	for _, name := range []string{"journal.jsonl", "000001.bodies"} {
-		whole, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Run(name, func(t *testing.T) {
-			for cut := range len(whole) {
-				copied := copyDir(t, dir)
-				if err := os.WriteFile(filepath.Join(copied, name), whole[:cut], 0o600); err != nil {
-					t.Fatal(err)
-				}
-				checkRepair(t, copied, n)
-			}
-		})
+// TestDamagedFilesOfAStore truncates the last line of the journal and the bodies at each byte, and changes bytes of both.
+func TestDamagedFilesOfAStore(t *testing.T) {
+	store := newTornStore(t, 3)
+	journalLength, segmentLength := uint(len(store.journal)), uint(len(store.segment))
+	lastLine := bytes.LastIndexByte(store.journal[:journalLength-1], '\n') + 1
+	for cut := uint(lastLine); cut < journalLength; cut++ {
+		store.check(t, storeDamage{journalLength: cut, segmentLength: segmentLength})
 	}
-}
-
-// checkRepair opens a damaged store and checks that it contains a prefix of the responses. It
-// stores the missing responses, reopens the store and checks all of them.
-func checkRepair(t *testing.T, dir string, n int) {
-	t.Helper()
-	l := openStore(t, dir, withoutSync())
-	if l.Damaged() > 0 {
-		t.Errorf("%d lines are reported as damaged, want none: a killed run can leave an incomplete last line", l.Damaged())
+	for cut := range segmentLength {
+		store.check(t, storeDamage{journalLength: journalLength, segmentLength: cut})
 	}
-	found := lookupAll(t, l, n)
-	for i, number := range found {
-		if number != i+1 {
-			t.Fatalf("found responses %v, want the responses from 1 on without a gap", found)
-		}
+	for at := uint(0); at < journalLength; at += 5 {
+		store.check(t, storeDamage{journalLength: journalLength, segmentLength: segmentLength, change: 1 << (at % 8), at: at})
 	}
-	storeResponses(t, l, len(found)+1, n)
-	closeStore(t, l)
-	l = openStore(t, dir, withoutSync())
-	defer closeStore(t, l)
-	if again := lookupAll(t, l, n); len(again) != n {
-		t.Fatalf("found responses %v before the missing responses were added and %v afterwards, want all %d", found, again, n)
-	}
-	previous := uint64(0)
-	for _, response := range storedResponses(t, dir) {
-		if response.Seq <= previous {
-			t.Fatalf("listed seq %d after seq %d, want ascending seqs", response.Seq, previous)
-		}
-		previous = response.Seq
-	}
-}
-
-func TestDamagedStoreReturnsNoWrongBody(t *testing.T) {
-	const n = 4
-	dir := t.TempDir()
-	l := openStore(t, dir, withoutSync())
-	storeResponses(t, l, 1, n)
-	closeStore(t, l)
-	rng := rand.New(rand.NewPCG(1, 2))
-	for _, name := range []string{"journal.jsonl", "000001.bodies"} {
-		whole, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for at := 0; at < len(whole); at += 2 {
-			damaged := bytes.Clone(whole)
-			damaged[at] ^= byte(1 + rng.IntN(255))
-			copied := copyDir(t, dir)
-			if err := os.WriteFile(filepath.Join(copied, name), damaged, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			l := openStore(t, copied, withoutSync())
-			if found := lookupAll(t, l, n); len(found) < n-2 {
-				t.Errorf("after damage of byte %d of %s only responses %v are left, want at least %d of %d", at, name, found, n-2, n)
-			}
-			storeResponses(t, l, 1, n)
-			if found := lookupAll(t, l, n); len(found) != n {
-				t.Errorf("byte %d of %s: found responses %v after storing again, want all %d", at, name, found, n)
-			}
-			closeStore(t, l)
-		}
+	for at := uint(0); at < segmentLength; at += 3 {
+		store.check(t, storeDamage{journalLength: journalLength, segmentLength: segmentLength, change: 1 << (at % 8), at: at, inSegment: true})
 	}
 }
 
@@ -124,9 +59,7 @@ func TestUnreadableSegmentDoesNotTruncateStore(t *testing.T) {
 	storeResponses(t, l, 3, 5)
 	closeStore(t, l)
 	second := filepath.Join(dir, "000002.bodies")
-	if err := os.Remove(second); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.Remove(second))
 	if err := os.Symlink("000002.bodies", second); err != nil {
 		t.Skip("this system has no symbolic links:", err)
 	}
@@ -141,9 +74,7 @@ func TestUnreadableSegmentDoesNotTruncateStore(t *testing.T) {
 func checkLines(t *testing.T, dir string, want int) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	if got := bytes.Count(text, []byte("\n")); got != want {
 		t.Errorf("the journal has %d lines, want %d", got, want)
 	}
@@ -153,13 +84,9 @@ func checkLines(t *testing.T, dir string, want int) {
 func damageFile(t *testing.T, path string, at int) {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	content[at] ^= 1
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(path, content, 0o600))
 }
 
 // checkLost compares the number of lost responses of a store in which the run stored three responses.
@@ -179,9 +106,7 @@ func TestDamagedLineIsReportedOnce(t *testing.T) {
 	closeStore(t, l)
 	journal := filepath.Join(dir, "journal.jsonl")
 	text, err := os.ReadFile(journal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	damageFile(t, journal, len(text)/2)
 	checkLost(t, dir, 1)
 	for _, damaged := range []int{1, 0} {

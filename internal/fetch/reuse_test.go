@@ -10,6 +10,7 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 // reusingReader is a Reader that returns Response.Previous, if it is set, without decoding the
@@ -58,9 +59,7 @@ func TestIdenticalPagesAreReused(t *testing.T) {
 				}
 				cfg.Concurrency = 1
 				e, err := newClient(t, cfg, l).Walk(t.Context(), sniffedStream, "", read)
-				if err != nil {
-					t.Fatal(err)
-				}
+				harness.Must(t, err)
 				return e
 			}
 			var decoding collector

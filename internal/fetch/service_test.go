@@ -16,6 +16,7 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 const token = "pc_verysecret"
@@ -53,9 +54,7 @@ func serverConfig(t *testing.T, h http.Handler) fetch.Config {
 func newClient(t *testing.T, cfg fetch.Config, store *fetch.ResponseStore) *fetch.Client {
 	t.Helper()
 	c, err := fetch.New(cfg, store, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -64,9 +63,7 @@ func newClient(t *testing.T, cfg fetch.Config, store *fetch.ResponseStore) *fetc
 func testStore(t *testing.T, dir string) *fetch.ResponseStore {
 	t.Helper()
 	l, err := fetch.OpenResponseStore(dir, fetch.StoreOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)

@@ -21,6 +21,7 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 // testRequest returns the request for response i.
@@ -60,18 +61,14 @@ type storedResponse struct {
 func storedResponses(t *testing.T, dir string) (all []storedResponse) {
 	t.Helper()
 	stored, err := fetch.OpenStoredResponses(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defer stored.Close()
 	for response, err := range stored.All() {
 		if errors.Is(err, fetch.ErrDamagedLine) || response.Replaced {
 			continue
 		}
 		body, bodyErr := stored.Body(response)
-		if err := errors.Join(err, bodyErr); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, errors.Join(err, bodyErr))
 		all = append(all, storedResponse{response, string(body)})
 	}
 	return all
@@ -100,17 +97,13 @@ func lookupAll(t *testing.T, l *fetch.ResponseStore, n int) (found []int) {
 func openStore(t *testing.T, dir string, options fetch.StoreOptions) *fetch.ResponseStore {
 	t.Helper()
 	l, err := fetch.OpenResponseStore(dir, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return l
 }
 
 func closeStore(t *testing.T, l *fetch.ResponseStore) {
 	t.Helper()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, l.Close())
 }
 
 func TestStoreKeepsResponses(t *testing.T) {
@@ -171,16 +164,6 @@ func TestLaterResponseReplacesEarlierOne(t *testing.T) {
 	}
 }
 
-// copyDir copies a folder and returns the path of the copy.
-func copyDir(t *testing.T, from string) string {
-	t.Helper()
-	to := t.TempDir()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
-	return to
-}
-
 // withoutSync returns options without fsync, for tests that open thousands of stores.
 func withoutSync() fetch.StoreOptions { return fetch.StoreOptions{SyncBytes: -1} }
 
@@ -208,16 +191,6 @@ func TestStoreIsSafeForConcurrentUse(t *testing.T) {
 	closeStore(t, l)
 	if _, err := l.Append(fetch.Response{Request: testRequest(1)}, time.Now(), 0); !errors.Is(err, fetch.ErrStore) {
 		t.Errorf("Append after Close returned %v, want ErrStore", err)
-	}
-}
-
-func TestUnusableFolderIsErrStore(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fetch.OpenResponseStore(path, fetch.StoreOptions{}); !errors.Is(err, fetch.ErrStore) {
-		t.Errorf("got %v, want ErrStore", err)
 	}
 }
 
@@ -257,66 +230,42 @@ func TestResumedRunRequestsOnlyMissingResponses(t *testing.T) {
 }
 
 // TestResumedPassesStayInOrder resumes a walk after page 2 failed in two passes. Page 2 of the first pass is not
-// requested again, because its response would be later than the second pass.
+// requested again, because its response would be later than the second pass. For a list that is requested newest first,
+// one pass and its confirmation would be taken for a proof, although page 2 was read after the confirmation.
 func TestResumedPassesStayInOrder(t *testing.T) {
-	service := &listService{n: 35}
-	dir := t.TempDir()
-	for _, tc := range []struct {
-		fails    bool
-		grade    stream.Grade
-		requests []string
+	for name, tc := range map[string]struct {
+		stream        stream.Stream
+		service       http.Handler
+		first, second string // requested pages
 	}{
-		{true, stream.BestEffort, []string{"1", "3", "4", "5", "1", "3", "4", "5"}},
-		{false, stream.Repaired, []string{"2", "1", "2", "3", "4"}},
+		"the order of the service": {ordersStream, &listService{n: 35}, "1 2 3 4 5 1 2 3 4 5", "2 1 2 3 4"},
+		"newest first":             {sortedStream, &sortingService{order: newestFirst}, "1 2 3 4 5 6 1 2 3 4 5 6", "2 1"},
 	} {
-		var requests []string
-		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			page := r.URL.Query().Get("page")
-			if tc.fails && page == "2" {
-				w.WriteHeader(http.StatusNotImplemented)
-				return
-			}
-			requests = append(requests, page)
-			service.ServeHTTP(w, r)
-		}))
-		cfg.Concurrency = 1
-		l := openStore(t, dir, fetch.StoreOptions{})
-		var got collector
-		e, err := newClient(t, cfg, l).Walk(t.Context(), ordersStream, "", got.read)
-		closeStore(t, l)
-		if err != nil || e.Grade != tc.grade || !slices.Equal(requests, tc.requests) {
-			t.Errorf("got %+v and %v with the pages %q, want %s with %q", e, err, requests, tc.grade, tc.requests)
+		dir := t.TempDir()
+		walk := func(fails bool) (fetch.Evidence, string) {
+			var pages []string
+			cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				page := r.URL.Query().Get("page")
+				pages = append(pages, page)
+				if fails && page == "2" {
+					w.WriteHeader(http.StatusNotImplemented)
+					return
+				}
+				tc.service.ServeHTTP(w, r)
+			}))
+			cfg.Concurrency = 1
+			l := openStore(t, dir, fetch.StoreOptions{})
+			defer closeStore(t, l)
+			var got collector
+			e, err := newClient(t, cfg, l).Walk(t.Context(), tc.stream, "", got.read)
+			harness.Must(t, err)
+			return e, strings.Join(pages, " ")
 		}
-	}
-}
-
-// TestResumedSortedPassesStayInOrder is TestResumedPassesStayInOrder for a list that is requested newest first. One pass
-// and its confirmation would be taken for a proof, although page 2 was read after the confirmation.
-func TestResumedSortedPassesStayInOrder(t *testing.T) {
-	service, dir := &sortingService{order: newestFirst}, t.TempDir()
-	for _, tc := range []struct {
-		fails    bool
-		grade    stream.Grade
-		requests string
-	}{
-		{true, stream.BestEffort, "sorted 1, sorted 3, sorted 4, sorted 5, sorted 6, sorted 1, sorted 3, sorted 4, sorted 5, sorted 6"},
-		{false, stream.Repaired, "sorted 2, sorted 1"},
-	} {
-		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if tc.fails && r.URL.Query().Get("page") == "2" {
-				w.WriteHeader(http.StatusNotImplemented)
-				return
-			}
-			service.ServeHTTP(w, r)
-		}))
-		cfg.Concurrency = 1
-		service.requests = nil
-		l := openStore(t, dir, fetch.StoreOptions{})
-		var got collector
-		e, err := newClient(t, cfg, l).Walk(t.Context(), sortedStream, "", got.read)
-		closeStore(t, l)
-		if requests := strings.Join(service.requests, ", "); err != nil || e.Grade != tc.grade || requests != tc.requests {
-			t.Errorf("got %+v and %v with the pages %s, want %s with %s", e, err, requests, tc.grade, tc.requests)
+		if e, pages := walk(true); e.Grade != stream.BestEffort || pages != tc.first {
+			t.Errorf("%s, with failures: got %+v with the pages %s, want best_effort with %s", name, e, pages, tc.first)
+		}
+		if e, pages := walk(false); e.Grade != stream.Repaired || pages != tc.second {
+			t.Errorf("%s, resumed: got %+v with the pages %s, want repaired with %s", name, e, pages, tc.second)
 		}
 	}
 }
@@ -414,9 +363,7 @@ func TestJournalContainsNoToken(t *testing.T) {
 	dir := t.TempDir()
 	checkError(t, requestTokenInfo(t, newClient(t, testConfig(newScript(textBody(`{"id":"a"}`))), testStore(t, dir))), "")
 	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	if bytes.Contains(journal, []byte(token)) {
 		t.Errorf("the journal contains the token: %s", journal)
 	}
@@ -445,9 +392,7 @@ func TestEchoedTokenIsScrubbed(t *testing.T) {
 					seen = string(r.Body)
 					return stream.PageFacts{}, nil
 				})
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			const want = `{"id":"a","sent":"<secret>","header":"Bearer <secret>","url":"/x?token=<secret>","slashes":"<secret>","escaped":"<secret>"}`
 			for _, response := range storedResponses(t, dir) {
 				if response.body != want || seen != want {
@@ -493,9 +438,7 @@ func TestFailedAttemptAddsNothingOfTheOneBefore(t *testing.T) {
 
 func BenchmarkStore(b *testing.B) {
 	l, err := fetch.OpenResponseStore(b.TempDir(), fetch.StoreOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	harness.Must(b, err)
 	defer l.Close()
 	var page strings.Builder
 	for i := range 100 {
@@ -521,9 +464,7 @@ func TestBodiesAreSyncedBeforeTheJournal(t *testing.T) {
 		}
 		return nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	for i := range 2 { // the second body is in the same file
 		syncs = nil
 		storeResponses(t, l, i+3, i+3)
@@ -531,9 +472,7 @@ func TestBodiesAreSyncedBeforeTheJournal(t *testing.T) {
 			t.Errorf("order of the syncs after response %d (-want +got):\n%s", i+3, diff)
 		}
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, l.Close())
 }
 
 func TestFailedSyncIsPermanent(t *testing.T) {
@@ -546,9 +485,7 @@ func TestFailedSyncIsPermanent(t *testing.T) {
 		failed = true
 		return broken
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	r := fetch.Response{Request: testRequest(1), Status: http.StatusOK, Body: []byte(bodyText(1))}
 	for range 2 {
 		if _, err := l.Append(r, time.Now(), time.Millisecond); !errors.Is(err, broken) {

@@ -135,9 +135,7 @@ func checkWalk(t *testing.T, l *movingList, pageSize int) stream.Grade {
 	s := sniffedStream
 	s.Sorts = l.sorts
 	e, err := newClient(t, cfg, nil).Walk(t.Context(), s, "", got.read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	var readSum uint64
 	for id := range got.ids {
 		readSum += hashID(id)

@@ -10,15 +10,14 @@ import (
 	"testing"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/testing/harness"
 )
 
 // failingDNS returns a transport whose DNS resolver returns a response code for every query.
 func failingDNS(t *testing.T, code byte) http.RoundTripper {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() { server.Close() })
 	go func() {
 		message := make([]byte, 512)
@@ -44,9 +43,7 @@ func failingDNS(t *testing.T, code byte) http.RoundTripper {
 func TestUnreachableService(t *testing.T) {
 	const noSuchName, queryRefused = 3, 5 // DNS response codes
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	closed.Close()
 	closedPort := testConfig(nil)
 	closedPort.BaseURL, closedPort.Transport = "http://"+closed.Addr().String(), nil
@@ -72,9 +69,7 @@ func TestUnreachableService(t *testing.T) {
 			var log strings.Builder
 			c.cfg.FailUnreachable = c.failFast
 			client, err := fetch.New(c.cfg, nil, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			defer client.Close()
 			err = requestTokenInfo(t, client)
 			checkError(t, err, c.want)

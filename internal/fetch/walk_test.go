@@ -13,6 +13,7 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 func TestWalk(t *testing.T) {
@@ -52,9 +53,7 @@ func TestWalk(t *testing.T) {
 			s := tc.service
 			var got collector
 			e, err := newClient(t, testConfig(s), nil).Walk(t.Context(), sniffedStream, "", got.read)
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			if e.Grade != tc.grade {
 				t.Errorf("grade is %q, want %q: %s", e.Grade, tc.grade, e.Reason)
 			}
@@ -79,9 +78,7 @@ func TestWalkEvidence(t *testing.T) {
 	s := &listService{n: 35, dated: true}
 	var got collector
 	e, err := newClient(t, testConfig(s), nil).Walk(t.Context(), ordersStream, "", got.read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	want := fetch.Evidence{
 		Grade: stream.Exact, Pages: 4, Passes: 1,
 		TotalFirst: 35, TotalLast: 35, Distinct: 35,
@@ -197,31 +194,6 @@ func TestEmptyPageInTheMiddle(t *testing.T) {
 		e, err := newClient(t, cfg, nil).Walk(t.Context(), ordersStream, "", got.read)
 		if err != nil || len(got.ids) != 55 || e.Grade != stream.Exact {
 			t.Errorf("concurrency %d: got %d ids, %+v and %v, want 55 ids and exact", concurrency, len(got.ids), e, err)
-		}
-	}
-}
-
-func TestWalkSendsFixedQueryAndParameter(t *testing.T) {
-	s := &listService{n: 3, shape: "array"}
-	fixed := articleLists
-	fixed.Query = "include_outlets_data=true"
-	var got collector
-	if _, err := newClient(t, testConfig(s), nil).Walk(t.Context(), fixed, "a/b ?", got.read); err != nil {
-		t.Fatal(err)
-	}
-	want := "/v1/campaigns/a%2Fb%20%3F/articles?include_outlets_data=true&limit=10&page=1"
-	if !slices.Contains(s.requestURIs, want) {
-		t.Errorf("requested %q, want %q among them", s.requestURIs, want)
-	}
-}
-
-func TestWorseGrade(t *testing.T) {
-	grades := []stream.Grade{stream.Exact, stream.Repaired, stream.Bounded, stream.BestEffort, stream.CarriedForward, stream.Skipped}
-	for i, worse := range grades {
-		for _, better := range grades[:i] {
-			if stream.WorseGrade(better, worse) != worse || stream.WorseGrade(worse, better) != worse {
-				t.Errorf("the worse grade of %[2]q and %[1]q is not %[1]q", worse, better)
-			}
 		}
 	}
 }
