@@ -199,11 +199,8 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 	}
 	data, err := io.ReadAll(reader)
 	signed := err == nil && isSigned(p.keys, signature, data)
-	if signed && isGzip(req.Header) {
-		data, err = r.unpack(reader, data)
-	}
-	if declared := charset.Declared(req.Header.Get("Content-Type")); signed && err == nil && declared != nil {
-		data, err = r.replaceBody(reader, data, declared.NewDecoder().Reader(bytes.NewReader(data)))
+	if signed {
+		data, err = r.decodeBody(reader, req.Header, data)
 	}
 	var large *http.MaxBytesError
 	switch {
@@ -246,9 +243,21 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 
 func (b *bodyReader) release() { b.free.Add(b.reserved) }
 
-func isGzip(h http.Header) bool {
-	encoding := strings.ToLower(h.Get("Content-Encoding"))
-	return encoding == "gzip" || encoding == "x-gzip"
+// decodeBody unpacks a signed body, and converts it to UTF-8, as its headers declare.
+func (r *Receiver) decodeBody(reader *bodyReader, h http.Header, data []byte) ([]byte, error) {
+	switch strings.ToLower(h.Get("Content-Encoding")) {
+	case "gzip", "x-gzip":
+		unpacked, err := r.unpack(reader, data)
+		if err != nil {
+			return nil, err
+		}
+		data = unpacked
+	}
+	declared := charset.Declared(h.Get("Content-Type"))
+	if declared == nil {
+		return data, nil
+	}
+	return r.replaceBody(reader, data, declared.NewDecoder().Reader(bytes.NewReader(data)))
 }
 
 // unpack returns the content of a signed gzip body. It returns other bytes unchanged, so that a signed
