@@ -101,22 +101,6 @@ func TestSameBodyLaterIsAnotherEvent(t *testing.T) {
 	}
 }
 
-// TestRestartedReceiverRemembersBodies repeats a body under another id after a restart.
-func TestRestartedReceiverRemembersBodies(t *testing.T) {
-	d := newFixture(t, webhook.Config{}).start()
-	hook := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
-	d.send(hook)
-	d.stop()
-	restarted := newFixture(t, webhook.Config{Dir: d.dir}).start()
-	hook.id = "e2"
-	if got := restarted.send(hook); got != http.StatusNoContent {
-		t.Fatalf("got status %d after a restart, want 204", got)
-	}
-	if diff := cmp.Diff([]string{"e1"}, storedIDs(t, d.dir)); diff != "" {
-		t.Errorf("stored ids (-want +got):\n%s", diff)
-	}
-}
-
 // TestFullInboxRejectsAndRecovers fills an inbox to its limit. The sender repeats a rejected
 // event until a night has emptied the inbox. A delivery notices that after at most ten seconds. Then
 // every acknowledged event must be in the folder of the night or in the inbox.
@@ -183,21 +167,6 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 		if !kept[id] {
 			t.Errorf("the acknowledged event %s is lost", id)
 		}
-	}
-}
-
-// TestLoweredLimitKeepsEvents checks that an inbox above its new limit keeps its events and rejects
-// further events.
-func TestLoweredLimitKeepsEvents(t *testing.T) {
-	d := newFixture(t, webhook.Config{}).start()
-	d.send(newDelivery("e1"))
-	d.stop()
-	restarted := newFixture(t, webhook.Config{Dir: d.dir, Owner: owner{limit: func(bytes int64) int64 { return bytes / 2 }}}).start()
-	if got := restarted.send(newDelivery("e2")); got != http.StatusServiceUnavailable {
-		t.Errorf("got status %d, want 503", got)
-	}
-	if diff := cmp.Diff([]string{"e1"}, storedIDs(t, d.dir)); diff != "" {
-		t.Errorf("stored ids (-want +got):\n%s", diff)
 	}
 }
 

@@ -1,7 +1,8 @@
 package webhook
 
 import (
-	"fmt"
+	"errors"
+	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -34,7 +35,8 @@ func TestMemoryOfEventsIsLimited(t *testing.T) {
 	var s seenEvents
 	var last mark
 	for i := range maxSeen + 1 {
-		last = newMark(stream.Event{ID: fmt.Sprint(i), Body: fmt.Append(nil, i)})
+		id := digest{byte(i), byte(i >> 8), byte(i >> 16)}
+		last = mark{id: id, body: id}
 		s.add(last)
 	}
 	if len(s.ids) > maxSeen || len(s.bodies) > maxSeen || s.classify(last, false, time.Hour) != Replayed {
@@ -51,6 +53,24 @@ func TestDefaultLimitOfEvents(t *testing.T) {
 		if got := r.inbox.hasRoom(1); got != want {
 			t.Errorf("with %d events: got room %t, want %t", events, got, want)
 		}
+	}
+}
+
+// zeros is an endless body.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestDefaultLimitOfPendingBodies checks that there is memory for 32 MiB of bodies, and not for one byte more.
+func TestDefaultLimitOfPendingBodies(t *testing.T) {
+	t.Parallel()
+	r := New(Config{}, slog.New(slog.DiscardHandler), time.Now)
+	for size, want := range map[int64]error{32 << 20: nil, 32<<20 + 1: errCrowded} {
+		body := bodyReader{from: io.LimitReader(zeros{}, size), free: &r.freeMemory}
+		if _, err := io.Copy(io.Discard, &body); !errors.Is(err, want) {
+			t.Errorf("bodies of %d bytes: got %v, want %v", size, err, want)
+		}
+		body.release()
 	}
 }
 
