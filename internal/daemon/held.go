@@ -113,12 +113,12 @@ func collectTable(ctx context.Context, db *query.DB, q query.Query, caption stri
 	for _, r := range result.Rows {
 		var row html.Row
 		for i, v := range r.Values {
-			cell := html.Cell{Text: v.Text}
-			switch c := result.Columns[i]; {
-			case c.Numeric:
+			cell, column := html.Cell{Text: v.Text}, result.Columns[i]
+			switch {
+			case column.Numeric:
 				cell = html.Cell{Text: html.Decimal(v.Text), Class: "n"}
-			case c.Name != "table" && c.Name != "field": // wrap long values
-				cell.Class = "why"
+			case column.Name != "table" && column.Name != "field":
+				cell.Class = "why" // wraps long values
 			}
 			row.Cells = append(row.Cells, cell)
 		}

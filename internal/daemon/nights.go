@@ -199,8 +199,9 @@ func (s *scheduler) catchUp(ctx context.Context) {
 	lastActive := cmp.Or(last.EndedAt, last.StartedAt) // slots during the night were counted when they passed
 	missed := settings.Schedule.countPassed(lastActive, st.At)
 	lastPublished, ok := st.lastPublishedNight()
-	isDue := ok && settings.Schedule.countPassed(lastPublished.StartedAt, st.At) > 0 || last.Outcome == ledger.Interrupted || last.Outcome == ledger.Killed
-	if settings.CatchUp && isDue {
+	isLate := ok && settings.Schedule.countPassed(lastPublished.StartedAt, st.At) > 0
+	canResume := last.Outcome == ledger.Interrupted || last.Outcome == ledger.Killed
+	if settings.CatchUp && (isLate || canResume) {
 		missed = max(missed-1, 0) // the started night replaces the last missed slot
 		s.startNight(ctx, "catch up")
 	}
@@ -286,7 +287,8 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 // While earlier follow-ups are running, startFollowUp only plans one start after their end, for all nights
 // that are published until then.
 func (s *scheduler) startFollowUp(ctx context.Context) {
-	if s.followUpPending = s.followUpRunning; s.followUpRunning || ctx.Err() != nil {
+	s.followUpPending = s.followUpRunning
+	if s.followUpRunning || ctx.Err() != nil {
 		return
 	}
 	s.followUpRunning = true

@@ -103,7 +103,8 @@ func (s *state) read() status {
 func (s *state) readLedger(now time.Time) {
 	runs, err := s.d.cfg.Program.Runs()
 	previousErr := s.LedgerErr
-	if s.ledgerReadAt, s.LedgerErr = now, err; err != nil {
+	s.ledgerReadAt, s.LedgerErr = now, err
+	if err != nil {
 		s.counts.add(readErrorsTotal, SourceLedger, 1)
 		if previousErr == nil {
 			s.d.cfg.Log.Warn("the ledger cannot be read", "error", err)
@@ -122,17 +123,27 @@ func (s *state) readLedger(now time.Time) {
 	}
 	s.hasReadLedger = true
 	s.ledgerSummary = summarizeLedger(runs)
+	s.addOwnNight()
+}
+
+// addOwnNight adds the last night of this process to the summary, unless the ledger has its line, or the line of a later
+// attempt at the same run.
+func (s *state) addOwnNight() {
 	own := s.lastOwnNight
-	isInLedger := slices.ContainsFunc(s.Nights, func(r ledger.Run) bool { // the line of own, or of a later attempt at the same run
-		return own.ID != "" && r.ID == own.ID && (r.Outcome == ledger.Killed || !r.EndedAt.Before(own.EndedAt))
-	})
-	if !own.StartedAt.IsZero() && !isInLedger {
-		at := slices.IndexFunc(s.Nights, func(r ledger.Run) bool { return r.StartedAt.After(own.StartedAt) })
-		if at < 0 {
-			at = len(s.Nights)
-		}
-		s.Nights = slices.Insert(s.Nights, at, own)
+	if own.StartedAt.IsZero() {
+		return
 	}
+	isInLedger := own.ID != "" && slices.ContainsFunc(s.Nights, func(r ledger.Run) bool {
+		return r.ID == own.ID && (r.Outcome == ledger.Killed || !r.EndedAt.Before(own.EndedAt))
+	})
+	if isInLedger {
+		return
+	}
+	at := slices.IndexFunc(s.Nights, func(r ledger.Run) bool { return r.StartedAt.After(own.StartedAt) })
+	if at < 0 {
+		at = len(s.Nights)
+	}
+	s.Nights = slices.Insert(s.Nights, at, own)
 }
 
 func (s *state) update(write func(s *state)) {
