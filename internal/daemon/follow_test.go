@@ -73,7 +73,7 @@ func TestUnconfiguredFollowUpIsHidden(t *testing.T) {
 	now := time.Now()
 	h.record(ledger.Run{ID: "b", Kind: ledger.Backup, Outcome: ledger.Failed, StartedAt: now, EndedAt: now})
 	h.settings.FollowUpKinds = []string{ledger.Lake}
-	if text := h.get("/").Body.String(); strings.Contains(text, "Last backup") || h.findMetric(`follow_behind{kind="backup"}`) != "" {
+	if text := h.get("/").Body.String(); strings.Contains(text, "Last backup") || h.metrics()[`follow_behind{kind="backup"}`] != "" {
 		t.Errorf("the page or the metrics show a backup that is not configured:\n%s", text)
 	}
 }

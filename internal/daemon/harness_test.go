@@ -235,22 +235,23 @@ func (h *harness) get(path string) *httptest.ResponseRecorder {
 // metric returns the value of an existing time series.
 func (h *harness) metric(series string) string {
 	h.t.Helper()
-	value := h.findMetric(series)
+	value := h.metrics()[series]
 	if value == "" {
 		h.t.Errorf("the metric placementsync_%s is missing", series)
 	}
 	return value
 }
 
-// findMetric returns the value of a time series, or "" for a missing one.
-func (h *harness) findMetric(series string) string {
-	h.t.Helper()
+// metrics returns the values of all time series of this program.
+func (h *harness) metrics() map[string]string {
+	values := map[string]string{}
 	for line := range strings.Lines(h.get("/metrics").Body.String()) {
-		if value, ok := strings.CutPrefix(line, "placementsync_"+series+" "); ok {
-			return strings.TrimSpace(value)
+		line, isOwn := strings.CutPrefix(strings.TrimSpace(line), "placementsync_")
+		if at := strings.LastIndexByte(line, ' '); isOwn && at > 0 {
+			values[line[:at]] = line[at+1:]
 		}
 	}
-	return ""
+	return values
 }
 
 func (h *harness) nightStarts() []string {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"placementsync/internal/daemon"
+	fixtures "placementsync/internal/testing/harness"
 )
 
 func TestHostListAllows(t *testing.T) {
@@ -65,22 +66,16 @@ func TestHostListAllows(t *testing.T) {
 func sendRaw(t *testing.T, server *httptest.Server, request string) (int, string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixtures.Must(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixtures.Must(t, err)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixtures.Must(t, err)
 	return res.StatusCode, string(body)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"placementsync/internal/daemon"
 	"placementsync/internal/ledger"
+	fixtures "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/webhook"
 )
@@ -55,9 +56,7 @@ func TestDiskUsageIsMeasuredSeldom(t *testing.T) {
 			t.Helper()
 			latest := w.Folder.Path(warehouse.LatestLink)
 			err := errors.Join(os.MkdirAll(w.Folder.Path(warehouse.VersionsDir), 0o700), os.RemoveAll(latest), os.Symlink(run, latest))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fixtures.Must(t, err)
 		}
 		publish("20000101T000000Z")
 		var measured []string
@@ -95,28 +94,5 @@ func TestInspectionFollowsNight(t *testing.T) {
 		defer h.shutDown()
 		time.Sleep(2*time.Hour + 10*time.Minute + 31*time.Second)
 		h.wantPage("<h2>Night 20000101T020000Z is held</h2>")
-	})
-}
-
-// TestStuckDiskIsReported runs an inspection that does not end.
-func TestStuckDiskIsReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHarness(t, nil)
-		h.inspect = func(ctx context.Context) daemon.Inspection {
-			<-ctx.Done()
-			return daemon.Inspection{}
-		}
-		h.start()
-		time.Sleep(20*time.Minute + time.Second)
-		if n := h.metric(`read_errors_total{source="free"}`); n != "6" {
-			t.Errorf("got %s read errors, want 6: one a minute from minute 15 to minute 20", n)
-		}
-		if text := h.get("/").Body.String(); !strings.Contains(text, "has not responded since 2000-01-01 00:00 UTC") {
-			t.Errorf("the page does not report the disk:\n%s", text)
-		}
-		if n := strings.Count(h.log.String(), "does not respond"); n != 1 {
-			t.Errorf("the log reports the stuck disk %d times, want once", n)
-		}
-		h.shutDown()
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	"placementsync/internal/repair"
+	fixtures "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/watch"
 	"placementsync/internal/webhook"
@@ -27,8 +28,9 @@ import (
 // wantMetrics compares the values of time series. "" means that the time series must not exist.
 func (h *harness) wantMetrics(want map[string]string) {
 	h.t.Helper()
+	metrics := h.metrics()
 	for series, value := range want {
-		if got := h.findMetric(series); got != value {
+		if got := metrics[series]; got != value {
 			h.t.Errorf("%s is %q, want %q", series, got, value)
 		}
 	}
@@ -433,9 +435,9 @@ func TestUnreadableSourcesHaveNoMetrics(t *testing.T) {
 	})
 }
 
-// TestStuckDiskExpiresInspection runs an inspection, and a second inspection that does not end. Scrapes
+// TestStuckDiskIsReported runs an inspection, and a second inspection that does not end. Scrapes
 // still work, but the results of the first inspection expire.
-func TestStuckDiskExpiresInspection(t *testing.T) {
+func TestStuckDiskIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		var inspections atomic.Int64
@@ -449,17 +451,22 @@ func TestStuckDiskExpiresInspection(t *testing.T) {
 		defer h.shutDown()
 		time.Sleep(10 * time.Minute)
 		h.wantMetrics(map[string]string{`table_rows{table="orders"}`: "60", `ready`: "0"})
-		time.Sleep(10 * time.Minute)
-		h.wantMetrics(map[string]string{`table_rows{table="orders"}`: "", `disk_free_bytes`: "", `ready`: "0"})
+		time.Sleep(11*time.Minute + time.Second)
+		h.wantMetrics(map[string]string{`table_rows{table="orders"}`: "", `disk_free_bytes`: "", `ready`: "0",
+			`read_errors_total{source="free"}`: "6"}) // one a minute from minute 16 to minute 21
+		h.wantPage("has not responded since 2000-01-01 00:01 UTC")
+		if n := strings.Count(h.log.String(), "does not respond"); n != 1 {
+			t.Errorf("the log reports the stuck disk %d times, want once", n)
+		}
 		if n := inspections.Load(); n != 2 {
 			t.Errorf("%d inspections started, want 2: a third must not start before the second ends", n)
 		}
 	})
 }
 
-// TestUnreadableLedgerHasNoMetrics checks that metrics from the ledger disappear when the ledger
+// TestUnreadableLedgerIsReported checks that metrics from the ledger disappear while the ledger
 // cannot be read.
-func TestUnreadableLedgerHasNoMetrics(t *testing.T) {
+func TestUnreadableLedgerIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		began := time.Now().Add(-time.Hour)
@@ -479,14 +486,27 @@ func TestUnreadableLedgerHasNoMetrics(t *testing.T) {
 		defer h.shutDown()
 		h.wantMetrics(map[string]string{`last_run_new_rows`: "3", `read_errors_total{source="ledger"}`: "0"})
 		mu.Lock()
-		readErr = errors.New("read the ledger: input/output error")
+		readErr = errors.New("read /secret/path: broken")
 		mu.Unlock()
 		time.Sleep(time.Minute)
 		h.wantMetrics(map[string]string{`last_run_new_rows`: "", `last_success_timestamp_seconds`: "", `snapshot_timestamp_seconds`: "",
 			`last_run_outcome{outcome="complete"}`: "", `refresh_failures`: "", `read_errors_total{source="ledger"}`: "1", `ready`: "0"})
 		h.wantPage("1999-12-31 23:00 UTC") // the page still shows the night
-		if text := h.get("/readyz").Body.String(); strings.Contains(text, "no night") {
-			t.Errorf("/readyz says %q although a night has succeeded", text)
+		if w := h.get("/readyz"); w.Code != 503 || w.Body.String() != "not ready: the ledger cannot be read: see the log\n" {
+			t.Errorf("/readyz returned %d %q, want 503 and only the ledger without its path, because a night has succeeded", w.Code, w.Body)
+		}
+		time.Sleep(time.Minute)
+		h.get("/")
+		if n := strings.Count(h.log.String(), `level=WARN msg="the ledger cannot be read" error="read /secret/path: broken"`); n != 1 {
+			t.Errorf("the log reports the unreadable ledger %d times, want once:\n%s", n, &h.log)
+		}
+		mu.Lock()
+		readErr = nil
+		mu.Unlock()
+		time.Sleep(time.Minute)
+		h.wantMetrics(map[string]string{`last_run_new_rows`: "3"})
+		if !strings.Contains(h.log.String(), "the ledger can be read again") {
+			t.Errorf("the log does not report that the ledger can be read again:\n%s", &h.log)
 		}
 	})
 }
@@ -503,9 +523,7 @@ func TestMetricConventions(t *testing.T) {
 		defer h.shutDown()
 		time.Sleep(3 * time.Hour)
 		families, err := h.cfg.Metrics.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixtures.Must(t, err)
 		problems, err := promlint.NewWithMetricFamilies(families).Lint()
 		if err != nil || len(problems) > 0 {
 			t.Errorf("the metrics violate conventions: %v %v", problems, err)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	fixtures "placementsync/internal/testing/harness"
 )
 
 var update = flag.Bool("update", false, "write docs/metrics.md instead of comparing it")
@@ -25,9 +27,7 @@ func TestMetricsPage(t *testing.T) {
 	slices.Sort(rows)
 	want := head + strings.Join(rows, "")
 	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fixtures.Must(t, os.WriteFile(file, []byte(want), 0o644))
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
 		t.Errorf("%s differs from the metrics (%v): run make docs", file, err)

@@ -300,30 +300,6 @@ func TestWaitOfANightIsShown(t *testing.T) {
 	})
 }
 
-func TestUnreadableLedgerIsReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHarness(t, nil)
-		readErr := errors.New("read /secret/path: broken")
-		h.runs = func() ([]ledger.Run, error) { return nil, readErr }
-		h.start()
-		defer h.shutDown()
-		time.Sleep(time.Minute)
-		h.get("/")
-		if n := strings.Count(h.log.String(), `level=WARN msg="the ledger cannot be read" error="read /secret/path: broken"`); n != 1 {
-			t.Errorf("the log reports the unreadable ledger %d times, want once:\n%s", n, &h.log)
-		}
-		if w := h.get("/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "ledger") || strings.Contains(w.Body.String(), "/secret") {
-			t.Errorf("/readyz returned %d %q, want 503 and a text about the ledger without its path", w.Code, w.Body)
-		}
-		readErr = nil
-		time.Sleep(time.Minute)
-		h.get("/")
-		if !strings.Contains(h.log.String(), "the ledger can be read again") {
-			t.Errorf("the log does not report that the ledger can be read again:\n%s", &h.log)
-		}
-	})
-}
-
 // TestKilledNightIsCountedWhenSeen checks that a killed night is counted when its ledger line
 // appears, but not if the line existed at the start of the process.
 func TestKilledNightIsCountedWhenSeen(t *testing.T) {

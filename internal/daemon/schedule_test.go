@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/daemon"
+	fixtures "placementsync/internal/testing/harness"
 )
 
 // listSlots lists the slots in the interval (from, until], with their UTC offsets.
@@ -23,22 +24,16 @@ func listSlots(t *testing.T, text, zone, from, until string) []string {
 func parseSchedule(t *testing.T, text, zone string) daemon.Schedule {
 	t.Helper()
 	loc, err := time.LoadLocation(zone)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixtures.Must(t, err)
 	s, err := daemon.NewSchedule(text, loc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixtures.Must(t, err)
 	return s
 }
 
 func parseTime(t *testing.T, text string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixtures.Must(t, err)
 	return at
 }
 

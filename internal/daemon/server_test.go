@@ -17,15 +17,14 @@ import (
 
 	"placementsync/internal/daemon"
 	"placementsync/internal/ledger"
+	fixtures "placementsync/internal/testing/harness"
 )
 
 // serve runs a daemon on a real listener and returns its URL.
 func serve(t *testing.T, h *harness) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixtures.Must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- h.sharedDaemon().Run(ctx, l) }()
@@ -43,21 +42,15 @@ func serve(t *testing.T, h *harness) string {
 func sendRequest(t *testing.T, method, url, authorization string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixtures.Must(t, err)
 	if authorization != "" {
 		r.Header.Set("Authorization", authorization)
 	}
 	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixtures.Must(t, err)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixtures.Must(t, err)
 	return res, string(body)
 }
 
@@ -136,7 +129,7 @@ func TestWrongTokensAreLoggedOnceAMinute(t *testing.T) {
 }
 
 // TestEveryEndpointRejectsForeignHosts checks requests with the token, before and after a
-// reload that changes the list of hosts.
+// reload that changes the list of hosts and removes the receiver of webhooks.
 func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
@@ -148,7 +141,7 @@ func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 	h.cfg.Hangups = hangups
 	h.reload = func() (daemon.Settings, error) {
 		settings := h.settings
-		settings.Hosts = daemon.NewHostList("0.0.0.0:8080", []string{"other.example.com"})
+		settings.Hosts, settings.Hooks = daemon.NewHostList("0.0.0.0:8080", []string{"other.example.com"}), nil
 		reloaded <- struct{}{}
 		return settings, nil
 	}
@@ -156,15 +149,11 @@ func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 	status := func(method, path, host string) int {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), method, base+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixtures.Must(t, err)
 		r.Host = host
 		r.Header.Set("Authorization", "Bearer opensesame")
 		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixtures.Must(t, err)
 		defer res.Body.Close()
 		if csp := res.Header.Get("Content-Security-Policy"); csp == "" {
 			t.Errorf("the response to %s %s for %q has no policy", method, path, host)
@@ -200,33 +189,8 @@ func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 	hangups <- syscall.SIGHUP // received only when the first reload has ended
 	<-reloaded
 	wantStatuses("status.example.com", rejected)
+	served["/hooks"] = 404
 	wantStatuses("other.example.com:8080", served)
-}
-
-func TestHooksNeedReceiver(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t, nil)
-	receiver := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
-	hangups := make(chan os.Signal)
-	reloaded := make(chan struct{}, 1)
-	h.cfg.Hangups = hangups
-	h.reload = func() (daemon.Settings, error) {
-		settings := h.settings
-		settings.Hooks = receiver
-		reloaded <- struct{}{}
-		return settings, nil
-	}
-	base := serve(t, h)
-	if res, _ := sendRequest(t, http.MethodPost, base+"/hooks", ""); res.StatusCode != 404 {
-		t.Errorf("without a receiver POST /hooks returned %d, want 404", res.StatusCode)
-	}
-	hangups <- syscall.SIGHUP
-	<-reloaded
-	hangups <- syscall.SIGHUP // received only when the first reload has ended
-	<-reloaded
-	if res, _ := sendRequest(t, http.MethodPost, base+"/hooks", ""); res.StatusCode != 202 {
-		t.Errorf("POST /hooks returned %d, want the receiver's 202", res.StatusCode)
-	}
 }
 
 func TestSecurityHeaders(t *testing.T) {
@@ -264,9 +228,7 @@ func TestReport(t *testing.T) {
 	if _, page := sendRequest(t, http.MethodGet, base+"/", ""); strings.Contains(page, `href="report"`) {
 		t.Error("the page links to a missing report")
 	}
-	if err := os.WriteFile(file, []byte("<!doctype html><title>prices</title>"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixtures.Must(t, os.WriteFile(file, []byte("<!doctype html><title>prices</title>"), 0o600))
 	res, body := sendRequest(t, http.MethodGet, base+"/report", "")
 	if res.StatusCode != 200 || !strings.Contains(body, "prices") || !strings.Contains(res.Header.Get("Content-Security-Policy"), "script-src 'unsafe-inline'") {
 		t.Errorf("GET /report returned %d %q with the policy %q, want 200, the report, and a policy that allows its scripts", res.StatusCode, body,
@@ -366,9 +328,7 @@ func TestNotifier(t *testing.T) {
 		t.Error("Notifier returned a function for an empty socket, want nil")
 	}
 	dir, err := os.MkdirTemp("", "n") // the path of t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixtures.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "s")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
@@ -376,9 +336,7 @@ func TestNotifier(t *testing.T) {
 		t.Skipf("no datagram sockets here: %v", err)
 	}
 	defer socket.Close()
-	if err := daemon.Notifier(path)("READY=1"); err != nil {
-		t.Fatal(err)
-	}
+	fixtures.Must(t, daemon.Notifier(path)("READY=1"))
 	text := make([]byte, 64)
 	n, err := socket.Read(text)
 	if err != nil || string(text[:n]) != "READY=1" {
@@ -388,9 +346,7 @@ func TestNotifier(t *testing.T) {
 
 func TestHandlerBeforeRun(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(newHarness(t, nil).sharedDaemon().Handler())
-	defer server.Close()
-	if res, _ := sendRequest(t, http.MethodGet, server.URL+"/healthz", ""); res.StatusCode != 200 {
-		t.Errorf("before Run /healthz returned %d, want 200", res.StatusCode)
+	if w := newHarness(t, nil).get("/healthz"); w.Code != 200 {
+		t.Errorf("before Run /healthz returned %d, want 200", w.Code)
 	}
 }
