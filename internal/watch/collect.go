@@ -51,7 +51,8 @@ func (c *collector) Begin(columns []query.Column) error {
 		if err != nil {
 			return err
 		}
-		if c.conditionIndex = indexes[0]; !columns[c.conditionIndex].Numeric {
+		c.conditionIndex = indexes[0]
+		if !columns[c.conditionIndex].Numeric {
 			return fmt.Errorf("the column %q of the condition is not numeric: cast it to DECIMAL, or name another column", name)
 		}
 	}
@@ -101,7 +102,8 @@ func (c *collector) Row(row []query.Value) error {
 	}
 	since, known := c.state.knownSince(id, c.base)
 	if !known {
-		c.newCount, since = c.newCount+1, c.current.At
+		c.newCount++
+		since = c.current.At
 	}
 	c.findings[id] = since
 	if (!known || !c.watch.NewOnly) && len(c.shown) < maxShown {

@@ -311,21 +311,21 @@ func TestRemovedChannelLosesItsPendingMessages(t *testing.T) {
 	}
 }
 
-// TestPendingMessagesAreLimited has a receiver that fails for 120 nights. At most 100 messages may
+// TestPendingMessagesAreLimited has a receiver that fails for 102 nights. At most 100 messages may
 // be kept. When the receiver works again, all findings must be delivered.
 func TestPendingMessagesAreLimited(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
 	f.channelErrs["chat"] = errReceiver
 	var rows []string
-	for i := range 120 {
+	for i := range 102 {
 		rows = append(rows, fmt.Sprintf("%03d|1", i))
 		f.publish(rows...)
 		res, _ := f.evaluate(t, w)
 		if res.Pending > 100 {
 			t.Fatalf("night %d: %d messages are pending, want at most 100", i, res.Pending)
 		}
-		if i == 119 && !strings.Contains(res.Err.Error(), "100 messages are pending because a channel does not accept them") {
+		if i == 101 && !strings.Contains(res.Err.Error(), "100 messages are pending because a channel does not accept them") {
 			t.Errorf("the error of the last night is %v, want \"100 messages are pending\"", res.Err)
 		}
 	}
@@ -338,8 +338,8 @@ func TestPendingMessagesAreLimited(t *testing.T) {
 			arrived[*f.Values["id"]] = true
 		}
 	}
-	if len(arrived) != 120 || len(f.delivered) != 101 {
-		t.Errorf("delivered %d findings in %d messages, want 120 in 101", len(arrived), len(f.delivered))
+	if len(arrived) != 102 || len(f.delivered) != 101 {
+		t.Errorf("delivered %d findings in %d messages, want 102 in 101", len(arrived), len(f.delivered))
 	}
 }
 
