@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/notify"
+	"placementsync/internal/testing/harness"
 )
 
 // newNotifier returns a notifier with the given timeout and almost no pause between
@@ -109,13 +110,9 @@ func TestDeliverToFailingReceivers(t *testing.T) {
 		})
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, listener.Close())
 	if err := newNotifier(longTimeout).Deliver(t.Context(), notify.Channel{Kind: notify.Slack, URL: "http://" + address + "/s3cret"}, testMessage()); err == nil ||
 		!strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("closed port: got %v, want connection refused without the address", err)

@@ -20,6 +20,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"placementsync/internal/notify"
+	"placementsync/internal/testing/harness"
 )
 
 // mailServer is a real SMTP server. It accepts the user "robot". It returns the errors in its fields.
@@ -132,9 +133,7 @@ func (m *mailServer) start(t *testing.T, encryption string) notify.Mail {
 	s.Domain, s.AllowInsecureAuth = "127.0.0.1", true
 	s.ErrorLog = discardLog{}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	serverTLS := &tls.Config{Certificates: secure.TLS.Certificates}
 	port := portOf(listener)
 	listener = countingListener{listener, m}
@@ -195,9 +194,7 @@ func TestEmailArrives(t *testing.T) {
 			if encryption != notify.NoTLS {
 				m.User, m.Password = "robot", "hunter2"
 			}
-			if err := deliver(t, m, testMessage()); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, deliver(t, m, testMessage()))
 			if len(server.received) != 1 || (len(server.logins) == 1) != (m.User != "") {
 				t.Fatalf("received %d e-mails with the logins %q, want one e-mail, and one login if the connection is encrypted", len(server.received), server.logins)
 			}
@@ -212,9 +209,7 @@ func checkMail(t *testing.T, got receivedMail) {
 		t.Errorf("the envelope is from %s to %q, want from robot@example.com to a@example.com and b@example.com", got.from, got.to)
 	}
 	m, err := mail.ReadMessage(strings.NewReader(got.text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	for name, want := range map[string]string{
 		"Subject": "placementsync: bills: 2 new findings", "From": `"Robot" <robot@example.com>`, "Message-Id": "<0123abcd@placementsync.invalid>",
 		"Auto-Submitted": "auto-generated",
@@ -243,13 +238,9 @@ func TestMailHeadersCannotBeInjected(t *testing.T) {
 	m := testMessage()
 	m.Subject = "x\r\nBcc: all@example.com\r\n\r\n<b>"
 	m.Text = "\r\n.\r\nMAIL FROM:<evil@example.com>\r\nBcc: all@example.com"
-	if err := deliver(t, server.start(t, notify.NoTLS), m); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, deliver(t, server.start(t, notify.NoTLS), m))
 	got, err := mail.ReadMessage(strings.NewReader(server.received[0].text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	if got.Header.Get("Bcc") != "" || len(server.received) != 1 || len(server.received[0].to) != 2 {
 		t.Errorf("got the headers %v and the recipients %q, want no Bcc and two recipients", got.Header, server.received[0].to)
 	}
@@ -316,9 +307,7 @@ func TestDeliveryEndsWithoutAnSMTPGreeting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			closed := make(chan struct{})
 			go func() {
 				defer close(closed)

@@ -18,6 +18,7 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
+	"placementsync/internal/testing/harness"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -73,9 +74,7 @@ func TestAlertBody(t *testing.T) {
 		t.Fatalf("the receiver got %q, want a POST to /T0/s3cret", r.requests[0])
 	}
 	var got map[string]any
-	if err := json.Unmarshal([]byte(body), &got); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, json.Unmarshal([]byte(body), &got))
 	want := map[string]any{
 		"text": "placementsync: night 20261120T020000Z is published, but partial: orders is carried: GET /orders answered 503\n" +
 			"Since 2026-11-18 02:00 UTC, 3 nights in a row. Readers see the rows of this night in all other streams.\n" +
@@ -135,9 +134,7 @@ func TestAlertTexts(t *testing.T) {
 				t.Fatalf("the receiver got %q, want one request", r.requests)
 			}
 			var got notify.Alert
-			if err := json.Unmarshal([]byte(r.requests[0][strings.Index(r.requests[0], "{"):]), &got); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, json.Unmarshal([]byte(r.requests[0][strings.Index(r.requests[0], "{"):]), &got))
 			lines := strings.Split(got.Text, "\n")
 			if n := utf8.RuneCountInString(got.Text); n > 600 || len(lines) != 3 || strings.Contains(got.Text, `\"`) || strings.Contains(got.Text, `\\`) {
 				t.Fatalf("the text has %d characters in %d lines, want at most 600 in 3, without escapes:\n%s", n, len(lines), got.Text)
@@ -186,9 +183,7 @@ func TestAlertsOfChecks(t *testing.T) {
 				t.Fatalf("the receiver got %q, want one request", r.requests)
 			}
 			var got notify.Alert
-			if err := json.Unmarshal([]byte(r.requests[0][strings.Index(r.requests[0], "{"):]), &got); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, json.Unmarshal([]byte(r.requests[0][strings.Index(r.requests[0], "{"):]), &got))
 			if diff := cmp.Diff(c.want, got.Text); diff != "" {
 				t.Errorf("text (-want +got):\n%s", diff)
 			}

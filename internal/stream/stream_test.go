@@ -11,6 +11,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 // TestLiteralsAreValid checks the fields of the literals of all streams.
@@ -137,9 +138,7 @@ COMMENT ON COLUMN prices.total IS 'Sum.';
 
 func TestParseDefinition(t *testing.T) {
 	got, err := stream.ParseDefinition("prices.sql", pricesSchema)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	want := stream.Definition{Name: "prices", Comment: "It's prices.", Key: []string{"id", "total"}, ItemKeys: [][]string{{"id", "views"}, {"total"}},
 		Columns: []stream.Column{
 			{Name: "id", Type: stream.Text, NotNull: true, Comment: "Id.", FieldID: 1, References: stream.Reference{Table: "listings", Column: "id"}},
@@ -180,9 +179,7 @@ func TestParseDefinitionErrors(t *testing.T) {
 // files are not read, because the list of files contains their fields.
 func TestStreamsFollowTheServicePage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/service.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	type endpoint struct {
 		Scopes   []string
 		Envelope stream.Envelope
@@ -367,9 +364,7 @@ func TestTablesOfStreams(t *testing.T) {
 // TestWithOtherNames checks that a column gets a further name, and that the given definitions stay as they are.
 func TestWithOtherNames(t *testing.T) {
 	d, err := stream.ParseDefinition("prices.sql", pricesSchema)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	given := map[string]stream.Definition{"prices": d}
 	got := stream.WithOtherNames(given, map[string]string{"prices.views": "links.views", "prices.total": "sum"})
 	for column, want := range map[string][]string{"id": nil, "views": {"seen", "looks", "links.views"}, "total": {"sum"}} {
