@@ -38,8 +38,10 @@ type statusPage struct {
 // The page has no scripts. The browser reloads it, more often while a night runs.
 func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	settings, st := d.settings(), d.state.read()
-	p := statusPage{status: st, Version: d.cfg.Version, Schedule: settings.Schedule.String(),
-		Unready: d.unreadyReasons(st), HooksEnabled: settings.Hooks != nil}
+	p := statusPage{
+		status: st, Version: d.cfg.Version, Schedule: settings.Schedule.String(),
+		Unready: d.unreadyReasons(st), HooksEnabled: settings.Hooks != nil,
+	}
 	if night, ok := p.lastPublishedNight(); ok {
 		p.LastPublished = &night
 	}
@@ -48,7 +50,7 @@ func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	}
 	p.Full, p.Structure = p.Inspection.lastVerification(true), p.Inspection.lastVerification(false)
 	if p.Full != nil && p.Structure != nil && !p.Structure.At.After(p.Full.At) {
-		p.Structure = nil
+		p.Structure = nil // the full verification has checked names and sizes too
 	}
 	var unreadable []string
 	for _, name := range sources() {
@@ -130,15 +132,20 @@ func stampOr(t time.Time, word string) html.Cell {
 func (s status) NightTable() html.Table {
 	t := html.Table{Caption: "Last nights", RowHeads: true,
 		Empty: "No night has run yet. The schedule starts the first night; the command \"placementsync run\" starts it now.",
-		Heads: []html.Head{{Label: "Night"}, {Label: "Outcome"}, {Label: "Took", Numeric: true}, {Label: "Rows", Numeric: true}, {Label: "New", Numeric: true},
-			{Label: "Changed", Numeric: true}, {Label: "Gone", Numeric: true}, {Label: "Requests", Numeric: true}, {Label: "Retries", Numeric: true}, {Label: "Why"}}}
+		Heads: []html.Head{
+			{Label: "Night"}, {Label: "Outcome"}, {Label: "Took", Numeric: true},
+			{Label: "Rows", Numeric: true}, {Label: "New", Numeric: true}, {Label: "Changed", Numeric: true}, {Label: "Gone", Numeric: true},
+			{Label: "Requests", Numeric: true}, {Label: "Retries", Numeric: true}, {Label: "Why"},
+		}}
 	for _, night := range slices.Backward(s.Nights[max(0, len(s.Nights)-shownNights):]) {
 		took, rowCounts := html.Cell{}, make([]html.Cell, 4)
 		if !night.EndedAt.IsZero() {
 			took = html.Cell{Text: html.Duration(night.Took()), Class: "n"}
 		}
 		if night.IsPublished() {
-			rowCounts = []html.Cell{html.CountCell(night.Rows), html.CountCell(night.New), html.CountCell(night.Changed), html.CountCell(night.Gone)}
+			rowCounts = []html.Cell{
+				html.CountCell(night.Rows), html.CountCell(night.New), html.CountCell(night.Changed), html.CountCell(night.Gone),
+			}
 		}
 		outcome := string(night.Outcome)
 		if night.Held {
@@ -178,22 +185,30 @@ func (s status) StreamTable() html.Table {
 func checkTable(night ledger.Run) html.Table {
 	t := html.Table{Caption: "Checks that failed or did not run", RowHeads: true,
 		Heads: []html.Head{{Label: "Check"}, {Label: "Severity"}, {Label: "Outcome"}, {Label: "Rows", Numeric: true}, {Label: "First rows"}}}
-	for _, c := range slices.SortedStableFunc(slices.Values(night.Checks), func(a, b ledger.CheckResult) int { return strings.Compare(a.Severity, b.Severity) }) {
+	bySeverity := func(a, b ledger.CheckResult) int { return strings.Compare(a.Severity, b.Severity) }
+	for _, c := range slices.SortedStableFunc(slices.Values(night.Checks), bySeverity) {
 		severity := html.Cell{Text: c.Severity}
 		if slices.Contains(night.Accepted, c.Name) {
 			severity.Sub = "accepted " + stamp(night.AcceptedAt)
 		}
 		why := cmp.Or(c.Reason, strings.Join(c.SampleLines(), "\n"))
-		t.Rows = append(t.Rows, html.Row{Cells: []html.Cell{{Text: c.Name, Sub: c.Title}, severity, html.TagCell(string(c.Outcome)), html.CountCell(c.Rows), {Text: why, Class: "why"}}})
+		t.Rows = append(t.Rows, html.Row{Cells: []html.Cell{
+			{Text: c.Name, Sub: c.Title}, severity, html.TagCell(string(c.Outcome)), html.CountCell(c.Rows), {Text: why, Class: "why"},
+		}})
 	}
 	return t
 }
 
 func (s status) WatchTable() html.Table {
 	t := html.Table{Caption: "Watches", RowHeads: true,
-		Heads: []html.Head{{Label: "Watch"}, {Label: "Last checked"}, {Label: "Found", Numeric: true}, {Label: "Not delivered", Numeric: true}, {Label: "Last sent"}}}
+		Heads: []html.Head{
+			{Label: "Watch"}, {Label: "Last checked"}, {Label: "Found", Numeric: true}, {Label: "Not delivered", Numeric: true}, {Label: "Last sent"},
+		}}
 	for _, w := range s.Inspection.Watches {
-		row := html.Row{Cells: []html.Cell{{Text: w.Watch}, stampOr(w.Evaluated.At, "not yet"), html.CountCell(int64(w.Found)), html.CountCell(int64(w.Pending)), stampOr(w.Sent, "never")}}
+		row := html.Row{Cells: []html.Cell{
+			{Text: w.Watch}, stampOr(w.Evaluated.At, "not yet"),
+			html.CountCell(int64(w.Found)), html.CountCell(int64(w.Pending)), stampOr(w.Sent, "never"),
+		}}
 		if w.Pending > 0 {
 			row.Class = "behind"
 		}
@@ -203,13 +218,15 @@ func (s status) WatchTable() html.Table {
 }
 
 func (s status) UsageTable() html.Table {
-	t := html.Table{Caption: "Use of the disk", RowHeads: true, Heads: []html.Head{{Label: "Part"}, {Label: "Takes", Numeric: true}, {Label: "Share", Numeric: true}}}
+	t := html.Table{Caption: "Use of the disk", RowHeads: true,
+		Heads: []html.Head{{Label: "Part"}, {Label: "Takes", Numeric: true}, {Label: "Share", Numeric: true}}}
 	var total int64
 	for _, part := range s.Inspection.Usage {
 		total += part.Bytes
 	}
 	for _, part := range s.Inspection.Usage {
-		t.Rows = append(t.Rows, html.Row{Cells: []html.Cell{{Text: part.Part}, html.SizeCell(part.Bytes), {Text: html.Share(part.Bytes, total), Class: "n"}}})
+		share := html.Cell{Text: html.Share(part.Bytes, total), Class: "n"}
+		t.Rows = append(t.Rows, html.Row{Cells: []html.Cell{{Text: part.Part}, html.SizeCell(part.Bytes), share}})
 	}
 	t.Rows = append(t.Rows, html.Row{Cells: []html.Cell{{Text: "total"}, html.SizeCell(total), {}}})
 	return t

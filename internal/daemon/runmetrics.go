@@ -85,9 +85,12 @@ func nightMetrics() []metric {
 					}
 				}
 			})),
-		gauge("last_run_new_rows", "Rows that the last published night added.", nil, ofLastPublished(func(r ledger.Run) float64 { return float64(r.New) })),
-		gauge("last_run_changed_rows", "Rows that the last published night changed.", nil, ofLastPublished(func(r ledger.Run) float64 { return float64(r.Changed) })),
-		gauge("last_run_gone_rows", "Rows that the last published night deleted. History keeps them.", nil, ofLastPublished(func(r ledger.Run) float64 { return float64(r.Gone) })),
+		gauge("last_run_new_rows", "Rows that the last published night added.", nil,
+			ofLastPublished(func(r ledger.Run) float64 { return float64(r.New) })),
+		gauge("last_run_changed_rows", "Rows that the last published night changed.", nil,
+			ofLastPublished(func(r ledger.Run) float64 { return float64(r.Changed) })),
+		gauge("last_run_gone_rows", "Rows that the last published night deleted. History keeps them.", nil,
+			ofLastPublished(func(r ledger.Run) float64 { return float64(r.Gone) })),
 		gauge("last_success_timestamp_seconds", "End of the last night that published a snapshot. For a replay, the time of its snapshot. 0 before the first snapshot.", nil,
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, _ := s.lastSuccess()
@@ -181,7 +184,8 @@ func scheduleMetrics() []metric {
 		}
 	}
 	return []metric{
-		gauge("build_info", "Always 1. The label version is the version of the program.", []string{"version"}, func(s scrape, emit emitter) { emit(1, s.d.cfg.Version) }),
+		gauge("build_info", "Always 1. The label version is the version of the program.", []string{"version"},
+			func(s scrape, emit emitter) { emit(1, s.d.cfg.Version) }),
 		counter("missed_slots_total", "Missed slots of the schedule.", []string{"reason"}, func(s scrape, emit emitter) {
 			for _, reason := range []string{missedRunning, missedLocked, missedDowntime} {
 				emit(float64(s.Missed[reason]), reason)
@@ -189,12 +193,14 @@ func scheduleMetrics() []metric {
 		}),
 		gauge("config_last_reload_successful", "1 if the last reload of the configuration was applied or there was no reload, 0 if it had errors.", nil,
 			func(s scrape, emit emitter) { emit(boolValue(!s.LastReloadRefused)) }),
-		gauge("next_run_timestamp_seconds", "Time of the next night.", nil, timestamp(func(s scrape) time.Time { return s.NextNight })),
+		gauge("next_run_timestamp_seconds", "Time of the next night.", nil,
+			timestamp(func(s scrape) time.Time { return s.NextNight })),
 		gauge("schedule_interval_seconds", "Time from the last published night to the next night by the schedule.", nil, func(s scrape, emit emitter) {
 			night, _ := s.lastSuccess()
 			emitInterval(s.d.settings().Schedule, cmp.Or(night.StartedAt, s.At), emit)
 		}),
-		gauge("next_verify_timestamp_seconds", "Time of the next verification. Absent without a schedule.", nil, timestamp(func(s scrape) time.Time { return s.NextVerify })),
+		gauge("next_verify_timestamp_seconds", "Time of the next verification. Absent without a schedule.", nil,
+			timestamp(func(s scrape) time.Time { return s.NextVerify })),
 		gauge("verify_interval_seconds", "Time from the last full verification to the next full verification by the schedule.", nil, func(s scrape, emit emitter) {
 			after := s.At
 			if v := s.Inspection.lastVerification(true); v != nil && !v.At.IsZero() {
@@ -202,8 +208,10 @@ func scheduleMetrics() []metric {
 			}
 			emitInterval(s.d.settings().VerifySchedule, after, emit)
 		}),
-		gauge("ready", "1 if /readyz returns status 200.", nil, func(s scrape, emit emitter) { emit(boolValue(len(s.d.unreadyReasons(s.status)) == 0)) }),
-		gauge("run_active", "1 while a night of this process runs. Nights of other processes are not known.", nil, func(s scrape, emit emitter) { emit(boolValue(!s.RunningSince.IsZero())) }),
+		gauge("ready", "1 if /readyz returns status 200.", nil,
+			func(s scrape, emit emitter) { emit(boolValue(len(s.d.unreadyReasons(s.status)) == 0)) }),
+		gauge("run_active", "1 while a night of this process runs. Nights of other processes are not known.", nil,
+			func(s scrape, emit emitter) { emit(boolValue(!s.RunningSince.IsZero())) }),
 		gauge("run_requests", "Requests of the running night of this process, or 0.", nil, func(s scrape, emit emitter) {
 			p, _ := s.d.cfg.Program.Progress()
 			emit(float64(p.Requests))

@@ -97,10 +97,14 @@ func followUpMetrics() []metric {
 	}
 	kindLabel := []string{"kind"}
 	return []metric{
-		gauge("follow_last_success_timestamp_seconds", "Time of the last success of this follow-up (watch, lake, backup, rehearsal). 0 before the first success.", kindLabel, each(func(f ledger.FollowUp) float64 { return unixSeconds(f.SucceededAt) })),
-		gauge("follow_last_duration_seconds", "Duration of the last run of this follow-up.", kindLabel, each(func(f ledger.FollowUp) float64 { return f.Last.Took().Seconds() })),
-		gauge("follow_failures", "Consecutive failures of this follow-up.", kindLabel, each(func(f ledger.FollowUp) float64 { return float64(f.Failures) })),
-		gauge("follow_behind", "1 if this follow-up failed since its last success.", kindLabel, each(func(f ledger.FollowUp) float64 { return boolValue(f.IsBehind()) })),
+		gauge("follow_last_success_timestamp_seconds", "Time of the last success of this follow-up (watch, lake, backup, rehearsal). 0 before the first success.", kindLabel,
+			each(func(f ledger.FollowUp) float64 { return unixSeconds(f.SucceededAt) })),
+		gauge("follow_last_duration_seconds", "Duration of the last run of this follow-up.", kindLabel,
+			each(func(f ledger.FollowUp) float64 { return f.Last.Took().Seconds() })),
+		gauge("follow_failures", "Consecutive failures of this follow-up.", kindLabel,
+			each(func(f ledger.FollowUp) float64 { return float64(f.Failures) })),
+		gauge("follow_behind", "1 if this follow-up failed since its last success.", kindLabel,
+			each(func(f ledger.FollowUp) float64 { return boolValue(f.IsBehind()) })),
 		gauge("follow_info", "Always 1. The label run is the night that this follow-up processed last.", []string{"kind", "run"},
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				for _, f := range s.FollowUps {
@@ -120,9 +124,13 @@ func watchMetrics() []metric {
 	}
 	watchLabel := []string{"watch"}
 	return []metric{
-		gauge("watch_snapshot_timestamp_seconds", "Time of the snapshot that a watch checked last. 0 before the first check.", watchLabel, each(func(w watch.Status) float64 { return unixSeconds(w.Evaluated.At) })),
-		gauge("watch_findings", "Findings of a watch in the snapshot that it checked last.", watchLabel, each(func(w watch.Status) float64 { return float64(w.Found) })),
-		gauge("watch_waiting_messages", "Messages of a watch that are not delivered yet.", watchLabel, each(func(w watch.Status) float64 { return float64(w.Pending) })),
-		gauge("watch_sent_timestamp_seconds", "Time of the last message that reached all receivers of a watch. 0 before the first such message.", watchLabel, each(func(w watch.Status) float64 { return unixSeconds(w.Sent) })),
+		gauge("watch_snapshot_timestamp_seconds", "Time of the snapshot that a watch checked last. 0 before the first check.", watchLabel,
+			each(func(w watch.Status) float64 { return unixSeconds(w.Evaluated.At) })),
+		gauge("watch_findings", "Findings of a watch in the snapshot that it checked last.", watchLabel,
+			each(func(w watch.Status) float64 { return float64(w.Found) })),
+		gauge("watch_waiting_messages", "Messages of a watch that are not delivered yet.", watchLabel,
+			each(func(w watch.Status) float64 { return float64(w.Pending) })),
+		gauge("watch_sent_timestamp_seconds", "Time of the last message that reached all receivers of a watch. 0 before the first such message.", watchLabel,
+			each(func(w watch.Status) float64 { return unixSeconds(w.Sent) })),
 	}
 }
