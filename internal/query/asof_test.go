@@ -22,11 +22,10 @@ INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('products', 'a', 
 	const findings = "SELECT (SELECT count(*) FROM meta.drift) + (SELECT count(*) FROM meta.webhook_events) + (SELECT count(*) FROM meta.details) AS v"
 	opened := map[string]*query.DB{} // by time; the statements only read
 	for name, c := range map[string]struct{ when, sql, want string }{
-		"first night by time":                             {"2026-11-01T02:00:00Z", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", "aold,bgone,dsame"},
+		"first night by date":                             {"2026-11-01", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", "aold,bgone,dsame"},
 		"second night by date":                            {"2026-11-02", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", `anew "name",bgone,c=c,dother`},
 		"third night by run":                              {"20261103T020000Z", "SELECT string_agg(id || name, ',' ORDER BY id) AS v FROM product_listings", `anew "name",c=c,dsame`},
-		"between nights":                                  {"2026-11-02 01:59", "SELECT count(*) AS v FROM catalog.main.product_listings", "3"},
-		"a date in the future":                            {"2099-01-01", "SELECT count(*) AS v FROM product_listings", "3"},
+		"a qualified name":                                {"2026-11-02", "SELECT count(*) AS v FROM catalog.main.product_listings", "4"},
 		"past lacks rows that were closed later":          {"2026-11-02", "SELECT string_agg(id, ',' ORDER BY id) AS v FROM past.product_listings", "a,d"},
 		"rows that were closed later are open in history": {"2026-11-02", "SELECT string_agg(id, ',' ORDER BY id) AS v FROM history.product_listings WHERE valid_to IS NULL", "a,b,c,d"},
 		"meta.runs":                                       {"2026-11-02", "SELECT count(*) AS v FROM meta.runs", "2"},
@@ -83,17 +82,6 @@ func TestAsOfNamesAViewThatCannotBeCreated(t *testing.T) {
 		t.Errorf("the snapshot was opened without the view mart.broken (%v)", err)
 	} else if !strings.Contains(err.Error(), "create the views of the snapshot 20261102T020000Z") {
 		t.Errorf("got %v, want that the views cannot be created", err)
-	}
-}
-
-func TestAsOfIsSandboxed(t *testing.T) {
-	harness.Slow(t)
-	db := openAsOf(t, createNightsCatalog(t), "2026-11-02")
-	for _, sql := range []string{"FROM read_text('/etc/passwd')", "ATTACH '/tmp/x.duckdb'", "SET memory_limit = '1GB'", "DELETE FROM newest.main.product_listings"} {
-		var refused *query.RefusedError
-		if _, err := runQuery(t, db, query.Text(sql), nil, query.CSV, query.Screen{}); !errors.As(err, &refused) {
-			t.Errorf("%s: got %v, want a RefusedError", sql, err)
-		}
 	}
 }
 

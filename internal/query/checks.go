@@ -108,8 +108,9 @@ type ChangedTables struct {
 
 // Expand returns the queries of a check, see EachTable and the constants after it. Only much
 // changed tables are read, but amounts are compared in all changed tables, because the prices of one currency
-// can be a small part of a table. For a check without the field Each, Expand returns only q. References from or to a private column, and references of nested rows to their own
-// record, are left out. The names in private have the form table.column.
+// can be a small part of a table. For a check without the field Each, Expand returns only q. References from or to a
+// private column, and references of nested rows to their own record, are left out. The names in private have the form
+// table.column.
 func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 	kind, words := q.splitEach()
 	if kind == "" {
@@ -138,8 +139,8 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 				add(names)
 			}
 		case EachColumn:
-			kind := stream.Type(words[0])
-			isAmount := kind == stream.Money && slices.Contains(tables.Changed, t.Name)
+			columnType := stream.Type(words[0])
+			isAmount := columnType == stream.Money && slices.Contains(tables.Changed, t.Name)
 			if !isAmount && !isMuchChanged(t.Name) {
 				continue
 			}
@@ -147,7 +148,7 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 			if _, isPrice := def.Column("currency"); isPrice {
 				names["currency"], names["labels"] = sqltext.SQL("currency"), sqltext.SQL("currency, pricing_tier")
 			}
-			for _, c := range comparedColumns(t, def, kind) {
+			for _, c := range comparedColumns(t, def, columnType) {
 				names["column"], names["column_name"] = sqltext.Name(c), c
 				add(names)
 			}
@@ -156,9 +157,12 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 				add(names)
 			}
 		case EachType:
-			for _, kind := range stream.Types() {
-				columns := comparedColumns(t, def, kind)
-				if !isMuchChanged(t.Name) || len(columns) < 2 || kind == stream.Bool {
+			if !isMuchChanged(t.Name) {
+				continue
+			}
+			for _, columnType := range stream.Types() {
+				columns := comparedColumns(t, def, columnType)
+				if len(columns) < 2 || columnType == stream.Bool {
 					continue
 				}
 				names["columns"], names["column_names"] = sqltext.Names(columns), columns

@@ -153,7 +153,8 @@ type limitedBuffer struct {
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	n := min(len(p), b.maxBytes-len(b.kept))
-	b.kept, b.isTruncated = append(b.kept, p[:n]...), b.isTruncated || n < len(p)
+	b.kept = append(b.kept, p[:n]...)
+	b.isTruncated = b.isTruncated || n < len(p)
 	return len(p), nil
 }
 
@@ -179,12 +180,11 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 		}
 	}
 	got, err := j.runInChild(ctx)
-	switch {
-	case err == nil:
-	case exceedsDiskLimit(err):
-		got = jobResult{Problem: &StatementError{Problem: "the result or its temporary files are larger than " + humanize.FormatBytes(j.DiskLimit) + ": select fewer rows or columns, or aggregate"}}
-	default:
+	if err != nil {
 		got = jobResult{Problem: newStatementError(j.SQL, err)}
+	}
+	if err != nil && exceedsDiskLimit(err) {
+		got.Problem = &StatementError{Problem: "the result or its temporary files are larger than " + humanize.FormatBytes(j.DiskLimit) + ": select fewer rows or columns, or aggregate"}
 	}
 	return gob.NewEncoder(out).Encode(got)
 }

@@ -39,13 +39,13 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 		if err != nil {
 			return nil, &UsageError{Problem: q.errPrefix() + err.Error(), Params: []Param{p}}
 		}
-		if m := relativeDate.FindStringSubmatch(text); p.Type == "DATE" && m != nil {
-			if text, err = snapshotDate(ctx, conn, m[1]); err != nil {
+		if daysBack, isRelative := p.RelativeDays(text); isRelative {
+			if text, err = snapshotDate(ctx, conn, daysBack); err != nil {
 				return nil, q.wrapErr(err)
 			}
 		}
 		text = settings.Value(p, text)
-		if slices.Contains(statusSettings, text) && p.Type == "STATUSES" {
+		if p.Type == "STATUSES" && slices.Contains(statusSettings, text) { // Value found no setting
 			problem := fmt.Sprintf("%sparameter %q: there is no configuration that sets %s", q.errPrefix(), p.Name, text)
 			return nil, &UsageError{Problem: problem, Params: []Param{p}}
 		}
@@ -75,8 +75,9 @@ func (p Param) valueOrDefault(values map[string]string) (string, error) {
 	if text == "" && !given {
 		return "", fmt.Errorf("parameter %q has no value", p.Name)
 	}
-	// A query that does not test for NULL would return no rows.
-	if hasDefault := p.Default != ""; hasDefault && text == nullText && !p.TakesNull() {
+	hasDefault := p.Default != ""
+	if hasDefault && text == nullText && !p.TakesNull() {
+		// A query that does not test for NULL would return no rows.
 		return "", fmt.Errorf("parameter %q cannot be NULL", p.Name)
 	}
 	return text, nil
@@ -84,10 +85,13 @@ func (p Param) valueOrDefault(values map[string]string) (string, error) {
 
 // CheckValue returns an error if a value is invalid for the parameter.
 func (p Param) CheckValue(text string) error {
-	_, err := p.valueOrDefault(map[string]string{p.Name: text})
-	if err == nil && (p.Type != "DATE" || !relativeDate.MatchString(text)) {
-		_, err = p.bindText(text)
+	if _, err := p.valueOrDefault(map[string]string{p.Name: text}); err != nil {
+		return err
 	}
+	if _, isRelative := p.RelativeDays(text); isRelative {
+		return nil
+	}
+	_, err := p.bindText(text)
 	return err
 }
 
@@ -217,11 +221,7 @@ var relativeDate = regexp.MustCompile(`^snapshot-(\d{1,5})d$`)
 // snapshotDate returns the date, in UTC, that is daysBack days before the selected snapshot. Without
 // a snapshot, it returns nullText. The date is computed here and not by an expression in the query,
 // because DuckDB pushes only constant filters down into views over history.
-func snapshotDate(ctx context.Context, conn *duckdb.Conn, daysBack string) (string, error) {
-	days, err := strconv.Atoi(daysBack)
-	if err != nil {
-		return "", err
-	}
+func snapshotDate(ctx context.Context, conn *duckdb.Conn, daysBack int) (string, error) {
 	snapshotAt, err := queryValue(ctx, conn, "SELECT snapshot_at FROM mart.snapshot", nil)
 	if err != nil {
 		return "", fmt.Errorf("find the selected snapshot: %w", err)
@@ -230,7 +230,7 @@ func snapshotDate(ctx context.Context, conn *duckdb.Conn, daysBack string) (stri
 	if !ok {
 		return nullText, nil
 	}
-	return at.UTC().AddDate(0, 0, -days).Format(time.DateOnly), nil
+	return at.UTC().AddDate(0, 0, -daysBack).Format(time.DateOnly), nil
 }
 
 // ParamValues lists the values of a parameter. If the header of the query has a line "values", these
@@ -266,14 +266,15 @@ func (db *DB) readValues(ctx context.Context, p Param, condition sqltext.SQL, va
 func (db *DB) ResolveNames(ctx context.Context, q Query, values map[string]string) (resolved map[string]string, notes []string, err error) {
 	resolved = maps.Clone(values)
 	for _, p := range q.Params {
-		value, given := values[p.Name]
-		if p.Values == "" || !given || value == nullText && p.TakesNull() {
+		value, ok := p.listedValue(values)
+		if !ok {
 			continue
 		}
-		if exists, err := db.hasValue(ctx, p, value); err != nil || exists {
-			if err != nil && !IsMissing(err) { // running the query reports a missing table or column
-				return nil, nil, err
-			}
+		exists, err := db.hasValue(ctx, p, value)
+		if err != nil && !IsMissing(err) { // running the query reports a missing table or column
+			return nil, nil, err
+		}
+		if err != nil || exists {
 			continue
 		}
 		known, _, err := db.ParamValues(ctx, p, maxNames)
@@ -287,6 +288,14 @@ func (db *DB) ResolveNames(ctx context.Context, q Query, values map[string]strin
 		}
 	}
 	return resolved, notes, nil
+}
+
+// listedValue returns the given value of a parameter with a line "values" in the header. ok is false for other
+// parameters, without a value, and for NULL.
+func (p Param) listedValue(values map[string]string) (value string, ok bool) {
+	value, given := values[p.Name]
+	isNull := value == nullText && p.TakesNull()
+	return value, given && !isNull && p.Values != ""
 }
 
 // hasValue reports whether the data has a value. A value with commas can be a list, see hasListedValues.
@@ -320,8 +329,8 @@ func withoutIDs(values []string) []string {
 func (db *DB) DescribeUnknownValues(ctx context.Context, q Query, values map[string]string) ([]string, error) {
 	var unknown []string
 	for _, p := range q.Params {
-		value, given := values[p.Name]
-		if p.Values == "" || !given || value == nullText && p.TakesNull() {
+		value, ok := p.listedValue(values)
+		if !ok {
 			continue
 		}
 		exists, err := db.hasValue(ctx, p, value)
@@ -359,11 +368,9 @@ func (db *DB) describeUnknownValue(ctx context.Context, p Param, value string) (
 		similar = nearest.FindNear(known, value)
 	}
 	hasMore := more || len(known) > maxListed
-	switch {
-	case len(known) == 0:
+	if len(known) == 0 {
 		text += "; it has no values at all"
-	case len(similar) > 0 && hasMore: // the proposals say more than a part of the list
-	default:
+	} else if len(similar) == 0 || !hasMore { // similar values are more useful than a part of the list
 		text += "; it has " + strings.Join(known[:min(len(known), maxListed)], ", ")
 	}
 	if len(similar) > 0 {

@@ -80,6 +80,7 @@ func TestWrongParametersAreUsageErrors(t *testing.T) {
 		"amount too big":                {typedQuery(), map[string]string{"amount": "1234567890123"}, "is not a number"},
 		"not a choice":                  {periodQuery(), map[string]string{"since": "2026-01-01", "kind": "bye"}, `parameter "kind": "bye" is not buy or sell; parameter:`},
 		"NULL for a time zone":          {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "NULL"}, `parameter "timezone" cannot be NULL`},
+		"not UTF-8":                     {typedQuery(), map[string]string{"text": "\xff"}, "is not UTF-8"}, // would abort the process in DuckDB
 		"several statements":            {query.Text("SELECT 1; SELECT $a"), map[string]string{"a": "1"}, "several statements cannot have parameters"},
 	}
 	for name, c := range cases {
@@ -137,6 +138,15 @@ func TestSettingsAsValues(t *testing.T) {
 		{Name: "z", Type: "TIMEZONE", Default: "schedule.timezone", About: "zone"},
 		{Name: "s", Type: "STATUSES", Default: "statuses.orders_ended", About: "statuses"}}}
 	configured := query.Settings{"schedule.timezone": "Europe/Berlin", "statuses.orders_ended": "lost,Void", "statuses.campaigns_ended": ""}
+	opened := map[bool]*query.DB{}
+	for isConfigured, settings := range map[bool]query.Settings{true: configured, false: nil} {
+		db, err := query.Open(t.Context(), createCatalog(t, ""), query.Options{MemoryLimit: "256MB", Threads: 1, Settings: settings})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		opened[isConfigured] = db
+	}
 	for name, c := range map[string]struct {
 		settings query.Settings
 		values   map[string]string
@@ -153,12 +163,7 @@ func TestSettingsAsValues(t *testing.T) {
 		"statuses of no orders": {configured, map[string]string{"s": ""}, "Europe/Berlin "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db, err := query.Open(t.Context(), createCatalog(t, ""), query.Options{MemoryLimit: "256MB", Threads: 1, Settings: c.settings})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer db.Close()
-			got, err := runQuery(t, db, q, c.values, query.JSONL, query.Screen{})
+			got, err := runQuery(t, opened[c.settings != nil], q, c.values, query.JSONL, query.Screen{})
 			got = strings.TrimSuffix(strings.TrimPrefix(got, `{"got":"`), "\"}\n")
 			if err != nil {
 				got = err.Error()
@@ -167,14 +172,6 @@ func TestSettingsAsValues(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
-	}
-}
-
-// TestParametersAreUTF8 gives a parameter a value that would abort the process in DuckDB.
-func TestParametersAreUTF8(t *testing.T) {
-	_, err := runQuery(t, open(t, ""), query.Text("SELECT $a AS a"), map[string]string{"a": "\xff"}, query.CSV, query.Screen{})
-	if !errors.As(err, new(*query.UsageError)) || !strings.Contains(err.Error(), "is not UTF-8") {
-		t.Errorf("got %v, want that the value is not UTF-8", err)
 	}
 }
 

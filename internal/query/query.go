@@ -14,6 +14,7 @@ package query
 import (
 	"context"
 	"database/sql"
+	_ "embed"
 	"errors"
 	"fmt"
 	"net/url"
@@ -24,6 +25,15 @@ import (
 
 	"placementsync/internal/durable"
 	"placementsync/internal/sqltext"
+)
+
+var (
+	//go:embed sql/catalog.sql
+	catalogSQL sqltext.File
+	//go:embed sql/parquet.sql
+	parquetSQL sqltext.File
+	//go:embed sql/diff.sql
+	diffSQL sqltext.File
 )
 
 // Options configure a DB. If MemoryLimit, Threads or SpillLimit is zero, DuckDB's default applies.
@@ -192,7 +202,7 @@ func (db *DB) attachCatalog(ctx context.Context, path string) error {
 		if err := db.execAll(ctx, attachSQL(path, catalogDB)); err != nil {
 			return err
 		}
-		// Views of all tables and marts take longer than most checks.
+		// Creating views of all tables takes longer than most checks, so the file is read directly if possible.
 		found, err := db.hasEarlierValues(ctx, hidden)
 		if err != nil {
 			return err

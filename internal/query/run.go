@@ -47,12 +47,12 @@ func (db *DB) Admit(ctx context.Context, q Query, values map[string]string) (Adm
 	return db.admit(ctx, q, values, true)
 }
 
-// admit does not prepare the statement of a built-in query if isPrepared is false. The field statement is then
-// the zero value, so that the result cannot be spooled. Built-in queries are trusted.
-func (db *DB) admit(ctx context.Context, q Query, values map[string]string, isPrepared bool) (Admitted, error) {
+// admit prepares a built-in query only if mustPrepare is true, because built-in queries are trusted. Otherwise the field
+// statement is the zero value, and the result cannot be spooled.
+func (db *DB) admit(ctx context.Context, q Query, values map[string]string, mustPrepare bool) (Admitted, error) {
 	a := Admitted{db: db, query: q, values: values}
 	err := db.runOn(ctx, db.conn, func(ctx context.Context, conn *duckdb.Conn) error {
-		s, args, err := db.check(ctx, conn, q, values, isPrepared || q.IsUserDefined())
+		s, args, err := db.check(ctx, conn, q, values, mustPrepare || q.IsUserDefined())
 		if err != nil {
 			return err
 		}
@@ -66,9 +66,9 @@ func (db *DB) admit(ctx context.Context, q Query, values map[string]string, isPr
 }
 
 func (db *DB) check(
-	ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string, isPrepared bool,
+	ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string, mustPrepare bool,
 ) (s statement, args []any, err error) {
-	if isPrepared {
+	if mustPrepare {
 		if s, err = prepareStatement(conn, q.SQL); err != nil {
 			return s, nil, q.wrapErr(err)
 		}

@@ -2,6 +2,8 @@ package query
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -100,4 +102,234 @@ func parseTimeOrDate(text string) (at time.Time, ok bool) {
 		}
 	}
 	return at, false
+}
+
+// createCatalogViews creates the views of all tables in catalogDB. Views and macros are created from their
+// definitions in the file, which another program version may have written.
+func (db *DB) createCatalogViews(ctx context.Context, selectRows func(storedTable) sqltext.SQL) error {
+	tables, err := db.storedTables(ctx, db.stored)
+	if err != nil {
+		return err
+	}
+	if err := db.createViews(ctx, catalogDB, tables, selectRows); err != nil {
+		return err
+	}
+	var definition sqltext.SQL
+	var definitions []sqltext.SQL
+	err = db.scanRows(ctx, catalogSQL.Render("definitions", sqltext.Values{"database": db.stored}), []any{&definition},
+		func() { definitions = append(definitions, definition) })
+	if err != nil {
+		return err
+	}
+	return db.execInAnyOrder(ctx, definitions)
+}
+
+func (db *DB) createViews(ctx context.Context, database string, tables []storedTable, selectRows func(storedTable) sqltext.SQL) error {
+	var statements []sqltext.SQL
+	for _, schema := range []string{"past", "history", "meta", "mart"} {
+		statements = append(statements, sqltext.Fill("CREATE SCHEMA {database}.{schema}",
+			sqltext.Values{"database": sqltext.Name(database), "schema": sqltext.Name(schema)}))
+	}
+	for _, t := range tables {
+		statements = append(statements, sqltext.Fill("CREATE VIEW {database}.{schema}.{name} AS {rows}", sqltext.Values{
+			"database": sqltext.Name(database), "schema": sqltext.Name(t.schema), "name": sqltext.Name(t.name), "rows": selectRows(t)}))
+	}
+	return db.execAll(ctx, "BEGIN", sqltext.JoinSQL(statements, ";\n"), "COMMIT")
+}
+
+type storedTable struct {
+	database, schema, name string
+	columns                []string
+}
+
+func (db *DB) storedTables(ctx context.Context, database string) ([]storedTable, error) {
+	var tables []storedTable
+	var schema, name string
+	var columns []any
+	err := db.scanRows(ctx, catalogSQL.Render("stored_tables", sqltext.Values{"database": database}), []any{&schema, &name, &columns}, func() {
+		t := storedTable{database: database, schema: schema, name: name}
+		for _, c := range columns {
+			t.columns = append(t.columns, fmt.Sprint(c))
+		}
+		tables = append(tables, t)
+	})
+	return tables, err
+}
+
+// scanRows scans each row of a query into the variables and then calls use.
+func (db *DB) scanRows(ctx context.Context, query sqltext.SQL, variables []any, use func()) error {
+	rows, err := db.conn.QueryContext(ctx, string(query))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(variables...); err != nil {
+			return err
+		}
+		use()
+	}
+	return rows.Err()
+}
+
+// selectSQL returns a SELECT of the rows that the table had at a snapshot. These rows are in the
+// schema main or, if a later night changed or removed them, in the schema past. Tables in the schema
+// meta whose rows are updated in place ("details", "drift") show their current values. Hidden columns
+// are NULL.
+func (t storedTable) selectSQL(s Snapshot, hidden []string) sqltext.SQL {
+	has := func(column string) bool { return slices.Contains(t.columns, column) }
+	columns := t.columnList(hidden)
+	switch {
+	case t.schema == "main" && has("valid_from"):
+		return catalogSQL.Render("rows_at", sqltext.Values{"columns": columns, "main": t.qualifiedName("main"), "past": t.qualifiedName("past"), "at": s.At})
+	case t.schema == "past":
+		return catalogSQL.Render("rows_closed_until", sqltext.Values{"columns": columns, "past": t.qualifiedName("past"), "at": s.At})
+	case t.schema == "meta" && has("run_id"):
+		return t.selectOfRuns("run_id", columns, s)
+	case t.schema == "meta" && has("first_run"):
+		return t.selectOfRuns("first_run", columns, s)
+	}
+	return t.selectAll(hidden)
+}
+
+// selectOfRuns returns a SELECT of the rows whose run is not later than a snapshot. run is the column with its id.
+func (t storedTable) selectOfRuns(run string, columns sqltext.SQL, s Snapshot) sqltext.SQL {
+	return catalogSQL.Render("rows_of_runs", sqltext.Values{"columns": columns, "table": t.qualifiedName(t.schema), "run": sqltext.Name(run),
+		"database": sqltext.Name(t.database), "at": s.At})
+}
+
+func (t storedTable) selectAll(hidden []string) sqltext.SQL {
+	return sqltext.Fill("SELECT {columns} FROM {table}", sqltext.Values{"columns": t.columnList(hidden), "table": t.qualifiedName(t.schema)})
+}
+
+func (t storedTable) qualifiedName(schema string) sqltext.SQL {
+	return sqltext.Fill("{database}.{schema}.{name}",
+		sqltext.Values{"database": sqltext.Name(t.database), "schema": sqltext.Name(schema), "name": sqltext.Name(t.name)})
+}
+
+// columnList returns the columns for a SELECT. Hidden columns are NULL of the same type.
+func (t storedTable) columnList(hidden []string) sqltext.SQL {
+	return sqltext.Join(t.columns, ", ", func(column string) sqltext.SQL {
+		text := "{column}"
+		if slices.Contains(hidden, t.name+"."+column) {
+			text = "CASE WHEN FALSE THEN {column} END AS {column}"
+		}
+		return sqltext.Fill(text, sqltext.Values{"column": sqltext.Name(column)})
+	})
+}
+
+// execInAnyOrder executes statements that may need objects of later statements.
+func (db *DB) execInAnyOrder(ctx context.Context, statements []sqltext.SQL) error {
+	for len(statements) > 0 {
+		var failed []sqltext.SQL
+		var problems []error
+		for _, s := range statements {
+			if err := db.execAll(ctx, s); err != nil {
+				failed, problems = append(failed, s), append(problems, err)
+			}
+		}
+		if len(failed) == len(statements) {
+			return errors.Join(problems...)
+		}
+		statements = failed
+	}
+	return nil
+}
+
+// Before configures the database "before", which contains views of the tables of the previous
+// snapshot, in the schemas main, past and meta.
+type Before struct {
+	// Catalog is the path of the DuckDB file of the previous snapshot. If it is empty, the views are
+	// derived from the history in the opened file.
+	Catalog string
+	// Hidden lists the columns, as table.column, that are NULL in "before", in the schema past and in
+	// earlier snapshots. These columns are private now, but an earlier night may have published their values.
+	Hidden []string
+}
+
+const beforeDB = "before"
+
+// unguessableName returns a name for a database that checks cannot read, because it contains earlier values
+// of private columns. SQL cannot use a name that it reads from DuckDB's own tables.
+func unguessableName() string { return "stored_" + strings.ToLower(rand.Text()) }
+
+// attachBefore does nothing if Before.Catalog is empty and the history has no earlier snapshot.
+func (db *DB) attachBefore(ctx context.Context, b Before) error {
+	database := catalogDB
+	if db.stored != "" {
+		database = db.stored
+	}
+	var selectRows func(t storedTable) sqltext.SQL
+	if b.Catalog != "" {
+		database = unguessableName()
+		if err := db.execAll(ctx, attachSQL(b.Catalog, database)); err != nil {
+			return err
+		}
+		selectRows = func(t storedTable) sqltext.SQL { return t.selectAll(b.Hidden) }
+	} else {
+		snapshots, err := db.readSnapshots(ctx, database)
+		if err != nil {
+			return err
+		}
+		current := len(snapshots) - 1
+		if db.asOf != nil {
+			current = slices.Index(snapshots, *db.asOf)
+		}
+		if current < 1 {
+			return nil
+		}
+		selectRows = func(t storedTable) sqltext.SQL { return t.selectSQL(snapshots[current-1], b.Hidden) }
+	}
+	tables, err := db.storedTables(ctx, database)
+	if err != nil {
+		return err
+	}
+	if err := db.execAll(ctx, "ATTACH ':memory:' AS "+beforeDB); err != nil {
+		return err
+	}
+	if err := db.createViews(ctx, beforeDB, tables, selectRows); err != nil {
+		return fmt.Errorf("create the views of the previous snapshot: %w", err)
+	}
+	db.hasBefore, db.isBeforeDerived = true, b.Catalog == ""
+	return nil
+}
+
+// hasEarlierValues reports whether the schema past of catalogDB has a value of a hidden column.
+func (db *DB) hasEarlierValues(ctx context.Context, hidden []string) (bool, error) {
+	if len(hidden) == 0 {
+		return false, nil
+	}
+	tables, err := db.storedTables(ctx, catalogDB)
+	if err != nil {
+		return false, err
+	}
+	var selects []sqltext.SQL
+	for _, t := range tables {
+		for _, c := range t.columns {
+			if t.schema == "past" && slices.Contains(hidden, t.name+"."+c) {
+				selects = append(selects, sqltext.Fill("EXISTS (FROM {table} WHERE {column} IS NOT NULL)",
+					sqltext.Values{"table": t.qualifiedName("past"), "column": sqltext.Name(c)}))
+			}
+		}
+	}
+	found := false
+	if len(selects) > 0 {
+		err = db.scanRows(ctx, "SELECT "+sqltext.JoinSQL(selects, " OR "), []any{&found}, func() {})
+	}
+	return found, err
+}
+
+// WhyNotComparable returns the reason why a check cannot compare the snapshot with the previous one. It
+// returns "" if the check can compare them, or if it does not read the previous snapshot.
+func (db *DB) WhyNotComparable(q Query) string {
+	switch text := q.withoutHeader(); {
+	case !beforeName.MatchString(text):
+		return ""
+	case !db.hasBefore:
+		return "there is no previous snapshot"
+	case db.isBeforeDerived && previousRejects.MatchString(text):
+		// A night replaces the rejects of the tables that it reads.
+		return "the rejects of the previous snapshot are no longer stored"
+	}
+	return ""
 }

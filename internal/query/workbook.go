@@ -283,14 +283,13 @@ func (s Sheet) fieldsOf(columns []Column, withIDs bool) []SheetField {
 			fields = append(fields, SheetField{c.Name, s.Query.LabelOf(c.Name)})
 		}
 	}
-	isID := func(c Column) bool { return c.Name == "id" || strings.HasSuffix(c.Name, "_id") }
 	for _, c := range columns {
-		if s.Fields == nil && !isID(c) {
+		if s.Fields == nil && !isID(c.Name) {
 			add(c)
 		}
 	}
 	for _, c := range columns {
-		if withIDs && isID(c) {
+		if withIDs && isID(c.Name) {
 			add(c)
 		}
 	}

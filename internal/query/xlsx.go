@@ -144,7 +144,8 @@ func (w *excelSheet) row(values []Value) error {
 }
 
 func (w *excelSheet) writeRow() error {
-	if w.rows++; w.rows > excelize.TotalRows {
+	w.rows++
+	if w.rows > excelize.TotalRows {
 		return &UsageError{Problem: fmt.Sprintf("the result has more than %d rows, the limit of an Excel sheet: filter it, or write CSV or Parquet", excelize.TotalRows-1)}
 	}
 	if err := w.stream.SetRow("A"+strconv.Itoa(w.rows), w.cells); err != nil {
