@@ -3,7 +3,6 @@ package load
 import (
 	"bytes"
 	"context"
-	"database/sql/driver"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,20 +16,19 @@ import (
 // createDesired creates the desired rows of every table: the staged rows, with the details joined to their lists.
 // main must contain them after the merge. It also keeps rows that were not read, see scope.
 func (m *merge) createDesired(ctx context.Context) error {
-	var err error
 	for _, st := range m.streams {
-		if st.Completes != "" && err == nil {
-			err = m.mergeExtras(ctx, st)
+		if st.Completes == "" {
+			continue
+		}
+		if err := m.mergeExtras(ctx, st); err != nil {
+			return fmt.Errorf("join lists and details: %w", err)
 		}
 	}
-	if err == nil {
-		var statements []sqlText
-		for _, t := range stream.Tables(m.streams) {
-			statements = append(statements, m.desiredRows(t))
-		}
-		err = m.draft.Atomically(ctx, statements)
+	var statements []sqlText
+	for _, t := range stream.Tables(m.streams) {
+		statements = append(statements, m.desiredRows(t))
 	}
-	if err != nil {
+	if err := m.draft.Atomically(ctx, statements); err != nil {
 		return fmt.Errorf("join lists and details: %w", err)
 	}
 	return nil
@@ -108,8 +106,6 @@ func joinedRowHash(def stream.Definition) sqlText {
 	return compareSQL.Render("joined_row_hash", values{"parts": parts})
 }
 
-const extraBatch = 4096
-
 // mergeExtras merges unknown fields in Go, because DuckDB's JSON functions turn numbers
 // into doubles and treat null as a deletion.
 func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
@@ -118,10 +114,7 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 	if err := m.draft.Exec(ctx, create); err != nil {
 		return err
 	}
-	var batch [][]driver.Value
-	stageBatch := func() error {
-		return appendRows(ctx, m.Stage, desiredSchema, extraPrefix+root.Name, batch, func(row []driver.Value) []driver.Value { return row })
-	}
+	batch := rowBatch{stage: m.Stage, schema: desiredSchema, table: extraPrefix + root.Name}
 	query := compareSQL.Render("different_extras", values{"key": sqltext.Name(root.Key[0]), "main": mainTable(root.Name),
 		"detail": stagedTable(detail.Name, root.Name), "list_rows": listRows(detail)})
 	err := m.draft.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
@@ -133,18 +126,12 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 		if err != nil {
 			return fmt.Errorf("merge the unknown fields of %q: %w", id, err)
 		}
-		batch = append(batch, []driver.Value{id, object})
-		if len(batch) < extraBatch {
-			return nil
-		}
-		err = stageBatch()
-		batch = batch[:0]
-		return err
+		return batch.add(ctx, id, object)
 	})
-	if err == nil {
-		err = stageBatch()
-	}
 	if err != nil {
+		return err
+	}
+	if err := batch.insert(ctx); err != nil {
 		return err
 	}
 	return m.flush(ctx, allStreams)

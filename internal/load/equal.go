@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"fmt"
 	"slices"
 	"strconv"
@@ -84,12 +83,7 @@ func (m *merge) dropEqualIn(ctx context.Context, t stream.Table) (int64, error) 
 // stageEqual stages the row ids of changed keys whose rows are equal. It returns their number, and the number of those
 // that get new values. query returns for each row its id, and the stored and the desired text of each column.
 func (m *merge) stageEqual(ctx context.Context, columns []looseColumn, query sqlText) (count, replaced int64, err error) {
-	var batch [][]driver.Value
-	stageBatch := func() error {
-		err := appendRows(ctx, m.Stage, changedKeysSchema, equalName, batch, func(row []driver.Value) []driver.Value { return row })
-		batch = batch[:0]
-		return err
-	}
+	batch := rowBatch{stage: m.Stage, schema: changedKeysSchema, table: equalName}
 	var id int64
 	texts := make([]sql.NullString, 2*len(columns))
 	cells := []any{&id}
@@ -106,25 +100,21 @@ func (m *merge) stageEqual(ctx context.Context, columns []looseColumn, query sql
 			if err != nil || result == different {
 				return err
 			}
-			isReplaced = isReplaced || result == resigned
+			isReplaced = isReplaced || result == newSignature
 		}
 		count++
 		if isReplaced {
 			replaced++
 		}
-		batch = append(batch, []driver.Value{id, isReplaced})
-		if len(batch) < extraBatch {
-			return nil
-		}
-		return stageBatch()
+		return batch.add(ctx, id, isReplaced)
 	})
-	if err == nil {
-		err = stageBatch()
+	if err != nil {
+		return 0, 0, err
 	}
-	if err == nil {
-		err = m.flush(ctx, allStreams)
+	if err := batch.insert(ctx); err != nil {
+		return 0, 0, err
 	}
-	return count, replaced, err
+	return count, replaced, m.flush(ctx, allStreams)
 }
 
 // looseColumn is a column whose values can be equal although their texts differ.
@@ -148,47 +138,54 @@ func (s *Stage) looseColumns(t stream.Table) (loose []looseColumn) {
 type comparison int
 
 const (
-	different comparison = iota
-	resigned             // the same content with other signatures or ignored values
+	different    comparison = iota
+	newSignature            // the same content with another signature or ignored value
 	sameContent
 )
 
 func (c looseColumn) compare(stored, desired sql.NullString) (comparison, error) {
+	haveValues := stored.Valid && desired.Valid
 	switch {
 	case stored == desired:
 		return sameContent, nil
 	case c.isIgnored:
-		return resigned, nil
-	case c.Type == stream.JSON && (stored.Valid && desired.Valid || len(c.ignored) > 0):
+		return newSignature, nil
+	case c.Type == stream.JSON && (haveValues || len(c.ignored) > 0): // without the ignored members, NULL can be equal
 		return c.compareJSON(stored, desired)
-	case c.Type == stream.Text && stored.Valid && desired.Valid:
+	case c.Type == stream.Text && haveValues:
 		hasToken := isFileName(c.Name)
 		if withoutSignature(stored.String, hasToken) == withoutSignature(desired.String, hasToken) {
-			return resigned, nil
+			return newSignature, nil
 		}
 	}
 	return different, nil
 }
 
 func (c looseColumn) compareJSON(stored, desired sql.NullString) (comparison, error) {
-	for _, form := range []canonicalForm{{keepsSignatures: true}, {ignored: c.ignored}} {
-		storedText, err := form.write(stored, c.Name)
-		if err != nil {
-			return different, fmt.Errorf("read the stored value of %s: %w", c.Name, err)
-		}
-		desiredText, err := form.write(desired, c.Name)
-		if err != nil {
-			return different, fmt.Errorf("read the new value of %s: %w", c.Name, err)
-		}
-		if storedText != desiredText {
-			continue
-		}
-		if form.keepsSignatures {
-			return sameContent, nil
-		}
-		return resigned, nil
+	isEqual, err := c.areEqual(canonicalForm{keepsSignatures: true}, stored, desired)
+	if err != nil {
+		return different, err
 	}
-	return different, nil
+	if isEqual {
+		return sameContent, nil
+	}
+	isEqual, err = c.areEqual(canonicalForm{ignored: c.ignored}, stored, desired)
+	if err != nil || !isEqual {
+		return different, err
+	}
+	return newSignature, nil
+}
+
+func (c looseColumn) areEqual(form canonicalForm, stored, desired sql.NullString) (bool, error) {
+	storedText, err := form.write(stored, c.Name)
+	if err != nil {
+		return false, fmt.Errorf("read the stored value of %s: %w", c.Name, err)
+	}
+	desiredText, err := form.write(desired, c.Name)
+	if err != nil {
+		return false, fmt.Errorf("read the new value of %s: %w", c.Name, err)
+	}
+	return storedText == desiredText, nil
 }
 
 // canonicalForm is a text that is equal for two JSON values if they differ only in the order of the members of objects

@@ -44,18 +44,21 @@ func (s *Stage) UnifyIDs(ctx context.Context) (IDs, error) {
 		upperSum, lowerSum = upperSum+u, lowerSum+l
 		return err
 	})
+	if err != nil {
+		return IDs{}, fmt.Errorf("count the stored ids in upper and lower case: %w", err)
+	}
 	ids := IDs{IsKnown: upperSum+lowerSum > 0, IsUpper: upperSum > lowerSum}
 	for table, st := range roots {
 		others := upper[table]
 		if ids.IsUpper {
 			others = lower[table]
 		}
-		if err == nil && others > 0 {
-			err = s.rewriteIDs(ctx, st, &ids)
+		if others == 0 {
+			continue
 		}
-	}
-	if err != nil {
-		return IDs{}, fmt.Errorf("write the stored ids in one case: %w", err)
+		if err := s.rewriteIDs(ctx, st, &ids); err != nil {
+			return IDs{}, fmt.Errorf("write the stored ids in one case: %w", err)
+		}
 	}
 	return ids, nil
 }

@@ -248,3 +248,26 @@ func appendRows[R any](ctx context.Context, s *Stage, schema, table string, rows
 	}
 	return nil
 }
+
+// rowBatch inserts rows that are computed one by one into a table of the stage, many at a time.
+type rowBatch struct {
+	stage         *Stage
+	schema, table string
+	rows          [][]driver.Value
+}
+
+func (b *rowBatch) add(ctx context.Context, row ...driver.Value) error {
+	b.rows = append(b.rows, row)
+	const size = 4096
+	if len(b.rows) < size {
+		return nil
+	}
+	return b.insert(ctx)
+}
+
+// insert inserts the rows that were added since the last insert.
+func (b *rowBatch) insert(ctx context.Context) error {
+	err := appendRows(ctx, b.stage, b.schema, b.table, b.rows, func(row []driver.Value) []driver.Value { return row })
+	b.rows = b.rows[:0]
+	return err
+}

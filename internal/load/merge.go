@@ -263,7 +263,7 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 			return err
 		}
 	}
-	if !m.direct.has(t.Name) && (c.Before == 0 || c.New+c.Changed > 0) {
+	if c.New+c.Changed > 0 && !m.direct.has(t.Name) {
 		_, desired := m.storedAndDesired(t)
 		args := values{"main": mainTable(t.Name), "columns": columns, "now": m.draft.At, "desired": desired}
 		insert := mergeSQL.Render("insert_all", args)
@@ -295,8 +295,7 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 
 func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change) error {
 	for i, t := range stream.Tables(m.streams) {
-		streams, detail := m.sources(t.Name)
-		streams = append(streams, detail)
+		streams := m.recordStreams(t.Name)
 		// Deletions of records are written, but not of their parts in child tables.
 		if t.Name != streams[0].Root().Name || changes[i].Gone == 0 {
 			continue
@@ -336,7 +335,7 @@ func (m *merge) evidence(t stream.Table, streams []stream.Stream) sqlText {
 	absence := func(st stream.Stream) string { return "absent from a proven walk of " + st.Name }
 	var cases []sqlText
 	for _, st := range streams {
-		if len(st.Tables) > 0 && len(st.Root().Const) > 0 {
+		if len(st.Root().Const) > 0 {
 			cases = append(cases, mergeSQL.Render("evidence_case", values{"stream_condition": streamCondition(st.Root()), "absent": absence(st)}))
 		}
 	}

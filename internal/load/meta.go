@@ -155,8 +155,7 @@ func (s *Stage) WriteRejects(ctx context.Context, coverage map[string]Coverage) 
 
 // deleteRejectsSQL keeps the rejects of a row if the row, its record or its parent was not read tonight.
 func (s *Stage) deleteRejectsSQL(t stream.Table) sqlText {
-	streams, detail := s.sources(t.Name)
-	st := append(streams, detail)[0] // detail is used only if no other stream fills the table
+	st := s.recordStreams(t.Name)[0]
 	root := st.Root()
 	unreadKeys := func(table stream.Table) sqlText {
 		return metaSQL.Render("unread_keys", values{"key": sqltext.Names(table.Key), "main": mainTable(table.Name), "desired": desiredTable(table.Name)})

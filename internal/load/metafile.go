@@ -92,19 +92,23 @@ func pastDefinition(d *warehouse.Draft, t stream.Table) stream.Definition {
 // queryColumnNames returns the columns of each table. The query returns schema, table and column.
 func queryColumnNames(ctx context.Context, d *warehouse.Draft, query sqlText) (map[sqlText][]string, error) {
 	columnsByTable := map[sqlText][]string{}
-	return columnsByTable, d.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
+	err := d.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
 		var schema, table, column string
 		err := scan(&schema, &table, &column)
 		name := sqlText(schema + "." + sqltext.Quote(table))
 		columnsByTable[name] = append(columnsByTable[name], column)
 		return err
 	})
+	return columnsByTable, err
 }
 
 func attachCatalog(ctx context.Context, d *warehouse.Draft, name sqltext.Name, file string) (detach func() error, err error) {
+	if err := d.Exec(ctx, stageSQL.Render("attach_read_only", values{"file": file, "catalog": name})); err != nil {
+		return nil, err
+	}
 	return func() error {
 		return d.Exec(context.WithoutCancel(ctx), stageSQL.Render("detach", values{"catalog": name}))
-	}, d.Exec(ctx, stageSQL.Render("attach_read_only", values{"file": file, "catalog": name}))
+	}, nil
 }
 
 func valueAsText(c stream.Column) sqlText {

@@ -57,8 +57,10 @@ func (s *Stage) PlanDetails(ctx context.Context, st stream.Stream, r Rereading, 
 	if r.RecheckNights > 0 {
 		args["tonight"] = len(nights) % r.RecheckNights
 	}
-	if r.RecheckNights > 1 && len(nights) > r.RecheckNights-2 {
-		args["overdue_since"] = nights[r.RecheckNights-2]
+	// The first of the earlier nights was one night ago. A detail that was read before the night with this index was
+	// read at least RecheckNights nights ago.
+	if oldest := r.RecheckNights - 2; oldest >= 0 && oldest < len(nights) {
+		args["overdue_since"] = nights[oldest]
 	}
 	return s.storePlan(ctx, st, planSQL.Render("create_plan", args))
 }

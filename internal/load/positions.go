@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"fmt"
 	"slices"
 
@@ -120,24 +119,20 @@ func itemKey(def stream.Definition, n int) sqlText {
 // the items, list by list. isMoved reports whether there are such items.
 func (s *Stage) stagePositions(ctx context.Context, st stream.Stream, isJoined bool, query sqlText) (isMoved bool, err error) {
 	var list itemList
-	var batch [][]driver.Value
-	stageBatch := func() error {
-		isMoved = isMoved || len(batch) > 0
-		err := appendRows(ctx, s, st.Name, positionsName, batch, func(row []driver.Value) []driver.Value { return row })
-		batch = batch[:0]
-		return err
-	}
+	batch := rowBatch{stage: s, schema: st.Name, table: positionsName}
 	endList := func() error {
 		for i, position := range list.positions() {
-			if staged := list.staged[i]; position != staged.position {
-				hash := staged.rowHash - stream.PositionHash(staged.position) + stream.PositionHash(position)
-				batch = append(batch, []driver.Value{staged.rowID, position, hash})
+			staged := list.staged[i]
+			if position == staged.position {
+				continue
+			}
+			isMoved = true
+			hash := staged.rowHash - stream.PositionHash(staged.position) + stream.PositionHash(position)
+			if err := batch.add(ctx, staged.rowID, position, hash); err != nil {
+				return err
 			}
 		}
-		if len(batch) < extraBatch {
-			return nil
-		}
-		return stageBatch()
+		return nil
 	}
 	err = s.draft.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
 		var parent string
@@ -160,12 +155,16 @@ func (s *Stage) stagePositions(ctx context.Context, st stream.Stream, isJoined b
 		list.add(it, isKnown, isPast)
 		return nil
 	})
-	for _, step := range []func() error{endList, stageBatch, func() error { return s.shared.commit(ctx) }} {
-		if err == nil {
-			err = step()
-		}
+	if err != nil {
+		return false, err
 	}
-	return isMoved, err
+	if err := endList(); err != nil {
+		return false, err
+	}
+	if err := batch.insert(ctx); err != nil {
+		return false, err
+	}
+	return isMoved, s.shared.commit(ctx)
 }
 
 func (l *itemList) add(it item, isKnown, isPast bool) {
@@ -192,7 +191,7 @@ func (l *itemList) positions() []int64 {
 		}
 		return positions
 	}
-	isTaken, isStored, next := map[int64]bool{}, map[int64]bool{}, int64(1)
+	isTaken, isStored := map[int64]bool{}, map[int64]bool{}
 	for _, it := range l.stored {
 		isStored[it.position] = true
 	}
@@ -220,6 +219,7 @@ func (l *itemList) positions() []int64 {
 	match(gone, firstKey)
 	match(gone, secondKey)
 	match(l.stored, func(item) uint64 { return 1 })
+	next := int64(1)
 	for _, it := range slices.Concat(l.stored, l.past) {
 		next = max(next, it.position+1)
 	}

@@ -137,11 +137,12 @@ func RowCounts(ctx context.Context, d *warehouse.Draft, run string) (map[string]
 // Grades returns the grades of the streams of a run and their reasons, by stream, from meta.streams.
 func Grades(ctx context.Context, d *warehouse.Draft, run string) (map[string]stream.GradeReason, error) {
 	grades := map[string]stream.GradeReason{}
-	return grades, d.EachRow(ctx, []sqlText{rebuildSQL.Render("grades", values{"run": run})}, func(scan func(...any) error) error {
+	err := d.EachRow(ctx, []sqlText{rebuildSQL.Render("grades", values{"run": run})}, func(scan func(...any) error) error {
 		var name string
 		var g stream.GradeReason
 		err := scan(&name, &g.Grade, &g.Reason)
 		grades[name] = g
 		return err
 	})
+	return grades, err
 }

@@ -76,32 +76,36 @@ func Open(ctx context.Context, d *warehouse.Draft, streams []stream.Stream, igno
 			s.ignored[table] = map[string][]string{}
 		}
 		paths, isNamed := s.ignored[table][column]
-		switch isWhole := isNamed && len(paths) == 0; {
-		case !isMember:
+		isWhole := isNamed && len(paths) == 0
+		if !isMember {
 			s.ignored[table][column] = nil
-		case !isWhole:
+		} else if !isWhole {
 			s.ignored[table][column] = append(paths, member)
 		}
 	}
-	err := s.create(ctx)
-	if err == nil {
-		err = d.LimitMemory(ctx, true)
-	}
-	if err == nil {
-		// Several tables are still filled at the same time, because each statement also runs on the thread of
-		// its caller. With two threads, a first night would take 50 % more CPU time.
-		err = setThreads(ctx, d, 1)
-	}
-	if err == nil {
-		s.shared, err = newInserter(ctx, d, "batch", stageName)
-	}
-	if err != nil {
+	if err := s.open(ctx); err != nil {
 		return nil, fmt.Errorf("open the stage: %w", err)
 	}
 	return s, nil
 }
 
-func (s *Stage) create(ctx context.Context) error {
+func (s *Stage) open(ctx context.Context) (err error) {
+	if err := s.createTables(ctx); err != nil {
+		return err
+	}
+	if err := s.draft.LimitMemory(ctx, true); err != nil {
+		return err
+	}
+	// Several tables are still filled at the same time, because each statement also runs on the thread of
+	// its caller. With two threads, a first night would take 50 % more CPU time.
+	if err := setThreads(ctx, s.draft, 1); err != nil {
+		return err
+	}
+	s.shared, err = newInserter(ctx, s.draft, "batch", stageName)
+	return err
+}
+
+func (s *Stage) createTables(ctx context.Context) error {
 	path := filepath.Join(s.draft.Dir, stageFile)
 	if err := s.draft.Exec(ctx, stageSQL.Render("attach", values{"file": path})); err != nil {
 		return err

@@ -142,13 +142,14 @@ func queryColumn[V any](ctx context.Context, d *warehouse.Draft, query sqlText) 
 // and the second column is the value. Each text must occur only once.
 func queryMap[V any](ctx context.Context, d *warehouse.Draft, queries ...sqlText) (map[string]V, error) {
 	valueOf := map[string]V{}
-	return valueOf, d.EachRow(ctx, queries, func(scan func(...any) error) error {
+	err := d.EachRow(ctx, queries, func(scan func(...any) error) error {
 		var text string
 		var value V
 		err := scan(&text, &value)
 		valueOf[text] = value
 		return err
 	})
+	return valueOf, err
 }
 
 func queryTextSet(ctx context.Context, d *warehouse.Draft, query sqlText) (map[string]bool, error) {
@@ -212,6 +213,16 @@ func (s *Stage) sources(table string) (streams []stream.Stream, detail stream.St
 		}
 	}
 	return streams, detail
+}
+
+// recordStreams returns the streams of sources without the detail stream. If there are none, because the list was
+// excluded, it returns the detail stream.
+func (s *Stage) recordStreams(table string) []stream.Stream {
+	streams, detail := s.sources(table)
+	if len(streams) == 0 {
+		return []stream.Stream{detail}
+	}
+	return streams
 }
 
 // knownRows returns SQL that selects columns of the staged and stored rows of a table. A table that

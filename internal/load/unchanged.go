@@ -41,8 +41,8 @@ func (s *Stage) canSkip(st stream.Stream) bool {
 		return false
 	}
 	for i, t := range st.Tables {
-		isChild := i > 0 && t.Name != st.Root().Name && st.EnclosingTable(t) == 0 && len(t.Parents) == 1 && t.Key[0] == t.Parents[0]
-		if i > 0 && !isChild {
+		isPartOfRecord := t.Name != st.Root().Name && st.EnclosingTable(t) == 0
+		if i > 0 && !(isPartOfRecord && len(t.Parents) == 1 && t.Key[0] == t.Parents[0]) {
 			return false
 		}
 		columns := s.draft.Schema.Definitions[t.Name].Columns
