@@ -15,19 +15,19 @@ import (
 // In a body without status counts, an empty list means a campaign without articles. An object without
 // content may mean this too, or may be an invalid response. Any other content makes the body malformed,
 // except scalars beside an empty list.
-func (a *bodyReader) readCounts() error {
-	a.content = countsContent{}
-	if err := a.readCountsAt("", ""); err != nil {
+func (b *bodyReader) readCounts() error {
+	b.content = countsContent{}
+	if err := b.readCountsAt("", ""); err != nil {
 		return err
 	}
-	switch c := a.content; {
+	switch c := b.content; {
 	case c.counts > 0:
 	case c.emptyLists > 0 && !c.unrecognizedItem:
 		// A campaign without articles.
 	case c.unrecognized:
 		return fmt.Errorf("%w: it contains no object with a count and a prefix or id", ErrMalformed)
 	default:
-		a.records.page.IsDoubtful = true
+		b.records.page.IsDoubtful = true
 	}
 	return nil
 }
@@ -43,49 +43,49 @@ type countsContent struct {
 
 // readCountsAt reads the value at the position. name is the name of the value in the enclosing object.
 // path contains the names from the top of the body, such as ".counts.draft".
-func (a *bodyReader) readCountsAt(name, path string) error {
-	switch a.in.peek() {
+func (b *bodyReader) readCountsAt(name, path string) error {
+	switch b.in.peek() {
 	case '[':
-		return a.readCountList(path)
+		return b.readCountList(path)
 	case '{':
-		return a.readCountObject(name, path)
+		return b.readCountObject(name, path)
 	}
-	raw, err := a.in.skip()
+	raw, err := b.in.skip()
 	if err == nil {
-		a.content.unrecognized = true
-		a.reportMember(path, raw)
+		b.content.unrecognized = true
+		b.reportMember(path, raw)
 	}
 	return err
 }
 
-func (a *bodyReader) readCountList(path string) error {
+func (b *bodyReader) readCountList(path string) error {
 	hasItems := false
-	err := a.in.each(']', func(int) error {
+	err := b.in.each(']', func(int) error {
 		hasItems = true
-		a.content.unrecognized, a.content.unrecognizedItem = true, true
-		return a.readCountsAt("", path)
+		b.content.unrecognized, b.content.unrecognizedItem = true, true
+		return b.readCountsAt("", path)
 	})
 	if !hasItems && path != ".error" && path != ".errors" {
-		a.content.emptyLists++
+		b.content.emptyLists++
 	}
 	return err
 }
 
-func (a *bodyReader) readCountObject(name, path string) error {
-	depth := a.in.depth
-	object, err := a.in.index(nil, "", a.root.rowNode, nil)
+func (b *bodyReader) readCountObject(name, path string) error {
+	depth := b.in.depth
+	object, err := b.in.index(nil, "", b.root.rowNode, nil)
 	if err != nil {
 		return err
 	}
-	start, end := int(a.in.values[object].start), a.in.pos
-	defer func() { a.in.values = a.in.values[:object] }()
+	start, end := int(b.in.values[object].start), b.in.pos
+	defer func() { b.in.values = b.in.values[:object] }()
 	var members []value
-	for i := object + 1; i < len(a.in.values); i = int(a.in.values[i].next) {
-		members = append(members, a.in.values[i])
+	for i := object + 1; i < len(b.in.values); i = int(b.in.values[i].next) {
+		members = append(members, b.in.values[i])
 	}
 	// A member "error" whose value is a number or an object is a status of this name.
 	if path == "" && slices.ContainsFunc(members, func(m value) bool {
-		raw := a.in.buf[m.start:m.end]
+		raw := b.in.buf[m.start:m.end]
 		return isError(m.name, raw) && (raw[0] == '"' || raw[0] == 't')
 	}) {
 		return fmt.Errorf("%w: the object is an error", ErrMalformed)
@@ -93,7 +93,7 @@ func (a *bodyReader) readCountObject(name, path string) error {
 	var scalars, numbers, paging, containers int
 	var hasCount, hasID, hasName bool
 	for _, m := range members {
-		c := a.in.buf[m.start]
+		c := b.in.buf[m.start]
 		if c == '{' || c == '[' {
 			containers++
 			continue
@@ -112,30 +112,30 @@ func (a *bodyReader) readCountObject(name, path string) error {
 	onlyCount := containers == 0 && (scalars == 1 || hasName) // a name may accompany the count
 	switch {
 	case hasCount && (hasID || name != "" && onlyCount):
-		a.content.counts++
-		a.in.pos, a.in.depth = start, depth
-		return a.records.readRecord(name)
+		b.content.counts++
+		b.in.pos, b.in.depth = start, depth
+		return b.records.readRecord(name)
 	case scalars > 0 && containers == 0 && numbers < scalars:
-		a.content.unrecognized, a.content.unrecognizedItem = true, true
-		a.in.startRecord(a.records.page.Records)
-		a.records.page.Records++
-		a.records.page.RejectedRecords++
-		a.report.addReject(a.root, stream.Reject{Parent: a.in.origin.Param, Reason: "expected an object with a count and a prefix or id"}, a.in.buf[start:end])
+		b.content.unrecognized, b.content.unrecognizedItem = true, true
+		b.in.startRecord(b.records.page.Records)
+		b.records.page.Records++
+		b.records.page.RejectedRecords++
+		b.report.addReject(b.root, stream.Reject{Parent: b.in.origin.Param, Reason: "expected an object with a count and a prefix or id"}, b.in.buf[start:end])
 		return nil
 	}
 	isCountMap := scalars > paging && containers == 0 // of prefixes to numbers
 	for _, m := range members {
-		a.in.pos, a.in.depth = int(m.start), depth+1
+		b.in.pos, b.in.depth = int(m.start), depth+1
 		if isCountMap {
-			a.content.counts++
-			err = a.records.readRecord(m.name)
+			b.content.counts++
+			err = b.records.readRecord(m.name)
 		} else {
-			err = a.readCountsAt(m.name, path+"."+m.name)
+			err = b.readCountsAt(m.name, path+"."+m.name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	a.in.pos, a.in.depth = end, depth
+	b.in.pos, b.in.depth = end, depth
 	return nil
 }

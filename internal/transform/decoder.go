@@ -62,7 +62,6 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 			err = d.in.syntaxErr("expected the end of the body")
 		}
 	}
-	d.in.buf = nil
 	if err != nil {
 		d.records.undoBody()
 		if errors.Is(err, ErrFull) && d.Rows() == 0 {
@@ -160,8 +159,6 @@ func (r *recordReader) dropCopy(since findingsMark, raw []byte) bool {
 	return true
 }
 
-func (t *table) seq(row int) uint64 { return t.cols[len(t.cols)-1].word(row) }
-
 // Rows returns the number of rows of the largest table, for deciding when to flush.
 func (d *Decoder) Rows() int {
 	n := 0
@@ -205,80 +202,80 @@ type envelopeMember struct {
 // readBody reads the whole body. If the envelope of the stream is Object or StatusCounts, the body must
 // have this form. For all other streams the shape of the body decides, even if the spec shows another
 // envelope (spec 4.1, 4.2). For them an empty body is a list without records.
-func (a *bodyReader) readBody() error {
-	envelope, c := a.binding.stream.Envelope, a.in.peek()
-	isEmpty := len(a.in.buf) == 0
+func (b *bodyReader) readBody() error {
+	envelope, c := b.binding.stream.Envelope, b.in.peek()
+	isEmpty := len(b.in.buf) == 0
 	switch {
 	case isEmpty && envelope != stream.Object && envelope != stream.StatusCounts:
 		return nil
 	case envelope == stream.Object && c != '{':
-		return a.in.syntaxErr("expected an object")
+		return b.in.syntaxErr("expected an object")
 	case envelope == stream.Object:
-		return a.records.readRecord("")
+		return b.records.readRecord("")
 	case envelope == stream.StatusCounts && (c == '{' || c == '['):
-		return a.readCounts()
+		return b.readCounts()
 	case c == '[':
-		return a.readList()
+		return b.readList()
 	case c == '{':
-		return a.readEnvelope()
+		return b.readEnvelope()
 	}
-	return a.in.syntaxErr("expected an object or a list")
+	return b.in.syntaxErr("expected an object or a list")
 }
 
-func (a *bodyReader) readList() error {
-	return a.in.each(']', func(int) error { return a.records.readRecord("") })
+func (b *bodyReader) readList() error {
+	return b.in.each(']', func(int) error { return b.records.readRecord("") })
 }
 
 // readEnvelope reads an object that contains the list of records or is the only record.
-func (a *bodyReader) readEnvelope() error {
-	start := a.in.pos
+func (b *bodyReader) readEnvelope() error {
+	start := b.in.pos
 	listFound := false
-	if err := a.in.open(); err != nil {
+	if err := b.in.open(); err != nil {
 		return err
 	}
 	for first := true; ; first = false {
-		more, err := a.in.next('}', first)
+		more, err := b.in.next('}', first)
 		if err != nil {
 			return err
 		}
 		if !more {
 			break
 		}
-		quoted, f, err := a.in.name()
+		quoted, f, err := b.in.name()
 		if err != nil {
 			return err
 		}
 		name := string(unquote(quoted, f))
-		if c := a.in.peek(); name == a.binding.list && c == '[' {
+		if c := b.in.peek(); name == b.binding.list && c == '[' {
 			if listFound { // The list occurs twice: the last one is used.
-				before, page := a.records.page, &a.records.page
-				a.records.undoBody()
+				before, page := b.records.page, &b.records.page
+				b.records.undoBody()
 				page.Total, page.TotalPages, page.Next, page.Paginated = before.Total, before.TotalPages, before.Next, before.Paginated
-				a.countEnvelopeDrift(DuplicateField, "."+name, nil)
+				b.countEnvelopeDrift(DuplicateField, "."+name, nil)
 			}
 			listFound = true
-			if err := a.readList(); err != nil {
+			if err := b.readList(); err != nil {
 				return err
 			}
 			continue
 		}
-		pos := a.in.pos
-		raw, err := a.in.skip()
+		pos := b.in.pos
+		raw, err := b.in.skip()
 		switch {
 		case err != nil:
 			return err
-		case name == a.binding.list:
+		case name == b.binding.list:
 			return fmt.Errorf("%w: the member %q is not a list", ErrMalformed, name)
 		case isError(name, raw):
 			return fmt.Errorf("%w: the member %q reports an error", ErrMalformed, name)
-		case !a.readPagination(name, raw):
-			a.members = append(a.members, envelopeMember{name, pos, raw})
+		case !b.readPagination(name, raw):
+			b.members = append(b.members, envelopeMember{name, pos, raw})
 		}
 	}
 	if !listFound {
-		return a.sniffRecords(start)
+		return b.sniffRecords(start)
 	}
-	a.reportMembers("")
+	b.reportMembers("")
 	return nil
 }
 
@@ -290,24 +287,23 @@ func isError(name string, raw []byte) bool {
 }
 
 // readPagination reads a pagination member (spec 4.1), also if it is a string of digits. A value
-// that is no number becomes -1, but a next_page of null becomes 0. readPagination returns false
+// that is no number is ignored, but a next_page of null becomes 0. readPagination returns false
 // for other members.
-func (a *bodyReader) readPagination(name string, raw []byte) bool {
+func (b *bodyReader) readPagination(name string, raw []byte) bool {
 	var target *int64
 	switch name {
 	case "total_records":
-		target = &a.records.page.Total
+		target = &b.records.page.Total
 	case "total_pages":
-		target = &a.records.page.TotalPages
+		target = &b.records.page.TotalPages
 	case "next_page":
-		target = &a.records.page.Next
+		target = &b.records.page.Next
 	case "current_page", "previous_page":
 		target = new(int64)
 	default:
 		return false
 	}
-	a.records.page.Paginated = true
-	*target = -1
+	b.records.page.Paginated = true
 	if name == "next_page" && string(raw) == "null" {
 		*target = 0
 	}
@@ -324,16 +320,16 @@ var paginationMembers = []string{"total_records", "total_pages", "current_page",
 
 // sniffRecords finds the records of an object without the usual list: an object with a
 // key column of the table is itself the record; otherwise its only list contains the records.
-func (a *bodyReader) sniffRecords(start int) error {
-	t, end := a.root, a.in.pos
+func (b *bodyReader) sniffRecords(start int) error {
+	t, end := b.root, b.in.pos
 	listCount, list := 0, envelopeMember{}
-	for _, o := range a.members {
+	for _, o := range b.members {
 		// Only records have a member for the key.
 		f := t.rowNode.fields[o.name]
 		if f != nil && f.col >= 0 && f.col != t.param && slices.Contains(t.keys, f.col) {
-			a.records.undoBody()
-			a.in.pos = start
-			return a.records.readRecord("")
+			b.records.undoBody() // its members are not those of an envelope
+			b.in.pos = start
+			return b.records.readRecord("")
 		}
 		if o.raw[0] == '[' && o.name != "error" && o.name != "errors" {
 			listCount, list = listCount+1, o
@@ -341,44 +337,44 @@ func (a *bodyReader) sniffRecords(start int) error {
 	}
 	if listCount != 1 {
 		var names []string
-		for _, o := range a.members {
+		for _, o := range b.members {
 			names = append(names, fmt.Sprintf("%q", o.name))
 		}
 		if len(names) > 10 {
 			names = append(names[:10], "...")
 		}
-		return fmt.Errorf("%w: the object has no list %q and is no record; its members are %s", ErrMalformed, a.binding.list, names)
+		return fmt.Errorf("%w: the object has no list %q and is no record; its members are %s", ErrMalformed, b.binding.list, names)
 	}
-	a.in.pos = list.pos
-	if err := a.readList(); err != nil {
+	b.in.pos = list.pos
+	if err := b.readList(); err != nil {
 		return err
 	}
-	a.in.pos = end
-	a.reportMembers(list.name)
+	b.in.pos = end
+	b.reportMembers(list.name)
 	return nil
 }
 
-func (a *bodyReader) reportMembers(list string) {
-	for _, o := range a.members {
+func (b *bodyReader) reportMembers(list string) {
+	for _, o := range b.members {
 		if o.name != list {
-			a.reportMember("."+o.name, o.raw)
+			b.reportMember("."+o.name, o.raw)
 		}
 	}
 }
 
 // reportMember reports a member of the envelope as an unknown field. Its value may contain
 // records, so the sample is withheld if records have private columns.
-func (a *bodyReader) reportMember(path string, raw []byte) {
-	if a.root.private {
+func (b *bodyReader) reportMember(path string, raw []byte) {
+	if b.root.private {
 		raw = []byte(withheldSample)
 	}
-	a.countEnvelopeDrift(UnknownField, path, raw)
+	b.countEnvelopeDrift(UnknownField, path, raw)
 }
 
 // countEnvelopeDrift counts drift in the envelope. In meta.drift, repeated responses for one parameter and
 // page count once.
-func (a *bodyReader) countEnvelopeDrift(kind, path string, raw []byte) {
-	a.report.startRecord(Place{a.in.origin.Param, a.in.origin.Page, 0, a.in.origin.Seq << seqBits})
-	a.report.count(a.root.name, kind, []byte("$envelope"+path), raw)
-	a.report.pending[len(a.report.pending)-1].record = xxh3.HashString(a.in.origin.Param) + stream.MixBits(uint64(a.in.origin.Page))
+func (b *bodyReader) countEnvelopeDrift(kind, path string, raw []byte) {
+	b.report.startRecord(Place{b.in.origin.Param, b.in.origin.Page, 0, b.in.origin.Seq << seqBits})
+	b.report.count(b.root.name, kind, []byte("$envelope"+path), raw)
+	b.report.pending[len(b.report.pending)-1].record = xxh3.HashString(b.in.origin.Param) + stream.MixBits(uint64(b.in.origin.Page))
 }

@@ -154,7 +154,7 @@ func (r *recordReader) dropUnchanged() {
 
 // itemHash returns the fingerprint of a row without its position.
 func (t *table) itemHash(row int) uint64 {
-	hash := t.cols[len(t.cols)-2].word(row) // the last two columns are the fingerprint and the seq
+	hash := t.cols[t.systemColumn()].word(row)
 	if t.position >= 0 {
 		hash -= stream.PositionHash(int64(t.cols[t.position].word(row)))
 	}

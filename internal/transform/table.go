@@ -79,8 +79,7 @@ func (t *table) isFilled(col int) bool {
 func (t *table) endRow(seq uint64, w *jsonWriter) error {
 	t.divideMinorPrice()
 	var sum uint64
-	dataCols := len(t.cols) - 2
-	for i := range dataCols {
+	for i := range t.systemColumn() {
 		c := &t.cols[i]
 		if c.isPrivate() && t.hasValue(i) && len(c.data) <= maxText {
 			c.hidePrivate()
@@ -94,11 +93,17 @@ func (t *table) endRow(seq uint64, w *jsonWriter) error {
 			sum += c.hashLast(w)
 		}
 	}
-	t.cols[dataCols].appendInt(int64(sum))
-	t.cols[dataCols+1].appendInt(int64(seq))
+	t.cols[t.systemColumn()].appendInt(int64(sum))
+	t.cols[t.systemColumn()+1].appendInt(int64(seq))
 	t.rows++
 	return nil
 }
+
+// systemColumn returns the index of the first system column. The system columns are the fingerprint and the seq, and
+// are the last columns.
+func (t *table) systemColumn() int { return len(t.cols) - 2 }
+
+func (t *table) seq(row int) uint64 { return t.cols[t.systemColumn()+1].word(row) }
 
 // millionths is the number of the smallest units of a money column in one unit.
 const millionths = 1_000_000
