@@ -12,7 +12,7 @@ func TestAllStreamsCompile(t *testing.T) {
 	for _, s := range stream.All() {
 		tables := compile(t, s).Tables()
 		for i, table := range tables {
-			def := definitions(t, s)[table.Name]
+			def := definitions()[table.Name]
 			fields := table.Schema.Fields()
 			if table.Name != s.Tables[i].Name || len(fields) != len(def.Columns)+2 {
 				t.Fatalf("%s: table %d is %s with %d columns, want %s with %d", s.Name, i, table.Name, len(fields), s.Tables[i].Name, len(def.Columns)+2)
@@ -26,12 +26,6 @@ func TestAllStreamsCompile(t *testing.T) {
 				t.Errorf("%s: the last columns are %v, want row_hash and seq", table.Name, fields[len(fields)-2:])
 			}
 		}
-	}
-}
-
-func TestTablesReturnsNoDuplicates(t *testing.T) {
-	if tables := compile(t, streamNamed(t, "article_comments")).Tables(); len(tables) != 1 {
-		t.Errorf("%d tables, want 1", len(tables))
 	}
 }
 

@@ -111,9 +111,10 @@ func TestPageIsNewestFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		days        []int
 		newestFirst bool
+		falls       int // the number of records that are older than the record before
 	}{
-		"newest first": {[]int{9, 8, 8, 1}, true}, "oldest first": {[]int{1, 2}, false}, "newest last": {[]int{5, 4, 6}, false},
-		"one record": {[]int{3}, true}, "no records": {nil, false}, "a record without a date": {[]int{5, 0, 4}, false},
+		"newest first": {[]int{9, 8, 8, 1}, true, 2}, "oldest first": {[]int{1, 2}, false, 0}, "newest last": {[]int{5, 4, 6}, false, 1},
+		"one record": {[]int{3}, true, 0}, "no records": {nil, false, 0}, "a record without a date": {[]int{5, 0, 4}, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var records []string
@@ -125,8 +126,8 @@ func TestPageIsNewestFirst(t *testing.T) {
 				records = append(records, fmt.Sprintf(`{"id":"%d","created_at":%s}`, i, at))
 			}
 			page, err := decoderOf(t, "product_listings").Decode([]byte("["+strings.Join(records, ",")+"]"), transform.Origin{})
-			if err != nil || page.IsNewestFirst != c.newestFirst {
-				t.Errorf("IsNewestFirst is %t (error %v), want %t", page.IsNewestFirst, err, c.newestFirst)
+			if err != nil || page.IsNewestFirst != c.newestFirst || page.Falls != c.falls {
+				t.Errorf("IsNewestFirst is %t with %d falls (error %v), want %t with %d", page.IsNewestFirst, page.Falls, err, c.newestFirst, c.falls)
 			}
 		})
 	}
@@ -147,6 +148,9 @@ func TestIDsAreHashesOfKeys(t *testing.T) {
 	}
 	if b := ids("d", `[{"prefix":"x","count":1}]`); b[0] == a[0] {
 		t.Error("records with another parameter have the same id, want different ids")
+	}
+	if b := ids("x", `[{"prefix":"c","count":1}]`); b[0] == a[0] {
+		t.Error("records whose parameter and prefix are swapped have the same id, want different ids")
 	}
 }
 

@@ -79,7 +79,7 @@ type testStream struct {
 
 func newTestStream(t testing.TB, s stream.Stream) testStream {
 	t.Helper()
-	return testStream{s, definitions(t, s), compile(t, s)}
+	return testStream{s, definitions(), compile(t, s)}
 }
 
 // compareDecoders decodes a body of records with both decoders and compares the outcomes.

@@ -59,6 +59,7 @@ func TestRowHashDiffersForDifferentValues(t *testing.T) {
 		`"at":"1970-01-01T00:00:00Z"`, `"at":"1970-01-01T00:00:00.000001Z"`,
 		`"doc":0`, `"doc":1`, `"doc":10`, `"doc":"1"`, `"doc":[1]`, `"doc":[[1]]`, `"doc":[1,2]`, `"doc":[2,1]`, `"doc":{}`, `"doc":[]`, `"doc":true`, `"doc":"true"`,
 		`"doc":{"a":null}`, `"doc":{"a":"b"}`, `"doc":{"b":"a"}`, `"doc":9007199254740993`, `"doc":9007199254740992`, `"doc":0.1`, `"doc":0.10000000000000000001`,
+		`"doc":1e2000000000000`, `"doc":1e2000000000001`,
 		`"doc":["a","b"]`, `"doc":["a\",\"b"]`, `"doc":"é"`, `"doc":"e"`, `"zz":1`, `"zz":2`, `"aa":1`, `"zz":{"aa":1}`,
 	} {
 		h := hashOf(t, d, "things", thingBody(members))

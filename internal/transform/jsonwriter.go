@@ -79,7 +79,7 @@ func (w *jsonWriter) writeObject() {
 		_, _ = w.scan.skip()
 		return nil
 	})
-	end, depth := w.scan.pos, w.scan.depth
+	end := w.scan.pos
 	compare := bytes.Compare // stored fingerprints depend on this order
 	if w.style == sorted {
 		compare = compareUTF16
@@ -100,7 +100,7 @@ func (w *jsonWriter) writeObject() {
 		w.writeValue()
 	}
 	w.out = append(w.out, '}')
-	w.scan.pos, w.scan.depth = end, depth
+	w.scan.pos = end
 }
 
 // compareUTF16 compares two texts by their UTF-16 code units, as RFC 8785 orders names. Bytes have another order if

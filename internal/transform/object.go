@@ -3,7 +3,6 @@ package transform
 import (
 	"bytes"
 	"slices"
-	"strings"
 )
 
 // value is a value inside a record: a member of an object or an item of a list, or the record itself.
@@ -268,14 +267,6 @@ func (r *rowReader) readMisfit(t *table, i int) {
 			r.values.readValue(t, name.col, f.name, raw, r.in.values[i].form)
 			return
 		}
-	}
-	prefix := "" // a field without a group is a list of rows like the enclosing row
-	if f.group != nil {
-		prefix = f.group.prefix
-	}
-	if slices.ContainsFunc(t.cols, func(c column) bool { return c.isPrivate() && strings.HasPrefix(c.name, prefix) }) {
-		r.report.countPrivate(t, UnknownField, r.report.dottedPath(f.name))
-		return
 	}
 	r.report.keepExtra(t, UnknownField, f.name, raw)
 }

@@ -16,7 +16,7 @@ import (
 func TestColumnsHaveOtherNames(t *testing.T) {
 	tested := 0
 	for _, s := range stream.AllWithEvents() {
-		defs := definitions(t, s)
+		defs := definitions()
 		for i, table := range s.Tables {
 			for _, c := range defs[table.Name].Columns {
 				if len(c.OtherNames) > 0 && i > 0 {
@@ -84,7 +84,7 @@ func TestConfiguredNames(t *testing.T) {
 		"the schema's name": {"brief_doc_url", "brief", `"brief_google_doc_url":"g"`, "g", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, err := transform.Compile(s, stream.WithOtherNames(definitions(t, s), map[string]string{"articles." + c.column: c.other}))
+			b, err := transform.Compile(s, stream.WithOtherNames(definitions(), map[string]string{"articles." + c.column: c.other}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,14 +95,14 @@ func TestConfiguredNames(t *testing.T) {
 		})
 	}
 	for _, other := range []string{"name", "files", "brief_google_doc_url", "writer.id"} {
-		_, err := transform.Compile(s, stream.WithOtherNames(definitions(t, s), map[string]string{"articles.live_url": other}))
+		_, err := transform.Compile(s, stream.WithOtherNames(definitions(), map[string]string{"articles.live_url": other}))
 		if err == nil || !strings.Contains(err.Error(), other) {
 			t.Errorf("another name %q of articles.live_url gave the error %v, want one that names it", other, err)
 		}
 	}
 	outlets := streamNamed(t, "outlets")
 	for _, column := range []string{"outlets.extra", "outlet_tags.position", "outlet_channels.do_follow_links_limit"} {
-		_, err := transform.Compile(outlets, stream.WithOtherNames(definitions(t, outlets), map[string]string{column: "x"}))
+		_, err := transform.Compile(outlets, stream.WithOtherNames(definitions(), map[string]string{column: "x"}))
 		if err == nil || !strings.Contains(err.Error(), "computes") {
 			t.Errorf("another name of %s gave the error %v, want one that says that it is computed", column, err)
 		}

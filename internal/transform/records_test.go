@@ -19,6 +19,7 @@ func TestBodiesWithoutRecordsAreMalformed(t *testing.T) {
 		`{"LIST":null}`, `{"LIST":null,"total_records":0}`, `{"total_records":0}`, `{"LIST":{},"items":[]}`, `{"LIST":[],"error":"timeout"}`,
 		`{"id":"r1","error":"temporary failure"}`, `{"errors":[],"message":"x"}`, `null`, `"maintenance"`}
 	for _, s := range stream.All() {
+		binding := compile(t, s)
 		for _, body := range bodies {
 			if s.Envelope == stream.StatusCounts && (body == `{}` || strings.Contains(body, "items")) || s.Param == "id" && strings.Contains(body, "r1") {
 				continue // tested in TestEmptyListsAndEmptyObjects and TestUnrequestedRecordIsRejected
@@ -28,7 +29,7 @@ func TestBodiesWithoutRecordsAreMalformed(t *testing.T) {
 				list = "records"
 			}
 			body = strings.ReplaceAll(body, "LIST", list)
-			d := compile(t, s).NewDecoder()
+			d := binding.NewDecoder()
 			page, err := d.Decode([]byte(body), transform.Origin{Seq: 1, Param: "p"})
 			if !errors.Is(err, transform.ErrMalformed) || d.Rows() > 0 {
 				t.Errorf("%s accepted %s: page %+v, error %v", s.Name, body, page, err)
@@ -53,6 +54,7 @@ func TestEmptyListsAndEmptyObjects(t *testing.T) {
 		{"campaign_status_counts", `[{}]`, false, true},
 		{"campaign_status_counts", `{"counts":[7]}`, false, true},
 		{"campaign_status_counts", `{"counts":"none"}`, false, true},
+		{"campaign_status_counts", `{"counts":[],"messages":[7]}`, false, true},
 		{"campaign_articles", `[]`, false, false},
 		{"campaign_articles", `{"data":[]}`, false, false},
 		{"campaign_articles", `{"records":[],"error":null}`, false, false},
@@ -95,6 +97,9 @@ func TestUnrequestedRecordIsRejected(t *testing.T) {
 			findings := d.Findings()
 			if len(findings.Rejects) != 1 || findings.Rejects[0].Reason != c.reason || findings.Rejects[0].Column != "" {
 				t.Errorf("rejects %+v, want one with the reason %q", findings.Rejects, c.reason)
+			}
+			if key := findings.Rejects[0].Key; streamNamed(t, c.stream).Envelope == stream.Object && key != "p" {
+				t.Errorf("the key of the reject is %q, want the requested id", key)
 			}
 		})
 	}
@@ -163,6 +168,8 @@ func TestRejectedRecordsAreCounted(t *testing.T) {
 		{"tags", `["a",{"name":""}]`, 1},
 		{"outlets", `{"id":"p","outlet_channels":[{"id":"c"},{"handle":"x"}]}`, 1},
 		{"campaign_status_counts", `{"draft":{"count":1},"other":{"a":"b","c":1}}`, 1},
+		{"campaign_status_counts", `{"counts":{"draft":{"count":1},"error":"none"}}`, 0},
+		{"campaign_status_counts", "[" + strings.Repeat(`{"draft":1},`, 99) + `{"draft":1}]`, 0}, // many maps, none of them deep
 		{"orders", `[{"id":"o","total":"abc","line_items":[7]}]`, 0},
 	} {
 		page, err := decoderOf(t, c.stream).Decode([]byte(c.body), transform.Origin{Param: "p"})
@@ -172,24 +179,50 @@ func TestRejectedRecordsAreCounted(t *testing.T) {
 	}
 }
 
-// TestRejectsOfOtherParentsAreNoRepetition decodes the same rejected records as the lists of two parents. With the
-// same hash, the rejects of the second list would be taken for a repetition of the first.
-func TestRejectsOfOtherParentsAreNoRepetition(t *testing.T) {
-	hashes := map[uint64]string{}
-	for _, campaign := range []string{"a", "b"} {
-		d := decoderOf(t, "campaign_articles")
-		if _, err := d.Decode([]byte(`[{"name":"no id"}]`), transform.Origin{Param: campaign, Page: 1}); err != nil {
+// TestOnlyRepeatedResponsesHaveTheSameHash decodes a rejected record in the lists of two parents, beside other records,
+// and in a repeated response. With the same hash, the rejects of a response are taken for a repetition and dropped.
+func TestOnlyRepeatedResponsesHaveTheSameHash(t *testing.T) {
+	d := decoderOf(t, "campaign_articles")
+	for _, c := range []struct{ campaign, body string }{
+		{"a", `[{"id":"x"},{"name":"no id"}]`}, {"b", `[{"id":"x"},{"name":"no id"}]`}, {"a", `[{"id":"y"},{"name":"no id"}]`}, {"a", `[{"id":"x"},{"name":"no id"}]`},
+	} {
+		if _, err := d.Decode([]byte(c.body), transform.Origin{Param: c.campaign, Page: 1}); err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range d.Findings().Rejects {
-			if first, found := hashes[r.ResponseHash]; found {
-				t.Errorf("the rejects of campaigns %s and %s have the same hash", first, campaign)
-			}
-			hashes[r.ResponseHash] = campaign
+	}
+	r := d.Findings().Rejects
+	if len(r) != 4 || r[0].ResponseHash == r[1].ResponseHash || r[0].ResponseHash == r[2].ResponseHash || r[0].ResponseHash != r[3].ResponseHash {
+		t.Errorf("the rejects are %+v, want the same hash only for the first and the last", r)
+	}
+}
+
+// TestEnvelopeDriftCountsPages decodes two pages with an unknown member beside the records, one of them twice.
+func TestEnvelopeDriftCountsPages(t *testing.T) {
+	d := decoderOf(t, "orders")
+	for seq, page := range []int{1, 2, 1} {
+		if _, err := d.Decode([]byte(`{"records":[],"new":1}`), transform.Origin{Seq: uint64(seq), Page: page}); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if len(hashes) == 0 {
-		t.Error("no record was rejected, want one of each campaign")
+	pages := map[uint64]bool{}
+	for _, r := range d.Findings().DriftRecords {
+		pages[r.Record] = true
+	}
+	if len(pages) != 2 {
+		t.Errorf("the member is counted for %d pages, want 2", len(pages))
+	}
+}
+
+// TestDriftHasTheFirstSample decodes the second page before the first. The sample and the key are those of the first.
+func TestDriftHasTheFirstSample(t *testing.T) {
+	d := decoderOf(t, "orders")
+	for _, page := range []int{2, 1, 3} {
+		if _, err := d.Decode(fmt.Appendf(nil, `[{"id":"of page %d","new":%[1]d}]`, page), transform.Origin{Page: page}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if drift := d.Findings().Drift; len(drift) != 1 || drift[0].Sample != "1" || drift[0].Key != "of page 1" || drift[0].Count != 3 {
+		t.Errorf("the drift is %+v, want the sample and the key of page 1", drift)
 	}
 }
 
@@ -207,6 +240,15 @@ func TestRejectedRecordsHaveNoParts(t *testing.T) {
 	want := map[string][]string{"things": {"b"}, "parts": {"b"}}
 	if diff := cmp.Diff(want, keysByTable(d)); diff != "" {
 		t.Errorf("keys of the rows (-want +got):\n%s", diff)
+	}
+}
+
+// TestNaNInPlaceOfAnObjectIsRejected sends a word that JSON does not allow. It cannot be stored in extra.
+func TestNaNInPlaceOfAnObjectIsRejected(t *testing.T) {
+	d := decoderOf(t, "orders")
+	decode(t, d, `[{"id":"o","team":NaN}]`)
+	if r := d.Findings().Rejects; len(r) != 1 || r[0].Column != "team" || r[0].Raw != "NaN" {
+		t.Errorf("the rejects are %+v, want the word", r)
 	}
 }
 
@@ -255,6 +297,8 @@ func TestFieldOfTheSpecPrecedesOthers(t *testing.T) {
 		{"order_items", `[{"id":"p","article":{"id":"nested"},"article_id":"spec"}]`, "order_items", "article_id", "spec"},
 		{"campaigns", `[{"id":"p","questionnaire":{"id":"q","campaign_id":"own"}}]`, "questionnaires", "campaign_id", "own"},
 		{"outlets", `{"id":"p","outlet_channels":[{"id":"c","outlet_id":"own"}]}`, "outlet_channels", "outlet_id", "own"},
+		{"outlets", `{"id":"p","outlet_channels":[{"id":"c","do_follow":{"links_allowed":5},"do_follow_links_allowed":3}]}`, "outlet_channels",
+			"extra", `{"do_follow":{"links_allowed":5}}`},
 	} {
 		d := decoderOf(t, c.stream)
 		if _, err := d.Decode([]byte(c.body), transform.Origin{Param: "p"}); err != nil {

@@ -64,6 +64,7 @@ func TestRenamedFields(t *testing.T) {
 		"a field in half of the records": {[]Batch{batch("profiles", 6)}, []Drift{unknown("profiles", "shared_drive", 3)}, ""},
 		"too few rows":                   {[]Batch{batch("profiles", 4)}, []Drift{unknown("profiles", "shared_drive", 4)}, ""},
 		"a field of another table":       {[]Batch{batch("profiles", 5)}, []Drift{unknown("orders", "shared_drive", 5)}, ""},
+		"extra without values":           {[]Batch{batch("profiles", 5)}, []Drift{unknown("profiles", "extra_info", 5)}, ""},
 		"a column with values":           {[]Batch{batch("profiles", 5)}, []Drift{unknown("profiles", "the_color", 5)}, ""},
 		"a private column":               {[]Batch{batch("profiles", 5)}, []Drift{unknown("profiles", "secret", 5)}, ""},
 		"another kind of drift": {[]Batch{batch("profiles", 5)},
@@ -92,6 +93,8 @@ func TestListInText(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
 		`"[\"a\",\"b\"]"`: `["a","b"]`, `"{a,b}"`: `["a","b"]`, `"{\"a b\",c}"`: `["a b","c"]`, `"[1:2]={a,b}"`: `["a","b"]`,
+		`"` + strings.Repeat("{", maxDepth) + "a" + strings.Repeat("}", maxDepth) + `"`:     strings.Repeat("[", maxDepth) + `"a"` + strings.Repeat("]", maxDepth),
+		`"` + strings.Repeat("{", maxDepth+1) + "a" + strings.Repeat("}", maxDepth+1) + `"`: "", // a deeper list could exhaust the stack
 		`["a"]`: "", `"{}"`: "", `"a"`: "", `""`: "", "": "", "null": "", `"{a"`: "", `"{\"a\":1}"`: "", `"{a\\"`: "", `"{\"a\\"`: "",
 	} {
 		list, ok := ListInText([]byte(raw))
@@ -114,6 +117,7 @@ func TestPrivateColumnsOfABinding(t *testing.T) {
 		{"orders", Privacy{Drop: []string{"orders.guest_email"}}, "[orders.guest_email]"},
 		{"orders", Privacy{Hash: []string{"orders.guest_email"}, Key: []byte("k")}, "[orders.guest_email]"},
 		{"campaign_articles", Privacy{Drop: []string{"articles.live_url"}}, "[campaign_articles.live_url]"},
+		{"campaign_articles", Privacy{Drop: []string{"articles.extra"}}, "[]"}, // extra contains other fields in each table
 		{"tags", Privacy{Drop: []string{"articles.live_url"}}, "[]"},
 	} {
 		s, _ := stream.Find(stream.AllWithEvents(), c.stream)

@@ -2,6 +2,7 @@ package transform_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -50,35 +51,16 @@ func streamNamed(t testing.TB, name string) stream.Stream {
 	return s
 }
 
-// definitions returns testDefinitions and the parsed schema files of a stream's tables and foreign parts.
-func definitions(t testing.TB, s stream.Stream) map[string]stream.Definition {
-	t.Helper()
-	defs := testDefinitions()
-	var tables []string
-	for _, table := range s.Tables {
-		tables = append(tables, stream.SameKind(table.Name)...)
-	}
-	for _, part := range s.ForeignParts {
-		tables = append(tables, part.Table)
-	}
-	for _, table := range tables {
-		if _, ok := defs[table]; ok {
-			continue
-		}
-		sql, err := schema.FS.ReadFile(table + ".sql")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if defs[table], err = stream.ParseDefinition(table, string(sql)); err != nil {
-			t.Fatal(err)
-		}
-	}
+// definitions returns testDefinitions and the definitions of the schema.
+func definitions() map[string]stream.Definition {
+	defs, _ := schema.Definitions()
+	maps.Copy(defs, testDefinitions())
 	return defs
 }
 
 func compile(t testing.TB, s stream.Stream) *transform.Binding {
 	t.Helper()
-	b, err := transform.Compile(s, definitions(t, s))
+	b, err := transform.Compile(s, definitions())
 	if err != nil {
 		t.Fatal(err)
 	}
