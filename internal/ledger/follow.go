@@ -56,7 +56,7 @@ func FollowUps(lines []Run) []FollowUp {
 		switch r.Outcome {
 		case Complete:
 			f.SucceededAt, f.Failures, f.Since = r.EndedAt, 0, time.Time{}
-		case Interrupted:
+		case Interrupted: // the next attempt continues it
 		default:
 			f.Failures++
 			if f.Failures == 1 {

@@ -71,13 +71,14 @@ func DescribeProblems(problems []Problem) string {
 }
 
 func (p Problem) describe(names []string) string {
-	one, several := "is", "are"
-	if p.Standing == NotRead {
-		one, several = "was", "were"
-	}
-	verb := several
-	if len(names) == 1 {
-		verb = one
+	verb := "are"
+	switch isOne := len(names) == 1; {
+	case p.Standing == NotRead && isOne:
+		verb = "was"
+	case p.Standing == NotRead:
+		verb = "were"
+	case isOne:
+		verb = "is"
 	}
 	text := fmt.Sprintf("%s %s %s", joinNames(names), verb, p.Standing)
 	if p.Standing == Carried && !p.Since.IsZero() {
@@ -186,13 +187,14 @@ func (r Run) Summary() string {
 	parts := []string{string(r.Outcome)}
 	for _, standing := range []Standing{NotRead, Carried, NotProven} {
 		n := counts[standing]
-		switch {
-		case n == 0:
-		case len(parts) == 1: // only the first number has the noun
-			parts = append(parts, fmt.Sprintf("%s %s", humanize.Count(n, "stream"), standing))
-		default:
-			parts = append(parts, fmt.Sprintf("%d %s", n, standing))
+		if n == 0 {
+			continue
 		}
+		number := fmt.Sprint(n)
+		if len(parts) == 1 { // only the first number has the noun
+			number = humanize.Count(n, "stream")
+		}
+		parts = append(parts, fmt.Sprintf("%s %s", number, standing))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -77,17 +77,10 @@ func (s StreamProgress) Share() int64 {
 func (p *Progress) EstimateRemaining(requestsBefore []int64, runRate float64) {
 	remaining, isKnown := int64(0), true
 	for i := range p.Streams {
-		s, streamRemaining := &p.Streams[i], int64(0)
-		switch {
-		case s.State == Read:
-		case s.Total > 0:
-			streamRemaining = max(0, s.Total-s.Done)
-		case requestsBefore[i] < 0:
-			isKnown = false
-		default:
-			streamRemaining = max(0, requestsBefore[i]-s.Requests)
-		}
+		s := &p.Streams[i]
+		streamRemaining, isStreamKnown := s.remainingRequests(requestsBefore[i])
 		remaining += streamRemaining
+		isKnown = isKnown && isStreamKnown
 		if s.State == Reading {
 			p.PerSecond = cmp.Or(s.PerSecond, runRate)
 			s.Left = durationAt(streamRemaining, cmp.Or(p.PerSecond, p.AllowedPerSecond))
@@ -96,6 +89,19 @@ func (p *Progress) EstimateRemaining(requestsBefore []int64, runRate float64) {
 	if isKnown {
 		p.Expected, p.Left = p.Requests+remaining, durationAt(remaining, cmp.Or(p.PerSecond, p.AllowedPerSecond))
 	}
+}
+
+// remainingRequests estimates the requests that the stream still needs.
+func (s StreamProgress) remainingRequests(requestsBefore int64) (requests int64, isKnown bool) {
+	switch {
+	case s.State == Read:
+		return 0, true
+	case s.Total > 0:
+		return max(0, s.Total-s.Done), true
+	case requestsBefore < 0:
+		return 0, false
+	}
+	return max(0, requestsBefore-s.Requests), true
 }
 
 // durationAt returns 0 if the rate is unknown.

@@ -4,7 +4,9 @@
 package ledger
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -38,8 +40,8 @@ func (o Outcome) ExitCode() int {
 	return code
 }
 
-// Kinds of ledger lines, without follow-ups. An empty kind means a night: earlier releases had no other kinds. A refresh reads
-// only the records of webhook events, and does not count for the schedule.
+// Kinds of ledger lines, without follow-ups. An empty kind means a night: earlier releases had no other kinds.
+// A refresh reads only the records of webhook events, and does not count for the schedule.
 const (
 	Night   = "night"
 	Refresh = "refresh"
@@ -213,7 +215,8 @@ type Stream struct {
 	// Incomplete marks a stream that was not read completely because of an error or a lack of
 	// time. It makes the run partial.
 	Incomplete bool `json:"lacking,omitempty"`
-	// Unsorted marks a list that is not requested newest first, because the service refused that order or did not keep it.
+	// Unsorted marks a list that is not requested newest first, because the service refused that order or did not
+	// keep it.
 	Unsorted bool `json:"unsorted,omitempty"`
 	// Events marks streams of webhook deliveries. Missed deliveries cannot be detected, so
 	// these streams are never proven.
@@ -246,3 +249,80 @@ type UnknownRunError struct {
 }
 
 func (e *UnknownRunError) Error() string { return e.Message }
+
+// LogEnd logs the end of a night. The level is error if the run failed, warn if it is partial, and info
+// otherwise. err is the error of the night, or nil: the ledger contains only its summary.
+func (r Run) LogEnd(log *slog.Logger, err error) {
+	level, reason := slog.LevelInfo, ""
+	switch r.Outcome {
+	case Failed:
+		level = slog.LevelError
+	case Partial:
+		level, reason = slog.LevelWarn, r.Why()
+	}
+	log = log.With("run", r.ID, "outcome", string(r.Outcome), "version", r.VisibleVersion())
+	if r.IsPublished() { // otherwise the row counts are unknown, not zero
+		log = log.With("rows", r.Rows, "new", r.New, "changed", r.Changed, "gone", r.Gone)
+	}
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	log.Log(context.Background(), level, "night ended", "requests", r.Requests, "retries", r.Retries, "took", r.Took(),
+		"reason", reason, "error", text)
+}
+
+// Streak counts the consecutive nights with the outcome of r, up to and including r. since is the start
+// of the first of them. Interrupted and killed nights are ignored. runs are the runs up to r, with or
+// without r.
+func (r Run) Streak(runs []Run) (nights int, since time.Time) {
+	nights, since = 1, r.StartedAt
+	for _, run := range slices.Backward(runs) {
+		if run.ID == r.ID || !run.IsNight() || run.Outcome == Interrupted || run.Outcome == Killed {
+			continue
+		}
+		if run.Outcome != r.Outcome {
+			return nights, since
+		}
+		nights, since = nights+1, run.StartedAt
+	}
+	return nights, since
+}
+
+// NewestSnapshotTime returns the snapshot time of the newest published run. Zero means that no run was
+// published.
+func NewestSnapshotTime(runs []Run) time.Time {
+	for _, r := range slices.Backward(runs) {
+		if r.IsPublished() {
+			return r.SnapshotAt
+		}
+	}
+	return time.Time{}
+}
+
+// Summarizer is an error with a shorter text, for the ledger, for alerts and for pages. The log
+// contains the whole text.
+type Summarizer interface {
+	error
+	Summary() string
+}
+
+// Summarize returns the text of err, in which the text of each wrapped [Summarizer] is replaced by its summary.
+func Summarize(err error) string {
+	text := err.Error()
+	replaceTexts(&text, err)
+	return text
+}
+
+func replaceTexts(text *string, err error) {
+	switch e := err.(type) {
+	case Summarizer:
+		*text = strings.ReplaceAll(*text, e.Error(), e.Summary())
+	case interface{ Unwrap() error }:
+		replaceTexts(text, e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, wrapped := range e.Unwrap() {
+			replaceTexts(text, wrapped)
+		}
+	}
+}
