@@ -155,25 +155,34 @@ func ReplaceMeta(w *warehouse.Warehouse, d *warehouse.Draft, run string) (file s
 	if err != nil {
 		return "", err
 	}
-	seriesPath, from := w.Folder.ChangesPath(run), filepath.Join(d.Dir, warehouse.MetaFile)
-	err = w.Folder.SetPublicMode(from)
-	if err == nil {
-		err = w.Folder.MakePublic(filepath.Dir(seriesPath))
-	}
-	for _, to := range []string{seriesPath, filepath.Join(w.Folder.VersionPath(run), warehouse.MetaFile)} {
-		if err == nil {
-			err = w.Folder.Disk().Copy(from, to)
-		}
-	}
-	runManifest := w.Folder.RunManifestPath(run)
-	if _, readErr := w.Versions.ReadManifestFile(runManifest, run); err == nil && readErr != nil {
-		err = w.Folder.WriteSealed(runManifest, manifest)
-	}
-	if err != nil {
-		return "", fmt.Errorf("restore %s: %w", w.Folder.Relative(seriesPath), err)
+	file = w.Folder.Relative(w.Folder.ChangesPath(run))
+	if err := placeMeta(w, manifest, filepath.Join(d.Dir, warehouse.MetaFile)); err != nil {
+		return "", fmt.Errorf("restore %s: %w", file, err)
 	}
 	meta := &warehouse.ManifestMeta{HasPast: true, FileSum: sum}
-	return w.Folder.Relative(seriesPath), changeManifests(w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
+	return file, changeManifests(w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
+}
+
+// placeMeta copies a file of changes into the chain and into the version of its run. It also writes a missing copy of
+// the manifest beside it.
+func placeMeta(w *warehouse.Warehouse, m warehouse.Manifest, from string) error {
+	inChain, inVersion := w.Folder.ChangesPath(m.RunID), filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.MetaFile)
+	if err := w.Folder.SetPublicMode(from); err != nil {
+		return err
+	}
+	if err := w.Folder.MakePublic(filepath.Dir(inChain)); err != nil {
+		return err
+	}
+	for _, to := range []string{inChain, inVersion} {
+		if err := w.Folder.Disk().Copy(from, to); err != nil {
+			return err
+		}
+	}
+	runManifest := w.Folder.RunManifestPath(m.RunID)
+	if _, err := w.Versions.ReadManifestFile(runManifest, m.RunID); err == nil {
+		return nil
+	}
+	return w.Folder.WriteSealed(runManifest, m)
 }
 
 // ReplaceFile moves file to the path of a lost file in the series. file contains the rows of the lost file,
@@ -185,20 +194,9 @@ func ReplaceFile(w *warehouse.Warehouse, lost warehouse.SeriesFile, file string)
 	if err != nil {
 		return sum, err
 	}
-	folder := w.Folder
 	seriesPath := w.Series.FilePath(lost.Table, lost.DayManifest.SnapshotAt)
-	err = folder.SetPublicMode(file)
-	if err == nil {
-		err = folder.MakePublicAbove(seriesPath)
-	}
-	if err == nil {
-		err = folder.Disk().Rename(file, seriesPath)
-	}
-	if _, readErr := w.Versions.ReadManifest(lost.DayManifest.RunID); err == nil && readErr == nil && lost.Table.SHA256 != "" {
-		err = folder.Disk().Link(seriesPath, filepath.Join(folder.VersionPath(lost.DayManifest.RunID), lost.Table.File))
-	}
-	if err != nil {
-		return sum, fmt.Errorf("restore %s: %w", folder.Relative(seriesPath), err)
+	if err := placeFile(w, lost, file, seriesPath); err != nil {
+		return sum, fmt.Errorf("restore %s: %w", w.Folder.Relative(seriesPath), err)
 	}
 	if lost.Table.SHA256 == "" || sum.SHA256 == lost.Table.SHA256 {
 		return sum, nil
@@ -210,4 +208,22 @@ func ReplaceFile(w *warehouse.Warehouse, lost warehouse.SeriesFile, file string)
 			}
 		}
 	})
+}
+
+func placeFile(w *warehouse.Warehouse, lost warehouse.SeriesFile, file, seriesPath string) error {
+	if err := w.Folder.SetPublicMode(file); err != nil {
+		return err
+	}
+	if err := w.Folder.MakePublicAbove(seriesPath); err != nil {
+		return err
+	}
+	if err := w.Folder.Disk().Rename(file, seriesPath); err != nil {
+		return err
+	}
+	run := lost.DayManifest.RunID
+	_, err := w.Versions.ReadManifest(run)
+	if hasVersion := err == nil; !hasVersion || lost.Table.SHA256 == "" {
+		return nil
+	}
+	return w.Folder.Disk().Link(seriesPath, filepath.Join(w.Folder.VersionPath(run), lost.Table.File))
 }

@@ -75,19 +75,17 @@ func countCatalog(ctx context.Context, in *warehouse.Instance, database string) 
 // catalogs have the same newest snapshot. It ignores tables that rebuilt lacks, because this release
 // may have removed these tables.
 func (c CatalogCounts) Losses(rebuilt CatalogCounts) []string {
+	const text = "%s: %v now, %v after the rebuild"
 	var losses []string
-	add := func(name string, now, after any) {
-		losses = append(losses, fmt.Sprintf("%s: %v now, %v after the rebuild", name, now, after))
-	}
 	for _, name := range slices.Sorted(maps.Keys(c.ByName)) {
 		after, isInRebuilt := rebuilt.ByName[name]
 		isOfOtherSnapshot := strings.HasPrefix(name, "rows of main.") && !c.NewestAt.Equal(rebuilt.NewestAt)
 		if isInRebuilt && after < c.ByName[name] && !isOfOtherSnapshot {
-			add(name, c.ByName[name], after)
+			losses = append(losses, fmt.Sprintf(text, name, c.ByName[name], after))
 		}
 	}
 	if rebuilt.NewestAt.Before(c.NewestAt) {
-		add("newest snapshot", c.NewestAt.Format(time.RFC3339), rebuilt.NewestAt.Format(time.RFC3339))
+		losses = append(losses, fmt.Sprintf(text, "newest snapshot", c.NewestAt.Format(time.RFC3339), rebuilt.NewestAt.Format(time.RFC3339)))
 	}
 	return losses
 }

@@ -43,9 +43,10 @@ func (c *checker) checkVersion(run string) {
 	version, isSuperseded := c.w.Folder.VersionPath(run), run != c.visible
 	noRollback := "a rollback to " + run + " is not possible; readers lose nothing"
 	report := func(file, problem, affected string, canRestore bool) {
-		d := Damage{File: c.w.Folder.Relative(filepath.Join(version, file)), Problem: problem, Affected: affected, Repair: Step{Kind: RebuildSeries}}
+		d := Damage{File: c.w.Folder.Relative(filepath.Join(version, file)), Problem: problem, Affected: affected}
 		switch {
 		case canRestore:
+			d.Repair = Step{Kind: RebuildSeries}
 		case isSuperseded:
 			d.Affected, d.Repair = noRollback, Step{Kind: DropVersion, Version: run}
 		default:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
+	"placementsync/internal/repair"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/harness"
@@ -56,6 +58,12 @@ func configOf(c warehouse.Config) warehouse.Config {
 	}
 	c.Tables = slices.DeleteFunc(stream.Tables(stream.All()), func(definition stream.Table) bool { return definition.Name != table })
 	return c
+}
+
+// repairConfig returns a configuration for repairs and checks of w at the time of the first night.
+func repairConfig(w *warehouse.Warehouse) repair.Config {
+	return repair.Config{Warehouse: configOf(warehouse.Config{Dir: w.Folder.Dir()}), Now: func() time.Time { return firstNightAt },
+		Log: slog.New(slog.DiscardHandler)}
 }
 
 // openFailingAt opens w again, with a disk that fails at a step.

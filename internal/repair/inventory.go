@@ -204,31 +204,42 @@ func (inv *inventory) hasIntactCatalog(run string) bool {
 // newestCatalog returns the version with the newest intact catalog, among the version that readers see and
 // the versions in lineage. run is empty if none of these catalogs is intact.
 func (inv *inventory) newestCatalog() (run string, at time.Time) {
-	for _, version := range slices.Backward(inv.versions) {
-		if !inv.lineage[version] && version != inv.visible {
-			continue
-		}
-		if versionAt, ok := inv.timeOf(version); ok && versionAt.After(at) && inv.hasIntactCatalog(version) {
-			run, at = version, versionAt
+	for _, version := range slices.Backward(inv.catalogsByTime()) {
+		if inv.hasIntactCatalog(version) {
+			at, _ = inv.timeOf(version)
+			return version, at
 		}
 	}
-	return run, at
+	return "", time.Time{}
 }
 
 // catalogNotBefore is like newestCatalog, for the oldest of the intact catalogs that are not older than at.
 func (inv *inventory) catalogNotBefore(at time.Time) (run string) {
-	var oldestAt time.Time
-	for _, version := range inv.versions {
-		if !inv.lineage[version] && version != inv.visible {
-			continue
-		}
+	var runAt time.Time
+	for _, version := range slices.Backward(inv.catalogsByTime()) {
 		versionAt, _ := inv.timeOf(version)
-		isBetter := !versionAt.Before(at) && (run == "" || !versionAt.After(oldestAt))
-		if isBetter && inv.hasIntactCatalog(version) {
-			run, oldestAt = version, versionAt
+		if versionAt.Before(at) {
+			break
+		}
+		isOlder := run == "" || versionAt.Before(runAt)
+		if isOlder && inv.hasIntactCatalog(version) {
+			run, runAt = version, versionAt
 		}
 	}
 	return run
+}
+
+// catalogsByTime returns the version that readers see and the versions in lineage, oldest snapshot first.
+func (inv *inventory) catalogsByTime() []string {
+	versions := slices.DeleteFunc(slices.Clone(inv.versions), func(version string) bool {
+		return !inv.lineage[version] && version != inv.visible
+	})
+	slices.SortStableFunc(versions, func(a, b string) int {
+		atA, _ := inv.timeOf(a)
+		atB, _ := inv.timeOf(b)
+		return atA.Compare(atB)
+	})
+	return versions
 }
 
 func (inv *inventory) hasHistoryUntil(at time.Time) bool {

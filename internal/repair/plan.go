@@ -10,6 +10,71 @@ import (
 	"placementsync/internal/warehouse"
 )
 
+// Kind is the kind of a Step. The kinds are in the order in which their commands must run.
+type Kind int
+
+// The kinds of repairs.
+const (
+	// RestoreBackup is for a warehouse without any copy of the data.
+	RestoreBackup Kind = iota
+	// RebuildSeries must run before the commands that read the series. A rollback would remove the days
+	// of versions with unreadable manifests, and a rebuild would fail at damaged files.
+	RebuildSeries
+	RollBack
+	// ReplayNights rolls back and builds the later nights again from their stored responses.
+	ReplayNights
+	RebuildCatalog
+	// RebuildSkippingDamage rebuilds the catalog without the damaged files.
+	RebuildSkippingDamage
+	RunNight
+	// DropVersion removes a version that readers do not see. It must run after other repairs,
+	// because they may copy files of the version.
+	DropVersion
+	// DiscardHeld removes the held night. Readers and repairs do not use its files.
+	DiscardHeld
+	// NoRepair is for stored responses. No other file contains their content.
+	NoRepair
+)
+
+// Step is a command that repairs damage, or NoRepair.
+type Step struct {
+	Kind Kind
+	// Version is the argument of RollBack and DropVersion, and of the rollback of ReplayNights.
+	Version string
+	// Nights are the runs that ReplayNights replays, oldest first, separated by spaces.
+	Nights string
+}
+
+// Command returns the command line of the repair. ReplayNights has several commands, separated by semicolons.
+// With NoRepair it is empty.
+func (r Step) Command() string {
+	switch r.Kind {
+	case RestoreBackup:
+		return "placementsync rebuild --from ADDRESS"
+	case RebuildSeries:
+		return "placementsync rebuild --series"
+	case RollBack:
+		return "placementsync rollback " + r.Version
+	case ReplayNights:
+		return "placementsync rollback " + r.Version + "; placementsync replay " + strings.ReplaceAll(r.Nights, " ", "; placementsync replay ")
+	case RebuildCatalog:
+		return "placementsync rebuild"
+	case RebuildSkippingDamage:
+		return "placementsync rebuild --skip-damaged"
+	case RunNight:
+		return "placementsync run"
+	case DropVersion:
+		return "placementsync prune --version " + r.Version
+	case DiscardHeld:
+		return "placementsync discard"
+	default:
+		return ""
+	}
+}
+
+// MarshalText returns Command, for the JSON of verify.
+func (r Step) MarshalText() ([]byte, error) { return []byte(r.Command()), nil }
+
 // The rule of repairs: for each table and day, and for the version that readers should see, the best intact copy wins.
 // Copies are better in this order:
 //
@@ -56,8 +121,9 @@ func (c *checker) stepOfRows(hasCopy bool, at time.Time) (step Step, isLost bool
 	return Step{Kind: RebuildSkippingDamage}, true
 }
 
-// replayStep returns the step that builds the expected version again from stored responses: a rollback to
-// the newest intact catalog, and a replay of each later night. ok is false if a night has none, or if the rollback would remove days that it needs.
+// replayStep returns the step that builds the expected version again from stored responses: a rollback to the newest
+// intact catalog, and a replay of each later night. ok is false if a night has no responses, or if the rollback would
+// remove days that it needs.
 func (inv *inventory) replayStep(damagedResponses []Damage) (step Step, ok bool) {
 	base, baseAt := inv.newestCatalog()
 	if base == "" { // without manifests, only the ledger names the version on which the expected version builds
@@ -172,7 +238,18 @@ func Plan(damage []Damage) []Step {
 	}
 	skipsDamage := has(RebuildSkippingDamage)
 	rebuilds := skipsDamage || has(RebuildCatalog)
+	repairsFiles := len(plan) > 0 && plan[0].Kind < RunNight
 	return slices.DeleteFunc(plan, func(r Step) bool {
-		return r.Kind == NoRepair || r.Kind == RebuildCatalog && skipsDamage || r.Kind == RollBack && rebuilds || r.Kind == DropVersion && plan[0].Kind < RunNight
+		switch r.Kind {
+		case NoRepair:
+			return true
+		case RebuildCatalog:
+			return skipsDamage
+		case RollBack:
+			return rebuilds
+		case DropVersion:
+			return repairsFiles
+		}
+		return false
 	})
 }

@@ -205,7 +205,8 @@ func (b *rebuild) applySeries(ctx context.Context) (err error) {
 	if err := b.restorePast(ctx); err != nil {
 		return err
 	}
-	if b.sortDamage(); len(b.Skipped) > 0 && !b.skipDamaged {
+	b.sortDamage()
+	if len(b.Skipped) > 0 && !b.skipDamaged {
 		return &SeriesError{b.Skipped, b.isCatalogWhole()}
 	}
 	return b.applySnapshots(ctx)

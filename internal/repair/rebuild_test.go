@@ -23,18 +23,25 @@ import (
 
 var secondNightAt = firstNightAt.AddDate(0, 0, 1)
 
-// publishTwoTables publishes two nights of a warehouse with the tables product_listing_tags and tags. Each night adds a
-// row to the first table and reads one detail. The configuration has a rebuild an hour after the second night.
+// publishTwoTables publishes two nights of a warehouse with the tables product_listing_tags and tags.
 func publishTwoTables(t *testing.T) (*warehouse.Warehouse, repair.Config) {
 	t.Helper()
+	return publishTables(t, firstNight, secondNight)
+}
+
+// publishTables publishes runs in a warehouse with the tables product_listing_tags and tags. Each run adds a row to the
+// first table and reads one detail. The configuration has a clock for repairs after the last run.
+func publishTables(t *testing.T, runs ...string) (*warehouse.Warehouse, repair.Config) {
+	t.Helper()
+	now, _ := warehouse.RunTime(runs[len(runs)-1])
 	cfg := repair.Config{Warehouse: configOf(warehouse.Config{Dir: t.TempDir()}), Streams: stream.All(),
-		Now: func() time.Time { return secondNightAt.Add(time.Hour) }, Log: slog.New(slog.DiscardHandler)}
+		Now: func() time.Time { now = now.Add(time.Hour); return now }, Log: slog.New(slog.DiscardHandler)}
 	cfg.Warehouse.Tables = slices.DeleteFunc(stream.Tables(stream.All()), func(t stream.Table) bool { return t.Name != table && t.Name != "tags" })
 	w := warehouse.New(cfg.Warehouse)
 	lock, err := w.Lock("test", firstNightAt)
 	harness.Must(t, err)
 	harness.Must(t, lock.Release())
-	for _, run := range []string{firstNight, secondNight} {
+	for _, run := range runs {
 		d := beginDraft(t, w, run, run)
 		line := ledger.Run{ID: run, Outcome: ledger.Complete, StartedAt: d.At, SnapshotAt: d.At}
 		harness.Must(t, load.WriteRun(t.Context(), d, line))
@@ -93,19 +100,35 @@ func TestRebuildRecordsWhatItLost(t *testing.T) {
 	}
 	checkVersion(t, w, result.Manifest.RunID, map[string]string{
 		tagsQuery: firstNight,
-		"SELECT string_agg(id ORDER BY id) FROM version.meta.details":                                    firstNight,
-		"SELECT string_agg(run_id ORDER BY run_id) FROM version.meta.runs WHERE snapshot_at IS NOT NULL": firstNight + "," + secondNight,
+		"SELECT string_agg(id ORDER BY id) FROM version.meta.details":                                     firstNight,
+		"SELECT string_agg(run_id ORDER BY run_id) FROM version.meta.runs WHERE snapshot_at IS NOT NULL":  firstNight + "," + secondNight,
+		"SELECT string_agg(run_id) FROM version.meta.runs WHERE kind = 'rebuild' AND outcome = 'partial'": result.Manifest.RunID,
 	})
 	for name, grade := range map[string]stream.Grade{table: stream.CarriedForward, "tags": stream.Exact} {
-		if file := result.Manifest.Table(name); file.Grade != grade || (file.Note != "") != (grade != stream.Exact) {
+		if file := result.Manifest.Table(name); file.Grade != grade || strings.HasPrefix(file.Note, "its newer file is damaged or missing; the rows are from the snapshot of 2026-11-01T02:00:00Z") != (grade != stream.Exact) {
 			t.Errorf("table %s is %s with the note %q, want %s, with a note if it has older rows", name, file.Grade, file.Note, grade)
 		}
 	}
 	runs, err := w.RunLog.Runs()
 	harness.Must(t, err)
-	if line := ledger.Find(runs, result.Manifest.RunID); line.Outcome != ledger.Partial || line.ExitCode != ledger.Partial.ExitCode() {
-		t.Errorf("the ledger has %+v, want a partial rebuild", line)
+	if line := ledger.Find(runs, result.Manifest.RunID); line.Outcome != ledger.Partial || line.ExitCode != 3 ||
+		!strings.HasPrefix(line.Error, "skipped damaged or missing files: table "+table+" of 2026-11-02 (") {
+		t.Errorf("the ledger has %+v, want a partial rebuild that names the skipped file", line)
 	}
+}
+
+// TestRebuildOfAnEarlierDayHasItsMeta loses all Parquet files of the newest night. The rebuilt version has the rows of the
+// night before, so its meta must not name the later snapshot, although the catalog of the newest night is intact.
+func TestRebuildOfAnEarlierDayHasItsMeta(t *testing.T) {
+	w, cfg := publishTwoTables(t)
+	cfg.AcceptLoss = true
+	removeMatches(t, w, "parquet/*/snapshot_date=2026-11-02", version2+"*.parquet")
+	result, err := repair.Rebuild(t.Context(), cfg, true)
+	if err != nil || result.LostRun != secondNight {
+		t.Fatalf("the rebuild ended with %v and the lost run %q, want %s", err, result.LostRun, secondNight)
+	}
+	checkVersion(t, w, result.Manifest.RunID, map[string]string{tagsQuery: firstNight,
+		"SELECT string_agg(run_id) FROM version.meta.runs WHERE snapshot_at IS NOT NULL": firstNight})
 }
 
 // TestRebuildFromTheSeries rebuilds a catalog without versions. Its files are those of the series, unless another program
@@ -244,10 +267,7 @@ func TestRebuildRefusesToLoseData(t *testing.T) {
 
 // TestRebuildNeedsASnapshot rebuilds a warehouse without a night.
 func TestRebuildNeedsASnapshot(t *testing.T) {
-	w := open(t)
-	cfg := repair.Config{Warehouse: configOf(warehouse.Config{Dir: w.Folder.Dir()}), Now: func() time.Time { return firstNightAt },
-		Log: slog.New(slog.DiscardHandler)}
-	_, err := repair.Rebuild(t.Context(), cfg, true)
+	_, err := repair.Rebuild(t.Context(), repairConfig(open(t)), true)
 	if err == nil || !strings.Contains(err.Error(), "there is no Parquet snapshot to build from; nothing was published: placementsync rebuild --from restores a backup") {
 		t.Errorf("the rebuild ended with %v, want an error that names the backup", err)
 	}
@@ -361,6 +381,124 @@ func TestRestoreSeriesUsesTheCatalog(t *testing.T) {
 			checkVersion(t, w, secondNight, map[string]string{
 				"SELECT string_agg(name) FROM read_parquet(" + sqltext.Literal(w.Series.FilePath(fileOf(table), firstNightAt)) + ", hive_partitioning = false)": firstNight,
 			})
+			// A rebuild from the restored files has the rows of both nights.
+			d := damager{t, w}
+			d.remove("versions", "latest")
+			result, err := repair.Rebuild(t.Context(), cfg, false)
+			harness.Must(t, err)
+			checkVersion(t, w, result.Manifest.RunID, map[string]string{tagsQuery: firstNight + "," + secondNight,
+				"SELECT string_agg(run_id ORDER BY run_id) FROM version.meta.runs": firstNight + "," + secondNight})
+		})
+	}
+}
+
+// repairAll runs the repairs that verify names until it names none. They must restore the series or remove versions.
+func repairAll(t *testing.T, w *warehouse.Warehouse, cfg repair.Config) {
+	t.Helper()
+	for range 3 {
+		report, err := repair.Verify(t.Context(), cfg, true)
+		harness.Must(t, err)
+		plan := repair.Plan(report.Damage)
+		if len(plan) == 0 {
+			return
+		}
+		for _, step := range plan {
+			err := errors.New("this repair is not expected")
+			switch step.Kind {
+			case repair.RebuildSeries:
+				_, err = repair.RestoreSeries(t.Context(), cfg, warehouse.Retention{Daily: 30})
+			case repair.DropVersion:
+				err = w.Versions.Drop(step.Version, false)
+			}
+			if err != nil {
+				t.Fatalf("%s ended with %v", step.Command(), err)
+			}
+		}
+	}
+	t.Fatal("after three repairs verify names further ones")
+}
+
+// TestVerifyAfterAnAcceptedLoss loses files of a table, and rebuilds without them. The repairs that verify names must
+// end, and RestoreSeries must then have nothing to do.
+func TestVerifyAfterAnAcceptedLoss(t *testing.T) {
+	original, originalCfg := publishTables(t, firstNight, secondNight, thirdNight)
+	for name, lost := range map[string][]string{
+		"a table, without versions":      {"versions", "latest", "parquet/" + table},
+		"a table of kept versions":       {"versions/*/catalog.duckdb", "versions/*/" + tagsFile, "parquet/" + table},
+		"a table, and a copy of changes": {"versions", "latest", "parquet/" + table, changes2 + ".changes"},
+		"the newest two files":           {"versions", "latest", "parquet/" + table + "/*-02", "parquet/" + table + "/*-03"},
+		"the oldest and the newest file": {"versions", "latest", "parquet/" + table + "/*-01", "parquet/" + table + "/*-03"},
+		"a day":                          {"versions", "latest", "parquet/*/*-03", "parquet/.manifests/*-03.json", changes3 + ".json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := originalCfg
+			cfg.Warehouse.Dir = clone(t, original).Folder.Dir()
+			w := warehouse.New(cfg.Warehouse)
+			removeMatches(t, w, lost...)
+			result, err := repair.Rebuild(t.Context(), cfg, true)
+			if err != nil || len(result.Skipped) == 0 && result.LostRun == "" {
+				t.Fatalf("the rebuild is %+v (%v), want a reported loss", result, err)
+			}
+			repairAll(t, w, cfg)
+			restored, err := repair.RestoreSeries(t.Context(), cfg, warehouse.Retention{Daily: 30})
+			if err != nil || len(restored) > 0 {
+				t.Errorf("RestoreSeries restored %v (%v), want nothing to restore", restored, err)
+			}
+		})
+	}
+}
+
+// removeMatches removes the files that match patterns.
+func removeMatches(t *testing.T, w *warehouse.Warehouse, patterns ...string) {
+	t.Helper()
+	for _, pattern := range patterns {
+		damager{t, w}.remove(matches(t, w, pattern)...)
+	}
+}
+
+// matches returns the files that match a pattern, relative to the warehouse.
+func matches(t *testing.T, w *warehouse.Warehouse, pattern string) (names []string) {
+	t.Helper()
+	for _, path := range w.Folder.Glob(w.Folder.Path(pattern)) {
+		names = append(names, w.Folder.Relative(path))
+	}
+	return names
+}
+
+// TestRebuildReportsALostNight truncates files of the newest night, which is the second night of its day. The files of the
+// first night of the day are intact. The rebuild must report the lost night, although the ledger does not name it.
+func TestRebuildReportsALostNight(t *testing.T) {
+	const newest = "20261102T030000Z"
+	original, originalCfg := publishTables(t, firstNight, secondNight, newest)
+	for name, c := range map[string]struct {
+		removed []string
+		lostRun string
+	}{
+		"the link and the index name the night": {nil, newest},
+		"only the link names the night":         {[]string{index}, newest},
+		"only the index names the night":        {[]string{"latest", "versions/" + newest}, newest},
+		"only a damaged manifest of the day is left": {
+			[]string{"latest", "versions", "parquet/.meta/202611*.json", index}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := originalCfg
+			cfg.Warehouse.Dir = clone(t, original).Folder.Dir()
+			w := warehouse.New(cfg.Warehouse)
+			for _, pattern := range []string{"versions/" + newest + "/*", "parquet/*/snapshot_date=2026-11-02/*",
+				"parquet/.meta/" + newest + ".*", manifest2, "state/runs.jsonl"} {
+				for _, name := range matches(t, w, pattern) { // the hard links of a file stay
+					path := damager{t, w}.path(name)
+					harness.Must(t, errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)))
+				}
+			}
+			removeMatches(t, w, c.removed...)
+			result, err := repair.Rebuild(t.Context(), cfg, true)
+			harness.Must(t, err)
+			runs, err := w.RunLog.Runs()
+			harness.Must(t, err)
+			if line := ledger.Find(runs, result.Manifest.RunID); result.LostRun != c.lostRun || line.Outcome != ledger.Partial {
+				t.Errorf("the rebuild is %+v and the ledger has %+v, want the lost run %q and the outcome partial", result, line, c.lostRun)
+			}
 		})
 	}
 }

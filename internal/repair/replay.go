@@ -100,13 +100,8 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 // the version of the run is kept and intact.
 func replayRefusal(wh *warehouse.Warehouse, run, latest string, versions []string, isKept bool) error {
 	const orRebuild = "or build the catalog without the responses: placementsync rebuild"
-	lineage, _ := wh.Versions.Lineage(latest) // it ends at a damaged manifest
-	isBase := slices.ContainsFunc(lineage, func(m warehouse.Manifest) bool { return m.RunID == run })
-	if isKept && isBase {
-		return fmt.Errorf("replay %s: later nights are based on it; nothing was changed: run placementsync rollback %[1]s first, %s", run, orRebuild)
-	}
 	if isKept {
-		return fmt.Errorf("replay %s: readers see %s, which is not based on this run; nothing was changed: run placementsync rollback %[1]s first, %s", run, latest, orRebuild)
+		return fmt.Errorf("replay %s: readers see %s, not this run; nothing was changed: run placementsync rollback %[1]s first, %s", run, latest, orRebuild)
 	}
 	problem := "readers see " + latest + ", which is later"
 	if run == latest {

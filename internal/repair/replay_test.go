@@ -45,7 +45,7 @@ func TestReplayIsBasedOnThePreviousVersion(t *testing.T) {
 		"a run that was never published":        {func(damager) {}, fourthNight, thirdNight, ""},
 		"the newest run with a damaged catalog": {func(d damager) { d.flip(version3 + catalog) }, thirdNight, secondNight, ""},
 		"a run on which readers depend": {func(damager) {}, secondNight, "",
-			"later nights are based on it; nothing was changed: run placementsync rollback " + secondNight + " first"},
+			"readers see " + thirdNight + ", not this run; nothing was changed: run placementsync rollback " + secondNight + " first"},
 		"a version without its base": {func(d damager) { d.remove(version2) }, thirdNight, "",
 			"version " + secondNight + ", on which this run is based, is no longer kept; nothing was changed: placementsync rebuild"},
 		"an earlier run without a version": {func(d damager) { d.remove(version2) }, secondNight, "",
@@ -57,7 +57,7 @@ func TestReplayIsBasedOnThePreviousVersion(t *testing.T) {
 		"a run that readers do not see after a rollback": {func(d damager) {
 			_, err := d.w.Rollback(firstNight, firstNightAt.AddDate(0, 0, 2).Add(time.Hour))
 			harness.Must(d.t, err)
-		}, thirdNight, "", "readers see " + firstNight + ", which is not based on this run; nothing was changed: run placementsync rollback " + thirdNight + " first"},
+		}, thirdNight, "", "readers see " + firstNight + ", not this run; nothing was changed: run placementsync rollback " + thirdNight + " first"},
 		"a wrong link to the newest version": {func(d damager) { d.remove("latest") }, thirdNight, "", "placementsync rollback " + thirdNight},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,6 +152,49 @@ func TestReplayHasTheTimeOfItsRun(t *testing.T) {
 			}
 			if isUnknown := errors.As(err, new(*ledger.UnknownRunError)); isUnknown != strings.Contains(c.want, "has no stored") {
 				t.Errorf("the error is %T, want an UnknownRunError only for a run that never existed", err)
+			}
+		})
+	}
+}
+
+// TestVerifyNamesReplays damages the newest nights, whose stored responses are intact. Verify must report no loss, and name
+// the rollback and the replays that restore everything. Without the responses it must report a loss.
+func TestVerifyNamesReplays(t *testing.T) {
+	original := open(t)
+	publishFull(t, original, firstNight, secondNight, thirdNight)
+	storeResponses(t, original, secondNight)
+	storeResponses(t, original, thirdNight)
+	const catalog2, catalog3 = version2 + "catalog.duckdb", version3 + "catalog.duckdb"
+	replayThird := repair.Step{Kind: repair.ReplayNights, Version: secondNight, Nights: thirdNight}
+	for name, c := range map[string]struct {
+		damage func(d damager)
+		want   repair.Step // or else data is lost
+	}{
+		"the newest catalog and day":                  {func(d damager) { d.flip(catalog3, series3) }, replayThird},
+		"the newest version, its day and its changes": {func(d damager) { d.remove(version3, series3, changes3+".changes") }, replayThird},
+		"all that the newest night wrote, and the ledger": {func(d damager) {
+			for _, pattern := range []string{version3 + "*", "parquet/*/snapshot_date=2026-11-03/*", changes3 + ".*", manifest3, index, "state/runs.jsonl"} {
+				for _, name := range matches(d.t, d.w, pattern) {
+					harness.Must(d.t, os.Truncate(d.path(name), 0))
+				}
+			}
+		}, replayThird},
+		"the newest two nights": {func(d damager) { d.flip(catalog2, series2, catalog3, series3) },
+			repair.Step{Kind: repair.ReplayNights, Version: firstNight, Nights: secondNight + " " + thirdNight}},
+		"no stored responses": {func(d damager) { d.flip(catalog3, series3); d.remove("raw/" + thirdNight) }, repair.Step{}},
+		"damaged stored responses": {func(d damager) {
+			d.flip(catalog3, series3, "raw/"+thirdNight+"/journal.jsonl")
+		}, repair.Step{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := clone(t, original)
+			c.damage(damager{t, w})
+			report, err := repair.Verify(t.Context(), repairConfig(w), true)
+			harness.Must(t, err)
+			plan := repair.Plan(report.Damage)
+			isReplay := len(plan) == 1 && plan[0] == c.want
+			if isLost := c.want == (repair.Step{}); isLost != (report.Result() == repair.DataLost) || !isLost && !isReplay {
+				t.Errorf("verify reports %s and plans %+v, want %+v, or a loss without responses\n%q", report.Result(), plan, c.want, describeDamage(report.Damage))
 			}
 		})
 	}

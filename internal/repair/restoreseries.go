@@ -50,12 +50,13 @@ func (m *seriesRestore) restore(ctx context.Context, retention warehouse.Retenti
 	for _, day := range completedDays {
 		m.result.Files = append(m.result.Files, "the files of "+day)
 	}
+	if err != nil {
+		return m.result.Files, err
+	}
 	isStillDamaged := len(m.result.Unrepaired)+len(m.result.DaysWithoutManifest) > 0 || m.result.IsChainBroken
-	switch {
-	case err != nil:
-	case m.result.Source != "" && (isStillDamaged || m.result.IsIndexLost):
+	if m.result.Source != "" && (isStillDamaged || m.result.IsIndexLost) {
 		err = m.restoreFromCatalog(ctx, retention)
-	case isStillDamaged:
+	} else if isStillDamaged {
 		err = errors.Join(errors.New("restore the Parquet series: no catalog is intact: run placementsync rebuild --skip-damaged, or restore a backup"),
 			m.writeFiles(ctx, m.result.Unrepaired))
 	}
@@ -100,7 +101,8 @@ func (m *seriesRestore) writeFiles(ctx context.Context, files []warehouse.Series
 func (m *seriesRestore) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum checksum.FileSum, err error) {
 	m.countFile()
 	if file.DayManifest.SnapshotAt.After(m.result.At) {
-		return sum, fmt.Errorf("restore table %s of %s: there is no intact copy, and no intact catalog has its rows: placementsync rebuild --skip-damaged builds the catalog without it", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly))
+		return sum, fmt.Errorf("restore table %s of %s: there is no intact copy, and no intact catalog has its rows: "+
+			"placementsync rebuild --skip-damaged builds the catalog without it", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly))
 	}
 	i := slices.IndexFunc(m.wh.Schema.Tables, func(t stream.Table) bool { return t.Name == file.Table.Name })
 	if i < 0 {

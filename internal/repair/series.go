@@ -47,22 +47,19 @@ func (inv *inventory) runOfDay(day string) string {
 	var ofLineage, whole string
 	for run := range inv.manifests {
 		m, _ := inv.manifest(run)
-		switch {
-		case warehouse.DayOf(m.SnapshotAt) != day:
-		case inv.lineage[run]:
+		if warehouse.DayOf(m.SnapshotAt) != day {
+			continue
+		}
+		isDamaged := func(t warehouse.ManifestTable) bool {
+			return inv.compare(inv.w.Series.FilePath(t, m.SnapshotAt), t.FileSum) != ""
+		}
+		if inv.lineage[run] {
 			ofLineage = max(ofLineage, run)
-		case run > whole && inv.isDayOf(m):
+		} else if run > whole && !slices.ContainsFunc(m.Tables, isDamaged) {
 			whole = run
 		}
 	}
 	return cmp.Or(ofLineage, whole)
-}
-
-// isDayOf reports whether the files of the series are the intact files of the manifest of a run.
-func (inv *inventory) isDayOf(m warehouse.Manifest) bool {
-	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool {
-		return inv.compare(inv.w.Series.FilePath(t, m.SnapshotAt), t.FileSum) != ""
-	})
 }
 
 // Series is what a rebuild reads.
@@ -118,12 +115,14 @@ func (inv *inventory) readSeries(ctx context.Context) (s Series, err error) {
 // addDay adds the files of a run to s. A day of which only some tables have an intact file, all of them equal files of
 // other days, is no snapshot.
 func (inv *inventory) addDay(s *Series, m warehouse.Manifest) {
-	snapshot, hasOwnFile := warehouse.Snapshot{Manifest: m, Files: map[string]string{}}, false
-	snapshot.Tables = nil
+	snapshot := warehouse.Snapshot{Manifest: m, Files: map[string]string{}}
+	snapshot.Tables = nil // those with an intact file
+	hasOwnFile := false
 	for _, t := range m.Tables {
-		file := inv.firstIntact(t.FileSum, inv.w.Series.TablePaths(m, t)...)
-		hasOwnFile = hasOwnFile || file != ""
-		if file = cmp.Or(file, inv.findCopy(t.FileSum)); file == "" {
+		ownFile := inv.firstIntact(t.FileSum, inv.w.Series.TablePaths(m, t)...)
+		hasOwnFile = hasOwnFile || ownFile != ""
+		file := cmp.Or(ownFile, inv.findCopy(t.FileSum))
+		if file == "" {
 			path, day := inv.w.Series.FilePath(t, m.SnapshotAt), warehouse.DayOf(m.SnapshotAt)
 			s.Damage = append(s.Damage, seriesDamage(inv.w, path, inv.compare(path, t.FileSum), affectedTable(t.Name, day), day))
 			continue

@@ -1,7 +1,7 @@
 package repair_test
 
 import (
-	"log/slog"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/repair"
 	"placementsync/internal/testing/harness"
@@ -22,28 +21,21 @@ import (
 // them again. If the run ended, they were synced, so they are damaged.
 func TestUnsyncedResponsesOfAKilledRunAreNoDamage(t *testing.T) {
 	for name, c := range map[string]struct {
-		line *ledger.Run // of the run in the ledger
-		want []string    // problems
+		line       *ledger.Run // of the run in the ledger
+		hasVersion bool
+		want       []string // problems
 	}{
-		"killed":                     {nil, nil},
-		"killed, as the ledger says": {&ledger.Run{ID: secondNight, Kind: ledger.Night, Outcome: ledger.Killed}, nil},
-		"failed": {&ledger.Run{ID: secondNight, Kind: ledger.Night, Outcome: ledger.Failed, Responses: 2},
+		"killed":                     {nil, false, nil},
+		"killed, as the ledger says": {&ledger.Run{ID: secondNight, Kind: ledger.Night, Outcome: ledger.Killed}, false, nil},
+		"failed": {&ledger.Run{ID: secondNight, Kind: ledger.Night, Outcome: ledger.Failed, Responses: 2}, false,
 			[]string{"1 of 2 stored responses are missing or damaged"}},
-		"published": {&ledger.Run{ID: secondNight, Kind: ledger.Night, Outcome: ledger.Complete, SnapshotAt: firstNightAt},
+		"published": {&ledger.Run{ID: secondNight, Kind: ledger.Night, Outcome: ledger.Complete, SnapshotAt: firstNightAt}, false,
 			[]string{"1 of 2 stored responses are missing or damaged"}},
+		"published, without a line in the ledger": {nil, true, []string{"1 of 2 stored responses are missing or damaged"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := openWith(t, warehouse.Config{Dir: t.TempDir()})
-			lock, err := w.Lock("test", firstNightAt)
-			harness.Must(t, err)
-			harness.Must(t, lock.Release())
-			landing, err := fetch.OpenResponseStore(w.Folder.RawPath(secondNight), fetch.StoreOptions{})
-			harness.Must(t, err)
-			for _, body := range []string{`["first"]`, `["second"]`} {
-				_, err := landing.Append(fetch.Response{Request: fetch.Request{Stream: "tags", Path: "/tags", Param: body}, Status: 200, Body: []byte(body)}, firstNightAt, 0)
-				harness.Must(t, err)
-			}
-			harness.Must(t, landing.Close())
+			w := open(t)
+			storeResponses(t, w, secondNight)
 			bodies := filepath.Join(w.Folder.RawPath(secondNight), "000001.bodies")
 			info, err := os.Stat(bodies)
 			harness.Must(t, err)
@@ -51,9 +43,11 @@ func TestUnsyncedResponsesOfAKilledRunAreNoDamage(t *testing.T) {
 			if c.line != nil {
 				harness.Must(t, w.RunLog.Record(*c.line))
 			}
-			cfg := repair.Config{Warehouse: warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test"},
-				Now: func() time.Time { return firstNightAt }, Log: slog.New(slog.DiscardHandler)}
-			v, err := repair.Verify(t.Context(), cfg, true)
+			if c.hasVersion {
+				publish(t, w, beginDraft(t, w, secondNight, "one"))
+				harness.Must(t, os.Remove(w.RunLog.Path()))
+			}
+			v, err := repair.Verify(t.Context(), repairConfig(w), true)
 			harness.Must(t, err)
 			var got []string
 			for _, d := range v.Damage {
@@ -96,15 +90,53 @@ func TestVerifyNamesLostResponsesAndEvents(t *testing.T) {
 	event := filepath.Join(w.Folder.InboxPath(), "20261101T020000.000000000Z-0.log")
 	harness.Must(t, os.MkdirAll(w.Folder.InboxPath(), 0o700))
 	harness.Must(t, os.WriteFile(event, []byte("{}\n"), 0o600))
-	cfg := repair.Config{Warehouse: configOf(warehouse.Config{Dir: w.Folder.Dir()}), Now: func() time.Time { return firstNightAt },
-		Log: slog.New(slog.DiscardHandler)}
 	raw, inbox := "raw/"+firstNight+": , lost", w.Folder.Relative(w.Folder.InboxPath())+": run, lost"
 	for readData, want := range map[bool][]string{false: {raw}, true: {inbox, raw}} {
-		report, err := repair.Verify(t.Context(), cfg, readData)
+		report, err := repair.Verify(t.Context(), repairConfig(w), readData)
 		harness.Must(t, err)
 		slices.Sort(want)
 		if got := describeDamage(report.Damage); !slices.Equal(got, want) || report.ReadData != readData {
 			t.Errorf("readData %t: the damage is %q, want %q", readData, got, want)
 		}
+	}
+}
+
+// TestFullVerifyKeepsItsOwnResult stores the result of a full verify, and then the result of a verify
+// without --read-data. The later result must not replace the result of the full verify, and reading a
+// damaged record must be an error.
+func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	full := repair.VerifyRecord{At: firstNightAt, ReadData: true, Result: "damaged", DamagedFiles: []string{"a"}}
+	harness.Must(t, repair.SaveRecord(w.Folder, full))
+	if v, ok, err := repair.LastRecord(w.Folder, false); !ok || err != nil || v.Result != "damaged" || v.ReadData {
+		t.Errorf("after a full verify the result of names and sizes is %+v, stored %t (%v), want its result too", v, ok, err)
+	}
+	harness.Must(t, repair.SaveRecord(w.Folder, repair.VerifyRecord{At: firstNightAt.AddDate(0, 0, 1), Result: "whole"}))
+	for readData, want := range map[bool]string{true: "damaged", false: "whole"} {
+		if v, ok, err := repair.LastRecord(w.Folder, readData); !ok || err != nil || v.Result != want || v.ReadData != readData {
+			t.Errorf("readData %t: got %+v, stored %t (%v), want the result %q", readData, v, ok, err, want)
+		}
+	}
+	failed, err := repair.SaveFailure(w.Folder, true, firstNightAt.AddDate(0, 0, 2), errors.New("no disk"))
+	harness.Must(t, err)
+	if v, ok, err := repair.LastRecord(w.Folder, true); !ok || err != nil || !v.At.Equal(firstNightAt) || v.Result != "damaged" || len(v.DamagedFiles) != 1 ||
+		v.Error != "no disk" || !v.FailedAt.Equal(failed.FailedAt) {
+		t.Errorf("after a failure: got %+v, stored %t (%v), want the earlier result with the error and the time of the failure", v, ok, err)
+	}
+	if v, _, err := repair.LastRecord(w.Folder, false); err != nil || v.Result != "whole" || v.Error != "" {
+		t.Errorf("the record of names and sizes after the failure: got %+v (%v), want the result \"whole\" without an error", v, err)
+	}
+	harness.Must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", "verified.json"), []byte("{"), 0o600))
+	if _, ok, err := repair.LastRecord(w.Folder, true); ok || err == nil {
+		t.Errorf("a damaged record: got stored %t (%v), want false and an error", ok, err)
+	}
+}
+
+// TestFailureNeedsAWarehouse saves the failure of a verify in an empty folder. The folder must stay empty.
+func TestFailureNeedsAWarehouse(t *testing.T) {
+	t.Parallel()
+	if _, err := repair.SaveFailure(openWith(t, warehouse.Config{Dir: t.TempDir()}).Folder, true, firstNightAt, errors.New("no disk")); !errors.As(err, new(*warehouse.NoWarehouseError)) {
+		t.Errorf("SaveFailure without a warehouse: got %v, want a *NoWarehouseError", err)
 	}
 }
