@@ -43,6 +43,10 @@ func TestTheRepairIsPossible(t *testing.T) {
 			d.symlink("versions/"+secondNight, "latest")
 			d.flip(version2 + tagsFile)
 		}, []string{"latest: rollback " + firstNight, manifest2 + rebuildSeries, version2 + tagsFile + ": rollback " + firstNight}},
+		"the link names a missing version, and the ledger is damaged": {nights, func(d damager) {
+			d.symlink("versions/20261109T020000Z", "latest")
+			d.flip("state/runs.jsonl")
+		}, []string{"latest: rollback " + thirdNight, "state/runs.jsonl: run, lost"}},
 		"another run of the day replaced the file in the series": {twice, func(d damager) { d.flip(version1 + tagsFile) },
 			[]string{version1 + tagsFile + ": prune --version " + firstNight}},
 		"the file was accepted as lost": {nights, func(d damager) {

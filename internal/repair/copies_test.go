@@ -155,6 +155,9 @@ func TestTheChainBeginsWithReplacedChanges(t *testing.T) {
 	if got[changes2+".changes"] != "all rows" || got[version2+"meta.changes"] != "all rows" {
 		t.Error("the files of changes were not replaced")
 	}
+	if got[changes2+".json"] == "" {
+		t.Error("the manifest beside the changes is missing, want a copy, because the version may be removed later")
+	}
 	series, err := repair.ReadSeries(t.Context(), w)
 	harness.Must(t, err)
 	if len(series.Changes) != 1 || !series.HasPast || len(series.DamagedChanges) > 0 || filepath.Base(series.Changes[0]) != secondNight+".changes" {
@@ -173,10 +176,11 @@ func TestACopyOfAMissingLedgerLineIsRemoved(t *testing.T) {
 	publishFull(t, w, firstNight, secondNight)
 	d := damager{t, w}
 	d.flip(version2 + "run.json")
+	d.remove(changes2 + ".json") // this copy of the manifest is repaired after the line
 	keepLines(d, 1)
 	result, err := repair.RepairFromCopies(t.Context(), w)
-	if err != nil || !slices.Equal(result.Files, []string{version2 + "run.json"}) {
-		t.Errorf("RepairFromCopies repaired %v (%v), want only %srun.json", result.Files, err, version2)
+	if want := []string{version2 + "run.json", changes2 + ".json"}; err != nil || !slices.Equal(result.Files, want) {
+		t.Errorf("RepairFromCopies repaired %v (%v), want %v", result.Files, err, want)
 	}
 	if _, err := os.Stat(d.path(version2 + "run.json")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the damaged copy: got %v, want ErrNotExist", err)

@@ -418,8 +418,12 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 	if err != nil || report.Files != 31 || report.Bytes == 0 {
 		t.Errorf("the check read %d files and %d bytes (%v), want 31 files and some bytes", report.Files, report.Bytes, err)
 	}
-	if report, err := repair.Check(t.Context(), open(t), true); err != nil || len(report.Damage) > 0 {
+	empty := open(t)
+	if report, err := repair.Check(t.Context(), empty, true); err != nil || len(report.Damage) > 0 {
 		t.Errorf("before the first night: got damage %+v (%v), want none", report.Damage, err)
+	}
+	if result, err := repair.RepairFromCopies(t.Context(), empty); err != nil || len(result.Files) > 0 {
+		t.Errorf("before the first night: the repair wrote %q (%v), want no file", result.Files, err)
 	}
 	if _, err := repair.Check(t.Context(), openWith(t, warehouse.Config{Dir: t.TempDir()}), false); !errors.As(err, new(*warehouse.NoWarehouseError)) {
 		t.Errorf("without a warehouse: got %v, want a *NoWarehouseError", err)

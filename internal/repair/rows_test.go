@@ -51,7 +51,7 @@ func TestLargeVersionsAreCheckedOnDisk(t *testing.T) {
 	file := filepath.Join(d.Dir, "product_listing_tags.parquet")
 	harness.Must(t, d.Exec(t.Context(),
 		"INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
-			"SELECT 'p' || i, 1, 'two', valid_from, 1 FROM main.product_listing_tags, range(2000000) t(i)",
+			"SELECT 'p' || i, 1, 'two', valid_from, 1 FROM main.product_listing_tags, range(800000) t(i)",
 		sqltext.SQL("COPY main.product_listing_tags TO "+sqltext.Literal(file)+" (FORMAT parquet)")))
 	publish(t, w, d)
 	report, err := repair.Check(t.Context(), w, true)
