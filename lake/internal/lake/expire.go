@@ -72,7 +72,9 @@ func (l *Lake) Expire(ctx context.Context, dryRun bool) (e Expired, err error) {
 			return e, fmt.Errorf("expire %s: %w", n, err)
 		}
 		after[n] = table.New(t.Identifier(), m, t.MetadataLocation(), t.FS, nil)
-		changes, changedTables, e.Snapshots = append(changes, c), append(changedTables, t), e.Snapshots+removed
+		changes = append(changes, c)
+		changedTables = append(changedTables, t)
+		e.Snapshots += removed
 	}
 	if len(changes) > 0 && !dryRun {
 		if _, err := l.catalog.commit(ctx, changes); err != nil {
@@ -110,14 +112,15 @@ func (l *Lake) removeUnneededFiles(ctx context.Context, own tables, changedTable
 	}
 	for _, n := range sortedNames(l.ownTables(lakeTables)) {
 		t := lakeTables[n]
-		switch {
-		case own[n] == nil: // another publisher has created it meanwhile
-		case isShared(t, allTables):
+		if own[n] == nil {
+			continue // another publisher has created the table meanwhile
+		}
+		if isShared(t, allTables) {
 			e.Shared = append(e.Shared, strings.Join(t.Identifier(), "."))
-		default:
-			if err := l.removeFiles(ctx, t, neededFiles, formerFiles, e); err != nil {
-				return fmt.Errorf("remove files of %s: %w", n, err)
-			}
+			continue
+		}
+		if err := l.removeFiles(ctx, t, neededFiles, formerFiles, e); err != nil {
+			return fmt.Errorf("remove files of %s: %w", n, err)
 		}
 	}
 	return nil
@@ -240,12 +243,13 @@ func (l *Lake) removeFiles(ctx context.Context, t *table.Table, needed, former m
 	var names []string
 	for _, f := range listedFiles {
 		isOrphan := !former[f.Name]
-		// A file without a time may be new.
-		if needed[f.Name] || isOrphan && (f.StoredAt.IsZero() || l.cfg.Now().Sub(f.StoredAt) < orphanAge) {
+		mayBeNew := f.StoredAt.IsZero() || l.cfg.Now().Sub(f.StoredAt) < orphanAge
+		if needed[f.Name] || isOrphan && mayBeNew {
 			continue
 		}
 		names = append(names, f.Name)
-		e.Files, e.Bytes = e.Files+1, e.Bytes+f.Bytes
+		e.Files++
+		e.Bytes += f.Bytes
 		if isOrphan {
 			e.Orphans++
 		}

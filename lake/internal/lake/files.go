@@ -294,7 +294,7 @@ func (f *files) syncFolders(names []string) error {
 // later.
 func (f *files) removeUncommitted() {
 	created := f.uncommitted.drain()
-	// The storage may have failed.
+	// If the storage has failed, it may not respond. A removal does not accept a context.
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	go func() {
 		defer cancel()

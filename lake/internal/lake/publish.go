@@ -78,7 +78,8 @@ func (l *Lake) Publish(ctx context.Context, v *Version, replaceHistory bool) (p 
 		return p, fmt.Errorf("publish %s: list the metadata files of the lake: %w; this night was not committed to the lake", v.Run, err)
 	}
 	todo := unpublished(v, lakeTables, states, metadataFiles)
-	if p.AlreadyPublished = len(todo) == 0; p.AlreadyPublished {
+	if len(todo) == 0 {
+		p.AlreadyPublished = true
 		return p, nil
 	}
 	actions, err := l.planActions(ctx, v, todo, states)

@@ -282,9 +282,14 @@ func (c *restCatalog) compare(ctx context.Context, changes []change) (after comm
 		if !isShown(base.Metadata(), want, got) {
 			after.unapplied = append(after.unapplied, changes[i].name.String())
 		}
-		after.isAnyApplied = after.isAnyApplied || currentSnapshotID(want) != currentSnapshotID(base.Metadata()) && got.SnapshotByID(currentSnapshotID(want)) != nil
+		newID := currentSnapshotID(want)
+		if newID != currentSnapshotID(base.Metadata()) && got.SnapshotByID(newID) != nil {
+			after.isAnyApplied = true
+		}
 		for name := range want.Refs() {
-			after.tagsKept = after.tagsKept && got.SnapshotByName(name) != nil
+			if got.SnapshotByName(name) == nil {
+				after.tagsKept = false
+			}
 		}
 		return nil
 	})

@@ -106,7 +106,9 @@ func (s *Status) Compare(wh *warehouse.Warehouse, run string) error {
 	}
 	compareTable := func(part, name string, isRequired bool) {
 		isShown, exists := shows[s.Namespace+"_"+part+"."+name]
-		s.Behind = s.Behind || !isShown && (exists || isRequired)
+		if !isShown && (exists || isRequired) {
+			s.Behind = true
+		}
 	}
 	for _, t := range m.Tables {
 		compareTable(current, t.Name, true)

@@ -67,11 +67,15 @@ func snapshotOf(run string, t *table.Table, state publishedState, isNewest bool)
 	if taggedSnapshot == nil && state.run == run {
 		taggedSnapshot = currentSnapshot // this catalog does not store tags
 	}
-	switch {
-	case isNewest && (state.run != run || !state.onMain || currentSnapshot == nil || taggedSnapshot != nil && taggedSnapshot.SnapshotID != currentSnapshot.SnapshotID):
+	showsNight := state.run == run && state.onMain && currentSnapshot != nil
+	if showsNight && taggedSnapshot != nil {
+		showsNight = taggedSnapshot.SnapshotID == currentSnapshot.SnapshotID
+	}
+	if isNewest && !showsNight {
 		return nil, fmt.Errorf("readers see snapshot %d, which is not this night: "+
 			"run \"placementsync lake publish --all\" to show the night again", currentSnapshotID(t.Metadata()))
-	case taggedSnapshot == nil:
+	}
+	if taggedSnapshot == nil {
 		return nil, fmt.Errorf("it has no tag %s: run \"placementsync lake publish --all\"", tagOf(run))
 	}
 	return taggedSnapshot, nil
