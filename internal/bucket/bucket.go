@@ -66,14 +66,12 @@ func (c Config) AWS(ctx context.Context) (aws.Config, error) {
 	c.MaxAttempts, c.MaxPause, c.Stall = cmp.Or(c.MaxAttempts, 6), cmp.Or(c.MaxPause, 10*time.Second), cmp.Or(c.Stall, time.Minute)
 	options := []func(*config.LoadOptions) error{
 		config.WithAppID("placementsync"),
+		config.WithRegion(c.Region),      // empty means that of the environment
 		config.WithLogger(logging.Nop{}), // the default writes to stderr
 		config.WithRetryer(c.newRetryer),
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(c.setTransport)),
 		// Get compares the bytes with the checksum that its caller passes.
 		config.WithResponseChecksumValidation(aws.ResponseChecksumValidationWhenRequired),
-	}
-	if c.Region != "" {
-		options = append(options, config.WithRegion(c.Region))
 	}
 	if c.AccessKey != "" {
 		options = append(options, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(c.AccessKey, c.SecretKey, "")))
@@ -228,7 +226,7 @@ func (b *Bucket) Delete(ctx context.Context, names ...string) error {
 		}
 		for _, e := range res.Errors {
 			if code := aws.ToString(e.Code); code != "NoSuchKey" {
-				return fmt.Errorf("delete s3://%s/%s: the server returned %s", b.bucket, aws.ToString(e.Key), code)
+				return fmt.Errorf("delete s3://%s/%s: the server returned %s", b.bucket, aws.ToString(e.Key), cleanCode(code))
 			}
 		}
 		names = names[n:]

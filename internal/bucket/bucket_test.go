@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/smithy-go/logging"
+
 	"placementsync/internal/bucket"
 	"placementsync/internal/checksum"
 	"placementsync/internal/testing/harness"
@@ -154,6 +156,8 @@ func TestFaults(t *testing.T) {
 			want: "put s3://store/a/b/one: " + bucket.ErrClock.Error() + " (RequestExpired)"},
 		{name: "the error code contains control characters", method: "PUT", times: 99, fail: refuse(400, "Odd&#xA;Thing\u009b31m"), requests: 1,
 			want: "put s3://store/a/b/one: the server returned Odd?Thing?31m (status 400)"},
+		{name: "the error code is a long text", method: "PUT", times: 99, fail: refuse(400, strings.Repeat("x", 100)), requests: 1,
+			want: "put s3://store/a/b/one: the server returned " + strings.Repeat("x", 60) + " (status 400)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sim, b := open(t, nil)
@@ -273,6 +277,19 @@ func TestNoAccessKeys(t *testing.T) {
 	_, err := bucket.Open(t.Context(), bucket.Config{}, "store", "a")
 	if err == nil || !strings.Contains(err.Error(), "open s3://store/a: find the keys of object storage: ") {
 		t.Errorf("got %v, want an error about the keys", err)
+	}
+}
+
+// TestSettingsOfTheEnvironment opens object storage without a region. The library must not write between the lines of the
+// program's own log.
+func TestSettingsOfTheEnvironment(t *testing.T) {
+	t.Setenv("AWS_CONFIG_FILE", t.TempDir()+"/none")
+	for environment, want := range map[string]string{"": "us-east-1", "eu-test-2": "eu-test-2"} {
+		t.Setenv("AWS_REGION", environment)
+		cfg, err := bucket.Config{AccessKey: "a", SecretKey: "b"}.AWS(t.Context())
+		if _, isSilent := cfg.Logger.(logging.Nop); err != nil || cfg.Region != want || !isSilent {
+			t.Errorf("with the region %q of the environment: got the region %s and the log %T (%v), want %s and none", environment, cfg.Region, cfg.Logger, err, want)
+		}
 	}
 }
 

@@ -65,9 +65,6 @@ func (b *Bucket) newError(verb, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e
-	}
 	e := &Error{Verb: verb, Address: b.Address(name), Attempts: 1}
 	if maxAttemptsErr, ok := errors.AsType[*retry.MaxAttemptsError](err); ok {
 		e.Attempts = maxAttemptsErr.Attempt
@@ -78,8 +75,7 @@ func (b *Bucket) newError(verb, name string, err error) error {
 		return e
 	}
 	e.text = e.reason.Error()
-	isLocal := errors.As(err, new(*localError)) || errors.Is(e.reason, context.Canceled) || errors.Is(e.reason, context.DeadlineExceeded)
-	if api, ok := errors.AsType[smithy.APIError](err); ok && !isLocal {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		e.text += " (" + cleanCode(api.ErrorCode()) + ")"
 	}
 	return e

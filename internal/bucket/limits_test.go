@@ -211,6 +211,12 @@ func TestRemovals(t *testing.T) {
 	if err := b.Delete(t.Context(), "one"); err == nil || !strings.Contains(err.Error(), "delete s3://store/a/b/one: the server returned AccessDenied") {
 		t.Errorf("got %v, want an error: the server kept the object", err)
 	}
+	for odd, want := range map[string]string{"": "an error without a code", "Odd\u009b31m": "Odd?31m"} {
+		code = odd
+		if err := b.Delete(t.Context(), "one"); err == nil || !strings.HasSuffix(err.Error(), "the server returned "+want) {
+			t.Errorf("the code %q: got %v, want %s: the text is shown on terminals", odd, err, want)
+		}
+	}
 	code = "NoSuchKey"
 	if err := b.Delete(t.Context(), "one"); err != nil {
 		t.Errorf("a missing object: %v", err)
