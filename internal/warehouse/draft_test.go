@@ -59,6 +59,8 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 		{"a", "2026-11-01 02:00:00+00", "orders", "exact", "NULL", "NULL"},
 		{"a", "", "files", "failed", "'no answer'", "NULL"},
 		{"b", "2026-11-02 02:00:00+00", "orders", "carried_forward", "'no time'", "TIMESTAMPTZ '2026-11-01 02:00:00+00'"},
+		{"b", "", "links", "repaired", "NULL", "TIMESTAMPTZ '2026-11-01 03:00:00+00'"},
+		{"b", "", "tags", "best_effort", "NULL", "NULL"},
 		{"c", "", "orders", "exact", "NULL", "NULL"},
 	} {
 		if c.stream == "orders" {
@@ -74,7 +76,9 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 	for stream, want := range map[string]string{
 		"orders": "carried_forward no time 01 true | 01 true",
 		"files":  "failed no answer 01 true | 01 false",
-		"tags":   "  01 false | 01 false",
+		"links":  "repaired  01 true | 01 true", // its oldest row is of the night before
+		"tags":   "best_effort  02 true | 02 true",
+		"none":   "  01 false | 01 false",
 	} {
 		last, ok, err := d.LastGrade(t.Context(), stream)
 		harness.Must(t, err)
@@ -113,17 +117,18 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 		}
 		harness.Must(t, d.Discard())
 	}
-	w := openWith(t, warehouse.Config{MemoryLimit: "400MB"})
-	d, err := w.Begin(t.Context(), firstNight, firstNightAt)
-	harness.Must(t, err)
-	// Three quarters of 400 MB, and 400 MB.
-	for isReduced, want := range map[bool]string{true: "286.1 MiB", false: "381.4 MiB"} {
-		harness.Must(t, d.LimitMemory(t.Context(), isReduced))
-		if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != want {
-			t.Errorf("reduced %t: the memory limit is %s, want %s", isReduced, got, want)
+	// Three quarters of 400 MB and 400 MB, 256 MB and 300 MB, and twice 200 MB.
+	for limit, wants := range map[string][]string{"400MB": {"286.1 MiB", "381.4 MiB"}, "300MB": {"244.1 MiB", "286.1 MiB"}, "200MB": {"190.7 MiB", "190.7 MiB"}} {
+		d, err := openWith(t, warehouse.Config{MemoryLimit: limit}).Begin(t.Context(), firstNight, firstNightAt)
+		harness.Must(t, err)
+		for i, want := range wants {
+			harness.Must(t, d.LimitMemory(t.Context(), i == 0))
+			if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != want {
+				t.Errorf("%s, reduced %t: the memory limit is %s, want %s", limit, i == 0, got, want)
+			}
 		}
+		harness.Must(t, d.Discard())
 	}
-	harness.Must(t, d.Discard())
 }
 
 // TestInvalidSettingsLeaveNoDraft configures a memory limit that DuckDB rejects. Begin must return an
@@ -138,18 +143,22 @@ func TestInvalidSettingsLeaveNoDraft(t *testing.T) {
 	}
 }
 
-// TestASnapshotIsAfterItsBase begins drafts before, at and after the time of the published version.
+// TestASnapshotIsAfterItsBase begins drafts before, at and after the time of the published version. If the clock was
+// wrong when that version was published, the rollback that the error names must help.
 func TestASnapshotIsAfterItsBase(t *testing.T) {
-	w := openNights(t, 2, "one")
+	w := openNights(t, 2, "one", "two")
+	want := "if the clock of this machine is wrong, correct the clock and run again; if it was wrong when version " + secondNight + " was published, roll back to an earlier version"
+	at := firstNightAt.AddDate(0, 0, 1)
 	for distance, isAllowed := range map[time.Duration]bool{-time.Second: false, 0: false, time.Microsecond: true} {
-		d, err := w.Begin(t.Context(), secondNight, firstNightAt.Add(distance))
-		if (err == nil) != isAllowed {
-			t.Errorf("a snapshot %v after its base: got error %v, want no error: %t", distance, err, isAllowed)
+		d, err := w.Begin(t.Context(), thirdNight, at.Add(distance))
+		if (err == nil) != isAllowed || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("a snapshot %v after its base: got error %v, want no error: %t, or else %q", distance, err, isAllowed, want)
 		}
 		if err == nil {
 			harness.Must(t, d.Discard())
 		}
 	}
+	rollback(t, w, firstNight)
 	d, err := w.Begin(t.Context(), secondNight, firstNightAt.Add(time.Hour+1500*time.Nanosecond))
 	harness.Must(t, err)
 	defer func() { harness.Must(t, d.Discard()) }()
@@ -281,13 +290,13 @@ func TestStatusesOfTheConfigurationReplaceEarlierOnes(t *testing.T) {
 	c := warehouse.Config{Dir: t.TempDir(), Statuses: []warehouse.Status{{Prefix: "a", State: "open"}, {Prefix: "b", State: "open"}}}
 	harness.Must(t, os.Mkdir(filepath.Join(c.Dir, "state"), 0o700))
 	publish(t, openWith(t, c), firstNight, "one")
-	c.Statuses = []warehouse.Status{{Prefix: "b", State: "ended"}}
+	c.Statuses = []warehouse.Status{{Prefix: "b", State: "ended"}, {Prefix: "c", State: "open", WaitsFor: "partner", IsRevision: true}}
 	d := beginDraft(t, openWith(t, c), secondNight, "two")
 	defer func() { harness.Must(t, d.Discard()) }()
 	var got string
-	harness.Must(t, d.DB.QueryRowContext(t.Context(), "SELECT string_agg(prefix || ' ' || state) FROM meta.statuses").Scan(&got))
-	if got != "b ended" {
-		t.Errorf("the next night has the statuses %q, want only %q", got, "b ended")
+	harness.Must(t, d.DB.QueryRowContext(t.Context(), "SELECT string_agg(concat_ws(' ', prefix, state, coalesce(waits_for, 'NULL'), is_revision), ', ' ORDER BY prefix) FROM meta.statuses").Scan(&got))
+	if want := "b ended NULL false, c open partner true"; got != want {
+		t.Errorf("the next night has the statuses %q, want only %q", got, want)
 	}
 }
 

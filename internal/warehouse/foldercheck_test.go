@@ -193,23 +193,35 @@ func TestAFullDiskIsNoticedBeforeANight(t *testing.T) {
 	}
 }
 
-// TestAnUnlockedWarehouseStaysUnchanged calls CheckUnlocked before, during and after a lock. CheckUnlocked
-// must create no file.
-func TestAnUnlockedWarehouseStaysUnchanged(t *testing.T) {
-	w := open(t)
+// TestALockNamesItsHolder locks a warehouse and names the run. Until the release, other processes get the run.
+// CheckUnlocked must create no file, and keep no lock.
+func TestALockNamesItsHolder(t *testing.T) {
+	w := openWith(t, warehouse.Config{})
 	harness.Must(t, w.Folder.CheckUnlocked())
-	if exists(t, path(w, "state", "lock")) {
-		t.Error("CheckUnlocked created state/lock, want no file")
+	if exists(t, path(w, "state")) {
+		t.Error("CheckUnlocked created state/, want no folder")
 	}
-	lock, err := w.Lock(firstNight, firstNightAt)
+	lock, err := w.Lock("night", firstNightAt)
 	harness.Must(t, err)
-	var locked *warehouse.LockedError
-	if err := w.Folder.CheckUnlocked(); !errors.As(err, &locked) || locked.PID != os.Getpid() || !strings.Contains(err.Error(), "has held the lock since 2026-11-01T02:00:00Z ("+firstNight+")") {
-		t.Errorf("the error for a locked warehouse is %v, want a LockedError with this process and the run", err)
+	requireHolder := func(run string, since time.Time) {
+		t.Helper()
+		_, lockErr := w.Lock("prune", firstNightAt)
+		for _, err := range []error{lockErr, w.Folder.CheckUnlocked()} {
+			var locked *warehouse.LockedError
+			if !errors.As(err, &locked) || locked.PID != os.Getpid() || locked.Run != run || !locked.Since.Equal(since) {
+				t.Errorf("got %v, want a LockedError with this process and %s since %s", err, run, since)
+			}
+		}
 	}
+	requireHolder("night", firstNightAt)
+	id, err := w.NameRun(lock, firstNightAt, firstNightAt.Add(time.Hour))
+	if err != nil || id != firstNight {
+		t.Errorf("the run is %s (%v), want %s", id, err, firstNight)
+	}
+	requireHolder(firstNight, firstNightAt.Add(time.Hour))
 	harness.Must(t, lock.Release())
 	harness.Must(t, w.Folder.CheckUnlocked())
-	lock, err = w.Lock(firstNight, firstNightAt) // the check keeps no lock
+	lock, err = w.Lock(firstNight, firstNightAt)
 	harness.Must(t, err)
 	harness.Must(t, lock.Release())
 }
@@ -254,21 +266,6 @@ func TestNewFoldersGetTheirOwner(t *testing.T) {
 	harness.Must(t, other.Folder.Create(nil))
 	if info, err := os.Stat(other.Folder.Path("state")); err != nil || durable.AccessOf(info).UID != 0 {
 		t.Errorf("without an owner the folder has the owner of %v (%v), want the current user", info, err)
-	}
-}
-
-// TestRunsAreNamedInTheLock names a run while it holds the lock. Another process must see this run.
-func TestRunsAreNamedInTheLock(t *testing.T) {
-	w := openWith(t, warehouse.Config{})
-	lock, err := w.Lock("night", firstNightAt)
-	harness.Must(t, err)
-	defer lock.Release()
-	id, err := w.NameRun(lock, firstNightAt, firstNightAt.Add(time.Hour))
-	harness.Must(t, err)
-	var locked *warehouse.LockedError
-	if err := w.Folder.CheckUnlocked(); !errors.As(err, &locked) || id != firstNight || locked.Run != firstNight ||
-		!locked.Since.Equal(firstNightAt.Add(time.Hour)) {
-		t.Errorf("the run is %s, and the lock is held by %+v (%v), want %s since an hour after its time", id, locked, err, firstNight)
 	}
 }
 

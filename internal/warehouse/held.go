@@ -237,9 +237,6 @@ func (w *Warehouse) createHeldVersion(h *HeldNight) error {
 		return err
 	}
 	for _, sum := range h.Manifest.fileSums() {
-		if sum.File == runFile {
-			continue
-		}
 		if err := disk.Link(filepath.Join(heldNightDir, sum.File), filepath.Join(draftDir, sum.File)); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -131,10 +132,18 @@ func TestAHeldNightOfAnotherBaseIsNotPublished(t *testing.T) {
 	harness.Must(t, holdNight(t, w, thirdNight, "three"))
 	_, err := w.Rollback(firstNight, firstNightAt)
 	harness.Must(t, err)
-	if _, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt); err == nil {
-		t.Error("got no error, want an error, because the held night was not built on the version that readers see")
+	want := "it is based on version " + secondNight + ", but readers see version " + firstNight + "; nothing was published: discard it"
+	if _, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 	requireState(t, w, "one", thirdNight)
+	if damaged, fileCount := w.VerifyHeld(t.Context(), false); fileCount != 3 || len(damaged) > 0 {
+		t.Errorf("VerifyHeld compared %d files and found the damage %v, want the intact catalog, table and ledger line", fileCount, damaged)
+	}
+	harness.Must(t, os.Remove(path(w, "held", thirdNight, tagsFile)))
+	if damaged, fileCount := w.VerifyHeld(t.Context(), false); fileCount != 3 || len(damaged) != 1 {
+		t.Errorf("VerifyHeld compared %d files and found the damage %v, want 3 files and one damaged file", fileCount, damaged)
+	}
 }
 
 func TestADamagedHeldNightIsNotPublished(t *testing.T) {
@@ -278,22 +287,28 @@ func TestKeepVersionsCountsPublishedHeldNights(t *testing.T) {
 // before the newest night. Prune must keep the replay, and PublishHeld must publish it.
 func TestAHeldReplayReplacesItsNight(t *testing.T) {
 	w := openNights(t, 2, "one", "two")
-	holdReplay := func(night string) {
+	hold := func(kind, night, base string) {
 		at, _ := warehouse.RunTime(night)
-		d, err := w.BeginFrom(t.Context(), night+"-2", at, firstNight)
+		d, err := w.BeginFrom(t.Context(), night+"-2", at, base)
 		harness.Must(t, err)
-		d.Kind = ledger.Replay
+		d.Kind = kind
 		file := sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))
 		harness.Must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
 		harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: d.Run, Outcome: ledger.Complete, SnapshotAt: at}))
 		_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 		harness.Must(t, errors.Join(err, d.Discard()))
 	}
-	holdReplay(thirdNight)
-	if _, err := w.PublishHeld(t.Context(), nil, firstNightAt); err == nil {
-		t.Error("a replay of another night was published, want an error: the changes of the second night would be lost")
+	for _, c := range []struct{ name, kind, night, base string }{
+		{"a replay of another night", ledger.Replay, thirdNight, firstNight},
+		{"a replay without the earlier nights", ledger.Replay, secondNight, ""},
+		{"another night of the same time", "", secondNight, firstNight},
+	} {
+		hold(c.kind, c.night, c.base)
+		if _, err := w.PublishHeld(t.Context(), nil, firstNightAt); err == nil {
+			t.Errorf("%s was published, want an error: changes would be lost", c.name)
+		}
 	}
-	holdReplay(secondNight)
+	hold(ledger.Replay, secondNight, firstNight)
 	if pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, firstNightAt, false); err != nil || len(pruned) > 0 {
 		t.Errorf("prune removed %v (%v), want no files removed", pruned, err)
 	}

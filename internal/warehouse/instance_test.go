@@ -7,15 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
 func TestIsInterruptedDetectsAStoppedStatement(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open("duckdb", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defer db.Close()
 	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()

@@ -107,26 +107,6 @@ func requireLedger(t *testing.T, read func() ([]ledger.Run, error), want ...ledg
 	}
 }
 
-// TestTheUnpublishedVersionOfAnAbandonedRunIsRemoved abandons a run that was killed after it moved its
-// version to versions/ and before it switched the link "latest". A rollback must not find this version.
-func TestTheUnpublishedVersionOfAnAbandonedRunIsRemoved(t *testing.T) {
-	w := openNights(t, 2, "one")
-	start := func(run string) {
-		t.Helper()
-		harness.Must(t, withLock(t, w, run, func() error {
-			return w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: run, StartedAt: firstNightAt, Attempt: 1})
-		}))
-	}
-	start("20261102T020000Z")
-	harness.Must(t, os.CopyFS(w.Folder.VersionPath("20261102T020000Z"), os.DirFS(w.Folder.VersionPath("20261101T020000Z"))))
-	start("20261103T020000Z")
-	publish(t, w, "20261103T020000Z", "three")
-	versions, err := w.Versions.List()
-	if want := []string{"20261101T020000Z", "20261103T020000Z"}; err != nil || !slices.Equal(versions, want) {
-		t.Errorf("got versions %v (%v), want %v", versions, err, want)
-	}
-}
-
 // TestARunKilledAfterItsPublishIsNotResumed kills a night after its publish and before it removes the
 // unfinished-run file. A refresh follows. The night must not be resumed.
 func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
@@ -158,22 +138,6 @@ func openFailingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse
 			}
 			return nil
 		}})
-}
-
-// TestRecoverRecordsAnUnrecordedRollback runs a rollback that fails to write the ledger. Recover must
-// read the unfinished-run file of the rollback and record the rollback in the ledger.
-func TestRecoverRecordsAnUnrecordedRollback(t *testing.T) {
-	w := openNights(t, 2, "one", "two")
-	if _, err := openFailingAt(t, w, "before write runs.jsonl").Rollback(firstNight, firstNightAt); !errors.Is(err, syscall.EIO) {
-		t.Fatalf("got %v, want EIO", err)
-	}
-	harness.Must(t, w.CheckLink())
-	harness.Must(t, w.Recover())
-	runs, err := w.RunLog.Runs()
-	if err != nil || len(runs) != 3 || runs[2].Kind != ledger.Rollback || runs[2].VisibleVersion() != firstNight {
-		t.Errorf("the ledger has %+v (%v), want the rollback", runs, err)
-	}
-	harness.Must(t, w.CheckLink())
 }
 
 // TestNextLockFinishesAKilledRollback kills a rollback to the first of three nights at each disk

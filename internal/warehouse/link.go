@@ -52,24 +52,30 @@ func (w *Warehouse) CheckLink() error {
 	if err != nil {
 		return err
 	}
-	lost := &LostError{Target: latest, statErr: fs.ErrNotExist}
+	published := ""
 	for _, r := range runs {
-		lost.Published = cmp.Or(r.VisibleVersion(), lost.Published)
+		published = cmp.Or(r.VisibleVersion(), published)
 	}
-	if !hasLink && lost.Published == "" && !w.hasSnapshots() {
-		return nil
+	lostErr := func(statErr error) error {
+		return &LostError{latest, published, w.describeRemedy(latest, published), statErr}
 	}
-	if hasLink {
-		_, lost.statErr = os.Stat(w.Folder.VersionPath(latest))
-		if lost.statErr == nil && w.acceptsLatest(runs, latest, lost.Published) {
+	if !hasLink {
+		if published == "" && !w.hasSnapshots() {
 			return nil
 		}
-		if lost.statErr != nil && !errors.Is(lost.statErr, fs.ErrNotExist) {
-			return w.Folder.folderErr(lost.statErr)
-		}
+		return lostErr(fs.ErrNotExist)
 	}
-	lost.Remedy = w.describeRemedy(latest, lost.Published)
-	return lost
+	_, err = os.Stat(w.Folder.VersionPath(latest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return lostErr(err)
+	}
+	if err != nil {
+		return w.Folder.folderErr(err)
+	}
+	if w.acceptsLatest(runs, latest, published) {
+		return nil
+	}
+	return lostErr(nil)
 }
 
 // acceptsLatest reports whether CheckLink accepts an existing target of the link. published is the version
@@ -78,24 +84,28 @@ func (w *Warehouse) acceptsLatest(runs []ledger.Run, latest, published string) b
 	if published == "" || latest == published {
 		return true
 	}
-	if u, ok, err := w.RunLog.readUnfinished(w.RunLog.UnresumableRunPath()); err == nil && ok && u.Version == latest {
-		return true
+	u, ok, err := w.RunLog.readUnfinished(w.RunLog.UnresumableRunPath())
+	if err == nil && ok && u.Version == latest {
+		return true // the target of a killed rollback
 	}
 	if ledger.Find(runs, latest).IsPublished() {
-		return false
+		return false // an earlier version
 	}
-	_, hasLine := w.RunLog.readCopy(w.Folder.VersionPath(latest), latest)
-	return hasLine
+	_, isOfKilledRun := w.RunLog.readCopy(w.Folder.VersionPath(latest), latest)
+	return isOfKilledRun
 }
 
 // hasSnapshots reports whether there are versions or days of the series. It ignores the version of a
 // run that was killed before it switched the link "latest". If it cannot list the versions, it returns true.
 func (w *Warehouse) hasSnapshots() bool {
 	versions, err := w.Versions.List()
-	if u, ok, readErr := w.RunLog.readUnfinished(w.RunLog.ResumableRunPath()); ok && readErr == nil {
+	if err != nil {
+		return true
+	}
+	if u, ok, err := w.RunLog.readUnfinished(w.RunLog.ResumableRunPath()); ok && err == nil {
 		versions = slices.DeleteFunc(versions, func(run string) bool { return run == u.Run })
 	}
-	return err != nil || len(versions) > 0 || len(w.Series.Days()) > 0
+	return len(versions) > 0 || len(w.Series.Days()) > 0
 }
 
 func (w *Warehouse) describeRemedy(target, published string) string {

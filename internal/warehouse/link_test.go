@@ -75,12 +75,19 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 	}
 }
 
-// TestAnEarlierVersionWithALedgerLineIsNotAccepted sets the link back to a version that was not killed before it was recorded.
-func TestAnEarlierVersionWithALedgerLineIsNotAccepted(t *testing.T) {
-	w := openFullNights(t, 2, "one", "two")
-	replaceLink(t, w, firstNight)
-	if err := w.CheckLink(); !errors.As(err, new(*warehouse.LostError)) {
-		t.Errorf("got %v, want a LostError: the next night would lose the changes of %s", err, secondNight)
+// TestOnlyTheLinkOfAKilledRunIsAccepted sets the link to an earlier version, and to a copy without a ledger line of its own.
+// The newest run failed, and a replay was killed.
+func TestOnlyTheLinkOfAKilledRunIsAccepted(t *testing.T) {
+	w := openFullNights(t, 3, "one", "two")
+	harness.Must(t, w.RunLog.Record(ledger.Run{ID: thirdNight, Outcome: ledger.Failed}))
+	harness.Must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: firstNight + "-2", Kind: ledger.Replay, Attempt: 1}))
+	const copied = "20261102T030000Z"
+	harness.Must(t, os.CopyFS(w.Folder.VersionPath(copied), os.DirFS(w.Folder.VersionPath(secondNight))))
+	for _, run := range []string{firstNight, copied} {
+		replaceLink(t, w, run)
+		if err := w.CheckLink(); !errors.As(err, new(*warehouse.LostError)) {
+			t.Errorf("a link to %s: got %v, want a LostError: the next night would lose the changes of %s", run, err, secondNight)
+		}
 	}
 }
 
@@ -144,13 +151,9 @@ func TestRollbackIsInTheLedger(t *testing.T) {
 // build. No draft may begin. Rollback and rebuild must work without the damaged file.
 func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, version string){
-		"a flipped bit of the catalog": func(t *testing.T, v string) { flipBit(t, filepath.Join(v, "catalog.duckdb"), 70_000) },
-		"half a catalog": func(t *testing.T, v string) {
-			harness.Must(t, os.Truncate(filepath.Join(v, "catalog.duckdb"), 100_000))
-		},
+		"a flipped bit of the catalog":  func(t *testing.T, v string) { flipBit(t, filepath.Join(v, "catalog.duckdb"), 70_000) },
 		"no catalog":                    func(t *testing.T, v string) { harness.Must(t, os.Remove(filepath.Join(v, "catalog.duckdb"))) },
 		"a flipped bit of the manifest": func(t *testing.T, v string) { flipBit(t, filepath.Join(v, "manifest.json"), 40) },
-		"half a manifest":               func(t *testing.T, v string) { harness.Must(t, os.Truncate(filepath.Join(v, "manifest.json"), 60)) },
 		"no manifest":                   func(t *testing.T, v string) { harness.Must(t, os.Remove(filepath.Join(v, "manifest.json"))) },
 		"the manifest of another version": func(t *testing.T, v string) {
 			data, err := os.ReadFile(filepath.Join(filepath.Dir(v), firstNight, "manifest.json"))

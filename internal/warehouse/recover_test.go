@@ -3,7 +3,6 @@ package warehouse_test
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -45,18 +44,19 @@ func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 // one attempt failed and the next attempt was killed after it published. Recover must record the published
 // attempt.
 func TestAPublishedAttemptIsRecorded(t *testing.T) {
+	w := open(t)
+	d := beginDraft(t, w, firstNight, "one")
+	harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
+	_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
+	harness.Must(t, err)
 	for outcome, want := range map[ledger.Outcome]ledger.Outcome{ledger.Failed: ledger.Complete, ledger.Interrupted: ledger.Complete,
 		ledger.Killed: ledger.Complete, ledger.Partial: ledger.Partial} {
-		w := open(t)
-		d := beginDraft(t, w, firstNight, "one")
-		harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: d.At}))
-		_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
-		harness.Must(t, err)
 		harness.Must(t, w.RunLog.Record(ledger.Run{ID: firstNight, Outcome: outcome}))
 		harness.Must(t, w.Recover())
 		if runs, err := w.RunLog.Runs(); err != nil || len(runs) != 1 || runs[0].Outcome != want {
 			t.Errorf("%s: the ledger has %+v (%v), want %s", outcome, runs, err, want)
 		}
+		harness.Must(t, os.Remove(w.RunLog.Path()))
 	}
 }
 
@@ -104,28 +104,15 @@ func TestTheRemedyOfALostLinkNamesTheRemainingFiles(t *testing.T) {
 	if err := w.CheckLink(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("without the link: got %v, want %q", err, want)
 	}
-	harness.Must(t, errors.Join(os.RemoveAll(path(w, "versions")), os.RemoveAll(path(w, "parquet"))))
+	ledgerFile, ledgerContent := w.RunLog.Path(), contentOf(t, w.RunLog.Path())
+	harness.Must(t, errors.Join(os.RemoveAll(path(w, "versions")), os.Remove(ledgerFile)))
+	want = `no version was changed: run "placementsync rebuild" (builds the catalog from the Parquet series, 2026-11-01 to 2026-11-02, days: 2)`
+	if err := w.CheckLink(); !errors.As(err, &lost) || lost.Remedy != want {
+		t.Errorf("with only the series: got %v, want %q", err, want)
+	}
+	harness.Must(t, errors.Join(os.WriteFile(ledgerFile, []byte(ledgerContent), 0o600), os.RemoveAll(path(w, "parquet"))))
 	want = "neither a version nor the Parquet series is left: restore a backup, or name another warehouse.dir to begin anew"
 	if err := w.CheckLink(); !errors.As(err, &lost) || lost.Remedy != want {
 		t.Errorf("without files: got %v, want %q", err, want)
-	}
-}
-
-// TestTheErrorOfAHeldNightNamesBothVersions publishes a held night that was built on another version.
-func TestTheErrorOfAHeldNightNamesBothVersions(t *testing.T) {
-	w := openNights(t, 2, "one", "two")
-	harness.Must(t, holdNight(t, w, thirdNight, "three"))
-	_, err := w.Rollback(firstNight, firstNightAt)
-	harness.Must(t, err)
-	want := "it is based on version " + secondNight + ", but readers see version " + firstNight + "; nothing was published: discard it"
-	if _, err := w.PublishHeld(t.Context(), nil, firstNightAt); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %q", err, want)
-	}
-	if _, fileCount := w.VerifyHeld(t.Context(), false); fileCount != 3 {
-		t.Errorf("VerifyHeld compared %d files, want the catalog, the table and the ledger line", fileCount)
-	}
-	harness.Must(t, os.Remove(filepath.Join(w.Folder.Dir(), "held", thirdNight, tagsFile)))
-	if damaged, fileCount := w.VerifyHeld(t.Context(), false); fileCount != 3 || len(damaged) != 1 {
-		t.Errorf("VerifyHeld compared %d files and found the damage %v, want 3 files and one damaged file", fileCount, damaged)
 	}
 }

@@ -32,34 +32,24 @@ func TestLockAfterAnUnfinishedRestore(t *testing.T) {
 	restore := func(from string) *warehouse.Lock {
 		t.Helper()
 		lock, err := w.LockForRestore(from, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		return lock
 	}
 	lock := restore("s3://b/one")
 	if _, err := w.LockForRestore("s3://b/two", now); !errors.As(err, new(*warehouse.LockedError)) {
 		t.Errorf("a second restore got the error %v, want a LockedError", err)
 	}
-	if err := lock.Release(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, lock.Release())
 	requireUnfinished("s3://b/one")
-	if err := os.WriteFile(w.Folder.Path("state", "restore.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(w.Folder.Path("state", "restore.json"), []byte("{"), 0o600))
 	requireUnfinished("s3://BUCKET/PREFIX")
 	lock = restore("s3://b/one")
-	if err := errors.Join(w.FinishRestore(), lock.Release()); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, errors.Join(w.FinishRestore(), lock.Release()))
 	lock, err := w.Lock("night", now)
 	if err != nil {
 		t.Fatalf("after the restore Lock returned %v", err)
 	}
-	if err := lock.Release(); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, lock.Release())
 }
 
 // TestRestoredFilesAppearWhole restores files of a backup, and compares their modes. If a second restore of a

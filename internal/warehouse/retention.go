@@ -87,9 +87,12 @@ func (p *Pruner) oldVersions() ([]string, error) {
 		return nil, err
 	}
 	missing, err := p.series.Missing()
+	if err != nil {
+		return nil, err
+	}
 	return slices.DeleteFunc(old, func(path string) bool {
 		return slices.ContainsFunc(missing, func(m Manifest) bool { return m.RunID == filepath.Base(path) })
-	}), err
+	}), nil
 }
 
 // oldResponses returns the stored responses that are no longer needed or older than Retention.RawDays. The
@@ -180,8 +183,11 @@ func (r Retention) KeptDays(days []string) map[string]bool {
 		}
 	}
 	keepLast(max(1, r.Daily), DayOf)
-	keepLast(r.Weekly, func(t time.Time) string { y, w := t.ISOWeek(); return fmt.Sprintf("%d-W%02d", y, w) })
-	keepLast(r.Monthly, func(t time.Time) string { return t.Format("2006-01") })
+	keepLast(r.Weekly, func(day time.Time) string {
+		year, week := day.ISOWeek()
+		return fmt.Sprintf("%d-W%02d", year, week)
+	})
+	keepLast(r.Monthly, func(day time.Time) string { return day.Format("2006-01") })
 	return keep
 }
 

@@ -87,16 +87,12 @@ func columnsInDuckDB(t *testing.T, d *warehouse.Draft, schema, table string) []s
 	t.Helper()
 	rows, err := d.DB.QueryContext(t.Context(), `SELECT column_name, replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ'),
 		NOT is_nullable, coalesce(comment, '') FROM duckdb_columns() WHERE schema_name = ? AND table_name = ? ORDER BY column_index`, schema, table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defer rows.Close()
 	var columns []stream.Column
 	for rows.Next() {
 		var c stream.Column
-		if err := rows.Scan(&c.Name, &c.Type, &c.NotNull, &c.Comment); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, rows.Scan(&c.Name, &c.Type, &c.NotNull, &c.Comment))
 		columns = append(columns, c)
 	}
 	return columns
@@ -106,10 +102,8 @@ func TestAsOfMacroReturnsTheRowsOfATime(t *testing.T) {
 	w := open(t)
 	d := beginDraft(t, w, "20261102T020000Z", "new")
 	defer d.Discard()
-	if err := d.Exec(t.Context(), `INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, row_hash, valid_to, run_id)
-		VALUES ('p', 1, 'old', TIMESTAMPTZ '2026-11-01 02:00:00+00', 2, TIMESTAMPTZ '2026-11-02 02:00:00+00', 'r')`); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, d.Exec(t.Context(), `INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, row_hash, valid_to, run_id)
+		VALUES ('p', 1, 'old', TIMESTAMPTZ '2026-11-01 02:00:00+00', 2, TIMESTAMPTZ '2026-11-02 02:00:00+00', 'r')`))
 	for at, want := range map[string]string{
 		"2026-11-01 01:59:59": "", "2026-11-01 02:00:00": "old", "2026-11-02 01:59:59": "old", "2026-11-02 02:00:00": "new"} {
 		var got string
@@ -148,15 +142,11 @@ func TestNewColumnsAreAddedAndOtherDifferencesAreErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := open(t)
 			d := beginDraft(t, w, "20261101T020000Z", "one")
-			if err := d.Exec(t.Context(), sqltext.SQL(c.change)); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, d.Exec(t.Context(), sqltext.SQL(c.change)))
 			publishAsOtherSchema(t, w, d)
 			next, err := w.Begin(t.Context(), "20261102T020000Z", firstNightAt.AddDate(0, 0, 1))
 			if c.want == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
+				harness.Must(t, err)
 				if got := len(columnsInDuckDB(t, next, "main", "product_listing_tags")); got != 6 {
 					t.Errorf("got %d columns, want 4 of the table and 2 system columns", got)
 				}
@@ -192,9 +182,7 @@ func TestATableIsAddedWithoutANewSchemaVersion(t *testing.T) {
 func queryOne(t *testing.T, d *warehouse.Draft, text string, args ...any) string {
 	t.Helper()
 	var s string
-	if err := d.DB.QueryRowContext(t.Context(), text, args...).Scan(&s); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, d.DB.QueryRowContext(t.Context(), text, args...).Scan(&s))
 	return s
 }
 
@@ -210,14 +198,10 @@ func TestTheNextNightHasTheViewsOfThisProgram(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := open(t)
 			d := beginDraft(t, w, "20261101T020000Z", "one")
-			if err := d.Exec(t.Context(), sqltext.SQL(change)); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, d.Exec(t.Context(), sqltext.SQL(change)))
 			publishAsOtherSchema(t, w, d)
 			next, err := w.Begin(t.Context(), "20261102T020000Z", firstNightAt.AddDate(0, 0, 1))
-			if err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, err)
 			defer next.Discard()
 			if got := queryOne(t, next, viewNamesSQL, "mart"); got != "snapshot" {
 				t.Errorf("got views %q, want snapshot", got)

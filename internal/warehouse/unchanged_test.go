@@ -46,6 +46,13 @@ func TestUnchangedFilesAreCopied(t *testing.T) {
 	if !slices.Contains(*steps, catalogRenamed) {
 		t.Error("the changed catalog was not written to a new file, want a new file")
 	}
+	// Above compactSize, a new file would take longer than the changes.
+	editManifest(t, w, filepath.Join(w.Folder.VersionPath(thirdNight), warehouse.ManifestFile), func(m *warehouse.Manifest) { m.Catalog.Bytes = 9 << 20 })
+	*steps = nil
+	publish(t, w, "20261104T020000Z", "three")
+	if slices.Contains(*steps, catalogRenamed) {
+		t.Error("a changed catalog of 9 MB was written to a new file, want the same file")
+	}
 }
 
 func TestDraftsLabelTheirFiles(t *testing.T) {

@@ -61,21 +61,17 @@ func TestErrorsOfARollbackWithoutATarget(t *testing.T) {
 	}
 }
 
-// TestAtLeastOneVersionIsKept sets KeepVersions to 0.
-func TestAtLeastOneVersionIsKept(t *testing.T) {
-	w := openNights(t, 0, "one", "two")
-	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, []string{secondNight}) {
-		t.Errorf("versions are %v (%v), want the second night", got, err)
-	}
-}
-
-// TestTheNewestVersionsAreKept publishes five versions. The newest three must stay, so that a rollback to the last
+// TestTheNewestVersionsAreKept publishes more versions than are kept. The newest must stay, so that a rollback to the last
 // nights is possible.
 func TestTheNewestVersionsAreKept(t *testing.T) {
-	w := openNights(t, config.Default().Warehouse.KeepVersions, "one", "two", "three", "four", "five")
-	want := []string{"20261103T020000Z", "20261104T020000Z", "20261105T020000Z"}
-	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, want) {
-		t.Errorf("versions are %v (%v), want %v", got, err, want)
+	for keep, want := range map[int][]string{
+		0:                                       {secondNight},
+		config.Default().Warehouse.KeepVersions: {secondNight, thirdNight, "20261104T020000Z"},
+	} {
+		w := openNights(t, keep, []string{"one", "two", "three", "four"}[:len(want)+1]...)
+		if got, err := w.Versions.List(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("with %d kept versions: the versions are %v (%v), want %v", keep, got, err, want)
+		}
 	}
 }
 
@@ -150,14 +146,25 @@ func TestDuplicateKeysAndMissingRowsAreErrors(t *testing.T) {
 		}
 		harness.Must(t, d.Discard())
 	}
-	w := open(t)
-	d := beginDraft(t, w, firstNight, "one")
+	w := openNights(t, 2, "one")
+	d := beginDraft(t, w, secondNight, "two")
 	harness.Must(t, os.WriteFile(filepath.Join(d.Dir, tagsFile), []byte("PAR1 and no footer PAR1"), 0o600))
 	var verifyErr *warehouse.VerifyError
 	if _, err := d.Publish(t.Context(), slices.Clone(tableFiles)); !errors.As(err, &verifyErr) || verifyErr.Table != "(any)" {
 		t.Errorf("the error of an unreadable Parquet file is %v, want a VerifyError of any table", err)
 	}
 	harness.Must(t, d.Discard())
+	d, err := w.Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
+	harness.Must(t, err)
+	_, err = d.CopyUnchanged(tagsTable)
+	harness.Must(t, errors.Join(err, d.Exec(t.Context(), sqltext.SQL(strings.Replace(insert, "%s", "i", 1)))))
+	if _, err := d.Publish(t.Context(), slices.Clone(tableFiles)); !errors.As(err, &verifyErr) || verifyErr.Problem != "5 rows in the catalog, 1 in the manifest" {
+		t.Errorf("the error of a changed table with its old file is %v, want a VerifyError with both numbers of rows", err)
+	}
+	harness.Must(t, d.Discard())
+	if got := readTags(t, w); !slices.Equal(got, []string{"one"}) {
+		t.Errorf("a reader got %v, want the last snapshot", got)
+	}
 }
 
 // TestPublicFilesGetTheirMode compares the modes after SetPublicMode, WriteSealed and MakeInbox.
