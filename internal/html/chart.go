@@ -136,7 +136,8 @@ func (v *Variant) bars(stacked bool) (bars []bar) {
 		var above, below float64
 		for _, s := range v.Series {
 			n, _ := s.Values[i].(float64)
-			above, below = above+max(n, 0), below+min(n, 0)
+			above += max(n, 0)
+			below += min(n, 0)
 			if n == 0 || stacked {
 				continue
 			}

@@ -67,18 +67,19 @@ func CountCell(n int64) Cell { return Cell{Text: humanize.Number(n), Class: "n"}
 // MoneyCell returns a cell with an amount, rounded half away from zero to two decimals. Exact is the
 // amount before rounding, if rounding changed it.
 func MoneyCell(digits string) Cell {
-	amount, ok := new(big.Rat), false
-	if strings.Trim(digits, "-.0123456789") == "" {
-		amount, ok = amount.SetString(digits)
+	unrounded := Cell{Text: Decimal(digits), Class: "n"}
+	if strings.Trim(digits, "-.0123456789") != "" { // SetString also reads fractions and exponents, which may be huge
+		return unrounded
 	}
+	amount, ok := new(big.Rat).SetString(digits)
 	if !ok {
-		return Cell{Text: Decimal(digits), Class: "n"}
+		return unrounded
 	}
-	c := Cell{Text: amount.FloatString(2), Class: "n"}
-	if shown, _ := new(big.Rat).SetString(c.Text); shown.Cmp(amount) != 0 {
+	rounded := amount.FloatString(2)
+	c := Cell{Text: Decimal(rounded), Class: "n"}
+	if shown, _ := new(big.Rat).SetString(rounded); shown.Cmp(amount) != 0 {
 		c.Exact = digits
 	}
-	c.Text = Decimal(c.Text)
 	return c
 }
 
