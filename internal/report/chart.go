@@ -85,7 +85,7 @@ func (p plot) drawVariant(rows []query.Record, label string) []html.Variant {
 		v.Label, v.Currency = label, currencyOf(rows[0])
 	}
 	v.Heading = strings.Join(slices.DeleteFunc([]string{label, p.unit}, func(part string) bool { return part == "" }), separator)
-	if !p.logScale && p.kind != html.Boxes {
+	if p.kind != html.Boxes {
 		v.CutOutliers(p.stacked)
 	}
 	return []html.Variant{v}
@@ -140,8 +140,9 @@ type measure struct {
 func (p plot) drawMeasures(rows []query.Record) html.Variant {
 	var v html.Variant
 	known := filterRows(rows, func(row query.Record) bool {
-		return (p.drawnIf == "" || !row.Get(p.drawnIf).Null) &&
-			slices.ContainsFunc(p.measures, func(m measure) bool { return !row.Get(m.column).Null })
+		isDrawn := p.drawnIf == "" || !row.Get(p.drawnIf).Null
+		hasMeasure := slices.ContainsFunc(p.measures, func(m measure) bool { return !row.Get(m.column).Null })
+		return isDrawn && hasMeasure
 	})
 	rows = known[:min(len(known), p.limit)]
 	v.Note = describeCut(len(rows), len(known), "rows")
@@ -163,8 +164,9 @@ func (p plot) drawMeasures(rows []query.Record) html.Variant {
 
 func (m measure) addTo(s *html.Series, c query.Value) {
 	s.Add(c.Text, field{as: cmp.Or(m.as, asNumber)}.formatCell(c))
-	if n, ok := s.Values[len(s.Values)-1].(float64); ok && m.below {
-		s.Values[len(s.Values)-1] = -n
+	last := &s.Values[len(s.Values)-1]
+	if n, ok := (*last).(float64); ok && m.below {
+		*last = -n
 	}
 }
 
@@ -210,11 +212,14 @@ func (p plot) drawBoxes(rows []query.Record) html.Variant {
 	s := html.Series{Name: "prices"}
 	var v html.Variant
 	for _, row := range rows[:min(len(rows), p.limit)] {
-		box, texts, complete := [5]float64{}, [5]string{}, true
+		var box [5]float64
+		var texts [5]string
+		complete := true
 		for i, column := range boxColumns() {
 			c := row.Get(column)
 			n, ok := c.Number()
-			box[i], texts[i], complete = n, html.Decimal(c.Text), complete && ok
+			box[i], texts[i] = n, html.Decimal(c.Text)
+			complete = complete && ok
 		}
 		if !complete {
 			continue

@@ -37,6 +37,15 @@ func TestSeriesByMeasure(t *testing.T) {
 	}}, p.drawVariants(result.Rows))
 }
 
+// TestStackedBarsAreCutByTheirTotals draws a week whose total is an outlier, although none of its values is one.
+func TestStackedBarsAreCutByTheirTotals(t *testing.T) {
+	result := parseResult("week|a|b\nW1|1|1\nW2|1|1\nW3|1|1\nW4|4|8\nW5|1|1")
+	p := plot{categoryColumns: []string{"week"}, limit: 10, stacked: true, measures: []measure{{column: "a", name: "a"}, {column: "b", name: "b"}}}
+	if got, want := p.drawVariants(result.Rows)[0].Note, "The axis ends at 2. Values beyond five times the 75th percentile are cut: W4 12."; got != want {
+		t.Errorf("got the note %q, want %q", got, want)
+	}
+}
+
 func TestSeriesByMeasureLimitsCategories(t *testing.T) {
 	result := parseResult("day|n\nd1|1\nd2|2\nd3|3")
 	got := plot{categoryColumns: []string{"day"}, limit: 2, measures: []measure{{column: "n", name: "n"}}}.drawMeasures(result.Rows)
@@ -103,6 +112,10 @@ func TestNightsAreDrawnOldestFirst(t *testing.T) {
 		Categories: []string{"2026-11-02", "2026-11-04 02:00", "2026-11-04 14:30"},
 		Series:     []html.Series{{Name: "new", Values: []any{2.0, 3.0, 4.0}, Texts: []string{"2", "3", "4"}}},
 	}}, plot{categoryColumns: []string{"snapshot_at"}, limit: 9, drawnIf: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(result.Rows))
+	got := plot{categoryColumns: []string{"snapshot_at"}, limit: 1, measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(result.Rows)
+	if diff := cmp.Diff([]string{"2026-11-04 14:30"}, got[0].Categories); diff != "" {
+		t.Errorf("the newest of two snapshots of a day (-want +got):\n%s", diff)
+	}
 	if result.Rows[0].Get("rows_new").Text != "4" {
 		t.Error("drawVariants changed the order of its argument's rows")
 	}
@@ -138,6 +151,14 @@ func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
 
 func TestVariantsAreLimited(t *testing.T) {
 	var rows strings.Builder
+	for i := range maxCategories + 1 {
+		fmt.Fprintf(&rows, "\nB%d|a|1", i)
+	}
+	bands := plot{categoryColumns: []string{"band"}, series: "kind", value: "prices", limit: 9}.drawVariants(parseResult("band|kind|prices" + rows.String()).Rows)
+	if n := len(bands[0].Categories); n != maxCategories {
+		t.Errorf("got %d categories, want %d", n, maxCategories)
+	}
+	rows.Reset()
 	for i := range maxVariants + 5 {
 		fmt.Fprintf(&rows, "\nT%02d|a|%d", i, i)
 	}

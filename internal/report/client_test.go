@@ -96,7 +96,23 @@ func TestSheets(t *testing.T) {
 		if len(sheets) < 6 || charts < 2 {
 			t.Errorf("client %q: got %d sheets with %d charts, want at least 6 and 2", c.Name, len(sheets), charts)
 		}
-		if i := slices.IndexFunc(sheets, func(s query.Sheet) bool { return s.Title == "Price distribution" }); c.ID == "" {
+		sheet := func(title string) query.Sheet {
+			i := slices.IndexFunc(sheets, func(s query.Sheet) bool { return s.Title == title })
+			if i < 0 {
+				return query.Sheet{}
+			}
+			return sheets[i]
+		}
+		if c.ID != "" {
+			if got := sheet("Spending by outlet").Values; got["profile"] != "p1" || got["by"] != "outlet" || sheet("Margin by outlet").Title != "" {
+				t.Errorf("the workbook of a client has the parameters %v and margins %+v, want its profile and no margins", got, sheet("Margin by outlet"))
+			}
+			continue
+		}
+		if nights, campaigns := sheet("Changes by night"), sheet("Campaigns"); nights.Chart != nil || len(campaigns.Fields) < 2 || campaigns.Fields[1].Column != "profile_name" {
+			t.Errorf("got the chart %+v of the nights, which are drawn in another order, and the campaigns without their clients: %+v", nights.Chart, campaigns.Fields)
+		}
+		if i := slices.IndexFunc(sheets, func(s query.Sheet) bool { return s.Title == "Price distribution" }); i >= 0 {
 			want := []query.SheetField{{Column: "pricing_tier", Heading: "Tier"}, {Column: "currency", Heading: "Currency"}, {Column: "price_from", Heading: "From"},
 				{Column: "price_below", Heading: "Below"}, {Column: "prices", Heading: "Prices"}}
 			if diff := cmp.Diff(want, sheets[i].Fields); diff != "" {

@@ -107,9 +107,10 @@ func (b *builder) buildHeadlines() (Section, error) {
 		if ok {
 			e.priceChanges = medianPriceChanges(priceFigures)
 		}
+		earlier = append(earlier, e)
 		command, priceCommand := b.commandOf(q), b.commandOf(priceQuery)
 		command.Label, priceCommand.Label = c.Comparison, "prices "+c.Comparison
-		out.Commands, earlier = append(out.Commands, command, priceCommand), append(earlier, e)
+		out.Commands = append(out.Commands, command, priceCommand)
 	}
 	for _, row := range result.Rows {
 		out.Tiles = append(out.Tiles, newTile(result, row, earlier))

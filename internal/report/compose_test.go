@@ -57,6 +57,7 @@ func TestAttentionListsUnprovenStreams(t *testing.T) {
 		"proven streams":                       {"orders|exact|all records were read|2026-11-09T02:00:00Z|0\noutlets|bounded|some records are older|2026-11-02T02:00:00Z|0", "complete", nil},
 		"partial night":                        {"orders|exact|all records were read|2026-11-09T02:00:00Z|0", "partial", []Notice{{Title: partial, Alarm: true}}},
 		"carried stream":                       {"orders|carried_forward|not chosen|2026-11-07T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: not chosen"}}}},
+		"carried stream of a complete night":   {"orders|carried_forward|answered 500|2026-11-07T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: answered 500"}}}},
 		"unproven stream":                      {"orders|best_effort|the list changed|2026-11-09T02:00:00Z|0", "complete", []Notice{{Title: unproven, Lines: []string{"orders is not proven: the list changed"}}}},
 		"streams that the configuration skips": {"articles|skipped|not chosen||0\nfiles|skipped|streams.details is none: 0 rows||0\narticle_status_events|skipped|no webhook delivery was received yet||0", "complete", nil},
 		"stream that was never read":           {"articles|skipped|missing scope||0", "complete", []Notice{{Title: neverRead, Lines: []string{"articles was not read: missing scope"}}}},
@@ -126,6 +127,22 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 			t.Errorf("unread %s: got %+v, %v, want no notices and no text", table, got, err)
 		}
 	}
+	// Without order items, the promised dates are unknown, and the expected dates are known.
+	b := withProblems(newBuilder(map[string]string{"overdue_articles": late + "A|X|9.50|1.00"}), ledger.Problem{Name: "order_items", Standing: ledger.NotRead})
+	if got, err := b.buildAttention(); err != nil || len(got.Notices) != 1 || got.Notices[0].Title != "1 article past the expected date:" {
+		t.Errorf("unread order_items: got %+v, %v, want the article past its expected date", got, err)
+	}
+	// The result contains only the first rows of 4,000.
+	b = newBuilder(map[string]string{"overdue_articles?past=promise": late + "A|X|9.50|1.00"})
+	ask := b.ask
+	b.ask = func(ctx context.Context, q QuerySpec) (query.Result, bool, error) {
+		r, ok, err := ask(ctx, q)
+		r.Total *= 4000
+		return r, ok, err
+	}
+	if got, err := b.buildAttention(); err != nil || len(got.Notices) != 1 || got.Notices[0].Lines[1] != "3,999 more" {
+		t.Errorf("4,000 late articles: got %+v, %v, want a line with the number of the others", got.Notices, err)
+	}
 }
 
 // TestUnusedStreamsAreNamedOnce checks that a stream without webhook deliveries is in the note of the
@@ -164,6 +181,29 @@ func TestCommandsOfAnEarlierReport(t *testing.T) {
 	if diff := cmp.Diff(want, b.commandOf(QuerySpec{Query: "headline"})); diff != "" {
 		t.Errorf("command (-want +got):\n%s", diff)
 	}
+	compared := b.commandOf(QuerySpec{Query: "headline", AsOf: b.snapshots.at.AddDate(0, 0, -1)})
+	if want := "ps query --as-of 2026-11-08T02:00:00Z headline"; compared.Text != want {
+		t.Errorf("the command of the compared snapshot is %q, want %q", compared.Text, want)
+	}
+	for name, c := range map[string]struct {
+		earlier, held bool
+		want          string
+	}{"newest": {want: "2026-11-09T02:00:00Z"}, "earlier": {earlier: true}, "held": {held: true}} {
+		b := newBuilder(map[string]string{"snapshots": "run_id|snapshot_at|outcome\nr2|2026-11-09T02:00:00Z|complete"})
+		b.opts.Earlier, b.opts.Held = c.earlier, c.held
+		if p, err := b.buildPage(); err != nil || p.AsOf != c.want {
+			t.Errorf("%s snapshot: the commands need --as-of %q (%v), want %q", name, p.AsOf, err, c.want)
+		}
+	}
+}
+
+func TestUnknownDataIsNamed(t *testing.T) {
+	b := newBuilder(nil)
+	b.notRead = []ledger.Problem{{Name: "orders", Standing: ledger.NotRead, Reason: "missing scope"}}
+	tiles := []Tile{{Label: "Items without a known price", Value: "3"}, {Label: "Items without a known cost", Value: "0"}, {Label: "Orders without a known client", Value: "5", NotRead: true}, {Label: "Orders", Value: "7"}}
+	if got, want := b.describeUnknown(Section{Tiles: tiles}), "Not known: orders was not read: missing scope; items without a known price: 3."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 func TestHeadlinesHaveCommandsAndChanges(t *testing.T) {
@@ -187,6 +227,8 @@ func TestHeadlinesHaveCommandsAndChanges(t *testing.T) {
 			compared: both, commands: []Command{current, previous, previousPrices, week, weekPrices}, changes: []string{"vs previous ▲\u00a0+1 (+16.7 %)", "vs week ▼\u00a0−1 (−12.5 %)"}},
 		"an earlier snapshot without the table": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@08": head + "Listings||7.00"},
 			compared: both, commands: []Command{current, previous, previousPrices}, changes: []string{"vs previous no change"}},
+		"a previous snapshot without the table": {texts: map[string]string{"report_headlines": head + "Listings||7.00", "report_headlines@02": head + "Listings||7.00"},
+			compared: both, commands: []Command{current, week, weekPrices}, changes: []string{"vs week no change"}},
 		"no rows":  {texts: map[string]string{"report_headlines": "figure|unit|value"}, empty: "This snapshot lacks a table that the headlines need."},
 		"no table": {empty: "This snapshot lacks a table that the headlines need."},
 	} {
@@ -274,6 +316,14 @@ func TestBuildPanel(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("panel (-want +got):\n%s", diff)
 	}
+	p.plot.split = nil
+	b.opts.Client = Client{ID: "p1"}
+	if got, err := b.buildPanel(p); err != nil || got.Chart.ChoiceLabel != "" || got.Table.More != "2 of 4 rows." {
+		t.Errorf("got the choice %q and the note %q (%v), want no choice of one variant, and no command for a client", got.Chart.ChoiceLabel, got.Table.More, err)
+	}
+	if got, want := b.notReadText([]ledger.Problem{{Name: "orders", Reason: "a secret"}}), "No numbers: the data could not be read."; got != want {
+		t.Errorf("the page of a client says %q, want %q", got, want)
+	}
 	if diff := cmp.Diff([]string{"USD", "EUR", "(no currency)"}, b.currencies); diff != "" {
 		t.Errorf("currencies (-want +got):\n%s", diff)
 	}
@@ -338,6 +388,16 @@ func TestPanelsOfUnreadTablesHaveNoNumbers(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.panels, shown); err != nil || got.Empty != c.empty || diff != "" {
 			t.Errorf("%s: %v, %q (-want +got):\n%s", name, err, got.Empty, diff)
+		}
+	}
+}
+
+// TestAPanelNeedsAllTablesOfItsQuery reads no orders. A panel that lists no tables needs all that its query reads.
+func TestAPanelNeedsAllTablesOfItsQuery(t *testing.T) {
+	b := withProblems(newBuilder(map[string]string{"a": "x\n1"}), ledger.Problem{Name: "orders", Standing: ledger.NotRead, Reason: "403"})
+	for empty, needs := range map[string][]string{"No numbers: orders was not read: 403.": nil, "": {"outlets"}} {
+		if got, err := b.buildPanel(panel{id: "p", query: "a", rowLimit: 9, needs: needs, fields: []field{{column: "x"}}}); err != nil || got.Empty != empty {
+			t.Errorf("a panel that needs %q: got %q (%v), want %q", needs, got.Empty, err, empty)
 		}
 	}
 }

@@ -46,13 +46,16 @@ func (f field) isNumeric() bool {
 func (f field) tableCell(row query.Record) html.Cell {
 	v := textOf(row, f.column)
 	cell := html.Cell{Text: clipText(f.formatCell(v))}
-	switch {
-	case f.as == asTag:
-		cell.Tag, cell.Text = html.Tone(v.Text), strings.ReplaceAll(cell.Text, "_", " ")
-	case f.as == asLink:
+	switch f.as {
+	case asTag:
+		cell.Text = strings.ReplaceAll(cell.Text, "_", " ")
+		cell.Tag = html.Tone(v.Text)
+	case asLink:
 		cell.Address = html.WebAddress(v.Text)
-	case f.as == asGrade:
-		cell.Tag, cell.Text, cell.Sub = html.Tone(v.Text), string(ledger.StandingOf(stream.Grade(v.Text))), clipText(v.Text)
+	case asGrade:
+		cell.Text = string(ledger.StandingOf(stream.Grade(v.Text)))
+		cell.Sub = clipText(v.Text)
+		cell.Tag = html.Tone(v.Text)
 	}
 	if f.sub != "" {
 		cell.Sub = clipText(textOf(row, f.sub).Text)

@@ -6,28 +6,6 @@ import (
 	"placementsync/internal/query"
 )
 
-// compareTexts calls a function with each input and compares the result.
-func compareTexts(t *testing.T, name string, do func(string) string, cases map[string]string) {
-	t.Helper()
-	for in, want := range cases {
-		if got := do(in); got != want {
-			t.Errorf("%s(%q) = %q, want %q", name, in, got, want)
-		}
-	}
-}
-
-func TestFormatSigned(t *testing.T) {
-	compareTexts(t, "formatSigned", formatSigned, map[string]string{
-		"5": "+5", "1234.50": "+1,234.50", "-5": "−5", "-1234.50": "−1,234.50", "0": "0", "0.00": "0.00", "000": "000", "": "",
-	})
-}
-
-func TestFormatMonth(t *testing.T) {
-	compareTexts(t, "formatMonth", formatMonth, map[string]string{
-		"2026-11-01": "2026-11", "2026-11": "2026-11", "2026": "2026", "": "", "2026-11-01T02:00:00Z": "2026-11",
-	})
-}
-
 func TestFormatCell(t *testing.T) {
 	for name, c := range map[string]struct {
 		as    valueFormat
@@ -43,6 +21,8 @@ func TestFormatCell(t *testing.T) {
 		"percent":         {asPercent, query.Value{Text: "12.5"}, "12.5 %"},
 		"rise":            {asChange, query.Value{Text: "12.5"}, "+12.5 %"},
 		"fall":            {asChange, query.Value{Text: "-12.5"}, "−12.5 %"},
+		"large rise":      {asChange, query.Value{Text: "1234.50"}, "+1,234.50 %"},
+		"short month":     {asMonth, query.Value{Text: "2026"}, "2026"},
 		"no change":       {asChange, query.Value{Text: "0.0"}, "0.0 %"},
 		"days":            {asDays, query.Value{Text: "1234.25"}, "1,234.25 d"},
 		"moment":          {asMoment, query.Value{Text: "2026-11-09T02:00:00Z"}, "2026-11-09 02:00"},
@@ -60,13 +40,12 @@ func TestFormatCell(t *testing.T) {
 	}
 }
 
-func TestCurrencyName(t *testing.T) {
-	for _, c := range []struct {
-		value query.Value
-		want  string
-	}{{query.Value{Text: "USD"}, "USD"}, {query.Value{}, "(no currency)"}, {query.Value{Null: true}, "(no currency)"}} {
-		if got := currencyName(c.value); got != c.want {
-			t.Errorf("currencyName(%+v) = %q, want %q", c.value, got, c.want)
+// TestLinksAreWebAddresses passes addresses of the service, which may be no web addresses.
+func TestLinksAreWebAddresses(t *testing.T) {
+	result := parseResult("live_url\nhttps://a.example/x\njavascript:alert(1)")
+	for i, want := range []string{"https://a.example/x", ""} {
+		if got := (field{column: "live_url", as: asLink}).tableCell(result.Rows[i]).Address; got != want {
+			t.Errorf("row %d links to %q, want %q", i, got, want)
 		}
 	}
 }

@@ -29,10 +29,11 @@ const (
 func figuresByLabel(result query.Result) map[string]query.Value {
 	values := map[string]query.Value{}
 	for _, row := range result.Rows {
-		values[figureLabel(row)] = row.Get("value")
+		value := row.Get("value")
 		if missing, _ := splitProblems(result, tablesOf(row)); len(missing) > 0 {
-			values[figureLabel(row)] = query.Value{Null: true}
+			value = query.Value{Null: true}
 		}
+		values[figureLabel(row)] = value
 	}
 	return values
 }
@@ -127,8 +128,9 @@ func compareFigures(now, earlier query.Value, unit string) Change {
 	const amountDecimals, percentDecimals = 2, 1
 	text := figureText(query.Value{Text: signedDecimal(difference, amountDecimals)}, unit)
 	if earlierNumber.Sign() != 0 {
-		share := new(big.Rat).Quo(difference, new(big.Rat).Abs(earlierNumber))
-		text += " (" + html.Decimal(signedDecimal(share.Mul(share, big.NewRat(100, 1)), percentDecimals)) + html.Thin + "%)"
+		percent := new(big.Rat).Quo(difference, new(big.Rat).Abs(earlierNumber))
+		percent.Mul(percent, big.NewRat(100, 1))
+		text += " (" + html.Decimal(signedDecimal(percent, percentDecimals)) + html.Thin + "%)"
 	}
 	return newChange(difference.Sign(), text)
 }

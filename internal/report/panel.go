@@ -80,17 +80,15 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 		out.Empty = "This is the first snapshot. Changes are shown from the second one on."
 		return out, nil
 	}
-	b.problems = slices.Concat(b.problems, out.Missing, others)
+	b.problems = append(b.problems, others...)
 	if b.opts.Client.ID == "" {
 		out.Note = ledger.DescribeProblems(others)
 	}
-	result.Rows = filterRows(result.Rows, func(row query.Record) bool {
-		isUnused := slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == row.Get("stream").Text })
-		if isUnused {
-			result.Total--
-		}
-		return !isUnused
+	used := filterRows(result.Rows, func(row query.Record) bool {
+		return !slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == row.Get("stream").Text })
 	})
+	result.Total -= int64(len(result.Rows) - len(used))
+	result.Rows = used
 	if p.query == "stream_grades" && len(b.unused) > 0 {
 		out.Unused = "Not in use: " + ledger.DescribeProblems(b.unused) + "."
 	}

@@ -229,13 +229,6 @@ func TestPageIsReproducible(t *testing.T) {
 	}
 }
 
-func TestPanelsWithoutTheirTableHaveAReason(t *testing.T) {
-	text := visibleText(writePage(t, resultTexts{"snapshots": nights}))
-	if !strings.Contains(text, "Price by segment Lowest price, quartiles and highest price on a logarithmic scale. The segments with the most prices are first. This snapshot lacks a table") {
-		t.Errorf("the page lacks the reason for a panel without its table:\n%.2000s", text)
-	}
-}
-
 func TestPanelsWithoutRowsHaveAReason(t *testing.T) {
 	text := visibleText(writePage(t, resultTexts{"snapshots": nights, "articles_by_status": "status_prefix|status_name|waits_for|articles|p50_days_in_status|oldest_days"}))
 	if !strings.Contains(text, "This snapshot has no articles.") {

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"placementsync/internal/query"
 )
 
@@ -61,34 +59,6 @@ func TestCellsAndLabelsShowEnumerationsAsWords(t *testing.T) {
 	}
 }
 
-func TestFilterRowsAndDistinctLabels(t *testing.T) {
-	result := parseResult(`
-		tier|price
-		pro|1
-		basic|2
-		pro|3
-		|4
-		basic|5`)
-	pro := filterRows(result.Rows, func(row query.Record) bool { return row.Get("tier").Text == "pro" })
-	var values [][]query.Value
-	for _, row := range pro {
-		values = append(values, row.Values)
-	}
-	if diff := cmp.Diff([][]query.Value{{{Text: "pro"}, {Text: "1"}}, {{Text: "pro"}, {Text: "3"}}}, values); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
-	if len(result.Rows) != 5 {
-		t.Errorf("after filterRows: the original result has %d rows, want 5", len(result.Rows))
-	}
-	labels := distinctLabels(result.Rows, func(row query.Record) string { return row.Get("tier").Text })
-	if diff := cmp.Diff([]string{"pro", "basic", ""}, labels); diff != "" {
-		t.Errorf("labels (-want +got):\n%s", diff)
-	}
-	if none := filterRows(result.Rows, func(query.Record) bool { return false }); none != nil {
-		t.Errorf("got %v, want no rows", none)
-	}
-}
-
 func TestLabelsJoinColumns(t *testing.T) {
 	result := parseResult(`
 		tier|currency|outlet_name
@@ -103,6 +73,9 @@ func TestLabelsJoinColumns(t *testing.T) {
 		if got := rowLabel(result.Rows[i], "tier", "currency", "outlet_name"); got != want {
 			t.Errorf("row %d: got %q, want %q", i, got, want)
 		}
+	}
+	if got, want := rowLabel(parseResult("month|x\n|1").Rows[0], "month"), "(month unknown)"; got != want {
+		t.Errorf("the label of a missing month is %q, want %q", got, want)
 	}
 	long := parseResult("name\n" + strings.Repeat("n", 200))
 	if got := rowLabel(long.Rows[0], "name"); len([]rune(got)) != maxText+1 {
