@@ -70,13 +70,14 @@ func (s *server) addExamples(ctx context.Context, params []query.Param, schema m
 	if len(params) == 0 {
 		return
 	}
+	properties := schema["properties"].(map[string]any)
 	err := s.open(ctx, queryArguments{}, func(db *query.DB) error {
 		for _, p := range params {
 			values, more, err := db.ParamValues(ctx, p, maxExamples)
 			if err != nil {
 				return err
 			}
-			prop := schema["properties"].(map[string]any)[p.Name].(map[string]any)
+			prop := properties[p.Name].(map[string]any)
 			prop["examples"] = values
 			if more {
 				prop["description"] = fmt.Sprintf("%s (the examples are the first %d values)", p.About, maxExamples)
