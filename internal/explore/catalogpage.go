@@ -59,14 +59,17 @@ func showCatalog(v *visit) (reply, error) {
 		err = s.assumeCurrency(v)
 	}
 	mistake, isMistake := errors.AsType[*statusError](err)
-	if err != nil && (!isMistake || v.format() != "") {
+	isFile := v.format() != ""
+	if err != nil && (!isMistake || isFile) {
 		return nil, err
 	}
-	if v.format() != "" {
+	if isFile {
 		return download{Query: catalogQuery(s.downloadSQL()), Title: "Listings", Name: "catalog", Format: v.format()}, nil
 	}
 	counted := s
-	if isMistake { // count without the price range and the order by price, so that the user can still choose a currency
+	if isMistake {
+		// The mistake may be a comparison of prices in several currencies. Without it, the values can be counted, so
+		// that the user can choose one currency.
 		counted.Limits = maps.Clone(s.Limits)
 		delete(counted.Limits, "price_min")
 		delete(counted.Limits, "price_max")
@@ -82,17 +85,7 @@ func showCatalog(v *visit) (reply, error) {
 	}
 	view.addForm(c)
 	if isMistake {
-		view.Problem, view.Advice = mistake.problem, mistake.advice
-		if strings.TrimPrefix(view.SortParam, "-") != s.Sort { // the sort order of the address is invalid
-			view.SortParam = ""
-		}
-		for i := range view.Ranges { // keep the typed texts, even if they are not numbers
-			r := &view.Ranges[i]
-			r.Min, r.Max = v.params.Get(r.MinKey), v.params.Get(r.MaxKey)
-		}
-		p := newPage("Catalog", "catalog", view)
-		p.Status = mistake.status
-		return p, nil
+		return view.showMistake(mistake), nil
 	}
 	rows, err := s.readRows(v)
 	if err != nil {
@@ -109,12 +102,13 @@ func showCatalog(v *visit) (reply, error) {
 	view.Total = c.Total
 	view.Chips = view.chips()
 	view.Table = html.Table{ID: "listings", Caption: "Listings", Swap: "catalog", Stacked: true}
-	for _, col := range s.shownColumns() {
+	columns := s.shownColumns()
+	for _, col := range columns {
 		view.Table.Heads = append(view.Table.Heads, view.head(col))
 	}
 	for _, r := range rows {
 		var cells []html.Cell
-		for _, col := range s.shownColumns() {
+		for _, col := range columns {
 			cells = append(cells, s.cell(col, r))
 		}
 		view.Table.Rows = append(view.Table.Rows, html.Row{Cells: cells})
@@ -123,6 +117,21 @@ func showCatalog(v *visit) (reply, error) {
 	view.Downloads = v.downloads(catalogPath + ".")
 	view.SQL = string(s.downloadSQL())
 	return newPage("Catalog", "catalog", view), nil
+}
+
+// showMistake shows the form without listings.
+func (view catalogView) showMistake(mistake *statusError) htmlPage {
+	view.Problem, view.Advice = mistake.problem, mistake.advice
+	if strings.TrimPrefix(view.SortParam, "-") != view.State.Sort { // the sort order of the address is invalid
+		view.SortParam = ""
+	}
+	for i := range view.Ranges { // keep the typed texts, even if they are not numbers
+		r := &view.Ranges[i]
+		r.Min, r.Max = view.params.Get(r.MinKey), view.params.Get(r.MaxKey)
+	}
+	p := newPage("Catalog", "catalog", view)
+	p.Status = mistake.status
+	return p
 }
 
 // findOutlets also finds outlets without listings.
@@ -158,7 +167,9 @@ func (view *catalogView) chips() []chip {
 			if f.key == "currency" && s.CurrencyAssumed {
 				text += ", the most frequent"
 			}
-			if f.key == "currency" && len(s.Chosen[f.key]) == 1 && s.comparesPrices() { // otherwise assumeCurrency would choose a currency again
+			_, isOnlyCurrency := s.currency()
+			if f.key == "currency" && isOnlyCurrency && s.comparesPrices() {
+				// Without a currency, assumeCurrency would choose one again.
 				removed = append(removed, pair{Key: "price_min"}, pair{Key: "price_max"}, pair{sortKey, "price"}, pair{sortKey, "-price"})
 			}
 			add(text, removed...)
@@ -292,18 +303,22 @@ func (view *catalogView) head(c catalogColumn) html.Head {
 	if c.sortColumn == "" || c.key == "price" && len(s.Chosen["currency"]) > 1 {
 		return h
 	}
-	down := c.key == "authority" || c.key == "ranking" || c.key == "created"
-	if s.Sort == c.key {
-		down = !s.Descending
-		h.Sorted = map[bool]string{true: "descending", false: "ascending"}[s.Descending]
+	order := c.key
+	if c.key == "authority" || c.key == "ranking" || c.key == "created" { // the first click shows the largest values
+		order = "-" + c.key
 	}
-	h.Link = view.addressWith(pair{sortKey, map[bool]string{true: "-", false: ""}[down] + c.key})
+	if s.Sort == c.key && s.Descending {
+		h.Sorted, order = "descending", c.key
+	} else if s.Sort == c.key {
+		h.Sorted, order = "ascending", "-"+c.key
+	}
+	h.Link = view.addressWith(pair{sortKey, order})
 	return h
 }
 
 func (s *catalogState) cell(c catalogColumn, r listing) html.Cell {
-	value, ok := r[c.columnNames[len(c.columnNames)-1]]
-	missing := value.Null || !ok
+	value := r[c.columnNames[len(c.columnNames)-1]] // the columns before the last one are ids and the shortest delivery time
+	missing := value.Null
 	cell := html.Cell{Text: value.Text}
 	switch c.key {
 	case "name":
@@ -326,7 +341,7 @@ func (s *catalogState) cell(c catalogColumn, r listing) html.Cell {
 		cell.Class, cell.Text, cell.Exact = "t", html.Moment(value.Text), value.Text
 	case "dofollow":
 		cell.Text = map[string]string{"true": "yes", "false": "no"}[value.Text]
-	case "days":
+	case "days": // from the shortest to the longest
 		cell.Class = "n"
 		if shortest := r["min_delivery_days"]; !shortest.Null && shortest.Text != value.Text {
 			cell.Text, missing = shortest.Text+"–"+value.Or(html.Unknown), false

@@ -37,6 +37,8 @@ func rangeFilters() []rangeFilter {
 	}
 }
 
+const columnKey = "col" // the parameter with a column of the table
+
 type catalogColumn struct {
 	key, label  string
 	columnNames []string // columns of main.product_listings, or one of price, tier and tags
@@ -165,8 +167,10 @@ func (s *catalogState) apply(key, text string) error {
 	if err := checkText(key, text); err != nil {
 		return err
 	}
+	if text == "" && key != columnKey {
+		return nil
+	}
 	switch {
-	case text == "" && (isFacet || isLimit || key == searchKey || key == sortKey || key == pageKey):
 	case key == searchKey:
 		s.Search = strings.TrimSpace(text)
 	case isFacet:
@@ -189,7 +193,7 @@ func (s *catalogState) apply(key, text string) error {
 		n, err := parsePage(text)
 		s.Page = n
 		return err
-	case key == "col":
+	case key == columnKey:
 		if _, ok := findColumn(text); !ok {
 			var keys []string
 			for _, c := range catalogColumns() {
@@ -204,7 +208,7 @@ func (s *catalogState) apply(key, text string) error {
 
 // catalogKeys lists the parameters of an address of the catalog.
 func catalogKeys() []string {
-	keys := []string{searchKey, sortKey, pageKey, "col"}
+	keys := []string{searchKey, sortKey, pageKey, columnKey}
 	for _, f := range facets() {
 		keys = append(keys, f.key)
 	}

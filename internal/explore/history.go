@@ -3,6 +3,7 @@ package explore
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -45,10 +46,13 @@ func (v *visit) addFields(view *recordView) error {
 			return err
 		}
 		for j := range views {
-			views[j].ID, views[j].Folded = fmt.Sprintf("fields-%d-%d", i, j), len(view.Fields) > 0 && !t.open
+			isFirst := len(view.Fields) == 0
+			views[j].ID = fmt.Sprintf("fields-%d-%d", i, j)
+			views[j].Folded = !isFirst && !t.open
 			view.Fields = append(view.Fields, views[j])
 		}
-		if len(presence) == 0 || view.FirstSeen != "" || t.idColumn != "id" { // rows with another key are not the record itself
+		isRecord := t.idColumn == "id" // rows with another key only refer to the record
+		if !isRecord || len(presence) == 0 || view.FirstSeen != "" {
 			continue
 		}
 		view.FirstSeen = clockOf(presence[0].from)
@@ -237,4 +241,80 @@ func clockOf(at time.Time) string {
 		return ""
 	}
 	return html.Clock(at)
+}
+
+// fieldPart is a field of a record, or a member of a JSON object in a field. valueOf returns the value of the
+// member from the value of the field; nil means that they are the same.
+type fieldPart struct {
+	label   string
+	valueOf func(query.Value) query.Value
+}
+
+// partsOfJSON returns a part for each member of a JSON column, also of inner objects. Objects that are another
+// value in some version of the row are one part.
+func partsOfJSON(label string, values []query.Value, jsonOf func(query.Value) json.RawMessage) []fieldPart {
+	members := map[string]bool{}
+	isWhole := false
+	for _, value := range values {
+		text := jsonOf(value)
+		object := objectOf(text)
+		if len(object) == 0 && !describeJSON(text).Null {
+			isWhole = true
+		}
+		for member := range object {
+			members[member] = true
+		}
+	}
+	if isWhole || len(members) == 0 {
+		return []fieldPart{{label, func(value query.Value) query.Value { return describeJSON(jsonOf(value)) }}}
+	}
+	var parts []fieldPart
+	for _, member := range slices.Sorted(maps.Keys(members)) {
+		parts = append(parts, partsOfJSON(label+": "+member, values, func(value query.Value) json.RawMessage {
+			return objectOf(jsonOf(value))[member]
+		})...)
+	}
+	return parts
+}
+
+// objectOf returns the members of a JSON object, or nil for any other text.
+func objectOf(text json.RawMessage) map[string]json.RawMessage {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(text, &object) != nil {
+		return nil
+	}
+	return object
+}
+
+// describeJSON returns a JSON value in words: all items of a list of texts and numbers, and only the number of items
+// or members of other lists and objects. An empty text and the JSON value null become NULL.
+func describeJSON(text json.RawMessage) query.Value {
+	var list []json.RawMessage
+	if object := objectOf(text); object != nil {
+		return query.Value{Text: humanize.Count(len(object), "member")}
+	}
+	if json.Unmarshal(text, &list) == nil && list != nil {
+		var items []string
+		for _, item := range list {
+			if strings.ContainsAny(string(item[:1]), "[{") {
+				return query.Value{Text: humanize.Count(len(list), "item")}
+			}
+			items = append(items, describeJSON(item).Or("unknown"))
+		}
+		return query.Value{Text: strings.Join(items, ", ")}
+	}
+	var value any
+	if json.Unmarshal(text, &value) != nil || value == nil {
+		return query.Value{Null: true}
+	}
+	switch v := value.(type) {
+	case string:
+		return query.Value{Text: v}
+	case bool:
+		if v {
+			return query.Value{Text: "yes"}
+		}
+		return query.Value{Text: "no"}
+	}
+	return query.Value{Text: string(text)} // a number keeps its digits
 }

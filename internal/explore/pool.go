@@ -178,7 +178,8 @@ func (p *pool) giveBack(s *openSnapshot) {
 }
 
 func (p *pool) unuse(s *openSnapshot) {
-	if s.users--; s.users > 0 {
+	s.users--
+	if s.users > 0 {
 		return
 	}
 	if err := s.db.Close(); err != nil {

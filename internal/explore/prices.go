@@ -79,10 +79,12 @@ func chartPrices(names []string, series [][]period, currency string, end time.Ti
 			_, isNumber := p.value.Number()
 			hasValue = hasValue || isNumber
 			s.AddAt(p.from, p.value.Text, html.MoneyCell(p.value.Text).Text+" "+currency+" from "+html.Clock(p.from))
-			switch isLast := n == len(periods)-1; {
-			case p.isOpen():
+			if p.isOpen() {
 				s.AddAt(end, p.value.Text, "")
-			case isLast || p.to.Before(periods[n+1].from): // the price did not exist for some time
+				continue
+			}
+			isLast := n == len(periods)-1
+			if isLast || p.to.Before(periods[n+1].from) { // the price did not exist for some time
 				s.AddAt(p.to, p.value.Text, "")
 				s.AddAt(p.to, "", "")
 			}

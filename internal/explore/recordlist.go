@@ -38,8 +38,9 @@ func (t *table) showList(view listView, empty, downloadPrefix string) (reply, er
 	if view.Table, _, err = t.show(view.Title, downloadPrefix); err != nil {
 		return nil, err
 	}
-	if view.Table.Empty = empty; view.Table.SourceNote != "" && len(view.Table.Chips) == 0 {
-		view.Table.Empty = "" // the service may have records that were not read
+	isFiltered := len(view.Table.Chips) > 0
+	if view.Table.SourceNote == "" || isFiltered { // otherwise the service may have records that were not read
+		view.Table.Empty = empty
 	}
 	if view.AsOf, err = t.snapshotForm(); err != nil {
 		return nil, err

@@ -135,7 +135,9 @@ func (v *visit) readHead() (head query.Result, err error) {
 		return head, &statusError{http.StatusNotFound, fmt.Sprintf("this snapshot has no %s with the id %q", v.route.kind.name, v.PathValue("id")),
 			strings.TrimSpace("A later or an earlier snapshot may contain it. " + query.DescribeSources(head.Sources))}
 	}
-	if title := &head.Rows[0].Values[slices.IndexFunc(head.Columns, func(c query.Column) bool { return c.Name == "title" })]; title.Text == "" {
+	titleIndex := slices.IndexFunc(head.Columns, func(c query.Column) bool { return c.Name == "title" })
+	title := &head.Rows[0].Values[titleIndex]
+	if title.Text == "" {
 		title.Text = v.route.kind.label + " " + v.PathValue("id")
 	}
 	return head, v.fillOutletNames(rolesOf(head.Columns), head.Rows)

@@ -3,6 +3,7 @@ package explore
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -57,33 +58,44 @@ func showSnapshot(v *visit) (reply, error) {
 	return newPage("Snapshot", "snapshot", view), nil
 }
 
-// buildSample returns the table of a JSON array of objects.
+// buildSample returns the table of a JSON array of objects with the same members.
 func buildSample(check, sampleJSON string) (*html.Table, error) {
 	t := &html.Table{Caption: "First rows of " + check, Stacked: true}
 	var rows []json.RawMessage
 	err := json.Unmarshal([]byte(sampleJSON), &rows)
-	for i := 0; i < len(rows) && err == nil; i++ {
-		var cells []html.Cell
-		d := json.NewDecoder(bytes.NewReader(rows[i]))
-		for _, err = d.Token(); err == nil && d.More(); {
-			var key, value any
-			if key, err = d.Token(); err == nil {
-				d.UseNumber()
-				err = d.Decode(&value)
-			}
-			if len(t.Rows) == 0 {
-				t.Heads = append(t.Heads, html.Head{Label: query.LabelOf(fmt.Sprint(key))})
-			}
-			cell := html.Cell{Text: html.Unknown, Class: "none"}
-			if value != nil {
-				cell = html.Cell{Text: html.Clip(fmt.Sprint(value), maxCellText)}
-			}
-			cells = append(cells, cell)
+	for i, row := range rows {
+		names, cells, rowErr := readSampleRow(row)
+		err = errors.Join(err, rowErr)
+		t.Rows = append(t.Rows, html.Row{Cells: cells})
+		if i > 0 {
+			continue
 		}
-		t.Rows = append(t.Rows, html.Row{Cells: cells[:min(len(cells), len(t.Heads))]})
+		for _, name := range names {
+			t.Heads = append(t.Heads, html.Head{Label: query.LabelOf(name)})
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the sample of the check %s: %w", check, err)
 	}
 	return t, nil
+}
+
+// readSampleRow returns the members of a JSON object in their order.
+func readSampleRow(object json.RawMessage) (names []string, cells []html.Cell, err error) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.UseNumber()
+	_, err = d.Token() // the opening brace
+	for err == nil && d.More() {
+		var name, value any
+		name, err = d.Token()
+		if err == nil {
+			err = d.Decode(&value)
+		}
+		cell := html.Cell{Text: html.Unknown, Class: "none"}
+		if value != nil {
+			cell = html.Cell{Text: html.Clip(fmt.Sprint(value), maxCellText)}
+		}
+		names, cells = append(names, fmt.Sprint(name)), append(cells, cell)
+	}
+	return names, cells, err
 }

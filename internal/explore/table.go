@@ -37,7 +37,7 @@ func (r columnRole) isID() bool {
 
 var uuidPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// idRank sorts the columns of a table.
+// idRank is 1 for ids without a name, which are the last columns of a table.
 func (r columnRole) idRank() int {
 	if r.isID() && len(r.names) == 0 {
 		return 1
@@ -103,21 +103,24 @@ func rolesOf(columns []query.Column) []columnRole {
 				}
 			}
 		}
-		// Enumerations and amounts are recognized by the names of their columns. A sum of
-		// medians, limits or unit prices would have no meaning.
+		// Enumerations and amounts are recognized by the names of their columns.
 		isHiddenCode := r == code && r.hidden
 		r.isEnum = query.IsEnum(r.Column) && !isHiddenCode
 		r.isAmount = strings.HasPrefix(r.Type, "DECIMAL") && !hasWord(r.Name, "percent", "days", "hours", "minutes", "week", "items")
-		isComparison := byName["period"] != nil // its rows are not parts of a whole
-		isUnitPrice := r.Name == "price"        // of a listing, which a buyer compares with others
-		isNoPart := isUnitPrice || hasWord(r.Name, "median", "mean", "average", "min", "max", "lowest", "highest", "largest",
-			"p25", "p50", "p75", "p90", "last", "per", "each", "from", "below", "left", "spent", "now", "old", "new", "change", "gap", "value")
-		r.summed = r.isAmount && !isComparison && !isNoPart
+		isComparison := byName["period"] != nil // its rows are the same amounts in several periods
+		r.summed = r.isAmount && !isComparison && !isUnsummed(r.Name)
 		if currency != nil && r.isAmount {
 			r.unitColumn, currency.hidden = "currency", true
 		}
 	}
 	return roles
+}
+
+// isUnsummed reports whether a sum of the amounts in a column would have no meaning, as for medians and limits, and for
+// the prices of listings, which a buyer compares.
+func isUnsummed(column string) bool {
+	return column == "price" || hasWord(column, "median", "mean", "average", "min", "max", "lowest", "highest", "largest",
+		"p25", "p50", "p75", "p90", "last", "per", "each", "from", "below", "left", "spent", "now", "old", "new", "change", "gap", "value")
 }
 
 // setLabels sets the headings. A time has the word "at" if another column has the same heading, as is_settled and
@@ -140,15 +143,19 @@ func buildTable(caption string, roles []columnRole, result query.Result, l links
 	t := &html.Table{Caption: caption, Empty: "No rows.", Stacked: true}
 	n := int64(len(result.Rows))
 	roles = slices.DeleteFunc(slices.Clone(roles), func(r columnRole) bool {
-		blank := n > 0 && n == result.Total && !slices.ContainsFunc(result.Rows, func(row query.Record) bool {
+		if r.hidden {
+			return true
+		}
+		hasValue := slices.ContainsFunc(result.Rows, func(row query.Record) bool {
 			return !row.Get(r.Name).Null || r.idColumn != "" && !row.Get(r.idColumn).Null
 		})
-		if blank && !r.hidden {
+		hasAllRows := n > 0 && n == result.Total
+		isBlank := hasAllRows && !hasValue
+		if isBlank {
 			t.Blank = append(t.Blank, strings.ToLower(r.label))
 		}
-		return r.hidden || blank
+		return isBlank
 	})
-	// Ids without a name are last.
 	slices.SortStableFunc(roles, func(a, b columnRole) int { return cmp.Compare(a.idRank(), b.idRank()) })
 	addCells(t, roles, result, l)
 	if result.Total > n {
@@ -176,12 +183,13 @@ func (r columnRole) showValue(row query.Record, l links) html.Cell {
 	if name := r.names[v.Text]; name != "" {
 		cell = buildCell(r.Column, query.Value{Text: name})
 	}
-	if isIDOnly := r.isID() && cell.Text == v.Text && uuidPattern.MatchString(v.Text); isIDOnly {
+	isIDOnly := r.isID() && cell.Text == v.Text
+	if isIDOnly && uuidPattern.MatchString(v.Text) {
 		cell = html.Cell{Copy: v.Text, Class: "s"}
 	}
 	if r.idColumn != "" && !row.Get(r.idColumn).Null {
 		if v.Null { // show the id of a record without a name
-			cell = buildCell(r.Column, row.Get(r.idColumn))
+			cell = r.buildCell(row.Get(r.idColumn))
 		}
 		switch {
 		case r.kind == "writer" && !v.Null: // writers have no page, so the link lists their articles
@@ -271,6 +279,9 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	if query.IsMissing(err) { // an older version of the program created the snapshot
 		return nil
 	}
+	if err != nil {
+		return err
+	}
 	for _, r := range result.Rows {
 		for _, row := range unnamed {
 			if r.Get("id").Text == row.Values[idIndex].Text {
@@ -278,7 +289,7 @@ func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 			}
 		}
 	}
-	return err
+	return nil
 }
 
 const maxCellText = 300 // characters

@@ -61,30 +61,32 @@ func readTableState(params url.Values, columns []query.Column) (tableState, erro
 			return s, err
 		}
 	}
-	if len(strings.Fields(s.Search)) > maxWords || len(params) > maxChoices {
-		return s, usageErr(fmt.Sprintf("the address has more than %d words in the search, or more than %d parameters", maxWords, maxChoices), "Choose fewer.")
+	if len(strings.Fields(s.Search)) > maxWords {
+		return s, usageErr(fmt.Sprintf("the address has more than %d words in the search", maxWords), "Choose fewer.")
 	}
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		text := strings.TrimSpace(params.Get(key))
 		prefix, name, hasDot := strings.Cut(key, ".")
 		prefix += "."
 		isFilter := hasDot && slices.Contains([]string{equalPrefix, minPrefix, maxPrefix}, prefix)
-		if key == sortKey {
-			name, s.Descending = strings.CutPrefix(text, "-")
-			s.Sort = name
-		}
 		if text == "" || !isFilter && key != sortKey && key != searchKey {
 			continue
 		}
 		if err := checkText(key, text); err != nil {
 			return s, err
 		}
+		if key == searchKey {
+			continue
+		}
+		if key == sortKey {
+			name, s.Descending = strings.CutPrefix(text, "-")
+			s.Sort = name
+		}
 		index := slices.IndexFunc(columns, func(c query.Column) bool { return c.Name == name })
-		switch {
-		case key == searchKey:
-		case index < 0:
+		if index < 0 {
 			return s, usageErr(fmt.Sprintf("%s: the table has no column %q", key, name), "Click the header of a column, or use the filters of the page.")
-		case isFilter:
+		}
+		if isFilter {
 			f := columnFilter{prefix, columns[index], text}
 			if err := f.check(); err != nil {
 				return s, err

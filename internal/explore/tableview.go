@@ -242,7 +242,8 @@ func (t *table) selection(r columnRole, values []string) *formField {
 		f.Options = append(f.Options, option{encoded, r.optionLabel(encoded), chosen == encoded})
 		isListed = isListed || chosen == encoded
 	}
-	if f.Options = append(f.Options, option{notStated, "not stated", chosen == notStated}); !isListed && chosen != notStated && chosen != "" {
+	f.Options = append(f.Options, option{notStated, "not stated", chosen == notStated})
+	if !isListed && chosen != notStated && chosen != "" { // no row has the value, or it is not among the first values
 		f.Options = append(f.Options, option{chosen, r.optionLabel(chosen), true})
 	}
 	return f

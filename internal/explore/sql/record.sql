@@ -40,7 +40,7 @@ WHERE j."key" = {id} AND j.table_name IN ({tables})
 ORDER BY r.snapshot_at DESC, j.seq;
 
 -- name: first_snapshot
-SELECT min(snapshot_at) AS first_at FROM meta.runs WHERE snapshot_at IS NOT NULL;
+SELECT min(snapshot_at) AS first_at FROM meta.runs;
 
 -- name: snapshots
 -- The newest snapshots, in descending order.
