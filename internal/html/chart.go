@@ -106,13 +106,14 @@ type bar struct {
 // CutOutliers limits the value axis if a few values, the outliers, would flatten the others. An outlier
 // is more than five times the 75th percentile. Signs are ignored, and zeros are left out.
 func (v *Variant) CutOutliers(stacked bool) {
-	const minValues, factor, maxNamed = 4, 5, 5 // maxNamed limits the outliers that the note lists
+	const factor, maxNamed = 5, 5 // maxNamed limits the outliers that the note lists
 	bars := v.bars(stacked)
-	if len(bars) < minValues {
+	if len(bars) == 0 {
 		return
 	}
 	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(b.size, a.size) })
-	limit := factor * bars[len(bars)/4].size // the 75th percentile, because the largest value is first
+	// The largest value is first. Of fewer than four values, it is the 75th percentile itself.
+	limit := factor * bars[len(bars)/4].size
 	outlierCount := slices.IndexFunc(bars, func(b bar) bool { return b.size <= limit })
 	if outlierCount == 0 {
 		return

@@ -22,7 +22,7 @@ func TestCutOutliers(t *testing.T) {
 		axisEnd float64
 		note    string
 	}{
-		"no outlier": {series: []html.Series{series("n", 10, 20, 30, 100, 5, 1, 20, 20)}}, // the limit is 100, five times the 75th percentile, which is 20
+		"no outlier": {series: []html.Series{series("n", 20, 4, 30, 100, 4, 4, 20, 4)}}, // the limit is 100, five times the 75th percentile, which is 20
 		"an outlier": {series: []html.Series{series("n", 10, 20, 30, 101, 5, 1, 20, 20)}, axisEnd: 30,
 			note: "The axis ends at 30. Values beyond five times the 75th percentile are cut: d4 about 101."},
 		"an outlier below the axis": {series: []html.Series{series("n", 1, -2, 3, -900, 0, 0, 0, 0)}, axisEnd: 3,

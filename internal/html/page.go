@@ -139,7 +139,7 @@ type Asset struct{ contentType, etag, text string }
 
 func NewAsset(mediaType, text string) Asset {
 	sum := sha256.Sum256([]byte(text))
-	return Asset{mediaType + "; charset=utf-8", `"` + hex.EncodeToString(sum[:8]) + `"`, strings.TrimSpace(text)}
+	return Asset{mediaType + "; charset=utf-8", `"` + hex.EncodeToString(sum[:8]) + `"`, text}
 }
 
 // StyleSheet returns the style sheet of all pages. A page without scripts needs no other asset.

@@ -146,14 +146,15 @@ func TestChartContainsItsData(t *testing.T) {
 	s.Add("1000.50", "1,000.50")
 	s.Add("", html.Unknown)
 	s.Add("NaN", "NaN")
+	s.Add("Infinity", "∞")
 	var timeSeries html.Series
 	timeSeries.AddAt(time.Date(2026, 11, 1, 3, 0, 0, 0, time.FixedZone("", 3600)), "2", "two </script>")
 	text := render(t, testPage{Chart: &html.Chart{Title: "Prices", Unit: "USD", Kind: html.Bars, ChoiceLabel: "Tier", Variants: []html.Variant{
-		{Label: "pro", Currency: "USD", Categories: []string{"a", "b", "c"}, Series: []html.Series{s}}, {Label: "basic", Series: []html.Series{timeSeries}}}}})
+		{Label: "pro", Currency: "USD", Categories: []string{"a", "b", "c", "d"}, Series: []html.Series{s}}, {Label: "basic", Series: []html.Series{timeSeries}}}}})
 	for _, want := range []string{
 		`<figcaption>Prices, USD</figcaption>`, `<option value="0" data-currency="USD">pro</option><option value="1">basic</option>`,
 		`data-chart="{&#34;title&#34;:&#34;Prices&#34;,&#34;kind&#34;:&#34;bar&#34;,&#34;unit&#34;:&#34;USD&#34;,`,
-		`&#34;values&#34;:[1000.5,null,null],&#34;texts&#34;:[&#34;1,000.50&#34;,&#34;–&#34;,&#34;NaN&#34;]`,
+		`&#34;values&#34;:[1000.5,null,null,null],&#34;texts&#34;:[&#34;1,000.50&#34;,&#34;–&#34;,&#34;NaN&#34;,&#34;∞&#34;]`,
 		`&#34;times&#34;:[&#34;2026-11-01T02:00:00Z&#34;]`,
 	} {
 		if !strings.Contains(text, want) {
