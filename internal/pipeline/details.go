@@ -110,9 +110,9 @@ func (d *reading) stageOutcomes(ctx context.Context, s stream.Stream, requestedI
 	return nil
 }
 
-// doubtEmptyResponses adds an id to details.Unproven and to the failed ids if its response was an empty object or an empty body
-// although the id is known to have records. Its stored rows are kept. If no id of the stream has or had any records,
-// nothing shows that an empty body is an empty list: the ids are then unproven, without a failure.
+// doubtEmptyResponses adds an id to details.Unproven and to the failed ids if its response was an empty object or an
+// empty body although the id is known to have records. Its stored rows are kept. If no id of the stream has or had any
+// records, it is unknown whether an empty body means an empty list: the ids are then unproven, without a failure.
 func (d *reading) doubtEmptyResponses(ctx context.Context, s stream.Stream, details *fetch.Details) error {
 	if len(details.Doubtful) == 0 {
 		return nil

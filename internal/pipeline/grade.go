@@ -205,6 +205,7 @@ func (s *streamRun) gradeNotFound(recheck int64) {
 	case kept.IDs > ordinaryNotFound && kept.IDs*100 > s.requested*ordinaryPercent:
 		grade, missed = stream.BestEffort, kept.IDs
 	case !s.stream.HasRowLists():
+		// Each id is one record, which was probably deleted after the list was read.
 	case kept.WithRows < kept.IDs:
 		grade, missed = stream.BestEffort, kept.IDs-kept.WithRows
 	case kept.MaxNights == 0:
@@ -255,7 +256,8 @@ func (s *streamRun) capGrade(ctx context.Context, draft *warehouse.Draft) error 
 	return nil
 }
 
-// ledgerStream returns the line of the stream in the ledger. allowed is the limit of the request rate, per second. 0 means no limit.
+// ledgerStream returns the line of the stream in the ledger. allowed is the limit of the request rate, per second. 0
+// means no limit.
 func (s *streamRun) ledgerStream(t fetch.Telemetry, allowed float64) ledger.Stream {
 	e := s.evidence
 	line := ledger.Stream{

@@ -308,7 +308,14 @@ func (p *prepared) readAndPublish(ctx context.Context) (res Result, suspects []s
 	debug.FreeOSMemory()
 	merged, err := read.merge(ctx)
 	if gate, isStopped := errors.AsType[*load.MassDeleteError](err); isStopped {
-		return res, read.suspectsOf(gate), err
+		suspects = read.suspectsOf(gate.Losses)
+		if len(suspects) == 0 { // the losses are final
+			p.line.Losses, gate.Reread = gate.Losses, p.mode.usesNetwork()
+		} else {
+			p.cfg.Log.Warn("too many rows would be deleted: streams are read a second time", "streams", suspects,
+				"error", ledger.DescribeLosses(gate.Losses))
+		}
+		return res, suspects, err
 	}
 	if err != nil {
 		return res, nil, err
@@ -344,7 +351,7 @@ func (l *locked) end(ctx context.Context, res Result, err error) (Result, error)
 		err = &stoppedError{cause, err, l.mode.stopConsequence()}
 	}
 	l.completeLine(ctx, err)
-	if afterSwitch != nil {
+	if afterSwitch != nil { // the error is logged, and the ledger also shows it
 		l.line.Outcome, l.line.Error = ledger.Partial, ledger.Summarize(afterSwitch)
 		l.line.ExitCode = ledger.Partial.ExitCode()
 	}
@@ -357,6 +364,7 @@ func (l *locked) end(ctx context.Context, res Result, err error) (Result, error)
 	return res, l.wh.Folder.DiskFullErr(errors.Join(err, l.logIfPublished(recordErr), l.lock.Release()))
 }
 
+// logIfPublished logs an error of a published run, and returns nil. It returns any other error.
 func (l *locked) logIfPublished(err error) error {
 	if err == nil || !l.isPublished {
 		return err

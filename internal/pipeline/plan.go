@@ -53,8 +53,8 @@ type StreamPlan struct {
 	LastRequests int64
 }
 
-// PlanNight reads the token info and one page of each list from the service, checks the warehouse and plans the next night. To test
-// whether a run could write, it creates files and removes them. It makes no other changes.
+// PlanNight reads the token info and one page of each list from the service, checks the warehouse and plans the next
+// night. To test whether a run could write, it creates files and removes them. It makes no other changes.
 func PlanNight(ctx context.Context, cfg Config) (Plan, error) {
 	wh := warehouse.New(cfg.Warehouse)
 	cfg.Fetch.Patience = 0 // the user waits for the plan

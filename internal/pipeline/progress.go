@@ -117,14 +117,15 @@ func (t *ProgressTracker) setPlanned(s stream.Stream, total int64) {
 
 func (t *ProgressTracker) countResponse(r fetch.Response, page stream.PageFacts) {
 	t.update(r.Stream, func(p *ledger.StreamProgress) {
-		switch {
-		case t.countedInIDs[r.Stream]:
-			if r.Pass <= 1 && r.Page <= 1 { // one id may have several pages
+		if t.countedInIDs[r.Stream] {
+			isFirstPage := r.Pass <= 1 && r.Page <= 1 // one id may have several pages
+			if isFirstPage {
 				p.Done++
 			}
 			p.Rows += int64(page.Records)
 			return
-		case r.Pass > p.Pass:
+		}
+		if r.Pass > p.Pass { // each pass counts the pages and the records again
 			p.Pass, p.Done, p.Rows = r.Pass, 0, 0
 		}
 		if page.Paginated && page.TotalPages > 0 {

@@ -72,20 +72,12 @@ func (r *read) setRowAges(ctx context.Context) error {
 // their ids, are requested a second time in the same run. Their first responses are not used. --allow-mass-delete
 // accepts a loss only if the second reading confirms the loss.
 
-// suspectsOf returns the streams to read a second time because of a gate, lists before details. It returns none if the
-// streams of a table with a loss were read twice, because this loss would remain, and in a replay. The losses are
-// then final.
-func (r *read) suspectsOf(gate *load.MassDeleteError) []string {
-	suspects := r.streamsToReread(gate.Losses)
-	if len(suspects) == 0 || !r.mode.usesNetwork() {
-		r.line.Losses, gate.Reread = gate.Losses, r.mode.usesNetwork()
+// suspectsOf returns the streams to read a second time because of losses, lists before details. It returns none in a
+// replay, and if the streams of a table with a loss were read twice, because this loss would remain.
+func (r *read) suspectsOf(losses []ledger.Loss) (names []string) {
+	if !r.mode.usesNetwork() {
 		return nil
 	}
-	r.cfg.Log.Warn("too many rows would be deleted: streams are read a second time", "streams", suspects, "error", ledger.DescribeLosses(gate.Losses))
-	return suspects
-}
-
-func (r *read) streamsToReread(losses []ledger.Loss) (names []string) {
 	suspects := map[string]bool{}
 	for _, l := range losses {
 		if r.wasReadTwice(l.Table) {
