@@ -36,10 +36,15 @@ func articleStreamNames() []string {
 	return []string{"campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments", "article_status_events", "article_comment_events"}
 }
 
+// eventStreamNames returns the names of the streams of events, and of a list, because a night without data fails.
+func eventStreamNames() []string {
+	return []string{"tags", "article_status_events", "article_comment_events"}
+}
+
 // TestEventsJoinTheSnapshot delivers valid and invalid events, events with an unknown topic, one of them with a byte that
 // is no UTF-8, and an event that was delivered before.
 func TestEventsJoinTheSnapshot(t *testing.T) {
-	h := newHarness(t, smallWorld(), articleStreamNames()...)
+	h := newHarness(t, smallWorld(), eventStreamNames()...)
 	h.cfg.BatchRows = 2
 	res := h.requireComplete(h.night())
 	h.requireStream(res.Run, "article_status_events", stream.Skipped, ledger.ReasonNoDelivery, false)
@@ -75,7 +80,7 @@ func TestEventsJoinTheSnapshot(t *testing.T) {
 
 // TestManyEvents delivers more events than one batch contains.
 func TestManyEvents(t *testing.T) {
-	h := newHarness(t, smallWorld(), articleStreamNames()...)
+	h := newHarness(t, smallWorld(), eventStreamNames()...)
 	var events []delivery
 	for i := range 1002 {
 		events = append(events, statusEvent(fmt.Sprintf("e%04d", i), fmt.Sprint(i)))
@@ -88,7 +93,7 @@ func TestManyEvents(t *testing.T) {
 // TestEventsOutliveFailures delivers events before a failed night, a rollback, a replay and a
 // rebuild. No event may be lost or stored twice.
 func TestEventsOutliveFailures(t *testing.T) {
-	h := newRaceHarness(t, smallWorld(), articleStreamNames()...)
+	h := newRaceHarness(t, smallWorld(), eventStreamNames()...)
 	requireEvents := func(want ...string) {
 		t.Helper()
 		h.requireLines("SELECT event_id FROM article_status_events ORDER BY 1", want...)
@@ -96,7 +101,7 @@ func TestEventsOutliveFailures(t *testing.T) {
 	}
 	h.requireComplete(h.night())
 	h.deliver(statusEvent("a", "1"))
-	h.service.SetFaults(statusFault("/campaigns", 401))
+	h.service.SetFaults(statusFault("/tags", 401))
 	h.failedNight()
 	h.service.SetFaults()
 	wholeSeconds := h.cfg.Now
@@ -130,7 +135,7 @@ func TestEventsOutliveFailures(t *testing.T) {
 // TestPrivateEvents delivers events with private values. The configuration names only columns of
 // article_comments. The same values in events must be private too.
 func TestPrivateEvents(t *testing.T) {
-	h := newHarness(t, smallWorld(), articleStreamNames()...)
+	h := newHarness(t, smallWorld(), eventStreamNames()...)
 	h.cfg.Privacy.Drop, h.cfg.Privacy.Hash, h.cfg.Privacy.Key = []string{"article_comments.content"}, []string{"article_comments.author_name"}, []byte("key")
 	h.deliver(delivery{"c", webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},"author":{"name":"s3cret"}}`},
 		delivery{"d", webhook.CommentCreated, `{"content":"s3cret"}`}, delivery{"e", "comment.moved", `{"content":"s3cret"}`}, statusEvent("f", "1"))
@@ -256,7 +261,7 @@ func TestUnrecordedRefreshIsRecordedLater(t *testing.T) {
 // TestRefreshKeepsAWorseGrade refreshes one article after a night in which another article failed. The
 // other article is still old, so the grade and the age of the stream must stay.
 func TestRefreshKeepsAWorseGrade(t *testing.T) {
-	h := newHarness(t, smallWorld(), articleStreamNames()...)
+	h := newHarness(t, smallWorld(), "campaigns", "campaign_articles", "articles")
 	first := h.requireComplete(h.night())
 	articles := h.lines("SELECT id FROM articles ORDER BY id LIMIT 2")
 	h.service.SetFaults(sim.Fault{Path: "/articles/" + articles[0], Kind: sim.FaultStatus, Status: 500})
@@ -284,7 +289,7 @@ func TestRefreshKeepsAWorseGrade(t *testing.T) {
 // TestRefreshOfUnreadDetailsProvesNothing refreshes one article after a night that read no details. The other
 // articles were never read, so the refresh must not grade them as proven.
 func TestRefreshOfUnreadDetailsProvesNothing(t *testing.T) {
-	h := newHarness(t, smallWorld(), articleStreamNames()...)
+	h := newHarness(t, smallWorld(), "campaigns", "campaign_articles")
 	h.cfg.Details = pipeline.NoDetails
 	night := h.requireComplete(h.night())
 	h.requireStream(night.Run, "campaign_articles", stream.Skipped, ledger.ReasonNoDetails, false)
@@ -301,7 +306,7 @@ func TestRefreshOfUnreadDetailsProvesNothing(t *testing.T) {
 
 // TestEventsContainNoToken delivers events that contain the token of the service, unchanged and escaped.
 func TestEventsContainNoToken(t *testing.T) {
-	h := newHarness(t, smallWorld(), articleStreamNames()...)
+	h := newHarness(t, smallWorld(), eventStreamNames()...)
 	escaped := fmt.Sprintf(`\u%04x%s`, token[0], token[1:])
 	h.deliver(delivery{"a", webhook.StatusChanged, `{"article_id":"1","note":"` + token + `"}`},
 		delivery{"b", "order.paid", `{"note":"` + escaped + `"}`}, delivery{"c", webhook.StatusChanged, `{"note":"` + escaped + `"}`})

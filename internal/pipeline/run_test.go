@@ -39,20 +39,6 @@ func TestRunModes(t *testing.T) {
 	}
 }
 
-func TestRefreshReadsItsTargets(t *testing.T) {
-	m := runMode{kind: ledger.Refresh, targets: Targets{Articles: []string{"a"}, Campaigns: []string{"c"}}}
-	got := map[string]string{}
-	for _, s := range stream.AllWithEvents() {
-		for _, id := range m.targetIDs(s) {
-			got[s.Name] += id
-		}
-	}
-	want := map[string]string{"articles": "a", "article_comments": "a", "campaign_details": "c", "campaign_articles": "c", "campaign_status_counts": "c"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("targets (-want +got):\n%s", diff)
-	}
-}
-
 // newRun begins a run in an empty warehouse.
 func newRun(t *testing.T, cfg Config, mode runMode, now time.Time) *locked {
 	t.Helper()

@@ -36,64 +36,59 @@ func (h *harness) deletedCampaignFaults(id string) []sim.Fault {
 	return faults
 }
 
-// TestSecondReadingBeginsWithTheLists deletes a campaign with many articles after the list of campaigns was read. The
-// responses 404 for its articles contradict the lists. The second reading must begin with the list of campaigns, which
-// no longer contains the campaign.
+// TestSecondReadingBeginsWithTheLists deletes a campaign with many articles after its articles were listed. The responses
+// 404 for its articles contradict the lists. The second reading must begin with the list of campaigns, which no longer
+// contains the campaign.
 func TestSecondReadingBeginsWithTheLists(t *testing.T) {
-	// The campaign is deleted before the first request below this path.
-	for name, deletedBefore := range map[string]string{"before its articles are listed": "/campaigns/", "after its articles are listed": "/articles/"} {
-		for _, isFirst := range []bool{true, false} {
-			if isFirst && deletedBefore == "/campaigns/" {
-				continue // no article is requested, so that no gate reads a second time
+	for name, isFirst := range map[string]bool{"the first night": true, "a later night": false} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, campaignWorld(), "order_items", "campaigns", "campaign_details", "campaign_articles", "articles", "tags")
+			h.cfg.Limits, h.cfg.Fetch.PageSize = load.Limits{Share: 0.2, Rows: 3}, 100
+			if !isFirst {
+				h.requireComplete(h.night())
 			}
-			t.Run(name+", first night "+map[bool]string{true: "yes", false: "no"}[isFirst], func(t *testing.T) {
-				h := newHarness(t, campaignWorld(), "order_items", "campaigns", "campaign_details", "campaign_articles", "articles", "tags")
-				h.cfg.Limits, h.cfg.Fetch.PageSize = load.Limits{Share: 0.2, Rows: 3}, 100
-				if !isFirst {
-					h.requireComplete(h.night())
-				}
-				h.service.Advance(1)
-				id := h.largestCampaign()
-				faults := h.deletedCampaignFaults(id)
-				if len(faults) < 7 {
-					t.Fatalf("the largest campaign has %d articles, want at least 5", len(faults)-2)
-				}
-				deleteOnce := func() {
-					h.service.SetFaults()
-					isDeleted := false
-					hook := func(r *http.Request) {
-						if !isDeleted && strings.HasPrefix(r.URL.Path, deletedBefore) {
-							isDeleted = true
-							h.service.SetFaults(faults...)
-						}
+			h.service.Advance(1)
+			id := h.largestCampaign()
+			faults := h.deletedCampaignFaults(id)
+			if len(faults) < 7 {
+				t.Fatalf("the largest campaign has %d articles, want at least 5", len(faults)-2)
+			}
+			deleteOnce := func() {
+				h.service.SetFaults()
+				isDeleted := false
+				hook := func(r *http.Request) {
+					if !isDeleted && strings.HasPrefix(r.URL.Path, "/articles/") {
+						isDeleted = true
+						h.service.SetFaults(faults...)
 					}
-					h.cfg.Fetch.Concurrency = 1
-					h.onRequest.Store(&hook)
 				}
+				h.cfg.Fetch.Concurrency = 1
+				h.onRequest.Store(&hook)
+			}
+			deleteOnce()
+			if !isFirst {
+				// The loss is confirmed, and is a deletion of rows that no list contains any longer.
+				res, err := h.unchangedNight()
+				massDelete := errorOf[*load.MassDeleteError](t, err)
+				for _, loss := range massDelete.Losses {
+					if loss.NotFound || !massDelete.Reread {
+						t.Errorf("run %s ended with %v, want a confirmed deletion", res.Run.ID, err)
+					}
+				}
+				h.cfg.AllowMassDelete = true
 				deleteOnce()
-				if !isFirst {
-					// The loss is confirmed, and is a deletion of rows that no list contains any longer.
-					res, err := h.unchangedNight()
-					massDelete := errorOf[*load.MassDeleteError](t, err)
-					for _, loss := range massDelete.Losses {
-						if loss.NotFound || !massDelete.Reread {
-							t.Errorf("run %s ended with %v, want a confirmed deletion", res.Run.ID, err)
-						}
-					}
-					h.cfg.AllowMassDelete = true
-					deleteOnce()
-				}
-				h.service.ResetRequests()
-				res := h.requireComplete(h.unchangedNight())
-				if routes := h.service.RequestsByRoute(); routes["/campaigns"] < 2 || routes["/tags"] != 1 {
-					t.Errorf("the campaigns were read %d times and the tags %d times, want a second reading only of the campaigns", routes["/campaigns"], routes["/tags"])
-				}
-				h.requireStream(res.Run, "campaign_articles", stream.Exact, "", false)
-				h.requireStream(res.Run, "articles", stream.Exact, "", false)
-				h.requireLines("SELECT count(*) FROM campaigns WHERE id = '"+id+"'", "0")
-				h.requireLines("SELECT count(*) FROM articles WHERE campaign_id = '"+id+"'", "0")
-			})
-		}
+			}
+			h.service.ResetRequests()
+			res := h.requireComplete(h.unchangedNight())
+			if routes := h.service.RequestsByRoute(); routes["/campaigns"] < 2 || routes["/tags"] != 1 {
+				t.Errorf("the campaigns were read %d times and the tags %d times, want a second reading only of the campaigns",
+					routes["/campaigns"], routes["/tags"])
+			}
+			h.requireStream(res.Run, "campaign_articles", stream.Exact, "", false)
+			h.requireStream(res.Run, "articles", stream.Exact, "", false)
+			h.requireLines("SELECT count(*) FROM campaigns WHERE id = '"+id+"'", "0")
+			h.requireLines("SELECT count(*) FROM articles WHERE campaign_id = '"+id+"'", "0")
+		})
 	}
 }
 
