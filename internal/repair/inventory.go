@@ -41,8 +41,7 @@ type inventory struct {
 	// read, indexErr is the error, and indexDays are the days of the intact manifests.
 	indexDays map[string]string
 	indexErr  error
-	// missing are the versions that could not be added to the series, the last of each day. missingErr is set if they
-	// are unknown.
+	// missing are the versions that could not be added to the series. missingErr is set if they are unknown.
 	missing    []warehouse.Manifest
 	missingErr error
 	// visible is the version that readers see, and expected the version that readers should see.
@@ -70,7 +69,6 @@ func takeInventory(ctx context.Context, w *warehouse.Warehouse, readData bool) (
 	inv.runs, inv.damagedLines = warehouse.ParseRunLog(inv.ledgerText)
 	if _, isKilled, err := w.RunLog.KilledRollback(); !isKilled || err != nil { // a killed rollback has removed days
 		inv.missing, inv.missingErr = w.Series.Missing()
-		inv.missing = warehouse.LastOfDay(inv.missing)
 	}
 	inv.setExpected()
 	return inv, ctx.Err()
