@@ -1,10 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/mail"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -179,4 +183,50 @@ func (v *validator) checkWatches(watches []Watch, channels []string) {
 			}
 		}
 	}
+}
+
+// FormatWatch returns the lines of the configuration for a watch of a named query. It chooses a name that no other watch
+// has, and the first channel. Without channels, the lines contain one.
+func FormatWatch(w Watch, others []Watch, channels []Channel) string {
+	const maxName = 50 // bytes, to leave room for a number
+	stem := strings.Trim(strings.ReplaceAll(strings.ToLower(w.Query), "_", "-"), "-")
+	stem = cmp.Or(stem[:min(len(stem), maxName)], "watch")
+	w.Name = stem
+	for n := 2; slices.ContainsFunc(others, func(other Watch) bool { return other.Name == w.Name }); n++ {
+		w.Name = fmt.Sprintf("%s-%d", stem, n)
+	}
+	var b strings.Builder
+	channel := "chat"
+	if len(channels) > 0 {
+		channel = channels[0].Name
+	} else {
+		b.WriteString("notify:\n  channels:\n    - name: chat\n      type: slack # or webhook, or email\n      url: https://chat.example.com/hook\n")
+	}
+	fmt.Fprintf(&b, "watch:\n  - name: %s\n    query: %s\n", w.Name, quoteYAML(w.Query))
+	if len(w.Params) > 0 {
+		b.WriteString("    params:\n")
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Params)) {
+		fmt.Fprintf(&b, "      %s: %s\n", quoteYAML(name), quoteYAML(EscapeValue(w.Params[name])))
+	}
+	if len(w.Key) > 0 {
+		key := make([]string, len(w.Key))
+		for i, column := range w.Key {
+			key[i] = quoteYAML(EscapeValue(column))
+		}
+		fmt.Fprintf(&b, "    key: [%s]\n", strings.Join(key, ", "))
+	}
+	fmt.Fprintf(&b, "    send: [%s]\n", channel)
+	return b.String()
+}
+
+var simpleWord = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// quoteYAML quotes a word that YAML would read as another type or as several words.
+func quoteYAML(word string) string {
+	hasOtherType := slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, word)
+	if simpleWord.MatchString(word) && !hasOtherType {
+		return word
+	}
+	return strconv.Quote(word)
 }
