@@ -1,9 +1,12 @@
 package sim
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -12,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // ServeHTTP handles a request. Methods other than GET get a 405. For a GET it applies faults and the
@@ -113,7 +118,7 @@ func (s *Service) renderReply(query url.Values, rt *route, id string, fault *Fau
 	if rt.binary {
 		mime = "application/octet-stream"
 	}
-	return newReply(http.StatusOK, mime, s.world.distort(e.document(), rt))
+	return newReply(http.StatusOK, mime, s.world.applyValueFaults(e.document(), rt))
 }
 
 // Serve listens on a free port of the loopback address until stop is called. stop waits up to 5 seconds for
@@ -137,4 +142,111 @@ func (s *Service) Serve() (baseURL string, stop func() error, err error) {
 		}
 		return nil
 	}, nil
+}
+
+const jsonMime = "application/json"
+
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+	fault  Fault // how the reply is cut off or slowed down
+}
+
+func newReply(status int, mime string, body []byte) reply {
+	return reply{status: status, header: http.Header{"Content-Type": {mime}}, body: body}
+}
+
+// errorReply returns an error response, whose body the spec does not show.
+func errorReply(status int, message string) reply {
+	return newReply(status, jsonMime, fmt.Appendf(nil, `{"error":{"status":%d,"message":%q}}`, status, message))
+}
+
+func (out reply) send(rw http.ResponseWriter, r *http.Request) {
+	if out.fault.Kind == FaultReset {
+		resetConnection(rw)
+		return
+	}
+	maps.Copy(rw.Header(), out.header)
+	rw.Header().Set("Content-Length", strconv.Itoa(len(out.body)))
+	rw.WriteHeader(out.status)
+	switch out.fault.Kind {
+	case FaultResetBody, FaultTruncate:
+		// After fewer bytes than Content-Length, net/http closes the connection.
+		_, _ = rw.Write(out.body[:len(out.body)/2])
+		_ = http.NewResponseController(rw).Flush()
+		if out.fault.Kind == FaultResetBody {
+			resetConnection(rw)
+		}
+	case FaultSlow:
+		const parts = 8
+		for i := range parts {
+			part := out.body[len(out.body)*i/parts : len(out.body)*(i+1)/parts]
+			select {
+			case <-time.After(out.fault.Delay):
+			case <-r.Context().Done():
+				return
+			}
+			if _, err := rw.Write(part); err != nil {
+				return
+			}
+			_ = http.NewResponseController(rw).Flush()
+		}
+	default:
+		// An error means that the client has disconnected.
+		_, _ = rw.Write(out.body)
+	}
+}
+
+// resetConnection closes the connection with a TCP reset.
+func resetConnection(rw http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(rw).Hijack()
+	if err != nil {
+		// HTTP/2 and test recorders cannot be hijacked: abort the request.
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+func newZstdEncoder() *zstd.Encoder {
+	encoder, _ := zstd.NewWriter(nil) // fails only with invalid options
+	// The first EncodeAll creates channels that later calls use. They must not belong to the
+	// synctest bubble of a later caller.
+	encoder.EncodeAll([]byte{0}, nil)
+	return encoder
+}
+
+// compress uses the first configured encoding that the request accepts.
+func (s *Service) compress(out reply, acceptHeaders []string) reply {
+	i := slices.IndexFunc(s.opts.Encodings, func(encoding string) bool {
+		return slices.ContainsFunc(acceptHeaders, func(header string) bool { return accepts(header, encoding) })
+	})
+	if i < 0 || len(out.body) < 256 { // most servers have a similar threshold
+		return out
+	}
+	out.header.Set("Content-Encoding", s.opts.Encodings[i])
+	if s.opts.Encodings[i] == "zstd" {
+		out.body = s.zstd.EncodeAll(out.body, nil)
+		return out
+	}
+	var compressed bytes.Buffer
+	w := gzip.NewWriter(&compressed)
+	_, _ = w.Write(out.body) // a buffer accepts all writes
+	_ = w.Close()
+	out.body = compressed.Bytes()
+	return out
+}
+
+// accepts ignores weights.
+func accepts(header, encoding string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		name, _, _ := strings.Cut(part, ";")
+		if strings.EqualFold(strings.TrimSpace(name), encoding) {
+			return true
+		}
+	}
+	return false
 }
