@@ -133,7 +133,7 @@ func (d testMachine) results(t *testing.T) map[string]string {
 	g := *d.g
 	var report, diff bytes.Buffer
 	g.stdout = &report
-	harness.Must(t, runReport(t.Context(), &g, "-", "", "", ""))
+	harness.Must(t, runReport(t.Context(), &g, reportOptions{file: "-"}))
 	g.stdout = &diff
 	harness.Must(t, runDiff(t.Context(), &g, diffOptions{output: outputOptions{format: "jsonl"}}, nil))
 	all["report"], all["diff"] = report.String(), diff.String()

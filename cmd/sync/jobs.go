@@ -78,7 +78,7 @@ func (j *jobs) pruneWarehouse() {
 
 func (j *jobs) writeReport(ctx context.Context) {
 	file := reportFile(j.cfg.Warehouse.Dir)
-	err := runReport(ctx, j.s.g.silent(), file, "", "", "/explore/questions/")
+	err := runReport(ctx, j.s.g.silent(), reportOptions{file: file, queryPages: "/explore/questions/"})
 	if mode := j.cfg.Warehouse.Mode(); err == nil && mode != 0 {
 		err = os.Chmod(file, mode)
 	}

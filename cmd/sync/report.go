@@ -19,8 +19,16 @@ import (
 	"placementsync/internal/warehouse"
 )
 
+type reportOptions struct {
+	file    string // "-" means stdout
+	asOf    string // empty means the newest snapshot
+	profile string // a client, for whom the page is; empty means the page of the partner
+	// queryPages is the path of a server's pages for named queries. It is empty for a standalone file.
+	queryPages string
+}
+
 func reportCommand(g *globals) *cobra.Command {
-	file, asOf, profile := "report.html", "", ""
+	o := reportOptions{file: "report.html"}
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Make one HTML page of a snapshot, with charts",
@@ -32,27 +40,24 @@ func reportCommand(g *globals) *cobra.Command {
 			"client, without costs, margins, commissions and commands.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if profile != "" && g.held {
+			if o.profile != "" && g.held {
 				return cli.UsageErr("--profile and --held exclude each other: a held night is not published")
 			}
-			return runReport(cmd.Context(), g, file, asOf, profile, "")
+			return runReport(cmd.Context(), g, o)
 		},
 	}
-	addAsOfFlag(cmd, g, &asOf)
-	cmd.Flags().StringVar(&profile, "profile", "", "make the page for the client profile with this `name` or id")
-	cmd.Flags().StringVarP(&file, "output", "o", file, "`file` to write atomically; - is stdout")
+	addAsOfFlag(cmd, g, &o.asOf)
+	cmd.Flags().StringVar(&o.profile, "profile", "", "make the page for the client profile with this `name` or id")
+	cmd.Flags().StringVarP(&o.file, "output", "o", o.file, "`file` to write atomically; - is stdout")
 	addHeldFlag(cmd, g)
 	return cmd
 }
 
-// runReport writes the page of the newest snapshot, of the earlier snapshot asOf or, with --held, of
-// the held night. With a profile, it writes the page for this client. queryPages is the path of a server's pages for named queries. It is empty for a
-// standalone file.
-func runReport(ctx context.Context, g *globals, file, asOf, profile, queryPages string) (err error) {
+func runReport(ctx context.Context, g *globals, o reportOptions) (err error) {
 	// The page reads several snapshots. The terminal does not show the time of each.
-	s := &reportSnapshots{g: g.silent(), asOf: asOf, dbs: map[time.Time]*query.DB{}}
+	s := &reportSnapshots{g: g.silent(), asOf: o.asOf, dbs: map[time.Time]*query.DB{}}
 	defer func() { err = explainDamage(g, errors.Join(err, s.close())) }()
-	opts := report.Options{Program: g.programLine("query"), QueryPages: queryPages, Earlier: asOf != "", Held: g.held}
+	opts := report.Options{Program: g.programLine("query"), QueryPages: o.queryPages, Earlier: o.asOf != "", Held: g.held}
 	if g.held {
 		opts.Program += " --held"
 	}
@@ -63,29 +68,29 @@ func runReport(ctx context.Context, g *globals, file, asOf, profile, queryPages 
 	if opts.Notices, err = heldNotices(wh, g.held); err != nil {
 		return err
 	}
-	if profile != "" {
+	if o.profile != "" {
 		db, err := s.open(ctx, time.Time{})
 		if err != nil {
 			return err
 		}
-		if opts.Client, err = findClient(ctx, g, db, profile); err != nil {
+		if opts.Client, err = findClient(ctx, g, db, o.profile); err != nil {
 			return err
 		}
 	}
-	if file == "-" {
+	if o.file == "-" {
 		return report.Write(ctx, g.stdout, s.ask, opts)
 	}
-	if err := checkOutputFolder(file); err != nil {
+	if err := checkOutputFolder(o.file); err != nil {
 		return err
 	}
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-		return cli.UsageErr("%q is not a regular file: use -o - to write to the terminal or a pipe", file)
+	if info, err := os.Stat(o.file); err == nil && !info.Mode().IsRegular() {
+		return cli.UsageErr("%q is not a regular file: use -o - to write to the terminal or a pipe", o.file)
 	}
 	const fileMode = 0o644
-	if err := (durable.Disk{}).WriteAtomically(file, fileMode, func(f *os.File) error { return report.Write(ctx, f, s.ask, opts) }); err != nil {
+	if err := (durable.Disk{}).WriteAtomically(o.file, fileMode, func(f *os.File) error { return report.Write(ctx, f, s.ask, opts) }); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(g.stdout, "wrote %s: open it in a browser\n", file)
+	_, err = fmt.Fprintf(g.stdout, "wrote %s: open it in a browser\n", o.file)
 	return err
 }
 
