@@ -136,9 +136,8 @@ func (g *globals) page(ctx context.Context, write func(w io.Writer) error) error
 		}
 		return writeErr
 	}
-	whole := bytes.Clone(text.Bytes())
 	cmd := exec.CommandContext(ctx, "sh", "-c", pager)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = &text, g.stdout, g.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text.Bytes()), g.stdout, g.stderr
 	cmd.Env = os.Environ()
 	if _, isSet := g.LookupEnv("LESS"); !isSet {
 		cmd.Env = append(cmd.Env, "LESS=FRX") // as git does: end if the text fits, show colors, keep the screen
@@ -146,7 +145,7 @@ func (g *globals) page(ctx context.Context, write func(w io.Writer) error) error
 	const notFound = 127 // the exit code of the shell
 	err := cmd.Run()
 	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == notFound {
-		_, err = g.stdout.Write(whole)
+		_, err = g.stdout.Write(text.Bytes())
 		return err
 	}
 	if err != nil {

@@ -62,7 +62,7 @@ func (g *globals) showProgress(tracker *pipeline.ProgressTracker, isFirst bool) 
 // longWait is the duration of a wait from which on it is logged as a warning, so that --quiet shows it.
 const longWait = 10 * time.Minute
 
-// logWaits logs once a minute for what a night waits, until stop is called.
+// logWaits logs once a minute why a night waits, until stop is called.
 func logWaits(log *slog.Logger, tracker *pipeline.ProgressTracker) (stop func()) {
 	return callEvery(waitInterval, func() {
 		if p, ok := tracker.Progress(); ok {

@@ -63,7 +63,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 		night.Details = pipeline.AllDetails
 	}
 	published, isPublished, err := g.newWarehouse(cfg).Versions.Latest()
-	if o.newWarehouse {
+	if o.newWarehouse { // without --new, the night itself reports an error
 		if err != nil {
 			return err
 		}
