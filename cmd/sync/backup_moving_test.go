@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -10,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/cli"
 	"placementsync/internal/testing/harness"
@@ -71,52 +68,6 @@ func TestTrialBackupDuringNights(t *testing.T) {
 			}
 			harness.Must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
 		})
-	}
-}
-
-// TestBackupOfChangingSeriesFails adds a manifest to the Parquet series and changes state/ whenever
-// the backup sends a file. The backup must fail, and the previous backup must remain the newest.
-func TestBackupOfChangingSeriesFails(t *testing.T) {
-	harness.Slow(t)
-	t.Parallel()
-	d := newBucketHarness(t, "product_listings", "orders")
-	harness.Must(t, d.night(t))
-	before := backupManifests(d.store.Objects("store"))
-	if len(before) != 1 {
-		t.Fatalf("the bucket has %d backups after a night, want 1", len(before))
-	}
-	seriesManifests, err := filepath.Glob(filepath.Join(d.dir(), "parquet", ".meta", "*.json"))
-	harness.Must(t, err)
-	seriesManifest, err := os.ReadFile(seriesManifests[0])
-	harness.Must(t, err)
-	stateFile := func(n int) string { return filepath.Join(d.dir(), "state", fmt.Sprintf("note%d.json", n)) }
-	seriesManifestFile := func(n int) string {
-		return filepath.Join(d.dir(), "parquet", ".meta", fmt.Sprintf("20300101T00000%dZ.json", n))
-	}
-	changes := 0
-	harness.Must(t, os.WriteFile(stateFile(changes), []byte("0"), 0o600)) // a file that the backup sends
-	d.store.FailWith(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
-			changes++
-			harness.Must(t, os.WriteFile(seriesManifestFile(changes), seriesManifest, 0o600))
-			harness.Must(t, os.WriteFile(stateFile(changes), []byte(fmt.Sprint(changes)), 0o600))
-		}
-		return false
-	})
-	err = runBackup(t.Context(), d.g, backupOptions{})
-	d.store.FailWith(nil)
-	if err == nil || !strings.Contains(err.Error(), "changed during each of 5 attempts") {
-		t.Fatalf("the backup ended with %v after %d changes, want an error after 5 attempts", err, changes)
-	}
-	if diff := cmp.Diff(before, backupManifests(d.store.Objects("store"))); diff != "" {
-		t.Errorf("the backups in the bucket changed (-before +after):\n%s", diff)
-	}
-	for n := range changes {
-		harness.Must(t, errors.Join(os.Remove(seriesManifestFile(n+1)), os.Remove(stateFile(n+1))))
-	}
-	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
-	if after := backupManifests(d.store.Objects("store")); len(after) != 2 {
-		t.Errorf("the bucket has %d backups after a backup without changes, want 2", len(after))
 	}
 }
 

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,22 +24,13 @@ func (d *bucketHarness) useServer(t *testing.T, address string) {
 	harness.Must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), oldAddress, address, 1)), 0o600))
 }
 
-// configureFewStreams configures a few streams. The tables of all other streams remain empty.
-func (d *bucketHarness) configureFewStreams(t *testing.T) {
-	t.Helper()
-	text, err := os.ReadFile(d.g.Config)
-	harness.Must(t, err)
-	harness.Must(t, os.WriteFile(d.g.Config, append(text, "streams: {include: [product_listings, orders, order_details]}\n"...), 0o600))
-}
-
 // TestBackupOnAnS3Server runs backups to a server that checks signatures and checksums, as the
 // servers of object storage providers do.
 func TestBackupOnAnS3Server(t *testing.T) {
 	t.Parallel()
 	gateway := s3sim.StartGateway(t, os.Getenv, "store")
-	d := newBucketHarness(t)
+	d := newBucketHarness(t, "product_listings", "orders", "order_details")
 	d.useServer(t, gateway.URL)
-	d.configureFewStreams(t)
 
 	harness.Must(t, d.night(t))
 	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
@@ -118,56 +107,4 @@ func (d *bucketHarness) failBackups(t *testing.T, gateway *s3sim.Gateway) {
 		t.Errorf("the night without a bucket ended with %d: %v; want the outcome partial, and the reason", exitCodeOf(t, err), err)
 	}
 	harness.Must(t, os.Rename(filepath.Join(gateway.Files, "gone"), filepath.Join(gateway.Files, "store")))
-}
-
-// TestTrialKilledBackupContinues kills the program during uploads, and runs it again.
-func TestTrialKilledBackupContinues(t *testing.T) {
-	harness.Long(t)
-	t.Parallel()
-	d := newBucketHarness(t)
-	tenUploaded := make(chan struct{}, 100)
-	puts := 0
-	d.store.FailWith(func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPut {
-			if puts++; puts > 10 {
-				select {
-				case tenUploaded <- struct{}{}:
-				default:
-				}
-				panic(http.ErrAbortHandler) // drops the connection
-			}
-		}
-		return false
-	})
-	text, err := os.ReadFile(d.g.Config)
-	harness.Must(t, err)
-	harness.Must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(string(text), "backup: s3://store/night", "", 1)), 0o600))
-	harness.Must(t, d.night(t))
-	harness.Must(t, os.WriteFile(d.g.Config, text, 0o600))
-	filesBefore := d.files(t)
-	bin := t.TempDir()
-	self, err := os.Executable()
-	harness.Must(t, errors.Join(err, os.Symlink(self, filepath.Join(bin, "placementsync"))))
-	cmd := exec.Command(filepath.Join(bin, "placementsync"), "backup", "--config", d.g.Config)
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
-	harness.Must(t, cmd.Start())
-	<-tenUploaded
-	harness.Must(t, cmd.Process.Kill())
-	_ = cmd.Wait() // returns an error, because the process was killed
-	d.store.FailWith(nil)
-	uploadedCount := len(d.store.Objects("store"))
-	if m := backupManifests(d.store.Objects("store")); len(m) != 0 || uploadedCount == 0 {
-		t.Errorf("a killed backup left %d objects and the manifests %v, want some objects and no manifest: %s", uploadedCount, m, out.String())
-	}
-	if got := d.files(t); len(got) != len(filesBefore) {
-		t.Errorf("a killed backup changed the warehouse: %d files, then %d", len(filesBefore), len(got))
-	}
-	putsBefore := d.store.Requests()[http.MethodPut]
-	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
-	total := len(d.store.Objects("store"))
-	if n := d.store.Requests()[http.MethodPut] - putsBefore; n != total-uploadedCount {
-		t.Errorf("the second backup sent %d objects, want the %d missing objects", n, total-uploadedCount)
-	}
-	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
 }

@@ -25,7 +25,6 @@ import (
 	"placementsync/internal/sim"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
-	"placementsync/internal/warehouse"
 )
 
 // bucketHarness is a warehouse with a backup in a bucket.
@@ -113,34 +112,18 @@ func (d *bucketHarness) prices(t *testing.T) string {
 	return d.queryCSV(t, "select currency, count(*), sum(unit_amount) from history.product_listing_prices group by all order by all")
 }
 
-// TestTrialBackupFailures runs nights and backups, with failures of the warehouse or the bucket.
+// TestTrialBackupFailures runs nights and backups with failures of the bucket, and checks the exit codes and the
+// messages. The tests of the package backup check the objects.
 func TestTrialBackupFailures(t *testing.T) {
 	harness.Long(t)
 	t.Parallel()
-	d := newBucketHarness(t)
+	d := newBucketHarness(t, "product_listings", "orders")
 	harness.Must(t, d.night(t))
-	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
-	objectsAfterFirst := len(d.store.Objects("store"))
-	putsBefore := d.store.Requests()[http.MethodPut]
-	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
-	// The ledger has one more line, so the backup sends the ledger and the manifest.
-	if sent := d.store.Requests()[http.MethodPut] - putsBefore; sent != 2 {
-		t.Errorf("a backup without changes sends %d objects, want 2", sent)
-	}
 	harness.Must(t, d.night(t))
-	t.Logf("objects after a night: %d, after two: %d", objectsAfterFirst, len(d.store.Objects("store")))
-
 	t.Run("the bucket is lost during a backup", d.testLostBucket)
 	t.Run("wrong keys are reported", d.testWrongKeys)
-	t.Run("a backup does not copy damage over an intact object", d.testDamageAfterBackup)
-	t.Run("a damaged file is left out and named", d.testDamageBeforeBackup)
-
-	files, prices := d.files(t), d.prices(t)
-	lost := d.dir() + ".lost"
-	harness.Must(t, os.Rename(d.dir(), lost))
-
-	t.Run("a new warehouse does not replace the backup of the lost warehouse", d.testNewWarehouse)
-	t.Run("an interrupted restore continues", func(t *testing.T) { d.testInterruptedRestore(t, len(files), prices) })
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
+	t.Run("an older backup is used on request", d.testOlderBackup)
 	t.Run("damage in the bucket is found", d.testDamagedBucket)
 
 	for _, key := range []string{s3sim.SecretKey, s3sim.AccessKey} {
@@ -200,109 +183,60 @@ func (d *bucketHarness) testWrongKeys(t *testing.T) {
 	harness.Must(t, os.WriteFile(keyFile, []byte(s3sim.AccessKey), 0o600))
 }
 
-func (d *bucketHarness) testDamageAfterBackup(t *testing.T) {
-	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
-	dayFiles, err := filepath.Glob(filepath.Join(d.dir(), "parquet/outlets/*/outlets.parquet"))
+// TestFollowUpInAnotherProcess runs the follow-ups of a night while another process makes the backup, which is no
+// failure.
+func TestFollowUpInAnotherProcess(t *testing.T) {
+	t.Parallel()
+	d := newBucketHarness(t)
+	wh, cfg, err := d.g.openWarehouse()
 	harness.Must(t, err)
-	good, err := os.ReadFile(dayFiles[0])
+	cfg.Backup = "s3://store/night"
+	unlock, err := wh.Folder.LockJob(ledger.Backup)
 	harness.Must(t, err)
-	harness.Must(t, os.Remove(dayFiles[0]))
-	harness.Must(t, os.WriteFile(dayFiles[0], bytes.Repeat([]byte("x"), len(good)), 0o600))
-	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
-	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{verify: true, readData: true}))
-	harness.Must(t, os.WriteFile(dayFiles[0], good, 0o600))
+	err = d.g.runFollowUps(t.Context(), cfg)
+	harness.Must(t, unlock())
+	if entries, _ := wh.RunLog.RunsAndFollowUps(); err != nil || len(entries) > 0 {
+		t.Errorf("the follow-ups ended with %v and the ledger entries %+v, want neither", err, entries)
+	}
 }
 
-func (d *bucketHarness) testDamageBeforeBackup(t *testing.T) {
+// TestCheckReadsTheTestObjectBack checks a bucket that returns another content than it received.
+func TestCheckReadsTheTestObjectBack(t *testing.T) {
+	t.Parallel()
+	d := newBucketHarness(t)
+	cfg, err := d.g.loadConfig()
+	harness.Must(t, err)
+	harness.Must(t, checkBucket(t.Context(), d.g, cfg))
 	d.store.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
-		s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
-		return true
-	})
-	if err := d.night(t); exitCodeOf(t, err) != ledger.Partial.ExitCode() {
-		t.Fatalf("the night ended with %v, want the outcome partial", err)
-	}
-	d.store.FailWith(nil)
-	// Find a file that the night changed. The bucket already contains the other files.
-	changedFile, newest := "", []byte(nil)
-	tableDirs, err := filepath.Glob(filepath.Join(d.dir(), "parquet/[a-z]*"))
-	harness.Must(t, err)
-	for _, tableDir := range tableDirs {
-		dayFiles, err := filepath.Glob(filepath.Join(tableDir, "*/*.parquet"))
-		harness.Must(t, err)
-		previous, err := os.ReadFile(dayFiles[len(dayFiles)-2])
-		harness.Must(t, err)
-		changedFile = dayFiles[len(dayFiles)-1]
-		if newest, err = os.ReadFile(changedFile); err != nil || !bytes.Equal(newest, previous) {
-			harness.Must(t, err)
-			break
+		if r.Method == http.MethodGet {
+			_, _ = w.Write([]byte("of another program"))
 		}
+		return r.Method == http.MethodGet
+	})
+	if err := checkBucket(t.Context(), d.g, cfg); err == nil || !strings.Contains(err.Error(), "had different content when it was read back") {
+		t.Errorf("the check ended with %v, want an error", err)
 	}
-	// Damage the hard links in the versions too. Otherwise the backup could send one of these links instead.
-	versions, err := filepath.Glob(filepath.Join(d.dir(), "versions/*", filepath.Base(changedFile)))
-	harness.Must(t, err)
-	intact := map[string][]byte{}
-	for _, file := range append(versions, changedFile) {
-		intact[file], err = os.ReadFile(file)
-		harness.Must(t, err)
-		harness.Must(t, os.Remove(file))
-		harness.Must(t, os.WriteFile(file, newest[:len(newest)/2], 0o600))
-	}
-	err = runBackup(t.Context(), d.g, backupOptions{})
-	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), filepath.Base(changedFile)) {
-		t.Errorf("the backup ended with %d: %v; want the outcome partial and the name of the damaged file", exitCodeOf(t, err), err)
-	}
-	for file, data := range intact {
-		harness.Must(t, os.WriteFile(file, data, 0o600))
-	}
-	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
 }
 
-func (d *bucketHarness) testNewWarehouse(t *testing.T) {
-	objectsBefore := d.store.Objects("store")
-	createWarehouse(t, d.dir())
-	err := d.night(t)
-	if exitCodeOf(t, err) != ledger.Partial.ExitCode() || !strings.Contains(err.Error(), "belongs to another warehouse, with run") {
-		t.Errorf("the night ended with %v, want the outcome partial and the run of the other warehouse", err)
-	}
-	if diff := cmp.Diff(backupManifests(objectsBefore), backupManifests(d.store.Objects("store"))); diff != "" {
-		t.Errorf("the backup changed:\n%s", diff)
-	}
-	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "it has a warehouse") {
-		t.Errorf("a restore into a folder with a warehouse ended with %v, want an error", err)
-	}
-	harness.Must(t, os.RemoveAll(d.dir()))
-}
-
-func (d *bucketHarness) testInterruptedRestore(t *testing.T, fileCount int, prices string) {
-	gets := 0
-	d.store.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/data/") {
-			gets++
+// testOlderBackup makes the manifest of the newest backup unreadable.
+func (d *bucketHarness) testOlderBackup(t *testing.T) {
+	manifests := backupManifests(d.store.Objects("store"))
+	newest := manifests[len(manifests)-1]
+	intact := d.store.Objects("store")[newest]
+	d.store.Change("store", func(objects map[string][]byte) { objects[newest] = []byte("{}") })
+	lost := d.dir() + ".lost"
+	for _, older := range []bool{false, true} {
+		verifyErr := runBackup(t.Context(), d.g, backupOptions{verify: true, older: older})
+		harness.Must(t, os.Rename(d.dir(), lost))
+		rebuildErr := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night", older: older})
+		harness.Must(t, errors.Join(os.RemoveAll(d.dir()), os.Rename(lost, d.dir())))
+		for command, err := range map[string]error{"backup --verify": verifyErr, "rebuild --from": rebuildErr} {
+			if older && err != nil || !older && (err == nil || !strings.Contains(err.Error(), "--older uses the newest readable backup")) {
+				t.Errorf("%s with --older=%t ended with %v, want success with --older, and otherwise advice to use it", command, older, err)
+			}
 		}
-		if gets > 20 {
-			s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
-		}
-		return gets > 20
-	})
-	if err := runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}); err == nil || !strings.Contains(err.Error(), "run the same command again to continue") {
-		t.Fatalf("the interrupted restore ended with %v, want advice to run it again", err)
 	}
-	d.store.FailWith(nil)
-	if err := d.night(t); !errors.As(err, new(*warehouse.UnfinishedRestoreError)) {
-		t.Errorf("a night after an interrupted restore ended with %v, want an UnfinishedRestoreError", err)
-	}
-	requests := 0
-	d.store.FailWith(func(http.ResponseWriter, *http.Request) bool { requests++; return false })
-	harness.Must(t, runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night"}))
-	d.store.FailWith(nil)
-	if requests > fileCount {
-		t.Errorf("the second restore sent %d requests, want at most %d, one for each file", requests, fileCount)
-	}
-	if got := d.prices(t); got != prices {
-		t.Errorf("the restored warehouse has the prices\n%s\nwant\n%s", got, prices)
-	}
-	harness.Must(t, runVerify(t.Context(), d.g, verifyOptions{readData: true, format: "text"}))
-	harness.Must(t, d.night(t))
+	d.store.Change("store", func(objects map[string][]byte) { objects[newest] = intact })
 }
 
 func (d *bucketHarness) testDamagedBucket(t *testing.T) {

@@ -17,7 +17,6 @@ func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	d := newBucketHarness(t, "product_listings", "orders")
 	harness.Must(t, d.night(t))
-	harness.Must(t, d.night(t))
 	filesBefore := d.files(t)
 	d.out.Reset()
 	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{rehearse: true}))
