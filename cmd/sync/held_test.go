@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"placementsync/internal/cli"
 	"placementsync/internal/ledger"
+	"placementsync/internal/query"
 	"placementsync/internal/testing/harness"
 )
 
@@ -78,6 +80,15 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	heldRun := h.Manifest.RunID
 	if got := listFollowUps(); !slices.Equal(got, afterFirst) || len(messages) != 1 {
 		t.Errorf("after the held night the follow-ups are %q, want %q; the messages are %q, want one", got, afterFirst, messages)
+	}
+	for _, held := range []bool{false, true} {
+		db, err := mcpWarehouse{d.g}.Open(t.Context(), query.Options{}, held)
+		harness.Must(t, err)
+		snapshot, err := db.SelectedSnapshot(t.Context())
+		harness.Must(t, errors.Join(err, db.Close()))
+		if isHeld := snapshot.Run == heldRun; isHeld != held {
+			t.Errorf("with held=%t, an assistant sees %s; the held night is %s", held, snapshot.Run, heldRun)
+		}
 	}
 	harness.Must(t, runWatch(t.Context(), d.g, nil, false))
 	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))

@@ -103,3 +103,12 @@ func TestRefresherIsBounded(t *testing.T) {
 		t.Errorf("got %d refreshes, want one with 500 articles and 500 campaigns: %v", len(calls), calls)
 	}
 }
+
+// TestRefreshesAreSwitchedOff reloads a configuration without refreshes while records wait for one.
+func TestRefreshesAreSwitchedOff(t *testing.T) {
+	h := &hooks{turn: make(chan struct{}, 1)}
+	h.current.Store(&jobs{})
+	if err := h.refreshTargets(t.Context(), pipeline.Targets{Articles: []string{"a"}}); err != nil {
+		t.Errorf("the refresh ended with %v, want none to run", err)
+	}
+}

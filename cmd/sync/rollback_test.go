@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"io"
+	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,4 +26,34 @@ func TestRollbackOnFullDisk(t *testing.T) {
 	}
 	g.Step = nil
 	harness.Must(t, runRollback(g, nil))
+}
+
+// TestRunsWithoutASnapshot names a rollback where a snapshot is expected: it means the snapshot that readers then saw.
+// If the ledger cannot be read, the completion proposes the kept versions.
+func TestRunsWithoutASnapshot(t *testing.T) {
+	t.Parallel()
+	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: demoOfThreeNights(t), Quiet: true}}
+	var out bytes.Buffer
+	g.stdout, g.stderr = &out, io.Discard
+	wh, _, err := g.openWarehouse()
+	harness.Must(t, err)
+	versions, err := wh.Versions.List()
+	harness.Must(t, err)
+	harness.Must(t, runRollback(g, nil))
+	harness.Must(t, runRollback(g, versions[2:]))
+	runs, err := wh.RunLog.Runs()
+	harness.Must(t, err)
+	rollbacks := []string{runs[len(runs)-2].ID, runs[len(runs)-1].ID}
+	out.Reset()
+	harness.Must(t, runQuery(t.Context(), g, queryOptions{asOf: rollbacks[0], output: outputOptions{format: "csv"}}, []string{"SELECT max(run_id) AS run FROM meta.runs"}))
+	if want := "run\r\n" + versions[1] + "\r\n"; out.String() != want {
+		t.Errorf("as of the rollback to %s the query printed %q, want %q", versions[1], &out, want)
+	}
+	harness.Must(t, runDiff(t.Context(), g, diffOptions{summary: true, output: outputOptions{format: "csv"}}, rollbacks))
+
+	harness.Must(t, os.Remove(wh.RunLog.Path()))
+	harness.Must(t, os.Mkdir(wh.RunLog.Path(), 0o700))
+	if got, err := publishedRuns(wh); err != nil || !slices.Equal(got, versions) {
+		t.Errorf("without the ledger the completion proposes %v (%v), want %v", got, err, versions)
+	}
 }
