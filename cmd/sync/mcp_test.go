@@ -34,7 +34,7 @@ func newMCPProgram(t *testing.T) mcpProgram {
 	harness.Must(t, err)
 	harness.Must(t, os.Symlink(self, a.program))
 	t.Setenv("TOKEN_OF_THE_NIGHT", demoToken)
-	harness.Must(t, os.WriteFile(a.config, fmt.Appendf(nil, "api: {base_url: %s, token: '${TOKEN_OF_THE_NIGHT}', requests_per_second: 0}\n", baseURL), 0o600))
+	harness.Must(t, os.WriteFile(a.config, fmt.Appendf(nil, "api: {base_url: %s, token: '${TOKEN_OF_THE_NIGHT}', requests_per_second: 0}\nwarehouse: {threads: 1}\n", baseURL), 0o600))
 	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: a.config, Quiet: true}}
 	g.stdout, g.stderr = io.Discard, io.Discard
 	harness.Must(t, runNight(t.Context(), g, runOptions{newWarehouse: true}))

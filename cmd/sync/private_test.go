@@ -76,7 +76,7 @@ notify: {failure_url: '%s'}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- runServe(ctx, g) }()
-	for strings.Count(log.String(), `"night ended"`) < 2 { // the status page then shows the first night
+	for !strings.Contains(log.String(), `"night ended"`) { // the status page then shows the night
 		select {
 		case <-log.more:
 		case err := <-ended:
