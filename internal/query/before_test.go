@@ -13,10 +13,9 @@ import (
 // file of the previous night or from the history. If the names of listings are hidden, no earlier name must be readable.
 func TestBeforeShowsThePreviousSnapshot(t *testing.T) {
 	harness.Slow(t)
-	empty := emptyCatalog(t)
-	newest := empty.Fill(t, threeNights)
-	dropped := empty.Fill(t, threeNights+"UPDATE main.product_listings SET name = NULL;") // the last night no longer stores the names
-	previous := empty.Fill(t, "INSERT INTO main.product_listings (id, name) VALUES ('p', 'from the file')")
+	newest := fillCatalog(t, threeNights)
+	dropped := fillCatalog(t, threeNights+"UPDATE main.product_listings SET name = NULL;") // the last night no longer stores the names
+	previous := fillCatalog(t, "INSERT INTO main.product_listings (id, name) VALUES ('p', 'from the file')")
 	const (
 		noRejects = "the rejects of the previous snapshot are no longer stored"
 		noBefore  = "there is no previous snapshot"

@@ -159,7 +159,7 @@ INSERT INTO main.profile_orders (profile_id, order_id, valid_from, row_hash) VAL
 INSERT INTO main.article_comments (article_id, id, content, author_name, valid_from, row_hash) VALUES ('a', 'k', 'Yes.', 'Ann', SECOND, 1);
 INSERT INTO main.articles (id, name, valid_from) VALUES ('a', 'Launch', FIRST);
 `)
-	db := openAt(t, emptyCatalog(t).Fill(t, statements))
+	db := openAt(t, fillCatalog(t, statements))
 	q, err := db.Changes(t.Context(), newDiff(t, db, nil), false)
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +258,7 @@ INSERT INTO main.outlets (id, valid_from) VALUES ('o', '2026-11-02 02:00:00+00')
 INSERT INTO main.products (id, name, valid_from) VALUES ('p', 'P', '2026-11-02 02:00:00+00'), ('x', 'X', '2026-11-02 02:00:00+00'),
     ('a', 'A', '2026-11-02 02:00:00+00'), ('ol', 'OL', '2026-11-02 02:00:00+00');
 INSERT INTO main.tags (name, valid_from) VALUES ('t', '2026-11-02 02:00:00+00');`
-	db := openAt(t, emptyCatalog(t).Fill(t, statements))
+	db := openAt(t, fillCatalog(t, statements))
 	for _, c := range []struct {
 		outlet string
 		tables []string

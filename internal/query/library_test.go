@@ -341,7 +341,7 @@ func TestValidateUserFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		db   *query.DB
 		want []string
-	}{"without a catalog": {nil, withoutCatalog}, "with a catalog": {openAt(t, emptyCatalog(t).Fill(t, poorNights)), withCatalog}} {
+	}{"without a catalog": {nil, withoutCatalog}, "with a catalog": {openAt(t, fillCatalog(t, poorNights)), withCatalog}} {
 		t.Run(name, func(t *testing.T) {
 			faulty, ok := errors.AsType[*query.FilesError](l.ValidateUserFiles(t.Context(), c.db))
 			if !ok {

@@ -1,7 +1,6 @@
 package query_test
 
 import (
-	"sync"
 	"testing"
 
 	"placementsync/internal/query"
@@ -31,22 +30,17 @@ COMMENT ON VIEW mart.z_names IS 'It''s names.';
 CREATE VIEW mart.outer_names AS SELECT upper(name) AS name FROM mart.z_names;
 `
 
-var (
-	empty     fixture.EmptyCatalog
-	emptyOnce sync.Once
-)
-
-// emptyCatalog returns an empty catalog. It is created once, because this takes long.
-func emptyCatalog(t *testing.T) fixture.EmptyCatalog {
+// fillCatalog creates a catalog with all tables and executes statements in it. Without a checkpoint, DuckDB reads the
+// rows from the write-ahead log, which takes less time for few rows.
+func fillCatalog(t *testing.T, statements string) string {
 	t.Helper()
-	emptyOnce.Do(func() { empty = fixture.NewEmptyCatalog(t) })
-	return empty
+	return fixture.NewEmptyCatalog(t).Fill(t, "PRAGMA disable_checkpoint_on_shutdown;"+statements)
 }
 
 // createNightsCatalog creates a catalog with the history of threeNights.
 func createNightsCatalog(t *testing.T) string {
 	t.Helper()
-	return emptyCatalog(t).Fill(t, threeNights)
+	return fillCatalog(t, threeNights)
 }
 
 func openAsOf(t *testing.T, path, when string) *query.DB {

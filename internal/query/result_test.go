@@ -12,7 +12,7 @@ import (
 func TestCollectReturnsFirstRowsAndTotal(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
-	db := openAt(t, emptyCatalog(t).Fill(t, poorNights))
+	db := openAt(t, fillCatalog(t, poorNights))
 	for limit, rows := range map[int]int{0: 0, 3: 3, math.MaxInt: 5} {
 		r, err := db.Collect(t.Context(), query.Text("SELECT range AS n, NULL AS n, 'x' AS text FROM range(5)"), nil, limit)
 		if err != nil || len(r.Rows) != rows || r.Total != 5 || len(r.Columns) != 3 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -47,7 +48,7 @@ func describeTables(sources []query.Source) string {
 
 func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
 	harness.Slow(t)
-	path := emptyCatalog(t).Fill(t, poorNights)
+	path := fillCatalog(t, poorNights)
 	newest, earlier := openAt(t, path), openAsOf(t, path, "2026-11-01")
 	named, err := query.Resolve("payables_ageing")
 	if err != nil {
@@ -108,7 +109,7 @@ func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
 
 // TestSourcesOfRowCounts checks that all tables are sources of the row counts in meta.tables.
 func TestSourcesOfRowCounts(t *testing.T) {
-	db := openAt(t, emptyCatalog(t).Fill(t, poorNights))
+	db := openAt(t, fillCatalog(t, poorNights))
 	headline, err := query.Resolve("headline")
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +132,7 @@ func TestSourcesOfRowCounts(t *testing.T) {
 }
 
 func TestSourcesDoNotRunTheQuery(t *testing.T) {
-	db := openAt(t, emptyCatalog(t).Fill(t, poorNights))
+	db := openAt(t, fillCatalog(t, poorNights))
 	if _, err := db.Sources(t.Context(), query.Text("PIVOT product_listings ON name USING count(*)"), nil); !errors.Is(err, query.ErrNoPlan) {
 		t.Errorf("PIVOT without IN: got %v, want ErrNoPlan", err)
 	}
@@ -148,7 +149,7 @@ func TestSourcesDoNotRunTheQuery(t *testing.T) {
 
 // TestSourcesHaveTheGradesOfTheNewestSnapshot has a newest snapshot whose run id is not the last.
 func TestSourcesHaveTheGradesOfTheNewestSnapshot(t *testing.T) {
-	db := openAt(t, emptyCatalog(t).Fill(t, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('r2', '2026-11-01 02:00:00+00'), ('r1', '2026-11-02 02:00:00+00');
+	db := openAt(t, fillCatalog(t, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('r2', '2026-11-01 02:00:00+00'), ('r1', '2026-11-02 02:00:00+00');
 INSERT INTO meta.streams (run_id, stream, grade) VALUES ('r2', 'product_listings', 'skipped'), ('r1', 'product_listings', 'exact');`))
 	sources, err := db.Sources(t.Context(), query.Text("SELECT id FROM product_listings"), nil)
 	if got := describeTables(sources); err != nil || got != "product_listings proven" {
@@ -157,7 +158,7 @@ INSERT INTO meta.streams (run_id, stream, grade) VALUES ('r2', 'product_listings
 }
 
 func TestSourcesHaveReasonsAndTimes(t *testing.T) {
-	db := openAt(t, emptyCatalog(t).Fill(t, poorNights))
+	db := openAt(t, fillCatalog(t, poorNights))
 	q := query.Text("SELECT id FROM outlet_listings UNION ALL SELECT id FROM orders UNION ALL SELECT order_id FROM order_line_items UNION ALL SELECT id FROM campaigns UNION ALL SELECT id FROM articles")
 	sources, err := db.Sources(t.Context(), q, nil)
 	if err != nil {
@@ -167,6 +168,17 @@ func TestSourcesHaveReasonsAndTimes(t *testing.T) {
 		"outlet_listings is carried since 2026-11-01 02:00 UTC: GET /outlets answered 500; campaigns is not proven: not proven within 4 passes"
 	if diff := cmp.Diff(want, query.DescribeSources(sources)); diff != "" {
 		t.Errorf("DescribeSources (-want +got):\n%s", diff)
+	}
+	// An unproven reading proves no rows, and a bounded one proves them at the time of the oldest row.
+	sources, err = db.Sources(t.Context(), query.Text("SELECT id FROM campaigns UNION ALL SELECT id FROM products"), nil)
+	if err != nil || len(sources) != 2 {
+		t.Fatalf("got the sources %+v (%v), want campaigns and products", sources, err)
+	}
+	first, second := time.Date(2026, time.November, 1, 2, 0, 0, 0, time.UTC), time.Date(2026, time.November, 2, 2, 0, 0, 0, time.UTC)
+	for _, s := range sources {
+		if !s.ReadAt.Equal(second) || !s.ProvenAt.Equal(first) {
+			t.Errorf("%s was read at %s and proven at %s, want %s and %s", s.Table, s.ReadAt, s.ProvenAt, second, first)
+		}
 	}
 	var out bytes.Buffer
 	snapshot, err := db.SelectedSnapshot(t.Context())

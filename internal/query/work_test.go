@@ -86,6 +86,7 @@ func TestWorkWritesResultsAndFiles(t *testing.T) {
 	}{
 		{query.Job{SQL: "SELECT id FROM product_listings ORDER BY id", MaxRows: 2}, 3, []string{"a", "c"}},
 		{query.Job{SQL: "SELECT id FROM product_listings ORDER BY id", MaxRows: 3}, 3, []string{"a", "c", "d"}},
+		{query.Job{SQL: "SELECT id FROM product_listings ORDER BY id; \r\n", MaxRows: 2}, 3, []string{"a", "c"}},
 		{query.Job{SQL: "-- param: n BIGINT 9 -- rows\nFROM range($n)", MaxRows: 1}, 2, []string{"0"}}, // the total ends at MaxRows + 1
 		{query.Job{SQL: "SELECT count(*) FROM product_listings", MaxRows: 2, AsOf: "2026-11-02"}, 1, []string{"4"}},
 		{query.Job{SQL: "-- param: n BIGINT 9 -- rows\nFROM range($n)", Values: map[string]string{"n": "1"}, MaxRows: 2}, 1, []string{"0"}},

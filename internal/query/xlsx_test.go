@@ -112,7 +112,7 @@ func TestExcelTimesAreCutToMilliseconds(t *testing.T) {
 
 func TestExcelHasHeaderFilterAndAboutSheet(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, emptyCatalog(t).Fill(t, poorNights))
+	db := openAt(t, fillCatalog(t, poorNights))
 	q, err := query.ParseText("own.sql", "-- subject: tests\n-- title: Two listings\n-- param: rows BIGINT 2 -- the number of rows\nSELECT name, id FROM product_listings LIMIT $rows")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
--- What the package asks the catalog about its snapshot and its definitions.
+-- Statements about the snapshots, the grades and the definitions of a catalog.
 
 -- name: grades
 -- The last grade of each stream, with the times at which the stream was last read and last proven.
