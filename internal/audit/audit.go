@@ -181,7 +181,7 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 	var total int64
 	hasUnreadViolations := false // whether a part has violating rows, but selects only from unread tables
 	for _, part := range parts {
-		if err != nil && ctx.Err() != nil {
+		if err != nil && ctx.Err() != nil { // the time limit, which ends the other parts too
 			break
 		}
 		partResult, partErr := db.Collect(ctx, part, values, maxSampleRows)
@@ -197,7 +197,7 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 		err = cmp.Or(err, partErr)
 	}
 	if err != nil {
-		result.Reason = firstLine(err)
+		result.Reason = reasonOf(err)
 	}
 	switch {
 	case total > 0: // even if another part did not run
@@ -216,7 +216,7 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 func (s Set) NotRun(err error) []ledger.CheckResult {
 	var results []ledger.CheckResult
 	for _, q := range s.checks {
-		results = append(results, ledger.CheckResult{Name: q.Name, Title: q.Title, Severity: q.Severity, Outcome: ledger.CheckNotRun, Reason: firstLine(err)})
+		results = append(results, ledger.CheckResult{Name: q.Name, Title: q.Title, Severity: q.Severity, Outcome: ledger.CheckNotRun, Reason: reasonOf(err)})
 	}
 	return results
 }
@@ -263,7 +263,7 @@ func (s Set) prepare(db *query.DB, scope auditScope, q query.Query) (parts []que
 	return parts, values, ""
 }
 
-func firstLine(err error) string {
+func reasonOf(err error) string {
 	if refused, ok := errors.AsType[*query.RefusedError](err); ok {
 		return refused.Plain()
 	}

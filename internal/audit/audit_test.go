@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,9 +56,11 @@ func unchangedTables(text string) string {
 	return "INSERT INTO meta.tables (run_id, table_name, rows, rows_new, rows_changed, rows_gone) VALUES " + strings.Join(rows, ", ") + ";\n"
 }
 
-func open(t *testing.T, empty fixture.EmptyCatalog, statements string, before query.Before, timeout time.Duration) *query.DB {
+func open(t *testing.T, empty fixture.EmptyCatalog, statements string, before *query.Before, timeout time.Duration) *query.DB {
 	t.Helper()
-	db, err := query.Open(t.Context(), empty.Fill(t, statements), query.Options{Threads: 1, Timeout: timeout, Before: &before})
+	// Without a checkpoint, DuckDB reads the rows from the write-ahead log, which takes less time for few rows.
+	path := empty.Fill(t, "PRAGMA disable_checkpoint_on_shutdown;"+statements)
+	db, err := query.Open(t.Context(), path, query.Options{Threads: 1, Timeout: timeout, Before: before})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +111,10 @@ func TestChecks(t *testing.T) {
 					name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 					params[name] = value
 				}
-				var before query.Before
+				var before *query.Before
+				if strings.Contains(q.SQL, "before.") { // its views take longer than most checks
+					before = &query.Before{}
+				}
 				if rows, ok := files["before.sql"]; ok {
 					before.Catalog = empty.Fill(t, rows)
 				}
@@ -124,7 +130,15 @@ func TestChecks(t *testing.T) {
 				if err != nil || skipReason != "" {
 					t.Fatalf("Prepare: got error %v and skip reason %q, want neither", err, skipReason)
 				}
-				if _, err := db.Run(t.Context(), prepared, values, w); err != nil {
+				violating, err := db.Collect(t.Context(), prepared, values, math.MaxInt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = w.Begin(violating.Columns)
+				for _, row := range violating.Rows {
+					err = errors.Join(err, w.Row(row.Values))
+				}
+				if err := errors.Join(err, w.End()); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(files["want.csv"], strings.ReplaceAll(out.String(), "\r\n", "\n")); diff != "" {
@@ -178,20 +192,15 @@ INSERT INTO outlets (id) VALUES ('a');`
 	}
 	set := load(t, dir, rules, []string{"orders.guest_email"}, "compares", "no_column", "with_params", "reads_files", "too_slow", "unread", "earlier_runs", "rejects")
 	empty := fixture.NewEmptyCatalog(t)
-	runAll := func(db *query.DB) map[string]ledger.CheckResult {
-		t.Helper()
-		results, err := set.Run(t.Context(), db)
-		if err != nil {
-			t.Fatal(err)
-		}
-		byName := map[string]ledger.CheckResult{}
-		for _, r := range results {
-			byName[r.Name] = r
-		}
-		return byName
+	db := open(t, empty, rows, &query.Before{Hidden: []string{"orders.guest_email"}}, time.Second)
+	results, err := set.Run(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
 	}
-	db := open(t, empty, rows, query.Before{Hidden: []string{"orders.guest_email"}}, 2*time.Second)
-	got := runAll(db)
+	got := map[string]ledger.CheckResult{}
+	for _, r := range results {
+		got[r.Name] = r
+	}
 	long := strings.Repeat("x", 200) + "..."
 	for name, want := range map[string]ledger.CheckResult{
 		"compares":     {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1, Sample: []byte(`[{"id":"a"}]`)},
@@ -213,9 +222,10 @@ INSERT INTO outlets (id) VALUES ('a');`
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	oneNight := open(t, empty, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', '2026-11-01 02:00:00+00');`, query.Before{}, 2*time.Second)
-	if got := runAll(oneNight)["compares"]; got.Outcome != ledger.CheckSkipped {
-		t.Errorf("compares, without an earlier snapshot: got %s (%s), want skipped", got.Outcome, got.Reason)
+	oneNight := open(t, empty, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('a', '2026-11-01 02:00:00+00');`, &query.Before{}, time.Minute)
+	results, err = load(t, dir, nil, nil, "compares").Run(t.Context(), oneNight)
+	if err != nil || results[0].Outcome != ledger.CheckSkipped {
+		t.Errorf("compares, without an earlier snapshot: got %+v (%v), want skipped", results, err)
 	}
 }
 
@@ -228,7 +238,7 @@ func TestTimeoutBoundsAWholeCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	const limit = 400 * time.Millisecond
-	db := open(t, fixture.NewEmptyCatalog(t), twoNights+gradeAllExact(), query.Before{}, limit)
+	db := open(t, fixture.NewEmptyCatalog(t), twoNights+gradeAllExact(), &query.Before{}, limit)
 	results, err := load(t, dir, nil, nil, "slow").Run(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
@@ -250,7 +260,7 @@ func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
 		"INSERT INTO orders (id) VALUES ('a');": ledger.CheckFailed,
 		"":                                      ledger.CheckNotRun,
 	} {
-		db := open(t, fixture.NewEmptyCatalog(t), twoNights+gradeAllExact()+rows, query.Before{}, time.Minute)
+		db := open(t, fixture.NewEmptyCatalog(t), twoNights+gradeAllExact()+rows, &query.Before{}, time.Minute)
 		results, err := load(t, dir, nil, nil, "partly").Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
@@ -289,7 +299,7 @@ INSERT INTO articles (id, live_url, status_prefix, valid_from) SELECT 'a' || n, 
 		{"replaced without a privacy rule", "x", "'other'", nil, []string{"attributes_rewritten", "column_emptied", "currency_changed", "live_without_published", "references_lost", "statuses_backwards", "statuses_renamed", "statuses_unknown"}},
 	} {
 		macros := fmt.Sprintf("CREATE TEMP MACRO was(x) AS %s;\nCREATE TEMP MACRO is_now(x) AS %s;\n", c.was, c.now)
-		db := open(t, empty, twoNights+gradeAllExact()+unchangedTables(rows)+macros+rows, query.Before{Hidden: c.private}, time.Minute)
+		db := open(t, empty, twoNights+gradeAllExact()+unchangedTables(rows)+macros+rows, &query.Before{Hidden: c.private}, time.Minute)
 		results, err := load(t, "", nil, c.private).Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
@@ -315,7 +325,7 @@ func failedChecks(t *testing.T, results []ledger.CheckResult) (names []string) {
 }
 
 // TestSparseTablesFailNoCheck runs all checks on tables without rows, with rows that have only
-// keys, with one row, with one remaining row, and with one changed order and price.
+// keys, with one remaining row, and with one changed order and price.
 func TestSparseTablesFailNoCheck(t *testing.T) {
 	empty := fixture.NewEmptyCatalog(t)
 	fill := func(schema string, rowCount int, extraColumn string) string {
@@ -341,11 +351,10 @@ INSERT INTO product_prices (product_id, position, unit_amount, currency, pricing
 	for name, rows := range map[string]string{
 		"empty":                       "",
 		"all NULL":                    fill("past", 60, "") + fill("main", 60, validFromTonight),
-		"one row":                     fill("past", 1, "") + fill("main", 1, validFromTonight),
 		"59 of 60 rows removed":       fill("past", 60, "") + fill("main", 1, validFromTonight),
 		"one changed order and price": unchangedTables(changedOrderAndPrice) + changedOrderAndPrice,
 	} {
-		db := open(t, empty, twoNights+gradeAllExact()+rows, query.Before{}, time.Minute)
+		db := open(t, empty, twoNights+gradeAllExact()+rows, &query.Before{}, time.Minute)
 		results, err := load(t, "", nil, nil).Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
