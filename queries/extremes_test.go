@@ -14,9 +14,9 @@ import (
 )
 
 // TestExtremeValuesFailNoQuery runs all named queries, views and macros on a catalog with the largest and
-// smallest values that its columns can hold, about 1,000 of each. A value that cannot be computed is NULL.
+// smallest values that its columns can hold, more than 200 of each. A value that cannot be computed is NULL.
 func TestExtremeValuesFailNoQuery(t *testing.T) {
-	db := open(t, fixture.ExtremeRows(1500), fixture.NewEmptyCatalog(t))
+	db := open(t, fixture.ExtremeRows(300), fixture.NewEmptyCatalog(t))
 	run := func(t *testing.T, q query.Query, values map[string]string, formats ...query.Format) {
 		t.Helper()
 		var all writers
@@ -27,9 +27,7 @@ func TestExtremeValuesFailNoQuery(t *testing.T) {
 			}
 			all = append(all, w)
 		}
-		if _, err := db.Run(t.Context(), q, values, all); err != nil {
-			t.Errorf("%s with %v as %v: %v", q.Name, values, formats, err)
-		}
+		writeResult(t, db, q, values, all)
 	}
 	for _, q := range query.All() {
 		t.Run(q.Name, func(t *testing.T) {

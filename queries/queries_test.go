@@ -19,26 +19,16 @@ import (
 )
 
 // TestQueries runs testdata/<query>/*.test. A test is a txtar archive: a comment, the rows of the
-// tables (fixture.sql), the parameters as lines name=value (params), and the result (want.csv).
+// tables (fixture.sql), the parameters as lines name=value (params), and the result (want.csv). "case NAME" begins
+// another case with the same rows: its comment, parameters and result.
 func TestQueries(t *testing.T) {
-	all := query.All()
-	empty := fixture.NewEmptyCatalog(t)
-	opened := map[string]*query.DB{} // by fixture, because several tests may have the same
-	openOnce := func(fixtureSQL string) *query.DB {
-		if opened[fixtureSQL] == nil {
-			opened[fixtureSQL] = open(t, fixtureSQL, empty)
-		}
-		return opened[fixtureSQL]
-	}
-	for _, q := range all {
+	for _, q := range query.All() {
 		tests, err := filepath.Glob(filepath.Join("testdata", q.Name, "*.test"))
 		if err != nil || len(tests) == 0 {
 			t.Errorf("query %s has no test in testdata (%v)", q.Name, err)
 		}
 		for _, path := range tests {
-			t.Run(q.Name+"/"+strings.TrimSuffix(filepath.Base(path), ".test"), func(t *testing.T) {
-				checkQuery(t, q, path, openOnce)
-			})
+			checkQuery(t, q, path)
 		}
 	}
 }
@@ -50,13 +40,9 @@ func TestMarts(t *testing.T) {
 	if err != nil || len(tests) == 0 {
 		t.Fatalf("found %d tests of views (%v), want some", len(tests), err)
 	}
-	empty := fixture.NewEmptyCatalog(t)
 	for _, path := range tests {
 		view := filepath.Base(filepath.Dir(path))
-		t.Run(view+"/"+strings.TrimSuffix(filepath.Base(path), ".test"), func(t *testing.T) {
-			q := query.Query{Name: view, SQL: "FROM mart." + view + " ORDER BY ALL"}
-			checkQuery(t, q, path, func(fixtureSQL string) *query.DB { return open(t, fixtureSQL, empty) })
-		})
+		checkQuery(t, query.Query{Name: view, SQL: "FROM mart." + view + " ORDER BY ALL"}, path)
 	}
 }
 
@@ -74,20 +60,48 @@ func TestMartsOfAnEarlierSnapshot(t *testing.T) {
 	}
 }
 
-func checkQuery(t *testing.T, q query.Query, path string, openFixture func(fixtureSQL string) *query.DB) {
+// queryCase is one case of a test.
+type queryCase struct{ name, params, want string }
+
+// parseTest returns the rows and the cases of a test. The first case has the name of the file.
+func parseTest(t *testing.T, path string) (fixtureSQL string, cases []queryCase) {
 	t.Helper()
 	archive, err := txtar.ParseFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]string{}
+	cases = []queryCase{{name: strings.TrimSuffix(filepath.Base(path), ".test")}}
 	for _, f := range archive.Files {
-		files[f.Name] = string(f.Data)
+		if name, isCase := strings.CutPrefix(f.Name, "case "); isCase {
+			cases = append(cases, queryCase{name: name})
+			continue
+		}
+		last := &cases[len(cases)-1]
+		switch f.Name {
+		case "fixture.sql":
+			fixtureSQL = string(f.Data)
+		case "params":
+			last.params = string(f.Data)
+		case "want.csv":
+			last.want = string(f.Data)
+		default:
+			t.Fatalf("%s has the unknown part %q", path, f.Name)
+		}
 	}
-	db := openFixture(files["fixture.sql"])
-	got := runCSV(t, db, q, parseParams(t, files["params"]))
-	if diff := cmp.Diff(files["want.csv"], got); diff != "" {
-		t.Errorf("result (-want +got):\n%s", diff)
+	return fixtureSQL, cases
+}
+
+// checkQuery runs the cases of a test.
+func checkQuery(t *testing.T, q query.Query, path string) {
+	t.Helper()
+	fixtureSQL, cases := parseTest(t, path)
+	db := open(t, fixtureSQL, fixture.NewEmptyCatalog(t))
+	for _, c := range cases {
+		t.Run(q.Name+"/"+c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, runCSV(t, db, q, parseParams(t, c.params))); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -225,11 +239,8 @@ func TestMoneyAndThroughputHaveDates(t *testing.T) {
 // TestBacklogRowsEqualBacklogAtEnd compares the number of rows of the query backlog with the column
 // backlog_at_end of the query weekly_throughput.
 func TestBacklogRowsEqualBacklogAtEnd(t *testing.T) {
-	archive, err := txtar.ParseFile(filepath.Join("testdata", "backlog", "waiting.test"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := open(t, string(archive.Files[0].Data), fixture.NewEmptyCatalog(t))
+	fixtureSQL, _ := parseTest(t, filepath.Join("testdata", "backlog", "late.test"))
+	db := open(t, fixtureSQL, fixture.NewEmptyCatalog(t))
 	rowsOf := func(name string, values map[string]string) []string {
 		q, err := query.Resolve(name)
 		if err != nil {
