@@ -141,17 +141,21 @@ func TestExportReplacesOnlyExports(t *testing.T) {
 	if err := export("SELECT 2 AS a"); err != nil || readFolder(t, dir)["answer.csv"] != "a\r\n2\r\n" {
 		t.Errorf("second export: got %v, %v, want the second result", readFolder(t, dir), err)
 	}
+	mine := filepath.Join(dir, "mine")
+	if err := os.WriteFile(mine, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := export("SELECT 3 AS a"); !errors.As(err, &usage) || !strings.Contains(err.Error(), `"mine", which no export wrote`) {
+		t.Errorf("folder with another file: got %v, want a usage error that names the file", err)
+	}
+	if err := os.Remove(mine); err != nil {
+		t.Errorf("the file of the user is gone: %v", err)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(`{"kind": "another program", "files": [{"file": "answer.csv"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := export("SELECT 3 AS a"); !errors.As(err, &usage) {
 		t.Errorf("folder of another program: got %v, want a usage error", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := export("SELECT 3 AS a"); !errors.As(err, &usage) {
-		t.Errorf("folder with another file: got %v, want a usage error", err)
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 {
 		t.Errorf("the parent folder contains %v, %v, want only the export", entries, err)

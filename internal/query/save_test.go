@@ -127,3 +127,15 @@ func TestSaveIsSandboxed(t *testing.T) {
 		}
 	}
 }
+
+// TestSaveKeepsADevice saves to a link to a device. An atomic write would replace it.
+func TestSaveKeepsADevice(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "out.csv")
+	if err := os.Symlink(os.DevNull, link); err != nil {
+		t.Fatal(err)
+	}
+	_, err := open(t, "").Save(t.Context(), query.Text("SELECT 1 AS a"), nil, query.Output{Format: query.CSV}, link)
+	if target, linkErr := os.Readlink(link); !errors.As(err, new(*query.UsageError)) || linkErr != nil || target != os.DevNull {
+		t.Errorf("got %v, and the link leads to %q (%v); want a usage error and the link unchanged", err, target, linkErr)
+	}
+}

@@ -78,6 +78,19 @@ func TestWorkbook(t *testing.T) {
 	}
 }
 
+// TestWorkbooksForClientsHaveNoReasons saves the orders of a night that had no scope for them.
+func TestWorkbooksForClientsHaveNoReasons(t *testing.T) {
+	db := openAt(t, fillCatalog(t, poorNights))
+	b := query.Workbook{Title: "Report", Sheets: []query.Sheet{{Title: "Orders", Query: query.Text("SELECT status FROM orders")}}}
+	for isForClient, want := range map[bool]string{false: "orders was not read: missing scope orders.lists", true: "rows of these may be old or missing: orders"} {
+		b.IsForClient = isForClient
+		texts, _, _ := saveWorkbook(t, db, b)
+		if diff := cmp.Diff([]string{"Completeness", want}, texts["Cover"][3]); diff != "" {
+			t.Errorf("the cover, for a client %t (-want +got):\n%s", isForClient, diff)
+		}
+	}
+}
+
 // TestWorkbookCharts checks that a chart has the rows up to the limit, and that one row and rows with several currencies
 // have no chart.
 func TestWorkbookCharts(t *testing.T) {

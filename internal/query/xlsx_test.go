@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -147,6 +148,21 @@ func TestExcelHasHeaderFilterAndAboutSheet(t *testing.T) {
 	}
 	if !strings.Contains(about["SQL"], "FROM product_listings LIMIT $rows") {
 		t.Errorf("the SQL is %q, want the query", about["SQL"])
+	}
+}
+
+// TestExcelOfUnknownTables saves a query without a plan, whose title is the name of the second sheet.
+func TestExcelOfUnknownTables(t *testing.T) {
+	t.Parallel()
+	q := query.Text("PIVOT (FROM (VALUES ('a', 1)) AS v(k, n)) ON k USING sum(n)")
+	q.Title = "about"
+	book := saveExcel(t, openAt(t, fillCatalog(t, poorNights)), q, nil)
+	if diff := cmp.Diff([]string{"Result", "About"}, book.GetSheetList()); diff != "" {
+		t.Fatalf("the sheets (-want +got):\n%s", diff)
+	}
+	rows, err := book.GetRows("About")
+	if want := []string{"Tables", query.ErrNoPlan.Error()}; err != nil || !slices.ContainsFunc(rows, func(row []string) bool { return slices.Equal(row, want) }) {
+		t.Errorf("the sheet About is %v (%v), want a row %v", rows, err, want)
 	}
 }
 
