@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -183,6 +184,9 @@ func testNamedQueries(t *testing.T, path string) {
 	if got := callQuery(t, session, "run_query", map[string]any{"name": "find_placements", "parameters": map[string]any{"top": 1}}); got.Cut == nil || !strings.Contains(got.Cut.Why, "the parameter top is 1") {
 		t.Errorf("got the cut %+v with top 1, want one that names the parameter", got.Cut)
 	}
+	if got := callQuery(t, session, "run_query", map[string]any{"name": "find_placements", "parameters": map[string]any{"top": 2}, "max_rows": 1}); got.Cut == nil || !strings.Contains(got.Cut.Why, "only the first 1 rows") {
+		t.Errorf("got the cut %+v with two limits, want the smaller one", got.Cut)
+	}
 	if text, _ := call(t, session, "list_queries", map[string]any{"name": "price_by_segment"}); !strings.Contains(text, `"examples":["EUR","USD"]`) {
 		t.Errorf("the schema lacks the examples EUR and USD: %s", text)
 	}
@@ -244,6 +248,13 @@ func TestListQueriesAndDescribeTables(t *testing.T) {
 	if strings.Contains(titles, `"about":`) || !strings.HasPrefix(titles, `{"queries":[{"subject":"`) {
 		t.Errorf("got %s without arguments, want only subjects, names and titles", titles)
 	}
+	var subjects []string
+	for _, m := range regexp.MustCompile(`"subject":"([^"]*)"`).FindAllStringSubmatch(titles, -1) {
+		subjects = append(subjects, m[1])
+	}
+	if !slices.IsSorted(subjects) {
+		t.Errorf("the subjects are %v, want the queries sorted by subject", subjects)
+	}
 	var listed struct {
 		Queries []struct {
 			Name, Row, About string
@@ -270,11 +281,14 @@ func TestListQueriesAndDescribeTables(t *testing.T) {
 	if text, failed := call(t, session, "list_queries", map[string]any{"subject": "Prices"}); failed || !strings.Contains(text, `"name":"price_by_segment"`) || strings.Contains(text, `"name":"freshness"`) {
 		t.Errorf("got %s for the subject Prices, want only queries of this subject", text)
 	}
-	if text, failed := call(t, session, "list_queries", map[string]any{"subject": "weather"}); !failed || !strings.Contains(text, "subjects: ") || !strings.Contains(text, "prices") {
+	if text, failed := call(t, session, "list_queries", map[string]any{"subject": "weather"}); !failed || !strings.Contains(text, "subjects: ") || strings.Count(text, "prices") != 1 {
 		t.Errorf("got %s for an unknown subject, want an error that lists the subjects", text)
 	}
 	if text, failed := call(t, session, "describe_tables", nil); failed || strings.Contains(text, `"columns":`) || !strings.Contains(text, `"name":"orders"`) {
 		t.Errorf("got %s, want all tables without columns", text)
+	}
+	if text, failed := call(t, session, "describe_tables", map[string]any{"tables": []string{"*"}}); failed || len(text) > 60_000 || !strings.Contains(text, "name fewer tables") {
+		t.Errorf("got %d bytes for the columns of all tables, want a cut", len(text))
 	}
 	if text, failed := call(t, session, "describe_tables", map[string]any{"tables": []string{"orders"}}); failed || !strings.Contains(text, `"columns":[{"name":"id","type":"VARCHAR","about":"Id of the order."}`) {
 		t.Errorf("got %s, want the columns of orders", text)
@@ -315,7 +329,7 @@ func testCuts(t *testing.T, path string) {
 		"all rows":      {map[string]any{"sql": "FROM range(100)"}, 100, "", ""},
 		"default limit": {map[string]any{"sql": "FROM range(101)"}, 100, "only the first 100 rows", "max_rows (at most 1000)"},
 		"rows in order": {map[string]any{"sql": "SELECT range AS n FROM range(1000) ORDER BY n DESC", "max_rows": 2}, 2, "first 2 rows", "aggregate"},
-		"byte limit":    {map[string]any{"sql": "SELECT repeat('x', 20000) FROM range(50)"}, 2, "longer than 50000 bytes", "fewer or shorter columns"},
+		"byte limit":    {map[string]any{"sql": "SELECT repeat('x', 20000) FROM range(50)", "max_rows": 10}, 2, "longer than 50000 bytes", "fewer or shorter columns"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := callQuery(t, session, "sql", c.arguments)

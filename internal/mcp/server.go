@@ -55,14 +55,10 @@ type server struct {
 	turn chan struct{}
 }
 
-// maxMessageBytes is the maximum length of a message. A longer message ends the session.
-const maxMessageBytes = 16 << 20
-
-// Run serves a client over in and out. It returns when the input has ended and all calls have
-// responses, or when ctx ends. A line that is not a message ends the session with an error.
+// Run serves a client over in and out. It returns when the input has ended and all calls have responses, or when ctx
+// ends. A line that is not a message, or is longer than sdk.DefaultMaxLineLength, ends the session with an error.
 func Run(ctx context.Context, cfg Config, in io.ReadCloser, out io.WriteCloser) error {
-	transport := &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessageBytes}
-	return serve(ctx, cfg, drainTransport{transport, cfg.Drain})
+	return serve(ctx, cfg, drainTransport{&sdk.IOTransport{Reader: in, Writer: out}, cfg.Drain})
 }
 
 func serve(ctx context.Context, cfg Config, transport sdk.Transport) error {

@@ -112,8 +112,12 @@ func TestRunCancelsCallsAfterDrain(t *testing.T) {
 	harness.Concurrent(t)
 	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
 	cfg.Timeout, cfg.Drain = 0, time.Second
+	began := time.Now()
 	if lines := exchange(t, cfg, initialize+"\n"+endlessCall+"\n"); summarize(t, lines[0]) != "1 ok" || len(lines) > 2 {
 		t.Errorf("got %q, want the result of initialize and at most one more line", lines)
+	}
+	if took := time.Since(began); took > 50*cfg.Drain {
+		t.Errorf("the call was cancelled after %s, want about %s", took, cfg.Drain)
 	}
 }
 

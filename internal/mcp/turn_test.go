@@ -23,13 +23,15 @@ import (
 // busyWarehouse opens nothing until release is closed, and counts the attempts.
 type busyWarehouse struct {
 	testWarehouse
-	opens   *atomic.Int64
-	release chan struct{}
+	opens      *atomic.Int64
+	spillLimit *atomic.Value
+	release    chan struct{}
 }
 
 // Open implements mcp.Warehouse.
-func (w busyWarehouse) Open(ctx context.Context, _ query.Options, _ bool) (*query.DB, error) {
+func (w busyWarehouse) Open(ctx context.Context, opts query.Options, _ bool) (*query.DB, error) {
 	w.opens.Add(1)
+	w.spillLimit.Store(opts.SpillLimit)
 	select {
 	case <-w.release:
 	case <-ctx.Done():
@@ -42,7 +44,7 @@ func TestOneQueryRunsAtATime(t *testing.T) {
 	harness.Concurrent(t)
 	synctest.Test(t, func(t *testing.T) {
 		cfg := config("")
-		busy := busyWarehouse{opens: &atomic.Int64{}, release: make(chan struct{})}
+		busy := busyWarehouse{opens: &atomic.Int64{}, spillLimit: &atomic.Value{}, release: make(chan struct{})}
 		cfg.Warehouse = busy
 		session := connect(t, cfg)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -55,6 +57,9 @@ func TestOneQueryRunsAtATime(t *testing.T) {
 		}
 		if n := busy.opens.Load(); n != 1 {
 			t.Errorf("%d calls opened the catalog at the same time, want one", n)
+		}
+		if limit := busy.spillLimit.Load(); limit != "2000000000B" {
+			t.Errorf("a query may write temporary files of %v, want 2 GB", limit)
 		}
 		cancel()
 		synctest.Wait()
@@ -83,7 +88,8 @@ func TestUnknownValuesExplainOnlyEmptyResults(t *testing.T) {
 	harness.Slow(t)
 	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
 	dir := t.TempDir()
-	const text = "-- title: Own\n-- param: x VARCHAR a -- a text\n-- values: SELECT 'a'\nSELECT $x AS x"
+	const text = "-- title: Own\n-- param: x VARCHAR a -- a text\n-- values: SELECT 'a'\n" +
+		"-- param: y VARCHAR v1 -- A text.\n-- values: SELECT 'v' || i FROM range(60) AS t(i)\nSELECT $x AS x, $y AS y"
 	if err := os.WriteFile(filepath.Join(dir, "own.sql"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +97,13 @@ func TestUnknownValuesExplainOnlyEmptyResults(t *testing.T) {
 	session := connect(t, cfg)
 	if got := callQuery(t, session, "run_query", map[string]any{"name": "own", "parameters": map[string]any{"x": "b"}}); got.Warning != "" || len(got.Rows) != 1 {
 		t.Errorf("got %d rows and the warning %q, want a row without a warning", len(got.Rows), got.Warning)
+	}
+	if text, _ := call(t, session, "list_queries", map[string]any{"name": "own"}); !strings.Contains(text, "A text. (the examples are the first 50 values)") {
+		t.Errorf("got %s, want a note that there are more than 50 values", text)
+	}
+	withoutChecks := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights+"DROP TABLE meta.checks;"))
+	if got := callQuery(t, connect(t, withoutChecks), "run_query", map[string]any{"name": "snapshots"}); got.Warning != "the failed checks of the snapshot are unknown" {
+		t.Errorf("got the warning %q without the table of checks, want that they are unknown", got.Warning)
 	}
 	if text, failed := call(t, session, "sql", map[string]any{"sql": "SELECT nothing"}); !failed || !strings.Contains(text, "the file is damaged: ") {
 		t.Errorf("got %s, want the cause that the warehouse adds", text)
