@@ -136,8 +136,8 @@ func allOf(conditions []sqltext.SQL) sqltext.SQL {
 }
 
 // listingsSQL returns a statement for the listings that match the address. The table of listings has the alias l.
-// If exactly one currency is chosen, the columns and the order can use p.price and p.tier: the lowest price and
-// its tier.
+// The columns can contain p.price and p.tier: the lowest price and its tier. A state that compares prices has one
+// currency, unless the catalog has no price.
 func (s *catalogState) listingsSQL(columns []sqltext.SQL) sqltext.SQL {
 	sorted, _ := findColumn(s.Sort)
 	sortedBy := sqltext.Fill("l.{column}", sqltext.Values{"column": sqltext.SQL(sorted.sortColumn)})
@@ -149,7 +149,7 @@ func (s *catalogState) listingsSQL(columns []sqltext.SQL) sqltext.SQL {
 		direction = "DESC"
 	}
 	lowestPrice := sqltext.SQL("")
-	if _, ok := s.currency(); ok && (s.Sort == "price" || slices.Contains(columns, "p.price")) {
+	if s.Sort == "price" || slices.Contains(columns, "p.price") {
 		lowestPrice = catalogSQL.Render("lowest_price", sqltext.Values{"prices": s.priceConditions("")})
 	}
 	var conditions []sqltext.SQL

@@ -52,6 +52,14 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
+func TestLinksEscapeIDs(t *testing.T) {
+	for id, want := range map[string]string{"a/b?c": "/explore/outlets/a%2Fb%3Fc", "..": "/explore/outlets/%2E%2E", "a..b": "/explore/outlets/a..b"} {
+		if got := linkTo("outlets", id); got != want {
+			t.Errorf("the outlet %q has the link %s, want %s", id, got, want)
+		}
+	}
+}
+
 // TestDamagedSamples checks that a sample is an error unless it is an array of objects. A valid row after an
 // invalid one must not hide the error.
 func TestDamagedSamples(t *testing.T) {

@@ -36,9 +36,9 @@ LEFT JOIN main.campaigns AS c ON c.id = coalesce(a.campaign_id, n.campaign_id);
 SELECT
     coalesce(name, prefix) AS status,
     effective_at AS entered,
-    CAST((epoch_us(coalesce(lead(effective_at) OVER (ORDER BY effective_at, position), (SELECT snapshot_at FROM mart.snapshot))) - epoch_us(effective_at))
+    CAST((epoch_us(coalesce(lead(effective_at) OVER (ORDER BY effective_at NULLS FIRST, position), (SELECT snapshot_at FROM mart.snapshot))) - epoch_us(effective_at))
         / 86400e6 AS DECIMAL(18, 1)) AS days_in_it,
-    lead(effective_at) OVER (ORDER BY effective_at, position) IS NULL AS present,
+    lead(effective_at) OVER (ORDER BY effective_at NULLS FIRST, position) IS NULL AS present,
     notes
 FROM main.article_statuses WHERE article_id = {id}
 ORDER BY effective_at NULLS FIRST, position;

@@ -1,0 +1,349 @@
+package explore
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"placementsync/internal/html"
+	"placementsync/internal/query"
+)
+
+// parseResult parses a line of column names and one line per row, with bars between the fields. A name can be followed
+// by a colon and its type, which is otherwise VARCHAR. An empty field is NULL, and two single quotes are an empty text.
+func parseResult(lines ...string) query.Result {
+	var columns []query.Column
+	for column := range strings.SplitSeq(lines[0], "|") {
+		name, typ, hasType := strings.Cut(column, ":")
+		if !hasType {
+			typ = "VARCHAR"
+		}
+		columns = append(columns, query.Column{Name: name, Type: typ, Numeric: strings.HasPrefix(typ, "DECIMAL") || typ == "BIGINT"})
+	}
+	r := query.Result{Columns: columns, Total: int64(len(lines) - 1)}
+	for _, line := range lines[1:] {
+		var values []query.Value
+		for text := range strings.SplitSeq(line, "|") {
+			values = append(values, query.Value{Text: strings.Trim(text, "'"), Null: text == ""})
+		}
+		r.Rows = append(r.Rows, query.Record{Columns: columns, Values: values})
+	}
+	return r
+}
+
+// textsOf returns the cells of each row, with their units, links and addresses.
+func textsOf(rows []html.Row) []string {
+	var all []string
+	for _, row := range rows {
+		var texts []string
+		for _, c := range row.Cells {
+			text := c.Text
+			for _, detail := range []string{c.Unit, c.Link, c.Copy} {
+				if detail != "" {
+					text += " " + detail
+				}
+			}
+			texts = append(texts, text)
+		}
+		all = append(all, strings.Join(texts, " | "))
+	}
+	return all
+}
+
+func compare(t *testing.T, subject string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", subject, diff)
+	}
+}
+
+// TestTablesOfResults builds tables whose columns depend on each other.
+func TestTablesOfResults(t *testing.T) {
+	const id = "4f1d5f0e-9b3c-4a1e-8f55-0c2f9d1b7a10"
+	for name, c := range map[string]struct {
+		result       query.Result
+		heads, rows  []string
+		summed       []string
+		total        int64 // of the result, if not all of its rows are given
+		blank, notes string
+	}{
+		"the code of a status replaces a missing name": {result: parseResult("status_prefix|status_name", "on_hold|", "live|Published"),
+			heads: []string{"Status"}, rows: []string{"On hold", "Published"}},
+		"an amount has its currency": {result: parseResult("old_price:DECIMAL(18,6)|paid_total:DECIMAL(18,6)|currency", "1.5|2|USD", "|3|"),
+			heads: []string{"Old price", "Paid total"}, rows: []string{"1.50 USD | 2.00 USD", "– | 3.00 (no currency)"}, summed: []string{"paid_total"}},
+		"amounts of periods are not added": {result: parseResult("period|paid_total:DECIMAL(18,2)", "now|1", "before|2"),
+			heads: []string{"Period", "Paid total"}, rows: []string{"now | 1.00", "before | 2.00"}},
+		"ids without a name are last": {result: parseResult("order_item_id|name|is_late:BOOLEAN|late_at", id+"|x|true|soon"),
+			heads: []string{"Name", "Late", "Late at", "Order item ID"}, rows: []string{"x | yes | soon |  " + id}},
+		"a column without values is left out": {result: parseResult("outlet_name|outlet_id|city", "|O1|", "|O2|"),
+			heads: []string{"Outlet"}, rows: []string{"O1 /explore/outlets/O1", "O2 /explore/outlets/O2"}, blank: "city"},
+		"an empty name links to its record": {result: parseResult("outlet|outlet_id", "''|O1"),
+			heads: []string{"Outlet"}, rows: []string{"Open /explore/outlets/O1"}},
+		"only web addresses are shortened": {result: parseResult("website", "https://www.example.com/x", "ftp://example.com/x"),
+			heads: []string{"Website"}, rows: []string{"example.com", "ftp://example.com/x"}},
+		"a column without values is kept if there are more rows": {result: parseResult("name|city", "x|"), total: 2,
+			heads: []string{"Name", "City"}, rows: []string{"x | –"}, notes: "The first 1 of 2 rows."},
+	} {
+		if c.total > 0 {
+			c.result.Total = c.total
+		}
+		roles := rolesOf(c.result.Columns)
+		table := buildTable("T", roles, c.result, links{})
+		var heads, summed []string
+		for _, h := range table.Heads {
+			heads = append(heads, h.Label)
+		}
+		for _, r := range roles {
+			if r.summed {
+				summed = append(summed, r.Name)
+			}
+		}
+		compare(t, name+": heads", c.heads, heads)
+		compare(t, name+": rows", c.rows, textsOf(table.Rows))
+		compare(t, name+": summed columns", c.summed, summed)
+		if got := strings.Join(table.Blank, ", "); got != c.blank || table.More != c.notes {
+			t.Errorf("%s: got the blank columns %q and the note %q, want %q and %q", name, got, table.More, c.blank, c.notes)
+		}
+	}
+	writers := rolesOf(parseResult("group_id|group_name", "W1|Ann", "W2|").Columns)
+	writers[1].kind, writers[1].idColumn = "writer", "group_id"
+	compare(t, "writers", []string{"Ann /explore/articles?is.writer=Ann", "W2"},
+		textsOf(buildTable("T", writers[1:], parseResult("group_id|group_name", "W1|Ann", "W2|"), links{}).Rows))
+	if r := rolesOf(parseResult("includes|pricing_tier").Columns); r[0].hasSelection() || !r[1].hasSelection() {
+		t.Error("want a selection of tiers and none of includes, whose values are lists")
+	}
+	typed := buildWholeTable(parseResult("outlet|outlet_id|price:DECIMAL(18,2)|currency", "|O1|5|EUR"), links{})
+	compare(t, "result of typed SQL", []string{"– | O1 /explore/outlets/O1 | 5.00 | EUR"}, textsOf(typed.Rows))
+}
+
+// catalogOf returns the state and the view of a catalog address.
+func catalogOf(t *testing.T, address string) (*catalogState, *catalogView) {
+	t.Helper()
+	params, err := url.ParseQuery(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := readCatalogState(params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &s, &catalogView{visit: &visit{Request: &http.Request{}, params: params}, State: &s}
+}
+
+func TestHeadersOfTheCatalog(t *testing.T) {
+	for address, want := range map[string]map[string]string{
+		"":                          {"name": "?sort=name", "ranking": "?sort=-ranking", "price": "?sort=price", "tier": "", "authority": "?sort=authority descending"},
+		"sort=name&page=3":          {"name": "?sort=-name ascending", "authority": "?sort=-authority"},
+		"currency=USD&currency=EUR": {"price": "", "days": "?currency=USD&currency=EUR&sort=days"},
+	} {
+		_, view := catalogOf(t, address)
+		got := map[string]string{}
+		for key := range want {
+			column, _ := findColumn(key)
+			h := view.head(column)
+			got[key] = strings.TrimSpace(h.Link + " " + h.Sorted)
+		}
+		compare(t, "headers of "+address, want, got)
+	}
+}
+
+func TestChipsOfTheCatalog(t *testing.T) {
+	_, view := catalogOf(t, "q=news&country=(empty)&currency=USD&price_min=+5&price_max=9&sort=-price&tier=black_friday&page=2")
+	want := map[string]string{
+		"Search: news":               "?country=%28empty%29&currency=USD&price_max=9&price_min=+5&sort=-price&tier=black_friday",
+		"Country: empty text":        "?currency=USD&price_max=9&price_min=+5&q=news&sort=-price&tier=black_friday",
+		"Pricing tier: Black friday": "?country=%28empty%29&currency=USD&price_max=9&price_min=+5&q=news&sort=-price",
+		// Without a currency, prices cannot be compared.
+		"Currency: USD":     "?country=%28empty%29&q=news&tier=black_friday",
+		"Price from 5 to 9": "?country=%28empty%29&currency=USD&q=news&sort=-price&tier=black_friday",
+	}
+	got := map[string]string{}
+	for _, c := range view.chips() {
+		got[c.Text] = c.Link
+	}
+	compare(t, "chips", want, got)
+}
+
+func TestCellsOfTheCatalog(t *testing.T) {
+	s, _ := catalogOf(t, "")
+	columns := "id|name|min_delivery_days|max_delivery_days|tier|website_url"
+	for want, row := range map[string]string{
+		"Post /explore/listings/a | 2–5 | Pro | example.com": "a|Post|2|5|Pro|https://www.example.com/x",
+		"a /explore/listings/a | 3 | – | –":                  "a||3|3||",
+		"a /explore/listings/a | 2–– | – | ftp://x":          "a||2|||ftp://x",
+	} {
+		r := parseResult(columns, row).Rows[0]
+		values := listing{}
+		for i, c := range r.Columns {
+			values[c.Name] = r.Values[i]
+		}
+		var cells []html.Cell
+		for _, key := range []string{"name", "days", "tier", "website"} {
+			column, _ := findColumn(key)
+			cells = append(cells, s.cell(column, values))
+		}
+		compare(t, "cells", []string{want}, textsOf([]html.Row{{Cells: cells}}))
+	}
+}
+
+func TestFacetsShowTheChosenValuesFirst(t *testing.T) {
+	s, _ := catalogOf(t, "tag=rare&tag=t3&tag=t3")
+	c := counts{Facets: map[string][]count{}}
+	for i := range maxValues {
+		c.Facets["tag"] = append(c.Facets["tag"], count{choice{Text: "t" + string(rune('0'+i%10)) + strings.Repeat("x", i/10)}, int64(200 - i)})
+	}
+	f := facet{key: "tag", label: "Tag"}
+	view := s.viewFacet(f, c)
+	var first []string
+	for _, v := range view.Values {
+		first = append(first, v.Label)
+	}
+	compare(t, "first values", []string{"t3", "rare", "t0", "t1", "t2", "t4", "t5", "t6"}, first)
+	if len(view.More) != maxValues+1-len(first) || !view.Cut || !view.Values[1].Chosen || view.Values[1].N != 0 {
+		t.Errorf("got %d more values, rarer ones left out: %t, the value without a count %+v, want all others, and a chosen value with the count 0",
+			len(view.More), view.Cut, view.Values[1])
+	}
+	c.Facets["tag"] = c.Facets["tag"][:maxValues-1]
+	if s.viewFacet(f, c).Cut {
+		t.Errorf("the facet has %d values, want no note on rarer ones", maxValues-1)
+	}
+}
+
+// TestPricesHaveACurrencyEach builds the charts of two currencies, with a gap, an unknown amount and two prices of a tier.
+func TestPricesHaveACurrencyEach(t *testing.T) {
+	const begin = "tier|currency|nth|amount|valid_from|valid_to"
+	records := parseResult(begin,
+		"pro|EUR|1|90|2026-11-01T02:00:00Z|2026-11-02T02:00:00Z", "pro|EUR|1|95|2026-11-03T02:00:00Z|", "pro|EUR|2||2026-11-01T02:00:00Z|", "||1|7|2026-11-01T02:00:00Z|2026-11-02T02:00:00Z").Rows
+	views := buildPrices(records, at(4))
+	type drawn struct {
+		Currency, More string
+		Names          []string
+		Values         [][]any
+	}
+	var got []drawn
+	for _, v := range views {
+		d := drawn{Currency: v.Currency, More: v.More}
+		for _, row := range v.Rows {
+			d.Names = append(d.Names, row.Tier+": "+row.Now.Value.Text)
+		}
+		for _, s := range v.Chart.Variants[0].Series {
+			d.Values = append(d.Values, s.Values)
+		}
+		got = append(got, d)
+	}
+	compare(t, "prices", []drawn{
+		{"EUR", "", []string{"pro: 95.00", "pro #2: –"}, [][]any{{90.0, 90.0, nil, 95.0, 95.0}, {nil, nil}}},
+		{"(no currency)", "", []string{"(no tier): 7.00"}, [][]any{{7.0, 7.0, nil}}},
+	}, got)
+	if views := buildPrices(parseResult(begin, "pro|EUR|1|90|2026-11-04T02:00:00Z|").Rows, at(4)); views[0].Chart != nil {
+		t.Error("a price that began with the snapshot has a chart, want none")
+	}
+	lines := []string{begin}
+	for i := range html.MaxSeries + 1 {
+		lines = append(lines, "t"+string(rune('0'+i))+"|EUR|1|5|2026-11-01T02:00:00Z|")
+	}
+	v := buildPrices(parseResult(lines...).Rows, at(4))[0]
+	if n := len(v.Chart.Variants[0].Series); n != html.MaxSeries || v.More != "The chart shows the first 8 of 9 prices." || len(v.Rows) != 9 {
+		t.Errorf("got %d series, %d rows and the note %q, want 8, 9 and a note", n, len(v.Rows), v.More)
+	}
+}
+
+func TestPeriodsShowCurrentValuesFirst(t *testing.T) {
+	result := parseResult("tag|valid_from|valid_to", "a|2026-11-01T02:00:00Z|2026-11-02T02:00:00Z", "b|2026-11-01T02:00:00Z|")
+	var got []string
+	for _, p := range buildPeriods(result) {
+		got = append(got, p.Value.Text)
+	}
+	compare(t, "periods", []string{"b", "a"}, got)
+}
+
+// TestPartsOfJSON splits versions of a field in which an object is NULL, and in which it is another value.
+func TestPartsOfJSON(t *testing.T) {
+	for name, c := range map[string]struct{ versions, want []string }{
+		"a member of all versions": {[]string{`{"a":1}`, "", `{"a":null,"b":[]}`}, []string{"F: a", "F: b"}},
+		"no object in a version":   {[]string{`{"a":1}`, `"x"`}, []string{"F"}},
+	} {
+		var values []query.Value
+		for _, text := range c.versions {
+			values = append(values, query.Value{Text: text, Null: text == ""})
+		}
+		var labels []string
+		for _, p := range partsOfJSON("F", values, func(v query.Value) json.RawMessage { return json.RawMessage(v.Text) }) {
+			labels = append(labels, p.label)
+		}
+		compare(t, name, c.want, labels)
+	}
+	for text, want := range map[string]query.Value{`null`: {Null: true}, `[1.50, "a", null]`: {Text: "1.50, a, unknown"}, `[[1]]`: {Text: "1 item"}, `{"a":1}`: {Text: "1 member"}, `true`: {Text: "yes"}, ``: {Null: true}} {
+		compare(t, "value of "+text, want, describeJSON([]byte(text)))
+	}
+}
+
+// TestChartsOfResults draws the charts of results, or gives the reason why a result has no chart.
+func TestChartsOfResults(t *testing.T) {
+	var groups, names []string
+	for i := range html.MaxSeries + 1 {
+		groups = append(groups, fmt.Sprintf("2026-11-0%d|g%d|1", i+1, i))
+		names = append(names, fmt.Sprintf("n%d|%d", i, i-1))
+	}
+	months := []string{"2026-01-01|1", "2026-03-01|2"}
+	weeks := []string{"2026-10-26|1", "2026-11-02|2"}
+	for name, c := range map[string]struct {
+		columns string
+		rows    []string
+		chart   query.Chart
+		total   int64
+		at      string // of the snapshot
+		zone    string
+		want    string
+	}{
+		"one currency": {"month:DATE|paid_total:DECIMAL(18,2)|currency", []string{"2026-01-01|1|USD", "2026-02-01|2|USD"}, query.Chart{Kind: query.ChartBars, X: "month", Y: []string{"paid_total"}},
+			0, "", "", "USD: [2026-01 2026-02] = [1 2]"},
+		"a series for each currency": {"month:DATE|paid_total:DECIMAL(18,2)|currency", []string{"2026-01-01|1|USD", "2026-02-01|2|EUR"},
+			query.Chart{Kind: query.ChartBars, X: "month", Y: []string{"paid_total"}, By: []string{"currency"}}, 0, "", "", ": [2026-01 2026-02] USD= [1 <nil>] EUR= [<nil> 2]"},
+		"several currencies": {"month:DATE|paid_total:DECIMAL(18,2)|currency", []string{"2026-01-01|1|USD", "2026-02-01|2|EUR"}, query.Chart{Kind: query.ChartBars, X: "month", Y: []string{"paid_total"}},
+			0, "", "", "No chart: the result has several currencies. Choose one."},
+		"two columns": {"month:DATE|started:BIGINT|published:BIGINT", []string{"2026-01-01|1|2", "2026-03-01|3|4"}, query.Chart{Kind: query.ChartBars, X: "month", Y: []string{"started", "published"}},
+			0, "", "", ": [2026-01 2026-02 2026-03] Started= [1 <nil> 3] Published= [2 <nil> 4]"},
+		"too many groups": {"day:DATE|name|orders:BIGINT", groups, query.Chart{Kind: query.ChartLines, X: "day", Y: []string{"orders"}, By: []string{"name"}},
+			0, "", "", "No chart: the result has more than 8 groups. Filter it."},
+		"more rows than were read": {"month:DATE|orders:BIGINT", months, query.Chart{Kind: query.ChartBars, X: "month", Y: []string{"orders"}}, 3, "", "", "No chart: the result has too many rows. Filter it."},
+		"one date":                 {"month:DATE|orders:BIGINT", months[:1], query.Chart{Kind: query.ChartBars, X: "month", Y: []string{"orders"}}, 0, "", "", "No chart: the result has fewer than 2 or more than 400 dates."},
+		"negative values":          {"name|orders:BIGINT", names, query.Chart{Kind: query.ChartBars, X: "name", Y: []string{"orders"}}, 0, "", "", "No chart: orders has negative values."},
+		"lines of names":           {"name|orders:BIGINT", names[1:], query.Chart{Kind: query.ChartLines, X: "name", Y: []string{"orders"}}, 0, "", "", "No chart: name is neither a date nor a month."},
+		"the week of the snapshot": {"week:DATE|orders:BIGINT", weeks, query.Chart{Kind: query.ChartLines, X: "week", Y: []string{"orders"}}, 0, "2026-11-08T23:00:00Z", "", ": [2026-10-26 2026-11-02 so far] = [1 2]"},
+		"an earlier week":          {"week:DATE|orders:BIGINT", weeks, query.Chart{Kind: query.ChartLines, X: "week", Y: []string{"orders"}}, 0, "2026-11-09T00:00:00Z", "", ": [2026-10-26 2026-11-02] = [1 2]"},
+		"the next month on the clock of the query": {"month:DATE|orders:BIGINT", months, query.Chart{Kind: query.ChartBars, X: "month", Y: []string{"orders"}}, 0, "2026-02-28T23:30:00Z", "Europe/Berlin",
+			": [2026-01 2026-02 2026-03 so far] = [1 <nil> 2]"},
+	} {
+		result := parseResult(append([]string{c.columns}, c.rows...)...)
+		if c.total > 0 {
+			result.Total = c.total
+		}
+		snapshot := &openSnapshot{At: at(30).AddDate(1, 0, 0)}
+		if c.at != "" {
+			snapshot.At, _ = time.Parse(time.RFC3339, c.at)
+		}
+		q := &question{visit: &visit{params: url.Values{}, snapshot: snapshot, pool: &pool{}}, values: map[string]string{"timezone": c.zone}}
+		q.view.Query.Chart = &c.chart
+		q.view.Table = &tableView{Table: buildTable("T", rolesOf(result.Columns), result, links{})}
+		q.addChart(result, result.Rows)
+		got := q.view.NoChartReason
+		if q.view.Chart != nil {
+			v := q.view.Chart.Variants[0]
+			got += fmt.Sprintf("%s: %v", q.view.Chart.Unit, v.Categories)
+			for _, s := range v.Series {
+				got += fmt.Sprintf(" %s= %v", s.Name, s.Values)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
