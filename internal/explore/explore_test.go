@@ -4,10 +4,15 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/explore"
+	"placementsync/internal/testing/fixture"
 	"placementsync/internal/testing/harness"
 )
 
@@ -17,6 +22,7 @@ func testLayout(t *testing.T, s *site) {
 	harness.Must(t, err)
 	for name, want := range map[string]string{
 		"Content-Type": "text/html; charset=utf-8", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
 		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 	} {
 		if got := res.Header.Get(name); got != want {
@@ -43,7 +49,7 @@ func TestErrorPages(t *testing.T) {
 	wantTexts(t, s.get(t, "/nothing", http.StatusNotFound), "no page has this address", "Choose a page above.")
 	wantTexts(t, s.get(t, "/snapshot?as_of=yesterday", http.StatusBadRequest), `"yesterday" is not a time`)
 	wantTexts(t, s.get(t, "/snapshot?as_of=2026-10-01", http.StatusBadRequest), "before the first snapshot")
-	wantTexts(t, s.get(t, "/snapshot?as_of=2026-11-01", http.StatusOK), "This is the snapshot of 2026-11-01 02:00 UTC. Show the newest")
+	wantTexts(t, s.get(t, "/snapshot?as_of=+2026-11-01", http.StatusOK), "This is the snapshot of 2026-11-01 02:00 UTC. Show the newest")
 	s.publish(explore.Version{})
 	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "nothing is published yet: start a night")
 	cancelled, stop := context.WithCancel(t.Context())
@@ -121,4 +127,37 @@ func TestEarlierSnapshotsAreReadFromTheNewestVersion(t *testing.T) {
 	wantTexts(t, s.get(t, endOfMonth, http.StatusOK), "This is the snapshot of 2026-11-01 02:00 UTC")
 	s.publish(explore.Version{Run: "20261103T020000Z", Catalog: newCatalog(t, "records.sql")})
 	wantTexts(t, s.get(t, endOfMonth, http.StatusOK), "This is the snapshot of 2026-11-03 02:00 UTC")
+}
+
+// TestSnapshotsOfEarlierReleases opens pages that read tables and columns which an earlier release did not have.
+func TestSnapshotsOfEarlierReleases(t *testing.T) {
+	harness.Slow(t)
+	t.Parallel()
+	s := newSiteOf(t, fixture.NewEmptyCatalog(t).Fill(t, `DROP TABLE main.profiles; DROP TABLE meta.checks; DROP VIEW mart.outlet_names;
+		INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('`+firstRun+`', '2026-11-01 02:00:00+00', 'complete')`))
+	s.queriesDir = t.TempDir()
+	harness.Must(t, os.WriteFile(filepath.Join(s.queriesDir, "named.sql"),
+		[]byte("-- title: Named\nSELECT 'P1' AS profile_id, 'O1' AS outlet_id, NULL::VARCHAR AS outlet_name, 1 AS n"), 0o600))
+	wantTexts(t, s.get(t, "/profiles", http.StatusInternalServerError), "Table with name profiles does not exist",
+		"An earlier version of the program created this snapshot. The next night adds the missing tables and columns.")
+	wantTexts(t, s.get(t, "/questions/orders_open", http.StatusOK), "This snapshot lacks a table or column that the query reads. The next night adds it.")
+	wantTexts(t, s.get(t, "/questions/named", http.StatusOK), "1 row", "Outlet N Profile ID O1 1 P1")
+	wantTexts(t, s.get(t, "/snapshot", http.StatusOK), "Snapshot of 2026-11-01 02:00 UTC")
+}
+
+// TestDownloadsMayTakeLongerThanPages downloads results that take longer than the time limit of a page.
+func TestDownloadsMayTakeLongerThanPages(t *testing.T) {
+	harness.Slow(t)
+	t.Parallel()
+	s := newSiteOf(t, newCatalog(t), func(cfg *explore.Config) { cfg.Timeout = 200 * time.Millisecond })
+	s.queriesDir = t.TempDir()
+	const slow = "SELECT count(*) AS n FROM range(300000000) AS t(i) WHERE i % 7 = 3"
+	harness.Must(t, os.WriteFile(filepath.Join(s.queriesDir, "slow.sql"), []byte("-- title: Slow\n"+slow), 0o600))
+	want := [][]string{{"n"}, {"42857143"}}
+	if got := s.csv(t, "/questions/slow/csv"); !cmp.Equal(want, got) {
+		t.Errorf("the file of a question has %v, want %v", got, want)
+	}
+	if got := s.runSQL(t, slow, http.StatusOK, "format", "csv", "bom", "no"); got != "n\r\n42857143\r\n" {
+		t.Errorf("the file of typed SQL has %q, want %v", got, want)
+	}
 }

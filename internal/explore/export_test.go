@@ -11,3 +11,15 @@ func (e *Explorer) FillStatementQueue() (release func()) {
 		}
 	}
 }
+
+// HoldStatements keeps new statements waiting until release is called. waiting returns their number.
+func (e *Explorer) HoldStatements() (waiting func() int, release func()) {
+	for range cap(e.statements.running) {
+		e.statements.running <- struct{}{}
+	}
+	return func() int { return len(e.statements.places) }, func() {
+		for range cap(e.statements.running) {
+			<-e.statements.running
+		}
+	}
+}

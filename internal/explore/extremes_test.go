@@ -15,14 +15,15 @@ import (
 func TestExtremeValuesFailNoPage(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
-	const rowsPerBlock, blocks = 40, 6
+	const rowsPerBlock = 40
 	s := newSiteOf(t, fixture.NewEmptyCatalog(t).Fill(t, fixture.ExtremeRows(rowsPerBlock)))
 	paths := []string{"/report", "/snapshot", "/catalog", "/catalog?currency=C0&sort=price", "/catalog.csv?currency=C0"}
 	for _, kind := range []string{"listing", "outlet", "order", "campaign", "article", "profile"} {
 		if kind != "listing" { // the page /catalog lists the listings
 			paths = append(paths, "/"+kind+"s")
 		}
-		for block := range blocks {
+		// The blocks of the largest values, of the smallest, of opposite values in neighboring columns, and of random ones.
+		for _, block := range []int{0, 1, 3, 5} {
 			paths = append(paths, fmt.Sprintf("/%ss/k%d", kind, block*rowsPerBlock))
 		}
 	}

@@ -151,7 +151,7 @@ func (s catalogSearch) orderBy() string {
 
 // randomSearch returns a search with random words, ranges and values of the facets.
 func randomSearch(r *rand.Rand, values map[string][]*string) catalogSearch {
-	s := catalogSearch{facets: map[string][]*string{}, ranges: map[string][2]string{}, page: 1 + r.IntN(3)}
+	s := catalogSearch{facets: map[string][]*string{}, ranges: map[string][2]string{}, page: 1 + r.IntN(2)}
 	for _, w := range []string{"NEWS", "zürich", "_", "%", "it's", "site1", "1"} {
 		if r.IntN(12) == 0 {
 			s.words = append(s.words, w)
@@ -218,7 +218,7 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 		}
 	}
 	random, pagesWithRows, rowCount := rand.New(rand.NewPCG(1, 2)), 0, 0
-	for range 30 {
+	for range 20 {
 		search := randomSearch(random, values)
 		address := search.address().Encode()
 		body := s.get(t, "/catalog?"+address, http.StatusOK)
@@ -274,8 +274,8 @@ func TestCatalogEqualsReferenceQueries(t *testing.T) {
 			rowCount += len(wantRows)
 		}
 	}
-	if pagesWithRows < 10 {
-		t.Errorf("the test compared %d pages with rows (%d rows), want at least 10 pages", pagesWithRows, rowCount)
+	if pagesWithRows < 6 {
+		t.Errorf("the test compared %d pages with rows (%d rows), want at least 6 pages", pagesWithRows, rowCount)
 	}
 }
 

@@ -25,7 +25,8 @@ func TestUserDefinedQueries(t *testing.T) {
 		"slow":    "-- title: Slow\nSELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3",
 		"writing": "-- title: Writing\nDROP TABLE product_listings",
 		"reading": "-- title: Reading\nSELECT * FROM read_text('/etc/passwd')",
-		"twice":   "-- title: Twice\nSELECT 1 AS a, 2 AS a",
+		"twice":   "-- title: Twice\nSELECT 1 AS a, 2 AS a;\n",
+		"nulls":   "-- title: Nulls\n-- param: x BIGINT? 5 -- A number.\n-- param: y BIGINT 7 -- A number.\nSELECT coalesce($x, -1) AS x, $y AS y",
 		"faulty":  "-- title: Faulty\n-- param: x\nSELECT $x",
 		"mixed":   "-- title: Mixed\n-- chart: bar x=what y=list_now\nSELECT * FROM (VALUES ('a', 10.5, 'USD'), ('b', 12.5, 'EUR')) AS t(what, list_now, list_currency)",
 		"zero":    "-- title: Zero\n-- chart: bar x=month y=paid_total\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i) MONTH AS DATE) AS month, 0::DECIMAL(18,2) AS paid_total FROM range(3) AS t(i)",
@@ -53,6 +54,10 @@ func TestUserDefinedQueries(t *testing.T) {
 	wantTexts(t, s.get(t, "/questions/writing", http.StatusBadRequest), "the SQL is refused: it writes")
 	wantTexts(t, s.get(t, "/questions/reading", http.StatusBadRequest), "the SQL is refused: it uses files")
 	wantTexts(t, s.get(t, "/questions/twice", http.StatusOK), "A A 1 1 2")
+	// An empty field is NULL if the parameter takes NULL, and otherwise its default.
+	for address, row := range map[string]string{"nulls": "X Y 5 7", "nulls?p.x=&p.y=": "X Y −1 7", "nulls?p.x=2&p.y=3": "X Y 2 3"} {
+		wantTexts(t, s.get(t, "/questions/"+address, http.StatusOK), row)
+	}
 	mixed := s.get(t, "/questions/mixed", http.StatusOK)
 	wantTexts(t, mixed, "No chart: the result has several currencies.")
 	if strings.Contains(mixed, `class="share"`) {
@@ -94,6 +99,9 @@ func TestUserDefinedQueries(t *testing.T) {
 	}
 	wantTexts(t, s.get(t, "/questions/slow", http.StatusServiceUnavailable), "The query took too long and was stopped.")
 	s.get(t, "/questions/long", http.StatusOK)
+	if body := s.get(t, "/questions/nulls?p.y=few", http.StatusBadRequest); strings.Contains(body, "Save as my question") {
+		t.Error("the page offers to save a question with an invalid parameter")
+	}
 	// HEAD returns the headers of a download without running its query.
 	res, err := s.Client().Head(s.URL + "/explore/questions/slow/csv")
 	harness.Must(t, err)

@@ -56,9 +56,11 @@ func TestSavedQuestions(t *testing.T) {
 		t.Fatalf("the folder has the files %v (%v), want none", entries, err)
 	}
 
-	res, body, err := s.postTo(t.Context(), "/questions/"+question, form("mine", "My months"), sameOrigin)
+	mine := form("mine", "My months")
+	mine.Set("as_of", "2026-11-02")
+	res, body, err := s.postTo(t.Context(), "/questions/"+question, mine, sameOrigin)
 	harness.Must(t, err)
-	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/explore/questions/mine" {
+	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/explore/questions/mine?as_of=2026-11-02" {
 		t.Fatalf("got status %d and %q, want a redirect to the question:\n%s", res.StatusCode, res.Header.Get("Location"), textOf(body))
 	}
 	saved := s.get(t, "/questions/mine", http.StatusOK)

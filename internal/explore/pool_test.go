@@ -5,8 +5,10 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"placementsync/internal/query"
+	"placementsync/internal/report"
 	"placementsync/internal/testing/fixture"
 	"placementsync/internal/testing/harness"
 )
@@ -25,7 +27,7 @@ func (w oneVersion) ShownVersion() (Version, error) { return *w.version, nil }
 func TestSnapshotsAreOpenWhileRequestsUseThem(t *testing.T) {
 	harness.Concurrent(t)
 	const rows = `INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('r1', '2026-11-01 02:00:00+00', 'complete'),
-		('r2', '2026-11-02 02:00:00+00', 'complete'), ('r3', '2026-11-03 02:00:00+00', 'complete');`
+		('r1b', '2026-11-01 14:00:00+00', 'complete'), ('r2', '2026-11-02 02:00:00+00', 'complete'), ('r3', '2026-11-03 02:00:00+00', 'complete');`
 	empty := fixture.NewEmptyCatalog(t)
 	version := Version{Run: "r3", Catalog: empty.Fill(t, rows)}
 	cfg := Config{Warehouse: oneVersion{version: &version}, MemoryLimit: "256MB", Threads: 1, Log: slog.New(slog.DiscardHandler)}
@@ -44,7 +46,7 @@ func TestSnapshotsAreOpenWhileRequestsUseThem(t *testing.T) {
 		return err == nil
 	}
 
-	first, firstDB := borrow("2026-11-01", "r1")
+	first, firstDB := borrow("2026-11-01", "r1b")
 	second, secondDB := borrow("2026-11-02", "r2")
 	if _, _, err := p.borrow(t.Context(), "2026-11-03"); err == nil || !strings.Contains(err.Error(), "2 earlier snapshots are already open and in use") {
 		t.Errorf("a third earlier snapshot was opened (%v), although requests use two", err)
@@ -59,10 +61,21 @@ func TestSnapshotsAreOpenWhileRequestsUseThem(t *testing.T) {
 	}
 	p.release(third, thirdDB)
 	p.release(second, secondDB)
-	if again, db := borrow("2026-11-01", "r1"); !isOpen(db) {
+	if again, db := borrow("2026-11-01", "r1b"); !isOpen(db) {
 		t.Error("the earlier snapshot is closed when it is requested again")
 	} else {
 		p.release(again, db)
+	}
+
+	// A report reads an earlier snapshot with several queries, one after another.
+	reader := &visit{pool: p}
+	for range maxSessions + 1 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		r, _, err := reader.runReportQuery(ctx, report.QuerySpec{Query: "snapshots", AsOf: time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)})
+		cancel()
+		if err != nil || r.Rows[0].Get("run_id").Text != "r1" {
+			t.Fatalf("the report read %+v (%v), want the snapshot r1", r.Rows, err)
+		}
 	}
 
 	var newest *openSnapshot

@@ -35,6 +35,12 @@ func testQuestionsAreListed(t *testing.T, s *site) {
 	if body := s.get(t, "/questions/campaigns_at_risk", http.StatusOK); !strings.Contains(body, `value="completed,cancelled,canceled,archived"`) {
 		t.Error("the form does not show the configured statuses of ended campaigns")
 	}
+	// The snapshot is of 3 November.
+	wantLinks(t, s.get(t, "/questions/client_spend?p.by=month", http.StatusOK), "?p.by=month&amp;p.since=2026-10-28", "?p.by=month&amp;p.since=2026-11-01",
+		"?p.by=month&amp;p.since=2026-10-01&amp;p.until=2026-11-01")
+	if body := s.get(t, "/questions/client_spend?p.since=2026-10", http.StatusOK); !strings.Contains(body, `value="2026-10-01"`) {
+		t.Error("the form does not show the first day of the given month")
+	}
 	choices := s.get(t, "/questions/placements_for_budget", http.StatusOK)
 	for _, want := range []string{`"price_per_point" selected>Price per point<`, `"true" selected>yes<`, `"false">no<`, `"pro">Pro<`} {
 		if !strings.Contains(choices, "<option value="+want) {
@@ -63,8 +69,17 @@ func testQuestionResult(t *testing.T, s *site) {
 	if strings.Contains(textOf(body), "EUR") && strings.Contains(body, "<td>EUR") {
 		t.Error("the page has prices in EUR, want only USD as in the parameter")
 	}
+	unknown := s.get(t, "/questions/price_by_segment?p.currency=USX", http.StatusOK)
+	wantTexts(t, unknown, `the data has no value "USX"`)
+	if !strings.Contains(unknown, `<option value="USX" selected>`) {
+		t.Error("the selection does not show the given currency, which the data does not have")
+	}
 	for _, address := range []string{"/questions/find_placements?p.top=1", "/questions/find_placements?p.top=1&q=nosuch"} {
-		wantTexts(t, s.get(t, address, http.StatusOK), "There may be more rows: the parameter top is 1 (maximum number of rows).")
+		body := s.get(t, address, http.StatusOK)
+		wantTexts(t, body, "There may be more rows: the parameter top is 1 (maximum number of rows).")
+		if !strings.Contains(body, `<details class="ranges" open>`) {
+			t.Errorf("%s: the parameter top is folded, although it is not its default", address)
+		}
 	}
 	if body := textOf(s.get(t, "/questions/find_placements", http.StatusOK)); !strings.Contains(body, "80.50 USD") || strings.Contains(body, "Total ") {
 		t.Errorf("the page of placements adds the prices of listings to a total, or shows none:\n%s", body)
@@ -140,13 +155,11 @@ func testQuestionCharts(t *testing.T, s *site) {
 // testGroupLinks checks that the groups in the result of a named query link to their records.
 func testGroupLinks(t *testing.T, s *site) {
 	for address, link := range map[string]string{
-		"margins?p.by=outlet":                   "/explore/outlets/O1",
 		"margins?p.by=profile":                  "/explore/profiles/P1",
 		"margins?p.by=product":                  "/explore/listings/L1",
 		"margins?p.by=writer":                   "/explore/articles?is.writer=Ann&#43;Author",
-		"refunds_and_addons":                    "/explore/outlets/O1",
 		"refunds_and_addons?as_of=2026-11-02":   "/explore/outlets/O1?as_of=2026-11-02",
-		"delivery?p.by=writer&as_of=2026-11-03": "/explore/articles?is.writer=Ann&#43;Author&amp;as_of=2026-11-03",
+		"delivery?p.by=writer&as_of=2026-11-02": "/explore/articles?is.writer=Ann&#43;Author&amp;as_of=2026-11-02",
 	} {
 		wantLinks(t, s.get(t, "/questions/"+address, http.StatusOK), link)
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -240,7 +241,23 @@ func (s *site) waitForChild(t *testing.T) *os.Process {
 // testFullStatementQueue checks the response to a statement while too many wait.
 func testFullStatementQueue(t *testing.T, s *site) {
 	form := url.Values{"sql": {"SELECT 1"}, "token": {s.token(t)}}
-	release := s.explorer.FillStatementQueue()
+	// A waiting statement uses no session of the snapshot, so the pages stay available.
+	waiting, release := s.explorer.HoldStatements()
+	var statements sync.WaitGroup
+	for range 4 { // as many as there are sessions
+		statements.Go(func() {
+			if res, _, err := s.post(t.Context(), form, nil); err != nil || res.StatusCode != http.StatusOK {
+				t.Errorf("a waiting statement: got %v (%v), want its result", res, err)
+			}
+		})
+	}
+	for startedAt := time.Now(); waiting() < 4 && time.Since(startedAt) < time.Minute; {
+	}
+	s.get(t, "/snapshot", http.StatusOK)
+	release()
+	statements.Wait()
+
+	release = s.explorer.FillStatementQueue()
 	for _, format := range []string{"", "csv"} {
 		form.Set("format", format)
 		res, body, err := s.post(t.Context(), form, nil)
@@ -310,17 +327,41 @@ func TestTypedSQLCanBeDisabled(t *testing.T) {
 	}
 }
 
-// testWritingStatements sends a statement that would overwrite the catalog, alone and behind another statement. The
-// tests of package query send all statements that try to escape.
+// testWritingStatements sends a statement that would overwrite the catalog, alone and behind another statement.
 func testWritingStatements(t *testing.T, s *site) {
+	testRefusedStatements(t, s, map[string][]string{
+		"the SQL is refused: it uses files":                  {escapes.OverwriteCatalog},
+		"the SQL is refused: it contains several statements": {"SELECT 1; " + escapes.OverwriteCatalog},
+	})
+}
+
+// TestTrialTypedSQLOnlyReads sends all statements that must be refused, each to its own process.
+func TestTrialTypedSQLOnlyReads(t *testing.T) {
+	harness.Long(t)
+	testRefusedStatements(t, newSite(t, "records.sql"), escapes.RefusedStatements())
+}
+
+// testRefusedStatements sends statements by the beginning of their error. The catalog must stay unchanged.
+func testRefusedStatements(t *testing.T, s *site, statements map[string][]string) {
+	t.Helper()
+	outside := t.TempDir()
+	harness.Must(t, os.WriteFile(filepath.Join(outside, "x.csv"), []byte("a\nroot:\n"), 0o600))
 	before, err := os.ReadFile(s.version.Catalog)
 	harness.Must(t, err)
-	overwrite := strings.Replace(escapes.OverwriteCatalog, "CATALOG", s.version.Catalog, 1)
-	for text, reason := range map[string]string{overwrite: "the SQL is refused: it uses files", "SELECT 1; " + overwrite: "the SQL is refused: it contains several statements"} {
-		wantTexts(t, s.runSQL(t, text, http.StatusBadRequest), reason)
+	placeholders := strings.NewReplacer("DIR", outside, "CATALOG", s.version.Catalog)
+	for reason, texts := range statements {
+		for _, text := range texts {
+			_, result, _ := strings.Cut(s.runSQL(t, placeholders.Replace(text), http.StatusBadRequest), `<section id="result"`)
+			if !strings.Contains(textOf(result), reason) || strings.Contains(result, "root:") {
+				t.Errorf("%s: want the error %q:\n%s", text, reason, textOf(result))
+			}
+		}
 	}
 	if after, err := os.ReadFile(s.version.Catalog); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("a statement changed the catalog (%v)", err)
+	}
+	if files, err := os.ReadDir(outside); err != nil || len(files) != 1 {
+		t.Errorf("the folder has the files %v (%v), want only x.csv", files, err)
 	}
 }
 
@@ -332,6 +373,9 @@ func testStatementAsQuestion(t *testing.T, s *site) {
 	s.queriesDir = t.TempDir()
 	harness.Must(t, os.WriteFile(filepath.Join(s.queriesDir, "mine.sql"), []byte(text), 0o600))
 	wantTexts(t, s.get(t, "/questions/mine", http.StatusOK), "Title of the question", "Listings")
+	if body := s.runSQL(t, "-- title: Mine\nSELECT 1", http.StatusOK); strings.Contains(body, "Title of the question") {
+		t.Error("the file of a statement with a title has a second title")
+	}
 }
 
 // testSchema checks that the schema page has all tables, columns and relations.
@@ -349,6 +393,14 @@ func testSchema(t *testing.T, s *site) {
 			}
 		}
 	}
+	var subjects []string
+	for _, m := range regexp.MustCompile(`<section id="(\w+)"`).FindAllStringSubmatch(body, -1) {
+		subjects = append(subjects, m[1])
+	}
+	if n := len(subjects); n < 4 || !slices.Equal(subjects[n-3:], []string{"shared", "mart", "meta"}) {
+		t.Errorf("the subjects are %v, want shared, mart and meta at the end", subjects)
+	}
+	wantTexts(t, body, "4,711 rows")
 	for _, r := range tables.Relations() {
 		if !strings.Contains(body, "<title>"+r.From+"."+r.Column+" references "+r.To+"."+r.ToColumn+"</title>") {
 			t.Errorf("no map shows the relation %v", r)

@@ -87,7 +87,7 @@ func tableFilters() map[string]string {
 		"min.paid=2026-09-10":                       "paid >= TIMESTAMPTZ '2026-09-10 00:00:00+00'",
 		"max.paid=2026-09-10":                       "paid < TIMESTAMPTZ '2026-09-11 00:00:00+00'",
 		"min.paid=2026-09-10&max.paid=2026-09-10":   "paid >= TIMESTAMPTZ '2026-09-10 00:00:00+00' AND paid < TIMESTAMPTZ '2026-09-11 00:00:00+00'",
-		"min.total=100.05":                          "total >= 100.05",
+		"min.total=+100.05+":                        "total >= 100.05",
 		"max.total=100.05&is.status=paid":           "total <= 100.05 AND status = 'paid'",
 		"min.total=-1&max.total=0":                  "total BETWEEN -1 AND 0",
 		"min.paid=&is.status=&q=":                   "true",
@@ -108,9 +108,14 @@ func TestTablesAreFiltered(t *testing.T) {
 			if diff := cmp.Diff(want[:min(len(want), 100)], orderIDs(body)); diff != "" {
 				t.Errorf("the page lists different rows (-SQL +page):\n%s", diff)
 			}
+			if strings.Contains(textOf(body), "The first 100 of ") {
+				t.Error("the page repeats its number of rows below the table")
+			}
 			sum := column(s.sql(t, "SELECT coalesce(printf('%,.2f', round(sum(total), 2)), '') FROM "+filteredOrders), 0)[0]
 			if len(want) > 1 && sum != "" {
 				wantTexts(t, body, "Total "+sum, "The service states no currency for these amounts.")
+			} else if strings.Contains(body, "<tfoot") {
+				t.Error("the page has a total of fewer than two amounts")
 			}
 			if len(want) != 1 {
 				wantTexts(t, body, fmt.Sprintf(" %d rows", len(want)))
@@ -137,6 +142,9 @@ func TestTablesAreFiltered(t *testing.T) {
 		if exact := strings.TrimRight(strings.TrimRight(want[i][1], "0"), "."); row[id] != want[i][0] || row[total] != exact {
 			t.Errorf("row %d of the Excel file has %s and %s, want %v", i+1, row[id], row[total], want[i])
 		}
+	}
+	if head := s.csv(t, "/orders.csv")[0]; slices.Contains(head, "search_text") {
+		t.Errorf("the CSV has the column with the text to search: %v", head)
 	}
 	if data := s.get(t, "/orders.parquet?"+address, http.StatusOK); !strings.HasPrefix(data, "PAR1") || !strings.HasSuffix(data, "PAR1") {
 		t.Error("the Parquet file does not begin and end with PAR1")
@@ -200,7 +208,16 @@ func TestWrongTableAddresses(t *testing.T) {
 			s.get(t, "/orders.csv?"+address, http.StatusBadRequest)
 		}
 	}
-	wantTexts(t, s.get(t, "/orders?page=9", http.StatusOK), "250 rows: this page does not exist")
+	beyond := s.get(t, "/orders?page=9&sort=total&max.total=1234", http.StatusOK)
+	wantTexts(t, beyond, "227 rows: this page does not exist", "Total to 1,234")
+	wantLinks(t, beyond, "?max.total=1234&amp;page=3&amp;sort=total")
+	wantLinks(t, s.get(t, "/orders?page=2&sort=total", http.StatusOK), "?sort=-total", "?sort=-paid", "?page=3&amp;sort=total")
+	if !strings.Contains(beyond, `<details class="ranges" open>`) {
+		t.Error("the ranges are folded although one of them has a value")
+	}
+	if body := s.get(t, "/orders?is.status=nosuch", http.StatusOK); !strings.Contains(body, `<option value="nosuch" selected>`) {
+		t.Error("the selection does not show the status of the address, which no order has")
+	}
 }
 
 // TestQuestionTables sorts and filters the result of a named query with prices in several currencies, and
@@ -216,6 +233,10 @@ func TestQuestionTables(t *testing.T) {
 	id, price, currency := slices.Index(rows[0], "listing_id"), slices.Index(rows[0], "price"), slices.Index(rows[0], "currency")
 	count := map[string]int{}
 	previous := map[string]string{} // price by currency
+	currencies := column(rows, currency)
+	if diff := cmp.Diff([]string{"EUR", ""}, slices.Compact(currencies)); diff != "" {
+		t.Errorf("order of the currencies (-want +got):\n%s", diff)
+	}
 	for _, r := range rows[1:] {
 		count[r[currency]]++
 		if p := previous[r[currency]]; p != "" && len(p) == len(r[price]) && p < r[price] {
@@ -230,6 +251,11 @@ func TestQuestionTables(t *testing.T) {
 	}
 	body := s.get(t, "/questions/find_placements?"+address, http.StatusOK)
 	wantTexts(t, body, "Pricing tier: Pro", "Price to 20", "Full feature")
+	// The parameter tier of the query already chooses the tier, so the table has a selection only for a chosen tier.
+	const selection = `name="is.pricing_tier"`
+	if !strings.Contains(body, selection) || strings.Contains(s.get(t, "/questions/find_placements?p.top=5", http.StatusOK), selection) {
+		t.Error("want a selection of pricing tiers only if the address chooses one")
+	}
 	testOutletNames(t, s)
 }
 
@@ -249,6 +275,7 @@ func testOutletNames(t *testing.T, s *site) {
 	} {
 		wantTexts(t, s.get(t, address, http.StatusOK), want)
 	}
+	wantTexts(t, s.get(t, "/catalog?q=only+in+orders", http.StatusOK), "1 listing, 1 to 1")
 	rows := s.csv(t, "/catalog.csv?q=only+in+orders&col=outlet")
 	if want := [][]string{{"id", "name", "outlet_id", "outlet_name"}, {"LX", "Unnamed", "OX", "Only in orders"}}; !cmp.Equal(want, rows) {
 		t.Errorf("the CSV has %v, want %v", rows, want)

@@ -1,7 +1,8 @@
 -- Eight listings. Some have HTML, quotes, formulas, wildcards or control characters in their texts,
 -- or no values. Orders were not read.
 INSERT INTO meta.streams (run_id, stream, grade, reason, rows) VALUES
-	('20261101T020000Z', 'product_listings', 'exact', 'the total did not change', 8), ('20261101T020000Z', 'orders', 'skipped', 'missing scope orders.read', 0);
+	('20261101T020000Z', 'product_listings', 'exact', 'the total did not change', 8), ('20261101T020000Z', 'orders', 'skipped', 'missing scope orders.read', 0),
+	('20261101T020000Z', 'article_status_events', 'skipped', 'no webhook delivery was received yet', 0);
 INSERT INTO main.product_listings (id, name, outlet_id, outlet_name, website_url, country, state, channel_type, placement_type, domain_authority, domain_ranking, is_do_follow, disclaimer, min_delivery_days, max_delivery_days) VALUES
 	('a', 'Guest post', 'o1', 'Morning News', 'https://www.morning.example/', 'United States', 'Texas', 'website', 'article', 70, 900, true, NULL, 2, 5),
 	('b', 'Newsletter slot', 'o1', 'Morning News', 'https://www.morning.example/', 'United States', 'Ohio', 'newsletter', 'mention', 70, 900, false, 'Sponsored', 1, 3),

@@ -27,7 +27,7 @@ INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid
 INSERT INTO main.product_listing_tags (product_listing_id, position, name) VALUES ('L1', 1, 'news'), ('x/../y?#%', 1, '<u>tag</u>');
 INSERT INTO main.product_listing_includes (product_listing_id, position, channel_type, placement_type) VALUES ('L1', 1, 'newsletter', 'mention');
 INSERT INTO main.product_listing_example_links (product_listing_id, position, url) VALUES ('L1', 1, 'https://www.morning.example/sample'), ('L1', 2, 'javascript:alert(2)');
-INSERT INTO main.products (id, name, active, min_delivery_days, max_delivery_days) VALUES ('L1', 'Guest post', true, 2, 7);
+INSERT INTO main.products (id, name, active, min_delivery_days, max_delivery_days, valid_from) VALUES ('L1', 'Guest post', true, 2, 7, '2026-11-02 02:00:00+00');
 
 INSERT INTO main.outlets (id, name, website_url, country) VALUES ('O1', 'Morning News', 'https://www.morning.example/', 'Spain');
 INSERT INTO main.outlet_channels (id, outlet_id, channel_type, placement_type, is_do_follow, do_follow_links_allowed, do_follow_links_limit, domain_authority, disclaimer_name) VALUES ('K1', 'O1', 'website', 'article', true, true, 2, 55, 'Sponsored');
@@ -45,7 +45,7 @@ INSERT INTO past.order_items (id, order_id, product_id, product_name, outlet_id,
 INSERT INTO main.order_items (id, order_id, product_id, product_name, product_price, outlet_id, outlet_name, sale_price, vendor_cost, commission_amount, commission_status, date_paid, article_id, article_name, article_campaign_id, valid_from) VALUES
 	('I1', 'R1', 'L1', 'Guest post', 1100, 'O1', 'Morning News', 1200.25, 700, 99.5, 'approved', '2026-10-01 10:00:00+00', 'A1', 'Ten facts', 'C1', '2026-11-02 02:00:00+00');
 INSERT INTO main.campaigns (id, name, profile_id, profile_name, status, budget, total_articles) VALUES ('C1', 'Autumn', 'P1', 'Acme', 'active', 5000, 1);
-INSERT INTO main.questionnaires (id, campaign_id, objectives, tone) VALUES ('Q1', 'C1', 'Be read', 'dry');
+INSERT INTO main.questionnaires (id, campaign_id, objectives, tone) VALUES ('Q1', 'C1', 'Be read', repeat('dry ', 100) || 'end');
 INSERT INTO main.campaign_status_counts (campaign_id, id, name, prefix, count) VALUES ('C1', 's1', 'Published', 'published', 1);
 INSERT INTO main.campaign_articles (id, name, campaign_id, order_item_id, created_at) VALUES ('A1', 'Ten facts', 'C1', 'I1', '2026-10-02 10:00:00+00');
 INSERT INTO main.articles (id, name, campaign_id, product_id, profile_id, live_url, draft_doc_url, writer_id, writer_first_name, writer_last_name, status_name, status_prefix, expected_completion_date) VALUES
@@ -79,6 +79,7 @@ INSERT INTO main.order_items (id, order_id, date_paid) VALUES ('I5', 'R4', '2026
 INSERT INTO main.profile_order_items (id, profile_id, max_delivery_days) VALUES ('I5', 'P9', 7);
 INSERT INTO main.campaign_articles (id, name, order_item_id, expected_completion_date) VALUES ('A5', 'Slow piece', 'I5', '2026-10-30 10:00:00+00');
 INSERT INTO main.articles (id, campaign_id, profile_id) VALUES ('A9', 'C9', 'P9');
+INSERT INTO meta.tables (run_id, table_name, rows) VALUES ('20261103T020000Z', 'orders', 4711);
 -- A file that is only an id, a field with JSON, and a failed check.
 INSERT INTO main.files (id, name) VALUES ('F9', 'brief.pdf');
 INSERT INTO main.article_files (article_id, position, value) VALUES ('A1', 3, 'F9');
