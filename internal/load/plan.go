@@ -88,14 +88,17 @@ func (s *Stage) countPlan(ctx context.Context, st stream.Stream) (Plan, error) {
 	var oldest sql.NullTime
 	err := queryRow(ctx, s.draft, planSQL.Render("count_plan", values{"plan": planTable(st.Name)})).
 		Scan(&plan.ToRequest, &plan.ToRecheck, &plan.Carried, &plan.Unread, &oldest)
-	if err == nil && plan.Carried > 0 {
-		plan.MaxNights = 1
-		if oldest.Valid {
-			plan.MaxNights, err = s.nightsSince(ctx, oldest.Time)
-		}
-	}
 	if err != nil {
 		return Plan{}, fmt.Errorf("count the plan of %s: %w", st.Name, err)
+	}
+	if plan.Carried == 0 {
+		return plan, nil
+	}
+	plan.MaxNights = 1 // if it is not known when the details were read
+	if oldest.Valid {
+		if plan.MaxNights, err = s.nightsSince(ctx, oldest.Time); err != nil {
+			return Plan{}, fmt.Errorf("count the plan of %s: %w", st.Name, err)
+		}
 	}
 	return plan, nil
 }
@@ -300,11 +303,23 @@ type KeptIDs struct {
 // KeepListed changes the outcome NotFound of an id to Missed if a list still contains the id. The rows of
 // the record are then kept. For a list that was not read in this run, and for details of another stream
 // that were not read, KeepListed uses the rows in main.
-func (s *Stage) KeepListed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (kept KeptIDs, err error) {
+func (s *Stage) KeepListed(ctx context.Context, st stream.Stream, wasRead func(string) bool) (KeptIDs, error) {
 	if err := s.flush(ctx, allStreams); err != nil {
 		return KeptIDs{}, err
 	}
-	var listed []sqlText
+	listed := s.listedIDs(st, wasRead)
+	if len(listed) == 0 {
+		return KeptIDs{}, nil
+	}
+	kept, err := s.keepIDs(ctx, st, unionAll(listed))
+	if err != nil {
+		return KeptIDs{}, fmt.Errorf("compare the 404 responses of %s with the lists: %w", st.Name, err)
+	}
+	return kept, nil
+}
+
+// listedIDs returns queries that select the ids of details which lists contain.
+func (s *Stage) listedIDs(st stream.Stream, wasRead func(string) bool) (listed []sqlText) {
 	for _, ref := range usedIDColumns(st, wasRead) {
 		for _, name := range stream.FilledBy(s.streams, ref.Table) {
 			if name == st.Name || !ref.ShowsRecord() {
@@ -323,24 +338,24 @@ func (s *Stage) KeepListed(ctx context.Context, st stream.Stream, wasRead func(s
 			}
 		}
 	}
-	if len(listed) == 0 {
-		return KeptIDs{}, nil
-	}
-	requested, union := requestedTable(st.Name), unionAll(listed)
-	count := planSQL.Render("count_listed", values{"requested": requested, "listed": union, "stream": st.Name,
+	return listed
+}
+
+func (s *Stage) keepIDs(ctx context.Context, st stream.Stream, listed sqlText) (kept KeptIDs, err error) {
+	requested := requestedTable(st.Name)
+	count := planSQL.Render("count_listed", values{"requested": requested, "listed": listed, "stream": st.Name,
 		"param": sqltext.Name(st.Param), "main": mainTable(st.Root().Name)})
 	var oldest sql.NullTime
-	err = queryRow(ctx, s.draft, count).Scan(&kept.IDs, &kept.WithRows, &oldest)
-	if err == nil {
-		err = s.draft.Exec(ctx, planSQL.Render("keep_listed", values{"requested": requested, "listed": union}))
+	if err := queryRow(ctx, s.draft, count).Scan(&kept.IDs, &kept.WithRows, &oldest); err != nil {
+		return KeptIDs{}, err
 	}
-	if err == nil && oldest.Valid {
+	if err := s.draft.Exec(ctx, planSQL.Render("keep_listed", values{"requested": requested, "listed": listed})); err != nil {
+		return KeptIDs{}, err
+	}
+	if oldest.Valid {
 		kept.MaxNights, err = s.nightsSince(ctx, oldest.Time)
 	}
-	if err != nil {
-		return KeptIDs{}, fmt.Errorf("compare the 404 responses of %s with the lists: %w", st.Name, err)
-	}
-	return kept, nil
+	return kept, err
 }
 
 // KnownIDs returns the ids of a detail stream that are known to have records: the ids of its rows in

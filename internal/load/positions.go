@@ -37,11 +37,7 @@ func (s *Stage) keepPositions(ctx context.Context, st stream.Stream) error {
 		if !hasPosition(t) || s.direct.has(t.Name) {
 			continue
 		}
-		filled, err := hasRows(ctx, s.draft, mainTable(t.Name))
-		if err == nil && filled {
-			err = s.keepPositionsIn(ctx, st, t)
-		}
-		if err != nil {
+		if err := s.keepPositionsIn(ctx, st, t); err != nil {
 			return fmt.Errorf("match the items of %s: %w", t.Name, err)
 		}
 	}
@@ -51,6 +47,9 @@ func (s *Stage) keepPositions(ctx context.Context, st stream.Stream) error {
 func hasPosition(t stream.Table) bool { return slices.Contains(t.Key, stream.Position) }
 
 func (s *Stage) keepPositionsIn(ctx context.Context, st stream.Stream, t stream.Table) error {
+	if isFilled, err := hasRows(ctx, s.draft, mainTable(t.Name)); err != nil || !isFilled {
+		return err
+	}
 	def := s.draft.Schema.Definitions[t.Name]
 	staged, stored := stagedTable(st.Name, t.Name), catalogName+"."+mainTable(t.Name)
 	if s.withStoredRows.has(st.Name) {

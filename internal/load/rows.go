@@ -25,16 +25,21 @@ func (s *Stage) AddRows(ctx context.Context, streamName, table string, batches .
 	for _, b := range batches {
 		count += b.NumRows()
 	}
-	tableFeed, err := s.chooseFeed(ctx, target, batches[0], count)
-	if err == nil && tableFeed != nil {
-		err = tableFeed.send(ctx, batches)
-	} else if err == nil {
-		err = s.shared.insert(ctx, s.insertBatchSQL(target, s.shared.view), batches, count)
-	}
-	if err != nil {
+	if err := s.insertBatches(ctx, target, batches, count); err != nil {
 		return fmt.Errorf("stage %d rows of %s.%s: %w", count, streamName, table, err)
 	}
 	return nil
+}
+
+func (s *Stage) insertBatches(ctx context.Context, target streamTable, batches []arrow.RecordBatch, rowCount int64) error {
+	tableFeed, err := s.chooseFeed(ctx, target, batches[0], rowCount)
+	if err != nil {
+		return err
+	}
+	if tableFeed != nil {
+		return tableFeed.send(ctx, batches)
+	}
+	return s.shared.insert(ctx, s.insertBatchSQL(target, s.shared.view), batches, rowCount)
 }
 
 // A table gets a feed when at least largeBatchRows rows are inserted at a time, because more such inserts
