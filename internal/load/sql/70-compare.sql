@@ -33,7 +33,7 @@ WHERE p.extra <> f.extra::VARCHAR
 -- name: join_records
 -- The stored row is used where the list or the detail was not read tonight.
 CREATE TABLE {desired} AS SELECT *, {row_hash} AS row_hash FROM (
-    SELECT {values}, coalesce(d.seq, l.seq) AS seq
+    SELECT {values}
     FROM {detail} d FULL JOIN ({list_rows}) l ON {same_key}
     LEFT JOIN {main} m ON m.{key} = coalesce(d.{key}, l.{key}) AND (d.seq IS NULL OR l.seq IS NULL)
     LEFT JOIN {extra} x ON x.id = coalesce(d.{key}, l.{key}))
@@ -53,7 +53,7 @@ coalesce(d.{column}, l.{column}, m.{column}) AS {column}
 -- one copy of a record have the same seq. If no value of a list's child row contradicts the stored row, the
 -- stored values fill the columns that the list omits. These values may come from an earlier detail.
 CREATE TABLE {desired} AS SELECT *, {row_hash} AS row_hash FROM (
-    SELECT {values}, coalesce(d.seq, l.seq) AS seq
+    SELECT {values}
     FROM {detail} d FULL JOIN (
         SELECT * FROM {list} WHERE seq IN (SELECT r.seq FROM ({list_rows}) r ANTI JOIN {detail_records} f USING ({record_key}))) l ON FALSE
     LEFT JOIN {main} m ON {agrees})
@@ -81,7 +81,7 @@ md5_number_lower(concat_ws(chr(31), {parts}))
 CREATE VIEW {desired} AS {rows}
 
 -- name: staged_rows
-SELECT {columns}, row_hash, seq FROM {staged}
+SELECT {columns}, row_hash FROM {staged}
 
 -- name: compare
 -- Creates the table of the keys that are new (is_new), deleted (gone) or have new values (neither). scope

@@ -63,8 +63,7 @@ CREATE TABLE stage."desired"."campaigns" AS SELECT *, md5_number_lower(concat_ws
         coalesce(nullif(d."profile_name", ''), nullif(l."profile_name", ''), m."profile_name", l."profile_name", d."profile_name") AS "profile_name",
         coalesce(nullif(d."profile_logo", ''), nullif(l."profile_logo", ''), m."profile_logo", l."profile_logo", d."profile_logo") AS "profile_logo",
         coalesce(d."articles", l."articles", m."articles") AS "articles",
-        coalesce(x.extra, d.extra, l.extra, m.extra) AS "extra",
-        coalesce(d.seq, l.seq) AS seq
+        coalesce(x.extra, d.extra, l.extra, m.extra) AS "extra"
     FROM stage."campaign_details"."campaigns" d FULL JOIN (SELECT * FROM stage."campaigns"."campaigns" WHERE "id" NOT IN (SELECT "id" FROM main."campaigns" WHERE "id" IN (
     SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR unread AND keeps_rows
     UNION ALL SELECT id FROM stage."campaign_details"."$requested" WHERE outcome = 'missed'))) l ON d."id" = l."id"
