@@ -55,31 +55,15 @@ func TestTablesOfStreamsHaveFiles(t *testing.T) {
 	}
 }
 
-func TestColumnsOfStreamsExist(t *testing.T) {
+// TestIDColumnsExist checks the columns with ids of details. The decoder checks the other columns of a stream.
+func TestIDColumnsExist(t *testing.T) {
 	defs := definitions(t, "*.sql")
 	for _, s := range stream.AllWithEvents() {
-		for _, table := range s.Tables {
-			columns := slices.Concat(table.Key, table.Parents, slices.Collect(maps.Keys(table.Const)))
-			if table.Value != "" {
-				columns = append(columns, table.Value)
-			}
-			for _, column := range columns {
-				requireColumn(t, defs, s.Name, table.Name, column)
-			}
-		}
 		for _, ref := range s.IDColumns {
-			requireColumn(t, defs, s.Name, ref.Table, ref.Column)
+			if _, ok := defs[ref.Table].Column(ref.Column); !ok {
+				t.Errorf("stream %s uses %s.%s, which is not in the schema", s.Name, ref.Table, ref.Column)
+			}
 		}
-		if s.Param != "" {
-			requireColumn(t, defs, s.Name, s.Root().Name, s.Param)
-		}
-	}
-}
-
-func requireColumn(t *testing.T, defs map[string]stream.Definition, streamName, table, column string) {
-	t.Helper()
-	if _, ok := defs[table].Column(column); !ok {
-		t.Errorf("stream %s uses %s.%s, which is not in the schema", streamName, table, column)
 	}
 }
 
