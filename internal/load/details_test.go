@@ -8,7 +8,6 @@ import (
 
 	"placementsync/internal/load"
 	"placementsync/internal/testing/harness"
-	"placementsync/internal/warehouse"
 )
 
 // TestUnknownFieldsOfListAndDetailAreKept reads list and detail of the order o1 in the first night, and one or both of
@@ -90,31 +89,6 @@ func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 	h.requireRows("SELECT id, channel_handle FROM outlet_channels ORDER BY ALL", "c late", "first link rejected late", "once only", "one link late")
 	h.requireRows("SELECT outlet_channel_id, position, url FROM outlet_channel_social_links ORDER BY ALL",
 		"c 1 new1", "c 2 new2", "first link rejected 2 new2", "first link rejected 4 new4", "once 1 other", "one link 1 new1")
-}
-
-// TestMissedDetailIsRequestedAgain reads a detail in the first night. In the second night the request
-// fails. The detail must then be marked, so that the third night requests it again, although its row in the list did not
-// change. The stream products has a detail with the same id, which must not be marked.
-func TestMissedDetailIsRequestedAgain(t *testing.T) {
-	h := newFixture(t, "orders", "order_details")
-	h.planDetails = true
-	list := streamInput{coverage: load.Whole, rows: rows{"orders": `{"id":"o1","row_hash":1,"seq":1}`}}
-	detail := func(o load.Outcome) streamInput {
-		return streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{o: {"o1"}}}
-	}
-	for i, outcome := range []load.Outcome{load.Answered, load.Missed, load.Answered} {
-		h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) {
-			harness.Must(t, d.Exec(t.Context(), "DELETE FROM meta.details WHERE stream = 'products'",
-				"INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('products', 'o1', 'earlier', '2026-10-01 02:00:00+00')"))
-		}
-		_, err := h.run(map[string]streamInput{"orders": list, "order_details": detail(outcome)}, load.Limits{Rows: 10})
-		harness.Must(t, err)
-		h.requireRows("SELECT stream, id, strftime(failed_at, '%d') FROM meta.details ORDER BY stream",
-			"order_details o1 "+[]string{"<nil>", "02", "<nil>"}[i], "products o1 <nil>")
-		if isPlanned, want := len(h.pendingIDs) == 1, i != 1; isPlanned != want {
-			t.Errorf("night %d requests the detail: %t, want %t", i+1, isPlanned, want)
-		}
-	}
 }
 
 // TestSwappedValuesAreAChange changes the hashes of two prices as if their amounts were swapped. The sum of

@@ -12,8 +12,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-const rejectsQuery = "SELECT run_id[7:8], table_name, key, column_name, raw, page, position FROM meta.rejects ORDER BY run_id, seq"
-
 // setFindings makes the following nights write the given rejects and drift.
 func (h *fixture) setFindings(rejects []stream.Reject, records []stream.DriftRecord, drift []stream.Drift) {
 	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
@@ -27,45 +25,6 @@ func (h *fixture) setFindings(rejects []stream.Reject, records []stream.DriftRec
 		harness.Must(h.t, err)
 		harness.Must(h.t, s.WriteSummary(h.t.Context(), load.Summary{Drift: drift, Changes: changes,
 			Run: ledger.Run{ID: d.Run, StartedAt: d.At, SnapshotAt: d.At}}))
-	}
-}
-
-// TestTrialRejectsOfSeveralPassesCountOnce stages rejects of several passes over a list and of
-// its details.
-func TestTrialRejectsOfSeveralPassesCountOnce(t *testing.T) {
-	harness.Long(t)
-	rejectedValue := func(streamName string, pass, page int, key, raw string) stream.Reject {
-		return stream.Reject{Stream: streamName, Table: "orders", Key: key, Column: "total", Raw: raw, Reason: "no number", Pass: pass, Page: page, Position: 1,
-			Seq: uint64(10*pass + page), ResponseHash: uint64(page)}
-	}
-	rejectedRecord := func(pass, page, position int, responseHash uint64) stream.Reject {
-		return stream.Reject{Stream: "orders", Table: "orders", Raw: "{}", Reason: "no id", Pass: pass, Page: page, Position: position, Seq: uint64(10*pass + page), ResponseHash: responseHash}
-	}
-	for name, c := range map[string]struct {
-		rejects []stream.Reject
-		want    []string
-	}{
-		"a value in two passes": {[]stream.Reject{rejectedValue("orders", 1, 1, "a", "x"), rejectedValue("orders", 2, 1, "a", "x")},
-			[]string{"01 orders a total x 1 1"}},
-		"a value that changed between passes": {[]stream.Reject{rejectedValue("orders", 1, 1, "a", "x"), rejectedValue("orders", 2, 1, "a", "y")},
-			[]string{"01 orders a total x 1 1", "01 orders a total y 1 1"}},
-		"a value in list and detail": {[]stream.Reject{rejectedValue("orders", 1, 2, "a", "x"), rejectedValue("order_details", 0, 0, "a", "x")},
-			[]string{"01 orders a total x <nil> 1"}},
-		"two identical records": {[]stream.Reject{rejectedRecord(1, 1, 1, 1), rejectedRecord(1, 1, 2, 1)},
-			[]string{"01 orders <nil> <nil> {} 1 1", "01 orders <nil> <nil> {} 1 2"}},
-		"only the pass with most rejects counts": {[]stream.Reject{rejectedRecord(1, 1, 1, 1), rejectedRecord(2, 1, 1, 1), rejectedRecord(2, 2, 1, 2)},
-			[]string{"01 orders <nil> <nil> {} 1 1", "01 orders <nil> <nil> {} 2 1"}},
-		"the same response for two page numbers": {[]stream.Reject{rejectedRecord(1, 1, 1, 7), rejectedRecord(1, 2, 1, 7)},
-			[]string{"01 orders <nil> <nil> {} 1 1"}},
-		"a table that was not read": {[]stream.Reject{{Stream: "products", Table: "products", Key: "p", Raw: "x"}}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newFixture(t, "orders", "order_details", "products", "product_listings")
-			h.setFindings(c.rejects, nil, nil)
-			_, err := h.run(map[string]streamInput{"orders": {coverage: load.Whole}}, load.Limits{})
-			harness.Must(t, err)
-			h.requireRows(rejectsQuery, c.want...)
-		})
 	}
 }
 

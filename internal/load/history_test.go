@@ -38,23 +38,21 @@ func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 	run, _ := publishPast(t, wh, tables, night, insertClosedOrder("a", 1, 2)+";"+insertClosedOrder("b", 1, 3))
 	series, err := repair.ReadSeries(t.Context(), wh)
 	harness.Must(t, err)
+	d, err := wh.BeginFrom(t.Context(), "again", night.AddDate(0, 0, 1), "")
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
 	for hour, want := range map[int][]string{1: nil, 2: {"a 01 02"}, 3: {"a 01 02", "b 01 03"}} {
-		for _, restore := range []func(d *warehouse.Draft, until time.Time) error{
-			func(d *warehouse.Draft, until time.Time) error {
-				return load.RestorePast(t.Context(), d, tables, series.Changes, until)
-			},
-			func(d *warehouse.Draft, until time.Time) error {
-				return load.CopyPast(t.Context(), d, wh.Folder.VersionCatalog(run), until)
-			},
+		until := time.Date(2026, 11, 1, hour, 0, 0, 0, time.UTC)
+		for name, restore := range map[string]func() error{
+			"RestorePast": func() error { return load.RestorePast(t.Context(), d, tables, series.Changes, until) },
+			"CopyPast":    func() error { return load.CopyPast(t.Context(), d, wh.Folder.VersionCatalog(run), until) },
 		} {
-			d, err := wh.BeginFrom(t.Context(), "again", night.AddDate(0, 0, 1), "")
-			harness.Must(t, err)
-			harness.Must(t, restore(d, time.Date(2026, 11, 1, hour, 0, 0, 0, time.UTC)))
-			if diff := cmp.Diff(want, closedOrders(t, d)); diff != "" {
-				t.Errorf("the past until %d o'clock differs (-want +got):\n%s", hour, diff)
-			}
+			harness.Must(t, restore())
 			harness.Must(t, load.RestorePast(t.Context(), d, tables, nil, d.At))
-			harness.Must(t, d.Discard())
+			if diff := cmp.Diff(want, closedOrders(t, d)); diff != "" {
+				t.Errorf("%s until %d o'clock (-want +got):\n%s", name, hour, diff)
+			}
+			harness.Must(t, d.Exec(t.Context(), "DELETE FROM past.orders"))
 		}
 	}
 }

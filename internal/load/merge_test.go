@@ -95,6 +95,7 @@ func TestChildRowsOfListAndDetailAreJoined(t *testing.T) {
 		"the list contradicts an item":      {list(item(3, 1, `"other"`, "null"), item(3, 2, `"more"`, `"q"`)), []string{"1 other <nil>", "2 more q"}},
 		"the list has fewer items":          {list(item(3, 1, `"full"`, `"p"`)), []string{"1 full p"}},
 		"the list omits the items":          {list(`{"order_id":"other","position":1,"row_hash":1,"seq":99}`), []string{"1 full p", "2 more q"}},
+		"a new item has an empty text":      {list(item(3, 1, `"full"`, `"p"`), item(3, 2, `"more"`, `"q"`), item(3, 3, `""`, "null")), []string{"1 full p", "2 more q", "3  <nil>"}},
 		"only the detail is read":           {detail(item(4, 1, `"new"`, "null")), []string{"1 new <nil>"}},
 		"another order is only in the list": {map[string]streamInput{"orders": {coverage: load.Whole, rows: rows{"orders": order(3) + "," + jsonRow(5, 5, "id", `"p"`),
 			"order_line_items": jsonRow(5, 5, "order_id", `"p"`, "position", "1", "outlet_name", `"list"`, "product_id", `"r"`)}},
@@ -188,28 +189,34 @@ func TestRowVersionsFollowOneAnother(t *testing.T) {
 	h.requireRows("SELECT count(*) FROM meta.deletions", "1")
 }
 
-// TestDetailsAreStoredForTheNextNight checks meta.details after each outcome.
+// TestDetailsAreStoredForTheNextNight checks meta.details after each outcome. Another stream has read a detail with one of
+// the ids.
 func TestDetailsAreStoredForTheNextNight(t *testing.T) {
 	h := newFixture(t, "product_listings", "products")
 	h.planDetails = true
+	h.afterMerge = func(_ *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
+		harness.Must(t, d.Exec(t.Context(), "INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('order_details', 'b', '202610', '2026-10-01 02:00:00+00')"))
+		h.afterMerge = nil
+	}
 	list := wholeList(listing("a", "x", 1, 1)+","+listing("b", "x", 2, 2)+","+listing("c", "x", 3, 3)+","+listing("d", "x", 4, 4), "")
 	inputs := func(coverage load.Coverage, outcomes map[load.Outcome][]string) map[string]streamInput {
 		return map[string]streamInput{"product_listings": list["product_listings"], "products": {coverage: coverage, outcomes: outcomes}}
 	}
-	const detailsQuery = "SELECT id, run_id[7:8], strftime(read_at, '%d'), strftime(failed_at, '%d'), fingerprint IS NULL FROM meta.details ORDER BY id"
+	const detailsQuery = "SELECT id, run_id[7:8], strftime(read_at, '%d'), strftime(failed_at, '%d'), fingerprint IS NULL FROM meta.details ORDER BY id, stream DESC"
+	const other = "b  01 <nil> true"
 	_, err := h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"a", "b", "c"}}), load.Limits{})
 	harness.Must(t, err)
-	h.requireRows(detailsQuery, "a 01 01 <nil> false", "b 01 01 <nil> false", "c 01 01 <nil> false")
+	h.requireRows(detailsQuery, "a 01 01 <nil> false", "b 01 01 <nil> false", other, "c 01 01 <nil> false")
 	_, err = h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"a"}, load.Missed: {"b"}, load.NotFound: {"c", "d"}}), load.Limits{})
 	harness.Must(t, err)
 	// d was never read: its 404 is settled. c was, so the next night confirms its 404.
-	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 01 01 02 false", "d 02 02 <nil> false")
+	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 01 01 02 false", other, "d 02 02 <nil> false")
 	_, err = h.run(inputs(load.Carried, map[load.Outcome][]string{load.Answered: {"a"}}), load.Limits{})
 	harness.Must(t, err)
-	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 01 01 02 false", "d 02 02 <nil> false")
+	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 01 01 02 false", other, "d 02 02 <nil> false")
 	_, err = h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"b"}}), load.Limits{})
 	harness.Must(t, err)
-	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 04 04 <nil> false", "d 02 02 <nil> false")
+	h.requireRows(detailsQuery, "a 02 02 <nil> false", "b 04 04 <nil> false", other, "d 02 02 <nil> false")
 }
 
 // TestLoadingLowersTheMemoryLimit reads DuckDB's memory limit while rows are loaded, and during the

@@ -78,6 +78,7 @@ func TestDetailsArePlannedByListRow(t *testing.T) {
 			rows: rows{"products": jsonRow(1, 1, "id", `"a"`) + "," + jsonRow(2, 2, "id", `"b"`) + "," + jsonRow(3, 3, "id", `"c"`)}}
 		_, err := h.run(lists, load.Limits{})
 		harness.Must(t, err)
+		h.planDetails = false
 		firstNights[outcome] = h
 	}
 	for name, c := range map[string]struct {
@@ -110,10 +111,9 @@ func TestDetailsArePlannedByListRow(t *testing.T) {
 			map[string][]string{"carried": {"a", "b", "c"}}, load.Plan{Carried: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := firstNights[c.outcome].copy(t)
+			h := firstNights[c.outcome]
 			products, _ := stream.Find(h.streams, "products")
-			h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
+			h.check(c.second, func(s *load.Stage, d *warehouse.Draft) {
 				plan, err := s.PlanDetails(t.Context(), products, c.reread, func(string) bool { return !c.isListUnread })
 				harness.Must(t, err)
 				if diff := cmp.Diff(c.want, h.plannedIDs(d, "products")); diff != "" {
@@ -123,9 +123,7 @@ func TestDetailsArePlannedByListRow(t *testing.T) {
 				if diff := cmp.Diff(c.wantCounts, plan); diff != "" {
 					t.Errorf("counts (-want +got):\n%s", diff)
 				}
-			}
-			_, err := h.run(c.second, load.Limits{Rows: 9})
-			harness.Must(t, err)
+			})
 		})
 	}
 }
@@ -156,10 +154,11 @@ func TestLiveDetailsAreRead(t *testing.T) {
 			jsonRow(2, 2, "id", `"f-changed"`, "created_at", old) + "," + jsonRow(3, 3, "id", `"f-open"`, "created_at", old) + "," + jsonRow(4, 4, "id", `"f-new"`, "created_at", lately)}},
 		"profile_orders": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"f-settled", "f-changed", "f-open", "f-new"}}},
 	}
-	firstNight := newFixture(t, names...)
-	firstNight.planDetails = true
-	_, err := firstNight.run(firstInput, load.Limits{})
+	h := newFixture(t, names...)
+	h.planDetails = true
+	_, err := h.run(firstInput, load.Limits{})
 	harness.Must(t, err)
+	h.planDetails = false
 	for name, c := range map[string]struct {
 		events    map[string]streamInput
 		wantLive  map[string][]string // the live ids by stream
@@ -191,9 +190,7 @@ func TestLiveDetailsAreRead(t *testing.T) {
 			"comment_id", `"k9"`, "received_at", `"2026-11-01T12:00:00Z"`)}}}, nil, map[string][]string{"articles": nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := firstNight.copy(t)
-			h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
+			h.check(c.events, func(s *load.Stage, d *warehouse.Draft) {
 				for _, st := range h.streams {
 					if !st.IsDetail() {
 						continue
@@ -208,43 +205,37 @@ func TestLiveDetailsAreRead(t *testing.T) {
 						t.Errorf("%s: ids with events are %v, want %v", st.Name, got["event"], want)
 					}
 				}
-			}
-			_, err := h.run(c.events, load.Limits{})
-			harness.Must(t, err)
+			})
 		})
 	}
 }
 
-// TestCampaignWithChangedRowIsLive changes the row of a campaign whose updated_at is old. The plan of the status
-// counts must contain it as live, like the campaigns with a recent updated_at.
+// TestCampaignWithChangedRowIsLive changes the rows of campaigns whose updated_at is old. The plan of the status counts must
+// contain them as live, like a campaign with a recent updated_at. The last request for one of them failed.
 func TestCampaignWithChangedRowIsLive(t *testing.T) {
 	campaign := func(id, updated string, hash int) string {
 		return jsonRow(hash, hash, "id", quote(id), "created_at", `"2026-01-01T00:00:00Z"`, "updated_at", quote(updated))
 	}
 	list := func(changedHash int) streamInput {
 		return streamInput{coverage: load.Whole, rows: rows{"campaigns": strings.Join([]string{campaign("settled", "2026-01-01T00:00:00Z", 1),
-			campaign("changed", "2026-01-01T00:00:00Z", changedHash), campaign("changed lately", "2026-10-31T00:00:00Z", changedHash+1), campaign("failed lately", "2026-10-31T00:00:00Z", 4)}, ",")}}
+			campaign("changed", "2026-01-01T00:00:00Z", changedHash), campaign("failed", "2026-01-01T00:00:00Z", changedHash+1), campaign("recent", "2026-10-31T00:00:00Z", 4)}, ",")}}
 	}
-	all := []string{"settled", "changed", "changed lately", "failed lately"}
+	all := []string{"settled", "changed", "failed", "recent"}
 	h := newFixture(t, "campaigns", "campaign_details", "campaign_status_counts")
 	h.planDetails = true
-	for _, outcome := range []load.Outcome{load.Answered, load.Missed} { // a missed detail counts as new
-		outcomes := map[load.Outcome][]string{outcome: {"failed lately"}}
-		if outcome == load.Answered {
-			outcomes[outcome] = all
-		}
+	for _, outcomes := range []map[load.Outcome][]string{{load.Answered: all}, {load.Missed: {"failed"}}} {
 		_, err := h.run(map[string]streamInput{"campaigns": list(2), "campaign_details": {coverage: load.ByID, outcomes: outcomes},
 			"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: all}}}, load.Limits{})
 		harness.Must(t, err)
 	}
 	h.planDetails = false
-	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
+	h.check(map[string]streamInput{"campaigns": list(12)}, func(s *load.Stage, d *warehouse.Draft) {
 		for _, c := range []struct {
 			stream string
 			want   []string
 		}{
-			{"campaign_details", []string{"changed changed", "changed lately changed", "failed lately new", "settled carried"}},
-			{"campaign_status_counts", []string{"changed live", "changed lately live", "failed lately live", "settled carried"}},
+			{"campaign_details", []string{"changed changed", "failed new", "recent carried", "settled carried"}},
+			{"campaign_status_counts", []string{"changed live", "failed live", "recent live", "settled carried"}},
 		} {
 			st, _ := stream.Find(h.streams, c.stream)
 			_, err := s.PlanDetails(t.Context(), st, load.Rereading{LiveDays: 30}, func(string) bool { return true })
@@ -253,9 +244,7 @@ func TestCampaignWithChangedRowIsLive(t *testing.T) {
 				t.Errorf("plan of %s (-want +got):\n%s", c.stream, diff)
 			}
 		}
-	}
-	_, err := h.run(map[string]streamInput{"campaigns": list(12)}, load.Limits{})
-	harness.Must(t, err)
+	})
 }
 
 // TestFingerprintsContainLookedUpRows plans outlets. Some listings contain no outlet id, or an empty outlet
@@ -277,17 +266,15 @@ func TestFingerprintsContainLookedUpRows(t *testing.T) {
 			rows: rows{"outlet_products": outletProduct("o1", "null") + "," + outletProduct("o1", "empty") + "," + outletProduct("o3", "other outlet")}},
 	}, load.Limits{})
 	harness.Must(t, err)
-	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
+	h.check(wholeList(strings.Join([]string{listingOf("null", "null", 1), listingOf("empty", `""`, 2), listingOf("other outlet", `"o2"`, 4), listingOf("unknown", "null", 8)}, ","),
+		price("null", 1, "1", 16, 1)+","+price("empty", 1, "1", 32, 2)+","+price("unknown", 1, "1", 64, 8)), func(s *load.Stage, d *warehouse.Draft) {
 		st, _ := stream.Find(h.streams, "outlets")
 		_, err := s.PlanDetails(t.Context(), st, load.Rereading{}, func(string) bool { return true })
 		harness.Must(t, err)
 		if diff := cmp.Diff([]string{"o1 3", "o2 4", "o3"}, planRows(t, d, "outlets", "id, fingerprint")); diff != "" {
 			t.Errorf("fingerprints (-want +got):\n%s", diff)
 		}
-	}
-	_, err = h.run(wholeList(strings.Join([]string{listingOf("null", "null", 1), listingOf("empty", `""`, 2), listingOf("other outlet", `"o2"`, 4), listingOf("unknown", "null", 8)}, ","),
-		price("null", 1, "1", 16, 1)+","+price("empty", 1, "1", 32, 2)+","+price("unknown", 1, "1", 64, 8)), load.Limits{})
-	harness.Must(t, err)
+	})
 }
 
 // TestLiveDaysBoundaryIsLive changes a campaign, an order that was paid long before, and a profile exactly LiveDays
@@ -320,7 +307,7 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	}, load.Limits{})
 	harness.Must(t, err)
 	h.planDetails = false
-	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
+	h.check(map[string]streamInput{}, func(s *load.Stage, d *warehouse.Draft) {
 		for name, want := range map[string][]string{"campaign_status_counts": {"boundary"}, "profile_orders": {"by campaign", "by order", "by payment", "itself"}} {
 			st, _ := stream.Find(h.streams, name)
 			_, err := s.PlanDetails(t.Context(), st, load.Rereading{LiveDays: days}, func(string) bool { return true })
@@ -329,9 +316,7 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 				t.Errorf("%s: live ids are %v, want %v", name, got, want)
 			}
 		}
-	}
-	_, err = h.run(map[string]streamInput{}, load.Limits{})
-	harness.Must(t, err)
+	})
 }
 
 // TestSettledDetailsAreReadInTurn runs several nights. Each night must read a part of the settled details,
@@ -418,7 +403,7 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 	harness.Must(t, err)
 	h.planDetails = false
 	products, _ := stream.Find(h.streams, "products")
-	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
+	h.check(list, func(s *load.Stage, d *warehouse.Draft) {
 		for _, c := range []struct {
 			name                    string
 			reread                  load.Rereading
@@ -450,9 +435,7 @@ func TestStoredDetailsArePlanned(t *testing.T) {
 				t.Errorf("%s: after a night without requests, the plan is %+v, want %+v", c.name, plan, c.wantFinalPlan)
 			}
 		}
-	}
-	_, err = h.run(list, load.Limits{})
-	harness.Must(t, err)
+	})
 }
 
 // TestTheDefaultRecheckIsAWeekOfNights plans a detail that was read six nights ago, and then seven. A night without time
@@ -475,7 +458,7 @@ func TestTheDefaultRecheckIsAWeekOfNights(t *testing.T) {
 	harness.Must(t, err)
 	h.planDetails, h.afterMerge = false, nil
 	products, _ := stream.Find(h.streams, "products")
-	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
+	h.check(wholeList(listing("a", "x", 1, 1), ""), func(s *load.Stage, d *warehouse.Draft) {
 		for _, want := range []load.Plan{{Carried: 1, MaxNights: 6}, {Unread: 1}} {
 			_, err := s.PlanDetails(t.Context(), products, load.Rereading{RecheckNights: config.Default().Streams.Recheck}, func(string) bool { return true })
 			harness.Must(t, err)
@@ -486,9 +469,7 @@ func TestTheDefaultRecheckIsAWeekOfNights(t *testing.T) {
 			}
 			addNight(d, 8)
 		}
-	}
-	_, err = h.run(wholeList(listing("a", "x", 1, 1), ""), load.Limits{})
-	harness.Must(t, err)
+	})
 }
 
 // TestRefreshPlansOnlyItsTargets plans a known and an unknown id. A detail of another stream has the same id
@@ -504,7 +485,7 @@ func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 	harness.Must(t, err)
 	h.planDetails = false
 	products, _ := stream.Find(h.streams, "products")
-	h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
+	h.check(map[string]streamInput{}, func(s *load.Stage, d *warehouse.Draft) {
 		plan, err := s.PlanIDs(t.Context(), products, []string{"b", "it's new"})
 		harness.Must(t, err)
 		if plan.ToRequest != 2 || plan.Carried != 1 {
@@ -513,39 +494,25 @@ func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 		if diff := cmp.Diff([]string{"a carried 1", "b event 2", "it's new event"}, planRows(t, d, "products", "id, why, fingerprint")); diff != "" {
 			t.Errorf("plan (-want +got):\n%s", diff)
 		}
-	}
-	_, err = h.run(map[string]streamInput{}, load.Limits{})
-	harness.Must(t, err)
+	})
 }
 
-// TestSecondPlanContainsLaterIDs plans again after another record was staged, with a planned id or with a
-// new id.
+// TestSecondPlanContainsLaterIDs plans again after other records were staged, with a planned id and with a new id.
 func TestSecondPlanContainsLaterIDs(t *testing.T) {
-	for name, c := range map[string]struct {
-		lateRow string // a row that is staged between the two plans
-		want    int64
-	}{
-		"the planned id": {jsonRow(1, 9, "id", `"i1"`, "product_id", `"a"`), 1},
-		"a new id":       {jsonRow(1, 9, "id", `"i1"`, "product_id", `"z"`), 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newFixture(t, "product_listings", "products", "order_items")
-			products, _ := stream.Find(h.streams, "products")
-			h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
-				wasRead := func(string) bool { return true }
-				_, err := s.PlanDetails(t.Context(), products, load.Rereading{}, wasRead)
-				harness.Must(t, err)
-				harness.Must(t, s.AddRows(t.Context(), "order_items", "order_items", h.batch("order_items", c.lateRow)))
-				plan, err := s.PlanDetails(t.Context(), products, load.Rereading{}, wasRead)
-				harness.Must(t, err)
-				if plan.ToRequest != c.want {
-					t.Errorf("the plan is %+v, want %d ids to request", plan, c.want)
-				}
-			}
-			_, err := h.run(wholeList(listing("a", "x", 1, 1), ""), load.Limits{})
-			harness.Must(t, err)
-		})
-	}
+	h := newFixture(t, "product_listings", "products", "order_items")
+	products, _ := stream.Find(h.streams, "products")
+	h.check(wholeList(listing("a", "x", 1, 1), ""), func(s *load.Stage, _ *warehouse.Draft) {
+		wasRead := func(string) bool { return true }
+		_, err := s.PlanDetails(t.Context(), products, load.Rereading{}, wasRead)
+		harness.Must(t, err)
+		later := jsonRow(1, 9, "id", `"i1"`, "product_id", `"a"`) + "," + jsonRow(2, 9, "id", `"i2"`, "product_id", `"z"`)
+		harness.Must(t, s.AddRows(t.Context(), "order_items", "order_items", h.batch("order_items", later)))
+		plan, err := s.PlanDetails(t.Context(), products, load.Rereading{}, wasRead)
+		harness.Must(t, err)
+		if plan.ToRequest != 2 {
+			t.Errorf("the second plan is %+v, want 2 ids to request", plan)
+		}
+	})
 }
 
 // TestKnownIDs lists the known ids of campaign_status_counts: the ids of its stored rows, and the
@@ -568,7 +535,5 @@ func TestKnownIDs(t *testing.T) {
 		"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"own"}},
 			rows: rows{"campaign_status_counts": jsonRow(1, 1, "campaign_id", `"own"`, "id", `"1"`)}}}, load.Limits{})
 	harness.Must(t, err)
-	h.beforeMerge = requireKnown("own", "staged")
-	_, err = h.run(map[string]streamInput{"campaign_status_counts": {coverage: load.ByID}}, load.Limits{})
-	harness.Must(t, err)
+	h.check(map[string]streamInput{"campaign_status_counts": {coverage: load.ByID}}, requireKnown("own", "staged"))
 }

@@ -41,25 +41,18 @@ func (h *fixture) bytesOf(table string) string {
 	return string(data)
 }
 
-// runTwoNights runs two nights and calls between after the first night. In the second night only a price
-// is changed.
-func runTwoNights(t *testing.T, h *fixture, between func()) {
-	t.Helper()
+// TestUnchangedTablesKeepTheirParquet runs two nights. In the second night only a price is changed.
+func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
+	h := newFixture(t, "product_listings")
 	listings := listing("a", "apple", 1, 1) + "," + listing("b", "bear", 2, 2)
 	_, err := h.run(wholeList(listings, price("a", 1, "1.5", 5, 1)), load.Limits{})
 	harness.Must(t, err)
 	if got := h.reusedTables(); len(got) > 0 {
 		t.Errorf("the first night reused the files of the tables %v, want none", got)
 	}
-	between()
+	firstBytes := h.bytesOf("product_listings")
 	_, err = h.run(wholeList(listings, price("a", 1, "2.5", 7, 1)), load.Limits{})
 	harness.Must(t, err)
-}
-
-func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
-	h := newFixture(t, "product_listings")
-	var firstBytes string
-	runTwoNights(t, h, func() { firstBytes = h.bytesOf("product_listings") })
 	want := []string{"product_listing_example_links", "product_listing_includes", "product_listing_tags", "product_listings"}
 	if got := h.reusedTables(); !slices.Equal(got, want) {
 		t.Errorf("the night reused the files of the tables %v, want %v", got, want)
@@ -79,40 +72,7 @@ func TestUnchangedTablesKeepTheirParquet(t *testing.T) {
 		"a apple 01 1", "b bear 01 2")
 	h.requireRows("SELECT unit_amount::VARCHAR, strftime(valid_from, '%d') FROM read_parquet("+sqltext.Literal(h.file("product_listing_prices"))+")",
 		"2.500000 02")
-	_, err := h.run(wholeList(listing("b", "bear", 2, 2), ""), load.Limits{Rows: 9})
+	_, err = h.run(wholeList(listing("b", "bear", 2, 2), ""), load.Limits{Rows: 9})
 	harness.Must(t, err)
 	h.requireRows("SELECT id FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")", "b")
-}
-
-func TestDamagedParquetIsWrittenAgain(t *testing.T) {
-	damage := map[string]func(t *testing.T, path string){
-		"a changed byte": func(t *testing.T, path string) {
-			data, err := os.ReadFile(path)
-			harness.Must(t, err)
-			data[len(data)/3] ^= 1
-			harness.Must(t, os.WriteFile(path, data, 0o600))
-		},
-		"a missing end": func(t *testing.T, path string) {
-			info, err := os.Stat(path)
-			harness.Must(t, err)
-			harness.Must(t, os.Truncate(path, info.Size()-1))
-		},
-		"an empty file": func(t *testing.T, path string) { harness.Must(t, os.Truncate(path, 0)) },
-	}
-	for name, damageFile := range damage {
-		t.Run(name, func(t *testing.T) {
-			h := newFixture(t, "product_listings")
-			runTwoNights(t, h, func() { damageFile(t, h.file("product_listings")) })
-			h.requireRows("SELECT id, name FROM read_parquet("+sqltext.Literal(h.file("product_listings"))+")", "a apple", "b bear")
-			h.requireRows("SELECT value::VARCHAR FROM parquet_kv_metadata("+sqltext.Literal(h.file("product_listings"))+") WHERE key = 'changed_run'", "20261102T020000Z")
-		})
-	}
-}
-
-func TestParquetOfAnEarlierProgramIsWrittenAgain(t *testing.T) {
-	h := newFixture(t, "product_listings")
-	runTwoNights(t, h, func() { h.open("newer") })
-	if got := h.reusedTables(); len(got) > 0 {
-		t.Errorf("the night reused files of the earlier program for the tables %v, want none", got)
-	}
 }

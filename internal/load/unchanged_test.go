@@ -74,7 +74,8 @@ func TestStoredRecordsAreFoundByTheirRows(t *testing.T) {
 			prices = i
 		}
 	}
-	h.beforeMerge = func(s *load.Stage, _ *warehouse.Draft) {
+	h.check(wholeList(listing("a", "a1", 1, 1)+","+listing("b", "b1", 1, 2),
+		hashedPrice("a", 1, 5)+","+hashedPrice("a", 2, 6)), func(s *load.Stage, _ *warehouse.Draft) {
 		stored, err := s.StoredRecords(t.Context(), st)
 		harness.Must(t, err)
 		for name, c := range map[string]struct {
@@ -101,10 +102,7 @@ func TestStoredRecordsAreFoundByTheirRows(t *testing.T) {
 		if record, _ := stored.Find([]byte("new"), 0, -1); record >= 0 {
 			t.Errorf("the number of an unknown record is %d, want -1", record)
 		}
-	}
-	_, err = h.run(wholeList(listing("a", "a1", 1, 1)+","+listing("b", "b1", 1, 2),
-		hashedPrice("a", 1, 5)+","+hashedPrice("a", 2, 6)), load.Limits{})
-	harness.Must(t, err)
+	})
 }
 
 // hashedPrice returns a price with a fingerprint as the decoder computes it. content is the part of the values.
