@@ -211,19 +211,21 @@ func TestLiveDetailsAreRead(t *testing.T) {
 }
 
 // TestCampaignWithChangedRowIsLive changes the rows of campaigns whose updated_at is old. The plan of the status counts must
-// contain them as live, like a campaign with a recent updated_at. The last request for one of them failed.
+// contain them as live, like a campaign with a recent updated_at. The last request for one of them failed. A campaign that
+// was never read does not count as changed: after a repair, all campaigns can be unread.
 func TestCampaignWithChangedRowIsLive(t *testing.T) {
 	campaign := func(id, updated string, hash int) string {
 		return jsonRow(hash, hash, "id", quote(id), "created_at", `"2026-01-01T00:00:00Z"`, "updated_at", quote(updated))
 	}
 	list := func(changedHash int) streamInput {
 		return streamInput{coverage: load.Whole, rows: rows{"campaigns": strings.Join([]string{campaign("settled", "2026-01-01T00:00:00Z", 1),
-			campaign("changed", "2026-01-01T00:00:00Z", changedHash), campaign("failed", "2026-01-01T00:00:00Z", changedHash+1), campaign("recent", "2026-10-31T00:00:00Z", 4)}, ",")}}
+			campaign("changed", "2026-01-01T00:00:00Z", changedHash), campaign("failed", "2026-01-01T00:00:00Z", changedHash+1), campaign("recent", "2026-10-31T00:00:00Z", 4), campaign("unread", "2026-01-01T00:00:00Z", 5)}, ",")}}
 	}
-	all := []string{"settled", "changed", "failed", "recent"}
+	read := []string{"settled", "changed", "failed", "recent"}
+	all := append(slices.Clone(read), "unread")
 	h := newFixture(t, "campaigns", "campaign_details", "campaign_status_counts")
 	h.planDetails = true
-	for _, outcomes := range []map[load.Outcome][]string{{load.Answered: all}, {load.Missed: {"failed"}}} {
+	for _, outcomes := range []map[load.Outcome][]string{{load.Answered: read}, {load.Missed: {"failed"}}} {
 		_, err := h.run(map[string]streamInput{"campaigns": list(2), "campaign_details": {coverage: load.ByID, outcomes: outcomes},
 			"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: all}}}, load.Limits{})
 		harness.Must(t, err)
@@ -234,8 +236,8 @@ func TestCampaignWithChangedRowIsLive(t *testing.T) {
 			stream string
 			want   []string
 		}{
-			{"campaign_details", []string{"changed changed", "failed new", "recent carried", "settled carried"}},
-			{"campaign_status_counts", []string{"changed live", "failed live", "recent live", "settled carried"}},
+			{"campaign_details", []string{"changed changed", "failed new", "recent carried", "settled carried", "unread new"}},
+			{"campaign_status_counts", []string{"changed live", "failed live", "recent live", "settled carried", "unread carried"}},
 		} {
 			st, _ := stream.Find(h.streams, c.stream)
 			_, err := s.PlanDetails(t.Context(), st, load.Rereading{LiveDays: 30}, func(string) bool { return true })

@@ -147,9 +147,9 @@ SELECT id FROM ({campaigns}) WHERE greatest(created_at, updated_at) >= {now} - I
 UNION ALL SELECT campaign_id FROM ({campaign_articles}) WHERE coalesce(live_url, '') = ''
 
 -- name: changed_campaigns
--- Campaigns whose row changed tonight, also if their detail is read for another reason. An article may have been
--- added without a change of updated_at.
-SELECT id FROM {plan} WHERE why = 'changed' OR NOT keeps_rows
+-- Campaigns whose row changed since they were read, also if they are read for another reason. An article may have
+-- been added without a change of updated_at.
+SELECT id FROM {plan} WHERE why = 'changed' OR NOT keeps_rows AND read_at IS NOT NULL
 
 -- name: live_articles
 SELECT id FROM ({campaign_articles}) WHERE campaign_id IN ({live_campaigns})
