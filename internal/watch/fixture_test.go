@@ -36,6 +36,7 @@ type fixture struct {
 	rows        []string
 	sources     []query.Source
 	sourcesErr  error
+	readPlan    func(ctx context.Context) error // is called before the sources are returned, if not nil
 	runQuery    func(ctx context.Context) error // replaces the query if not nil
 	channelErrs map[string]error                // errors of Send, by channel
 	delivered   []delivery
@@ -83,7 +84,10 @@ func (f *fixture) publish(rows ...string) {
 
 func (f *fixture) Snapshots(context.Context) ([]query.Snapshot, error) { return f.snapshots, nil }
 
-func (f *fixture) Sources(context.Context, query.Query, map[string]string) ([]query.Source, error) {
+func (f *fixture) Sources(ctx context.Context, _ query.Query, _ map[string]string) ([]query.Source, error) {
+	if f.readPlan != nil {
+		return nil, f.readPlan(ctx)
+	}
 	return f.sources, f.sourcesErr
 }
 

@@ -1,6 +1,7 @@
 package watch_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,9 +22,10 @@ func TestMessagesAreBounded(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
 	w.Advice = "Pay them."
+	f.columns = []string{"id", "amount#", "title"}
 	var rows []string
 	for i := range 1234 {
-		rows = append(rows, fmt.Sprintf("%d%s|NULL", i, strings.Repeat("ä", 5000)))
+		rows = append(rows, fmt.Sprintf("%d%s|NULL|%s", i, strings.Repeat("ä", 5000), strings.Repeat("ö", 500)))
 	}
 	f.publish(rows...)
 	res, got := f.evaluate(t, w)
@@ -34,12 +36,19 @@ func TestMessagesAreBounded(t *testing.T) {
 		!strings.HasPrefix(m.Text, "bills: 1234 new findings in the snapshot of 2026-11-01 02:00 UTC\n") || m.Subject != "placementsync: bills: 1234 new findings" {
 		t.Errorf("got %d findings, %d new, %d more, want 20, 1234 and 1214; subject %q, text:\n%s", len(m.Findings), m.New, m.More, m.Subject, m.Text)
 	}
-	if body, err := json.Marshal(m); err != nil || len(body) > 100_000 || utf8.RuneCountInString(m.Text) > 2_400 {
+	body, err := json.Marshal(m)
+	if !bytes.Contains(body, []byte(`"not_read":[]`)) {
+		t.Errorf("the object has no empty list of unread tables:\n%.200s", body)
+	}
+	if err != nil || len(body) > 100_000 || utf8.RuneCountInString(m.Text) > 2_400 {
 		t.Errorf("the message has %d bytes and its text %d characters, want at most 100000 and 2400 (%v)", len(body), utf8.RuneCountInString(m.Text), err)
+	}
+	if first := m.Findings[0]; !first.New || !first.Since.Equal(f.snapshots[0].At) {
+		t.Errorf("the first finding is %+v, want a new one since %s", first, f.snapshots[0].At)
 	}
 	rows = nil
 	for i := range 10_001 {
-		rows = append(rows, fmt.Sprintf("x%d|1", i))
+		rows = append(rows, fmt.Sprintf("x%d|1|", i))
 	}
 	f.publish(rows...)
 	if res, got := f.evaluate(t, w); res.Err == nil || !strings.Contains(res.Err.Error(), "evaluate the watch bills: there are more than 10000 findings: narrow the query or its condition") || len(got) > 0 {
@@ -47,7 +56,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// TestKnownFindingsAreNotMore evaluates 25 new findings beside a known one.
+// TestKnownFindingsAreNotMore evaluates 25 new findings beside a known one, and then a watch that sends all findings.
 func TestKnownFindingsAreNotMore(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
@@ -62,6 +71,14 @@ func TestKnownFindingsAreNotMore(t *testing.T) {
 	if m := got[0].message; m.More != 5 || !strings.HasSuffix(m.Text, "\nand 15 more") {
 		t.Errorf("the message omits %d findings, want the other 5 new ones; text:\n%s", m.More, m.Text)
 	}
+	all := billsWatch()
+	all.Name, all.NewOnly = "all", false
+	f.evaluate(t, all)
+	f.publish(rows...)
+	_, got = f.evaluate(t, all)
+	if m := got[0].message; m.More != 6 || !m.Findings[0].Since.Equal(f.snapshots[1].At) || !strings.Contains(m.Text, "\n- id: known, amount: 1 (since 2026-11-02)\n") {
+		t.Errorf("the message omits %d findings, want 6 known ones since the second snapshot; text:\n%s", m.More, m.Text)
+	}
 }
 
 // TestMessageTextIsSanitized evaluates a value with line ends, control characters and marks of the
@@ -71,7 +88,8 @@ func TestMessageTextIsSanitized(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
 	value := "x\r\nBcc: all@example.com\n\n- b: 2 \x1b[2J\u202e\u2066\u200b\u2028\x00 <!channel> *b* {{.}} &amp;"
-	f.publish(value + "|1")
+	f.columns = []string{"id", "amount#", "a\nname"} // PIVOT makes names of values
+	f.publish(value + "|1|z")
 	_, got := f.evaluate(t, w)
 	m := got[0].message
 	if lines := strings.Split(m.Text, "\n"); len(lines) != 3 || !strings.HasPrefix(lines[2], "- id: x  Bcc: all@example.com  - b: 2 ") {
@@ -106,6 +124,9 @@ func TestEvaluationErrors(t *testing.T) {
 		"slow query": {func(_ *watch.Watch, f *fixture) {
 			f.runQuery = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		}, "evaluate the watch bills: the query took longer than 10ms: read less, for example with WHERE"},
+		"slow plan": {func(_ *watch.Watch, f *fixture) {
+			f.readPlan = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		}, "evaluate the watch bills: the query took longer than 10ms: read less, for example with WHERE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -120,7 +141,7 @@ func TestEvaluationErrors(t *testing.T) {
 				t.Errorf("got %v, want %s", results[0].Err, c.want)
 			}
 			// A later evaluation of the same snapshot has the findings.
-			f.runQuery = nil
+			f.runQuery, f.readPlan = nil, nil
 			if _, got := f.evaluate(t, billsWatch()); formatDeliveries(got) != "chat(a*)" {
 				t.Errorf("after the repair, delivered %s, want chat(a*)", formatDeliveries(got))
 			}
@@ -183,8 +204,8 @@ func TestMessageSaysThatItsSourcesAreUnknown(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
 	f.publish("a|1")
-	f.sourcesErr = fmt.Errorf("plan the query: %w", query.ErrNoPlan)
-	if res, got := f.evaluate(t, w); res.Err != nil || len(got) != 1 || !strings.Contains(got[0].message.Text, "\nPossibly incomplete: plan the query: ") {
+	f.sourcesErr = fmt.Errorf("plan the query: %w%s", query.ErrNoPlan, strings.Repeat("!", 1000))
+	if res, got := f.evaluate(t, w); res.Err != nil || len(got) != 1 || len(got[0].message.NotProven) > 203 || !strings.Contains(got[0].message.Text, "\nPossibly incomplete: plan the query: ") {
 		t.Errorf("got %+v and the messages %+v, want one that is possibly incomplete", res, got)
 	}
 	f.publish("a|1", "b|1")
@@ -198,13 +219,16 @@ func TestUnreadTablesInAMessageAreLimited(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
 	for i := range 12 {
-		f.sources = append(f.sources, unreadTable(fmt.Sprintf("table_%02d", i), "the token lacks a right")...)
+		f.sources = append(f.sources, unreadTable(fmt.Sprintf("table_%02d", i), "the token\x1blacks a right")...)
 	}
 	f.publish()
 	_, got := f.evaluate(t, w)
 	want := "\n- table_09 was not read: the token lacks a right\nand 2 more\nThe watch continues as soon as these tables are read."
 	if len(got) != 1 || !strings.Contains(got[0].message.Text, want) {
 		t.Errorf("the messages are %+v, want one with %q", got, want)
+	}
+	if body, err := json.Marshal(got[0].message); err != nil || !bytes.Contains(body, []byte(`"findings":[]`)) {
+		t.Errorf("the object is %s (%v), want an empty list of findings", body, err)
 	}
 }
 

@@ -246,7 +246,7 @@ type runner struct {
 func (r runner) sendPending(ctx context.Context, name string, s *state, res *Result) error {
 	channelErrs := map[string]error{}
 	for _, pending := range slices.Clone(s.Pending) {
-		for _, channel := range slices.Clone(pending.Channels) {
+		for _, channel := range pending.Channels {
 			if err := r.sendTo(ctx, channel, pending.Message); err != nil {
 				channelErrs[channel] = err
 				continue
@@ -273,15 +273,13 @@ func (r runner) sendTo(ctx context.Context, channel string, m Message) error {
 	if err := r.unreachable[channel]; err != nil {
 		return err
 	}
-	err := ctx.Err()
+	err := r.Send(ctx, channel, m)
 	if err == nil {
-		err = r.Send(ctx, channel, m)
+		return nil
 	}
-	if err != nil {
-		err = fmt.Errorf("to %s: %w", channel, err)
-		if !errors.Is(err, ErrRefused) {
-			r.unreachable[channel] = err
-		}
+	err = fmt.Errorf("to %s: %w", channel, err)
+	if !errors.Is(err, ErrRefused) {
+		r.unreachable[channel] = err
 	}
 	return err
 }

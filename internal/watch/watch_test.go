@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -149,9 +150,10 @@ func TestFailedWriteRepeatsAtMostOneDelivery(t *testing.T) {
 	t.Parallel()
 	for n := 1; ; n++ {
 		f := newFixture(t)
-		step := 0
+		step, isFull := 0, false
 		f.failAt = func(name, _ string) error {
 			if step++; step == n && !strings.Contains(name, "delivery") {
+				isFull = true
 				return syscall.ENOSPC
 			}
 			return nil
@@ -159,6 +161,9 @@ func TestFailedWriteRepeatsAtMostOneDelivery(t *testing.T) {
 		f.publish("a|1")
 		res, first := f.evaluate(t, billsWatch())
 		failed := step >= n
+		if isFull && !errors.Is(res.Err, syscall.ENOSPC) {
+			t.Errorf("step %d failed: got the error %v, want the full disk", n, res.Err)
+		}
 		f.failAt = nil
 		_, second := f.evaluate(t, billsWatch())
 		if len(first)+len(second) < 1 || len(first)+len(second) > 2 {
@@ -278,6 +283,7 @@ func TestChangedDefinitionIsEvaluatedAgain(t *testing.T) {
 		"another column":  {conditionOn("other", true, "0"), true},
 		"under":           {conditionOn("amount", false, "0"), true},
 		"another number":  {conditionOn("amount", true, "-1"), true},
+		"another time":    {func(_ *watch.Watch, f *fixture) { f.snapshots[0].At = f.snapshots[0].At.Add(time.Hour) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -362,9 +368,13 @@ func TestDamagedStateStopsTheWatch(t *testing.T) {
 	harness.Must(t, f.folder(t).StateFile("watches", "bills.json").Write(map[string]int{"format": 2}))
 	later, err := os.ReadFile(path)
 	harness.Must(t, err)
+	harness.Must(t, f.folder(t).StateFile("watches", "bills.json").Write(map[string]any{"format": 1, "watch": "bills"}))
+	noFindings, err := os.ReadFile(path)
+	harness.Must(t, err)
 	f.publish("a|1", "b|1")
 	unusable := map[string][]byte{
 		"empty": nil, "cut": intact[:len(intact)/2], "zeros": make([]byte, len(intact)), "no state": []byte("{}"), "another watch": foreign, "a later version": later,
+		"no findings": noFindings,
 	}
 	for i := 0; i < len(intact); i += 31 {
 		flipped := append([]byte(nil), intact...)
@@ -489,6 +499,9 @@ func TestFindingsThatAreGoneAreForgotten(t *testing.T) {
 	harness.Must(t, err)
 	if n := strings.Count(string(text), `"number":`); n != 5 || strings.Count(string(text), `"last":`) != 5 {
 		t.Errorf("the state file of a watch has %d evaluations after seven nights, want the last 5 and their findings:\n%s", n, text)
+	}
+	if !regexp.MustCompile(`"number": ?7`).Match(text) {
+		t.Errorf("the state file lacks the evaluation 7:\n%s", text)
 	}
 }
 
