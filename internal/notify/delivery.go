@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,7 +21,7 @@ type request struct {
 
 func newClient(cfg Config) *http.Client {
 	return &http.Client{
-		Transport: &http.Transport{DisableKeepAlives: true, TLSHandshakeTimeout: cfg.Timeout, Proxy: cfg.Proxy},
+		Transport: &http.Transport{DisableKeepAlives: true, Proxy: cfg.Proxy},
 		Timeout:   cfg.Timeout,
 		// A redirect means a wrong address in the configuration. Following the redirect could turn a
 		// POST into a GET and send the secret to another host.
@@ -73,8 +72,6 @@ func (n *Notifier) requestOnce(ctx context.Context, q request) (isTransient bool
 		return true, fmt.Errorf("reach the receiver: %w", err)
 	}
 	defer res.Body.Close()
-	// Closing the body with unread data would reset the connection.
-	_, _ = io.CopyN(io.Discard, res.Body, 4<<10)
 	if res.StatusCode/100 == 2 {
 		return false, nil
 	}

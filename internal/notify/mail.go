@@ -83,7 +83,7 @@ func newEmail(c Mail, m Message) (*mail.Msg, error) {
 // the context once it is connected, and does not close the connection when the server rejects
 // a login.
 func (c Mail) newClient(ctx context.Context, timeout time.Duration) (*mail.Client, error) {
-	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
+	tlsConfig := &tls.Config{} // TLS 1.2 or later
 	if c.Trust != nil {
 		tlsConfig = c.Trust.Clone()
 	}
