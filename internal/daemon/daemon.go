@@ -18,7 +18,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -175,9 +174,6 @@ func (d *Daemon) reloadSettings() {
 func Notifier(socket string) func(message string) error {
 	if socket == "" {
 		return nil
-	}
-	if strings.HasPrefix(socket, "@") {
-		socket = "\x00" + socket[1:] // an abstract socket
 	}
 	return func(message string) error {
 		conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})

@@ -102,7 +102,6 @@ func (s *scheduler) nextNight() time.Time {
 func (s *scheduler) showNextNight() {
 	next := s.nextNight()
 	s.d.state.update(func(st *state) { st.NextNight = next })
-	s.statusText = ""
 	s.notifyStatus()
 }
 
@@ -118,13 +117,11 @@ func (s *scheduler) notifyStatus() {
 	}
 }
 
+// untilDue returns the time until the next call of startDueJobs. Only nights start on the second.
 func (s *scheduler) untilDue() time.Duration {
-	now := s.d.cfg.Now()
 	wait := maxSleep
-	for _, due := range []time.Time{s.nextSlot, s.retryAt, s.failedRetryAt, s.verifyAt, s.verifyRetryAt} {
-		if !due.IsZero() {
-			wait = min(wait, due.Sub(now))
-		}
+	if next := s.nextNight(); !next.IsZero() {
+		wait = min(wait, next.Sub(s.d.cfg.Now()))
 	}
 	if watchdog := s.d.cfg.Watchdog; watchdog > 0 {
 		wait = min(wait, watchdog/2) // half, because a message may be late
@@ -158,7 +155,6 @@ func (s *scheduler) retryFailed(ctx context.Context) {
 	s.showNextNight()
 	st := s.d.state.read()
 	if last, ok := st.lastPublishedNight(); ok && last.EndedAt.After(s.failedAt) {
-		s.failures = 0
 		return
 	}
 	s.startNight(ctx, "retry of a failed night")
@@ -298,7 +294,6 @@ func (s *scheduler) startFollowUp(ctx context.Context) {
 		return func() {
 			s.followUpRunning = false
 			s.d.state.update(func(st *state) { st.ledgerReadAt = time.Time{} })
-			s.startInspection(ctx)
 			if s.followUpPending {
 				s.startFollowUp(ctx)
 			}

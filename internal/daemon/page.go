@@ -77,9 +77,9 @@ func (d *Daemon) tabs() []html.Tab {
 	return append(tabs, html.Tab{Name: "Metrics", Link: "metrics"})
 }
 
-// IsDiskTight compares the free disk space with the need of the next night.
+// IsDiskTight compares the free disk space, if it was read, with the need of the next night.
 func (p statusPage) IsDiskTight() bool {
-	return p.Inspection.Has(SourceFree) && p.Inspection.FreeBytes < p.Inspection.NeededBytes
+	return p.Inspection.FreeBytes < p.Inspection.NeededBytes
 }
 
 // State returns one or two words.

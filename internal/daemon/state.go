@@ -126,14 +126,14 @@ func (s *state) readLedger(now time.Time) {
 	s.addOwnNight()
 }
 
-// addOwnNight adds the last night of this process to the summary, unless the ledger has its line, or the line of a later
-// attempt at the same run.
+// addOwnNight adds the last night of this process to the summary, unless the ledger has its line, or the line of a
+// later attempt at the same run.
 func (s *state) addOwnNight() {
 	own := s.lastOwnNight
 	if own.StartedAt.IsZero() {
 		return
 	}
-	isInLedger := own.ID != "" && slices.ContainsFunc(s.Nights, func(r ledger.Run) bool {
+	isInLedger := slices.ContainsFunc(s.Nights, func(r ledger.Run) bool {
 		return r.ID == own.ID && (r.Outcome == ledger.Killed || !r.EndedAt.Before(own.EndedAt))
 	})
 	if isInLedger {

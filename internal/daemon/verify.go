@@ -67,7 +67,6 @@ func (s *scheduler) endVerification(ctx context.Context, record repair.VerifyRec
 		log.Warn("verify waits for another process", "until", s.verifyRetryAt, "error", err)
 		return
 	}
-	s.startInspection(ctx)
 	if err != nil { // ctx ended
 		log.Info("verify ended", "result", ledger.Interrupted, "next", s.verifyAt)
 		return
