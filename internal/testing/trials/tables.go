@@ -1,8 +1,7 @@
 package trials
 
-// TableSpec specifies which rows a table must have for given responses of the service. Most
-// specifications are written by hand from docs/service.md. They share no code with the streams and the decoder
-// that they check. derivedTables returns the others.
+// TableSpec specifies which rows a table must have for given responses of the service. The specifications are written
+// by hand from docs/service.md. They share no code with the streams and the decoder that they check.
 //
 // Each row comes from an item: a record, or an object or a value inside a record. A column is
 // specified as "name" or as "name=source|source". Its value is the first non-empty source. Without
@@ -59,7 +58,7 @@ func tables() []TableSpec {
 		profileTables(), smallTables()} {
 		all = append(all, group...)
 	}
-	return append(all, derivedTables(all)...)
+	return all
 }
 
 func listingTables() []TableSpec {

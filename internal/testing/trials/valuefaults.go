@@ -103,8 +103,6 @@ var (
 		}
 		return value
 	})
-	// UnknownOutlets replaces the ids of outlets in listings and orders by ids that do not exist.
-	UnknownOutlets = outletIDs(func(id string) string { return "00000000" + id[8:] })
 	// LaterTimes adds a day to all times.
 	LaterTimes = eachValue(func(_, _ string, value any) any {
 		text, _ := value.(string)

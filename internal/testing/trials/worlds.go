@@ -44,8 +44,3 @@ func SomeStreams() []string {
 func StreamsWithEvents() []string {
 	return []string{"campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments"}
 }
-
-// SortOrders returns the orders of lists, with the option sim.Options.Unordered.
-func SortOrders() map[string]bool {
-	return map[string]bool{"newest first": false, "unordered": true}
-}

@@ -1,7 +1,6 @@
 package damage_test
 
 import (
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -92,77 +91,5 @@ func TestTrialRebuildRestoresTheClosedRowsOfEveryRun(t *testing.T) {
 	rebuildFromSeries(h)
 	if diff := cmp.Diff(before, storedRows(t, h.Path("catalog.duckdb"))); diff != "" {
 		t.Errorf("the restored rows after another night differ (-before +after):\n%s", diff)
-	}
-}
-
-// TestTrialDamagedFileOfChangesLosesOnlyItsRows damages the file with the changes of one run. If
-// the catalog is intact, a rebuild must restore the whole history. Without a catalog, a rebuild
-// must fail. A rebuild that skips damaged files must restore all rows that other runs closed, and
-// no two versions of a row may be valid at the same time.
-func TestTrialDamagedFileOfChangesLosesOnlyItsRows(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.TrialWorld(4), trials.SomeStreams()...)
-	first := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
-	var damagedRun string
-	for i, hours := range []time.Duration{0, 3, 24, 27, 30} {
-		res := nightAt(h, first.Add(hours*time.Hour))
-		if i == 3 {
-			damagedRun = res.Run.ID
-		}
-	}
-	before := storedRows(t, h.Path("catalog.duckdb"))
-	file := h.Path("parquet", ".meta", damagedRun+".changes")
-	testharness.Must(t, os.WriteFile(file, []byte("PAR1"), 0o600))
-	h.At = h.At.Add(time.Hour)
-	_, err := repair.Rebuild(t.Context(), trials.RepairConfig(h.Config), false)
-	testharness.Must(t, err)
-	requireContents(t, before, storedRows(t, h.Path("catalog.duckdb")))
-
-	// The rebuild has replaced the damaged file. Damage the file of the next night, and remove the
-	// catalogs.
-	damagedRun = nightAt(h, first.Add(54*time.Hour)).Run.ID
-	nightAt(h, first.Add(57*time.Hour))
-	before = storedRows(t, h.Path("catalog.duckdb"))
-	testharness.Must(t, os.WriteFile(h.Path("parquet", ".meta", damagedRun+".changes"), []byte("PAR1"), 0o600))
-	for _, name := range []string{"versions", "latest"} {
-		testharness.Must(t, os.RemoveAll(h.Path(name)))
-	}
-	h.At = h.At.Add(time.Hour)
-	if _, err := repair.Rebuild(t.Context(), trials.RepairConfig(h.Config), false); !errors.As(err, new(*repair.SeriesError)) {
-		t.Fatalf("a rebuild without the changes of %s returned %v, want a SeriesError", damagedRun, err)
-	}
-	r, err := repair.Rebuild(t.Context(), trials.RepairConfig(h.Config), true)
-	testharness.Must(t, err)
-	if len(r.Skipped) != 1 || r.RestoredRuns != 0 {
-		t.Errorf("the rebuild returned %+v, want one skipped file and no restored run", r)
-	}
-	after := storedRows(t, h.Path("catalog.duckdb"))
-	closedByOtherRuns := 0
-	for name, rows := range before {
-		if strings.HasPrefix(name, "main.") {
-			requireContents(t, map[string][]string{name: rows}, map[string][]string{name: after[name]})
-			continue
-		}
-		restored := map[string]bool{}
-		for _, row := range after[name] {
-			restored[row] = true
-		}
-		for _, row := range rows {
-			if strings.Contains(row, damagedRun) {
-				continue
-			}
-			if closedByOtherRuns++; !restored[row] {
-				t.Errorf("%s has lost %s", name, row)
-			}
-		}
-	}
-	if closedByOtherRuns < 20 {
-		t.Errorf("other runs closed %d rows, want at least 20", closedByOtherRuns)
-	}
-	for _, table := range h.Config.Warehouse.Tables {
-		key := strings.Join(table.Key, ", ")
-		if n := h.QueryOne("SELECT count(*)::VARCHAR FROM (SELECT valid_to, lead(valid_from) OVER (PARTITION BY " + key + " ORDER BY valid_from) AS next_from FROM history." + table.Name + ") WHERE valid_to > next_from"); n != "0" {
-			t.Errorf("%s versions of rows of %s are valid at the same time as the next version, want none", n, table.Name)
-		}
 	}
 }

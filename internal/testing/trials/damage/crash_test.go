@@ -249,25 +249,6 @@ func (c *crashTrial) publishUndisturbed(t *testing.T) {
 // waitForExit waits for the normal end of a run.
 func waitForExit(_ *testing.T, p *trials.Child, _ <-chan struct{}) { <-p.Exited }
 
-// killAfter returns a control function for try. The function waits until reached is closed, and kills
-// the run after the delay.
-func killAfter(delay time.Duration) func(*testing.T, *trials.Child, <-chan struct{}) {
-	return func(t *testing.T, p *trials.Child, reached <-chan struct{}) {
-		select {
-		case <-reached:
-		case <-p.Exited:
-			return
-		}
-		timer := time.NewTimer(delay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			p.Kill(t)
-		case <-p.Exited:
-		}
-	}
-}
-
 // finish publishes the current night and the next night without kills, and compares the two
 // warehouses.
 func (c *crashTrial) finish(t *testing.T) {

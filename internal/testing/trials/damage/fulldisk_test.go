@@ -33,16 +33,6 @@ func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 	trials.RequireNoTemporaryFiles(t, c.dir)
 }
 
-// TestTrialDiskFullDuringOneWriteEndsTheNight simulates a full disk while one detail is stored. The
-// night must stop. (After an error of the service it would continue.)
-func TestTrialDiskFullDuringOneWriteEndsTheNight(t *testing.T) {
-	t.Parallel()
-	c := newCrashTrial(t, 7, trials.FewStreams()...)
-	c.publishUndisturbed(t)
-	c.requireDiskFull(t, trials.Job{MaxFileBytes: 1, LimitedDetail: 2}, "store responses in")
-	c.publishUndisturbed(t)
-}
-
 // requireDiskFull runs the night with a limited file size. The night must end with an error that
 // names the step and the full disk.
 func (c *crashTrial) requireDiskFull(t *testing.T, j trials.Job, step string) {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -71,37 +70,6 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	testharness.Must(t, err)
 	requireContents(t, before, contents(t, h.Path("catalog.duckdb")))
 	h.GoodNight()
-}
-
-// TestTrialRestoreOfPrunedSeries prunes days of parquet/ before it removes all versions. The current
-// rows and meta must be restored completely. The history can only be restored from the remaining days.
-func TestTrialRestoreOfPrunedSeries(t *testing.T) {
-	trials.SkipIfShort(t)
-	t.Parallel()
-	h := trials.NewHarness(t, trials.TrialWorld(4), trials.SomeStreams()...)
-	for range 6 {
-		h.GoodNight()
-	}
-	wh := trials.WarehouseOf(h.Config)
-	_, err := wh.Pruner.Prune(warehouse.Retention{Daily: 2, Monthly: 2}, h.At, false)
-	testharness.Must(t, err)
-	before := contents(t, h.Path("catalog.duckdb"))
-	testharness.Must(t, os.RemoveAll(h.Path("versions")))
-	testharness.Must(t, os.Remove(h.Path("latest")))
-	h.At = h.At.Add(time.Hour)
-	r, err := repair.Rebuild(t.Context(), trials.RepairConfig(h.Config), false)
-	testharness.Must(t, err)
-	if r.Snapshots != 2 || r.SnapshotsWithoutDay != 0 {
-		t.Errorf("the rebuild used %d snapshots and found %d snapshots without a day, want 2 and 0", r.Snapshots, r.SnapshotsWithoutDay)
-	}
-	after := contents(t, h.Path("catalog.duckdb"))
-	for name, rows := range before {
-		if strings.HasPrefix(name, "main.") || strings.HasPrefix(name, "meta.") {
-			if diff := cmp.Diff(rows, after[name]); diff != "" {
-				t.Errorf("%s differs (-before +after):\n%s", name, diff)
-			}
-		}
-	}
 }
 
 // contents returns the rows of every table and view of a catalog as sorted JSON.

@@ -2,18 +2,14 @@ package faults_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/audit"
 	"placementsync/internal/ledger"
-	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	testharness "placementsync/internal/testing/harness"
@@ -44,18 +40,6 @@ func TestTrialBusyNightsAreNotHeld(t *testing.T) {
 		for _, c := range h.GoodNight().Run.Checks {
 			t.Errorf("night %d: the check %s %s in %d rows, want no failed check: %s %s", n+1, c.Name, c.Outcome, c.Rows, c.Reason, c.Sample)
 		}
-	}
-}
-
-// TestTrialUnknownOutletsStopTheNight lets the service list ids of outlets that do not exist, and
-// return 404 for their details. The gate must stop the night before the checks run.
-func TestTrialUnknownOutletsStopTheNight(t *testing.T) {
-	t.Parallel()
-	h := newCheckedHarness(t)
-	h.GoodNight()
-	h.Service.SetValueFaults(sim.ValueFault{Change: trials.UnknownOutlets, Day: h.Service.Day() + 1})
-	if _, err := h.FailedNight(t.Context(), trials.ExitFailed); !errors.As(err, new(*load.MassDeleteError)) {
-		t.Errorf("got %v, want a MassDeleteError", err)
 	}
 }
 
@@ -216,49 +200,4 @@ func TestWrongValuesAreFound(t *testing.T) {
 		}
 		h.MustComplete(h.Night())
 	}
-}
-
-// TestPublishedHeldNightEqualsAnUncheckedNight runs a night with wrong values in two warehouses. In
-// one of them, a check holds the night. The other has no checks. After the held night is published,
-// both must have the same tables.
-func TestPublishedHeldNightEqualsAnUncheckedNight(t *testing.T) {
-	t.Parallel()
-	h := newCheckedHarness(t)
-	uncheckedCfg := h.Config
-	uncheckedCfg.Warehouse.Dir, uncheckedCfg.Checks = t.TempDir(), audit.Set{}
-	h.GoodNight()
-	_, err := pipeline.Run(t.Context(), uncheckedCfg)
-	testharness.Must(t, err)
-	h.Service.SetValueFaults(sim.ValueFault{Change: trials.PricesTimes(100, 1), Day: h.Service.Day() + 1})
-	res, err := h.FailedNight(t.Context(), trials.ExitFailed)
-	if !errors.As(err, new(*pipeline.HoldError)) {
-		t.Fatal(err)
-	}
-	want, err := pipeline.Run(t.Context(), uncheckedCfg)
-	testharness.Must(t, err)
-	if _, err := pipeline.Refresh(t.Context(), h.Config, pipeline.Targets{}); !errors.Is(err, pipeline.ErrPostponed) {
-		t.Errorf("a refresh while a night is held: got %v, want ErrPostponed", err)
-	}
-	w := trials.WarehouseOf(h.Config)
-	held, _, err := w.Held()
-	testharness.Must(t, err)
-	_, err = w.PublishHeld(t.Context(), held.FailedChecks(), h.At)
-	testharness.Must(t, err)
-	got, err := w.Versions.ReadManifest(res.Run.ID)
-	testharness.Must(t, err)
-	if h.LatestRun() != res.Run.ID || len(got.Tables) != len(want.Manifest.Tables) {
-		t.Errorf("latest is %s with %d tables, want %s with %d", h.LatestRun(), len(got.Tables), res.Run.ID, len(want.Manifest.Tables))
-	}
-	db := trials.Open(t, "")
-	for i, table := range want.Manifest.Tables {
-		uncheckedRows := fmt.Sprintf("(FROM read_parquet('%s'))", filepath.Join(uncheckedCfg.Warehouse.Dir, "latest", table.File))
-		publishedRows := fmt.Sprintf("(FROM read_parquet('%s'))", h.Path("latest", table.File))
-		const different = "SELECT count(*)::VARCHAR FROM ((%[1]s EXCEPT ALL %[2]s) UNION ALL (%[2]s EXCEPT ALL %[1]s))"
-		rows := trials.Query(t, db, fmt.Sprintf(different, uncheckedRows, publishedRows))
-		if rows[0][0].String != "0" || got.Tables[i].Rows != table.Rows || got.Tables[i].Grade != table.Grade {
-			t.Errorf("%s: %s rows differ; got %d rows graded %s, want %d graded %s", table.Name, rows[0][0].String, got.Tables[i].Rows, got.Tables[i].Grade,
-				table.Rows, table.Grade)
-		}
-	}
-	h.Service.SetValueFaults()
 }

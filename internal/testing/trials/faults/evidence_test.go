@@ -77,26 +77,3 @@ func TestIncompleteListDeletesNoRows(t *testing.T) {
 		}
 	}
 }
-
-// TestTrialListsWithoutPagesAreRequestedOnce counts the requests for lists that the service does
-// not divide into pages.
-func TestTrialListsWithoutPagesAreRequestedOnce(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld())
-	h.Config.Fetch.PageSize = 100
-	res := h.GoodNight()
-	requests := h.Service.RequestsByRoute()
-	for _, c := range []struct{ stream, route, parentTable string }{
-		{"article_comments", "/articles/{id}/comments", "articles"},
-		{"campaign_articles", "/campaigns/{id}/articles", "campaigns"},
-	} {
-		h.RequireStream(res.Run, c.stream, stream.Exact, "every id was read completely")
-		if n, want := requests[c.route], h.Count(c.parentTable, "TRUE"); n != want || want == 0 {
-			t.Errorf("%s was requested %d times, want once for each of %d %s", c.route, n, want, c.parentTable)
-		}
-	}
-	h.RequireStream(res.Run, "cities", stream.Exact, "the service does not page the list")
-	if n := requests["/outlets/locations/cities"]; n != 1 {
-		t.Errorf("the cities were requested %d times, want once", n)
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"testing"
 
-	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	testharness "placementsync/internal/testing/harness"
@@ -117,45 +116,5 @@ func TestTrialListedArticlesWith404AreKept(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestOrderIsDeletedWhenNoListContainsIt lets the service return 404 for the detail of an order. The
-// order must be kept while the list of orders contains its id, and must be deleted after that.
-func TestOrderIsDeletedWhenNoListContainsIt(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), "orders", "order_items", "order_details")
-	h.Config.Details, h.Config.Fetch.PageSize = pipeline.AllDetails, 100
-	h.GoodNight()
-	id := h.QueryOne("SELECT min(order_id) FROM order_items")
-	faults := orderDeletionFaults(id)
-	h.Service.SetFaults(faults[0]) // 404, but the list still contains the order
-	res := h.SameDayNight()
-	h.RequireStream(res.Run, "order_details", stream.Repaired, "1 of ")
-	if h.Count("orders", "id = ?", id) != 1 || h.Count("meta.deletions", "TRUE") != 0 {
-		t.Errorf("order %s was deleted although the list of orders contains it", id)
-	}
-	h.Service.SetFaults(faults...)
-	requireDeletion(h, h.SameDayNight(), "orders", id, "404 from /orders/{order_id}")
-}
-
-// TestTrialArticleOfACarriedCampaignIsKept lets the service return 404 for articles of campaigns that
-// the night does not request again. The stored rows of these campaigns contain the articles, so
-// the articles must be kept.
-func TestTrialArticleOfACarriedCampaignIsKept(t *testing.T) {
-	t.Parallel()
-	world := trials.SettledWorld(20)
-	h := trials.NewHarness(t, world, articleStreams()...)
-	h.Config.Fetch.PageSize = 100
-	h.UseChangedDetails(1, 5)
-	h.GoodNight()
-	before := h.Count("articles", "TRUE")
-	h.Service.SetFaults(sim.Fault{Route: "/articles/{id}", Kind: sim.FaultStatus, Status: http.StatusNotFound})
-	res := h.PartialNight()
-	if s := trials.StreamOf(t, res.Run, "articles"); s.Carried == 0 || s.Fetched != 0 {
-		t.Errorf("articles: got %+v, want some carried and none fetched", s)
-	}
-	if after := h.Count("articles", "TRUE"); after != before || before == 0 {
-		t.Errorf("articles has %d rows, want %d, and at least 1", after, before)
 	}
 }

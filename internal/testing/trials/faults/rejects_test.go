@@ -49,31 +49,6 @@ func TestRejectedValuesAreKept(t *testing.T) {
 		`placement_type=HOLOGRAM unknown_enum x2 "HOLOGRAM" second`, `surprise unknown_field x4 {"a": 1} second`)
 }
 
-// TestIdenticalRejectedRecordsAreSeparateRejects lets the service return identical invalid orders in a
-// list that is read in several passes. meta.rejects must contain each order once, with its page,
-// position and JSON.
-func TestIdenticalRejectedRecordsAreSeparateRejects(t *testing.T) {
-	t.Parallel()
-	h := trials.NewHarness(t, trials.SmallWorld(), "orders", "profiles", "profile_orders")
-	invalidOrders := `{"records":[{"total":1},{"id":"kept","line_items":[7,7]},{"total":1},{"id":"..","total":1},{"total":1}],"total_records":9}`
-	const invalidProfileOrders = `[{"id":null},{"id":null},{"id":"x","profile_id":"other"}]`
-	h.Service.SetFaults(trials.ReplaceBody("/orders", invalidOrders), trials.ReplaceBody("/profiles/", invalidProfileOrders))
-	for range 2 {
-		_, _ = h.Night()
-		h.RequireLines(`SELECT concat_ws(' ', table_name, coalesce(key, '-'), coalesce(parent, '-'), coalesce(column_name, '-'), page, position, raw)
-			FROM meta.rejects WHERE table_name IN ('orders', 'order_line_items') ORDER BY seq`,
-			"order_line_items kept/1 kept - 1 2 7", "order_line_items kept/2 kept - 1 2 7",
-			`orders - - - 1 1 {"total":1}`, `orders - - - 1 3 {"total":1}`, `orders .. - - 1 4 {"id":"..","total":1}`, `orders - - - 1 5 {"total":1}`)
-		profileCount := h.Count("profiles", "true")
-		h.RequireLines(`SELECT concat_ws(' ', coalesce(key, '-'), position, count(DISTINCT p.id), count(*)) FROM meta.rejects r JOIN profiles p ON p.id = r.parent
-			WHERE table_name = 'profile_orders' GROUP BY key, position ORDER BY position`,
-			fmt.Sprintf("- 1 %d %[1]d", profileCount), fmt.Sprintf("- 2 %d %[1]d", profileCount), fmt.Sprintf("other/x 3 %d %[1]d", profileCount))
-	}
-	h.Service.SetFaults()
-	h.GoodNight()
-	requireRejects(h)
-}
-
 // TestDriftCountsRecords lets the service return a list with a wrong total, so that it is read in
 // several passes. meta.drift must count each record with an unknown field once per night.
 func TestDriftCountsRecords(t *testing.T) {

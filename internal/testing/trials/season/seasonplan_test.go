@@ -239,11 +239,3 @@ func TestReducedSeasonKeepsItsCause(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
-
-func TestSeasonOfASeedIsTheSame(t *testing.T) {
-	t.Parallel()
-	steps := []string{"before write run.json", "before fsync of the draft"}
-	if a, b := drawSeason(7, seasonNights, steps), drawSeason(7, seasonNights, steps); a.String() != b.String() {
-		t.Errorf("seed 7 gave two plans, want the same plan twice:\n%s%s", a, b)
-	}
-}
