@@ -4,9 +4,6 @@ import (
 	"database/sql"
 	"embed"
 	"errors"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +12,6 @@ import (
 
 	_ "github.com/duckdb/duckdb-go/v2"
 
-	"placementsync/internal/sim"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/pinned"
 )
@@ -156,37 +152,5 @@ func TestPeersArePinned(t *testing.T) {
 				t.Errorf("the requirements of %s contain %q, which has no exact version", p.name, line)
 			}
 		}
-	}
-}
-
-// TestListingsSQLLoadsAllRecords runs listings.sql on two pages, and counts the loaded records.
-func TestListingsSQLLoadsAllRecords(t *testing.T) {
-	service := sim.New(world{Listings: 200}.options())
-	dir := t.TempDir()
-	harness.Must(t, os.Mkdir(filepath.Join(dir, "pages"), 0o755))
-	for page := 1; page <= 2; page++ {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("/products/listings?limit=100&page=%d", page), nil)
-		r.Header.Set("Authorization", "Bearer pc_demo")
-		w := httptest.NewRecorder()
-		service.ServeHTTP(w, r)
-		if w.Code != http.StatusOK {
-			t.Fatalf("page %d has status %d", page, w.Code)
-		}
-		harness.Must(t, os.WriteFile(filepath.Join(dir, "pages", fmt.Sprintf("%d.json", page)), w.Body.Bytes(), 0o644))
-	}
-	statements, err := peerFiles.ReadFile("peers/listings.sql")
-	harness.Must(t, err)
-	t.Chdir(dir)
-	db, err := sql.Open("duckdb", "peer.duckdb")
-	harness.Must(t, err)
-	_, err = db.ExecContext(t.Context(), string(statements))
-	harness.Must(t, err)
-	harness.Must(t, db.Close())
-	if bytesIn(t, filepath.Join(dir, "product_listings.parquet")) == 0 {
-		t.Error("the Parquet file is empty")
-	}
-	got := countLoaded(t, filepath.Join(dir, "peer.duckdb"), "listings")
-	if got.Listings != 200 || min(got.Prices, got.Tags, got.Links, got.Includes) == 0 {
-		t.Errorf("listings.sql loaded %+v, want 200 listings, and items of every list", got)
 	}
 }

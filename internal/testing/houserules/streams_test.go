@@ -2,8 +2,6 @@ package houserules_test
 
 import (
 	"encoding/json"
-	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -28,50 +26,6 @@ func schemaColumns(table string) map[string]stream.Column {
 		columns[c.Name] = c
 	}
 	return columns
-}
-
-// TestStreamsAreComplete checks that each stream has a valid literal, schema files, a route of the demo service
-// and a test case of the decoder.
-func TestStreamsAreComplete(t *testing.T) {
-	routes, seen := sim.New(sim.Options{}).Routes(), map[string]bool{}
-	for _, s := range stream.AllWithEvents() {
-		require := func(isRight bool, problem, remedy string) {
-			if !isRight {
-				t.Errorf("stream %q %s: %s", s.Name, problem, remedy)
-			}
-		}
-		require(s.Name != "" && s.Spec != "", "has no name or no spec", "correct its literal in internal/stream")
-		require(!seen[s.Name], "is defined twice", "rename one")
-		seen[s.Name] = true
-		require(strings.HasPrefix(s.Path, "/") != s.IsEvents(), "must have either a path or topics", "correct its literal")
-		require(len(s.Tables) > 0, "has no table", "add the table of its records")
-		require(!s.IsDetail() || s.Param != "" && strings.Contains(s.Path, "{"), "has parents, but no parameter", "set Param, and the place of the id in the path")
-		_, isKnown := stream.Find(stream.All(), s.Completes)
-		require(s.Completes == "" || isKnown, "completes "+s.Completes+", which does not exist", "name the stream whose rows it completes")
-		require(s.IsEvents() || slices.Contains(routes, s.Path), "has no route in the demo service", "add a route with its scopes in internal/sim/routes.go")
-		for _, ref := range s.IDColumns {
-			_, hasColumn := schemaColumns(ref.Table)[ref.Column]
-			require(hasColumn, "takes its ids from the missing column "+ref.Table+"."+ref.Column, "name a column of a table that a stream fills")
-		}
-		cases, err := filepath.Glob(filepath.Join(root, "internal/transform/testdata", s.Name, "*.want"))
-		require(err == nil && len(cases) > 0, "has no case in internal/transform/testdata", "add a response, and run its test with -update")
-		for _, table := range s.Tables {
-			columns := schemaColumns(table.Name)
-			require(columns != nil, "has no schema file of table "+table.Name, "write CREATE TABLE, and a COMMENT for the table and each column")
-			require(len(table.Key) > 0, "has no key of table "+table.Name, "name the columns that identify a row")
-			needed := slices.Concat(table.Key, table.Parents, slices.Collect(maps.Keys(table.Const)))
-			if table.Value != "" {
-				needed = append(needed, table.Value)
-			}
-			if table.Name == s.Root().Name && s.Param != "" {
-				needed = append(needed, s.Param)
-			}
-			for _, name := range needed {
-				_, hasColumn := columns[name]
-				require(hasColumn, "needs the column "+table.Name+"."+name, "add it to schema/, or correct the literal")
-			}
-		}
-	}
 }
 
 // TestTablesWithDetailColumnsAreRight checks TablesWithDetailColumns of the detail streams that complete the
