@@ -18,8 +18,7 @@ import (
 
 // TestTheRepairIsPossible damages a warehouse in ways for which a nearby repair would do nothing, fail or lose data.
 func TestTheRepairIsPossible(t *testing.T) {
-	nights := open(t)
-	publishFull(t, nights, firstNight, secondNight, thirdNight)
+	nights := threeNights(t)
 	const later = "20261101T030000Z"
 	twice := open(t) // two runs on the first day
 	publishFull(t, twice, firstNight, later, secondNight)

@@ -196,8 +196,7 @@ func TestACopyOfAMissingLedgerLineIsRemoved(t *testing.T) {
 // TestADayGetsTheManifestOfItsFiles loses the manifests through which a day is known as a day of the newest version,
 // and the day in the index. A rebuild reads the day, so the repair must add it to the series again.
 func TestADayGetsTheManifestOfItsFiles(t *testing.T) {
-	w := open(t)
-	publishFull(t, w, firstNight, secondNight, thirdNight)
+	w := clone(t, threeNights(t))
 	harness.Must(t, w.Series.WriteIndex(map[string]string{"2026-11-02": secondNight, "2026-11-03": thirdNight}))
 	damager{t, w}.remove(version1, manifest1, version2, manifest2, changes2+".json")
 	report, err := repair.Check(t.Context(), w, true)

@@ -108,8 +108,7 @@ func describeDamage(damage []repair.Damage) (lines []string) {
 // TestDamageIsFoundWithItsRepair damages a warehouse of three nights. The check must find the damage and
 // choose the right command.
 func TestDamageIsFoundWithItsRepair(t *testing.T) {
-	original := open(t)
-	publishFull(t, original, firstNight, secondNight, thirdNight)
+	original := threeNights(t)
 	const rebuildSeries, rollBack = ": rebuild --series", ": rollback "
 	for name, c := range map[string]struct {
 		damage         func(d damager)
@@ -180,8 +179,7 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 
 // TestDamageOfCatalogsAndOtherFilesLosesData damages catalogs and other files, so that data is lost.
 func TestDamageOfCatalogsAndOtherFilesLosesData(t *testing.T) {
-	original := open(t)
-	publishFull(t, original, firstNight, secondNight, thirdNight)
+	original := threeNights(t)
 	const skipLost = ": rebuild --skip-damaged, lost"
 	catalogs := []string{version1 + "catalog.duckdb", version2 + "catalog.duckdb", version3 + "catalog.duckdb"}
 	pruneLines := []string{catalogs[0] + ": prune --version " + firstNight, catalogs[1] + ": prune --version " + secondNight}
@@ -222,8 +220,7 @@ func TestDamageOfCatalogsAndOtherFilesLosesData(t *testing.T) {
 // TestFilesAreRepairedFromIntactCopies damages files that have copies. The repair must restore the bytes
 // of all files.
 func TestFilesAreRepairedFromIntactCopies(t *testing.T) {
-	original := open(t)
-	publishFull(t, original, firstNight, secondNight, thirdNight)
+	original := threeNights(t)
 	for name, c := range map[string]struct {
 		damage func(d damager)
 		want   []string
@@ -294,8 +291,7 @@ func TestFilesAreRepairedFromIntactCopies(t *testing.T) {
 
 // TestFilesWithoutACopyAreNotRepaired damages files that can only be written from the catalog.
 func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
-	original := open(t)
-	publishFull(t, original, firstNight, secondNight, thirdNight)
+	original := threeNights(t)
 	for name, c := range map[string]struct {
 		damage              func(d damager)
 		unrepaired          []string
@@ -353,8 +349,7 @@ func writeIndex(d damager, runs ...string) {
 // TestNotesAndMissingNightsAreReported expects notes, damage of a held night, and damage of a warehouse
 // whose link, index or ledger lacks a night.
 func TestNotesAndMissingNightsAreReported(t *testing.T) {
-	original := open(t)
-	publishFull(t, original, firstNight, secondNight, thirdNight)
+	original := threeNights(t)
 	for name, c := range map[string]struct {
 		damage  func(d damager)
 		want    []string
@@ -442,8 +437,7 @@ func keepLines(d damager, n int) {
 // TestALostDayAndALostLineAreReported damages whole days and lines of the ledger. The check must report
 // the damaged file as lost.
 func TestALostDayAndALostLineAreReported(t *testing.T) {
-	original := open(t)
-	publishFull(t, original, firstNight, secondNight, thirdNight)
+	original := threeNights(t)
 	for name, c := range map[string]struct {
 		damage        func(d damager)
 		file, problem string

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,7 +24,37 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// shared is a warehouse with three full nights. The first use creates it, and tests damage only clones of it.
+var shared struct {
+	dir    string
+	create sync.Once
+}
+
+// TestMain runs the tests, which must leak no goroutine, and removes the shared warehouse.
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "repair-test-")
+	if err != nil {
+		panic(err)
+	}
+	shared.dir = dir
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir) // an error leaves only temporary files
+		os.Exit(code)
+	}))
+}
+
+// threeNights returns the shared warehouse, which tests only read and clone.
+func threeNights(t *testing.T) *warehouse.Warehouse {
+	t.Helper()
+	w := openWith(t, warehouse.Config{Dir: shared.dir})
+	shared.create.Do(func() {
+		lock, err := w.Lock("test", firstNightAt) // creates the folders
+		harness.Must(t, err)
+		harness.Must(t, lock.Release())
+		publishFull(t, w, firstNight, secondNight, thirdNight)
+	})
+	return w
+}
 
 // firstNightAt is the snapshot time of the run firstNight.
 var firstNightAt = time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)

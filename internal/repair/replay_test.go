@@ -160,8 +160,7 @@ func TestReplayHasTheTimeOfItsRun(t *testing.T) {
 // TestVerifyNamesReplays damages the newest nights, whose stored responses are intact. Verify must report no loss, and name
 // the rollback and the replays that restore everything. Without the responses it must report a loss.
 func TestVerifyNamesReplays(t *testing.T) {
-	original := open(t)
-	publishFull(t, original, firstNight, secondNight, thirdNight)
+	original := clone(t, threeNights(t))
 	storeResponses(t, original, secondNight)
 	storeResponses(t, original, thirdNight)
 	const catalog2, catalog3 = version2 + "catalog.duckdb", version3 + "catalog.duckdb"

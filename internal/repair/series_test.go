@@ -48,8 +48,7 @@ func readSeries(t *testing.T, w *warehouse.Warehouse) (snapshots, damage []strin
 // TestTheSeriesIsReadFromIntactFiles damages a series of three nights. ReadSeries must return the
 // intact files, and report the missing and damaged ones.
 func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
-	original := open(t)
-	publishFull(t, original, firstNight, secondNight, thirdNight)
+	original := threeNights(t)
 	const wrongSum = "its checksum differs from its manifest"
 	first, second, third := firstNight+" 11-01 02:00 "+series1, secondNight+" 11-02 02:00 "+series2, thirdNight+" 11-03 02:00 "+series3
 	for name, c := range map[string]struct {
@@ -168,8 +167,7 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 // TestFilesOfChangesAreCopiesOrOriginals damages files of changes. ReadSeries must return the
 // copies in the versions instead of the damaged files.
 func TestFilesOfChangesAreCopiesOrOriginals(t *testing.T) {
-	original := open(t)
-	publishFull(t, original, firstNight, secondNight, thirdNight)
+	original := threeNights(t)
 	changes1 := "parquet/.meta/" + firstNight
 	for name, c := range map[string]struct {
 		damage  func(d damager)

@@ -17,8 +17,7 @@ import (
 // TestSkippedFilesAreSetAside moves damaged files out of the series, like rebuild --skip-damaged. A
 // later check must not report these files, and must name the lost table.
 func TestSkippedFilesAreSetAside(t *testing.T) {
-	original := open(t)
-	publishFull(t, original, firstNight, secondNight, thirdNight)
+	original := threeNights(t)
 	const run = "20261105T020000Z"
 	for name, c := range map[string]struct {
 		damage          func(d damager)

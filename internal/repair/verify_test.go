@@ -58,6 +58,9 @@ func TestUnsyncedResponsesOfAKilledRunAreNoDamage(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("damage of the stored responses (-want +got):\n%s", diff)
 			}
+			if v.Bytes == 0 || v.Took <= 0 {
+				t.Errorf("the verify read %d bytes in %v, want the stored response and a duration", v.Bytes, v.Took)
+			}
 		})
 	}
 }
@@ -92,8 +95,13 @@ func TestVerifyNamesLostResponsesAndEvents(t *testing.T) {
 	harness.Must(t, os.WriteFile(event, []byte("{}\n"), 0o600))
 	raw, inbox := "raw/"+firstNight+": , lost", w.Folder.Relative(w.Folder.InboxPath())+": run, lost"
 	for readData, want := range map[bool][]string{false: {raw}, true: {inbox, raw}} {
+		ofWarehouse, err := repair.Check(t.Context(), w, readData)
+		harness.Must(t, err)
 		report, err := repair.Verify(t.Context(), repairConfig(w), readData)
 		harness.Must(t, err)
+		if files := report.Files - ofWarehouse.Files; files != 1+len(want) {
+			t.Errorf("readData %t: %d more files are counted, want the responses of two runs, and the event if it is read", readData, files)
+		}
 		slices.Sort(want)
 		if got := describeDamage(report.Damage); !slices.Equal(got, want) || report.ReadData != readData {
 			t.Errorf("readData %t: the damage is %q, want %q", readData, got, want)
