@@ -136,12 +136,7 @@ func eachFile(ctx context.Context, files []checksum.FileSum, work func(ctx conte
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelFiles)
 	for _, f := range files {
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return work(ctx, f)
-		})
+		group.Go(func() error { return work(ctx, f) })
 	}
 	return group.Wait()
 }

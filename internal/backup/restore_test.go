@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/checksum"
+	"placementsync/internal/ledger"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/warehouse"
@@ -152,6 +153,17 @@ func TestRestores(t *testing.T) {
 			t.Errorf("the restore returned %v and wrote %q; want an error and the file of the user", err, kept)
 		}
 	})
+	t.Run("the ledger of another warehouse", func(t *testing.T) {
+		c := f.newTarget()
+		lock, err := c.Warehouse.Lock("test", f.now()) // creates the folders
+		harness.Must(t, errors.Join(err, lock.Release()))
+		harness.Must(t, c.Warehouse.RunLog.Record(ledger.Run{ID: "20260101T020000Z", Outcome: ledger.Complete, SnapshotAt: f.now()}))
+		before := contentOf(t, c.Warehouse)
+		_, err = Restore(t.Context(), c)
+		if diff := cmp.Diff(before, contentOf(t, c.Warehouse)); err == nil || diff != "" {
+			t.Errorf("the restore returned %v, want an error and no change (-before +after):\n%s", err, diff)
+		}
+	})
 	t.Run("unreadable manifests", func(t *testing.T) {
 		defer f.store.Change("store", func(objects map[string][]byte) { delete(objects, "a/manifests/20200101T020000.000Z-0.json") })
 		f.store.Change("store", func(objects map[string][]byte) { objects["a/manifests/20200101T020000.000Z-0.json"] = []byte("{}") })
@@ -209,6 +221,23 @@ func TestVerifyListsAllDamagedObjects(t *testing.T) {
 		if !isWanted {
 			t.Errorf("with the bytes %v: %v, and %d intact objects were read; want %q of %v, and %d",
 				c.readData, v.Damaged, v.Fetched, c.want, m.Files[:len(c.want)], c.fetched)
+		}
+	}
+	// The files are sorted, whatever their order in the manifest.
+	slices.Reverse(m.Files)
+	m.At = f.now().AddDate(1, 0, 0)
+	_, err = writeManifest(t.Context(), f.config.Bucket, m)
+	harness.Must(t, err)
+	f.store.Change("store", func(objects map[string][]byte) {
+		maps.DeleteFunc(objects, func(name string, _ []byte) bool { return strings.Contains(name, "/data/") })
+	})
+	v, verifyErr := Verify(t.Context(), f.config, false)
+	restored, restoreErr := Restore(t.Context(), f.newTarget())
+	harness.Must(t, errors.Join(verifyErr, restoreErr))
+	for _, damaged := range [][]DamagedFile{v.Damaged, restored.Damaged} {
+		isSorted := slices.IsSortedFunc(damaged, func(x, y DamagedFile) int { return strings.Compare(x.File, y.File) })
+		if len(damaged) != len(m.Files) || !isSorted {
+			t.Errorf("the damaged files are %v, want all %d, sorted", damaged, len(m.Files))
 		}
 	}
 }
