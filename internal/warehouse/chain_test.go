@@ -75,6 +75,18 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 	}
 }
 
+// TestChangesAreAddedAfterAVersionWithoutThem publishes a night without a file of changes, as release 1.0.0 did, and a night
+// with one, which is then lost. A rollback adds the missing files of both to the series.
+func TestChangesAreAddedAfterAVersionWithoutThem(t *testing.T) {
+	w := openNights(t, 2, "one")
+	publishFull(t, w, secondNight, "two")
+	harness.Must(t, os.RemoveAll(path(w, "parquet", ".meta")))
+	rollback(t, w, secondNight)
+	if !exists(t, w.Folder.ChangesPath(secondNight)) {
+		t.Errorf("the series lacks the changes of %s", secondNight)
+	}
+}
+
 // TestMetaBaseIsThePreviousVersionIfComplete removes or changes files of the previous version in the
 // series. The changes of a draft are relative to the previous version only if the series contains
 // the changes that the previous version made in the schemas meta and past.
@@ -99,8 +111,9 @@ func TestMetaBaseIsThePreviousVersionIfComplete(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := open(t)
-			m := publishFull(t, w, firstNight, "one")
+			w := openFullNights(t, 2, "one")
+			m, err := w.Versions.ReadManifest(firstNight)
+			harness.Must(t, err)
 			if m.Meta == nil || m.Meta.Base != "" || !m.Meta.HasPast {
 				t.Errorf("the manifest of the first night describes the changes as %+v, want no base, and changes of the schema past", m.Meta)
 			}

@@ -62,6 +62,7 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 		{"b", "", "links", "repaired", "NULL", "TIMESTAMPTZ '2026-11-01 03:00:00+00'"},
 		{"b", "", "tags", "best_effort", "NULL", "NULL"},
 		{"c", "", "orders", "exact", "NULL", "NULL"},
+		{"c", "", "new", "failed", "NULL", "NULL"},
 	} {
 		if c.stream == "orders" {
 			snapshot := "NULL"
@@ -78,7 +79,7 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 		"files":  "failed no answer 01 true | 01 false",
 		"links":  "repaired  01 true | 01 true", // its oldest row is of the night before
 		"tags":   "best_effort  02 true | 02 true",
-		"none":   "  01 false | 01 false",
+		"new":    "  01 false | 01 false",
 	} {
 		last, ok, err := d.LastGrade(t.Context(), stream)
 		harness.Must(t, err)

@@ -68,3 +68,14 @@ func TestPublishSyncsBeforeReadersDependOnIt(t *testing.T) {
 		t.Errorf("changes after the files of the draft are complete (-want +got):\n%s", diff)
 	}
 }
+
+// TestTheFirstNightLinksTheCatalogBeforeTheSwitch publishes a first night. After a kill between both links, readers would find
+// Parquet files but no catalog until the next night.
+func TestTheFirstNightLinksTheCatalogBeforeTheSwitch(t *testing.T) {
+	w, steps := openRecording(t, open(t))
+	publish(t, w, firstNight, "one")
+	catalog, latest := slices.Index(*steps, "after fsync beside catalog.duckdb"), slices.Index(*steps, "before link latest")
+	if catalog < 0 || catalog > latest {
+		t.Errorf("the catalog was linked in step %d and the version in step %d, want the catalog first: %q", catalog, latest, *steps)
+	}
+}

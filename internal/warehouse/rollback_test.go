@@ -91,6 +91,16 @@ func TestAnUndoneRollbackRestoresAllDays(t *testing.T) {
 	}
 }
 
+// TestARollbackKeepsTheDaysOfRemovedVersions rolls back in a warehouse that keeps two of three versions. Only the series has
+// the day of the first.
+func TestARollbackKeepsTheDaysOfRemovedVersions(t *testing.T) {
+	w := openNights(t, 2, "one", "two", "three")
+	rollback(t, w, secondNight)
+	if got, want := seriesDays(t, w), []string{"2026-11-01", "2026-11-02"}; !cmp.Equal(got, want) {
+		t.Errorf("the series has %v, want %v", got, want)
+	}
+}
+
 // TestRollbackToAnotherBranchRemovesDays rolls back to a version on which the newest version was not
 // built. The day of the newest version must be removed from the series.
 func TestRollbackToAnotherBranchRemovesDays(t *testing.T) {
@@ -219,6 +229,8 @@ func TestARollbackEndsInterruptedRuns(t *testing.T) {
 			harness.Must(t, w.RunLog.Record(ledger.Run{ID: replay, Kind: ledger.Replay, Outcome: ledger.Killed}))
 			harness.Must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261103T020001Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 			replaceLink(t, w, firstNight)
+			flipBit(t, filepath.Join(w.Folder.VersionPath(firstNight), tagsFile), 40) // a damaged file must not stop it
+			harness.Must(t, os.Remove(seriesFile(w, "2026-11-01")))
 			return withLock(t, w, "next", func() error { return nil })
 		},
 	} {

@@ -130,19 +130,19 @@ func (s *Series) replacedPath(run string, t ManifestTable) string {
 // of the two runs.
 func (s *Series) keepReplacedFiles(m Manifest) error {
 	earlier, err := s.versions.ReadManifestFile(s.folder.DayManifestPath(DayOf(m.SnapshotAt)), "")
-	if err != nil || earlier.RunID == m.RunID {
-		return nil // the day has no other run, or no intact manifest
+	if err != nil {
+		return nil // the day has no run yet, or no intact manifest
 	}
 	cache := checksum.NewCache(context.Background())
 	for _, t := range earlier.Tables {
-		copyPath := s.replacedPath(earlier.RunID, t)
-		if t.SHA256 == m.Table(t.Name).SHA256 || cache.Compare(copyPath, t.FileSum, true) == "" {
-			continue
+		if t.SHA256 == m.Table(t.Name).SHA256 {
+			continue // the file is not replaced
 		}
 		from := s.IntactFile(cache, earlier, t)
 		if from == "" {
-			continue
+			continue // the file is lost
 		}
+		copyPath := s.replacedPath(earlier.RunID, t)
 		err := s.folder.MakePublicAbove(copyPath)
 		if err == nil {
 			err = s.folder.disk.Link(from, copyPath)
