@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -42,10 +43,13 @@ func TestDeliverByHTTP(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		got = append(got, strings.Join([]string{r.Method, r.URL.Path, r.Header.Get("Idempotency-Key"), r.Header.Get("Content-Type"), string(body)}, " "))
+		if r.UserAgent() != "test" || !r.Close {
+			t.Errorf("the user agent is %q and the connection is closed: %t, want test and true", r.UserAgent(), r.Close)
+		}
 	}))
 	defer server.Close()
 	hostile := testMessage()
-	hostile.Text = "see <https://evil.example|here> & <!channel>\n*all* @all,@here a@b.example ![](https://evil.example) [a][b]"
+	hostile.Text = "see <https://evil.example|here> & <!channel>\n*all* @all,@here a1@b.example ![](https://evil.example) [a][b]"
 	for _, c := range []struct {
 		kind string
 		m    notify.Message
@@ -56,14 +60,14 @@ func TestDeliverByHTTP(t *testing.T) {
 	}
 	want := []string{
 		`POST /s3cret 0123abcd application/json {"id":"0123abcd"}`,
-		`POST /s3cret 0123abcd application/json {"mrkdwn":false,"text":"see \u0026lt;https://evil.example|here\u0026gt; \u0026amp; \u0026lt;!channel\u0026gt;\n*all* @` + "\u200b" + `all,@` + "\u200b" + `here a@b.example ![]` + "\u200b" + `(https://evil.example) [a]` + "\u200b" + `[b]","unfurl_links":false,"unfurl_media":false}`,
+		`POST /s3cret 0123abcd application/json {"mrkdwn":false,"text":"see \u0026lt;https://evil.example|here\u0026gt; \u0026amp; \u0026lt;!channel\u0026gt;\n*all* @` + "\u200b" + `all,@` + "\u200b" + `here a1@b.example ![]` + "\u200b" + `(https://evil.example) [a]` + "\u200b" + `[b]","unfurl_links":false,"unfurl_media":false}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("received requests (-want +got):\n%s", diff)
 	}
 	var slack struct{ Text string }
 	_, body, _ := strings.Cut(got[1], "json ")
-	if err := json.Unmarshal([]byte(body), &slack); err != nil || slack.Text != "see &lt;https://evil.example|here&gt; &amp; &lt;!channel&gt;\n*all* @\u200ball,@\u200bhere a@b.example ![]\u200b(https://evil.example) [a]\u200b[b]" {
+	if err := json.Unmarshal([]byte(body), &slack); err != nil || slack.Text != "see &lt;https://evil.example|here&gt; &amp; &lt;!channel&gt;\n*all* @\u200ball,@\u200bhere a1@b.example ![]\u200b(https://evil.example) [a]\u200b[b]" {
 		t.Errorf("the decoded text for Slack is %q (%v), want markup and mentions escaped", slack.Text, err)
 	}
 	if err := newNotifier(longTimeout).Deliver(t.Context(), notify.Channel{Kind: "fax"}, testMessage()); err == nil {
@@ -116,5 +120,19 @@ func TestDeliverToFailingReceivers(t *testing.T) {
 	if err := newNotifier(longTimeout).Deliver(t.Context(), notify.Channel{Kind: notify.Slack, URL: "http://" + address + "/s3cret"}, testMessage()); err == nil ||
 		!strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("closed port: got %v, want connection refused without the address", err)
+	}
+}
+
+// TestProxyIsUsed sends an alert to a host that only the proxy knows.
+func TestProxyIsUsed(t *testing.T) {
+	t.Parallel()
+	var requested string
+	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { requested = r.URL.String() }))
+	defer proxy.Close()
+	address, err := url.Parse(proxy.URL)
+	harness.Must(t, err)
+	notifier := notify.New(notify.Config{FailureURL: "http://receiver.test/alerts", Proxy: http.ProxyURL(address)}, slog.New(slog.DiscardHandler))
+	if !notifier.Alert(t.Context(), notify.Alert{Event: notify.Failed}) || requested != "http://receiver.test/alerts" {
+		t.Errorf("the proxy got a request for %q, want one for the receiver", requested)
 	}
 }

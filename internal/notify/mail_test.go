@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -32,9 +33,11 @@ type mailServer struct {
 	authErr  error
 	hangUp   bool // closes the connection once instead of confirming a message
 	hasHaste bool // closes the connection after the confirmation
-	conns    int
-	logins   []string // users
-	received []receivedMail
+	// mechanism is the offered mechanism of a login, PLAIN by default.
+	mechanism string
+	conns     int
+	logins    []string // users
+	received  []receivedMail
 }
 
 type receivedMail struct {
@@ -57,10 +60,31 @@ func (m *mailServer) NewSession(c *smtp.Conn) (smtp.Session, error) {
 	return &mailSession{server: m, conn: c}, nil
 }
 
-func (s *mailSession) AuthMechanisms() []string { return []string{sasl.Plain} }
+func (s *mailSession) AuthMechanisms() []string {
+	return []string{cmp.Or(s.server.mechanism, sasl.Plain)}
+}
 
-func (s *mailSession) Auth(string) (sasl.Server, error) {
-	return sasl.NewPlainServer(func(_, user, password string) error {
+// loginServer is the server of the mechanism LOGIN.
+type loginServer struct {
+	check func(identity, user, password string) error
+	step  int
+	user  string
+}
+
+func (l *loginServer) Next(response []byte) (challenge []byte, done bool, err error) {
+	l.step++
+	switch l.step {
+	case 1:
+		return []byte("Username:"), false, nil
+	case 2:
+		l.user = string(response)
+		return []byte("Password:"), false, nil
+	}
+	return nil, true, l.check("", l.user, string(response))
+}
+
+func (s *mailSession) Auth(mechanism string) (sasl.Server, error) {
+	check := func(_, user, password string) error {
 		s.server.mu.Lock()
 		defer s.server.mu.Unlock()
 		if s.server.authErr != nil {
@@ -75,7 +99,11 @@ func (s *mailSession) Auth(string) (sasl.Server, error) {
 		}
 		s.server.logins = append(s.server.logins, user)
 		return nil
-	}), nil
+	}
+	if mechanism == sasl.Login {
+		return &loginServer{check: check}, nil
+	}
+	return sasl.NewPlainServer(check), nil
 }
 
 func (s *mailSession) Mail(from string, _ *smtp.MailOptions) error {
@@ -219,6 +247,9 @@ func checkMail(t *testing.T, got receivedMail) {
 			t.Errorf("header %s is %q, want %q", name, m.Header[name], want)
 		}
 	}
+	if agent := m.Header.Get("User-Agent") + m.Header.Get("X-Mailer"); agent != "" {
+		t.Errorf("the e-mail names the program %q, want no version of a library in it", agent)
+	}
 	if kind, _, err := mime.ParseMediaType(m.Header.Get("Content-Type")); kind != "text/plain" || err != nil {
 		t.Errorf("content type is %s (%v), want text/plain", kind, err)
 	}
@@ -270,6 +301,8 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 		"untrusted certificate":          {server: &mailServer{}, offered: notify.FullTLS, change: func(m *notify.Mail) { m.Trust = nil }, wantErr: "reach the mail server: tls: failed to verify certificate"},
 		"closed before the confirmation": {server: &mailServer{hangUp: true}, offered: notify.StartTLS, wantConns: 2, wantMails: 2},
 		"closed after the confirmation":  {server: &mailServer{hasHaste: true}, offered: notify.StartTLS, wantConns: 1, wantMails: 1},
+		"only LOGIN":                     {server: &mailServer{mechanism: sasl.Login}, offered: notify.StartTLS, wantConns: 1, wantMails: 1},
+		"StartTLS is offered to NoTLS":   {server: &mailServer{}, offered: notify.StartTLS, required: notify.NoTLS, change: func(m *notify.Mail) { m.User, m.Trust = "", nil }, wantConns: 1, wantMails: 1},
 		"closed port":                    {server: &mailServer{}, offered: notify.StartTLS, change: func(m *notify.Mail) { m.Port = 1 }, wantErr: "reach the mail server: dial tcp"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -324,9 +357,13 @@ func TestDeliveryEndsWithoutAnSMTPGreeting(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 			defer stop()
 			m := notify.Mail{Host: "127.0.0.1", Port: portOf(listener), TLS: notify.StartTLS, User: "robot", Password: "hunter2", From: "a@example.com", To: []string{"b@example.com"}}
+			start := time.Now()
 			err = newNotifier(shortTimeout).Deliver(ctx, notify.Channel{Kind: notify.Email, Mail: m}, testMessage())
 			if err == nil || !strings.HasPrefix(err.Error(), "reach the mail server: ") || strings.Contains(err.Error(), "hunter2") || ctx.Err() != nil {
 				t.Errorf("got %v, want an error that the mail server was not reached", err)
+			}
+			if took := time.Since(start); took < 3*3*shortTimeout && name != "another protocol" {
+				t.Errorf("three attempts ended after %s, want three times the timeout for each, because a mail server may be slow", took)
 			}
 			_ = listener.Close()
 			<-closed

@@ -123,6 +123,9 @@ func TestAlertTexts(t *testing.T) {
 		"recovered":    {notify.Alert{Event: notify.Recovered, Work: "watch", Run: "r1", Since: at}, "the run of the watches is up to date again, with night r1", "It had been behind since 2026-11-20 02:00 UTC.", "nothing."},
 		"markup in the error": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "answered 500: <!channel> <https://evil.example|log in> @all"},
 			"answered 500: \u2039!channel\u203a \u2039https://evil.example|log in\u203a @\u200ball", "Since ", "correct"},
+		"markup in the advice": {notify.Alert{Event: notify.Failed, Run: "r1", Advice: "<!here>" + long}, "night r1 failed", "Since ", "\u2039!here\u203athe service"},
+		"a long reason before another stream": {notify.Alert{Event: notify.Partial, Streams: []notify.Stream{{Stream: "orders", Standing: "carried", Reason: long}, {Stream: "outlets", Standing: "not read"}}},
+			"; outlets is not read", "Since ", "nothing"},
 		"markup in a reason": {notify.Alert{Event: notify.Partial, Streams: []notify.Stream{{Stream: "orders", Standing: "carried", Reason: "<!here>"}}}, "orders is carried: \u2039!here\u203a", "Since ", "nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +138,13 @@ func TestAlertTexts(t *testing.T) {
 			}
 			var got notify.Alert
 			harness.Must(t, json.Unmarshal([]byte(r.requests[0][strings.Index(r.requests[0], "{"):]), &got))
+			if got.Streams == nil || got.Streak < 1 {
+				t.Errorf("the streams are %v and the number of nights is %d, want a list and at least 1", got.Streams, got.Streak)
+			}
 			lines := strings.Split(got.Text, "\n")
+			if c.alert.SnapshotUnknown && strings.Contains(lines[1], "Readers") {
+				t.Errorf("%q describes a snapshot that is not known", lines[1])
+			}
 			if n := utf8.RuneCountInString(got.Text); n > 600 || len(lines) != 3 || strings.Contains(got.Text, `\"`) || strings.Contains(got.Text, `\\`) {
 				t.Fatalf("the text has %d characters in %d lines, want at most 600 in 3, without escapes:\n%s", n, len(lines), got.Text)
 			}
@@ -232,7 +241,9 @@ func TestNetworkErrorsContainNoSecret(t *testing.T) {
 	for _, address := range []string{server.URL + "/s3cret", "http://[bad/s3cret", "http://user:s3cret@127.0.0.1:1/"} {
 		var log strings.Builder
 		notifier := notify.New(notify.Config{FailureURL: address, Backoff: time.Millisecond}, slog.New(slog.NewTextHandler(&log, nil)))
-		notifier.Alert(t.Context(), notify.Alert{Event: notify.Failed})
+		if notifier.Alert(t.Context(), notify.Alert{Event: notify.Failed}) {
+			t.Errorf("the alert to %s counts as sent, so that it is not sent again", address)
+		}
 		if !strings.Contains(log.String(), "not sent") || strings.Contains(log.String(), "s3cret") {
 			t.Errorf("log is %s, want \"not sent\" without the secret", &log)
 		}
@@ -260,9 +271,9 @@ func TestEmptyAddressesDisableNotifications(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	notifier := notify.New(notify.Config{}, slog.New(slog.NewTextHandler(&log, nil)))
-	notifier.Alert(t.Context(), notify.Alert{Event: notify.Failed})
+	isDone := notifier.Alert(t.Context(), notify.Alert{Event: notify.Failed})
 	notifier.Heartbeat(t.Context())
-	if log.Len() > 0 {
-		t.Errorf("log is %s, want it empty", &log)
+	if log.Len() > 0 || !isDone {
+		t.Errorf("log is %s, and the alert is done: %t, want no log and an alert that is not sent again", &log, isDone)
 	}
 }
