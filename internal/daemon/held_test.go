@@ -21,7 +21,7 @@ func TestHeldNight(t *testing.T) {
 		inspection := daemon.Inspection{}
 		h := newInspectedHarness(t, &inspection)
 		defer h.shutDown()
-		h.wantMetrics(map[string]string{`held_since_timestamp_seconds`: "0", `last_run_held`: "", `last_audit_checks{outcome="failed",severity="hold"}`: ""})
+		h.wantMetrics(map[string]string{`held_since_timestamp_seconds`: "0", `inbox_limit_bytes`: "", `last_run_held`: "", `last_audit_checks{outcome="failed",severity="hold"}`: ""})
 		at := time.Now()
 		h.record(ledger.Run{ID: "20000101T000000Z", StartedAt: at, EndedAt: at, SnapshotAt: at, Outcome: ledger.Complete, Checks: []ledger.CheckResult{
 			{Name: "hosts_twice", Title: "The same host twice", Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1234, Sample: []byte(`[{"host":"a.example","id":"<b>"},{"host":"c.example"}]`)},
@@ -81,13 +81,16 @@ func TestHeldNight(t *testing.T) {
 	})
 }
 
-// TestHeldNightStartsNoFollowUp runs a held night between two published nights.
+// TestHeldNightStartsNoFollowUp runs a held night between two published nights, the second of which is partial.
 func TestHeldNightStartsNoFollowUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nights := 0
 		h := newHarness(t, func(context.Context) (ledger.Run, error) {
-			if nights++; nights == 2 {
+			switch nights++; nights {
+			case 2:
 				return ledger.Run{Outcome: ledger.Failed, Held: true}, errors.New("held")
+			case 3:
+				return ledger.Run{Outcome: ledger.Partial}, errors.New("a stream failed")
 			}
 			return ledger.Run{Outcome: ledger.Complete}, nil
 		})

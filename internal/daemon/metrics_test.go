@@ -173,11 +173,12 @@ func TestIntervalMetrics(t *testing.T) {
 	})
 }
 
-// TestKilledRunHasNoDuration records a killed night and a killed refresh.
+// TestKilledRunHasNoDuration records a published night, and later a killed night and a killed refresh.
 func TestKilledRunHasNoDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		began := time.Now().Add(-time.Hour)
+		h.record(ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: began.Add(-time.Hour), EndedAt: began, SnapshotAt: began})
 		h.record(ledger.Run{ID: "night", Outcome: ledger.Killed, StartedAt: began})
 		h.record(ledger.Run{ID: "refresh", Kind: ledger.Refresh, Outcome: ledger.Killed, StartedAt: began})
 		h.start()
@@ -284,6 +285,8 @@ func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 func TestNightWithoutLedgerLineIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
+		h.settings.CatchUp = false
+		h.record(ledger.Run{ID: "earlier", StartedAt: time.Now().Add(-time.Hour), EndedAt: time.Now(), Outcome: ledger.Interrupted})
 		nights := 0
 		h.night = func(context.Context) (ledger.Run, error) {
 			switch nights++; nights {
@@ -435,20 +438,23 @@ func TestUnreadableSourcesHaveNoMetrics(t *testing.T) {
 	})
 }
 
-// TestStuckDiskIsReported runs an inspection, and a second inspection that does not end. Scrapes
-// still work, but the results of the first inspection expire.
+// TestStuckDiskIsReported runs an inspection, a second one that takes 20 minutes, and a third one that is stopped.
+// During the second, scrapes still work, but the results of the first expire.
 func TestStuckDiskIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHarness(t, nil)
+		h, responds := newHarness(t, nil), make(chan struct{})
 		var inspections atomic.Int64
 		h.inspect = func(ctx context.Context) daemon.Inspection {
-			if inspections.Add(1) > 1 {
+			switch inspections.Add(1) {
+			case 2:
+				<-responds
+			case 3:
 				<-ctx.Done()
+				return daemon.Inspection{At: time.Now(), Errors: map[string]error{daemon.SourceFree: ctx.Err()}}
 			}
 			return fullInspection()
 		}
 		h.start()
-		defer h.shutDown()
 		time.Sleep(10 * time.Minute)
 		h.wantMetrics(map[string]string{`table_rows{table="orders"}`: "60", `ready`: "0"})
 		time.Sleep(11*time.Minute + time.Second)
@@ -460,6 +466,17 @@ func TestStuckDiskIsReported(t *testing.T) {
 		}
 		if n := inspections.Load(); n != 2 {
 			t.Errorf("%d inspections started, want 2: a third must not start before the second ends", n)
+		}
+		close(responds)
+		synctest.Wait()
+		h.wantMetrics(map[string]string{`table_rows{table="orders"}`: "60"})
+		if text := h.get("/").Body.String(); strings.Contains(text, "has not responded") {
+			t.Errorf("the page still shows a stuck disk:\n%s", text)
+		}
+		time.Sleep(2 * time.Minute)
+		h.shutDown()
+		if n := inspections.Load(); n != 3 || strings.Contains(h.log.String(), "cannot be read") {
+			t.Errorf("after %d inspections, the third of which was stopped, the log has errors, want none:\n%s", n, &h.log)
 		}
 	})
 }

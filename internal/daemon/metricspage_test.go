@@ -7,11 +7,32 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"placementsync/internal/ledger"
 	fixtures "placementsync/internal/testing/harness"
 )
 
 var update = flag.Bool("update", false, "write docs/metrics.md instead of comparing it")
+
+// TestCopiedStatusDoesNotChange changes the state after it was copied for a page, and copies it again.
+func TestCopiedStatusDoesNotChange(t *testing.T) {
+	t.Parallel()
+	s := &state{d: &Daemon{cfg: Config{Now: time.Now}}, ledgerReadAt: time.Now(), status: status{Missed: map[string]int{}, counts: newCounts(nil)}}
+	s.d.currentSettings.Store(&Settings{FollowUpKinds: []string{ledger.Backup}})
+	s.FollowUps = []ledger.FollowUp{{Last: ledger.Run{Kind: ledger.Lake}}, {Last: ledger.Run{Kind: ledger.Backup}}}
+	copied := s.read()
+	s.update(func(s *state) {
+		s.Missed[missedRunning]++
+		s.counts.add(reloadsTotal, "applied", 1)
+	})
+	if copied.Missed[missedRunning] != 0 || copied.counts.values[timeSeries{reloadsTotal, "applied"}] != 0 {
+		t.Error("a copied status changes while a page shows it")
+	}
+	if len(copied.FollowUps) != 1 || s.FollowUps[0].Last.Kind != ledger.Lake {
+		t.Errorf("the copy has the follow-ups %+v and the state %+v, want the configured one and both", copied.FollowUps, s.FollowUps)
+	}
+}
 
 // TestMetricsPage compares docs/metrics.md with the metrics.
 func TestMetricsPage(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -34,6 +35,9 @@ func TestNightsStartAtSlots(t *testing.T) {
 		h := newHarness(t, nil)
 		h.start()
 		time.Sleep(50*time.Hour + time.Minute)
+		if w := h.get("/healthz"); w.Code != 200 {
+			t.Errorf("two days after the start, /healthz returned %d %q, want 200", w.Code, w.Body)
+		}
 		h.shutDown()
 		wantNights(t, h, "01-01 02:00", "01-02 02:00", "01-03 02:00")
 		if got := h.metric(`runs_total{outcome="complete"}`); got != "2" {
@@ -84,6 +88,12 @@ func TestCatchUp(t *testing.T) {
 			return []ledger.Run{published(now.Add(-22 * time.Hour)), unpublished(ledger.Interrupted, now.Add(-21*time.Hour))}
 		},
 			true, "0", []string{"01-01 00:00", "01-01 02:00"}},
+		{"the last night was killed", func(now time.Time) []ledger.Run {
+			killed := unpublished(ledger.Killed, now.Add(-21*time.Hour))
+			killed.EndedAt = time.Time{}
+			return []ledger.Run{published(now.Add(-22 * time.Hour)), killed}
+		},
+			true, "0", []string{"01-01 00:00", "01-01 02:00"}},
 		{"two nights failed, and no slot was missed", func(now time.Time) []ledger.Run {
 			return []ledger.Run{published(now.Add(-3*day + 2*time.Hour)), unpublished(ledger.Failed, now.Add(-2*day+2*time.Hour)), unpublished(ledger.Failed, now.Add(-22*time.Hour))}
 		},
@@ -108,6 +118,12 @@ func TestCatchUp(t *testing.T) {
 			return []ledger.Run{long}
 		},
 			false, "0", []string{"01-01 02:00"}},
+		{"a slot passed during the last night, and catch_up is true", func(now time.Time) []ledger.Run {
+			long := published(now.Add(-3*day + 2*time.Hour))
+			long.EndedAt = now.Add(-20 * time.Hour)
+			return []ledger.Run{long}
+		},
+			true, "0", []string{"01-01 00:00", "01-01 02:00"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -171,6 +187,8 @@ func TestStopWaitsForNight(t *testing.T) {
 			h := newHarness(t, nil)
 			h.start()
 			time.Sleep(2*time.Hour + time.Minute)
+			h.wantMetrics(map[string]string{`run_active`: "1"})
+			h.wantPage("<dt>Running</dt><dd>yes<small>for 1 min 0 s")
 			h.shutDown()
 			if got := h.metric(`runs_total{outcome="interrupted"}`); got != "1" {
 				t.Errorf("%s nights are interrupted, want 1", got)
@@ -183,6 +201,7 @@ func TestStopWaitsForNight(t *testing.T) {
 				time.Sleep(time.Hour)
 				return ledger.Run{Outcome: ledger.Complete}, nil
 			})
+			h.followUp = func(context.Context) { t.Error("a follow-up began while the daemon was stopping") }
 			h.start()
 			time.Sleep(2*time.Hour + time.Minute)
 			h.stop()
@@ -206,6 +225,7 @@ func TestStopWaitsForNight(t *testing.T) {
 func TestFailedServerEndsDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
+		h.cfg.Notify = nil // there is no service manager
 		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 		defer stop()
 		l := newSilentListener()
@@ -233,6 +253,7 @@ func TestReload(t *testing.T) {
 		if log := h.log.String(); !strings.Contains(log, "configuration not applied; the old settings remain in use") || !strings.Contains(log, "api.burst") {
 			t.Errorf("the log does not report the invalid configuration:\n%s", log)
 		}
+		h.wantMetrics(map[string]string{`config_last_reload_successful`: "0"})
 		load = func() (daemon.Settings, error) {
 			settings := h.settings
 			settings.Schedule = parseSchedule(t, "0 5 * * *", "UTC")
@@ -243,6 +264,7 @@ func TestReload(t *testing.T) {
 		time.Sleep(3 * time.Hour)
 		h.shutDown()
 		wantNights(t, h, "01-01 02:00", "01-01 05:00")
+		h.wantMetrics(map[string]string{`config_last_reload_successful`: "1"})
 		for _, result := range []string{"applied", "refused"} {
 			if got := h.metric(`config_reloads_total{result="` + result + `"}`); got != "1" {
 				t.Errorf("%s reloads are %s, want 1", got, result)
@@ -352,6 +374,8 @@ func TestFailedNightStartsAgain(t *testing.T) {
 			want: []string{"01-01 02:00", "01-01 02:15", "01-01 02:45", "01-01 03:55", "01-02 02:00", "01-02 02:15"}},
 		{name: "the next slot is earlier than the third attempt", schedule: "0 2,3 * * *", retries: retries, failures: 3, err: errTransient, alerts: 1,
 			want: []string{"01-01 02:00", "01-01 02:15", "01-01 02:45", "01-01 03:00", "01-02 02:00", "01-02 03:00"}},
+		{name: "the next slot is at the time of the retry", schedule: "0 2,3 * * *", retries: []time.Duration{50 * time.Minute}, failures: 1, err: errTransient, alerts: 1,
+			want: []string{"01-01 02:00", "01-01 03:00", "01-02 02:00", "01-02 03:00"}},
 		{name: "another attempt does not help", retries: retries, failures: 1, err: errors.New("the token is refused"),
 			want: []string{"01-01 02:00", "01-02 02:00"}},
 		{name: "no retries", failures: 1, err: errTransient, alerts: 1,
@@ -363,7 +387,9 @@ func TestFailedNightStartsAgain(t *testing.T) {
 				if c.schedule != "" {
 					h.settings.Schedule = parseSchedule(t, c.schedule, "UTC")
 				}
-				h.settings.Retries = c.retries
+				h.settings.Retries, h.settings.CatchUp = c.retries, false
+				earlier := time.Now().Add(-22 * time.Hour)
+				h.record(ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: earlier, EndedAt: earlier, SnapshotAt: earlier})
 				h.start()
 				defer h.shutDown()
 				time.Sleep(28 * time.Hour)
@@ -402,4 +428,48 @@ func TestPendingRetryIsShown(t *testing.T) {
 			t.Errorf("nights started at %v, want only the failed one", starts)
 		}
 	})
+}
+
+// TestRetryDuringASuspendIsDropped suspends the machine before the retry of a failed night, and past the next slot. The
+// night of the slot must not run beside the retry.
+func TestRetryDuringASuspendIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, failingNight(1, errTransient))
+		h.settings.Retries = []time.Duration{time.Hour}
+		var suspended atomic.Int64
+		h.cfg.Now = func() time.Time { return time.Now().Add(time.Duration(suspended.Load())) }
+		h.start()
+		defer h.shutDown()
+		time.Sleep(2*time.Hour + 15*time.Minute)
+		suspended.Store(int64(25 * time.Hour))
+		time.Sleep(time.Hour)
+		if starts := h.nightStarts(); len(starts) != 2 {
+			t.Errorf("nights started at %v, want the failed one and one after the suspend", starts)
+		}
+	})
+}
+
+// TestUnreadableLedgerAtTheStart starts a daemon that cannot know which nights were missed.
+func TestUnreadableLedgerAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, nil)
+		h.runs = func() ([]ledger.Run, error) { return nil, errors.New("no disk") }
+		h.start()
+		h.shutDown()
+		if log := h.log.String(); !strings.Contains(log, "missed nights are not caught up") {
+			t.Errorf("the log does not say that missed nights are not caught up:\n%s", log)
+		}
+	})
+}
+
+// TestClockSetBack sets the clock back after the ledger was read. A later night must be shown nevertheless.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, nil)
+	now := parseTime(t, "2026-11-20T12:00:00Z")
+	h.cfg.Now = func() time.Time { return now }
+	h.get("/")
+	now = now.Add(-time.Hour)
+	h.record(ledger.Run{ID: "later", Outcome: ledger.Complete, StartedAt: now, EndedAt: now, SnapshotAt: now})
+	h.wantPage("<h2>Streams of later</h2>")
 }

@@ -2,9 +2,12 @@ package daemon_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/ledger"
 )
@@ -69,6 +72,7 @@ func TestStatusPage(t *testing.T) {
 		`<span class="tag good">proven</span><small>repaired</small>`,
 		`<span class="tag none">not proven</span><small>best_effort</small>`,
 		`<span class="tag none">not read</span><small>skipped</small>`, "(rows of 2026-11-19 02:00 UTC)",
+		`<tr class="lacking"><th scope="row"><bdi>orders</bdi>`,
 		// The row of a partial night contains the reason.
 		`<span class="tag poor">partial</span>`, `<td class="why"><bdi>orders is carried since 2026-11-17 02:00 UTC: GET /orders answered 503 Service Unavailable after 6 attempts`,
 	} {
@@ -132,5 +136,26 @@ func TestStatusPageBeforeFirstNight(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+}
+
+// TestLastNightsAreLimited records 20 nights. The page lists the last 14, newest first.
+func TestLastNightsAreLimited(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, nil)
+	var want []string
+	for day := range 20 {
+		at := time.Date(2026, time.November, day+1, 2, 0, 0, 0, time.UTC)
+		h.record(ledger.Run{ID: at.Format("20060102T150405Z"), StartedAt: at, EndedAt: at, Outcome: ledger.Failed})
+		if day >= 6 {
+			want = slices.Insert(want, 0, at.Format("2006-01-02"))
+		}
+	}
+	var got []string
+	for _, m := range regexp.MustCompile(`<th scope="row"><bdi>(2026-\S+)`).FindAllStringSubmatch(h.get("/").Body.String(), -1) {
+		got = append(got, m[1])
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("listed nights (-want +got):\n%s", diff)
 	}
 }

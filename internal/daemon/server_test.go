@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -228,6 +229,11 @@ func TestReport(t *testing.T) {
 	if _, page := sendRequest(t, http.MethodGet, base+"/", ""); strings.Contains(page, `href="report"`) {
 		t.Error("the page links to a missing report")
 	}
+	fixtures.Must(t, os.Mkdir(file, 0o700))
+	if res, _ := sendRequest(t, http.MethodGet, base+"/report", ""); res.StatusCode != 404 {
+		t.Errorf("with a folder of the name of the report GET /report returned %d, want 404", res.StatusCode)
+	}
+	fixtures.Must(t, os.Remove(file))
 	fixtures.Must(t, os.WriteFile(file, []byte("<!doctype html><title>prices</title>"), 0o600))
 	res, body := sendRequest(t, http.MethodGet, base+"/report", "")
 	if res.StatusCode != 200 || !strings.Contains(body, "prices") || !strings.Contains(res.Header.Get("Content-Security-Policy"), "script-src 'unsafe-inline'") {
@@ -349,4 +355,33 @@ func TestHandlerBeforeRun(t *testing.T) {
 	if w := newHarness(t, nil).get("/healthz"); w.Code != 200 {
 		t.Errorf("before Run /healthz returned %d, want 200", w.Code)
 	}
+}
+
+// TestStopServerEndsRunningRequests stops a server during a request that does not end.
+func TestStopServerEndsRunningRequests(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	fixtures.Must(t, err)
+	began, served, answered := make(chan struct{}), make(chan error, 1), make(chan error, 1)
+	server := daemon.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(began)
+		<-r.Context().Done()
+	}), slog.New(slog.DiscardHandler))
+	go func() { served <- server.Serve(l) }()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	go func() {
+		res, err := client.Get("http://" + l.Addr().String())
+		if err == nil {
+			err = res.Body.Close()
+		}
+		answered <- err
+	}()
+	<-began
+	if err := daemon.StopServer(server, time.Millisecond); err == nil || !strings.Contains(err.Error(), "shut down the HTTP server") {
+		t.Errorf("got %v, want an error that the server did not stop in time", err)
+	}
+	if err := <-answered; err == nil || os.IsTimeout(err) {
+		t.Errorf("the request ended with %v, want a closed connection at once", err)
+	}
+	<-served
 }

@@ -39,7 +39,7 @@ func TestScheduledVerify(t *testing.T) {
 			defer mu.Unlock()
 			inspection := daemon.Inspection{At: time.Now()}
 			if !record.At.IsZero() {
-				inspection.Verifications = []repair.VerifyRecord{record}
+				inspection.Verifications = []repair.VerifyRecord{record, {At: record.At.Add(-time.Hour), Result: repair.Whole}}
 			}
 			return inspection
 		}
@@ -54,6 +54,8 @@ func TestScheduledVerify(t *testing.T) {
 		}
 		if text := h.get("/").Body.String(); !strings.Contains(text, "rebuildable<small>every byte, 1 d 2 h ago, latest, parquet/orders/x</small><small>next in 5 d 22 h</small>") {
 			t.Errorf("the page does not show the damage:\n%s", text)
+		} else if strings.Contains(text, "names and sizes") {
+			t.Errorf("the page shows an older verification of names and sizes:\n%s", text)
 		}
 		if n := h.metric(`last_verify_damaged_files{depth="full"}`); n != "2" {
 			t.Errorf("the metrics have %s damaged files, want 2", n)
@@ -154,11 +156,12 @@ func TestVerifyRetriesLockedWarehouse(t *testing.T) {
 		if n := h.metric(`last_verify_damaged_files{depth="full"}`); n != "1" {
 			t.Errorf("after a failure the metrics have %s damaged files, want 1", n)
 		}
+		h.wantMetrics(map[string]string{`last_verify_result{depth="full",result="failed"}`: "1", `last_verify_result{depth="full",result="damaged"}`: "0"})
 		if text := h.get("/").Body.String(); !strings.Contains(text, "no disk</small><small>damaged: every byte, 1 d 6 h ago, a</small>") {
 			t.Errorf("the page hides damage:\n%s", text)
 		}
-		if log := h.log.String(); !strings.Contains(log, "verify waits for another process") || !strings.Contains(log, `msg="verify ended" result=failed error="no disk"`) {
-			t.Errorf("the log must contain the wait and the failure:\n%s", log)
+		if log := h.log.String(); strings.Count(log, "verify waits for another process") != 2 || strings.Count(log, "verify ended") != 1 || !strings.Contains(log, `msg="verify ended" result=failed error="no disk"`) {
+			t.Errorf("the log must contain both waits and one failure:\n%s", log)
 		}
 	})
 }
