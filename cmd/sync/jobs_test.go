@@ -39,6 +39,15 @@ func newTestJobs(t *testing.T, g *globals) (*serveProgram, *jobs) {
 	return s, settings.Jobs.(*jobs)
 }
 
+// TestNightsOfServeFinishTheirCommit checks that a stop does not cancel a night that is being published.
+func TestNightsOfServeFinishTheirCommit(t *testing.T) {
+	g := newLoggingGlobals(t, io.Discard, io.Discard, "privacy: {drop: []}\n")
+	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
+	if _, j := newTestJobs(t, g); !j.night.FinishCommit {
+		t.Error("a stop of serve cancels a night that is being published, want the night to finish")
+	}
+}
+
 // TestFailedReloadKeepsAllSettings reloads a changed configuration whose folder of checks has a file
 // that cannot be loaded.
 func TestFailedReloadKeepsAllSettings(t *testing.T) {

@@ -30,3 +30,13 @@ func TestAlertsHaveAdvice(t *testing.T) {
 		}
 	}
 }
+
+// TestAlertOfANightThatDidNotStart checks the times of a night without a ledger line.
+func TestAlertOfANightThatDidNotStart(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	a := newAlert(notify.Failed, ledger.Run{}, errors.New("the folder contains no warehouse"), nil, now)
+	if a.StartedAt != now || a.EndedAt != now || a.Since != now || a.Streak != 1 || a.ExitCode != 1 {
+		t.Errorf("the alert is %+v, want the time %s in all times, one failure and exit code 1", a, now)
+	}
+}
