@@ -82,7 +82,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 		res.Run.LogEnd(log, nil) // the command itself prints the error
 	}
 	err = g.endNight(res, err, o.dryRun)
-	if o.dryRun || !res.Run.IsPublished() {
+	if !res.Run.IsPublished() { // also after a dry run
 		return err
 	}
 	return joinFollowUpError(ctx, err, g.runFollowUps(ctx, cfg))
