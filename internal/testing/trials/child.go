@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
@@ -180,23 +181,30 @@ type NightEnd struct {
 
 // Config returns the configuration of the night.
 func (j Job) Config() pipeline.Config {
-	streams := stream.All()
-	if len(j.Streams) > 0 {
-		streams = slices.DeleteFunc(streams, func(s stream.Stream) bool { return !slices.Contains(j.Streams, s.Name) })
-	}
 	cfg := pipeline.Config{
 		NewWarehouse: true,
 		Warehouse: warehouse.Config{Dir: j.Dir, KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test",
-			Tables: stream.Tables(streams), Statuses: defaultStatuses(), DiscardRaw: j.DiscardRaw, Step: j.KillAt.Hook(killSelf)},
+			DiscardRaw: j.DiscardRaw, Step: j.KillAt.Hook(killSelf)},
 		Fetch: fetch.Config{BaseURL: j.URL, PageSize: 7, UserAgent: j.Agent,
 			Token: func(context.Context) (string, error) { return Token, nil }},
-		Streams: streams, Details: "changed", LiveDays: 45, Recheck: 7, Limits: load.Limits{Share: 0.2, Rows: 50},
+		Details: pipeline.ChangedDetails, LiveDays: 45, Recheck: 7, Limits: load.Limits{Share: 0.2, Rows: 50},
 		DryRun: j.DryRun, ResumeMaxAge: 6 * time.Hour, Now: func() time.Time { return j.At }, Log: slog.New(slog.DiscardHandler),
 	}
+	for _, s := range config.Default().Statuses.List() {
+		cfg.Warehouse.Statuses = append(cfg.Warehouse.Statuses, warehouse.Status(s))
+	}
+	SetStreams(&cfg, slices.DeleteFunc(stream.All(), func(s stream.Stream) bool {
+		return len(j.Streams) > 0 && !slices.Contains(j.Streams, s.Name)
+	}))
+	return cfg
+}
+
+// SetStreams makes a night read streams into a warehouse with their tables.
+func SetStreams(cfg *pipeline.Config, streams []stream.Stream) {
+	cfg.Streams, cfg.Warehouse.Tables, cfg.Chosen = streams, stream.Tables(streams), nil
 	for _, s := range streams {
 		cfg.Chosen = append(cfg.Chosen, s.Name)
 	}
-	return cfg
 }
 
 // Hook returns a function for warehouse.Config.Step that calls act at the moment s. It returns nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,10 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/audit"
-	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
-	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
 	"placementsync/internal/sim"
@@ -74,32 +71,12 @@ func NewHarness(t *testing.T, opts sim.Options, names ...string) *Harness {
 		h.Service.ServeHTTP(w, r)
 	}))
 	t.Cleanup(h.Server.Close)
-	streams := stream.All()
-	if len(names) > 0 {
-		streams = slices.DeleteFunc(streams, func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
-	}
-	h.Config = pipeline.Config{
-		NewWarehouse: true,
-		Warehouse: warehouse.Config{Dir: t.TempDir(), KeepVersions: 5, MemoryLimit: "256MB", Threads: 1, Program: "test",
-			Tables: stream.Tables(streams), Statuses: defaultStatuses()},
-		Fetch: fetch.Config{BaseURL: h.Server.URL, PageSize: 7,
-			Token: func(context.Context) (string, error) { return Token, nil },
-			Retry: fetch.Retry{MaxRetries: 3, Base: time.Millisecond, Max: 5 * time.Millisecond}},
-		Streams: streams, Details: "all", Limits: load.Limits{Share: 0.2, Rows: 50},
-		Now: func() time.Time { return h.At }, Log: slog.New(slog.DiscardHandler),
-	}
-	for _, s := range streams {
-		h.Config.Chosen = append(h.Config.Chosen, s.Name)
-	}
+	h.Config = Job{URL: h.Server.URL, Dir: t.TempDir(), Streams: names}.Config()
+	h.Config.Warehouse.KeepVersions, h.Config.ResumeMaxAge = 5, 0
+	h.Config.Details, h.Config.LiveDays, h.Config.Recheck = pipeline.AllDetails, 0, 0
+	h.Config.Fetch.Retry = fetch.Retry{MaxRetries: 3, Base: time.Millisecond, Max: 5 * time.Millisecond}
+	h.Config.Now = func() time.Time { return h.At }
 	return h
-}
-
-// defaultStatuses returns the meanings of statuses in the default configuration.
-func defaultStatuses() (statuses []warehouse.Status) {
-	for _, s := range config.Default().Statuses.List() {
-		statuses = append(statuses, warehouse.Status(s))
-	}
-	return statuses
 }
 
 // OnRequest sets a function that is called with every request before the service handles it.
@@ -178,19 +155,6 @@ func (h *Harness) FailedNight(ctx context.Context, code int) (pipeline.Result, e
 		h.T.Errorf("the last snapshot changed (-before +after):\n%s", diff)
 	}
 	return res, err
-}
-
-// PartialNight advances the world by a day and runs a night that must publish with exit code 3.
-func (h *Harness) PartialNight() pipeline.Result {
-	h.T.Helper()
-	res, err := h.Night()
-	if err != nil || res.Run.Outcome != ledger.Partial || res.Run.ExitCode != 3 {
-		h.T.Fatalf("night %s ended %s with exit code %d, want partial with 3: %v\n%s", res.Run.ID, res.Run.Outcome, res.Run.ExitCode, err, Reasons(res.Run))
-	}
-	if h.LatestRun() != res.Run.ID {
-		h.T.Errorf("latest is version %q, want %q", h.LatestRun(), res.Run.ID)
-	}
-	return res
 }
 
 // RowCounts returns the number of rows of every published table, or nil before the first publish.
@@ -313,35 +277,12 @@ func (h *Harness) UseChangedDetails(liveDays, recheck int) {
 	h.Config.Details, h.Config.LiveDays, h.Config.Recheck = "changed", liveDays, recheck
 }
 
-// ArticleStatus is the campaign and the prefix of the status of an article.
-type ArticleStatus struct{ Campaign, Prefix string }
-
-// ArticleStatuses returns the campaign and current status of every article, by id.
-func (h *Harness) ArticleStatuses() map[string]ArticleStatus {
-	all := map[string]ArticleStatus{}
-	for campaign := range h.CampaignRecords() {
-		for _, raw := range h.Service.Records("/campaigns/" + campaign + "/articles") {
-			id, _ := Dig(Decode(string(raw)), "id").(string)
-			body, _ := h.Service.Object("/articles/" + id)
-			prefix, _ := Dig(Decode(string(body)), "status.prefix").(string)
-			all[id] = ArticleStatus{campaign, prefix}
-		}
-	}
-	return all
-}
-
 // ServeListings makes the service return a file of testdata for all requests for listings.
 func (h *Harness) ServeListings(file string) {
 	h.T.Helper()
 	body, err := os.ReadFile(filepath.Join("..", "testdata", file))
 	testharness.Must(h.T, err)
 	h.Service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return body }})
-}
-
-// ReplaceBody returns a fault that replaces the bodies of the responses to all requests whose path has
-// this prefix.
-func ReplaceBody(pathPrefix, body string) sim.Fault {
-	return sim.Fault{Path: pathPrefix, Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte(body) }}
 }
 
 // RequireLines compares the first column of a query result with the wanted lines.
@@ -376,15 +317,6 @@ func AddBuiltInChecks(t *testing.T, h *Harness) {
 // WarehouseOf returns the warehouse of a configuration.
 func WarehouseOf(cfg pipeline.Config) *warehouse.Warehouse { return warehouse.New(cfg.Warehouse) }
 
-// LedgerRuns returns the runs in the ledger.
-func LedgerRuns(t *testing.T, h *Harness) []ledger.Run {
-	t.Helper()
-	wh := WarehouseOf(h.Config)
-	all, err := wh.RunLog.Runs()
-	testharness.Must(t, err)
-	return all
-}
-
 // RequireTorture skips a test that runs only in "make torture".
 func RequireTorture(t *testing.T) {
 	t.Helper()
@@ -397,14 +329,4 @@ func RequireTorture(t *testing.T) {
 func RecordTrial(t *testing.T, startedAt time.Time, result func() torture.Trial) {
 	t.Helper()
 	testharness.Must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), result()))
-}
-
-// CampaignRecords returns the JSON of each campaign in the list of campaigns, by id.
-func (h *Harness) CampaignRecords() map[string]string {
-	records := map[string]string{}
-	for _, raw := range h.Service.Records("/campaigns") {
-		id, _ := Dig(Decode(string(raw)), "id").(string)
-		records[id] = string(raw)
-	}
-	return records
 }

@@ -129,17 +129,6 @@ func MissingField(name string) ValueChange {
 	return func(_ string, object map[string]any) { delete(object, name) }
 }
 
-// outletIDs returns a change that replaces the ids of outlets, but not in GET /outlets/{outlet_id}.
-func outletIDs(replace func(id string) string) ValueChange {
-	return eachValue(func(within, key string, value any) any {
-		id, isText := value.(string)
-		if isText && (key == "outlet_id" && within != "outlet_channels" || key == "id" && within == "outlet") {
-			return replace(id)
-		}
-		return value
-	})
-}
-
 // ExchangedOutlets returns a change that replaces the id of each outlet by the id of another outlet. The other
 // fields of the outlet do not change.
 func ExchangedOutlets(service *sim.Service) ValueChange {
@@ -159,5 +148,11 @@ func ExchangedOutlets(service *sim.Service) ValueChange {
 		previous = row.Outlet
 	}
 	next[previous] = first
-	return outletIDs(func(id string) string { return cmp.Or(next[id], id) })
+	return eachValue(func(within, key string, value any) any {
+		id, isText := value.(string)
+		if isText && (key == "outlet_id" && within != "outlet_channels" || key == "id" && within == "outlet") {
+			return cmp.Or(next[id], id)
+		}
+		return value
+	})
 }

@@ -30,10 +30,9 @@ type WebhookHarness struct {
 func NewWebhookHarness(t *testing.T, opts sim.Options, names ...string) WebhookHarness {
 	t.Helper()
 	h := NewHarness(t, opts, names...)
-	h.Config.Streams = slices.DeleteFunc(stream.AllWithEvents(), func(s stream.Stream) bool {
+	SetStreams(&h.Config, slices.DeleteFunc(stream.AllWithEvents(), func(s stream.Stream) bool {
 		return len(names) > 0 && len(s.Topics) == 0 && !slices.Contains(names, s.Name)
-	})
-	h.Config.Warehouse.Tables = stream.Tables(h.Config.Streams)
+	}))
 	h.At = h.Service.Now()
 	wh := WarehouseOf(h.Config)
 	receiver := webhook.New(webhook.Config{Dir: wh.Folder.InboxPath()},

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/sim"
 	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/trials"
 )
@@ -59,7 +60,9 @@ func TestDriftCountsRecords(t *testing.T) {
 	for i := range 12 {
 		records = append(records, fmt.Sprintf(`{"id":"o%02d","colour":%d,"line_items":[{"size":1},{"size":2}]}`, i, i))
 	}
-	h.Service.SetFaults(trials.ReplaceBody("/orders", `{"records":[`+strings.Join(records, ",")+`],"total_records":30,"hint":1}`))
+	h.Service.SetFaults(sim.Fault{Path: "/orders", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte {
+		return []byte(`{"records":[` + strings.Join(records, ",") + `],"total_records":30,"hint":1}`)
+	}})
 	for night := 1; night <= 2; night++ {
 		_, err := h.Night()
 		testharness.Must(t, err)

@@ -43,8 +43,8 @@ func TestResumedNightRepeatsNoRequests(t *testing.T) {
 				}
 			}
 			h.RequireValues(trials.NewReference(t, h.Service, h.Config.Streams))
-			if lines := trials.LedgerRuns(t, h); len(lines) != 1 || lines[0].ExitCode != 0 {
-				t.Errorf("the ledger has %+v, want one run with exit code 0", lines)
+			if lines, err := trials.WarehouseOf(h.Config).RunLog.Runs(); err != nil || len(lines) != 1 || lines[0].ExitCode != 0 {
+				t.Errorf("the ledger has %+v (%v), want one run with exit code 0", lines, err)
 			}
 		})
 	}
