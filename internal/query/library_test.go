@@ -179,6 +179,10 @@ func TestParseTextReadsParameters(t *testing.T) {
 	if _, err := runQuery(t, db, q, nil, query.JSONL, query.Screen{}); err == nil || !strings.Contains(err.Error(), `parameter "other" has no value`) {
 		t.Errorf("undeclared parameter without a value: got %v, want an error", err)
 	}
+	quoted, err := query.ParseText("asked.sql", "-- param: name VARCHAR 'it''s one' -- name\nSELECT $name")
+	if err != nil || quoted.Params[0].Default != "it's one" {
+		t.Errorf("a quoted default: got %+v, %v, want it's one", quoted.Params, err)
+	}
 	var usage *query.UsageError
 	if _, err := query.ParseText("asked.sql", "SELECT 1\n-- param: x\n"); err != nil {
 		t.Errorf("a comment below the header: got %v, want no error", err)
@@ -355,5 +359,27 @@ func TestValidateUserFiles(t *testing.T) {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestChecksOfThePreviousSnapshotAreValidated validates a check in a catalog without a previous snapshot, and in one that
+// has it but not the table.
+func TestChecksOfThePreviousSnapshotAreValidated(t *testing.T) {
+	harness.Slow(t)
+	checks, err := query.LoadChecks(writeQueryFiles(t, map[string]string{"mine.sql": "-- title: Mine\n-- severity: warn\nFROM before.nosuch"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := createNightsCatalog(t)
+	withBefore, err := query.Open(t.Context(), path, query.Options{Threads: 1, Before: &query.Before{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer withBefore.Close()
+	if err := checks.ValidateUserFiles(t.Context(), openAt(t, path)); err != nil {
+		t.Errorf("without a previous snapshot: got %v, want no error", err)
+	}
+	if err := checks.ValidateUserFiles(t.Context(), withBefore); err == nil || !strings.Contains(err.Error(), "nosuch does not exist") {
+		t.Errorf("with a previous snapshot: got %v, want that the table does not exist", err)
 	}
 }
