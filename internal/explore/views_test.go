@@ -171,6 +171,16 @@ func TestChipsOfTheCatalog(t *testing.T) {
 	compare(t, "chips", want, got)
 }
 
+func TestTooManyChoicesAreRefused(t *testing.T) {
+	tags := url.Values{}
+	for i := range maxChoices + 1 {
+		tags.Add("tag", fmt.Sprint(i))
+	}
+	if _, err := readCatalogState(tags); err == nil || !strings.Contains(err.Error(), "more than 200 choices") {
+		t.Errorf("%d tags: got %v, want an error", len(tags["tag"]), err)
+	}
+}
+
 func TestCellsOfTheCatalog(t *testing.T) {
 	s, _ := catalogOf(t, "")
 	columns := "id|name|min_delivery_days|max_delivery_days|tier|website_url"
