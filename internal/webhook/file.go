@@ -32,7 +32,7 @@ const (
 // id can contain any characters.
 func fileName(e stream.Event) string {
 	sum := sha256.Sum256([]byte(e.ID))
-	return e.Received.UTC().Format(timeFormat) + "-" + hex.EncodeToString(sum[:8]) + eventSuffix
+	return e.Received.Format(timeFormat) + "-" + hex.EncodeToString(sum[:8]) + eventSuffix
 }
 
 // isEventFile returns false for temporary files, because their names have other suffixes.

@@ -101,6 +101,21 @@ func TestSameBodyLaterIsAnotherEvent(t *testing.T) {
 	}
 }
 
+// TestOldDeliveriesAreRecognized repeats a body under another id after four hours. Timestamps may be three hours old.
+func TestOldDeliveriesAreRecognized(t *testing.T) {
+	d := newFixture(t, webhook.Config{})
+	d.startStrict(3 * time.Hour)
+	for _, id := range []string{"first", "captured"} {
+		if got := d.send(delivery{id: id, topic: "t", body: `{"n":1}`, timestamp: d.now.Format(time.RFC3339)}); got != http.StatusNoContent {
+			t.Errorf("%s: got status %d, want 204", id, got)
+		}
+		d.now = d.now.Add(4 * time.Hour)
+	}
+	if diff := cmp.Diff([]string{"first"}, storedIDs(t, d.dir)); diff != "" {
+		t.Errorf("stored ids (-want +got):\n%s", diff)
+	}
+}
+
 // TestFullInboxRejectsAndRecovers fills an inbox to its limit. The sender repeats a rejected
 // event until a night has emptied the inbox. A delivery notices that after at most ten seconds. Then
 // every acknowledged event must be in the folder of the night or in the inbox.
