@@ -344,14 +344,14 @@ func TestTokensAreRemovedFromOtherBodies(t *testing.T) {
 	}
 }
 
-// TestRequestedURLs checks the requested URLs of single records and lists.
+// TestRequestedURLs checks the requested URLs of single records and lists. The base URL ends with a slash.
 func TestRequestedURLs(t *testing.T) {
 	var requested []string
 	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requested = append(requested, r.URL.RequestURI())
 		io.WriteString(w, `{"id":"a"}`)
 	}))
-	cfg.Concurrency = 1
+	cfg.BaseURL, cfg.Concurrency = "http://service.test/v1/", 1
 	c := newClient(t, cfg, nil)
 	var got collector
 	detailWithQuery, listWithQuery := outletDetail, articleLists

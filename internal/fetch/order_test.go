@@ -81,9 +81,10 @@ func walkInOrder(t *testing.T, s *sortingService, dir string, change func(*fetch
 	defer closeStore(t, store)
 	s.requests = nil
 	var got collector
-	e, err := newClient(t, cfg, store).Walk(t.Context(), sortedStream, "", got.read)
-	if err != nil || len(got.ids) != 45 {
-		t.Errorf("read %d records and %v, want 45", len(got.ids), err)
+	client := newClient(t, cfg, store)
+	e, err := client.Walk(t.Context(), sortedStream, "", got.read)
+	if err != nil || len(got.ids) != 45 || !client.HasStored(sortedStream, "") {
+		t.Errorf("read %d records and %v, want 45 with stored responses", len(got.ids), err)
 	}
 	return e, strings.Join(s.requests, ", ")
 }
@@ -132,5 +133,15 @@ func TestListsAreRequestedNewestFirst(t *testing.T) {
 				t.Errorf("the next run: got %+v with %s", e, requests)
 			}
 		})
+	}
+}
+
+// TestFailureIsNoRefusalOfTheOrder reads a list that fails in any order. The next run must ask for newest first again.
+func TestFailureIsNoRefusalOfTheOrder(t *testing.T) {
+	service := newScript(statusWithToken(http.StatusInternalServerError))
+	var got collector
+	e, err := newClient(t, testConfig(service), nil).Walk(t.Context(), sortedStream, "", got.read)
+	if err == nil || e.Unsortable || service.n.Load() != 6 {
+		t.Errorf("got %+v and %v after %d requests, want a failure after three attempts in each order", e, err, service.n.Load())
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/testing/harness"
 )
 
-// pageResponse is the content of a response for a page: the ids and the total, or -1 for an array. Each id is one character.
-// Its character code is also the created_at of the record.
+// pageResponse is the content of a response for a page: the ids and the total, or -1 for an array. Each id is one
+// character. Its character code is also the created_at of the record.
 type pageResponse struct {
 	ids   string
 	total int64
@@ -265,5 +265,17 @@ func TestPageSizeIsLearned(t *testing.T) {
 				t.Errorf("the array took %d requests, want %d (0 means more than one)", n, c.requests)
 			}
 		})
+	}
+}
+
+// TestEvidenceOfAChangedList reads a list with an id on two pages, and with another total at the end.
+func TestEvidenceOfAChangedList(t *testing.T) {
+	responses := unchangedList().withResponse(6, pageResponse{"p n", 20}).withResponse(9, pageResponse{"h g", 21})
+	cfg := testConfig(&responses)
+	cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 1
+	var got collector
+	e, err := newClient(t, cfg, nil).Walk(t.Context(), ordersStream, "", got.read)
+	if err != nil || e.TotalFirst != 20 || e.TotalLast != 21 || e.Repeated != 1 || e.Distinct != 19 {
+		t.Errorf("got %+v and %v, want the totals 20 and 21, one repeated id and 19 different ones", e, err)
 	}
 }

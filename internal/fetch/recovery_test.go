@@ -15,7 +15,8 @@ import (
 	"placementsync/internal/testing/harness"
 )
 
-// TestDamagedFilesOfAStore truncates the last line of the journal and the bodies at each byte, and changes bytes of both.
+// TestDamagedFilesOfAStore truncates the last line of the journal and the bodies at each byte, and changes bytes of
+// both.
 func TestDamagedFilesOfAStore(t *testing.T) {
 	store := newTornStore(t, 3)
 	journalLength, segmentLength := uint(len(store.journal)), uint(len(store.segment))
@@ -98,7 +99,7 @@ func checkLost(t *testing.T, dir string, want int) {
 }
 
 // TestDamagedLineIsReportedOnce damages a line in the middle of the journal. After a resumed run requested its
-// response again, nothing is lost.
+// response again, no response is lost, until the file of the bodies is removed.
 func TestDamagedLineIsReportedOnce(t *testing.T) {
 	dir := t.TempDir()
 	l := openStore(t, dir, withoutSync())
@@ -118,6 +119,8 @@ func TestDamagedLineIsReportedOnce(t *testing.T) {
 		closeStore(t, l)
 		checkLost(t, dir, 0)
 	}
+	harness.Must(t, os.Remove(filepath.Join(dir, "000001.bodies")))
+	checkLost(t, dir, 3+1) // the journal has two lines of response 4
 }
 
 // TestBodiesOfTheLastTwoSyncsAreVerified damages a body that is more than SyncBytes before the end. A power cut can

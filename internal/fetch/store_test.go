@@ -118,6 +118,9 @@ func TestStoreKeepsResponses(t *testing.T) {
 
 	l = openStore(t, dir, small)
 	storeResponses(t, l, 21, 25)
+	if n := l.Responses(); n != 25 {
+		t.Errorf("a resumed run counts %d responses, want 25", n)
+	}
 	if got := lookupAll(t, l, 25); len(got) != 25 {
 		t.Errorf("found responses %v after reopening, want 25", got)
 	}

@@ -1,6 +1,7 @@
 package fetch_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -195,5 +196,39 @@ func TestEmptyPageInTheMiddle(t *testing.T) {
 		if err != nil || len(got.ids) != 55 || e.Grade != stream.Exact {
 			t.Errorf("concurrency %d: got %d ids, %+v and %v, want 55 ids and exact", concurrency, len(got.ids), e, err)
 		}
+	}
+}
+
+// TestRejectedTokenEndsASecondPass rejects the token in the second pass. The run must end, and not go on with a list
+// that is not proven.
+func TestRejectedTokenEndsASecondPass(t *testing.T) {
+	service, firstPages := &listService{n: 35}, 0
+	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("page") == "1" {
+			firstPages++
+		}
+		if firstPages > 1 {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		service.ServeHTTP(w, r)
+	}))
+	cfg.Concurrency = 1
+	var got collector
+	if e, err := newClient(t, cfg, nil).Walk(t.Context(), ordersStream, "", got.read); !errors.Is(err, fetch.ErrAuth) {
+		t.Errorf("got %+v and %v, want ErrAuth", e, err)
+	}
+}
+
+// TestCancelledWalkEnds cancels a walk while no request is in flight.
+func TestCancelledWalkEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var got collector
+	_, err := newClient(t, testConfig(&listService{n: 35}), nil).Walk(ctx, ordersStream, "", func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
+		defer cancel()
+		return got.read(t.Context(), r)
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 }
