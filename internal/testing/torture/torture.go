@@ -65,8 +65,6 @@ type Trial struct {
 // seed determines.
 type Season struct {
 	Seed uint64 `json:"seed"`
-	// ProgramSum is a checksum of the program that ran the season.
-	ProgramSum string `json:"state"`
 	// Upgrade is set if the season began with the warehouse of release 1.0.0.
 	Upgrade bool `json:"upgrade"`
 	Nights  int  `json:"nights"`

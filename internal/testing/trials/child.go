@@ -61,15 +61,6 @@ func Spawn(t *testing.T, name, reportPath string, p Program) *Child {
 	return c
 }
 
-// Kill ends the process with SIGKILL.
-func (c *Child) Kill(t *testing.T) {
-	t.Helper()
-	if err := c.Cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		t.Fatal(err)
-	}
-	<-c.Exited
-}
-
 // WasKilled waits for the end of the process and reports whether a signal ended it.
 func (c *Child) WasKilled() bool {
 	<-c.Exited
@@ -147,10 +138,8 @@ type Job struct {
 	At      time.Time
 	// KillAt is the step at which the process kills itself. The zero value means never.
 	KillAt StepCall
-	// MaxFileBytes limits the size of each file, to simulate a full disk. 0 means no limit. If
-	// LimitedDetail is n > 0, the limit applies only while the n-th order detail is stored.
-	MaxFileBytes  int64
-	LimitedDetail int
+	// MaxFileBytes limits the size of each file, to simulate a full disk. 0 means no limit.
+	MaxFileBytes int64
 	// DryRun makes the night a dry run.
 	DryRun bool
 	// DiscardRaw removes the stored responses of a published night.
@@ -246,7 +235,7 @@ func (j Job) Run(ctx context.Context) error {
 		<-InputClosed()
 	}
 	cfg := j.Config()
-	restore, err := j.limitDisk(&cfg)
+	restore, err := j.limitDisk()
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/stream"
 	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
@@ -188,17 +187,6 @@ func RequireNoTemporaryFiles(t *testing.T, dir string) {
 	}))
 }
 
-// ListFiles returns the paths below a folder, relative to it.
-func ListFiles(t *testing.T, dir string) []string {
-	t.Helper()
-	var names []string
-	testharness.Must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		names = append(names, strings.TrimPrefix(path, dir))
-		return err
-	}))
-	return names
-}
-
 // PublishedRun returns the id of the published run, or "" if there is none.
 func PublishedRun(t *testing.T, dir string) string {
 	t.Helper()
@@ -228,17 +216,6 @@ func WithLock(cfg pipeline.Config, name string, operate func(w *warehouse.Wareho
 	return errors.Join(operate(w), lock.Release())
 }
 
-// HistorySums returns a checksum of the history of every table.
-func (h *Harness) HistorySums() map[string]string {
-	h.T.Helper()
-	all := map[string]string{}
-	for _, table := range stream.Tables(h.Config.Streams) {
-		all[table.Name] = h.QueryOne(fmt.Sprintf(`SELECT count(*) || ' ' || coalesce(md5(string_agg(row_text, chr(10) ORDER BY row_text)), '')
-			FROM (SELECT to_json(x)::VARCHAR AS row_text FROM history.%s x)`, table.Name))
-	}
-	return all
-}
-
 // SumTree returns the checksums of the files below a folder and the targets of its links. It
 // leaves out files whose paths begin with one of the prefixes.
 func SumTree(t *testing.T, dir string, excluded ...string) (files, links map[string]string) {
@@ -261,13 +238,4 @@ func SumTree(t *testing.T, dir string, excluded ...string) (files, links map[str
 		return err
 	}))
 	return files, links
-}
-
-// Sum returns the sum of counts.
-func Sum(counts map[string]int) int {
-	n := 0
-	for _, c := range counts {
-		n += c
-	}
-	return n
 }

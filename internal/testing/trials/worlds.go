@@ -15,14 +15,6 @@ func RichWorld() sim.Options {
 		Folders: 3, ListingTurnover: 0.05, SilentChange: 0.1}
 }
 
-// SettledWorld has data of 2000 days. About one campaign in twenty is live: its records may still
-// change. The records of the other campaigns are settled. About one row in a hundred changes per
-// day. A larger divisor makes a smaller world.
-func SettledWorld(divisor int) sim.Options {
-	return sim.Options{Seed: 3, Token: Token, HistoryDays: 2000, Outlets: 2000 / divisor, Listings: 5000 / divisor, Orders: 3000 / divisor,
-		Campaigns: 500 / divisor, Profiles: 3 + 9/divisor, ListingChange: 0.008, ListingTurnover: 0.001, SilentChange: -1}
-}
-
 // TrialWorld is a small world that changes every day.
 func TrialWorld(seed uint64) sim.Options {
 	return sim.Options{Seed: seed, Token: Token, Outlets: 5, Listings: 20, Profiles: 3, Campaigns: 4, Orders: 12, Files: 6, Folders: 2,

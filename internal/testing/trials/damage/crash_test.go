@@ -43,20 +43,17 @@ type crashTrial struct {
 	tries int
 	// undisturbedRequests counts the requests of the night without a kill, by path and query.
 	undisturbedRequests map[string]int
-	// undisturbedDuration is the duration of the night without a kill.
-	undisturbedDuration time.Duration
 	// steps are the steps of the night without a kill, in order.
 	steps []string
-	// killsAt counts the kills by step. Kills after a delay have no step.
-	killsAt map[string]int
+	// kills is the number of killed runs.
+	kills int
 }
 
 func newCrashTrial(t *testing.T, seed uint64, streams ...string) *crashTrial {
 	t.Helper()
-	c := &crashTrial{Harness: trials.NewHarness(t, trials.TrialWorld(seed), streams...), streams: streams, dir: t.TempDir(), counter: &requestCounter{},
-		killsAt: map[string]int{}}
+	c := &crashTrial{Harness: trials.NewHarness(t, trials.TrialWorld(seed), streams...), streams: streams, dir: t.TempDir(), counter: &requestCounter{}}
 	c.OnRequest(c.counter.count)
-	c.counter.reset(0)
+	c.counter.reset()
 	return c
 }
 
@@ -68,33 +65,18 @@ func (c *crashTrial) job(agent, dir string) trials.Job {
 type requestCounter struct {
 	mu      sync.Mutex
 	byAgent map[string]map[string]int
-	// left counts down the requests of the run to be killed. At 0, reached is closed.
-	left    int
-	reached chan struct{}
 }
 
 func (q *requestCounter) count(r *http.Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.byAgent[r.UserAgent()][r.RequestURI]++
-	if r.UserAgent() == trials.KilledAgent {
-		if q.left--; q.left == 0 {
-			close(q.reached)
-		}
-	}
 }
 
-// reset sets all counts to 0, and returns a channel that is closed after n requests of the
-// run to be killed.
-func (q *requestCounter) reset(n int) <-chan struct{} {
+func (q *requestCounter) reset() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.byAgent = map[string]map[string]int{trials.KilledAgent: {}, trials.UndisturbedAgent: {}}
-	q.left, q.reached = n, make(chan struct{})
-	if n == 0 {
-		close(q.reached)
-	}
-	return q.reached
 }
 
 func (q *requestCounter) countsOf(agent string) map[string]int {
@@ -107,60 +89,52 @@ func (q *requestCounter) countsOf(agent string) map[string]int {
 func (c *crashTrial) beginNight(t *testing.T) {
 	t.Helper()
 	c.NextDay()
-	c.counter.reset(0)
-	start := time.Now()
+	c.counter.reset()
 	var recorder trials.StepRecorder
 	cfg := c.job(trials.UndisturbedAgent, c.Config.Warehouse.Dir).Config()
 	cfg.Warehouse.Step = recorder.Record
 	res, err := pipeline.Run(t.Context(), cfg)
 	c.MustComplete(res, err)
-	c.runID, c.undisturbedRequests, c.tries, c.undisturbedDuration = res.Run.ID, c.counter.countsOf(trials.UndisturbedAgent), 0, time.Since(start)
+	c.runID, c.undisturbedRequests, c.tries = res.Run.ID, c.counter.countsOf(trials.UndisturbedAgent), 0
 	c.steps = recorder.Steps
 }
 
-// controlFunc kills a child process or waits for its end. The channel reached is closed after the requests of
-// the trial.
-type controlFunc = func(t *testing.T, p *trials.Child, reached <-chan struct{})
-
-// try runs the night in a child process, which control may kill after the given number of requests. try reports
-// whether the process was killed, and whether the night is published.
-func (c *crashTrial) try(t *testing.T, s trials.StepCall, requests int, control controlFunc) (killed, published bool) {
+// try runs the night in a child process, which kills itself at a step. try reports whether the process was killed, and
+// whether the night is published.
+func (c *crashTrial) try(t *testing.T, s trials.StepCall) (killed, published bool) {
 	t.Helper()
-	p, published := c.tryJob(t, trials.Job{KillAt: s}, requests, control)
-	if killed = p.WasKilled(); killed {
-		c.killsAt[s.Step]++
-	} else {
+	p, published := c.tryJob(t, trials.Job{KillAt: s})
+	if killed = p.WasKilled(); !killed {
 		c.requireComplete(t, p)
 	}
 	return killed, published
 }
 
-// tryJob runs the night in a child process with KillAt, MaxFileBytes and LimitedDetail of settings, and
-// checks that the published files are intact.
-func (c *crashTrial) tryJob(t *testing.T, settings trials.Job, requests int, control controlFunc) (p *trials.Child, published bool) {
+// tryJob runs the night in a child process with KillAt and MaxFileBytes of settings, and checks that the published
+// files are intact.
+func (c *crashTrial) tryJob(t *testing.T, settings trials.Job) (p *trials.Child, published bool) {
 	t.Helper()
 	if c.runID == "" {
 		c.beginNight(t)
 	}
-	published = c.runOnce(t, requests, func(j trials.Job, reached <-chan struct{}) {
-		j.KillAt, j.MaxFileBytes, j.LimitedDetail = settings.KillAt, settings.MaxFileBytes, settings.LimitedDetail
+	published = c.runOnce(t, func(j trials.Job) {
+		j.KillAt, j.MaxFileBytes = settings.KillAt, settings.MaxFileBytes
 		p = j.Start(t)
-		control(t, p, reached)
 		<-p.Exited
 	})
 	return p, published
 }
 
 // runOnce runs the current night once and checks the result.
-func (c *crashTrial) runOnce(t *testing.T, requests int, run func(j trials.Job, reached <-chan struct{})) (published bool) {
+func (c *crashTrial) runOnce(t *testing.T, run func(j trials.Job)) (published bool) {
 	t.Helper()
 	runID := c.runID
 	stored := countStoredResponses(t, filepath.Join(c.dir, "raw", runID, "journal.jsonl"))
 	c.tries++
-	reached := c.counter.reset(requests)
+	c.counter.reset()
 	j := c.job(trials.KilledAgent, c.dir)
 	j.At = c.startTime(t)
-	run(j, reached)
+	run(j)
 	published = trials.RequireIntact(t, c.dir) == runID
 	c.requireNoRepeats(t, stored)
 	if published {
@@ -241,13 +215,10 @@ func countStoredResponses(t *testing.T, journal string) map[string]int {
 // publishUndisturbed runs the current or the next night without a kill.
 func (c *crashTrial) publishUndisturbed(t *testing.T) {
 	t.Helper()
-	if killed, published := c.try(t, trials.StepCall{}, 0, waitForExit); killed || !published {
+	if killed, published := c.try(t, trials.StepCall{}); killed || !published {
 		t.Fatalf("the night was killed: %t, published: %t, want a published night", killed, published)
 	}
 }
-
-// waitForExit waits for the normal end of a run.
-func waitForExit(_ *testing.T, p *trials.Child, _ <-chan struct{}) { <-p.Exited }
 
 // finish publishes the current night and the next night without kills, and compares the two
 // warehouses.
@@ -260,7 +231,7 @@ func (c *crashTrial) finish(t *testing.T) {
 		t.Errorf("the ledgers differ (-undisturbed +killed):\n%s", diff)
 	}
 	for _, folder := range []string{"parquet", "versions"} {
-		if diff := gocmp.Diff(trials.ListFiles(t, c.Path(folder)), trials.ListFiles(t, filepath.Join(c.dir, folder))); diff != "" {
+		if diff := gocmp.Diff(listFiles(t, c.Path(folder)), listFiles(t, filepath.Join(c.dir, folder))); diff != "" {
 			t.Errorf("%s differs (-undisturbed +killed):\n%s", folder, diff)
 		}
 	}
@@ -278,4 +249,15 @@ func ledgerResults(t *testing.T, dir string) map[string]string {
 		results[r.ID] = fmt.Sprintf("%s with %d, %d rows", r.Outcome, r.ExitCode, r.Rows)
 	}
 	return results
+}
+
+// listFiles returns the paths below a folder, relative to it.
+func listFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	var names []string
+	testharness.Must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		names = append(names, strings.TrimPrefix(path, dir))
+		return err
+	}))
+	return names
 }

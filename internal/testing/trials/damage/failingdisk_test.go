@@ -88,7 +88,7 @@ func (c *crashTrial) failAtStep(t *testing.T, s trials.StepCall, cause syscall.E
 	}
 	runID, reached := c.runID, false
 	var end trials.NightEnd
-	published = c.runOnce(t, 0, func(j trials.Job, _ <-chan struct{}) {
+	published = c.runOnce(t, func(j trials.Job) {
 		cfg := j.Config()
 		cfg.Warehouse.Step = s.Hook(func() error { reached = true; return fmt.Errorf("injected at %s: %w", s, cause) })
 		end = trials.RunNight(t.Context(), cfg)

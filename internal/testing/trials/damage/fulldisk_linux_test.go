@@ -32,7 +32,7 @@ func TestTortureFullDisk(t *testing.T) {
 		for free := uint64(0); !published; free = max(2*free, 64<<10) {
 			d.setFree(free)
 			var p *trials.Child
-			p, published = c.tryJob(t, trials.Job{}, 0, waitForExit)
+			p, published = c.tryJob(t, trials.Job{})
 			var end trials.NightEnd
 			p.ReadReport(t, &end)
 			if isComplete := end.ExitCode == 0; isComplete != published || !isComplete && (end.ExitCode != 1 || !strings.Contains(end.Error, "the disk is full")) {

@@ -40,17 +40,10 @@ type powerTrial struct {
 	trace *trials.DiskTrace
 }
 
-// newPowerTrial returns a trial whose warehouse has the given number of nights. The nights read the
-// chosen streams, or trials.SomeStreams if none are chosen.
-func newPowerTrial(t *testing.T, nights int, chosen ...string) *powerTrial {
+// newPowerTrial returns a trial whose warehouse has the given number of nights, and the tables of the streams.
+func newPowerTrial(t *testing.T, nights int, streams ...string) *powerTrial {
 	t.Helper()
-	p := &powerTrial{}
-	if len(chosen) == 0 {
-		p.Harness = trials.NewHarness(t, trials.TrialWorld(1), trials.SomeStreams()...)
-	} else {
-		p.Harness = trials.NewHarness(t, trials.TrialWorld(1)) // with the tables of all streams
-		p.Config.Chosen = chosen
-	}
+	p := &powerTrial{Harness: trials.NewHarness(t, trials.TrialWorld(1), streams...)}
 	p.Config.Warehouse.KeepVersions = 2
 	p.Config.ResumeMaxAge = 6 * time.Hour
 	for range nights {
@@ -73,7 +66,7 @@ func (p *powerTrial) configFor(dir string) pipeline.Config {
 func (p *powerTrial) record(t *testing.T, operate func(cfg pipeline.Config) error) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	copyWithLinks(t, p.original, dir)
+	copyTree(t, p.original, dir, false)
 	p.trace = trials.NewDiskTrace(t, dir)
 	p.allowedRuns = append(p.allowedRuns, trials.PublishedRun(t, dir))
 	cfg := p.configFor(dir)
@@ -82,15 +75,6 @@ func (p *powerTrial) record(t *testing.T, operate func(cfg pipeline.Config) erro
 	testharness.Must(t, p.trace.Step("end", ""))
 	p.allowedRuns = append(p.allowedRuns, trials.PublishedRun(t, dir))
 	return dir
-}
-
-// copyWithLinks copies a folder. It keeps hard links, symbolic links and times.
-func copyWithLinks(t *testing.T, from, to string) {
-	t.Helper()
-	trace := trials.NewDiskTrace(t, from)
-	testharness.Must(t, trace.Step("copy", ""))
-	// No change is pending, so every outage leaves the same folder.
-	trace.CreateFolder(t, trace.Points[0], trials.Outages(rand.New(rand.NewPCG(0, 0)), 1)[0], to)
 }
 
 // cutPower creates folders that a power cut could leave at the recorded points, and calls check for
@@ -217,7 +201,7 @@ func TestTorturePowerCut(t *testing.T) {
 func powerCuts() map[string]func(t *testing.T, maxStates int) int {
 	return map[string]func(t *testing.T, maxStates int) int{
 		"first night": func(t *testing.T, maxStates int) int { return cutNight(t, maxStates, 0) },
-		"later night": func(t *testing.T, maxStates int) int { return cutNight(t, maxStates, 3) },
+		"later night": func(t *testing.T, maxStates int) int { return cutNight(t, maxStates, trials.Size(3, 1)) },
 		"rollback": func(t *testing.T, maxStates int) int {
 			return cutOperation(t, maxStates, func(cfg pipeline.Config) error {
 				return trials.WithLock(cfg, "rollback", func(w *warehouse.Warehouse) error {
@@ -261,10 +245,18 @@ func prune(cfg pipeline.Config) error {
 	})
 }
 
+// powerStreams returns the streams of nights and operations.
+func powerStreams() []string {
+	if testing.Short() {
+		return trials.FewStreams()
+	}
+	return trials.SomeStreams()
+}
+
 // cutNight simulates power cuts during a night that follows the given number of nights.
 func cutNight(t *testing.T, maxStates, nights int) int {
 	t.Helper()
-	p := newPowerTrial(t, nights)
+	p := newPowerTrial(t, nights, powerStreams()...)
 	referenceDir := p.record(t, func(cfg pipeline.Config) error {
 		res, err := pipeline.Run(t.Context(), cfg)
 		p.MustComplete(res, err)
@@ -282,9 +274,9 @@ func cutNight(t *testing.T, maxStates, nights int) int {
 // requireNextNight.
 func cutOperation(t *testing.T, maxStates int, operate, repeat func(cfg pipeline.Config) error) int {
 	t.Helper()
-	p := newPowerTrial(t, 3)
+	p := newPowerTrial(t, trials.Size(3, 2), powerStreams()...)
 	referenceDir := t.TempDir()
-	copyWithLinks(t, p.original, referenceDir)
+	copyTree(t, p.original, referenceDir, false)
 	p.requireNextNight(t, referenceDir, "", nil)
 	p.record(t, operate)
 	return p.cutPower(t, maxStates, func(t *testing.T, dir string, _ trials.TracePoint) {
@@ -298,7 +290,8 @@ func cutOperation(t *testing.T, maxStates int, operate, repeat func(cfg pipeline
 // intact, and must not be published at the same time.
 func cutHeld(t *testing.T, maxStates int, decide func(w *warehouse.Warehouse, at time.Time) error) int {
 	t.Helper()
-	p := newPowerTrial(t, 2, "product_listings", "tags") // with the tables of other streams, which the check reads
+	p := newPowerTrial(t, 2, "product_listings", "outlet_listings", "products", "orders", "order_items", "tags") // tables that the check reads
+	p.Config.Chosen = []string{"product_listings", "tags"}
 	all, err := audit.Load("", map[string]audit.Rule{"prices_scaled": {Params: map[string]string{"min_prices": "5"}}}, nil)
 	testharness.Must(t, err)
 	priceCheck, err := all.Choose([]string{"prices_scaled"})
@@ -320,7 +313,7 @@ func cutHeld(t *testing.T, maxStates int, decide func(w *warehouse.Warehouse, at
 		}
 	}
 	referenceDir := t.TempDir()
-	copyWithLinks(t, p.original, referenceDir)
+	copyTree(t, p.original, referenceDir, false)
 	p.requireNextNight(t, referenceDir, "", nil)
 	p.record(t, operate)
 	return p.cutPower(t, maxStates, func(t *testing.T, dir string, _ trials.TracePoint) {

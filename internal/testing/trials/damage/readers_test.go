@@ -27,8 +27,6 @@ type readerConfig struct {
 	// KeepOpen means that the reader keeps one connection open instead of opening one in every
 	// round.
 	KeepOpen bool
-	// Pause is the pause between two rounds.
-	Pause time.Duration
 }
 
 func (v readerConfig) String() string {
@@ -52,7 +50,7 @@ type observations struct {
 	ProblemCount int
 }
 
-// run reads repeatedly until the standard input is closed. Then it writes its observations to v.Report.
+// Run reads repeatedly until the standard input is closed. Then it writes its observations to v.Report.
 func (v readerConfig) Run(ctx context.Context) error {
 	closed := trials.InputClosed()
 	r := &reader{readerConfig: v, seen: observations{LastSeen: map[string]time.Time{}}}
@@ -60,7 +58,7 @@ func (v readerConfig) Run(ctx context.Context) error {
 		select {
 		case <-closed:
 			return errors.Join(r.close(), trials.WriteReport(v.Report, r.seen))
-		case <-time.After(v.Pause):
+		default:
 			r.runRound(ctx)
 		}
 	}

@@ -1,7 +1,6 @@
 package damage_test
 
 import (
-	"bufio"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -25,48 +24,43 @@ import (
 	"placementsync/internal/testing/trials"
 )
 
-// TestRepairsRestoreAllIntactData runs fewer combinations than TestTortureRepairs.
+// TestRepairsRestoreAllIntactData runs fewer combinations than TestTortureRepairs. It also removes, cuts or changes one
+// to three objects of a backup, and restores the backup. All files of the other objects must be restored, and all their
+// rows, closed rows and runs must be published. Then the commands that "verify" proposes must leave no damage.
 func TestRepairsRestoreAllIntactData(t *testing.T) {
 	t.Parallel()
 	const workers = 2
 	combinations := trials.Size(40, 7)
-	r := newRepairTrial(t, false)
-	r.runAll(t, workers, combinations, func(repairOutcome) {})
+	r := newRepairTrial(t)
+	r.runAll(t, workers, combinations)
 	t.Log(r.counts)
+	t.Run("backup", func(t *testing.T) {
+		backup := newRestoreTrial(t, r)
+		lossless := 0
+		for i := range combinations {
+			if backup.restoreDamaged(t, rand.New(rand.NewPCG(uint64(i), 11))) {
+				lossless++
+			}
+		}
+		t.Logf("%d damaged backups: %d restored without loss, %d with a reported loss", combinations, lossless, combinations-lossless)
+	})
 }
 
 // TestTortureRepairs damages one or two files, folders or links of a warehouse and runs the
 // commands that "verify" proposes, in the given order. If no command fails, all rows, closed rows and
 // runs in intact files must then be published. The number of a combination is the seed that selects
-// its damage. The results of successful combinations are recorded in a file. After an interruption,
-// the trial continues with the other combinations.
+// its damage.
 func TestTortureRepairs(t *testing.T) {
 	trials.RequireTorture(t)
 	const combinations, workers = 1000, 3
 	startedAt := time.Now()
-	r := newRepairTrial(t, false)
-	progress := filepath.Join(os.TempDir(), "placementsync-repairs.jsonl")
-	r.resume(t, progress)
-	results, err := os.OpenFile(progress, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	testharness.Must(t, err)
-	defer results.Close()
-	r.runAll(t, workers, combinations, func(o repairOutcome) {
-		if slices.Contains([]string{resultLost, resultUnreported, resultFalseUnchanged}, o.Result) {
-			return
-		}
-		line, err := json.Marshal(o)
-		testharness.Must(t, err)
-		_, err = results.Write(append(line, '\n'))
-		testharness.Must(t, err)
-	})
+	r := newRepairTrial(t)
+	r.runAll(t, workers, combinations)
 	trials.RecordTrial(t, startedAt, func() torture.Trial {
-		return torture.Trial{Name: "repairs", Runs: r.counts.total(),
+		return torture.Trial{Name: "repairs", Runs: combinations,
 			Procedure: "one or two places of a warehouse are damaged: a file is removed, truncated, changed by one bit, swapped with another file or replaced by the file of another run; a folder or a link is removed",
 			Outcome:   r.counts.String()}
 	})
-	if !t.Failed() {
-		testharness.Must(t, os.Remove(progress))
-	}
 }
 
 // repairTrial contains the undamaged warehouse, whose copies are damaged and repaired.
@@ -88,19 +82,11 @@ type repairTrial struct {
 	pathKinds []pathKind
 
 	mu     sync.Mutex
-	done   map[int]bool
 	counts repairCounts
 }
 
 // facts is a set of texts. A text identifies a row, a closed row or a run.
 type facts map[string]bool
-
-// repairOutcome is the result of one combination of damages.
-type repairOutcome struct {
-	Number int
-	Damage string
-	Result string
-}
 
 // Results of a combination.
 const (
@@ -115,22 +101,14 @@ const (
 
 type repairCounts map[string]int
 
-func (c repairCounts) total() (n int) {
-	for _, count := range c {
-		n += count
-	}
-	return n
-}
-
 func (c repairCounts) String() string {
 	return fmt.Sprintf("%d harmless, %d repaired completely, %d with data that no intact file contained and verify reported as lost, %d refused with all files kept; "+
 		"%d lost data of intact files, %d with unreported damage, %d with a false \"nothing was changed\"",
 		c[resultHarmless], c[resultRepaired], c[resultReported], c[resultRefused], c[resultLost], c[resultUnreported], c[resultFalseUnchanged])
 }
 
-// newRepairTrial builds a warehouse of six nights. The fourth night was rolled back. withResponses keeps the stored
-// responses, which are another copy of the nights.
-func newRepairTrial(t *testing.T, withResponses bool) *repairTrial {
+// newRepairTrial builds a warehouse of six nights, without their stored responses. The fourth night was rolled back.
+func newRepairTrial(t *testing.T) *repairTrial {
 	t.Helper()
 	h := trials.NewHarness(t, trials.TrialWorld(31), trials.FewStreams()...)
 	h.Config.Warehouse.KeepVersions = 3
@@ -148,10 +126,8 @@ func newRepairTrial(t *testing.T, withResponses bool) *repairTrial {
 	testharness.Must(t, errors.Join(err, lock.Release()))
 	h.GoodNight()
 	h.GoodNight()
-	if !withResponses {
-		testharness.Must(t, os.RemoveAll(h.Path("raw")))
-	}
-	r := &repairTrial{Harness: h, factsByPath: map[string]facts{}, done: map[int]bool{}, counts: repairCounts{}}
+	testharness.Must(t, os.RemoveAll(h.Path("raw")))
+	r := &repairTrial{Harness: h, factsByPath: map[string]facts{}, counts: repairCounts{}}
 	r.files, r.links = readTree(t, h.Config.Warehouse.Dir)
 	m, err := wh.Versions.ReadManifest(h.LatestRun())
 	testharness.Must(t, err)
@@ -308,26 +284,8 @@ func (r *repairTrial) listPathKinds() []pathKind {
 	return all
 }
 
-// resume reads the results that an interrupted trial recorded.
-func (r *repairTrial) resume(t *testing.T, progress string) {
-	t.Helper()
-	f, err := os.Open(progress)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	testharness.Must(t, err)
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var o repairOutcome
-		if json.Unmarshal(lines.Bytes(), &o) == nil && !r.done[o.Number] {
-			r.done[o.Number] = true
-			r.counts[o.Result]++
-		}
-	}
-}
-
-// runAll runs all combinations that are not done yet, and calls record with each outcome.
-func (r *repairTrial) runAll(t *testing.T, workers, combinations int, record func(repairOutcome)) {
+// runAll runs combinations and counts their results.
+func (r *repairTrial) runAll(t *testing.T, workers, combinations int) {
 	t.Helper()
 	t.Run("all", func(t *testing.T) {
 		for first := range workers {
@@ -335,13 +293,9 @@ func (r *repairTrial) runAll(t *testing.T, workers, combinations int, record fun
 				t.Parallel()
 				db := trials.Open(t, "?threads=1")
 				for i := first; i < combinations; i += workers {
-					if r.done[i] {
-						continue
-					}
-					o := r.runCombination(t, db, i)
+					result := r.runCombination(t, db, i)
 					r.mu.Lock()
-					r.counts[o.Result]++
-					record(o)
+					r.counts[result]++
 					r.mu.Unlock()
 				}
 			})
@@ -356,32 +310,31 @@ func (r *repairTrial) runAll(t *testing.T, workers, combinations int, record fun
 
 // runCombination damages one or two paths in a copy of the warehouse, repairs the copy and checks
 // it. number is the seed of the random choices.
-func (r *repairTrial) runCombination(t *testing.T, db *sql.DB, number int) (o repairOutcome) {
+func (r *repairTrial) runCombination(t *testing.T, db *sql.DB, number int) (result string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(uint64(number), 7))
 	cfg := r.Config
 	cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "w")
 	at := r.At.Add(time.Hour)
 	cfg.Now = func() time.Time { at = at.Add(time.Second); return at }
-	copyTree(t, r.Config.Warehouse.Dir, cfg.Warehouse.Dir)
+	copyTree(t, r.Config.Warehouse.Dir, cfg.Warehouse.Dir, true)
 	defer func() { testharness.Must(t, os.RemoveAll(cfg.Warehouse.Dir)) }()
-	o.Number = number
-	o.Damage = r.damage(t, random, cfg.Warehouse.Dir)
+	description := r.damage(t, random, cfg.Warehouse.Dir)
 	if random.IntN(3) > 0 {
-		o.Damage += "; " + r.damage(t, random, cfg.Warehouse.Dir)
+		description += "; " + r.damage(t, random, cfg.Warehouse.Dir)
 	}
 	intact := r.intactFacts(t, cfg.Warehouse.Dir)
 	unrecoverable := missingFacts(intact, r.visible)
 	effect := r.repairAll(t, cfg)
 	defer func() {
 		if t.Failed() {
-			t.Logf("combination %d: %s: %s: %s\n%s", number, o.Damage, o.Result, effect.problem, effect.output)
+			t.Logf("combination %d: %s: %s: %s\n%s", number, description, result, effect.problem, effect.output)
 		}
 	}()
-	fail := func(result, format string, args ...any) repairOutcome {
-		o.Result, effect.problem = result, fmt.Sprintf(format, args...)
+	fail := func(result, format string, args ...any) string {
+		effect.problem = fmt.Sprintf(format, args...)
 		t.Fail()
-		return o
+		return result
 	}
 	if effect.result != "" {
 		return fail(effect.result, "%s", effect.problem)
@@ -399,19 +352,17 @@ func (r *repairTrial) runCombination(t *testing.T, db *sql.DB, number int) (o re
 	case effect.refused && len(unrecoverable) == 0:
 		return fail(resultLost, "the repair was refused, although intact files contain all data")
 	case effect.refused:
-		o.Result = resultRefused
+		return resultRefused
 	case len(unrecoverable) == 0 && !r.sameContent(t, cfg.Warehouse.Dir):
 		return fail(resultLost, "the values differ from the values before the damage")
 	case effect.commands == 0:
-		o.Result = resultHarmless
+		return resultHarmless
 	case len(unrecoverable) == 0:
-		o.Result = resultRepaired
+		return resultRepaired
 	case !effect.reported:
 		return fail(resultUnreported, "%d facts are lost and verify reported no loss: %v", len(unrecoverable), unrecoverable[:min(4, len(unrecoverable))])
-	default:
-		o.Result = resultReported
 	}
-	return o
+	return resultReported
 }
 
 // repairEffect is the effect of the commands that "verify" proposed.
@@ -597,10 +548,11 @@ func (r *repairTrial) isManifestOf(t *testing.T, path, run string) bool {
 	return m.RunID == run
 }
 
-// copyTree copies a folder with the times of its files. Hard links become separate files, so that
-// damage to one file does not affect another.
-func copyTree(t *testing.T, from, to string) {
+// copyTree copies a folder with the times of its files. Hard links of one file are hard links of one copy, or, with
+// separateLinks, separate files, so that damage to one does not affect the others.
+func copyTree(t *testing.T, from, to string, separateLinks bool) {
 	t.Helper()
+	copies := map[string]fs.FileInfo{} // the originals by the path of their copy
 	testharness.Must(t, filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		name, relErr := filepath.Rel(from, path)
 		dst := filepath.Join(to, name)
@@ -614,13 +566,16 @@ func copyTree(t *testing.T, from, to string) {
 			return errors.Join(err, os.Symlink(target, dst))
 		}
 		info, err := e.Info()
-		if err == nil {
-			err = copyFile(path, dst)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			err = os.Chtimes(dst, info.ModTime(), info.ModTime())
+		for copied, original := range copies {
+			if !separateLinks && os.SameFile(info, original) {
+				return os.Link(copied, dst)
+			}
 		}
-		return err
+		copies[dst] = info
+		return errors.Join(copyFile(path, dst), os.Chtimes(dst, info.ModTime(), info.ModTime()))
 	}))
 }
 
@@ -630,38 +585,53 @@ func (r *repairTrial) damage(t *testing.T, random *rand.Rand, dir string) string
 	kind := r.pathKinds[random.IntN(len(r.pathKinds))]
 	name := kind.paths[random.IntN(len(kind.paths))]
 	path := filepath.Join(dir, name)
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(path); err != nil {
 		return name + " was already missing"
 	}
-	testharness.Must(t, err)
 	if kind.isFolder || kind.isLink {
 		testharness.Must(t, os.RemoveAll(path))
 		return name + " removed"
 	}
-	restoreTime := func() { testharness.Must(t, os.Chtimes(path, info.ModTime(), info.ModTime())) }
-	other := filepath.Join(dir, kind.paths[random.IntN(len(kind.paths))])
-	if _, err := os.Lstat(other); err != nil {
-		other = path
+	var others []string
+	for _, other := range kind.paths {
+		others = append(others, filepath.Join(dir, other))
 	}
-	switch method := random.IntN(5); {
-	case method == 0 && info.Size() > 0:
-		testharness.Must(t, os.Truncate(path, random.Int64N(info.Size())))
-		return name + " truncated"
-	case method == 1 && info.Size() > 0:
+	return name + damageFile(t, random, path, others, []string{"truncate", "flip", "swap", "replace", "remove"})
+}
+
+// damageFile damages a file by one of the methods, and returns a description. The files of the same kind include
+// the file and may include missing files. A file that cannot be damaged by the method is removed.
+func damageFile(t *testing.T, random *rand.Rand, path string, sameKind, methods []string) string {
+	t.Helper()
+	info, err := os.Stat(path)
+	testharness.Must(t, err)
+	others := slices.DeleteFunc(slices.Clone(sameKind), func(other string) bool {
+		_, err := os.Lstat(other)
+		return err != nil || other == path
+	})
+	other := path
+	if len(others) > 0 {
+		other = others[random.IntN(len(others))]
+	}
+	switch method := methods[random.IntN(len(methods))]; {
+	case method == "truncate" && info.Size() > 0:
+		size := random.Int64N(info.Size())
+		testharness.Must(t, os.Truncate(path, size))
+		return fmt.Sprintf(" truncated to %d bytes", size)
+	case method == "flip" && info.Size() > 0:
 		bit := random.Int64N(info.Size() * 8)
 		flipBit(t, path, bit)
 		if random.IntN(2) == 0 {
-			restoreTime()
+			testharness.Must(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
 		}
-		return fmt.Sprintf("%s: bit %d flipped", name, bit)
-	case method == 2 && other != path:
+		return fmt.Sprintf(": bit %d flipped", bit)
+	case method == "swap" && other != path:
 		testharness.Must(t, errors.Join(os.Rename(path, path+"~"), os.Rename(other, path), os.Rename(path+"~", other)))
-		return name + " swapped with " + strings.TrimPrefix(other, dir)
-	case method == 3 && other != path:
+		return " swapped with " + other
+	case method == "replace" && other != path:
 		testharness.Must(t, copyFile(other, path))
-		return name + " replaced by " + strings.TrimPrefix(other, dir)
+		return " replaced by " + other
 	}
 	testharness.Must(t, os.Remove(path))
-	return name + " removed"
+	return " removed"
 }

@@ -23,22 +23,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialRestoresReturnAllIntactData removes, cuts or changes one to three objects of a backup, and restores the
-// backup. All files of the other objects must be restored, and all their rows, closed rows and runs must be
-// published. Then the commands that "verify" proposes must leave no damage.
-func TestTrialRestoresReturnAllIntactData(t *testing.T) {
-	t.Parallel()
-	combinations := trials.Size(40, 7)
-	r := newRestoreTrial(t)
-	lossless := 0
-	for i := range combinations {
-		if r.restoreDamaged(t, rand.New(rand.NewPCG(uint64(i), 11))) {
-			lossless++
-		}
-	}
-	t.Logf("%d damaged backups: %d restored without loss, %d with a reported loss", combinations, lossless, combinations-lossless)
-}
-
 // restoreTrial is a backup of the warehouse of a repairTrial.
 type restoreTrial struct {
 	*repairTrial
@@ -49,9 +33,9 @@ type restoreTrial struct {
 	filesOf map[string][]string
 }
 
-func newRestoreTrial(t *testing.T) *restoreTrial {
+func newRestoreTrial(t *testing.T, warehouse *repairTrial) *restoreTrial {
 	t.Helper()
-	r := &restoreTrial{repairTrial: newRepairTrial(t, false), store: s3sim.New("store"), filesOf: map[string][]string{}}
+	r := &restoreTrial{repairTrial: warehouse, store: s3sim.New("store"), filesOf: map[string][]string{}}
 	server := httptest.NewServer(r.store)
 	t.Cleanup(server.Close)
 	var err error
@@ -106,7 +90,7 @@ func (r *restoreTrial) restoreDamaged(t *testing.T, random *rand.Rand) bool {
 	// The same damage in a folder shows which data is intact.
 	folder := filepath.Join(t.TempDir(), "folder")
 	for _, top := range []string{"parquet", "state"} {
-		copyTree(t, r.Path(top), filepath.Join(folder, top))
+		copyTree(t, r.Path(top), filepath.Join(folder, top), true)
 	}
 	for file := range damaged {
 		testharness.Must(t, os.Remove(filepath.Join(folder, file)))
@@ -132,7 +116,12 @@ func (r *restoreTrial) restoreDamaged(t *testing.T, random *rand.Rand) bool {
 		t.Errorf("%s: the rebuild ended with %v", description, err)
 		return false
 	}
-	r.repairUntilIntact(t, cfg, description)
+	v, err := repair.Verify(t.Context(), trials.RepairConfig(cfg), true)
+	testharness.Must(t, err)
+	needsOnlyANight := func(v repair.Report) bool {
+		return !slices.ContainsFunc(repair.Plan(v.Damage), func(step repair.Step) bool { return step.Kind != repair.RunNight })
+	}
+	repairUntil(t, cfg, v, description, needsOnlyANight, func(step repair.Step) error { return r.run(t, cfg, step) })
 	got := r.readFacts(t, trials.Open(t, "?threads=1"), filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), "catalog.duckdb")
 	if lost := missingFacts(got, intact); len(lost) > 0 {
 		t.Errorf("%s: %d of %d facts of intact files are missing: %v", description, len(lost), len(intact), lost[:min(4, len(lost))])
@@ -140,28 +129,29 @@ func (r *restoreTrial) restoreDamaged(t *testing.T, random *rand.Rand) bool {
 	return len(missingFacts(got, r.visible)) == 0
 }
 
-// repairUntilIntact runs the commands that "verify" proposes until it proposes none, or only a night. All of them
-// must succeed.
-func (r *repairTrial) repairUntilIntact(t *testing.T, cfg pipeline.Config, description string) {
+// repairUntil runs the commands that "verify" proposes, beginning with the report v, until a report is done. All of them
+// must succeed. ranNight means that one of them was a night.
+func repairUntil(t *testing.T, cfg pipeline.Config, v repair.Report, description string, isDone func(v repair.Report) bool,
+	run func(step repair.Step) error) (ranNight, isRepaired bool) {
 	t.Helper()
 	const maxRounds = 5
-	var v repair.Report
 	for range maxRounds {
+		if isDone(v) {
+			return ranNight, true
+		}
+		for _, step := range repair.Plan(v.Damage) {
+			ranNight = ranNight || step.Kind == repair.RunNight
+			if err := run(step); err != nil {
+				t.Errorf("%s: %s ended with %v", description, step.Command(), err)
+				return ranNight, false
+			}
+		}
 		var err error
 		v, err = repair.Verify(t.Context(), trials.RepairConfig(cfg), true)
 		testharness.Must(t, err)
-		plan := repair.Plan(v.Damage)
-		if !slices.ContainsFunc(plan, func(step repair.Step) bool { return step.Kind != repair.RunNight }) {
-			return // the next night repairs the rest
-		}
-		for _, step := range plan {
-			if err := r.run(t, cfg, step); err != nil {
-				t.Errorf("%s: %s ended with %v", description, step.Command(), err)
-				return
-			}
-		}
 	}
 	t.Errorf("%s: after %d rounds of repairs verify still reports %+v", description, maxRounds, v.Damage)
+	return ranNight, false
 }
 
 // missingFacts returns the facts of want that got does not contain.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -147,29 +146,12 @@ func tableSums(t *testing.T, file string, withAllMeta bool) map[string]string {
 	return all
 }
 
-// copyWarehouse copies the warehouse and returns the configuration of a run in the copy. Files that
-// the program never modifies become hard links.
+// copyWarehouse copies the warehouse and returns the configuration of a run in the copy.
 func (r *rotTrial) copyWarehouse(t *testing.T) pipeline.Config {
 	t.Helper()
-	dir := t.TempDir()
-	testharness.Must(t, filepath.WalkDir(r.Config.Warehouse.Dir, func(path string, e fs.DirEntry, err error) error {
-		rel, relErr := filepath.Rel(r.Config.Warehouse.Dir, path)
-		to := filepath.Join(dir, rel)
-		switch {
-		case err != nil || relErr != nil || rel == ".":
-			return errors.Join(err, relErr)
-		case e.IsDir():
-			return os.Mkdir(to, 0o755)
-		case e.Type()&fs.ModeSymlink != 0:
-			target, err := os.Readlink(path)
-			return errors.Join(err, os.Symlink(target, to))
-		case strings.HasPrefix(rel, "state") || strings.HasPrefix(rel, "raw"):
-			return copyFile(path, to)
-		}
-		return os.Link(path, to)
-	}))
 	cfg := r.Config
-	cfg.Warehouse.Dir = dir
+	cfg.Warehouse.Dir = t.TempDir()
+	copyTree(t, r.Config.Warehouse.Dir, cfg.Warehouse.Dir, false)
 	return cfg
 }
 
@@ -206,7 +188,7 @@ func (r *rotTrial) damageAndCompare(t *testing.T, i int) {
 }
 
 // damage damages one file of a kind and returns a description. Changed bytes appear in all hard links
-// of the file in this copy of the warehouse, and in no other copy.
+// of the file.
 func (r *rotTrial) damage(t *testing.T, random *rand.Rand, dir, kind string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, kind))
@@ -222,26 +204,7 @@ func (r *rotTrial) damage(t *testing.T, random *rand.Rand, dir, kind string) str
 	if kind == "latest" || kind == "catalog.duckdb" {
 		return name + " " + damageLink(t, random, dir, file)
 	}
-	size := separateFromOriginal(t, dir, file)
-	switch n := random.IntN(8); {
-	case n < 4 && size > 0:
-		bit := random.Int64N(size * 8)
-		flipBit(t, file, bit)
-		return fmt.Sprintf("%s: bit %d flipped", name, bit)
-	case n < 5 && size > 0:
-		newSize := random.Int64N(size)
-		testharness.Must(t, os.Truncate(file, newSize))
-		return fmt.Sprintf("%s: truncated to %d bytes", name, newSize)
-	case n < 7 && len(files) > 1:
-		other := files[random.IntN(len(files))]
-		if other == file {
-			other = files[(slices.Index(files, file)+1)%len(files)]
-		}
-		testharness.Must(t, errors.Join(os.Rename(file, file+"~"), os.Rename(other, file), os.Rename(file+"~", other)))
-		return name + " swapped with " + strings.TrimPrefix(other, dir)
-	}
-	testharness.Must(t, os.Remove(file))
-	return name + " removed"
+	return name + damageFile(t, random, file, files, []string{"flip", "flip", "flip", "flip", "truncate", "swap", "swap", "remove"})
 }
 
 func damageLink(t *testing.T, random *rand.Rand, dir, file string) string {
@@ -259,33 +222,6 @@ func damageLink(t *testing.T, random *rand.Rand, dir, file string) string {
 		return "points to a missing version"
 	}
 	return "removed"
-}
-
-// separateFromOriginal copies a file and replaces all of its hard links below dir by links to the
-// copy. It returns the size of the file.
-func separateFromOriginal(t *testing.T, dir, file string) int64 {
-	t.Helper()
-	original, err := os.Stat(file)
-	testharness.Must(t, err)
-	testharness.Must(t, copyFile(file, file+"~"))
-	testharness.Must(t, os.Chtimes(file+"~", time.Time{}, original.ModTime()))
-	for _, folder := range []string{"versions", "parquet"} {
-		testharness.Must(t, filepath.WalkDir(filepath.Join(dir, folder), func(path string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() {
-				return err
-			}
-			if info, err := e.Info(); err != nil || !os.SameFile(info, original) {
-				return err
-			}
-			return errors.Join(os.Remove(path), os.Link(file+"~", path))
-		}))
-	}
-	if info, err := os.Stat(file); err == nil && os.SameFile(info, original) { // files of state/ and raw/ are not replaced by the loop
-		testharness.Must(t, os.Rename(file+"~", file))
-	} else {
-		testharness.Must(t, os.Remove(file+"~"))
-	}
-	return original.Size()
 }
 
 func flipBit(t *testing.T, file string, bit int64) {
@@ -323,21 +259,11 @@ func (r *rotTrial) verifyAndRepair(t *testing.T, cfg pipeline.Config, kind, desc
 		r.increment(kind, func(f *rotCounts) *int { return &f.lost })
 		return
 	}
-	ranNight := false
-	for round := 0; len(v.Damage) > 0; round++ {
-		if round == 4 {
-			t.Errorf("%s: after %d rounds of repairs the damage is %+v, want none", description, round, v.Damage)
-			return
-		}
-		for _, step := range repair.Plan(v.Damage) {
-			ranNight = ranNight || step.Kind == repair.RunNight
-			if err := runRepair(t.Context(), cfg, step, r.At); err != nil {
-				t.Errorf("%s: the repair %s failed: %v", description, step.Command(), err)
-				return
-			}
-		}
-		v, err = repair.Verify(t.Context(), trials.RepairConfig(cfg), true)
-		testharness.Must(t, err)
+	ranNight, isRepaired := repairUntil(t, cfg, v, description, func(v repair.Report) bool { return len(v.Damage) == 0 }, func(step repair.Step) error {
+		return runRepair(t.Context(), cfg, step, r.At)
+	})
+	if !isRepaired {
+		return
 	}
 	want := r.publishedSums
 	if ranNight {

@@ -73,7 +73,7 @@ func TestTortureKilledAtEveryStep(t *testing.T) {
 			c := newCrashTrial(t, 3, trials.SomeStreams()...)
 			defer trials.RecordTrial(t, time.Now(), func() torture.Trial {
 				return torture.Trial{Name: "killed at every step, " + name, Procedure: "SIGKILL at each step of the run that changes the disk; the next run resumes it",
-					Runs: c.killCount(), Outcome: "no request repeated; warehouse, ledger and Parquet files equal those of an undisturbed run"}
+					Runs: c.kills, Outcome: "no request repeated; warehouse, ledger and Parquet files equal those of an undisturbed run"}
 			})
 			for range earlierNights {
 				c.publishUndisturbed(t)
@@ -91,9 +91,10 @@ func TestTortureKilledAtEveryStep(t *testing.T) {
 func (c *crashTrial) killAll(t *testing.T, all []trials.StepCall) {
 	t.Helper()
 	for _, s := range all {
-		if killed, _ := c.try(t, s, 0, waitForExit); !killed {
+		if killed, _ := c.try(t, s); !killed {
 			t.Errorf("the run did not reach step %v", s)
 		}
+		c.kills++
 		if t.Failed() {
 			t.Fatalf("the checks after the kill at step %v failed", s)
 		}
@@ -105,7 +106,7 @@ func (c *crashTrial) killAll(t *testing.T, all []trials.StepCall) {
 func TestKilledRunIsInTheLedger(t *testing.T) {
 	t.Parallel()
 	c := newCrashTrial(t, 5, trials.FewStreams()...)
-	c.try(t, trials.StepCall{Step: "before write run.json"}, 0, waitForExit)
+	c.try(t, trials.StepCall{Step: "before write run.json"})
 	wh := trials.WarehouseOf(c.job(trials.KilledAgent, c.dir).Config())
 	testharness.Must(t, wh.Folder.CheckUnlocked())
 	requireKilled(t, wh.RunLog.AllRuns, c.runID)
@@ -133,12 +134,4 @@ func requireKilled(t *testing.T, readRuns func() ([]ledger.Run, error), run stri
 	if i < 0 || runs[i].Outcome != ledger.Killed || runs[i].Attempts != 1 {
 		t.Errorf("the ledger has %+v, want run %s killed in 1 attempt", runs, run)
 	}
-}
-
-// killCount returns the number of killed runs.
-func (c *crashTrial) killCount() (n int) {
-	for _, kills := range c.killsAt {
-		n += kills
-	}
-	return n
 }

@@ -2,16 +2,12 @@ package season_test
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -419,13 +415,8 @@ func TestTrialSeason(t *testing.T) {
 	t.Log(plan, runSeason(t, plan))
 }
 
-// Environment variables that "make torture" sets.
-const (
-	// seedsVariable is the last seed (40) or a range of seeds (5-12).
-	seedsVariable = "PLACEMENTSYNC_SEEDS"
-	// seasonVariable is a plan as JSON, which TestTortureSeasonReplay runs.
-	seasonVariable = "PLACEMENTSYNC_SEASON"
-)
+// seedsVariable is an environment variable that "make torture" sets: the last seed (40) or a range of seeds (5-12).
+const seedsVariable = "PLACEMENTSYNC_SEEDS"
 
 // chosenSeeds returns the first and the last seed in seedsVariable. The default is 1 to 40.
 func chosenSeeds(t *testing.T) (from, to uint64) {
@@ -444,80 +435,24 @@ func chosenSeeds(t *testing.T) (from, to uint64) {
 // TestTortureSeason runs 30 nights of one warehouse for each seed. seasonplan_test.go lists the
 // events of a season. After each night, the values of tables that are graded exact or repaired must
 // equal the service. After two normal nights at the end, the warehouse must equal a new warehouse, and
-// the history must equal the published nights. A seed that has passed with the same test program is
-// skipped. The plan of a failing seed is reduced.
+// the history must equal the published nights.
 func TestTortureSeason(t *testing.T) {
 	trials.RequireTorture(t)
-	store, sum := torture.Open(os.Getenv), programSum(t)
-	stored, err := store.Read()
-	testharness.Must(t, err)
+	store := torture.Open(os.Getenv)
 	steps := nightSteps(t)
 	from, to := chosenSeeds(t)
 	for seed := from; seed <= to; seed++ {
-		if slices.ContainsFunc(stored.Seasons, func(r torture.Season) bool { return r.Seed == seed && r.ProgramSum == sum && r.Passed }) {
-			continue
-		}
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			plan := drawSeason(seed, seasonNights, steps)
-			result := torture.Season{Seed: seed, ProgramSum: sum, Upgrade: plan.Upgrade, Nights: len(plan.Nights)}
+			result := torture.Season{Seed: seed, Upgrade: plan.Upgrade, Nights: len(plan.Nights)}
 			startedAt := time.Now()
 			defer func() {
 				result.Passed, result.Seconds = !t.Failed(), time.Since(startedAt).Seconds()
 				testharness.Must(t, store.StoreSeason(result))
 			}()
-			if !t.Run("nights", func(t *testing.T) { result.Counts = runSeason(t, plan) }) {
-				logReduced(t, plan)
-			}
+			t.Log(plan)
+			result.Counts = runSeason(t, plan)
 		})
 	}
-}
-
-// TestTortureSeasonReplay runs the plan in the environment variable seasonVariable.
-func TestTortureSeasonReplay(t *testing.T) {
-	trials.RequireTorture(t)
-	text := os.Getenv(seasonVariable)
-	if text == "" {
-		t.Skip("runs a plan that TestTortureSeason printed: make torture TRIALS=TortureSeasonReplay SEASON='...'")
-	}
-	var plan seasonPlan
-	testharness.Must(t, json.Unmarshal([]byte(text), &plan))
-	t.Log(plan, runSeason(t, plan))
-}
-
-// logReduced reduces a failing plan to the nights and events that are needed for the failure, and
-// logs the reduced plan. Each try runs in a new process.
-func logReduced(t *testing.T, plan seasonPlan) {
-	t.Helper()
-	fails := func(p seasonPlan) bool {
-		self, err := os.Executable()
-		testharness.Must(t, err)
-		text, err := json.Marshal(p)
-		testharness.Must(t, err)
-		cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestTortureSeasonReplay$")
-		cmd.Env = append(os.Environ(), seasonVariable+"="+string(text))
-		return cmd.Run() != nil
-	}
-	if !fails(plan) {
-		t.Errorf("the season did not fail again:\n%s", plan)
-		return
-	}
-	plan = plan.reduce(fails)
-	text, err := json.Marshal(plan)
-	testharness.Must(t, err)
-	t.Errorf("reduced to %smake torture TRIALS=TortureSeasonReplay SEASON='%s'", plan, text)
-}
-
-// programSum returns a checksum of this test program. It changes with the code.
-func programSum(t *testing.T) string {
-	t.Helper()
-	self, err := os.Executable()
-	testharness.Must(t, err)
-	f, err := os.Open(self)
-	testharness.Must(t, err)
-	defer f.Close()
-	sum := sha256.New()
-	_, err = io.Copy(sum, f)
-	testharness.Must(t, err)
-	return fmt.Sprintf("%x", sum.Sum(nil)[:6])
 }

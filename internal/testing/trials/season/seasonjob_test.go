@@ -29,13 +29,9 @@ func seasonStreams() []string { return append(trials.SomeStreams(), "outlet_list
 // same plan gives the same season.
 func (j seasonJob) config() (pipeline.Config, error) {
 	cfg := j.Job.Config()
-	cfg.Streams = slices.DeleteFunc(stream.AllWithEvents(), func(s stream.Stream) bool {
+	trials.SetStreams(&cfg, slices.DeleteFunc(stream.AllWithEvents(), func(s stream.Stream) bool {
 		return len(j.Streams) > 0 && !s.IsEvents() && !slices.Contains(j.Streams, s.Name)
-	})
-	cfg.Warehouse.Tables, cfg.Chosen = stream.Tables(cfg.Streams), nil
-	for _, s := range cfg.Streams {
-		cfg.Chosen = append(cfg.Chosen, s.Name)
-	}
+	}))
 	cfg.Details, cfg.LiveDays, cfg.Recheck = j.Details, 10, 4
 	cfg.Fetch.Concurrency, cfg.AllowMassDelete = 1, j.AllowMassDelete
 	cfg.Fetch.Retry = fetch.Retry{MaxRetries: 2, Base: time.Millisecond, Max: 2 * time.Millisecond}

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"testing"
 
 	"placementsync/internal/pipeline"
 	"placementsync/internal/sim"
@@ -15,8 +14,7 @@ import (
 // seasonNights is the number of nights of a long season.
 const seasonNights = 30
 
-// seasonPlan describes a season. It can be printed, replayed and reduced. The seed determines the
-// data of the service. drawSeason also derives the events from the seed.
+// seasonPlan describes a season. The seed determines the data of the service. drawSeason also derives the events from the seed.
 type seasonPlan struct {
 	Seed uint64
 	// Upgrade means that the season begins with a warehouse that release 1.0.0 wrote.
@@ -36,9 +34,9 @@ type seasonNight struct {
 // season.runWith define the meaning of Name, Number and Step for each kind.
 type seasonEvent struct {
 	Kind   string
-	Name   string          `json:",omitempty"`
-	Number int             `json:",omitempty"`
-	Step   trials.StepCall `json:",omitzero"`
+	Name   string
+	Number int
+	Step   trials.StepCall
 }
 
 func (e seasonEvent) String() string {
@@ -183,59 +181,4 @@ func seasonFaults() []trials.FaultKind {
 	return slices.DeleteFunc(slices.Concat(trials.RefusalFaults(), trials.ConnectionFaults(), trials.BodyFaults()), func(k trials.FaultKind) bool {
 		return k.Fault == nil || k.Fault.Kind == sim.FaultSlow || k.IsNoise != nil
 	})
-}
-
-// removeUnneeded removes elements as long as fails returns true for the remaining ones. It tries to remove
-// halves, then quarters, and so on to single elements.
-func removeUnneeded[T any](all []T, fails func([]T) bool) []T {
-	for size := (len(all) + 1) / 2; size > 0; size /= 2 {
-		for from := 0; from < len(all); {
-			remaining := slices.Delete(slices.Clone(all), from, min(from+size, len(all)))
-			if fails(remaining) {
-				all = remaining
-			} else {
-				from += size
-			}
-		}
-	}
-	return all
-}
-
-// reduce returns a failing plan with only the nights and events that are needed for the failure.
-func (p seasonPlan) reduce(fails func(seasonPlan) bool) seasonPlan {
-	reduced := p
-	reduced.Nights = slices.Clone(removeUnneeded(p.Nights, func(nights []seasonNight) bool {
-		candidate := p
-		candidate.Nights = nights
-		return fails(candidate)
-	}))
-	for i := range reduced.Nights {
-		reduced.Nights[i].Events = removeUnneeded(reduced.Nights[i].Events, func(events []seasonEvent) bool {
-			candidate := reduced
-			candidate.Nights = slices.Clone(reduced.Nights)
-			candidate.Nights[i].Events = events
-			return fails(candidate)
-		})
-	}
-	return reduced
-}
-
-// TestReducedSeasonKeepsItsCause reduces a plan that fails because of two events. The reduced plan
-// must contain only these events.
-func TestReducedSeasonKeepsItsCause(t *testing.T) {
-	t.Parallel()
-	plan := drawSeason(1, seasonNights, []string{"before write run.json"})
-	has := func(p seasonPlan, day int, kind string) bool {
-		return slices.ContainsFunc(p.Nights, func(n seasonNight) bool {
-			return n.Day == day && slices.ContainsFunc(n.Events, func(e seasonEvent) bool { return e.Kind == kind })
-		})
-	}
-	plan.Nights[4].Events = append(plan.Nights[4].Events, seasonEvent{Kind: backupEvent})
-	plan.Nights[20].Events = append(plan.Nights[20].Events, seasonEvent{Kind: restoreEvent})
-	first, second := plan.Nights[4].Day, plan.Nights[20].Day
-	got := plan.reduce(func(p seasonPlan) bool { return has(p, first, backupEvent) && has(p, second, restoreEvent) })
-	want := fmt.Sprintf("seed 1, details %s, upgrade %t\n  day %d: [backup]\n  day %d: [restore]\n", plan.Details, plan.Upgrade, first, second)
-	if got.String() != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
 }
