@@ -73,7 +73,6 @@ func equalResults() []plantedResult {
 	return []plantedResult{
 		{Name: "equal rows", query: "FROM prices"},
 		{Name: "equal rows in another order", query: "FROM prices ORDER BY id DESC"},
-		{Name: "wider numbers", query: "SELECT * REPLACE (place::HUGEINT::BIGINT AS place, amount::DECIMAL(38, 2) AS amount) FROM prices"},
 		{Name: "the last digits of a sum", NearlyEqual: []string{"share"}, query: "SELECT * REPLACE (share + 1e-13 AS share) FROM prices"},
 		{Name: "columns described by a client", Described: trinoDescription("decimal(20,2)"), query: "FROM prices"},
 	}
@@ -86,24 +85,18 @@ func trinoDescription(amountType string) [][2]string {
 }
 
 func unequalRows() []plantedResult {
-	otherValue := "SELECT * REPLACE ((CASE id WHEN 'b' THEN 2.51 ELSE amount END)::DECIMAL(18, 2) AS amount) FROM prices"
-	otherValueReported := []string{"(id=b, place=2, amount=2.50): column amount is Decimal('2.51'), want Decimal('2.50')"}
 	return []plantedResult{
-		{Name: "another value", query: otherValue, reported: append([]string{"row 1 "}, otherValueReported...)},
-		{Name: "another value beside a nearly equal column", NearlyEqual: []string{"share"}, query: otherValue, reported: append([]string{"row 2 "}, otherValueReported...)},
+		{Name: "another value", query: "SELECT * REPLACE ((CASE id WHEN 'b' THEN 2.51 ELSE amount END)::DECIMAL(18, 2) AS amount) FROM prices",
+			reported: []string{"row 1 (id=b, place=2, amount=2.50): column amount is Decimal('2.51'), want Decimal('2.50')"}},
 		{Name: "a time later by a microsecond", query: "SELECT * REPLACE (CASE id WHEN 'a' THEN seen_at + INTERVAL 1 microsecond ELSE seen_at END AS seen_at) FROM prices",
 			reported: []string{"row 1 (id=a", "column seen_at is "}},
 		{Name: "NULL instead of a value", query: "SELECT * REPLACE (CASE id WHEN 'a' THEN NULL ELSE is_kept END AS is_kept) FROM prices",
 			reported: []string{"row 1 (id=a", "column is_kept is None, want True"}},
-		{Name: "a value instead of NULL", query: "SELECT * REPLACE (coalesce(place, 0) AS place) FROM prices",
-			reported: []string{"row 1 (id=c", "column place is 0, want None"}},
 		{Name: "a value instead of NULL in a nearly equal column", NearlyEqual: []string{"share"}, query: "SELECT * REPLACE (coalesce(share, 0) AS share) FROM prices",
 			reported: []string{"(id=c", "column share is 0.0, want None"}},
 		{Name: "a difference beyond the last digits", NearlyEqual: []string{"share"}, query: "SELECT * REPLACE (share + 1e-6 AS share) FROM prices",
 			reported: []string{"row 1 (id=a", "row 2 (id=b", "column share is 0.500001, want 0.5"}},
 		{Name: "a missing row", query: "FROM prices WHERE id <> 'b'", reported: []string{"row 1: only DuckDB has: id=b, place=2"}},
-		{Name: "an additional row", query: "FROM prices UNION ALL SELECT * REPLACE ('d' AS id) FROM prices WHERE id = 'a'",
-			reported: []string{"row 1: only the engine has: id=d, place=1"}},
 		{Name: "a repeated row", query: "FROM prices UNION ALL FROM prices WHERE id = 'a'", reported: []string{"row 1: only the engine has: id=a"}},
 		{Name: "no rows", query: "FROM prices WHERE false", reported: []string{"row 1: only DuckDB has", "row 2: only DuckDB has", "row 3: only DuckDB has"}},
 		{Name: "more differences than are listed", query: "SELECT prices.* FROM prices, range(4)", reported: []string{"row 5: only the engine has", "4 more"}},
@@ -113,15 +106,12 @@ func unequalRows() []plantedResult {
 func unequalColumns() []plantedResult {
 	return []plantedResult{
 		{Name: "another type", query: "SELECT * REPLACE (amount::DOUBLE AS amount) FROM prices", reported: []string{"column amount is DOUBLE, want DECIMAL(18,2)"}},
-		{Name: "a number as a string", query: "SELECT * REPLACE (place::VARCHAR AS place) FROM prices", reported: []string{"column place is VARCHAR, want BIGINT"}},
 		{Name: "a time without a zone", query: "SELECT * REPLACE (seen_at::TIMESTAMP AS seen_at) FROM prices",
 			reported: []string{"column seen_at is TIMESTAMP, want TIMESTAMP WITH TIME ZONE"}},
 		{Name: "another scale", query: "SELECT * REPLACE (amount::DECIMAL(18, 3) AS amount) FROM prices", reported: []string{"column amount is DECIMAL(18,3), want DECIMAL(18,2)"}},
 		{Name: "another scale described by a client", Described: trinoDescription("decimal(20,1)"), query: "FROM prices", reported: []string{"the engine failed: column amount is decimal(20,1), want decimal128(18, 2)"}},
-		{Name: "another type described by a client", Described: trinoDescription("double"), query: "FROM prices", reported: []string{"the engine failed: column amount is double"}},
 		{Name: "an additional column described by a client", Described: append(trinoDescription("decimal(18,2)"), [2]string{"more", "bigint"}), query: "SELECT *, 1 AS more FROM prices",
 			reported: []string{"the engine failed: columns ['id'", "'more']"}},
-		{Name: "a missing column", query: "SELECT * EXCLUDE (is_kept) FROM prices", reported: []string{"columns [('id', 'VARCHAR')", "want [("}},
 		{Name: "columns in another order", query: "SELECT place, id, * EXCLUDE (id, place) FROM prices", reported: []string{"columns [('place', 'BIGINT')"}},
 		{Name: "a missing file", reported: []string{"the engine failed: ", "got.parquet"}},
 	}

@@ -15,43 +15,28 @@ import (
 
 func today() time.Time { return time.Date(2026, time.November, 1, 12, 0, 0, 0, time.UTC) }
 
-func TestRowReplacesRowOfSameFaultAndRate(t *testing.T) {
+// TestResultsReplaceEarlierOnes stores rows, trials and seasons. A result must replace the earlier result of the same
+// fault and rate, of the same name, or of the same seed.
+func TestResultsReplaceEarlierOnes(t *testing.T) {
 	store := torture.Store{Docs: t.TempDir(), Now: today}
-	a := torture.Row{Fault: "500", Rate: "1 %", Runs: 1, Date: "2026-11-01"}
-	b := torture.Row{Fault: "500", Rate: "5 %", Position: 1, Runs: 2, Date: "2026-11-01"}
-	harness.Must(t, store.StoreRows(b, a))
-	a.Runs = 3
-	harness.Must(t, store.StoreRows(a))
-	got, err := store.Read()
-	harness.Must(t, err)
-	if diff := cmp.Diff([]torture.Row{a, b}, got.Faults); diff != "" {
-		t.Errorf("the rows differ (-want +got):\n%s", diff)
-	}
-}
-
-func TestTrialReplacesTrialOfSameName(t *testing.T) {
-	store := torture.Store{Docs: t.TempDir(), Now: today}
+	const date = "2026-11-01"
+	harness.Must(t, store.StoreRows(torture.Row{Fault: "500", Rate: "5 %", Position: 1, Runs: 2}, torture.Row{Fault: "500", Rate: "1 %", Runs: 1}))
+	harness.Must(t, store.StoreRows(torture.Row{Fault: "500", Rate: "1 %", Runs: 3}))
 	for _, trial := range []torture.Trial{{Name: "Full disk", Runs: 1}, {Name: "Storm/all streams"}, {Name: "Full disk", Runs: 2}} {
 		harness.Must(t, store.StoreTrial(trial))
 	}
-	got, err := store.Read()
-	harness.Must(t, err)
-	want := []torture.Trial{{Name: "Full disk", Runs: 2, Date: "2026-11-01"}, {Name: "Storm/all streams", Date: "2026-11-01"}}
-	if diff := cmp.Diff(want, got.Trials); diff != "" {
-		t.Errorf("the trials differ (-want +got):\n%s", diff)
-	}
-}
-
-func TestSeasonReplacesSeasonOfSameSeed(t *testing.T) {
-	store := torture.Store{Docs: t.TempDir(), Now: today}
 	for _, season := range []torture.Season{{Seed: 10}, {Seed: 2, Nights: 1}, {Seed: 2, Nights: 2, Counts: map[string]int{"kill": 1}}} {
 		harness.Must(t, store.StoreSeason(season))
 	}
 	got, err := store.Read()
 	harness.Must(t, err)
-	want := []torture.Season{{Seed: 2, Nights: 2, Counts: map[string]int{"kill": 1}, Date: "2026-11-01"}, {Seed: 10, Date: "2026-11-01"}}
-	if diff := cmp.Diff(want, got.Seasons); diff != "" {
-		t.Errorf("the seasons differ (-want +got):\n%s", diff)
+	want := torture.Results{
+		Faults:  []torture.Row{{Fault: "500", Rate: "1 %", Runs: 3, Date: date}, {Fault: "500", Rate: "5 %", Position: 1, Runs: 2, Date: date}},
+		Trials:  []torture.Trial{{Name: "Full disk", Runs: 2, Date: date}, {Name: "Storm/all streams", Date: date}},
+		Seasons: []torture.Season{{Seed: 2, Nights: 2, Counts: map[string]int{"kill": 1}, Date: date}, {Seed: 10, Date: date}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the results differ (-want +got):\n%s", diff)
 	}
 }
 
