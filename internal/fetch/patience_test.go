@@ -113,6 +113,27 @@ func TestOutagesAreWaitedFor(t *testing.T) {
 	}
 }
 
+// TestWorkersShareAWait rejects the requests of all workers for a minute, in the middle of the details. The wait is
+// the one of the first failure: the others do not add theirs.
+func TestWorkersShareAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		service := &outage{refuse: func(w http.ResponseWriter, _ *http.Request) bool {
+			if past := time.Since(start) - 10*time.Second; past < 0 || past >= time.Minute {
+				return false
+			}
+			w.Header().Set("Retry-After", "60")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		}}
+		fetchIDs(t, newClient(t, patientConfig(service), nil), 300)
+		// 300 requests at the default rate take less than 30 seconds, and the wait takes 60.
+		if took := time.Since(start); took < 85*time.Second || took > 100*time.Second {
+			t.Errorf("took %v, want 85 to 100 s: one wait of a minute", took)
+		}
+	})
+}
+
 // TestRefusedConnectionsAreWaitedFor refuses all connections for 20 minutes, at the first request and in the middle
 // of the details.
 func TestRefusedConnectionsAreWaitedFor(t *testing.T) {

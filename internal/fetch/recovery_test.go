@@ -123,6 +123,22 @@ func TestDamagedLineIsReportedOnce(t *testing.T) {
 	checkLost(t, dir, 3+1) // the journal has two lines of response 4
 }
 
+// TestMissingLinesAreLost removes the last lines of a journal. The rest has no damage, but two of the stored responses
+// are lost.
+func TestMissingLinesAreLost(t *testing.T) {
+	dir := t.TempDir()
+	l := openStore(t, dir, withoutSync())
+	storeResponses(t, l, 1, 3)
+	closeStore(t, l)
+	checkLost(t, dir, 0)
+	journal := filepath.Join(dir, "journal.jsonl")
+	text, err := os.ReadFile(journal)
+	harness.Must(t, err)
+	firstLine, _, _ := bytes.Cut(text, []byte("\n"))
+	harness.Must(t, os.Truncate(journal, int64(len(firstLine)+1)))
+	checkLost(t, dir, 2)
+}
+
 // TestBodiesOfTheLastTwoSyncsAreVerified damages a body that is more than SyncBytes before the end. A power cut can
 // damage it, because its sync may still have been running. The response is removed, so that it is not reported as lost.
 func TestBodiesOfTheLastTwoSyncsAreVerified(t *testing.T) {
