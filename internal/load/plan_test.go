@@ -252,6 +252,7 @@ func TestCampaignWithChangedRowIsLive(t *testing.T) {
 // TestFingerprintsContainLookedUpRows plans outlets. Some listings contain no outlet id, or an empty outlet
 // id. Their outlets are looked up by the product. The hashes are small, so that the fingerprint in
 // the plan is the sum of the hashes of an outlet's rows. Prices do not count, because they are no part of an outlet.
+// Tags count.
 func TestFingerprintsContainLookedUpRows(t *testing.T) {
 	listingOf := func(id, outlet string, hash int) string {
 		return jsonRow(hash, hash, "id", quote(id), "outlet_id", outlet)
@@ -268,12 +269,14 @@ func TestFingerprintsContainLookedUpRows(t *testing.T) {
 			rows: rows{"outlet_products": outletProduct("o1", "null") + "," + outletProduct("o1", "empty") + "," + outletProduct("o3", "other outlet")}},
 	}, load.Limits{})
 	harness.Must(t, err)
-	h.check(wholeList(strings.Join([]string{listingOf("null", "null", 1), listingOf("empty", `""`, 2), listingOf("other outlet", `"o2"`, 4), listingOf("unknown", "null", 8)}, ","),
-		price("null", 1, "1", 16, 1)+","+price("empty", 1, "1", 32, 2)+","+price("unknown", 1, "1", 64, 8)), func(s *load.Stage, d *warehouse.Draft) {
+	inputs := wholeList(strings.Join([]string{listingOf("null", "null", 1), listingOf("empty", `""`, 2), listingOf("other outlet", `"o2"`, 4), listingOf("unknown", "null", 8)}, ","),
+		price("null", 1, "1", 16, 1)+","+price("empty", 1, "1", 32, 2)+","+price("unknown", 1, "1", 64, 8))
+	inputs["product_listings"].rows["product_listing_tags"] = jsonRow(128, 4, "product_listing_id", quote("other outlet"), "position", "1", "name", quote("news"))
+	h.check(inputs, func(s *load.Stage, d *warehouse.Draft) {
 		st, _ := stream.Find(h.streams, "outlets")
 		_, err := s.PlanDetails(t.Context(), st, load.Rereading{}, func(string) bool { return true })
 		harness.Must(t, err)
-		if diff := cmp.Diff([]string{"o1 3", "o2 4", "o3"}, planRows(t, d, "outlets", "id, fingerprint")); diff != "" {
+		if diff := cmp.Diff([]string{"o1 3", "o2 132", "o3"}, planRows(t, d, "outlets", "id, fingerprint")); diff != "" {
 			t.Errorf("fingerprints (-want +got):\n%s", diff)
 		}
 	})
