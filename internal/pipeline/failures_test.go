@@ -301,6 +301,13 @@ func TestChangedDetails(t *testing.T) {
 	res := h.requireComplete(h.unchangedNight())
 	h.requireStream(res.Run, "order_details", stream.BestEffort, "unchanged ids are not requested again (streams.recheck is 0)", false)
 	h.cfg.Details = pipeline.NoDetails
+	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
+	testharness.Must(t, err)
+	for _, s := range plan.Streams {
+		if s.IsLost {
+			t.Errorf("the plan names %s as lost, want no stream: the configuration excludes details", s.Name)
+		}
+	}
 	res = h.requireComplete(h.unchangedNight())
 	h.requireStream(res.Run, "order_details", stream.CarriedForward, ledger.ReasonNoDetails, false)
 	h.requireIDs("orders", "/orders")
