@@ -92,6 +92,12 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 	if got := contentOf(t, w); got[series3] == "" {
 		t.Error("a file of the published version was moved")
 	}
+	// A rebuild writes its own day again, so the day stays in the index although its manifest was damaged before.
+	w = clone(t, original)
+	harness.Must(t, repair.SetAside(w, thirdNight, []repair.Damage{{File: w.Folder.Relative(w.Folder.DayManifestPath("2026-11-03"))}}))
+	if days, err := w.Series.Index(); err != nil || days["2026-11-03"] != thirdNight {
+		t.Errorf("the index contains %v (%v), want 2026-11-03 with the run %s", days, err, thirdNight)
+	}
 	// An unchanged table of an earlier day has the same file. It is not a file from which the run built its version.
 	w = clone(t, original)
 	harness.Must(t, w.Folder.Disk().Copy(w.Folder.Path(series3), w.Folder.Path(series2)))
