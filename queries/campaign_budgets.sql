@@ -1,7 +1,7 @@
 -- subject: orders
 -- title: Campaigns against budget
 -- grain: one row per campaign, the highest share of the budget first
--- about: Budget of each campaign and the sale prices of its items. spent is the sum for articles that are published or ended, committed the sum for articles in progress. Refunded items are left out, and an item of several articles counts once, as in progress if one of them is. budget_left is the budget less both sums, negative if they exceed it. items_without_price are not included in the sums; a sum is empty if all of its items lack the price. articles_left counts the planned articles that have not begun. Deleted campaigns are left out. Items have no currency: the sums are valid only if the budget and all items are in the same currency.
+-- about: Budget of each campaign and the sale prices of its items. spent is the sum for articles that are published or ended, committed the sum for articles in progress. Refunded items are left out. An item of several articles counts once, and as in progress if one of its articles is in progress. budget_left is the budget less both sums, negative if they exceed it. items_without_price are not included in the sums; a sum is empty if all of its items lack the price. articles_left counts the planned articles that have not begun. Deleted campaigns are left out. Items have no currency: the sums are valid only if the budget and all items are in the same currency.
 -- also: spent, spend, committed, left, remaining, overspend, money, cost
 -- columns: first campaign_name budget spent committed budget_left used_percent profile_name
 -- chart: bar x=campaign_name y=used_percent
@@ -25,7 +25,7 @@ SELECT
     CAST(100 * (s.spent + s.committed) / nullif(s.budget, 0) AS DECIMAL(38, 1)) AS used_percent,
     s.articles,
     s.open_articles,
-    CASE WHEN c.total_articles IS NOT NULL THEN greatest(c.total_articles, s.articles) - s.articles END AS articles_left,
+    CASE WHEN c.total_articles > s.articles THEN c.total_articles - s.articles WHEN c.total_articles IS NOT NULL THEN 0 END AS articles_left,
     s.items_without_price,
     c.id                                AS campaign_id
 FROM mart.campaign_spending AS s

@@ -36,7 +36,7 @@ campaign_counts AS (
         coalesce(a.with_draft, 0)         AS with_draft,
         coalesce(a.published, 0)          AS published,
         coalesce(a.ended, 0)              AS ended,
-        coalesce(c.target_date < (SELECT snapshot_at FROM mart.snapshot), false) AS is_after_target,
+        coalesce(c.target_date < (SELECT snapshot_at FROM mart.snapshot), false) AS target_date_passed,
         coalesce(a.published, 0) < greatest(coalesce(c.total_articles, 0), coalesce(a.articles, 0)) - coalesce(a.ended, 0) AS is_open
     FROM campaigns AS c
     LEFT JOIN article_counts AS a ON a.campaign_id = c.id
@@ -49,8 +49,12 @@ campaign_counts AS (
 campaign_states AS (
     SELECT
         *,
-        is_after_target AND is_open AS is_past_target,
-        CASE WHEN is_after_target AND is_open THEN 1 WHEN is_open OR articles = 0 THEN 2 ELSE 3 END AS sort_group
+        target_date_passed AND is_open AS is_past_target,
+        CASE
+            WHEN is_past_target THEN 1
+            WHEN is_open OR articles = 0 THEN 2 -- a campaign without articles is not finished
+            ELSE 3
+        END AS sort_group
     FROM campaign_counts
 )
 SELECT
@@ -69,4 +73,10 @@ SELECT
     ended,
     CAST(100 * published / nullif(articles, 0) AS DECIMAL(38, 1)) AS published_percent
 FROM campaign_states
-ORDER BY sort_group, CASE WHEN sort_group < 3 THEN target_date END NULLS LAST, target_date DESC NULLS LAST, campaign_id
+-- Campaigns past their target date, then the others that are not finished: earliest target date first. Then the
+-- finished campaigns: latest target date first.
+ORDER BY
+    sort_group,
+    CASE WHEN sort_group < 3 THEN target_date END NULLS LAST,
+    target_date DESC NULLS LAST,
+    campaign_id

@@ -1,6 +1,6 @@
 -- subject: orders
 -- title: What each client spent
--- grain: one row per client profile and outlet or month, as chosen with "by", and one per profile for items without an outlet
+-- grain: one row per client profile and outlet, where the items without an outlet have a row of their own; with "by" month, per profile and month; with "monthly", per profile, outlet and month
 -- about: Paid items of each client profile that are not refunded: how many, what was spent, and what a piece cost on average. An item without an outlet counts for the outlet of its product. With "by" outlet, the outlets of a profile with the highest spending come first; with "monthly", the months of an outlet follow each other. Items without a price, and items whose quantity is above 1,000,000, are left out of the average. The spending is empty if no item has a price. Items have no currency: the sums are valid only if all items are in the same currency.
 -- also: customer, spend, spending, paid, revenue, outlet, month, cost, average, invoice, used
 -- columns: first profile_name outlet_name month spent items average_price
@@ -27,11 +27,12 @@ WITH items AS (
       AND ($until IS NULL OR s.paid_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
 ),
 outlets AS (
-    SELECT known_outlet_id AS outlet_id, arg_max(outlet_name, (paid_at, outlet_name)) AS outlet_name
+    SELECT outlet_id, arg_max(outlet_name, (paid_at, outlet_name)) AS outlet_name
     FROM items
-    WHERE known_outlet_id IS NOT NULL AND outlet_id IS NOT NULL
-    GROUP BY known_outlet_id
+    WHERE outlet_id IS NOT NULL -- the name of another item belongs to no known outlet
+    GROUP BY outlet_id
 ),
+-- The quantity of a sold item is NULL if it is above 1,000,000. pieces is then NULL, and the average leaves the item out.
 sums AS (
     SELECT
         profile_id,
@@ -48,6 +49,9 @@ sums AS (
         max(paid_at)                                             AS last_paid_at
     FROM items
     GROUP BY profile_id, CASE WHEN $by = 'outlet' THEN known_outlet_id END, month
+),
+sums_by_outlet AS (
+    SELECT *, sum(spent) OVER (PARTITION BY profile_id, outlet_id) AS outlet_spent FROM sums
 )
 SELECT
     CASE WHEN s.profile_id IS NULL THEN '(not stated)' ELSE s.profile_name END AS profile_name,
@@ -62,9 +66,12 @@ SELECT
     s.last_paid_at,
     s.profile_id,
     s.outlet_id
-FROM sums AS s
+FROM sums_by_outlet AS s
 LEFT JOIN outlets AS o ON o.outlet_id = s.outlet_id
 LEFT JOIN mart.outlet_names AS n ON n.outlet_id = s.outlet_id
-ORDER BY 1, s.profile_id, CASE WHEN $by = 'month' THEN s.month END,
-    sum(s.spent) OVER (PARTITION BY s.profile_id, s.outlet_id) DESC NULLS LAST, 2, s.outlet_id, s.month
+ORDER BY
+    profile_name, s.profile_id,
+    CASE WHEN $by = 'month' THEN s.month END,                    -- with "by" month; the keys below are then equal
+    s.outlet_spent DESC NULLS LAST, outlet_name, s.outlet_id,    -- with "by" outlet
+    s.month                                                      -- with "monthly"
 LIMIT $top

@@ -41,6 +41,7 @@ WITH RECURSIVE listing_amounts AS (
       AND ($do_follow IS NULL OR is_do_follow = $do_follow)
     GROUP BY ALL
 ),
+-- With "prefer" authority, the first expression is NULL for all rows, and the authority decides.
 ranked AS MATERIALIZED (
     SELECT
         *,
@@ -49,7 +50,9 @@ ranked AS MATERIALIZED (
             domain_authority DESC, amount, listing_id) AS rank
     FROM listing_amounts
 ),
--- Each step of the recursion takes the next listing that the rest of the budget pays for.
+-- Each step of the recursion takes the next listing that the rest of the budget pays for. min(rank) is the rank of
+-- this listing, and arg_min takes its values. The first row is the start without a listing. No listing has rank 0, so
+-- the join below drops that row.
 choices AS (
     SELECT
         CAST(0 AS BIGINT)         AS place,

@@ -6,8 +6,8 @@
 -- param: top COUNT 15 -- maximum number of segments for each kind, tier and currency
 WITH segments AS (
     SELECT
-        -- grouping_id has a bit for each column that the grouping set leaves out.
-        CASE grouping_id(placement_type, channel_type, country) WHEN 3 THEN 1 WHEN 5 THEN 2 ELSE 3 END AS segment_kind,
+        -- grouping is 0 for a column of the grouping set, and 1 for a column that the set leaves out.
+        CASE WHEN grouping(placement_type) = 0 THEN 1 WHEN grouping(channel_type) = 0 THEN 2 ELSE 3 END AS segment_kind,
         CASE segment_kind WHEN 1 THEN placement_type WHEN 2 THEN channel_type ELSE country END AS segment,
         pricing_tier,
         currency,

@@ -11,8 +11,9 @@
 WITH period AS (
     SELECT
         snapshot_at,
-        least(CAST(date_trunc('week', CAST($until AS DATE)) AS DATE) - 7,
-            CAST(date_trunc('week', snapshot_at AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE)) AS last_week,
+        CAST(date_trunc('week', snapshot_at AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) AS snapshot_week,
+        CAST(date_trunc('week', CAST($until AS DATE)) AS DATE) - 7                            AS week_before_until,
+        CASE WHEN $until IS NULL THEN snapshot_week ELSE least(week_before_until, snapshot_week) END AS last_week,
         coalesce(CAST(date_trunc('week', CAST($since AS DATE)) AS DATE), last_week - CAST(7 * ($weeks - 1) AS INTEGER)) AS first_week
     FROM mart.snapshot
 ),
@@ -36,7 +37,7 @@ article_dates AS (
 article_counts AS (
     SELECT
         c.week,
-        count(*) FILTER (a.started_at >= c.starts_at)   AS started,
+        count(*) FILTER (a.started_at >= c.starts_at AND a.started_at < c.ends_at)     AS started,
         count(*) FILTER (a.published_at >= c.starts_at AND a.published_at < c.ends_at) AS published,
         count(*) FILTER (a.ended_at >= c.starts_at AND a.ended_at < c.ends_at)         AS ended,
         count(*) FILTER (NOT a.is_done_at_unknown_time AND (a.done_at IS NULL OR a.done_at >= c.ends_at)) AS in_progress
@@ -54,6 +55,8 @@ item_dates AS (
     FROM mart.order_item_margins AS m
     JOIN order_items AS i ON i.id = m.order_item_id
     LEFT JOIN item_starts ON item_starts.order_item_id = i.id
+    -- An item counts if its start is known, or if it has no article. An item with an article whose start is unknown is
+    -- left out.
     WHERE NOT m.is_refunded
       AND (item_starts.started_at IS NOT NULL OR (item_starts.order_item_id IS NULL AND i.article_id IS NULL))
 ),

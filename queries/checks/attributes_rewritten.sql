@@ -7,14 +7,27 @@
 -- param: share DECIMAL 0.3 -- allowed share of the rows
 -- param: min_rows COUNT 50 -- leave out changes of fewer rows
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
+-- COLUMNS selects the columns with these names that the table has; "\1" keeps their names.
+WITH rows_now AS (
+    SELECT id, CAST(COLUMNS('^(created_at|outlet_id|order_id|product_id|profile_id|campaign_id|channel_type|placement_type)$') AS VARCHAR) AS "\1"
+    FROM {table}
+    WHERE valid_from = $snapshot
+),
+rows_then AS (
+    SELECT id, CAST(COLUMNS('^(created_at|outlet_id|order_id|product_id|profile_id|campaign_id|channel_type|placement_type)$') AS VARCHAR) AS "\1"
+    FROM past.{table}
+    WHERE valid_to = $snapshot
+),
+-- One row per row and column.
+values_now AS (
+    UNPIVOT rows_now ON COLUMNS(* EXCLUDE (id)) INTO NAME column_name VALUE value_now
+),
+values_before AS (
+    UNPIVOT rows_then ON COLUMNS(* EXCLUDE (id)) INTO NAME column_name VALUE value_before
+)
 SELECT {name} AS table_name, column_name, count(*) AS rows_changed, (SELECT count(*) FROM before.{table}) AS rows_before
-FROM (UNPIVOT (
-    -- COLUMNS selects the columns with these names that the table has; "\1" keeps their names.
-    SELECT id, CAST(COLUMNS('^(created_at|outlet_id|order_id|product_id|profile_id|campaign_id|channel_type|placement_type)$') AS VARCHAR) AS "\1"
-    FROM {table} WHERE valid_from = $snapshot) ON COLUMNS(* EXCLUDE (id)) INTO NAME column_name VALUE value_now) AS n
-JOIN (UNPIVOT (
-    SELECT id, CAST(COLUMNS('^(created_at|outlet_id|order_id|product_id|profile_id|campaign_id|channel_type|placement_type)$') AS VARCHAR) AS "\1"
-    FROM past.{table} WHERE valid_to = $snapshot) ON COLUMNS(* EXCLUDE (id)) INTO NAME column_name VALUE value_before) AS p USING (id, column_name)
+FROM values_now
+JOIN values_before USING (id, column_name)
 -- The hash of a private value has 64 characters.
 WHERE value_now <> value_before AND length(value_now) <> 64 AND length(value_before) <> 64
 GROUP BY column_name

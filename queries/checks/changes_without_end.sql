@@ -7,20 +7,24 @@
 -- param: share DECIMAL 0.8 -- allowed share of the rows, at least 0.5
 -- param: min_rows COUNT 20 -- leave out smaller tables
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
-WITH nights AS ( -- none, if a night changed fewer rows
+-- The last three nights, if each of them changed more than the share of the rows. Otherwise there are no rows.
+WITH nights AS (
     SELECT snapshot_at AS night
     FROM (SELECT run_id, snapshot_at FROM meta.runs WHERE snapshot_at <= $snapshot AND kind IS DISTINCT FROM 'refresh' ORDER BY snapshot_at DESC LIMIT 3) AS r
     JOIN meta.tables AS t USING (run_id)
     WHERE t.table_name = {name} AND t.rows >= $min_rows AND t.rows_changed > t.rows * CAST($share AS DECIMAL(9, 3))
     QUALIFY count(*) OVER () = 3
 ),
-sampled AS (SELECT greatest(1, count(*) // 1000) AS part FROM {table}),
-versions AS ( -- the rows before and after each night
+sample_step AS ( -- of so many rows, one is compared
+    SELECT greatest(1, count(*) // 1000) AS step FROM {table}
+),
+-- The rows of the sample before and after each night.
+versions AS (
     SELECT hash({key}) AS id, valid_to AS night, TRUE AS is_before, to_json(h) AS record
-    FROM history.{table} AS h WHERE valid_to IN (FROM nights) AND hash({key}) % (FROM sampled) = 0
+    FROM history.{table} AS h WHERE valid_to IN (FROM nights) AND hash({key}) % (SELECT step FROM sample_step) = 0
     UNION ALL
     SELECT hash({key}), valid_from, FALSE, to_json(h)
-    FROM history.{table} AS h WHERE valid_from IN (FROM nights) AND hash({key}) % (FROM sampled) = 0
+    FROM history.{table} AS h WHERE valid_from IN (FROM nights) AND hash({key}) % (SELECT step FROM sample_step) = 0
 ),
 columns AS (
     SELECT id, night, is_before, name, json_extract(record, '$."' || name || '"') AS value
@@ -42,13 +46,14 @@ changes AS (
 endless AS (
     SELECT name, min(times) AS times
     FROM (SELECT name, count(*) AS times FROM changes GROUP BY name, night)
-    WHERE times > (SELECT count(*) FROM {table} WHERE hash({key}) % (FROM sampled) = 0) * CAST($share AS DECIMAL(9, 3))
+    WHERE times > (SELECT count(*) FROM {table} WHERE hash({key}) % (SELECT step FROM sample_step) = 0) * CAST($share AS DECIMAL(9, 3))
     GROUP BY name HAVING count(*) = 3
 ),
-quiet AS ( -- the share of rows that have no other change
+-- The share of the changed rows in which only endless columns changed.
+explained_share AS (
     SELECT avg(CAST(has_no_other AS INTEGER)) AS share FROM (
         SELECT bool_and(name IN (SELECT name FROM endless)) AS has_no_other FROM changes GROUP BY id, night)
 )
 SELECT {name} AS table_name, name AS column_name, 'history.ignore: [' || {name} || '.' || name || ']' AS line, times AS rows_changed
-FROM endless WHERE (SELECT share FROM quiet) > 0.5
+FROM endless WHERE (SELECT share FROM explained_share) > 0.5
 ORDER BY ALL

@@ -7,7 +7,7 @@
 -- param: min_nights COUNT 7 -- leave out tables with fewer nights
 -- param: min_rows COUNT 50 -- leave out differences of fewer rows
 -- param: gone DECIMAL 0.2 -- allowed share of the rows that are gone since the previous snapshot
--- param: min_table COUNT 10 -- leave out tables with fewer rows before
+-- param: min_table COUNT 10 -- leave out tables that had fewer rows in the previous snapshot
 -- param: snapshot TIMESTAMPTZ NULL -- time of the snapshot; set by the program
 WITH nights AS (
     SELECT run_id
