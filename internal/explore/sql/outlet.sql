@@ -13,9 +13,16 @@ WITH sources AS (
     SELECT 4, outlet_name, outlet_website_url, NULL, NULL, NULL, NULL, valid_from FROM history.order_items WHERE outlet_id = {id}
     UNION ALL
     SELECT 5, outlet_name, outlet_website_url, NULL, NULL, NULL, NULL, valid_from FROM history.order_line_items WHERE outlet_id = {id}
+),
+ordered AS (
+    SELECT *, row_number() OVER (ORDER BY rank, valid_from DESC) AS place_in_order FROM sources
 )
-SELECT coalesce(name, (SELECT arg_min(name, (rank, -epoch_us(valid_from))) FROM sources)) AS title, website_url AS website, concat_ws(', ', city, state, country) AS place, is_indexed AS indexed
-FROM sources ORDER BY rank, valid_from DESC LIMIT 1;
+-- The title comes from the first row that has a name, the other columns from the first row.
+SELECT
+    (SELECT name FROM ordered WHERE name IS NOT NULL ORDER BY place_in_order LIMIT 1) AS title,
+    website_url AS website, concat_ws(', ', city, state, country) AS place, is_indexed AS indexed
+FROM ordered
+WHERE place_in_order = 1;
 
 -- name: tags
 SELECT name AS tag, valid_from, valid_to FROM history.outlet_tags WHERE outlet_id = {id} ORDER BY 1, 2;
