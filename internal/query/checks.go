@@ -36,8 +36,8 @@ const (
 	// currency of the table, and {labels} by its columns currency and pricing_tier. If the table lacks
 	// these columns, {currency} is NULL and {labels} is empty.
 	EachColumn = "column"
-	// EachType repeats a check for every table and type of at least two of its columns. Keys, untracked
-	// columns and flags are left out. In the SQL, {columns} is replaced by a list of the columns, and
+	// EachType repeats a check for every pair of a table and a type that at least two columns of the table
+	// have. Keys, untracked columns and flags are left out. In the SQL, {columns} is replaced by a list of the columns, and
 	// {column_names} by a list of string literals. {table}, {key} and {name} are as for EachColumn.
 	EachType = "type"
 	// EachUnknownField repeats a check for every table with unknown fields in the records of the night. {table} and
@@ -85,7 +85,7 @@ var (
 	previousRejects = regexp.MustCompile(`(?i)\b` + beforeDB + `\.meta\.rejects\b`)
 )
 
-func (q Query) withoutHeader() string { return q.SQL[len(leadingGap.FindString(q.SQL)):] }
+func (q Query) withoutHeader() string { return cutLeadingComments(q.SQL) }
 
 func (q Query) splitEach() (kind string, tables []string) {
 	words := strings.Fields(q.Each)
@@ -97,8 +97,8 @@ func (q Query) splitEach() (kind string, tables []string) {
 
 // ChangedTables are the tables of a snapshot that a check may compare with the previous snapshot.
 type ChangedTables struct {
-	// Changed are the tables with new, changed or gone rows. MuchChanged are those in which these are at
-	// least a tenth of the rows.
+	// Changed are the tables with new, changed or gone rows. MuchChanged are the tables in which at least a
+	// tenth of the rows is new, changed or gone.
 	Changed, MuchChanged []string
 	// WithUnknownFields are the tables with unknown fields in the records of the night.
 	WithUnknownFields []string
@@ -119,7 +119,7 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 	definitions, _ := schema.Definitions()
 	pattern := strings.TrimRight(q.withoutHeader(), "; \t\r\n")
 	add := func(all sqltext.Values) {
-		used := maps.Clone(all)
+		used := maps.Clone(all) // without the values that the check does not use, because Fill refuses them
 		maps.DeleteFunc(used, func(name string, _ any) bool { return !strings.Contains(pattern, "{"+name+"}") })
 		part := q
 		part.SQL = string(sqltext.Fill(pattern, used))
@@ -171,9 +171,17 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 		case EachReference:
 			for _, c := range def.Columns {
 				to := c.References
+				if to.Table == "" {
+					continue
+				}
+				if slices.Contains(t.Parents, c.Name) {
+					continue // a nested row always has its record
+				}
+				if !isMuchChanged(t.Name) && !isMuchChanged(to.Table) {
+					continue
+				}
 				name, target := t.Name+"."+c.Name, to.Table+"."+to.Column
-				if to.Table == "" || slices.Contains(t.Parents, c.Name) || !isMuchChanged(t.Name) && !isMuchChanged(to.Table) ||
-					slices.Contains(private, name) || slices.Contains(private, target) {
+				if slices.Contains(private, name) || slices.Contains(private, target) {
 					continue
 				}
 				add(sqltext.Values{"table": sqltext.Name(t.Name), "column": sqltext.Name(c.Name), "name": name,

@@ -92,8 +92,8 @@ const (
 
 // Run runs the job in a process that command starts. The environment of the process contains only
 // TMPDIR, a private folder that is removed afterwards. The process is killed if ctx ends. With a
-// Format, the complete file is copied to w. Errors are *StatementError, *CrashError, the cause of
-// ctx, or errors of the system.
+// Format, the complete file is copied to w, and the result contains only the number of its rows. Errors are
+// *StatementError, *CrashError, the cause of ctx, or errors of the system.
 func (j Job) Run(ctx context.Context, command []string, w io.Writer) (_ Result, err error) {
 	dir, err := durable.MakeTempFolder("placementsync-sql-")
 	if err != nil {
@@ -119,18 +119,24 @@ func (j Job) Run(ctx context.Context, command []string, w io.Writer) (_ Result, 
 	}
 	_, _ = stdin.Write(append(input, '\n')) // an error means that the process ended
 	err = cmd.Wait()
-	var got jobResult
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
-	case out.isTruncated:
+	}
+	if out.isTruncated {
 		return Result{}, &StatementError{Problem: fmt.Sprintf("the first %d rows have more than %d MB: select fewer columns, or download the result", j.MaxRows, maxJobResult>>20)}
-	case err != nil || gob.NewDecoder(bytes.NewReader(out.kept)).Decode(&got) != nil:
+	}
+	var got jobResult
+	if err == nil {
+		err = gob.NewDecoder(bytes.NewReader(out.kept)).Decode(&got)
+	}
+	if err != nil {
 		return Result{}, &CrashError{cmd.ProcessState.String(), string(errOut.kept)}
-	case got.Problem != nil:
+	}
+	if got.Problem != nil {
 		return Result{}, got.Problem
-	case j.Format != "":
-		return Result{}, copyFile(w, filepath.Join(dir.Dir, jobFile))
+	}
+	if j.Format != "" {
+		return got.Result, copyFile(w, filepath.Join(dir.Dir, jobFile))
 	}
 	return got.Result, nil
 }
@@ -247,7 +253,9 @@ func findPosition(text, problem string) (line, column int) {
 	}
 	number, _ := strconv.Atoi(problem[m[2]:m[3]])
 	shown, below, _ := strings.Cut(problem[m[1]:], "\n")
-	beforeCaret := strings.IndexByte(below, '^') - (m[1] - m[0]) // characters
+	// The match begins with a line break and ends before a space. It is as long as the label, such as "LINE 3: ".
+	labelWidth := m[1] - m[0]
+	beforeCaret := strings.IndexByte(below, '^') - labelWidth // characters of the SQL
 	excerpt := strings.TrimPrefix(shown, " ")
 	if rest, isCut := strings.CutPrefix(excerpt, "..."); isCut {
 		excerpt, beforeCaret = rest, beforeCaret-len("...")

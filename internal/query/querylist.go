@@ -72,7 +72,12 @@ func (q Query) Marts() []string {
 // there are none, also in the rest of their description. Upper and lower case, and singular and plural, are equal.
 // Words such as "what" and "we" are ignored, so that a question in plain words finds its query.
 func FilterByWords(all []Query, words []string) []Query {
-	wanted := slices.DeleteFunc(searchWords(strings.Join(words, " ")), isStopWord)
+	var wanted []string
+	for _, word := range splitWords(strings.Join(words, " ")) {
+		if !isStopWord(word) {
+			wanted = append(wanted, singularOf(word))
+		}
+	}
 	matching := filterByText(all, wanted, func(q Query) string { return strings.Join([]string{q.Name, q.Title, q.Subject, q.Also}, " ") })
 	if len(matching) > 0 {
 		return matching
@@ -85,7 +90,10 @@ func FilterByWords(all []Query, words []string) []Query {
 func filterByText(all []Query, wanted []string, textOf func(q Query) string) []Query {
 	var matching []Query
 	for _, q := range all {
-		known := searchWords(textOf(q))
+		known := splitWords(textOf(q))
+		for i, word := range known {
+			known[i] = singularOf(word)
+		}
 		if !slices.ContainsFunc(wanted, func(word string) bool { return !slices.Contains(known, word) }) {
 			matching = append(matching, q)
 		}
@@ -93,23 +101,25 @@ func filterByText(all []Query, wanted []string, textOf func(q Query) string) []Q
 	return matching
 }
 
-// searchWords returns the words of a text in the singular.
-func searchWords(text string) []string {
-	words := nearest.Words(strings.ReplaceAll(text, "_", " "))
-	for i, word := range words {
-		const minPlural = 4 // "is" and "us" are no plurals
-		switch {
-		case strings.HasSuffix(word, "ies") && len(word) > minPlural:
-			words[i] = strings.TrimSuffix(word, "ies") + "y"
-		case strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "ss") && len(word) >= minPlural:
-			words[i] = strings.TrimSuffix(word, "s")
-		}
+// splitWords returns the words of a text. The parts of a name such as refunds_by_month are words too.
+func splitWords(text string) []string { return nearest.Words(strings.ReplaceAll(text, "_", " ")) }
+
+func singularOf(word string) string {
+	const (
+		minPlural      = 4 // "is" and "us" are no plurals
+		minPluralInIES = 5 // "ties" is the plural of "tie"
+	)
+	if strings.HasSuffix(word, "ies") && len(word) >= minPluralInIES {
+		return strings.TrimSuffix(word, "ies") + "y"
 	}
-	return words
+	if strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "ss") && len(word) >= minPlural {
+		return strings.TrimSuffix(word, "s")
+	}
+	return word
 }
 
 func isStopWord(word string) bool {
-	const ignored = " a an and are by did do doe each for from has have how i in is it many me much my of on or our show that the their them this to us was we were what when where which who whom why with "
+	const ignored = " a an and are by did do does each for from has have how i in is it many me much my of on or our show that the their them this to us was we were what when where which who whom why with "
 	return strings.Contains(ignored, " "+word+" ")
 }
 

@@ -34,6 +34,8 @@ func TestFilterByWords(t *testing.T) {
 		"refund":             {"refunds_by_month"},
 		"what is our profit": {"margins"},
 		"the earning":        {"margins"},
+		"this profit":        {"margins"}, // stop words are not changed to the singular
+		"what does refund":   {"refunds_by_month"},
 		"countries":          {"prices"},
 		"clas":               nil,
 		"month nowhere":      nil,

@@ -75,7 +75,7 @@ func isStorable(stmt *duckdb.Stmt, kind duckdb.StmtType) (bool, error) {
 // checkReadOnly returns a *RefusedError unless s only reads. DuckDB classifies DESCRIBE, SHOW and SUMMARIZE as
 // SELECT.
 func checkReadOnly(ctx context.Context, conn *duckdb.Conn, s statement, text string, args []any) error {
-	text = text[len(leadingGap.FindString(text)):]
+	text = cutLeadingComments(text)
 	explain := explainStart.FindString(text)
 	switch {
 	case strings.Contains(text, "\x00"):
@@ -99,11 +99,14 @@ func checkReadOnly(ctx context.Context, conn *duckdb.Conn, s statement, text str
 const gap = `(?:\s|--[^\r\n]*\r?\n|/\*(?:[^*/]|/+[^*/]|\*+[^*/])*\*+/)`
 
 var (
-	leadingGap = regexp.MustCompile(`^(?:;|` + gap + `)*`)
+	leadingComments = regexp.MustCompile(`^(?:;|` + gap + `)*`)
 	// explainStart matches the words before the explained statement, which EXPLAIN ANALYZE runs.
 	// DuckDB does not return the type of that statement, so other forms of EXPLAIN are refused.
 	explainStart = regexp.MustCompile(`^(?i)EXPLAIN(?:` + gap + `+ANALYZE\b` + gap + `*|` + gap + `*\(\s*(?:ANALYZE|FORMAT\s+\w+)(?:\s*,\s*(?:ANALYZE|FORMAT\s+\w+))*\s*\)` + gap + `*|` + gap + `+)`)
 )
+
+// cutLeadingComments returns a text from its first word on. The header of a query is a comment.
+func cutLeadingComments(text string) string { return text[len(leadingComments.FindString(text)):] }
 
 func refusalOf(kind duckdb.StmtType) string {
 	switch kind {
