@@ -25,7 +25,7 @@ var articlesSection = section{
 			about: "Articles that are neither published nor ended. Those that wait longest are first.",
 			query: "articles_waiting", rowLimit: 50,
 			fields: []field{
-				{column: "waits_for", label: "Waits for"}, {column: "days_waiting", label: "Since", as: asDays},
+				{column: "waits_for", label: "Waits for"}, {column: "days_waiting", label: "Waiting time", as: asDays},
 				{column: "article_name", label: "Article", sub: "campaign_name"}, {column: "status_name", label: "Status"},
 				{column: "writer_name", label: "Writer"}, {column: "outlet_name", label: "Outlet"}, {column: "profile_name", label: "Client"},
 			},

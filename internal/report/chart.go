@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,10 +32,8 @@ type plot struct {
 	// series is a column. If it is set, each value of this column has its own series in the chart, and
 	// value names the column with the numbers.
 	series, value string
-	// drawnIf is a column. It is set for a result that is sorted newest first. The rows are then drawn
-	// oldest first, and rows in which this column is NULL are left out. This omits the first night, in which all
-	// rows are new, so that its bar would be far longer than the others.
-	drawnIf string
+	newestFirst   bool   // the result is sorted newest first; the rows are drawn oldest first
+	skipIfNull    string // a column; rows in which it is NULL are not drawn
 }
 
 const (
@@ -136,17 +135,18 @@ type measure struct {
 	as           valueFormat // of the tooltip; asNumber if not set
 }
 
-// drawMeasures skips rows in which all measures, or the column p.drawnIf, are NULL.
+// drawMeasures skips rows in which all measures, or the column p.skipIfNull, are NULL.
 func (p plot) drawMeasures(rows []query.Record) html.Variant {
 	var v html.Variant
 	known := filterRows(rows, func(row query.Record) bool {
-		isDrawn := p.drawnIf == "" || !row.Get(p.drawnIf).Null
-		hasMeasure := slices.ContainsFunc(p.measures, func(m measure) bool { return !row.Get(m.column).Null })
-		return isDrawn && hasMeasure
+		if p.skipIfNull != "" && row.Get(p.skipIfNull).Null {
+			return false
+		}
+		return slices.ContainsFunc(p.measures, func(m measure) bool { return !row.Get(m.column).Null })
 	})
 	rows = known[:min(len(known), p.limit)]
 	v.Note = describeCut(len(rows), len(known), "rows")
-	if p.drawnIf != "" {
+	if p.newestFirst {
 		slices.Reverse(rows)
 	}
 	for _, row := range rows {
@@ -163,11 +163,11 @@ func (p plot) drawMeasures(rows []query.Record) html.Variant {
 }
 
 func (m measure) addTo(s *html.Series, c query.Value) {
-	s.Add(c.Text, field{as: cmp.Or(m.as, asNumber)}.formatCell(c))
-	last := &s.Values[len(s.Values)-1]
-	if n, ok := (*last).(float64); ok && m.below {
-		*last = -n
+	digits := c.Text
+	if n, ok := c.Number(); ok && m.below {
+		digits = strconv.FormatFloat(-n, 'g', -1, 64)
 	}
+	s.Add(digits, field{as: cmp.Or(m.as, asNumber)}.formatCell(c))
 }
 
 // drawValues returns one series for each value of the column p.series, in the order of the rows.

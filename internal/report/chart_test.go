@@ -111,7 +111,7 @@ func TestNightsAreDrawnOldestFirst(t *testing.T) {
 		// The first night is left out. Labels have a time only on the day with two snapshots.
 		Categories: []string{"2026-11-02", "2026-11-04 02:00", "2026-11-04 14:30"},
 		Series:     []html.Series{{Name: "new", Values: []any{2.0, 3.0, 4.0}, Texts: []string{"2", "3", "4"}}},
-	}}, plot{categoryColumns: []string{"snapshot_at"}, limit: 9, drawnIf: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(result.Rows))
+	}}, plot{categoryColumns: []string{"snapshot_at"}, limit: 9, newestFirst: true, skipIfNull: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(result.Rows))
 	got := plot{categoryColumns: []string{"snapshot_at"}, limit: 1, measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(result.Rows)
 	if diff := cmp.Diff([]string{"2026-11-04 14:30"}, got[0].Categories); diff != "" {
 		t.Errorf("the newest of two snapshots of a day (-want +got):\n%s", diff)

@@ -47,7 +47,11 @@ func (b *builder) buildSection(s section) (Section, error) {
 		out.Panels = append(out.Panels, panel)
 		missing = append(missing, panel.Missing...)
 	}
-	if !slices.ContainsFunc(out.Panels, func(p Panel) bool { return len(p.Missing) == 0 }) {
+	allMissing := true
+	for _, p := range out.Panels {
+		allMissing = allMissing && len(p.Missing) > 0
+	}
+	if allMissing {
 		out.Panels, out.Empty = nil, b.notReadText(missing)
 	}
 	return out, nil
@@ -84,9 +88,8 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 	if b.opts.Client.ID == "" {
 		out.Note = ledger.DescribeProblems(others)
 	}
-	used := filterRows(result.Rows, func(row query.Record) bool {
-		return !slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == row.Get("stream").Text })
-	})
+	// An unused stream needs no attention, so its rows are left out.
+	used := filterRows(result.Rows, func(row query.Record) bool { return !b.isUnusedStream(row.Get("stream").Text) })
 	result.Total -= int64(len(result.Rows) - len(used))
 	result.Rows = used
 	if p.query == "stream_grades" && len(b.unused) > 0 {
@@ -106,8 +109,12 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 	return out, nil
 }
 
-// The rows of the first panel begin with the tier and currency that have the most prices, so this currency
-// is the first.
+func (b *builder) isUnusedStream(name string) bool {
+	return slices.ContainsFunc(b.unused, func(p ledger.Problem) bool { return p.Name == name })
+}
+
+// addCurrencies collects the currencies of the page. The currency with the most prices is first, because the
+// first panel sorts by it.
 func (b *builder) addCurrencies(result query.Result) {
 	for _, row := range result.Rows {
 		currency := currencyOf(row)

@@ -8,10 +8,10 @@ var qualitySection = section{
 	panels: []panel{
 		{
 			id: "grades", title: "Grades of the streams", wide: true,
-			about: "Proven means that no row is missing: the grade is exact, repaired (the service changed during the read) or bounded (some records that showed no change were last read some nights ago). Not proven means that rows may be missing. Carried means that the rows are from an earlier night. Not read means that there are no rows.",
+			about: "Proven means that no row is missing: the grade is exact, repaired (the service changed during the read) or bounded (unchanged records were not read again for a few nights). Not proven means that rows may be missing. Carried means that the rows are from an earlier night. Not read means that there are no rows.",
 			query: "stream_grades", rowLimit: 60,
 			fields: []field{
-				{column: "stream", label: "Stream"}, {column: "grade", label: "Standing", as: asGrade}, {column: "rows", label: "Rows", as: asNumber},
+				{column: "stream", label: "Stream"}, {column: "grade", label: "Grade", as: asGrade}, {column: "rows", label: "Rows", as: asNumber},
 				{column: "fetched", label: "Fetched", as: asNumber}, {column: "carried", label: "Carried", as: asNumber},
 				{column: "failed", label: "Failed", as: asNumber}, {column: "rows_old", label: "Rows of earlier runs", as: asNumber},
 				{column: "oldest_days", label: "Oldest row", as: asDays}, {column: "reason", label: "Evidence"},
@@ -32,9 +32,13 @@ var qualitySection = section{
 			id: "nights", title: "Changes by night", wide: true,
 			about: "New, changed and deleted rows of all tables. The table has the newest night first.",
 			query: "snapshots", rowLimit: 30,
-			plot: &plot{kind: html.Bars, stacked: true, unit: "rows", categoryColumns: []string{"snapshot_at"}, limit: 30, drawnIf: "hours_since_previous", measures: []measure{
-				{column: "rows_new", name: "new", colour: 2}, {column: "rows_changed", name: "changed", colour: 0},
-				{column: "rows_gone", name: "deleted", colour: 3, below: true}}},
+			plot: &plot{kind: html.Bars, stacked: true, unit: "rows", categoryColumns: []string{"snapshot_at"}, limit: 30,
+				newestFirst: true,
+				// All rows are new in the first night, so that its bar would be far longer than the others.
+				skipIfNull: "hours_since_previous",
+				measures: []measure{
+					{column: "rows_new", name: "new", colour: 2}, {column: "rows_changed", name: "changed", colour: 0},
+					{column: "rows_gone", name: "deleted", colour: 3, below: true}}},
 			fields: []field{
 				{column: "snapshot_at", label: "Snapshot", as: asMoment, sub: "run_id"}, {column: "outcome", label: "Outcome", as: asTag},
 				{column: "rows", label: "Rows", as: asNumber}, {column: "rows_new", label: "New", as: asNumber},

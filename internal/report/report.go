@@ -120,7 +120,7 @@ type builder struct {
 	opts      Options
 	snapshots snapshots
 	unused    []ledger.Problem // see Panel.Unused
-	notRead   []ledger.Problem // of the streams without rows, also the unused ones
+	notRead   []ledger.Problem // a problem for each stream without rows that the report shows, whether it is unused or not
 	// currencies are the currencies in the results of the panels that were built so far.
 	currencies []string
 	problems   []ledger.Problem // of the source tables of these panels

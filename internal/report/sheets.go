@@ -42,7 +42,7 @@ func (p panel) sheet() (query.Sheet, error) {
 		add(f.sub, q.LabelOf(f.sub))
 		add(f.currency, q.LabelOf(f.currency))
 	}
-	if p.plot == nil || len(p.plot.measures) == 0 || p.plot.drawnIf != "" {
+	if p.plot == nil || len(p.plot.measures) == 0 || p.plot.newestFirst {
 		return s, err
 	}
 	s.Chart = &query.SheetChart{IsLine: p.plot.kind == html.Lines, Category: p.plot.categoryColumns[0], MaxRows: p.plot.limit, Same: p.plot.split}

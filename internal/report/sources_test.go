@@ -91,7 +91,7 @@ func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 				columns = append(columns, f.column, f.sub, f.currency)
 			}
 			if p.plot != nil {
-				columns = slices.Concat(columns, p.plot.split, p.plot.categoryColumns, []string{p.plot.weight, p.plot.series, p.plot.value, p.plot.drawnIf})
+				columns = slices.Concat(columns, p.plot.split, p.plot.categoryColumns, []string{p.plot.weight, p.plot.series, p.plot.value, p.plot.skipIfNull})
 				for _, m := range p.plot.measures {
 					columns = append(columns, m.column)
 				}
