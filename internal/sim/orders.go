@@ -71,7 +71,7 @@ func (s *orders) newOrder(r *rand.Rand, earliest int64) uint32 {
 		}
 		if i > 0 && r.IntN(4) == 0 {
 			l.addOn, l.linked = true, 0
-			l = s.sameOutlet(o.lines[0], l)
+			l = s.moveToOtherProduct(o.lines[0], l)
 		}
 		o.lines = append(o.lines, l)
 	}

@@ -89,33 +89,33 @@ var realisticWords = vocabulary{
 	},
 	// The usual order. The last four are rare.
 	articleStatuses: []articleStatus{
-		{prefix: "pending-content-brief", name: "Pending content brief", color: "#9aa0a6", days: 1,
+		statusBriefing: {prefix: "pending-content-brief", name: "Pending content brief", color: "#9aa0a6", days: 1,
 			next: []int{statusBrief, statusBrief, statusBrief, statusBrief, statusBrief, statusBrief, statusBrief, statusNeedsInfo, statusActionRequired}},
-		{prefix: "brief-ready-for-review", name: "Brief ready for review", color: "#1a73e8", days: 2,
+		statusBrief: {prefix: "brief-ready-for-review", name: "Brief ready for review", color: "#1a73e8", days: 2,
 			next: []int{statusDraft, statusDraft, statusDraft, statusDraft, statusDraft, statusBriefUpdate}},
-		{prefix: "draft-ready-for-review", name: "Draft ready for review", color: "#fbbc04", days: 1,
+		statusDraft: {prefix: "draft-ready-for-review", name: "Draft ready for review", color: "#fbbc04", days: 1,
 			next: []int{statusPublishing, statusPublishing, statusPublishing, statusRevision, statusDraftUpdate}},
-		{prefix: "request-revision", name: "Revision requested", color: "#ea4335", days: 1, isRequest: true, next: []int{statusDraft}},
-		{prefix: "draft-update-requested", name: "Draft update requested", color: "#ea4335", days: 1, isRequest: true, next: []int{statusDraft}},
-		{prefix: "pending-publishing", name: "Pending publishing", color: "#34a853", days: 2,
+		statusRevision:    {prefix: "request-revision", name: "Revision requested", color: "#ea4335", days: 1, isRequest: true, next: []int{statusDraft}},
+		statusDraftUpdate: {prefix: "draft-update-requested", name: "Draft update requested", color: "#ea4335", days: 1, isRequest: true, next: []int{statusDraft}},
+		statusPublishing: {prefix: "pending-publishing", name: "Pending publishing", color: "#34a853", days: 2,
 			next: append(slices.Repeat([]int{statusPublished}, 40), statusRejected)},
-		{prefix: "published", name: "Published", color: "#188038"},
-		{prefix: "action-required", name: "Action required", color: "#ea4335", days: 1, isRequest: true, next: []int{statusBriefing}},
-		{prefix: "needs-info", name: "Needs info", color: "#ea4335", days: 1, isRequest: true, next: []int{statusBriefing}},
-		{prefix: "brief-update-requested", name: "Brief update requested", color: "#ea4335", days: 1, isRequest: true, next: []int{statusBrief}},
-		{prefix: "rejected", name: "Rejected", color: "#a50e0e", days: 3, isRequest: true, next: []int{statusDraft}},
+		statusPublished:      {prefix: "published", name: "Published", color: "#188038"},
+		statusActionRequired: {prefix: "action-required", name: "Action required", color: "#ea4335", days: 1, isRequest: true, next: []int{statusBriefing}},
+		statusNeedsInfo:      {prefix: "needs-info", name: "Needs info", color: "#ea4335", days: 1, isRequest: true, next: []int{statusBriefing}},
+		statusBriefUpdate:    {prefix: "brief-update-requested", name: "Brief update requested", color: "#ea4335", days: 1, isRequest: true, next: []int{statusBrief}},
+		statusRejected:       {prefix: "rejected", name: "Rejected", color: "#a50e0e", days: 3, isRequest: true, next: []int{statusDraft}},
 	},
 }
 
-// Indexes of articleStatuses in a realistic world. The others are in articles.go.
+// Indexes of articleStatuses in a realistic world. The indexes 0 to 3 and 6 are the same in both worlds:
+// statusBriefing, statusBrief, statusDraft, statusRevision and statusPublished.
 const (
-	statusDraftUpdate = iota + statusInfo
-	statusPublishing
-	_
-	statusActionRequired
-	statusNeedsInfo
-	statusBriefUpdate
-	statusRejected
+	statusDraftUpdate    = 4
+	statusPublishing     = 5
+	statusActionRequired = 7
+	statusNeedsInfo      = 8
+	statusBriefUpdate    = 9
+	statusRejected       = 10
 )
 
 // headlines are the names of articles.
@@ -157,55 +157,67 @@ func slug(name string) string {
 	}, strings.ToLower(name))
 }
 
-// newRealisticOutlet gives each pair of a beat and a masthead to one outlet, as long as there are pairs.
+// newRealisticOutlet names an outlet by a beat and a masthead. Each pair is used once. Outlets after that, and half of
+// the others, also carry the name of their place.
 func (s *outlets) newRealisticOutlet(n uint32) outlet {
-	h := s.seed.roll(kindOutlet, n, 2)
-	o := outlet{n: n, place: pick(s.words.cities, s.seed.roll(kindOutlet, n, 3)), created: s.birth + int64(h%(365*daySeconds))}
+	// Each draw uses other bits of one of these random numbers.
+	h, measures := s.seed.roll(kindOutlet, n, 2), s.seed.roll(kindOutlet, n, 5)
+	var (
+		createdAfter  = int64(h % (365 * daySeconds))
+		isNamedByCity = oneIn(h, 2)
+		doFollow      = h>>16%5 < 3 // three outlets in five
+		disclaimer    = int(h >> 24 % uint64(len(s.words.disclaimers)))
+		hasSecondTag  = h>>40%3 > 0 // two outlets in three
+		secondTag     = len(beats) + int(h>>44%uint64(len(s.words.tagNames)-len(beats)))
+
+		authority    = int64(20 + (measures%73+measures>>8%73)/2) // the mean of two draws: most are in the middle of the range
+		ratePerMille = 750 + int64(measures>>16%600)
+		ranking      = min(95, authority-5+int64(measures>>24%15))
+		firstOther   = int(min(measures>>32%6, measures>>40%6)) // the smaller of two draws: the first channel types are more frequent
+		channelCount = pick([]int{1, 1, 1, 2, 2, 3}, measures>>40)
+	)
+	o := outlet{n: n, place: pick(s.words.cities, s.seed.roll(kindOutlet, n, 3)), created: s.birth + createdAfter}
 	o.updated = o.created
 	pairs := uint64(len(beats) * len(mastheads))
 	pair := (uint64(s.seed)%pairs + uint64(n)*55) % pairs // 55 and the number of pairs have no common factor
 	beat := int(pair) % len(beats)
 	o.name = beats[beat] + " " + mastheads[int(pair)/len(beats)]
-	if oneIn(h, 2) || uint64(n) >= pairs {
+	if isNamedByCity || uint64(n) >= pairs {
 		o.name = o.place.name + " " + o.name
 	}
 	o.site = "https://www." + slug(o.name) + ".example/"
 	o.tags = []int{beat}
-	if h>>40%3 > 0 {
-		o.tags = append(o.tags, len(beats)+int(h>>44%uint64(len(s.words.tagNames)-len(beats))))
+	if hasSecondTag {
+		o.tags = append(o.tags, secondTag)
 	}
-	// Most authorities are in the middle of their range.
-	measures := s.seed.roll(kindOutlet, n, 5)
-	authority := int64(20 + (measures%73+measures>>8%73)/2)
+	// The price grows by 6 % with each point of authority.
 	o.rate = wholeUnits(30)
 	for range authority {
 		o.rate = o.rate.perMille(1060)
 	}
-	o.rate = o.rate.perMille(750 + int64(measures>>16%600))
-	doFollow := h>>16%5 < 3
+	o.rate = o.rate.perMille(ratePerMille)
 	if doFollow {
 		o.rate = o.rate.perMille(1200)
 	}
 	others := []string{"NEWSLETTER", "LINKEDIN", "INSTAGRAM", "YOUTUBE", "TWITTER_X", "TIKTOK"}
-	first := min(measures>>32%6, measures>>40%6)
-	for i := range pick([]int{1, 1, 1, 2, 2, 3}, measures>>40) {
+	for i := range channelCount {
 		c := channel{
 			n: n*maxChannels + uint32(i), channelType: "WEBSITE", placement: "FULL_FEATURE", authority: authority,
-			ranking: min(95, authority-5+int64(measures>>24%15)), doFollow: doFollow && i == 0, disclaimer: int(h >> 24 % uint64(len(s.words.disclaimers))),
+			ranking: ranking, doFollow: doFollow && i == 0, disclaimer: disclaimer,
 		}
 		if i > 0 {
-			c.channelType, c.placement = others[(int(first)+i-1)%len(others)], "MENTION"
+			c.channelType, c.placement = others[(firstOther+i-1)%len(others)], "MENTION"
 		}
 		o.channels = append(o.channels, c)
 	}
 	return o
 }
 
-// realisticTraits returns the traits of a product. round is the number of earlier products of the outlet. The products of an
-// outlet go around its channels.
-func (s *products) realisticTraits(roll uint64, outlet uint32, round int) traits {
+// realisticTraits returns the traits of a product. ordinal is the number of earlier products of the outlet. The first
+// products of an outlet have one channel each, then the channels are used again for their next offers.
+func (s *products) realisticTraits(roll uint64, outlet uint32, ordinal int) traits {
 	channels := s.outlets.all[outlet].channels
-	t := traits{roll: roll, outlet: outlet, channel: round % len(channels)}
+	t := traits{roll: roll, outlet: outlet, channel: ordinal % len(channels)}
 	offers := socialOffers
 	switch channels[t.channel].channelType {
 	case "WEBSITE":
@@ -213,7 +225,7 @@ func (s *products) realisticTraits(roll uint64, outlet uint32, round int) traits
 	case "NEWSLETTER":
 		offers = newsletterOffers
 	}
-	t.offer = &offers[round/len(channels)%len(offers)]
+	t.offer = &offers[ordinal/len(channels)%len(offers)]
 	t.placement, t.typeIndex = t.offer.placement, t.offer.productType
 	return t
 }
@@ -281,19 +293,30 @@ func (s *articles) drawNextStatus(r *rand.Rand, a *article) int {
 // assignAddOns assigns the add-ons of an item to its article.
 func (s *articles) assignAddOns(it *item) {
 	for _, l := range s.orders.all[it.order].lines {
-		if addOn := &s.items.all[l.item]; l.addOn && l.linked == it.line && addOn.refundedAt == 0 {
-			addOn.article, addOn.campaign, addOn.updated = it.article, it.campaign, max(it.updated, addOn.updated+1)
+		if !l.addOn || l.linked != it.line {
+			continue
 		}
+		addOn := &s.items.all[l.item]
+		if addOn.refundedAt != 0 {
+			continue
+		}
+		addOn.article, addOn.campaign = it.article, it.campaign
+		addOn.updated = max(it.updated, addOn.updated+1)
 	}
 }
 
-// sameOutlet returns an add-on, in a realistic world for another product of the same outlet if it has one.
-func (s *orders) sameOutlet(main, addOn line) line {
-	other := main.product + uint32(len(s.outlets.all))
-	if s.opts.Realistic && int(other) < len(s.products.all) && !s.products.isWithdrawn(other) {
-		addOn.product, addOn.list = other, s.products.priceOf(other)
-		addOn.price = addOn.list.perMille(proPerMille)
+// moveToOtherProduct returns an add-on for the next product of the outlet of the main line. The add-on is not changed if
+// the world is not realistic, or if the outlet has no later product on sale.
+func (s *orders) moveToOtherProduct(main, addOn line) line {
+	if !s.opts.Realistic {
+		return addOn
 	}
+	other := main.product + uint32(len(s.outlets.all)) // see outletProductView
+	if int(other) >= len(s.products.all) || s.products.isWithdrawn(other) {
+		return addOn
+	}
+	addOn.product, addOn.list = other, s.products.priceOf(other)
+	addOn.price = addOn.list.perMille(proPerMille)
 	return addOn
 }
 
