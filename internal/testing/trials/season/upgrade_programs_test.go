@@ -82,7 +82,12 @@ func buildCurrent(t *testing.T) builtProgram {
 // in clockVariable.
 func buildProgram(t *testing.T, source, path, version string) {
 	t.Helper()
-	original := filepath.Join(source, "cmd", "sync", "process.go")
+	original := filepath.Join(source, "cmd", "sync", "main.go")
+	// Earlier releases read the clock in process.go.
+	earlier := filepath.Join(source, "cmd", "sync", "process.go")
+	if _, err := os.Stat(earlier); err == nil {
+		original = earlier
+	}
 	text, err := os.ReadFile(original)
 	testharness.Must(t, err)
 	clock := fmt.Sprintf("func() time.Time { at, _ := time.Parse(time.RFC3339, os.Getenv(%q)); return at }", clockVariable)
@@ -90,7 +95,7 @@ func buildProgram(t *testing.T, source, path, version string) {
 		t.Fatalf("%s reads the clock in %d places, want 1", original, n)
 	}
 	dir := t.TempDir()
-	changed, overlay := filepath.Join(dir, "process.go"), filepath.Join(dir, "overlay.json")
+	changed, overlay := filepath.Join(dir, filepath.Base(original)), filepath.Join(dir, "overlay.json")
 	testharness.Must(t, os.WriteFile(changed, bytes.Replace(text, []byte("time.Now"), []byte(clock), 1), 0o600))
 	replacements, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
 	testharness.Must(t, errors.Join(err, os.WriteFile(overlay, replacements, 0o600)))
