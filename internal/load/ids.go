@@ -29,7 +29,7 @@ func (s *Stage) UnifyIDs(ctx context.Context) (IDs, error) {
 		t := st.Root()
 		if isIDColumn(t.Key[0]) && roots[t.Name].Name == "" {
 			roots[t.Name] = st
-			counts = append(counts, idsSQL.Render("count_cases", values{
+			counts = append(counts, stageSQL.Render("count_cases", values{
 				"table": t.Name, "column": sqltext.Name(t.Key[0]), "main": mainTable(t.Name), "uuid": uuidPattern,
 			}))
 		}
@@ -70,8 +70,8 @@ func (s *Stage) rewriteIDs(ctx context.Context, st stream.Stream, ids *IDs) erro
 	}
 	rewrite := func(table sqlText, column string) (int64, error) {
 		name := sqltext.Name(column)
-		result, err := s.draft.DB.ExecContext(ctx, string(idsSQL.Render("rewrite_ids", values{"table": table, "column": name,
-			"unified": idsSQL.Render("unified", values{"function": function, "column": name}), "uuid": uuidPattern})))
+		result, err := s.draft.DB.ExecContext(ctx, string(stageSQL.Render("rewrite_ids", values{"table": table, "column": name,
+			"unified": stageSQL.Render("unified", values{"function": function, "column": name}), "uuid": uuidPattern})))
 		if err != nil {
 			return 0, err
 		}

@@ -55,13 +55,13 @@ func (s *Stage) keepPositionsIn(ctx context.Context, st stream.Stream, t stream.
 	if s.withStoredRows.has(st.Name) {
 		staged, stored = decodedRowsTable(st.Name, t.Name), maybeChangedRowsTable(st.Name, t.Name)
 	}
-	sameItem, itemHash := finishSQL.Render("same_row", values{"same_key": joinOn("l.", "m.", t.Key)}), sqlText(stream.RowHash)
+	sameItem, itemHash := stageSQL.Render("same_row", values{"same_key": joinOn("l.", "m.", t.Key)}), sqlText(stream.RowHash)
 	_, detail := s.sources(t.Name)
 	if detail.Name != "" { // the fingerprints in main are those of joined rows
 		sameItem, itemHash = agrees(t, def), contentHash(t, def)
 	}
 	reordered, known, positions := stagedTable(st.Name, reorderedName), stagedTable(st.Name, knownName), stagedTable(st.Name, positionsName)
-	err := s.draft.Exec(ctx, finishSQL.Render("find_reordered", values{"reordered": reordered, "parents": prefixed("l.", t.Parents),
+	err := s.draft.Exec(ctx, stageSQL.Render("find_reordered", values{"reordered": reordered, "parents": prefixed("l.", t.Parents),
 		"staged": staged, "stored": stored, "same_item": sameItem}))
 	if err != nil {
 		return err
@@ -70,13 +70,13 @@ func (s *Stage) keepPositionsIn(ctx context.Context, st stream.Stream, t stream.
 		return err
 	}
 	parents, firstKey, secondKey := sqltext.Names(t.Parents), itemKey(def, 0), itemKey(def, 1)
-	err = s.draft.Exec(ctx, finishSQL.Render("find_known", values{"positions": positions, "known": known, "parents": parents, "item_hash": itemHash,
+	err = s.draft.Exec(ctx, stageSQL.Render("find_known", values{"positions": positions, "known": known, "parents": parents, "item_hash": itemHash,
 		"first_key": firstKey, "second_key": secondKey, "stored": stored, "past": catalogName + "." + pastTable(t.Name), "reordered": reordered}))
 	if err != nil {
 		return err
 	}
 	parentTexts := sqltext.Join(t.Parents, ", ", func(name string) sqlText { return valueText(name) })
-	isMoved, err := s.stagePositions(ctx, st, detail.Name != "", finishSQL.Render("read_items", values{"known": known, "parents": parents,
+	isMoved, err := s.stagePositions(ctx, st, detail.Name != "", stageSQL.Render("read_items", values{"known": known, "parents": parents,
 		"parent_texts": parentTexts, "staged": staged, "item_hash": itemHash, "first_key": firstKey, "second_key": secondKey}))
 	if err != nil || !isMoved {
 		return err
@@ -86,32 +86,32 @@ func (s *Stage) keepPositionsIn(ctx context.Context, st stream.Stream, t stream.
 		if len(inner.Parents) != len(t.Key) || st.Tables[st.EnclosingTable(inner)].Name != t.Name {
 			continue
 		}
-		statements = append(statements, finishSQL.Render("set_inner_positions", values{"inner": stagedTable(st.Name, inner.Name),
+		statements = append(statements, stageSQL.Render("set_inner_positions", values{"inner": stagedTable(st.Name, inner.Name),
 			"column": sqltext.Name(inner.Parents[slices.Index(t.Key, stream.Position)]), "positions": positions, "staged": staged,
 			"same_item": joinColumns("i.", inner.Parents, "l.", t.Key)}))
 	}
-	return s.draft.Exec(ctx, append(statements, finishSQL.Render("set_positions", values{"staged": staged, "positions": positions}))...)
+	return s.draft.Exec(ctx, append(statements, stageSQL.Render("set_positions", values{"staged": staged, "positions": positions}))...)
 }
 
 // contentHash returns SQL for a hash of the values of an item, without its key.
 func contentHash(t stream.Table, def stream.Definition) sqlText {
 	columns := slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return slices.Contains(t.Key, c.Name) })
-	return finishSQL.Render("item_hash", values{"values": sqltext.Join(columns, ", ", func(c stream.Column) sqlText { return valueText(c.Name) })})
+	return stageSQL.Render("item_hash", values{"values": sqltext.Join(columns, ", ", func(c stream.Column) sqlText { return valueText(c.Name) })})
 }
 
 func valueText(column string) sqlText {
-	return finishSQL.Render("value_text", values{"column": sqltext.Name(column)})
+	return stageSQL.Render("value_text", values{"column": sqltext.Name(column)})
 }
 
 // itemKey returns SQL for a hash of the columns in an element of Definition.ItemKeys, or for NULL.
 func itemKey(def stream.Definition, n int) sqlText {
 	if n >= len(def.ItemKeys) {
-		return finishSQL.Render("no_key", nil)
+		return stageSQL.Render("no_key", nil)
 	}
 	hasValue := sqltext.Join(def.ItemKeys[n], " OR ", func(name string) sqlText {
-		return finishSQL.Render("has_value", values{"column": sqltext.Name(name)})
+		return stageSQL.Render("has_value", values{"column": sqltext.Name(name)})
 	})
-	return finishSQL.Render("item_key", values{"has_value": hasValue, "columns": sqltext.Names(def.ItemKeys[n])})
+	return stageSQL.Render("item_key", values{"has_value": hasValue, "columns": sqltext.Names(def.ItemKeys[n])})
 }
 
 // stagePositions stages the positions of the items that must not keep the position in their list. query returns

@@ -31,7 +31,7 @@ func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Tabl
 				rebuildSQL.Render("find_ending_rows", values{"stored_key": prefixed("m.", t.Key), "now": snap.SnapshotAt, "main": main,
 					"same_key": joinOn("m.", "f.", t.Key)}),
 				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.SourceRun(), "main": main, "key": key}),
-				finishSQL.Render("delete_all", values{"table": main}),
+				stageSQL.Render("delete_all", values{"table": main}),
 				rebuildSQL.Render("begin_rows", values{"main": main, "columns": columns}),
 				rebuildSQL.Render("drop_snapshot", nil),
 			})
@@ -92,7 +92,7 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, file ware
 	main, newest := mainTable(t.Name), sqltext.Name("newest "+t.Name)
 	err := d.Atomically(ctx, []sqlText{
 		rebuildSQL.Render("keep_newest", values{"newest": newest, "main": main}),
-		finishSQL.Render("delete_all", values{"table": main}),
+		stageSQL.Render("delete_all", values{"table": main}),
 		rebuildSQL.Render("fill_from_history", values{"main": main, "columns": allColumns(def), "newest": newest,
 			"past": pastTable(t.Name), "at": file.DayManifest.SnapshotAt}),
 	})

@@ -128,7 +128,7 @@ func (s *Stage) finishRows(ctx context.Context, st stream.Stream, coverage Cover
 	if coverage == Carried {
 		var deletes []sqlText
 		for _, t := range tablesOf(st) {
-			deletes = append(deletes, finishSQL.Render("delete_all", values{"table": s.tableWithRows(st.Name, t.Name)}))
+			deletes = append(deletes, stageSQL.Render("delete_all", values{"table": s.tableWithRows(st.Name, t.Name)}))
 		}
 		return s.draft.Atomically(ctx, deletes)
 	}
@@ -163,16 +163,16 @@ func (s *Stage) deduplicate(ctx context.Context, st stream.Stream) error {
 		}
 		table, key := s.tableWithRows(st.Name, t.Name), sqltext.Names(t.Key)
 		var hasDuplicates bool
-		err := queryRow(ctx, s.draft, finishSQL.Render("has_duplicates", values{"key": key, "table": table})).Scan(&hasDuplicates)
+		err := queryRow(ctx, s.draft, stageSQL.Render("has_duplicates", values{"key": key, "table": table})).Scan(&hasDuplicates)
 		if err != nil {
 			return err
 		}
 		if !hasDuplicates {
 			continue
 		}
-		statements := []sqlText{finishSQL.Render("find_duplicates", values{"key": key, "table": table})}
+		statements := []sqlText{stageSQL.Render("find_duplicates", values{"key": key, "table": table})}
 		statements = append(statements, s.dropInnerRows(st, t)...)
-		statements = append(statements, finishSQL.Render("drop_duplicates", values{"table": table}))
+		statements = append(statements, stageSQL.Render("drop_duplicates", values{"table": table}))
 		if err := s.draft.Exec(ctx, statements...); err != nil {
 			return err
 		}
@@ -189,13 +189,13 @@ func (s *Stage) dropInnerRows(st stream.Stream, t stream.Table) (statements []sq
 		}
 		innerTable := s.tableWithRows(st.Name, inner.Name)
 		if st.Tables[st.EnclosingTable(inner)].Name != t.Name {
-			statements = append(statements, finishSQL.Render("drop_deeper_rows", values{"table": innerTable}))
+			statements = append(statements, stageSQL.Render("drop_deeper_rows", values{"table": innerTable}))
 			continue
 		}
 		args := values{"table": innerTable, "parent_key": sqltext.Names(inner.Parents), "key": sqltext.Names(t.Key)}
-		statements = append(statements, finishSQL.Render("drop_child_rows", args))
+		statements = append(statements, stageSQL.Render("drop_child_rows", args))
 		if hasPosition(inner) { // an item can occur twice in one record
-			statements = append(statements, finishSQL.Render("drop_repeated_child_rows", args))
+			statements = append(statements, stageSQL.Render("drop_repeated_child_rows", args))
 		}
 	}
 	return statements

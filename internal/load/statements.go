@@ -26,10 +26,6 @@ type (
 var (
 	//go:embed sql/10-stage.sql
 	stageSQL sqltext.File
-	//go:embed sql/11-ids.sql
-	idsSQL sqltext.File
-	//go:embed sql/20-finish.sql
-	finishSQL sqltext.File
 	//go:embed sql/40-plan.sql
 	planSQL sqltext.File
 	//go:embed sql/70-compare.sql

@@ -65,7 +65,7 @@ func (s *Stage) StoredRecords(ctx context.Context, st stream.Stream) (*Stored, e
 		if hasPosition(t) {
 			position = stream.Position
 		}
-		query := finishSQL.Render("stored_hashes", values{"record_key": recordKey(st, t), "position": position,
+		query := stageSQL.Render("stored_hashes", values{"record_key": recordKey(st, t), "position": position,
 			"main": catalogName + "." + mainTable(t.Name)})
 		if err := queryBatches(ctx, s.draft, query, func(b arrow.RecordBatch) { stored.addRows(i, b) }); err != nil {
 			return nil, fmt.Errorf("read the fingerprints of %s: %w", t.Name, err)
@@ -171,7 +171,7 @@ func (s *Stage) addStoredRows(ctx context.Context, st stream.Stream, stored *Sto
 	if err := s.shared.commit(ctx); err != nil {
 		return err
 	}
-	statements := []sqlText{finishSQL.Render("find_records", values{
+	statements := []sqlText{stageSQL.Render("find_records", values{
 		"maybe_changed": maybeChangedTable(st.Name), "outdated": outdatedTable(st.Name), "unchanged": unchangedTable(st.Name),
 		"listed": stagedTable(st.Name, listedName), "key": sqltext.Name(st.Root().Key[0]), "main": catalogName + "." + mainTable(st.Root().Name)})}
 	for _, t := range tablesOf(st) {
@@ -182,7 +182,7 @@ func (s *Stage) addStoredRows(ctx context.Context, st stream.Stream, stored *Sto
 			}
 			return name
 		})
-		statements = append(statements, finishSQL.Render("add_stored_rows", values{
+		statements = append(statements, stageSQL.Render("add_stored_rows", values{
 			"staged": stagedTable(st.Name, t.Name), "outdated": outdatedTable(st.Name), "unchanged": unchangedTable(st.Name),
 			"decoded_rows_name": sqltext.Name(t.Name + decodedRowsSuffix), "decoded_rows": decodedRowsTable(st.Name, t.Name),
 			"columns": columns, "main": catalogName + "." + mainTable(t.Name), "record_key": recordKey(st, t),
