@@ -56,7 +56,7 @@ func mainLists() []Stream {
 		{
 			Name: "token", Path: "/auth/token", Spec: "2.1, 4.2, 5", Envelope: Object,
 			RequireOne: []string{"token_type", "scopes"}, TeamColumn: "team_id",
-			Tables: []Table{{Name: "token", Key: []string{"team_id"}, NoText: []string{"scopes"}}},
+			Tables: []Table{{Name: "token", Key: []string{"team_id"}, UnwrapText: []string{"scopes"}}},
 		},
 		{
 			Name: "outlet_listings", Path: "/outlets", Spec: "2.2 OutletListing, 4.2, 5",
@@ -141,7 +141,7 @@ func referenceLists() []Stream {
 // A line item has no id before it is paid (spec 2.4), so its position in the order identifies it.
 func orderTables() []Table {
 	return []Table{
-		{Name: "orders", Key: []string{"id"}, NoText: []string{"metadata"}},
+		{Name: "orders", Key: []string{"id"}, UnwrapText: []string{"metadata"}},
 		childTable("order_line_items", "line_items", "order_id", ""),
 		{Name: "order_line_item_includes", At: "line_items.includes",
 			Key: []string{"order_id", "line_position", "position"}, Parents: []string{"order_id", "line_position"}},
@@ -152,7 +152,7 @@ func orderTables() []Table {
 // campaign's id.
 func campaignTables() []Table {
 	return []Table{
-		{Name: "campaigns", Key: []string{"id"}, NoText: []string{"articles"}},
+		{Name: "campaigns", Key: []string{"id"}, UnwrapText: []string{"articles"}},
 		{Name: "questionnaires", At: "questionnaire", Key: []string{"id"}, Parents: []string{"campaign_id"}, KeyFrom: []string{"questionnaire_id", "id"}},
 	}
 }

@@ -104,8 +104,8 @@ type Table struct {
 	// FreeForm are text columns whose JSON form the spec does not show. Objects are accepted.
 	// Their fields without a column are stored in the column extra.
 	FreeForm []string
-	// NoText are JSON columns for lists or objects. A text that contains one is stored as the list or object; another text is stored as a text.
-	NoText []string
+	// UnwrapText are JSON columns for lists or objects. A text that contains one is stored as the list or object; another text is stored as a text.
+	UnwrapText []string
 	// Link means that the table contains only keys. The other fields of its records belong to
 	// another table, so they are neither stored here nor counted as drift.
 	Link bool

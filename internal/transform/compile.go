@@ -71,7 +71,7 @@ type columnLayout struct {
 	isID, isDetailID bool
 	isCurrency       bool
 	isMinorPrice     bool
-	noText           bool   // JSON that is a list or an object, also within a text
+	unwrapText       bool   // a list or object inside a text is stored as the list or object
 	freeForm         bool   // accepts objects
 	dropped          bool   // always NULL
 	hashKey          []byte // for the hashes of private values; nil if they are not hashed
@@ -80,7 +80,12 @@ type columnLayout struct {
 // isInObject reports whether the field of a column is inside the object of this name. Underscores may separate
 // an object from its field.
 func (c *columnLayout) isInObject(name string) bool {
-	return len(c.path) > len(name) && c.path[len(name)] == '.' && strings.ReplaceAll(c.path[:len(name)], ".", "_") == name
+	end := len(name)
+	if len(c.path) <= end || c.path[end] != '.' {
+		return false
+	}
+	object := c.path[:end]
+	return strings.ReplaceAll(object, ".", "_") == name
 }
 
 func (c *columnLayout) isPrivate() bool { return c.dropped || c.hashKey != nil }
@@ -99,6 +104,9 @@ type constant struct {
 
 // node is an object within a row: the record or item itself, or an object whose fields are
 // columns with a common prefix.
+//
+// Objects usually list their fields in the same order. node.first and field.next remember the order of the
+// latest object, as a guess that is checked.
 type node struct {
 	prefix string
 	fields map[string]*field
@@ -108,11 +116,14 @@ type node struct {
 // field is a known member of a node. The JSON type of the value decides how it is read.
 type field struct {
 	name  string
-	index int   // in the node, from 0
-	col   int   // for scalars, or -1
-	group *node // for objects
-	child int   // index of the table for the rows of a list or object
-	items *node // a row of this table, or nil if the field has no table
+	index int // in the node, from 0
+	col   int // for scalars, or -1
+	// objectNode is the node of an object whose fields are columns of this row, or nil.
+	objectNode *node
+	// table is the index of the table for the rows of a list or object, and rowNode the node of its rows.
+	// rowNode is nil if the field has no table.
+	table   int
+	rowNode *node
 	// alias marks another name of its column. The name in the spec takes precedence.
 	alias bool
 	// isObject means that the spec shows an object here.
@@ -123,15 +134,17 @@ type field struct {
 
 // node returns the node of an object in the field, or nil.
 func (f *field) node() *node {
-	if f.items != nil {
-		return f.items
+	if f.rowNode != nil {
+		return f.rowNode
 	}
-	return f.group
+	return f.objectNode
 }
 
-// nodeAt returns the object with a prefix, whose fields it derives from the column names. Each underscore may
-// separate an object from its field; only a response shows which underscores do.
-func (l *layout) nodeAt(prefix string) *node {
+// buildNode returns the object with a prefix, whose fields it derives from the column names. Each underscore may
+// separate an object from its field; only a response shows which underscores do. For example, the column a_b_c
+// can be filled from the field a_b_c, from b_c in the object a, from c in the object a_b, and from c in the
+// object b in the object a.
+func (l *layout) buildNode(prefix string) *node {
 	if n, ok := l.nodes[prefix]; ok {
 		return n
 	}
@@ -145,11 +158,18 @@ func (l *layout) nodeAt(prefix string) *node {
 		}
 	}
 	// The field "name" of an object is assigned to the text column of the object: a disclaimer is a text or an
-	// object with a name. A column for the name has precedence, and a key is never an object.
+	// object with a name.
 	textCol := l.columnIndex(strings.TrimSuffix(prefix, "_"))
-	if textCol >= 0 && l.cols[textCol].kind == text && !slices.Contains(l.keys, textCol) && l.columnIndex(prefix+"name") < 0 {
-		n.addField("name").col = textCol
+	if textCol < 0 || l.cols[textCol].kind != text {
+		return n
 	}
+	if l.columnIndex(prefix+"name") >= 0 {
+		return n // the name has a column of its own
+	}
+	if slices.Contains(l.keys, textCol) {
+		return n // a key is never an object
+	}
+	n.addField("name").col = textCol
 	return n
 }
 
@@ -161,15 +181,21 @@ func (l *layout) bindColumn(n *node, rest string, col int) {
 	f.col = col
 	// If the spec shows an object between the prefix and the field, the rest of the column's name is only an
 	// alias of the field.
-	f.alias = strings.ReplaceAll(c.path, ".", "_") == c.name && strings.Contains(c.path[len(n.prefix):], ".")
+	if strings.ReplaceAll(c.path, ".", "_") == c.name {
+		pathInNode := c.path[len(n.prefix):]
+		f.alias = strings.Contains(pathInNode, ".")
+	}
 	if c.kind == text {
-		f.group = l.nodeAt(n.prefix + rest + "_")
+		f.objectNode = l.buildNode(n.prefix + rest + "_")
 	}
 	for i := 1; i < len(rest)-1; i++ {
 		if rest[i] == '_' {
-			inner := n.addField(rest[:i])
-			inner.group = l.nodeAt(n.prefix + rest[:i+1])
-			inner.isObject = inner.isObject || c.isInObject(n.prefix+rest[:i])
+			object := rest[:i]
+			inner := n.addField(object)
+			inner.objectNode = l.buildNode(n.prefix + object + "_")
+			if c.isInObject(n.prefix + object) {
+				inner.isObject = true
+			}
 		}
 	}
 }
@@ -186,7 +212,7 @@ func (n *node) addField(name string) *field {
 
 const extraColumn = "extra" // for unknown fields
 
-// Bind compiles the binding of a stream, and makes its private columns private. See [Binding.Protect].
+// Bind is [Compile] and then [Binding.Protect], with the private columns that p selects.
 func Bind(s stream.Stream, definitions map[string]stream.Definition, p Privacy) (*Binding, error) {
 	binding, err := Compile(s, definitions)
 	if err != nil {
@@ -195,8 +221,8 @@ func Bind(s stream.Stream, definitions map[string]stream.Definition, p Privacy) 
 	return binding, binding.Protect(privacyOf(s, definitions[s.Root().Name], p))
 }
 
-// Compile binds the tables of a stream to their definitions by name. Its errors name the
-// missing or unsuitable table or column.
+// Compile assigns the fields of a stream's records to the columns of its tables. defs are the definitions
+// by table. An error names the missing or unsuitable table or column.
 func Compile(s stream.Stream, defs map[string]stream.Definition) (*Binding, error) {
 	b := &Binding{stream: s, list: cmp.Or(s.List, "records"), otherNames: map[string][]string{}}
 	for table, d := range defs {
@@ -242,14 +268,16 @@ func (b *Binding) compileTable(t stream.Table, d stream.Definition) error {
 	for name, fixed := range t.Const {
 		l.consts = append(l.consts, constant{l.namedColumn("Const", name), fixed})
 	}
-	l.value, l.extra, l.created = l.namedColumn("Value", t.Value), l.columnIndex(extraColumn), l.columnIndex("created_at")
+	l.value = l.namedColumn("Value", t.Value)
+	l.extra = l.columnIndex(extraColumn)
+	l.created = l.columnIndex("created_at")
 	if l.extra >= 0 && l.cols[l.extra].kind != document {
 		return fmt.Errorf("column %q must be JSON", extraColumn)
 	}
 	if l.created >= 0 && l.cols[l.created].kind != instant {
 		l.created = -1
 	}
-	l.rowNode = l.nodeAt("")
+	l.rowNode = l.buildNode("")
 	if idColumn := l.namedColumn("ID", t.ID); idColumn >= 0 {
 		id := l.rowNode.addField("id")
 		id.col, id.alias = idColumn, true
@@ -280,22 +308,23 @@ func (l *layout) bindOtherNames(d stream.Definition) error {
 			return fmt.Errorf("column %q cannot have another name, because the program computes it", col.Name)
 		}
 		for _, name := range col.OtherNames {
-			n, parents := l.rowNode, strings.Split(name, ".")
-			last := len(parents) - 1
-			for _, parent := range parents[:last] {
+			n := l.rowNode
+			path := strings.Split(name, ".")
+			last := len(path) - 1
+			for _, parent := range path[:last] {
 				f := n.addField(parent)
-				if f.group == nil {
-					f.group = l.nodeAt(n.prefix + parent + "_")
+				if f.objectNode == nil {
+					f.objectNode = l.buildNode(n.prefix + parent + "_")
 				}
-				n = f.group
+				n = f.objectNode
 			}
-			f := n.addField(parents[last])
-			if f.col >= 0 || f.items != nil {
+			f := n.addField(path[last])
+			if f.col >= 0 || f.rowNode != nil {
 				return fmt.Errorf("column %q cannot have the other name %q, which the table uses already", col.Name, name)
 			}
 			f.col, f.alias = i, true
 			if l.cols[i].kind == text {
-				f.group = l.nodeAt(col.Name + "_")
+				f.objectNode = l.buildNode(col.Name + "_")
 			}
 		}
 	}
@@ -322,7 +351,7 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 			isDetailID: k == text && !slices.Contains(t.Key, col.Name) && stream.IsDetailID(t.Name, col.Name),
 			freeForm:   slices.Contains(t.FreeForm, col.Name),
 			isCurrency: k == text && col.Name == "currency",
-			noText:     slices.Contains(t.NoText, col.Name),
+			unwrapText: slices.Contains(t.UnwrapText, col.Name),
 		})
 		if col.NotNull {
 			l.required = append(l.required, len(l.cols)-1)
@@ -406,14 +435,15 @@ func (b *Binding) nestTable(l *layout, t stream.Table) error {
 	n := up.rowNode
 	for _, name := range path[:last] {
 		f := n.addField(name)
-		if f.group == nil {
-			f.group = up.nodeAt(n.prefix + name + "_")
+		if f.objectNode == nil {
+			f.objectNode = up.buildNode(n.prefix + name + "_")
 		}
 		f.isObject = true
-		n = f.group
+		n = f.objectNode
 	}
 	list := n.addField(path[last])
-	list.child, list.items = index, l.rowNode
+	list.table = index
+	list.rowNode = l.rowNode
 	if l.name == up.name {
 		// A table can contain rows of itself, one level deep. The list in the inner rows is always empty.
 		l.rowNode.addField(path[last])

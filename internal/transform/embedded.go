@@ -48,8 +48,8 @@ func objectInText(raw []byte, f form) (content []byte, ok bool) {
 	return content, ok && content[0] == '{'
 }
 
-// insideText calls read with the index of the JSON in a text. While read runs, the text takes the place of the body.
-// The other parameters are those of index.
+// insideText reads the JSON in a text. It scans content instead of the body, calls read with the position of its
+// value in in.values, and restores the scanner. f, node and itemNode are passed to (*input).index.
 func (in *input) insideText(content []byte, f *field, node, itemNode *node, read func(i int)) {
 	outer := in.scanner
 	in.scanner = scanner{buf: content}
@@ -78,10 +78,16 @@ func (a *arrayLiteral) skipBounds() {
 	}
 }
 
-func (a *arrayLiteral) peek() byte {
-	for a.pos < len(a.text) && bytes.IndexByte([]byte(" \t\r\n\v\f"), a.text[a.pos]) >= 0 {
+func (a *arrayLiteral) skipSpace() {
+	for a.pos < len(a.text) && isArraySpace(a.text[a.pos]) {
 		a.pos++
 	}
+}
+
+func isArraySpace(c byte) bool { return bytes.IndexByte([]byte(" \t\r\n\v\f"), c) >= 0 }
+
+// peek returns the byte at the position, or 0 at the end.
+func (a *arrayLiteral) peek() byte {
 	if a.pos == len(a.text) {
 		return 0
 	}
@@ -90,11 +96,13 @@ func (a *arrayLiteral) peek() byte {
 
 // readArray reads the array at the position and reports whether it is valid.
 func (a *arrayLiteral) readArray(depth int) bool {
+	a.skipSpace()
 	if a.peek() != '{' || depth > maxDepth {
 		return false
 	}
 	a.pos++
 	a.json = append(a.json, '[')
+	a.skipSpace()
 	if a.peek() == '}' {
 		a.pos++
 		a.json = append(a.json, ']')
@@ -104,6 +112,7 @@ func (a *arrayLiteral) readArray(depth int) bool {
 		if !a.readElement(depth) {
 			return false
 		}
+		a.skipSpace()
 		separator := a.peek()
 		a.pos++
 		switch separator {
@@ -119,6 +128,7 @@ func (a *arrayLiteral) readArray(depth int) bool {
 }
 
 func (a *arrayLiteral) readElement(depth int) bool {
+	a.skipSpace()
 	switch a.peek() {
 	case '{':
 		return a.readArray(depth + 1)
@@ -167,7 +177,7 @@ func (a *arrayLiteral) readUnquoted() bool {
 				return false
 			}
 			c = a.text[a.pos]
-		} else if bytes.IndexByte([]byte(" \t\r\n\v\f"), c) >= 0 {
+		} else if isArraySpace(c) {
 			element = append(element, c)
 			continue
 		}

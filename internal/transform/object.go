@@ -105,7 +105,7 @@ func (in *input) indexMembers(object int, n *node) error {
 			next = &f.next
 			repeated = repeated || in.seen[seen+f.index]
 			in.seen[seen+f.index] = true
-			i, err = in.index(f, f.name, f.node(), f.items)
+			i, err = in.index(f, f.name, f.node(), f.rowNode)
 		}
 		in.values[object].lastTurn = max(in.values[object].lastTurn, in.values[i].turn)
 		if err != nil {
@@ -181,17 +181,17 @@ func (r *rowReader) readMember(t *table, i int) {
 		col = &t.cols[f.col]
 	}
 	switch {
-	case col != nil && col.dropped && (c != '{' || f.group == nil):
+	case col != nil && col.dropped && (c != '{' || f.objectNode == nil):
 	case col != nil && col.union != nil:
 		r.values.readUnion(t, f, raw, m.form)
 	case c == 'n':
-	case f.items != nil:
-		r.innerLists = append(r.innerLists, innerList{r.tables[f.child], i, r.in.privatePath, r.in.buf})
+	case f.rowNode != nil:
+		r.innerLists = append(r.innerLists, innerList{r.tables[f.table], i, r.in.privatePath, r.in.buf})
 	case col != nil && col.kind == document:
 		r.values.readDocument(t, f, raw, m.form)
-	case c == '{' && f.group != nil && (col == nil || col.freeForm):
+	case c == '{' && f.objectNode != nil && (col == nil || col.freeForm):
 		r.readGroup(t, i)
-	case c == '{' && f.group != nil:
+	case c == '{' && f.objectNode != nil:
 		r.readTextObject(t, i)
 	case f.isObject && c == '"' && (col == nil || isObjectText(raw)):
 		r.readObjectText(t, i)
@@ -242,7 +242,7 @@ func (r *rowReader) readObjectText(t *table, i int) {
 	switch {
 	case ok:
 		r.report.countDrift(t, Converted, f.name, raw)
-		r.in.insideText(content, f, f.group, nil, func(object int) { r.readMember(t, object) })
+		r.in.insideText(content, f, f.objectNode, nil, func(object int) { r.readMember(t, object) })
 	case f.col >= 0:
 		r.values.readValue(t, f.col, f.name, raw, m.form)
 	case !isEmpty(raw):
@@ -262,8 +262,8 @@ func (r *rowReader) readMisfit(t *table, i int) {
 		r.report.rejectValue(t, f.name, raw, "expected an object")
 		return
 	}
-	if f.group != nil && raw[0] != '[' && raw[0] != '{' {
-		if name := f.group.fields["name"]; name != nil && name.col >= 0 && t.cols[name.col].kind == text {
+	if f.objectNode != nil && raw[0] != '[' && raw[0] != '{' {
+		if name := f.objectNode.fields["name"]; name != nil && name.col >= 0 && t.cols[name.col].kind == text {
 			r.values.readValue(t, name.col, f.name, raw, r.in.values[i].form)
 			return
 		}

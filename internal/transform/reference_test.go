@@ -296,7 +296,7 @@ func (w *objectReader) readMember(prefix string, path []string, v any) {
 			return
 		}
 	}
-	if slices.Contains(w.table.NoText, column) {
+	if slices.Contains(w.table.UnwrapText, column) {
 		if inner, ok := listInText(v); ok {
 			v = inner
 		}

@@ -52,7 +52,9 @@ type input struct {
 
 func (in *input) startRecord(earlierRecords int) {
 	in.recordNumber = earlierRecords + 1
-	in.seq = in.origin.Seq<<seqBits | uint64(min(earlierRecords, 1<<seqBits-1))
+	const maxRecordInSeq = 1<<seqBits - 1
+	number := min(earlierRecords, maxRecordInSeq) // all later records share the last number
+	in.seq = in.origin.Seq<<seqBits | uint64(number)
 }
 
 func (s *scanner) syntaxErr(detail string) error {
@@ -156,9 +158,11 @@ const (
 
 // text skips the string at the position and returns its form. Plain bytes are checked eight at a time.
 func (s *scanner) text() (form, error) {
-	f, b, i := plain, s.buf, s.pos+1
+	f := plain
+	b, i := s.buf, s.pos+1
 	for {
-		if i = skipPlain(b, i); i >= len(b) {
+		i = skipPlain(b, i)
+		if i >= len(b) {
 			s.pos = i
 			return f, s.syntaxErr("in a string")
 		}
@@ -168,7 +172,8 @@ func (s *scanner) text() (form, error) {
 			return f, nil
 		case c >= 0x80:
 			f |= nonASCII
-			for ; i < len(b) && b[i] >= 0x80; i++ {
+			for i < len(b) && b[i] >= 0x80 {
+				i++
 			}
 		case c == '\\':
 			f |= escaped
@@ -192,7 +197,8 @@ func skipPlain(b []byte, i int) int {
 			return i + bits.TrailingZeros64(marks)>>3
 		}
 	}
-	for ; i < len(b) && isPlain(b[i]); i++ {
+	for i < len(b) && isPlain(b[i]) {
+		i++
 	}
 	return i
 }
@@ -200,7 +206,9 @@ func skipPlain(b []byte, i int) int {
 func isPlain(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }
 
 // specialMarks sets the top bit of each byte that is a quote, a backslash, a control character
-// or at least 0x80. Only the lowest mark is certainly right.
+// or at least 0x80. Subtracting 1 from a zero byte sets its top bit, so the subtraction finds the bytes that
+// are equal to a character. A borrow can also mark bytes above the first match. Therefore skipPlain uses
+// only the lowest mark.
 func specialMarks(w uint64) uint64 {
 	quote, slash := w^(ones*'"'), w^(ones*'\\')
 	return (w | (w - ones*' ') | (quote - ones) | (slash - ones)) & tops
@@ -242,7 +250,8 @@ func isNotFinite(raw []byte) bool {
 }
 
 func skipDigits(b []byte, i int) int {
-	for ; i < len(b) && b[i]-'0' <= 9; i++ {
+	for i < len(b) && b[i]-'0' <= 9 {
+		i++
 	}
 	return i
 }
@@ -286,7 +295,7 @@ func (s *scanner) scalar() ([]byte, form, error) {
 	return s.buf[start:s.pos], f, err
 }
 
-// skip returns the JSON text of any value.
+// skip moves past the value at the position, and returns its JSON text.
 func (s *scanner) skip() ([]byte, error) {
 	c := s.peek()
 	start := s.pos
@@ -315,13 +324,16 @@ func appendUnquoted(dst, quoted []byte, f form) ([]byte, bool) {
 		dst, err := jsontext.AppendUnquote(dst, quoted)
 		return dst, err == nil
 	}
+	if f&escaped == 0 {
+		return append(dst, inner...), true
+	}
 	// Most texts with escapes have few of them, so only the escapes are given to jsontext.
 	isValid := true
 	var buffer [64]byte
-	for f&escaped != 0 {
+	for {
 		n := bytes.IndexByte(inner, '\\')
 		if n < 0 {
-			break
+			return append(dst, inner...), isValid
 		}
 		end := n // of a series of escapes, which may contain surrogate pairs
 		for end < len(inner) && inner[end] == '\\' {
@@ -330,7 +342,7 @@ func appendUnquoted(dst, quoted []byte, f form) ([]byte, bool) {
 		quotedEscapes := append(append(append(buffer[:0], '"'), inner[n:end]...), '"')
 		var err error
 		dst, err = jsontext.AppendUnquote(append(dst, inner[:n]...), quotedEscapes)
-		isValid, inner = isValid && err == nil, inner[end:]
+		isValid = isValid && err == nil
+		inner = inner[end:]
 	}
-	return append(dst, inner...), isValid
 }

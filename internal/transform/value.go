@@ -183,7 +183,7 @@ func (v *valueReader) readDocument(t *table, f *field, raw []byte, form form) {
 		v.report.rejectValue(t, f.name, raw, "expected a value that JSON allows")
 		return
 	}
-	if c.noText && raw[0] == '"' {
+	if c.unwrapText && raw[0] == '"' {
 		if content, ok := listInText(raw, form); ok {
 			v.report.countDrift(t, Converted, f.name, raw)
 			raw = content
