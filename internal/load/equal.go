@@ -45,7 +45,7 @@ func (m *merge) dropEqualIn(ctx context.Context, t stream.Table) (int64, error) 
 		return 0, nil
 	}
 	stored, desired := m.storedAndDesired(t)
-	sameStored, sameDesired := joinOn("c.", "m.", t.Key), joinOn("c.", "f.", t.Key)
+	sameStored, sameDesired := joinOn("c.", "m.", t.Key), joinOn("c.", "w.", t.Key)
 	renderLoose := func(statement, separator string) sqlText {
 		return sqltext.Join(loose, separator, func(c looseColumn) sqlText {
 			return compareSQL.Render(statement, values{"column": sqltext.Name(c.Name)})

@@ -166,7 +166,7 @@ func (m *merge) changedKeysSQL(t stream.Table, isEmpty bool) sqlText {
 	}
 	stored, desired := m.storedAndDesired(t)
 	return compareSQL.Render("compare", values{"changed_keys": changedKeysTable(t.Name), "keys": sqltext.JoinSQL(keys, ", "),
-		"stored": stored, "desired": desired, "same_key": joinOn("m.", "f.", t.Key), "scope": m.scope(t)})
+		"stored": stored, "desired": desired, "same_key": joinOn("m.", "w.", t.Key), "scope": m.scope(t)})
 }
 
 // storedAndDesired returns SQL for the stored and the desired rows of a table, without the rows of records
@@ -287,7 +287,7 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 	}
 	_, desired := m.storedAndDesired(t)
 	return warehouse.ExecIn(ctx, tx, mergeSQL.Render("replace_values", values{"main": mainTable(t.Name), "desired": desired,
-		"replaced": replacedTable(t.Name), "key": key, "same_key": joinOn("m.", "f.", t.Key),
+		"replaced": replacedTable(t.Name), "key": key, "same_key": joinOn("m.", "w.", t.Key),
 		"assignments": sqltext.Join(m.looseColumns(t), ", ", func(c looseColumn) sqlText {
 			return mergeSQL.Render("assignment", values{"column": sqltext.Name(c.Name)})
 		})}))
@@ -336,12 +336,12 @@ func (m *merge) evidence(t stream.Table, streams []stream.Stream) sqlText {
 	var cases []sqlText
 	for _, st := range streams {
 		if len(st.Root().Const) > 0 {
-			cases = append(cases, mergeSQL.Render("evidence_case", values{"stream_condition": streamCondition(st.Root()), "absent": absence(st)}))
+			cases = append(cases, mergeSQL.Render("evidence_case", values{"stream_condition": streamCondition(st.Root()), "absent_from_list": absence(st)}))
 		}
 	}
 	absent := sqltext.Fill("{text}", values{"text": absence(streams[0])})
 	if len(cases) > 0 {
-		absent = mergeSQL.Render("evidence_by_list", values{"cases": sqltext.JoinSQL(cases, " "), "absent": absent})
+		absent = mergeSQL.Render("evidence_by_list", values{"cases": sqltext.JoinSQL(cases, " "), "absent_from_first_list": absent})
 	}
 	if st := m.requestedDetails(t); st.Name != "" {
 		return mergeSQL.Render("evidence_of_responses", values{"param": sqltext.Name(st.Param), "requested": requestedTable(st.Name),

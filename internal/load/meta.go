@@ -319,7 +319,7 @@ func (s *Stage) countRowAgesSQL(st stream.Stream, c Coverage) sqlText {
 		old = metaSQL.Render("all_rows", values{"main": main, "stream_condition": condition})
 	case c == Unproven:
 		old = metaSQL.Render("unstaged_rows", values{"main": main, "stream_condition": condition, "staged": stagedTable(st.Name, st.Root().Name),
-			"same_key": joinOn("m.", "f.", st.Root().Key)})
+			"same_key": joinOn("m.", "s.", st.Root().Key)})
 	}
 	return metaSQL.Render("count_row_ages", values{"stream": st.Name, "main": main, "stream_condition": condition, "old": old, "since": since})
 }

@@ -29,7 +29,7 @@ func ApplySnapshot(ctx context.Context, d *warehouse.Draft, tables []stream.Tabl
 			err = d.Atomically(ctx, []sqlText{
 				rebuildSQL.Render("read_snapshot", values{"columns": columnsOrNull(def, existingColumns), "row_hash": schema.UnsignedHash(), "source": source}),
 				rebuildSQL.Render("find_ending_rows", values{"stored_key": prefixed("m.", t.Key), "now": snap.SnapshotAt, "main": main,
-					"same_key": joinOn("m.", "f.", t.Key)}),
+					"same_key": joinOn("m.", "s.", t.Key)}),
 				rebuildSQL.Render("end_rows", values{"past": pastTable(t.Name), "columns": columns, "run": snap.SourceRun(), "main": main, "key": key}),
 				stageSQL.Render("delete_all", values{"table": main}),
 				rebuildSQL.Render("begin_rows", values{"main": main, "columns": columns}),

@@ -4,7 +4,7 @@
 -- then the value of m.
 --
 -- Then main is compared with the desired rows, table by table, parents before children. Only the key and the
--- fingerprint of each row are read. m is a row of main, and f is a desired row.
+-- fingerprint of each row are read. m is a row of main, and w is a desired (wanted) row.
 
 -- name: list_rows
 -- The rows of a list, except the rows of kept details. The row of a kept detail in main has values of the
@@ -23,12 +23,26 @@ SELECT * FROM {list} WHERE {param} NOT IN {kept}
 -- Records for which two rows (the detail, the list row, the stored row) have different unknown fields. The
 -- result contains the key and the unknown fields of both rows. If both rows have the same field, the value
 -- in "preferred" is used. A detail is preferred to a list row, and both to a stored row.
-SELECT p.{key}, f.extra::VARCHAR AS fallback, p.extra AS preferred FROM {detail} p JOIN ({list_rows}) f USING ({key})
-WHERE p.extra <> f.extra::VARCHAR
-UNION ALL SELECT p.{key}, f.extra::VARCHAR, p.extra FROM ({list_rows}) p JOIN {main} f USING ({key}) ANTI JOIN {detail} d USING ({key})
-WHERE p.extra <> f.extra::VARCHAR
-UNION ALL SELECT p.{key}, f.extra::VARCHAR, p.extra FROM {detail} p JOIN {main} f USING ({key}) ANTI JOIN ({list_rows}) l USING ({key})
-WHERE p.extra <> f.extra::VARCHAR
+--
+-- Detail and list row.
+SELECT d.{key}, l.extra::VARCHAR AS fallback, d.extra AS preferred
+FROM {detail} d
+JOIN ({list_rows}) l USING ({key})
+WHERE d.extra <> l.extra::VARCHAR
+UNION ALL
+-- List row and stored row, without a detail.
+SELECT l.{key}, m.extra::VARCHAR, l.extra
+FROM ({list_rows}) l
+JOIN {main} m USING ({key})
+ANTI JOIN {detail} d USING ({key})
+WHERE l.extra <> m.extra::VARCHAR
+UNION ALL
+-- Detail and stored row, without a list row.
+SELECT d.{key}, m.extra::VARCHAR, d.extra
+FROM {detail} d
+JOIN {main} m USING ({key})
+ANTI JOIN ({list_rows}) l USING ({key})
+WHERE d.extra <> m.extra::VARCHAR
 
 -- name: join_records
 -- The stored row is used where the list or the detail was not read tonight.
@@ -51,11 +65,15 @@ coalesce(d.{column}, l.{column}, m.{column}) AS {column}
 -- name: join_child_rows
 -- The child rows of the details and, for records without a detail tonight, those of the list. All rows of
 -- one copy of a record have the same seq. If no value of a list's child row contradicts the stored row, the
--- stored values fill the columns that the list omits. These values may come from an earlier detail.
+-- stored values fill the columns that the list omits. These values may come from an earlier detail. ON FALSE
+-- joins no rows: in each row of the result, either d or l is empty.
 CREATE TABLE {desired} AS SELECT *, {row_hash} AS row_hash FROM (
     SELECT {values}
-    FROM {detail} d FULL JOIN (
-        SELECT * FROM {list} WHERE seq IN (SELECT r.seq FROM ({list_rows}) r ANTI JOIN {detail_records} f USING ({record_key}))) l ON FALSE
+    FROM {detail} d
+    FULL JOIN (
+        SELECT * FROM {list}
+        WHERE seq IN (SELECT r.seq FROM ({list_rows}) r ANTI JOIN {detail_records} USING ({record_key}))
+    ) l ON FALSE
     LEFT JOIN {main} m ON {agrees})
 
 -- name: child_text
@@ -87,12 +105,12 @@ SELECT {columns}, row_hash FROM {staged}
 -- Creates the table of the keys that are new (is_new), deleted (gone) or have new values (neither). scope
 -- is a condition on a row m of main. If no desired row has the key of a row m in the scope, the row m counts
 -- as deleted. A row outside the scope is kept.
-CREATE TABLE {changed_keys} AS SELECT {keys}, f.row_hash IS NULL AS gone, m.row_hash IS NULL AS is_new
-FROM {stored} m FULL JOIN {desired} f ON {same_key}
-WHERE m.row_hash IS DISTINCT FROM f.row_hash AND (f.row_hash IS NOT NULL OR {scope})
+CREATE TABLE {changed_keys} AS SELECT {keys}, w.row_hash IS NULL AS gone, m.row_hash IS NULL AS is_new
+FROM {stored} m FULL JOIN {desired} w ON {same_key}
+WHERE m.row_hash IS DISTINCT FROM w.row_hash AND (w.row_hash IS NOT NULL OR {scope})
 
 -- name: compared_key
-coalesce(m.{column}, f.{column}) AS {column}
+coalesce(m.{column}, w.{column}) AS {column}
 
 -- name: compare_empty
 -- If the table is empty in main, all desired rows are new and are not listed. Creates the table of
@@ -136,25 +154,30 @@ SELECT (SELECT count(*) FROM {main} m WHERE {stream_condition}), (SELECT count(*
 -- The changed rows with a difference in a column whose values can be equal although their texts differ. c is a
 -- changed key.
 CREATE OR REPLACE TABLE {maybe_equal} AS SELECT c.rowid AS row_id, {key} FROM {changed_keys} c
-JOIN {stored} m ON {same_stored} JOIN {desired} f ON {same_desired}
+JOIN {stored} m ON {same_stored}
+JOIN {desired} w ON {same_desired}
 WHERE NOT c.gone AND NOT c.is_new AND ({differs});
 CREATE OR REPLACE TABLE {equal} (row_id BIGINT, is_replaced BOOLEAN)
 
 -- name: text_differs
-m.{column}::VARCHAR IS DISTINCT FROM f.{column}::VARCHAR
+m.{column}::VARCHAR IS DISTINCT FROM w.{column}::VARCHAR
 
 -- name: read_maybe_equal
 -- The texts of these columns, if all other columns are equal.
-SELECT row_id, {texts} FROM {maybe_equal} c JOIN {main} m ON {same_stored} JOIN {desired} f ON {same_desired} WHERE {others_equal}
+SELECT row_id, {texts} FROM {maybe_equal} c
+JOIN {main} m ON {same_stored}
+JOIN {desired} w ON {same_desired}
+WHERE {others_equal}
 
 -- name: stored_and_desired_text
-m.{column}::VARCHAR, f.{column}::VARCHAR
+m.{column}::VARCHAR, w.{column}::VARCHAR
 
 -- name: same_value
-m.{column} IS NOT DISTINCT FROM f.{column}
+m.{column} IS NOT DISTINCT FROM w.{column}
 
 -- name: find_replaced
--- The keys of the rows that get new signatures or ignored values without a new version.
+-- The keys of the rows that differ only in the signature of a URL or in an ignored value. Their values are
+-- replaced, and no row version is added.
 CREATE TABLE {replaced} AS SELECT {key} FROM {changed_keys} WHERE rowid IN (SELECT row_id FROM {equal} WHERE is_replaced)
 
 -- name: drop_equal

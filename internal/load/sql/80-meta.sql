@@ -96,7 +96,7 @@ SELECT {stream}, (SELECT count(*) FROM {main} m WHERE {stream_condition}), {old}
 
 -- name: unstaged_rows
 -- Rows of main that were not staged tonight.
-(SELECT count(*) FROM {main} m ANTI JOIN {staged} f ON {same_key} WHERE {stream_condition})
+(SELECT count(*) FROM {main} m ANTI JOIN {staged} s ON {same_key} WHERE {stream_condition})
 
 -- name: rows_of_ids
 (SELECT count(*) FROM {main} m WHERE {stream_condition} AND m.{param} IN (SELECT id FROM ({ids})))

@@ -16,14 +16,16 @@ SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE schema_n
 
 -- name: changed_rows
 -- The difference of old and new rows. A row can occur several times, and several copies can be added or removed.
--- EXCEPT ALL would take five times as long.
+-- EXCEPT ALL would take five times as long. meta_ marks the columns of the file itself, because the file also has
+-- the columns of all tables.
 SELECT {name} AS meta_table, meta_count < 0 AS meta_gone, {texts} FROM (
     SELECT *, unnest(range(abs(meta_count))) AS meta_copy FROM (
         SELECT {columns}, sum(meta_side)::BIGINT AS meta_count FROM ({rows}) GROUP BY ALL)
     WHERE meta_count <> 0)
 
 -- name: counted_rows
--- side is 1 for the new rows of a table and -1 for the old rows.
+-- side is 1 for the new rows of a table and -1 for the old rows. The sum of it, meta_count, is the number of copies
+-- that were added, or the negative number of copies that were removed.
 SELECT {columns}, {side} AS meta_side FROM {table}
 
 -- name: value_as_text
@@ -39,7 +41,8 @@ SELECT {name}, count(*) FROM {past} WHERE {condition}
 run_id = {run}
 
 -- name: past_rows
--- The values are in a map, because all tables of past together have a thousand columns.
+-- The values are in a map, because all tables of past together have a thousand columns. meta_table and meta_gone
+-- are the columns of changed_rows. In a row of past, meta_gone is always false.
 SELECT {name} AS meta_table, FALSE AS meta_gone, map([{names}], [{values}]) AS past_row FROM {past} WHERE {condition}
 
 -- name: unnamed_text

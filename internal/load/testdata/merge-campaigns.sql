@@ -1,17 +1,27 @@
 CREATE TABLE stage."desired"."$extra campaigns" (id VARCHAR, extra VARCHAR);
 
-SELECT p."id", f.extra::VARCHAR AS fallback, p.extra AS preferred FROM stage."campaign_details"."campaigns" p JOIN (SELECT * FROM stage."campaigns"."campaigns" WHERE "id" NOT IN (SELECT "id" FROM main."campaigns" WHERE "id" IN (
-    SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR unread AND keeps_rows
-    UNION ALL SELECT id FROM stage."campaign_details"."$requested" WHERE outcome = 'missed'))) f USING ("id")
-WHERE p.extra <> f.extra::VARCHAR
-UNION ALL SELECT p."id", f.extra::VARCHAR, p.extra FROM (SELECT * FROM stage."campaigns"."campaigns" WHERE "id" NOT IN (SELECT "id" FROM main."campaigns" WHERE "id" IN (
-    SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR unread AND keeps_rows
-    UNION ALL SELECT id FROM stage."campaign_details"."$requested" WHERE outcome = 'missed'))) p JOIN main."campaigns" f USING ("id") ANTI JOIN stage."campaign_details"."campaigns" d USING ("id")
-WHERE p.extra <> f.extra::VARCHAR
-UNION ALL SELECT p."id", f.extra::VARCHAR, p.extra FROM stage."campaign_details"."campaigns" p JOIN main."campaigns" f USING ("id") ANTI JOIN (SELECT * FROM stage."campaigns"."campaigns" WHERE "id" NOT IN (SELECT "id" FROM main."campaigns" WHERE "id" IN (
+SELECT d."id", l.extra::VARCHAR AS fallback, d.extra AS preferred
+FROM stage."campaign_details"."campaigns" d
+JOIN (SELECT * FROM stage."campaigns"."campaigns" WHERE "id" NOT IN (SELECT "id" FROM main."campaigns" WHERE "id" IN (
     SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR unread AND keeps_rows
     UNION ALL SELECT id FROM stage."campaign_details"."$requested" WHERE outcome = 'missed'))) l USING ("id")
-WHERE p.extra <> f.extra::VARCHAR;
+WHERE d.extra <> l.extra::VARCHAR
+UNION ALL
+SELECT l."id", m.extra::VARCHAR, l.extra
+FROM (SELECT * FROM stage."campaigns"."campaigns" WHERE "id" NOT IN (SELECT "id" FROM main."campaigns" WHERE "id" IN (
+    SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR unread AND keeps_rows
+    UNION ALL SELECT id FROM stage."campaign_details"."$requested" WHERE outcome = 'missed'))) l
+JOIN main."campaigns" m USING ("id")
+ANTI JOIN stage."campaign_details"."campaigns" d USING ("id")
+WHERE l.extra <> m.extra::VARCHAR
+UNION ALL
+SELECT d."id", m.extra::VARCHAR, d.extra
+FROM stage."campaign_details"."campaigns" d
+JOIN main."campaigns" m USING ("id")
+ANTI JOIN (SELECT * FROM stage."campaigns"."campaigns" WHERE "id" NOT IN (SELECT "id" FROM main."campaigns" WHERE "id" IN (
+    SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR unread AND keeps_rows
+    UNION ALL SELECT id FROM stage."campaign_details"."$requested" WHERE outcome = 'missed'))) l USING ("id")
+WHERE d.extra <> m.extra::VARCHAR;
 
 CREATE TABLE stage."desired"."campaigns" AS SELECT *, md5_number_lower(concat_ws(chr(31),
         'articles=' || "articles"::VARCHAR,
@@ -72,17 +82,18 @@ CREATE TABLE stage."desired"."campaigns" AS SELECT *, md5_number_lower(concat_ws
 
 SELECT 'campaigns', count(*) FROM main."campaigns" UNION ALL SELECT 'questionnaires', count(*) FROM main."questionnaires";
 
-CREATE TABLE stage."changed_keys"."campaigns" AS SELECT coalesce(m."id", f."id") AS "id", f.row_hash IS NULL AS gone, m.row_hash IS NULL AS is_new
-FROM main."campaigns" m FULL JOIN stage."desired"."campaigns" f ON m."id" = f."id"
-WHERE m.row_hash IS DISTINCT FROM f.row_hash AND (f.row_hash IS NOT NULL OR (m."id" NOT IN (SELECT "id" FROM main."campaigns" WHERE "id" IN (
+CREATE TABLE stage."changed_keys"."campaigns" AS SELECT coalesce(m."id", w."id") AS "id", w.row_hash IS NULL AS gone, m.row_hash IS NULL AS is_new
+FROM main."campaigns" m FULL JOIN stage."desired"."campaigns" w ON m."id" = w."id"
+WHERE m.row_hash IS DISTINCT FROM w.row_hash AND (w.row_hash IS NOT NULL OR (m."id" NOT IN (SELECT "id" FROM main."campaigns" WHERE "id" IN (
     SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR unread AND keeps_rows
     UNION ALL SELECT id FROM stage."campaign_details"."$requested" WHERE outcome = 'missed'))));
 
 SELECT 0, count(*) FILTER (is_new), count(*) FILTER (NOT gone AND NOT is_new), count(*) FILTER (gone) FROM stage."changed_keys"."campaigns" UNION ALL SELECT 1, count(*), 0, 0 FROM stage."desired"."questionnaires";
 
 CREATE OR REPLACE TABLE stage."changed_keys"."$maybe_equal" AS SELECT c.rowid AS row_id, c."id" FROM stage."changed_keys"."campaigns" c
-JOIN main."campaigns" m ON c."id" = m."id" JOIN stage."desired"."campaigns" f ON c."id" = f."id"
-WHERE NOT c.gone AND NOT c.is_new AND (m."profile_logo"::VARCHAR IS DISTINCT FROM f."profile_logo"::VARCHAR OR m."articles"::VARCHAR IS DISTINCT FROM f."articles"::VARCHAR OR m."extra"::VARCHAR IS DISTINCT FROM f."extra"::VARCHAR);
+JOIN main."campaigns" m ON c."id" = m."id"
+JOIN stage."desired"."campaigns" w ON c."id" = w."id"
+WHERE NOT c.gone AND NOT c.is_new AND (m."profile_logo"::VARCHAR IS DISTINCT FROM w."profile_logo"::VARCHAR OR m."articles"::VARCHAR IS DISTINCT FROM w."articles"::VARCHAR OR m."extra"::VARCHAR IS DISTINCT FROM w."extra"::VARCHAR);
 
 INSERT INTO past."campaigns" ("id", "name", "description", "reference", "profile_id", "v1_campaign_id", "status", "goals", "target_date", "budget", "created_at", "updated_at", "deleted_at", "questionnaire_id", "keywords", "objectives", "target_audience", "tone", "writing_samples", "file_id", "total_articles", "profile_name", "profile_logo", "articles", "extra", valid_from, row_hash, valid_to, run_id)
 SELECT "id", "name", "description", "reference", "profile_id", "v1_campaign_id", "status", "goals", "target_date", "budget", "created_at", "updated_at", "deleted_at", "questionnaire_id", "keywords", "objectives", "target_audience", "tone", "writing_samples", "file_id", "total_articles", "profile_name", "profile_logo", "articles", "extra", valid_from, row_hash, TIMESTAMPTZ '2026-11-02 02:00:00.000000+00', '20261102T020000Z' FROM main."campaigns" SEMI JOIN stage."changed_keys"."campaigns" USING ("id");
