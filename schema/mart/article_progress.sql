@@ -51,6 +51,7 @@ SELECT
     coalesce(i.outlet_name, n.outlet_name) AS outlet_name,
     f.writer_id,
     f.writer_name,
+    -- Prefix and name come from the same source, so coalesce would be wrong for the name.
     CASE WHEN f.status_prefix IS NULL THEN s.status_prefix ELSE f.status_prefix END AS status_prefix,
     CASE WHEN f.status_prefix IS NULL THEN s.status_name ELSE f.status_name END     AS status_name,
     CASE WHEN f.status_prefix IS NULL OR f.status_prefix = s.status_prefix THEN s.began_at END AS status_since,

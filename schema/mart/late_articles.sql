@@ -23,8 +23,8 @@ SELECT
     expected_at,
     past_promise,
     past_expected,
-    CASE WHEN past_promise AND past_expected AND expected_at < promised_at THEN expected_at
-        WHEN past_promise THEN promised_at ELSE expected_at END AS late_since
+    -- The earlier date is always a past one. least ignores NULL.
+    least(promised_at, expected_at) AS late_since
 FROM compared
 WHERE past_promise OR past_expected;
 
