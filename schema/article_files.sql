@@ -1,7 +1,7 @@
 -- Files of an article: one row per file. Key: article_id, position. The spec does not state
 -- the type of the items. The column value contains an item that is a string; the other columns
 -- contain the fields of an item that is an object.
--- Items are matched by id, or else by value.
+-- An item keeps its position between nights if these columns are equal: id, or else value.
 CREATE TABLE article_files (
     article_id  VARCHAR NOT NULL, -- field 1, references articles.id
     position    BIGINT NOT NULL,  -- field 2

@@ -1,6 +1,6 @@
 -- The status history of an article, from the field status of the records of
 -- GET /campaigns/{id}/articles. Key: article_id, position.
--- Items are matched by effective_at, prefix.
+-- An item keeps its position between nights if these columns are equal: effective_at, prefix.
 CREATE TABLE article_statuses (
     article_id   VARCHAR NOT NULL, -- field 1, references campaign_articles.id
     position     BIGINT NOT NULL,  -- field 2

@@ -1,5 +1,5 @@
 -- Add-ons of the order item of an article: one row per add-on. Key: article_id, position.
--- Items are matched by id, or else by name.
+-- An item keeps its position between nights if these columns are equal: id, or else name.
 CREATE TABLE campaign_article_addons (
     article_id VARCHAR NOT NULL, -- field 1, references campaign_articles.id
     position   BIGINT NOT NULL,  -- field 2

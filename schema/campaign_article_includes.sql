@@ -1,6 +1,6 @@
 -- Placements included in the order item of an article, one row each. Key:
 -- article_id, position.
--- Items are matched by channel_type, placement_type.
+-- An item keeps its position between nights if these columns are equal: channel_type, placement_type.
 CREATE TABLE campaign_article_includes (
     article_id     VARCHAR NOT NULL, -- field 1, references campaign_articles.id
     position       BIGINT NOT NULL,  -- field 2

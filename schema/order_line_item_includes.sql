@@ -1,6 +1,6 @@
 -- Placements included in a line item, one row each. Key: order_id, line_position,
 -- position.
--- Items are matched by channel_type, placement_type.
+-- An item keeps its position between nights if these columns are equal: channel_type, placement_type.
 CREATE TABLE order_line_item_includes (
     order_id       VARCHAR NOT NULL, -- field 1, references orders.id
     line_position  BIGINT NOT NULL,  -- field 2

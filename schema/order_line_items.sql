@@ -1,6 +1,6 @@
 -- Line items of an order. Key: order_id, position, because a line item has no id before the
 -- order is paid.
--- Items are matched by id, or else by product_id.
+-- An item keeps its position between nights if these columns are equal: id, or else product_id.
 CREATE TABLE order_line_items (
     order_id                  VARCHAR NOT NULL, -- field 1, references orders.id
     position                  BIGINT NOT NULL,  -- field 2

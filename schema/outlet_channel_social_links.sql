@@ -1,5 +1,5 @@
 -- Social links of an outlet channel: one row per link. Key: outlet_channel_id, position.
--- Items are matched by url.
+-- An item keeps its position between nights if these columns are equal: url.
 CREATE TABLE outlet_channel_social_links (
     outlet_channel_id VARCHAR NOT NULL, -- field 1, references outlet_channels.id
     position          BIGINT NOT NULL,  -- field 2

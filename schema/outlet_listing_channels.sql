@@ -1,5 +1,5 @@
 -- Channels of an outlet listing: one row per channel. Key: outlet_listing_id, position.
--- Items are matched by channel_type, placement_type.
+-- An item keeps its position between nights if these columns are equal: channel_type, placement_type.
 CREATE TABLE outlet_listing_channels (
     outlet_listing_id      VARCHAR NOT NULL, -- field 1, references outlet_listings.id
     position               BIGINT NOT NULL,  -- field 2

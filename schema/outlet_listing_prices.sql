@@ -1,5 +1,5 @@
 -- Prices of an outlet listing: one row per price. Key: outlet_listing_id, position.
--- Items are matched by pricing_tier, currency.
+-- An item keeps its position between nights if these columns are equal: pricing_tier, currency.
 CREATE TABLE outlet_listing_prices (
     outlet_listing_id VARCHAR NOT NULL, -- field 1, references outlet_listings.id
     position          BIGINT NOT NULL,  -- field 2

@@ -1,5 +1,5 @@
 -- Tags of an outlet listing: one row per tag. Key: outlet_listing_id, position.
--- Items are matched by name.
+-- An item keeps its position between nights if these columns are equal: name.
 CREATE TABLE outlet_listing_tags (
     outlet_listing_id VARCHAR NOT NULL, -- field 1, references outlet_listings.id
     position          BIGINT NOT NULL,  -- field 2

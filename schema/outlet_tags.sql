@@ -1,5 +1,5 @@
 -- Tags of an outlet: one row per tag. Key: outlet_id, position.
--- Items are matched by name.
+-- An item keeps its position between nights if these columns are equal: name.
 CREATE TABLE outlet_tags (
     outlet_id VARCHAR NOT NULL, -- field 1, references outlets.id
     position  BIGINT NOT NULL,  -- field 2

@@ -1,5 +1,5 @@
 -- Example links of a product: one row per link. Key: product_id, position.
--- Items are matched by url.
+-- An item keeps its position between nights if these columns are equal: url.
 CREATE TABLE product_example_links (
     product_id VARCHAR NOT NULL, -- field 1, references products.id
     position   BIGINT NOT NULL,  -- field 2

@@ -1,5 +1,5 @@
 -- Example links of a product listing: one row per link. Key: product_listing_id, position.
--- Items are matched by url.
+-- An item keeps its position between nights if these columns are equal: url.
 CREATE TABLE product_listing_example_links (
     product_listing_id VARCHAR NOT NULL, -- field 1, references product_listings.id
     position           BIGINT NOT NULL,  -- field 2

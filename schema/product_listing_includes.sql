@@ -1,6 +1,6 @@
 -- Placements included in a product listing, one row each. Key: product_listing_id,
 -- position.
--- Items are matched by channel_type, placement_type.
+-- An item keeps its position between nights if these columns are equal: channel_type, placement_type.
 CREATE TABLE product_listing_includes (
     product_listing_id VARCHAR NOT NULL, -- field 1, references product_listings.id
     position           BIGINT NOT NULL,  -- field 2

@@ -1,5 +1,5 @@
 -- Prices of a product listing: one row per price. Key: product_listing_id, position.
--- Items are matched by pricing_tier, currency.
+-- An item keeps its position between nights if these columns are equal: pricing_tier, currency.
 CREATE TABLE product_listing_prices (
     product_listing_id VARCHAR NOT NULL, -- field 1, references product_listings.id
     position           BIGINT NOT NULL,  -- field 2

@@ -1,5 +1,5 @@
 -- Tags of a product listing: one row per tag. Key: product_listing_id, position.
--- Items are matched by name.
+-- An item keeps its position between nights if these columns are equal: name.
 CREATE TABLE product_listing_tags (
     product_listing_id VARCHAR NOT NULL, -- field 1, references product_listings.id
     position           BIGINT NOT NULL,  -- field 2

@@ -1,5 +1,5 @@
 -- Prices of a product: one row per price. Key: product_id, position.
--- Items are matched by pricing_tier, currency.
+-- An item keeps its position between nights if these columns are equal: pricing_tier, currency.
 CREATE TABLE product_prices (
     product_id   VARCHAR NOT NULL, -- field 1, references products.id
     position     BIGINT NOT NULL,  -- field 2

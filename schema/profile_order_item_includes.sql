@@ -1,6 +1,6 @@
 -- Placements included in an order item of a profile, one row each. Key:
 -- profile_order_item_id, position.
--- Items are matched by channel_type, placement_type.
+-- An item keeps its position between nights if these columns are equal: channel_type, placement_type.
 CREATE TABLE profile_order_item_includes (
     profile_order_item_id VARCHAR NOT NULL, -- field 1, references profile_order_items.id
     position              BIGINT NOT NULL,  -- field 2

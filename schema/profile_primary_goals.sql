@@ -1,5 +1,5 @@
 -- Primary goals of a profile: one row per goal. Key: profile_id, position.
--- Items are matched by name.
+-- An item keeps its position between nights if these columns are equal: name.
 CREATE TABLE profile_primary_goals (
     profile_id VARCHAR NOT NULL, -- field 1, references profiles.id
     position   BIGINT NOT NULL,  -- field 2

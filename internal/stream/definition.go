@@ -97,7 +97,8 @@ type Definition struct {
 	// because the stream literals contain the keys of tables in main.
 	Key []string
 	// ItemKeys identify an item of a list when the list comes in another order. The first list of columns that
-	// finds a stored item counts. A line of the header states them: "Items are matched by id, or else by name."
+	// finds a stored item counts. A line of the header states them: "An item keeps its position between nights if
+	// these columns are equal: id, or else name."
 	ItemKeys [][]string
 }
 
@@ -132,7 +133,7 @@ func WithOtherNames(defs map[string]Definition, names map[string]string) map[str
 // internal/warehouse compares its result with DuckDB's.
 var (
 	keyLine     = regexp.MustCompile(`^--.*\bKey: (\w+(?:, \w+)*)\.`)
-	itemsLine   = regexp.MustCompile(`^-- Items are matched by (\w+(?:, \w+)*?)(?:, or else by (\w+))?\.$`)
+	itemsLine   = regexp.MustCompile(`^-- An item keeps its position between nights if these columns are equal: (\w+(?:, \w+)*?)(?:, or else (\w+))?\.$`)
 	createLine  = regexp.MustCompile(`^CREATE TABLE (\w+) \($`)
 	columnLine  = regexp.MustCompile(`^\s+(\w+)\s+([A-Z]+(?:\(\d+,\d+\))?)( NOT NULL)?,?(?:\s*-- field (\d+)(, untracked)?(?:, references (\w+)\.(\w+))?((?:, also \w+)*))?$`)
 	commentLine = regexp.MustCompile(`^COMMENT ON (TABLE|COLUMN) (\w+)(?:\.(\w+))? IS '((?:[^']|'')*)';$`)

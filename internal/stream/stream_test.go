@@ -122,7 +122,7 @@ func TestTablesHasNoDuplicates(t *testing.T) {
 
 const pricesSchema = `-- Prices.
 -- The prices of a listing. Key: id, total.
--- Items are matched by id, views, or else by total.
+-- An item keeps its position between nights if these columns are equal: id, views, or else total.
 CREATE TABLE prices (
     id    VARCHAR NOT NULL, -- field 1, references listings.id
     -- between columns
