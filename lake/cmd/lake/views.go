@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/dialect"
 	"placementsync/internal/ledger"
 	"placementsync/lake/internal/lake"
+	"placementsync/schema"
 )
 
 type viewsOptions struct {
@@ -53,15 +54,15 @@ func runViews(g *globals, o viewsOptions) error {
 // so Trino must know the catalog by the name that the key lake.name sets.
 func installViews(ctx context.Context, g *globals, l *lake.Lake) error {
 	var views []lake.View
+	for _, v := range schema.MartViews() {
+		views = append(views, lake.View{Name: v.Name, About: v.About, Columns: v.Columns, SQL: map[string]string{}})
+	}
 	for _, e := range dialect.Engines() {
 		names := dialect.LakeNames{Prefix: g.cfg.Lake.Namespace}
 		if e.Name == dialect.Trino {
 			names.Catalog = g.cfg.Lake.Name
 		}
-		for i, v := range e.Views(names) {
-			if len(views) == i {
-				views = append(views, lake.View{Name: v.Name, About: v.About, Columns: v.Columns, SQL: map[string]string{}})
-			}
+		for i, v := range e.Views(names) { // in the order of schema.MartViews
 			views[i].SQL[e.Name] = v.Select
 		}
 	}

@@ -27,7 +27,8 @@ type Status struct {
 	Tables []StatusTable `json:"tables"`
 	// Latest is the newest published night of the warehouse. Behind is true if any table of
 	// the lake does not show Latest. OutOfOrder is true if Latest cannot be published because it is not
-	// later than Run, as after a rollback or a rebuild. The next night then updates the lake.
+	// later than Run, for example after a rollback or a rebuild. The lake then keeps Run, therefore the name
+	// in JSON is "kept". The lake is updated by the next night that is later than Run.
 	Latest     string `json:"latest"`
 	Behind     bool   `json:"behind"`
 	OutOfOrder bool   `json:"kept"`
@@ -66,9 +67,14 @@ func (l *Lake) Status(ctx context.Context) (Status, error) {
 	slices.SortFunc(s.Tables, func(a, b StatusTable) int { return strings.Compare(a.Table, b.Table) })
 	// Readers can select a night only if every table that existed in that night has its tag.
 	for n, t := range lakeTables {
+		newest := states[n].run
+		if newest == "" {
+			continue // the table was never published
+		}
 		first, tagged := firstRun(t), taggedNights(t)
 		for run := range nights {
-			if first <= run && run <= states[n].run && !slices.Contains(tagged, run) {
+			existed := first <= run && run <= newest // sorted run ids are in chronological order
+			if existed && !slices.Contains(tagged, run) {
 				delete(nights, run)
 			}
 		}
@@ -78,7 +84,7 @@ func (l *Lake) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// firstRun returns the earliest night with a tag or snapshot in a table.
+// firstRun returns the earliest night of a published table, from its properties, its tags and its snapshots.
 func firstRun(t *table.Table) string {
 	first := t.Properties()[runProperty]
 	for _, run := range taggedNights(t) {

@@ -67,11 +67,7 @@ func snapshotOf(run string, t *table.Table, state publishedState, isNewest bool)
 	if taggedSnapshot == nil && state.run == run {
 		taggedSnapshot = currentSnapshot // this catalog does not store tags
 	}
-	showsNight := state.run == run && state.onMain && currentSnapshot != nil
-	if showsNight && taggedSnapshot != nil {
-		showsNight = taggedSnapshot.SnapshotID == currentSnapshot.SnapshotID
-	}
-	if isNewest && !showsNight {
+	if isNewest && !showsNight(run, state, currentSnapshot, taggedSnapshot) {
 		return nil, fmt.Errorf("readers see snapshot %d, which is not this night: "+
 			"run \"placementsync lake publish --all\" to show the night again", currentSnapshotID(t.Metadata()))
 	}
@@ -81,17 +77,28 @@ func snapshotOf(run string, t *table.Table, state publishedState, isNewest bool)
 	return taggedSnapshot, nil
 }
 
+// showsNight reports whether readers of a table see the snapshot of a night. Both snapshots may be nil.
+func showsNight(run string, state publishedState, currentSnapshot, taggedSnapshot *table.Snapshot) bool {
+	if state.run != run || !state.onMain {
+		return false
+	}
+	if currentSnapshot == nil || taggedSnapshot == nil {
+		return false
+	}
+	return currentSnapshot.SnapshotID == taggedSnapshot.SnapshotID
+}
+
 // verifyTable compares one table. It returns the row count and the file count of the table in the lake.
 func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, state publishedState, isNewest bool) (rows int64, files int, err error) {
 	snapshot, err := snapshotOf(v.Run, t, state, isNewest)
 	if err != nil {
 		return 0, 0, err
 	}
+	defer func() { _ = os.RemoveAll(v.fetchedDir()) }() // also if a download fails
 	paths, err := v.fetchFiles(ctx, t, snapshot.SnapshotID)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer func() { _ = os.RemoveAll(v.fetchedDir()) }()
 	expected, err := v.sum(ctx, s, sqltext.Fill("version.{schema}.{table}", sqltext.Values{"schema": sqltext.Name(s.schema), "table": sqltext.Name(s.name.table)}), columnValues(s.presentColumns))
 	if err != nil {
 		return 0, len(paths), err
@@ -105,7 +112,7 @@ func (v *Version) verifyTable(ctx context.Context, s source, t *table.Table, sta
 	switch {
 	case got.rows != expected.rows:
 		return got.rows, len(paths), fmt.Errorf("it has %d rows and the version has %d", got.rows, expected.rows)
-	case got != expected:
+	case got.sum != expected.sum:
 		return got.rows, len(paths), fmt.Errorf("it has %d rows, as many as the version, but other values", got.rows)
 	}
 	return got.rows, len(paths), nil
