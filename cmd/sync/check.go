@@ -39,10 +39,12 @@ func checkCommand(g *globals) *cobra.Command {
 
 func runCheck(ctx context.Context, g *globals, offline bool) error {
 	cfg, err := g.loadConfig()
-	invalid, isInvalid := errors.AsType[*config.Error](err)
-	if isInvalid && invalid.Within("queries", "checks", "warehouse", "retention") == nil {
-		// Also check the SQL of watches and checks, so that one call reports all problems.
-		return errors.Join(err, checkUserSQL(ctx, g.silent(), cfg))
+	if invalid, ok := errors.AsType[*config.Error](err); ok {
+		sectionErr := invalid.Within("queries", "checks", "warehouse", "retention")
+		if sectionErr == nil { // the sections that checkUserSQL needs are valid
+			// Also check the SQL of watches and checks, so that one call reports all problems.
+			err = errors.Join(err, checkUserSQL(ctx, g.silent(), cfg))
+		}
 	}
 	if err != nil {
 		return err
@@ -171,14 +173,16 @@ func checkBucket(ctx context.Context, g *globals, cfg config.Config) error {
 		return err
 	}
 	got, err := b.Read(ctx, name, maxBytes)
-	if err = errors.Join(err, b.Delete(ctx, name)); err == nil && string(got) != string(text) {
-		err = fmt.Errorf("check %s: the test object had different content when it was read back; another program uses this prefix, or the server is faulty: "+
+	err = errors.Join(err, b.Delete(ctx, name))
+	if err != nil {
+		return err
+	}
+	if string(got) != string(text) {
+		return fmt.Errorf("check %s: the test object had different content when it was read back; another program uses this prefix, or the server is faulty: "+
 			"use another prefix, or check the server", cfg.Backup)
 	}
-	if err == nil {
-		fmt.Fprintf(g.stdout, "backup         %s can be written\n", cfg.Backup)
-	}
-	return err
+	fmt.Fprintf(g.stdout, "backup         %s can be written\n", cfg.Backup)
+	return nil
 }
 
 func printPlan(w io.Writer, p pipeline.Plan, cfg config.Config) {

@@ -101,7 +101,8 @@ type configDraft struct {
 	values map[string]string
 	// typedToken is written to tokenFile. It is empty if the user typed no token.
 	typedToken config.Secret
-	tokenFile  string
+	// tokenFile or tokenEnv is the source of the token. Both are empty if api.token of the existing file is used.
+	tokenFile, tokenEnv string
 }
 
 // readExisting reads the existing file. If its api.base_url differs from the example, the file has been
@@ -140,8 +141,13 @@ func (d *configDraft) readExisting() error {
 func (d *configDraft) chooseServiceAndFolder(ctx context.Context) error {
 	check := func(address string) error {
 		err := config.API{BaseURL: address, AllowInsecure: d.o.allowInsecure || d.existing.API.AllowInsecure}.CheckBaseURL()
-		if err != nil && (config.API{BaseURL: address, AllowInsecure: true}).CheckBaseURL() == nil {
-			err = fmt.Errorf("%w with --allow-insecure", err)
+		if err == nil {
+			return nil
+		}
+		isOnlyInsecure := config.API{BaseURL: address, AllowInsecure: true}.CheckBaseURL() == nil
+		if isOnlyInsecure {
+			// The message ends with the advice to set api.allow_insecure, which this flag does.
+			return fmt.Errorf("%w with --allow-insecure", err)
 		}
 		return err
 	}
@@ -189,10 +195,14 @@ func (d *configDraft) chooseToken(ctx context.Context) error {
 		return cli.UsageErr("--token-file and --token-env are both given: remove one of the two")
 	}
 	hasFlag := file != "" || env != ""
-	if _, err := (config.API{Token: d.existingToken}).ReadToken(); err == nil && hasFlag {
+	_, err := config.API{Token: d.existingToken}.ReadToken()
+	hasLiteralToken := err == nil
+	if hasFlag && hasLiteralToken {
 		return cli.UsageErr("%s has a token in api.token; nothing was changed: leave out --token-file and --token-env, or remove that token first", d.g.Config)
 	}
-	if _, err := (config.API{Token: d.existing.API.Token}).ReadToken(); err == nil && !hasFlag && d.existing.API.TokenFile == "" {
+	_, err = config.API{Token: d.existing.API.Token}.ReadToken()
+	hasUsableToken := err == nil && d.existing.API.TokenFile == ""
+	if !hasFlag && hasUsableToken {
 		return nil
 	}
 	if !hasFlag {
@@ -206,10 +216,10 @@ func (d *configDraft) chooseToken(ctx context.Context) error {
 		}
 	}
 	if env != "" {
-		looksLikeToken := config.TokenWarning(config.Secret(env)) == ""
-		if !config.IsVariableName(env) || looksLikeToken {
+		if !config.IsVariableName(env) || looksLikeToken(env) {
 			return cli.UsageErr("--token-env is not the name of an environment variable: write one such as %s; if a token was given there, renew it, because every user of this machine could see it", usualTokenEnv)
 		}
+		d.tokenEnv = env
 		d.values["api.token"], d.values["api.token_file"] = "${"+env+"}", ""
 		return nil
 	}
@@ -264,12 +274,18 @@ func (d *configDraft) pathInConfig(path string) (string, error) {
 	return config.EscapeValue(absolute), nil
 }
 
+// looksLikeToken reports whether a value of a flag may be a token that was given by mistake.
+func looksLikeToken(text string) bool { return config.TokenWarning(config.Secret(text)) == "" }
+
 func (d *configDraft) askToken(ctx context.Context, file string) error {
-	if config.TokenWarning(config.Secret(filepath.Base(file))) == "" {
+	if looksLikeToken(filepath.Base(file)) {
 		return cli.UsageErr("--token-file is not the name of a file, but looks like a token: write the token into a file, and give its name; renew the token that was given there, because every user of this machine could see it")
 	}
 	dir := filepath.Dir(file)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && filepath.Clean(dir) != filepath.Dir(d.g.Config) {
+	_, err := os.Stat(dir)
+	isMissing := errors.Is(err, fs.ErrNotExist)
+	isCreated := filepath.Clean(dir) == filepath.Dir(d.g.Config) // write creates the folder of the configuration
+	if isMissing && !isCreated {
 		return cli.UsageErr("the folder %q for the token does not exist: create it, or name another file with --token-file", dir)
 	}
 	if d.g.ask == nil {
@@ -296,6 +312,7 @@ func (d *configDraft) write() error {
 	access := d.findAccess(filled, groupMode)
 	if d.typedToken != "" {
 		mode, readers := fs.FileMode(ownerMode), "its owner"
+		// If the configuration is closed to others, its group is the group of the service, so it may read the token.
 		if access != nil && access.Mode&othersMask == 0 {
 			mode, readers = groupMode, "its owner and the group of the configuration"
 		}
@@ -363,7 +380,7 @@ func (d *configDraft) explainCheckErr(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w\nthe configuration %s was written; its check was interrupted: run %s", err, d.g.Config, d.g.commandLine("check"))
 	case errors.Is(err, fetch.ErrAuth):
-		place := cmp.Or(strings.Trim(d.values["api.token"], "${}"), "api.token")
+		place := cmp.Or(d.tokenEnv, "api.token")
 		if d.tokenFile != "" {
 			place = strconv.Quote(d.tokenFile)
 		}

@@ -38,10 +38,10 @@ func (s *serveProgram) newJobs(cfg config.Config, night pipeline.Config) *jobs {
 
 // Night also prunes the warehouse, because no other program may be able to: systemd can run "serve" as a
 // user that exists only as long as "serve" (DynamicUser).
-func (j *jobs) Night(ctx context.Context, retry func() bool) (ledger.Run, error) {
+func (j *jobs) Night(ctx context.Context, willRetry func() bool) (ledger.Run, error) {
 	var res pipeline.Result
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
-		if res, err = j.s.g.runAndNotify(ctx, j.cfg, j.night, retry); err == nil {
+		if res, err = j.s.g.runAndNotify(ctx, j.cfg, j.night, willRetry); err == nil {
 			j.pruneWarehouse() // before the turn ends: a later refresh could take the lock
 		}
 		return err
@@ -50,12 +50,11 @@ func (j *jobs) Night(ctx context.Context, retry func() bool) (ledger.Run, error)
 		j.writeReport(ctx)
 	}
 	run := res.Run
-	switch {
-	case run.Outcome != "":
-	case errors.Is(err, context.Canceled): // the daemon stopped while the night waited for its turn
-		run.Outcome = ledger.Interrupted
-	default:
+	if run.Outcome == "" { // the night did not start
 		run.Outcome = ledger.Failed
+		if errors.Is(err, context.Canceled) { // the daemon stopped while the night waited for its turn
+			run.Outcome = ledger.Interrupted
+		}
 	}
 	if err != nil {
 		run.Error = err.Error()
@@ -82,13 +81,14 @@ func (j *jobs) writeReport(ctx context.Context) {
 	if mode := j.cfg.Warehouse.Mode(); err == nil && mode != 0 {
 		err = os.Chmod(file, mode)
 	}
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		j.s.log.Warn("report not written; the previous report is still served", "error", err)
-	default:
-		j.s.log.Debug("report written")
+	if ctx.Err() != nil {
+		return // the daemon stops
 	}
+	if err != nil {
+		j.s.log.Warn("report not written; the previous report is still served", "error", err)
+		return
+	}
+	j.s.log.Debug("report written")
 }
 
 func (j *jobs) FollowUp(ctx context.Context) {
@@ -102,12 +102,16 @@ func (j *jobs) FollowUp(ctx context.Context) {
 	j.s.log.Debug("follow-ups ended", "took", time.Since(began))
 }
 
+// verifyReadsData means that the daemon compares every byte with the checksums, and not only the sizes of files.
+const verifyReadsData = true
+
 // Verify sends no alert if it cannot start because the warehouse is locked.
 func (j *jobs) Verify(ctx context.Context) (repair.VerifyRecord, error) {
 	startedAt := j.s.g.Now()
 	var verifyReport repair.Report
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
-		verifyReport, err = repair.Verify(ctx, repair.Config{Warehouse: j.night.Warehouse, Streams: j.night.Streams, Now: j.night.Now, Log: j.night.Log}, true)
+		config := repair.Config{Warehouse: j.night.Warehouse, Streams: j.night.Streams, Now: j.night.Now, Log: j.night.Log}
+		verifyReport, err = repair.Verify(ctx, config, verifyReadsData)
 		return err
 	})
 	switch {
@@ -132,7 +136,7 @@ func (j *jobs) Verify(ctx context.Context) (repair.VerifyRecord, error) {
 // recordFailure keeps the result of the last successful verification. record contains the damage that was
 // found before the failure.
 func (j *jobs) recordFailure(ctx context.Context, record repair.VerifyRecord, cause error) repair.VerifyRecord {
-	stored, err := repair.SaveFailure(j.Warehouse.Folder, true, record.At, cause)
+	stored, err := repair.SaveFailure(j.Warehouse.Folder, verifyReadsData, record.At, cause)
 	if err != nil {
 		j.s.log.Warn("result of verify not stored", "error", err)
 	}
@@ -157,7 +161,10 @@ func damageAlert(record repair.VerifyRecord) notify.Alert {
 		a.ExitCode = ledger.Partial.ExitCode()
 	}
 	if n := len(record.DamagedFiles); n > 0 {
-		a.Error = strings.TrimPrefix(a.Error+"; "+humanize.Count(n, "file")+": "+strings.Join(record.DamagedFiles, ", "), "; ")
+		if a.Error != "" {
+			a.Error += "; "
+		}
+		a.Error += humanize.Count(n, "file") + ": " + strings.Join(record.DamagedFiles, ", ")
 	}
 	return a
 }

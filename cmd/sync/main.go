@@ -59,8 +59,8 @@ func newRoot(g *globals) *cobra.Command {
 		Use:   "placementsync",
 		Short: "Sync a media placement marketplace into DuckDB and Parquet",
 		Long: "placementsync reads every endpoint of the service, checks each list for missing records,\n" +
-			"and publishes one consistent snapshot as a DuckDB file and as Parquet. To begin, run init, or\n" +
-			"demo without an account.\n\n" + exitCodes(),
+			"and publishes one consistent snapshot as a DuckDB file and as Parquet. To begin, run \"init\".\n" +
+			"\"demo\" needs no account.\n\n" + exitCodes(),
 	}
 	g.AddTo(root)
 	cli.AddGroup(root, "Nights", runCommand(g), serveCommand(g), runsCommand(g), checkCommand(g))

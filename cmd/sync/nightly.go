@@ -16,11 +16,11 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// runAndNotify calls retry after a failure that another attempt can overcome. If retry returns true, the failure
-// is not reported.
-func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pipeline.Config, retry func() bool) (pipeline.Result, error) {
+// runAndNotify calls willRetry after a failure that another attempt can overcome. If willRetry returns true, the
+// failure is not reported.
+func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pipeline.Config, willRetry func() bool) (pipeline.Result, error) {
 	res, err := pipeline.Run(ctx, night)
-	isRetried := isTransient(res.Run, err) && retry()
+	isRetried := isTransient(res.Run, err) && willRetry()
 	if !night.DryRun && !isRetried {
 		notifyOfNight(ctx, cfg, night, res.Run, g.Now(), err)
 	}

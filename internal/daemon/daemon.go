@@ -87,9 +87,9 @@ type Jobs interface {
 	// night that is publishing finishes. A night that is reading stops, and the next night
 	// resumes it. A *warehouse.LockedError means that the night did not start.
 	//
-	// After a failure that another attempt can overcome, Night calls retry. If retry returns true, the
+	// After a failure that another attempt can overcome, Night calls willRetry. If willRetry returns true, the
 	// daemon starts the night again, so this failure needs no alert.
-	Night(ctx context.Context, retry func() bool) (ledger.Run, error)
+	Night(ctx context.Context, willRetry func() bool) (ledger.Run, error)
 	// FollowUp runs the follow-ups of a published night, such as a backup. The next night does
 	// not wait for them. When ctx ends, they stop. The call after the next night continues them.
 	FollowUp(ctx context.Context)

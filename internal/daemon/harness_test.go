@@ -92,9 +92,9 @@ func newHarness(t *testing.T, run func(ctx context.Context) (ledger.Run, error))
 }
 
 // Night implements daemon.Jobs.
-func (h *harness) Night(ctx context.Context, retry func() bool) (ledger.Run, error) {
+func (h *harness) Night(ctx context.Context, willRetry func() bool) (ledger.Run, error) {
 	run, err := h.night(ctx)
-	if errors.Is(err, errTransient) && !retry() {
+	if errors.Is(err, errTransient) && !willRetry() {
 		h.alerts.Add(1)
 	}
 	return run, err
