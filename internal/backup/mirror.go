@@ -18,7 +18,7 @@ import (
 )
 
 // filesOf lists the files of a backup of a warehouse, relative to the warehouse, with slashes. Files of state/ are
-// first, so that the copied ledger names no run that the copied series lacks. Parquet files and files of
+// first, so the ledger is copied first. A run that ends during the backup is then in the series only. Parquet files and files of
 // changes are listed with the checksum in their manifest, even if they are missing. Files that a night is
 // writing, and that no manifest names yet, are not listed. Manifests and the index have their current
 // checksum, and other files none.
@@ -56,9 +56,11 @@ func filesOf(w *warehouse.Warehouse) ([]checksum.FileSum, error) {
 // mayBeInProgress reports whether a night may be writing a file of the series that no manifest names.
 func mayBeInProgress(w *warehouse.Warehouse, file string) bool {
 	if _, day, isParquet := warehouse.SplitSeriesFile(file); isParquet {
-		// A night adds its file of changes before its Parquet files. If the day has no file of changes, no
-		// night is writing the day: its manifest is lost.
-		return len(w.Folder.Glob(w.Folder.ChangesPath(strings.ReplaceAll(day, "-", "")+"T*"))) > 0
+		// A night adds its file of changes first, so without one the day is not being written: its manifest
+		// is lost.
+		runsOfDay := strings.ReplaceAll(day, "-", "") + "T*"
+		changes := w.Folder.Glob(w.Folder.ChangesPath(runsOfDay))
+		return len(changes) > 0
 	}
 	isChanges, _ := path.Match(w.Folder.Relative(w.Folder.ChangesPath("*")), file)
 	isReplaced := strings.HasPrefix(file, warehouse.SeriesDir+"/"+warehouse.ReplacedDir+"/")
@@ -89,7 +91,7 @@ func listFiles(w *warehouse.Warehouse, dir string) (files []string, err error) {
 
 // knownSums returns, by file, the checksums in the manifests of days and runs, and the checksums of these
 // manifests and of the index. With them a backup notices that a run replaced a day meanwhile. Damaged manifests
-// are skipped, because verify reports them.
+// are skipped.
 func knownSums(w *warehouse.Warehouse) map[string]checksum.FileSum {
 	sums := map[string]checksum.FileSum{}
 	add := func(path string, sum checksum.FileSum) {
@@ -97,18 +99,27 @@ func knownSums(w *warehouse.Warehouse) map[string]checksum.FileSum {
 		sums[sum.File] = sum
 	}
 	for _, path := range w.Folder.Glob(w.Folder.DayManifestPath("*")) {
-		if dayManifest, manifestSum, err := w.Versions.ReadManifestSum(path, ""); err == nil && warehouse.DayOf(dayManifest.SnapshotAt) == warehouse.DayIn(path) {
-			add(path, manifestSum)
-			for _, t := range dayManifest.Tables {
-				add(w.Series.FilePath(t, dayManifest.SnapshotAt), t.FileSum)
-			}
+		dayManifest, manifestSum, err := w.Versions.ReadManifestSum(path, "")
+		if err != nil {
+			continue // verify reports it
+		}
+		if warehouse.DayOf(dayManifest.SnapshotAt) != warehouse.DayIn(path) {
+			continue // a manifest of another day proves no file of this day
+		}
+		add(path, manifestSum)
+		for _, t := range dayManifest.Tables {
+			add(w.Series.FilePath(t, dayManifest.SnapshotAt), t.FileSum)
 		}
 	}
 	if data, err := os.ReadFile(w.Series.IndexPath()); err == nil {
 		add(w.Series.IndexPath(), checksum.SumText("", data))
 	}
 	for _, path := range w.Folder.Glob(w.Folder.RunManifestPath("*")) {
-		if runManifest, manifestSum, err := w.Versions.ReadManifestSum(path, ""); err == nil && runManifest.Meta != nil {
+		runManifest, manifestSum, err := w.Versions.ReadManifestSum(path, "")
+		if err != nil {
+			continue // verify reports it
+		}
+		if runManifest.Meta != nil {
 			add(path, manifestSum)
 			add(w.Folder.ChangesPath(runManifest.RunID), runManifest.Meta.FileSum)
 		}

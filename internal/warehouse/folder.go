@@ -102,9 +102,12 @@ func (f *Folder) Relative(path string) string {
 // Create creates the folders of an empty warehouse. The new folders belong to owner, or to the current user if
 // owner is nil.
 func (f *Folder) Create(owner *durable.Access) (err error) {
-	existing := f.nearestExisting()
-	if err := f.makeFolders(); err != nil || owner == nil {
+	existing := f.nearestExisting() // read before the folders exist
+	if err := f.makeFolders(); err != nil {
 		return err
+	}
+	if owner == nil {
+		return nil
 	}
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {
@@ -122,11 +125,20 @@ func (f *Folder) Create(owner *durable.Access) (err error) {
 		if err != nil {
 			return err
 		}
-		for ; relative != "."; relative = filepath.Dir(relative) {
-			if err := root.Lchown(relative, owner.UID, owner.GID); err != nil {
-				return err
-			}
+		if err := chownUpTo(root, relative, owner); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// chownUpTo changes the owner of the folder name and of the folders between it and root.
+func chownUpTo(root *os.Root, name string, owner *durable.Access) error {
+	for name != "." {
+		if err := root.Lchown(name, owner.UID, owner.GID); err != nil {
+			return err
+		}
+		name = filepath.Dir(name)
 	}
 	return nil
 }
@@ -151,8 +163,11 @@ func (f *Folder) makeFolders() error {
 
 // MakePublic creates a folder for published files, and the missing folders above it.
 func (f *Folder) MakePublic(dir string) error {
-	if err := f.disk.MakeFolder(dir, publicDir); err != nil || f.mode == 0 {
+	if err := f.disk.MakeFolder(dir, publicDir); err != nil {
 		return err
+	}
+	if f.mode == 0 {
+		return nil
 	}
 	return os.Chmod(dir, FolderMode(f.mode))
 }
@@ -165,8 +180,8 @@ func (f *Folder) MakePublicAbove(path string) error {
 	return f.MakePublic(filepath.Dir(path))
 }
 
-// publicMode returns the mode of published files. Without Config.PublishedMode, this is the mode of a new
-// file in dir, because creating a file shows the umask on every system.
+// publicMode returns the mode of published files. Without Config.PublishedMode, this is the mode that a new
+// file gets. A file is created in dir to find it, because not every system can report the umask.
 func (f *Folder) publicMode(dir string) (mode fs.FileMode, err error) {
 	if f.mode != 0 {
 		return f.mode, nil
@@ -271,10 +286,13 @@ func (s StateFile) Write(value any) error {
 }
 
 // FolderMode returns the mode of a folder for files with mode: users who can read the files can open the folder.
-func FolderMode(mode fs.FileMode) fs.FileMode { return mode | mode&0o444>>2 }
+func FolderMode(mode fs.FileMode) fs.FileMode {
+	readBits := mode & 0o444
+	return mode | readBits>>2 // the bit that opens a folder is two places lower than the bit that reads it
+}
 
 // stepLabel returns the label of a file for Config.Step. It replaces names that contain a run or a time,
-// so that the labels are the same in every run.
+// so that the labels are the same in every run. A step is an operation and a label, such as "rename of the version".
 func stepLabel(path string) string {
 	name := filepath.Base(path)
 	visible := strings.TrimPrefix(name, ".")

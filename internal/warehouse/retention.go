@@ -51,6 +51,7 @@ func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error
 		old = append(old, paths...)
 	}
 	if !dryRun {
+		// The index forgets the days first: if Prune is killed, verify then reports no lost day.
 		if err := p.series.forgetDays(old); err != nil {
 			return nil, fmt.Errorf("prune: %w", err)
 		}
@@ -151,20 +152,28 @@ func (p *Pruner) RemoveUnneededResponses() error {
 	if err != nil || !ok || !p.discardRaw {
 		return err
 	}
+	const message = "remove the stored responses of published runs: %w"
 	runs, err := p.folder.RunsWithResponses()
+	if err != nil {
+		return fmt.Errorf(message, err)
+	}
+	var errs error
 	removed := 0
 	for _, run := range runs {
 		if p.isUnneeded(run, latest) {
 			path := p.folder.RawPath(run)
-			err = errors.Join(err, p.folder.disk.Do("discarding", path, func() error { return os.RemoveAll(path) }))
+			errs = errors.Join(errs, p.folder.disk.Do("discarding", path, func() error { return os.RemoveAll(path) }))
 			removed++
 		}
 	}
-	if err == nil && removed > 0 {
-		err = p.folder.disk.Sync(p.folder.Path(rawDir))
+	if errs != nil {
+		return fmt.Errorf(message, errs)
 	}
-	if err != nil {
-		return fmt.Errorf("remove the stored responses of published runs: %w", err)
+	if removed == 0 {
+		return nil
+	}
+	if err := p.folder.disk.Sync(p.folder.Path(rawDir)); err != nil {
+		return fmt.Errorf(message, err)
 	}
 	return nil
 }

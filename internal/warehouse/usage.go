@@ -33,14 +33,17 @@ func (f *Folder) Measure(ctx context.Context, extra ...MeasuredFolder) ([]Usage,
 	// measureFolder skips counted folders and links, and files that a night removes at the same time.
 	measureFolder := func(dir string) (int64, error) {
 		sum := int64(0)
-		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-			if err == nil && slices.Contains(countedFolders, path) {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, walkErr error) error {
+			if errors.Is(walkErr, fs.ErrNotExist) {
+				return nil
+			}
+			if walkErr != nil {
+				return walkErr
+			}
+			if slices.Contains(countedFolders, path) {
 				return fs.SkipDir
 			}
-			var info fs.FileInfo
-			if err == nil {
-				info, err = e.Info()
-			}
+			info, err := e.Info()
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
@@ -73,11 +76,15 @@ func (f *Folder) Measure(ctx context.Context, extra ...MeasuredFolder) ([]Usage,
 		if isAbsent && i < len(extra) {
 			continue // the disk of the folder may be unmounted
 		}
+		if isAbsent {
+			all = append(all, Usage{part.Part, 0})
+			continue
+		}
 		var bytes int64
 		if err == nil {
 			bytes, err = measureFolder(root)
 		}
-		if err != nil && !isAbsent {
+		if err != nil {
 			return nil, fmt.Errorf("measure %s: %w", part.Part, err)
 		}
 		all = append(all, Usage{part.Part, bytes})
