@@ -309,7 +309,7 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 	if !b.bindDocument(data, &cfg) {
 		return Default(), newError(name, b.problems)
 	}
-	hashKey, _, err := b.readVariable(HashKeyVar, valueFile{key: "privacy.hash", isSecret: true})
+	hashKey, _, err := b.readVariable(HashKeyVar, "privacy.hash", true)
 	if err != nil {
 		b.addBroken(b.lines["privacy.hash"], "privacy.hash", "%v", err)
 	}

@@ -28,7 +28,7 @@ func (b *binder) expandVariables(text string, line int, key string, isSecret boo
 			ok = false
 			return ""
 		}
-		value, isSet, err := b.readVariable(name, valueFile{key: key, isSecret: isSecret})
+		value, isSet, err := b.readVariable(name, key, isSecret)
 		if err == nil && !isSet {
 			err = fmt.Errorf("the environment variable %s is not set: set it, or write the value here", name)
 		}
@@ -46,9 +46,9 @@ func (b *binder) expandVariables(text string, line int, key string, isSecret boo
 const fileSuffix = "_FILE"
 
 // readVariable returns the value of NAME, or the trimmed content of the file named by
-// NAME_FILE. It adds this file to b.files, with the key that contains ${NAME}. For a NAME that
+// NAME_FILE. It adds this file to b.files, with key, which contains ${NAME}. For a NAME that
 // already ends with _FILE, it reads only the variable. The error never quotes the content.
-func (b *binder) readVariable(name string, file valueFile) (value string, isSet bool, err error) {
+func (b *binder) readVariable(name, key string, isSecret bool) (value string, isSet bool, err error) {
 	value, isSet = b.lookupEnv(name)
 	path, hasFile := b.lookupEnv(name + fileSuffix)
 	if !hasFile || path == "" || strings.HasSuffix(name, fileSuffix) {
@@ -57,8 +57,7 @@ func (b *binder) readVariable(name string, file valueFile) (value string, isSet 
 	if isSet {
 		return "", false, fmt.Errorf("the environment has both %s and %s%s: remove one of the two", name, name, fileSuffix)
 	}
-	file.path = &path
-	b.files = append(b.files, file)
+	b.files = append(b.files, valueFile{key, &path, isSecret})
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", false, fmt.Errorf("the file that %s%s names cannot be read: %w: give the path of a file that this user can read", name, fileSuffix, err)

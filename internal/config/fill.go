@@ -56,7 +56,8 @@ func fillErr(path string) error {
 var (
 	// valueLine matches the key, the value, the gap before a comment, the comment, and the line end.
 	valueLine = regexp.MustCompile(`^(\s*[a-z_]+:[ \t]+)("(?:[^"\\]|\\.)*"|'[^']*'|[^"'#\s]\S*)([ \t]*)(#[^\r\n]*)?([\r\n]*)$`)
-	// plainValue matches values that never need quotes in YAML.
+	// plainValue matches values that never need quotes in YAML: true, an http(s) address, or a text that begins
+	// with ${NAME}. The last character is not a colon.
 	plainValue = regexp.MustCompile(`^(?:true|(?:https?://|\$\{)[\w./:@%~${}=&?+-]*[\w/}])$`)
 )
 

@@ -67,31 +67,51 @@ func (v *validator) checkLake(l Lake) {
 	}
 	checkBetween(v, "lake.keep_nights", l.KeepNights, 0, 36500)
 	isRemote := strings.Contains(l.Warehouse, "://")
-	switch {
-	case isRemote && !strings.HasPrefix(l.Warehouse, BucketScheme):
-		v.addProblem("lake.warehouse", "is neither a folder nor an address in object storage: write one such as ./lake or s3://bucket/prefix")
-	case isRemote:
-		v.checkBucket("lake.warehouse", l.Warehouse)
+	if isRemote {
+		v.checkLakeAddress(l.Warehouse)
 	}
-	switch {
-	case l.Catalog == "":
-	case l.Catalog == LakeRESTServer:
+	if l.Catalog == "" {
+		return // there is no lake
+	}
+	if l.Catalog == LakeRESTServer {
 		v.checkLakeREST(l.REST)
-	case l.Warehouse == "":
-		v.addProblem("lake.warehouse", "is empty: give the folder or the address of the tables, such as ./lake or s3://bucket/prefix")
-	case l.Catalog == LakeSQLite && isRemote:
-		v.addProblem("lake.catalog", "sqlite needs a local folder, and lake.warehouse is in object storage: name the catalog file as sqlite:FILE, or use Postgres or a REST catalog")
-	case l.Catalog == LakeSQLite+":", l.Catalog != LakeSQLite && !strings.HasPrefix(l.Catalog, LakeSQLite+":"):
-		v.checkPostgres(l.Catalog)
+		return
 	}
+	if l.Warehouse == "" {
+		v.addProblem("lake.warehouse", "is empty: give the folder or the address of the tables, such as ./lake or s3://bucket/prefix")
+		return
+	}
+	if l.Catalog == LakeSQLite {
+		if isRemote {
+			v.addProblem("lake.catalog", "sqlite needs a local folder, and lake.warehouse is in object storage: name the catalog file as sqlite:FILE, or use Postgres or a REST catalog")
+		}
+		return
+	}
+	if file, isFile := strings.CutPrefix(l.Catalog, LakeSQLite+":"); isFile {
+		if file == "" {
+			v.addProblem("lake.catalog", unknownCatalog)
+		}
+		return
+	}
+	v.checkPostgres(l.Catalog)
 }
+
+func (v *validator) checkLakeAddress(address string) {
+	if !strings.HasPrefix(address, BucketScheme) {
+		v.addProblem("lake.warehouse", "is neither a folder nor an address in object storage: write one such as ./lake or s3://bucket/prefix")
+		return
+	}
+	v.checkBucket("lake.warehouse", address)
+}
+
+const unknownCatalog = "is not allowed: use sqlite, sqlite:FILE, rest, or an address such as postgres://user@host:5432/database"
 
 // checkPostgres does not quote the address, which may contain a password.
 func (v *validator) checkPostgres(address string) {
 	const key = "lake.catalog"
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		v.addProblem(key, "is not allowed: use sqlite, sqlite:FILE, rest, or an address such as postgres://user@host:5432/database")
+		v.addProblem(key, unknownCatalog)
 		return
 	}
 	_, hasPassword := u.User.Password()
