@@ -28,8 +28,8 @@ type Stored struct {
 type storedRecord struct {
 	rowID    int64
 	key, sum uint64 // the hash of the key, and the sum of stream.RowSum over the rows of the record
-	// unchangedSeq and changedSeq are the highest seq of the copies with these rows, and of the copies
-	// with other rows. They are 0 without such a copy.
+	// unchangedSeq is the highest seq of the copies that equal the stored record, and changedSeq of those that
+	// differ. 0 means no such copy.
 	unchangedSeq, changedSeq uint64
 }
 
@@ -37,14 +37,23 @@ type storedRecord struct {
 // column, and the first column of the key of its child rows. A changed value of an untracked column does
 // not change the fingerprint, but must be stored.
 func (s *Stage) canSkip(st stream.Stream) bool {
-	if st.IsEvents() || !FillsAlone(s.streams, st) || len(st.Root().Key) != 1 || len(st.Root().Const) > 0 {
+	if st.IsEvents() || !FillsAlone(s.streams, st) {
 		return false
 	}
-	for i, t := range st.Tables {
+	if len(st.Root().Key) != 1 || len(st.Root().Const) > 0 {
+		return false
+	}
+	for _, t := range st.Tables[1:] {
 		isPartOfRecord := t.Name != st.Root().Name && st.EnclosingTable(t) == 0
-		if i > 0 && !(isPartOfRecord && len(t.Parents) == 1 && t.Key[0] == t.Parents[0]) {
+		if !isPartOfRecord {
 			return false
 		}
+		beginsWithRecordKey := len(t.Parents) == 1 && t.Key[0] == t.Parents[0]
+		if !beginsWithRecordKey {
+			return false
+		}
+	}
+	for _, t := range st.Tables {
 		columns := s.draft.Schema.Definitions[t.Name].Columns
 		if slices.ContainsFunc(columns, func(c stream.Column) bool { return c.Untracked }) {
 			return false
@@ -151,19 +160,33 @@ func (s *Stored) AddCopies(copies []stream.RecordCopy) {
 	}
 }
 
-// isUnchanged reports whether the last copy of the record was not staged. All records after the first million
-// of a response have the same seq. If both copies have the same seq, the staged copy counts.
-func (r storedRecord) isUnchanged() bool { return r.unchangedSeq > r.changedSeq }
+// lastCopyIsUnchanged reports whether the newest copy equals the stored record, so that it was not staged. All
+// records after the first million of a response have the same seq. If both copies have the same seq, the staged
+// copy counts.
+func (r storedRecord) lastCopyIsUnchanged() bool { return r.unchangedSeq > r.changedSeq }
+
+func (r storedRecord) hasOnlyUnchangedCopies() bool { return r.unchangedSeq > 0 && r.changedSeq == 0 }
 
 // addStoredRows makes the stored rows of unchanged records visible as rows of the staging tables. It deletes
 // staged copies that are older than the last, unchanged copy of their record.
 func (s *Stage) addStoredRows(ctx context.Context, st stream.Stream, stored *Stored) error {
-	listed := slices.DeleteFunc(stored.records, func(r storedRecord) bool { return r.isUnchanged() && r.changedSeq == 0 })
-	if len(listed) == len(stored.indexes) {
+	numUnchanged := 0
+	for _, r := range stored.records {
+		if r.hasOnlyUnchangedCopies() {
+			numUnchanged++
+		}
+	}
+	if numUnchanged == 0 {
 		return nil // all records were staged or were not read
 	}
+	listed := make([]storedRecord, 0, len(stored.records)-numUnchanged)
+	for _, r := range stored.records {
+		if !r.hasOnlyUnchangedCopies() {
+			listed = append(listed, r)
+		}
+	}
 	err := appendRows(ctx, s, st.Name, listedName, listed, func(r storedRecord) []driver.Value {
-		return []driver.Value{r.rowID, r.isUnchanged()}
+		return []driver.Value{r.rowID, r.lastCopyIsUnchanged()}
 	})
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func TestLastCopyDecides(t *testing.T) {
 	} {
 		s := Stored{records: make([]storedRecord, 1)}
 		s.AddCopies(c.copies)
-		if got := s.records[0].isUnchanged(); got != c.isUnchanged {
+		if got := s.records[0].lastCopyIsUnchanged(); got != c.isUnchanged {
 			t.Errorf("%s: the stored rows are kept: %v, want %v", name, got, c.isUnchanged)
 		}
 	}
