@@ -9,15 +9,15 @@ type PageFacts struct {
 	// IDs are 64-bit hashes of the keys of the accepted records, in body order, without
 	// duplicates.
 	IDs []uint64
-	// RejectedRecords counts the records, and the items of their lists, that were rejected as a whole.
-	// Their keys are unknown, so it is unknown which rows are missing.
+	// RejectedRecords is the number of records, and of items of their lists, that were rejected as a whole.
+	// Their keys are unknown, so it is unknown which rows are missing. RecordsWithoutID leaves out the items.
 	RejectedRecords int
 	Rejects         int // number of rejected records, items and values
 	// Copies counts the records whose key occurs earlier in the same body. They do not mean that
 	// the list changed while it was read, because a response shows one state of the service.
 	Copies int
-	// IsDoubtful means that a list has no items, or the response is invalid: the body of status counts is an object
-	// without content, or the body of a list was empty in all attempts.
+	// IsDoubtful is true if the response may be a failure: a list without items, status counts without content, or
+	// an empty body in all attempts.
 	IsDoubtful bool
 	// Paginated means that the body has a pagination member of spec 4.1. Otherwise Total,
 	// TotalPages and Next are ignored.
@@ -32,7 +32,7 @@ type PageFacts struct {
 	Falls         int       // number of records with an earlier created_at than the previous record
 }
 
-// RecordsWithoutID counts the records that were rejected as a whole.
+// RecordsWithoutID is the number of records whose key is unknown, because they were rejected as a whole.
 func (p PageFacts) RecordsWithoutID() int { return p.Records - p.Copies - len(p.IDs) }
 
 // KeySum returns a hash of the keys and of the number of records. It does not depend on the order
@@ -80,7 +80,9 @@ type Drift struct {
 
 // DriftRecord is a record with drift. A record that is read several times occurs several times.
 type DriftRecord struct {
-	DriftIndex int    // in transform.Findings.Drift, and later in the drift of the night
+	// DriftIndex is an index into transform.Findings.Drift. Package pipeline converts it to an index into the drift
+	// of the night.
+	DriftIndex int
 	Record     uint64 // hash of the record's key, or of the request if the drift is in the envelope
 }
 
@@ -93,8 +95,8 @@ type Event struct {
 	// because a subscription to all events includes topics that the service adds later.
 	Topic  string `json:"topic,omitempty"`
 	Source string `json:"source,omitempty"`
-	// Sent is the timestamp of the envelope. It is not checked, but Unix seconds and milliseconds are
-	// RFC 3339 here. The signature covers neither the timestamp nor any other header (spec 6.4).
+	// Sent is the timestamp of the envelope. Unix seconds and milliseconds are converted to RFC 3339. Other texts
+	// are kept unchecked. The signature covers neither the timestamp nor any other header (spec 6.4).
 	Sent     string    `json:"sent,omitempty"`
 	Received time.Time `json:"received"`
 	Body     []byte    `json:"body"` // the signed bytes
@@ -126,16 +128,15 @@ type RecordCopy struct {
 	IsUnchanged bool
 }
 
-// RowSum returns the part of a row in the sum that identifies the rows of a record. table is the index of
-// the row's table in the stream. The sums of different rows differ, except by chance.
+// RowSum returns the summand of one row. The sum over all rows of a record identifies them: the sums of different
+// rows differ, except by chance. table is the index of the row's table in the stream.
 func RowSum(table int, rowHash uint64) uint64 { return MixBits(rowHash + uint64(table)) }
 
 // Position is the column of a child table that numbers the items of a list.
 const Position = "position"
 
-// PositionHash returns the part of a position in the fingerprint that package transform computes of a row. The
-// difference of the two is the fingerprint of the item, wherever it is in its list. The constant is the seed
-// of the column.
+// PositionHash is the summand of the column position in a row's fingerprint. Subtract it to compare items regardless
+// of their order. The constant is the seed of the column.
 func PositionHash(position int64) uint64 { return MixBits(uint64(position) ^ 0x19874e1f93dd7c60) }
 
 // MixBits spreads a hash over all bits with the finalizer of MurmurHash3. Without it, sums of
