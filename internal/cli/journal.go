@@ -1,12 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 )
@@ -45,8 +45,9 @@ var levelOfLine = regexp.MustCompile(`^(?:time=\S+ )?level=(\w+)|^\{(?:"time":"[
 // Write writes priority and line in one call, so that no other output comes between them.
 func (j journalWriter) Write(line []byte) (int, error) {
 	level := slog.LevelInfo
-	if match := levelOfLine.FindSubmatch(line); match != nil {
-		_ = level.UnmarshalText(slices.Concat(match[1:]...)) // after an error the level is still info
+	if match := levelOfLine.FindStringSubmatch(string(line)); match != nil {
+		name := cmp.Or(match[1], match[2])    // of the text format, or of the JSON format
+		_ = level.UnmarshalText([]byte(name)) // after an error the level is still info
 	}
 	if _, err := io.WriteString(j.w, prefixLines(level, string(line))); err != nil {
 		return 0, err

@@ -74,7 +74,8 @@ func (s Schedule) instantOf(onWall time.Time) time.Time {
 	year, month, day := onWall.Date()
 	at := time.Date(year, month, day, onWall.Hour(), onWall.Minute(), onWall.Second(), 0, s.zone)
 	begin, end := at.ZoneBounds() // the clock changes before and after at
-	switch shown := wallOf(at); {
+	shown := wallOf(at)
+	switch {
 	case shown.After(onWall): // onWall is in a skipped hour, and at is after the change
 		return begin
 	case shown.Before(onWall): // onWall is in a skipped hour, and at is before the change
@@ -82,11 +83,12 @@ func (s Schedule) instantOf(onWall time.Time) time.Time {
 	case begin.IsZero(): // there is no earlier change
 		return at
 	}
-	// In a repeated hour, the offset before the change gives the first instant.
-	_, offset := at.Zone()
+	// In a repeated hour, the first instant shows the same clock with the offset before the change.
 	_, earlierOffset := begin.Add(-time.Second).Zone()
-	if first := at.Add(time.Duration(offset-earlierOffset) * time.Second); first.Before(begin) {
-		return first
+	earlierZone := time.FixedZone("", earlierOffset)
+	first := time.Date(year, month, day, onWall.Hour(), onWall.Minute(), onWall.Second(), 0, earlierZone)
+	if first.Before(begin) {
+		return first.In(s.zone)
 	}
 	return at
 }

@@ -28,7 +28,8 @@ func (d Disk) Link(from, to string) error {
 	return d.Do("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) })
 }
 
-// LinkUnsynced is like Link. The caller syncs the folder of the new path afterwards. So many files need one sync.
+// LinkUnsynced is like Link. The caller syncs the folder of the new path afterwards. This way, one sync
+// suffices for many files.
 func (d Disk) LinkUnsynced(from, to string) error {
 	return d.replacePath(to, d.RenameUnsynced, func(tempPath string) error {
 		if d.Do("link", to, func() error { return os.Link(from, tempPath) }) == nil {
