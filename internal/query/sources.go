@@ -59,18 +59,38 @@ func (db *DB) Sources(ctx context.Context, q Query, values map[string]string) ([
 	return a.Sources(ctx)
 }
 
+// AllSources returns all tables of the schema main as sources, the worst grade first.
+func (db *DB) AllSources(ctx context.Context) ([]Source, error) {
+	ctx, cancel := db.WithTimeout(ctx)
+	defer cancel()
+	return db.gradeTables(ctx, allTables())
+}
+
+// allTables returns the names of the tables of the schema main in alphabetical order.
+func allTables() (names []string) {
+	for _, table := range stream.Tables(stream.All()) {
+		names = append(names, table.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
 // Sources is like [DB.Sources].
 func (a Admitted) Sources(ctx context.Context) ([]Source, error) {
 	tables, err := a.findTables(ctx)
 	if err != nil || len(tables) == 0 {
 		return nil, err
 	}
+	return a.db.gradeTables(ctx, tables)
+}
+
+func (db *DB) gradeTables(ctx context.Context, tables []string) ([]Source, error) {
 	readings := map[string]Source{} // by stream
 	grades := map[string]stream.GradeReason{}
 	var s Source
 	var since, read, proven sql.NullTime
 	gradesSQL := catalogSQL.Render("grades", sqltext.Values{"catalog": sqltext.Name(catalogDB)})
-	err = a.db.scanRows(ctx, gradesSQL, []any{&s.Stream, &s.Grade, &s.Reason, &since, &read, &proven}, func() {
+	err := db.scanRows(ctx, gradesSQL, []any{&s.Stream, &s.Grade, &s.Reason, &since, &read, &proven}, func() {
 		s.RowsSince, s.ReadAt, s.ProvenAt = since.Time.UTC(), read.Time.UTC(), proven.Time.UTC()
 		readings[s.Stream] = s
 		grades[s.Stream] = stream.GradeReason{Grade: s.Grade, Reason: s.Reason}
@@ -181,8 +201,8 @@ func (p planStep) collectTables(scanned map[string]bool) {
 		parts := strings.Split(name, ".")
 		switch {
 		case strings.HasSuffix(name, "meta.tables"):
-			for _, table := range stream.Tables(stream.All()) {
-				scanned[table.Name] = true
+			for _, table := range allTables() {
+				scanned[table] = true
 			}
 		case len(parts) == 1 || !slices.Contains([]string{"meta", "temp"}, parts[len(parts)-2]):
 			scanned[parts[len(parts)-1]] = true

@@ -114,6 +114,10 @@ func TestSourcesOfRowCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	all, err := db.AllSources(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, q := range []query.Query{headline, query.Text("SELECT sum(rows) FROM meta.tables")} {
 		sources, err := db.Sources(t.Context(), q, nil)
 		if err != nil {
@@ -127,6 +131,9 @@ func TestSourcesOfRowCounts(t *testing.T) {
 		}
 		if len(sources) != len(stream.Tables(stream.All())) {
 			t.Errorf("%s: got %d sources, want all %d tables", q.Name, len(sources), len(stream.Tables(stream.All())))
+		}
+		if diff := cmp.Diff(sources, all); diff != "" {
+			t.Errorf("%s: the sources of the query and all sources (-query +all):\n%s", q.Name, diff)
 		}
 	}
 }
