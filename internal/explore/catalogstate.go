@@ -134,10 +134,12 @@ func (s *catalogState) assumeCurrency(v *visit) error {
 		return nil
 	}
 	mostFrequent, err := v.run(catalogQuery(catalogSQL.Render("most_frequent_currency", nil)), nil)
-	for _, r := range mostFrequent.Rows {
-		s.Chosen["currency"], s.CurrencyAssumed = []choice{{Text: r.Get("currency").Text}}, true
+	if err != nil || len(mostFrequent.Rows) == 0 {
+		return err
 	}
-	return err
+	s.Chosen["currency"] = []choice{{Text: mostFrequent.Rows[0].Get("currency").Text}}
+	s.CurrencyAssumed = true
+	return nil
 }
 
 const pageRows = 50
@@ -160,7 +162,8 @@ func readCatalogState(values url.Values) (catalogState, error) {
 	return s, firstErr
 }
 
-// apply ignores empty parameters, which the form sends for empty fields.
+// apply ignores empty parameters, which the form sends for empty fields. An empty column is an error, because the form
+// has check boxes for columns and never sends an empty one.
 func (s *catalogState) apply(key, text string) error {
 	isFacet := slices.ContainsFunc(facets(), func(f facet) bool { return f.key == key })
 	isLimit := slices.ContainsFunc(rangeFilters(), func(r rangeFilter) bool { return key == r.key+"_min" || key == r.key+"_max" })

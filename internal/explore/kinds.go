@@ -68,7 +68,7 @@ func recordKinds() []recordKind {
 				about: "Newest first. The service sends no currency for sold items.", empty: "No sold items."},
 			{statement: "owed", title: "Open payables", about: "Unpaid commissions and shares for sold items. Sorted by the payment date of the order, oldest first."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
-		}}, {name: "order", label: "Order", sql: orderSQL, aboutList: "Newest first. The service marks cancelled orders as deleted; their totals are included below the table unless you filter by Deleted. It sends no currency for orders.",
+		}}, {name: "order", label: "Order", sql: orderSQL, aboutList: "Newest first. The service marks cancelled orders as deleted. The sum below the table includes cancelled orders. Filter by Deleted to leave them out. The service sends no currency for orders.",
 		tables: []fieldTable{
 			{table: "orders", idColumn: "id", title: "Order"},
 			{table: "order_items", idColumn: "order_id", title: "Sold item", nameColumn: "product_name"},
@@ -81,7 +81,7 @@ func recordKinds() []recordKind {
 			{statement: "owed", title: "Payables", about: "Open and paid commissions and shares of publishers and resellers."},
 			{statement: "articles", title: "Articles", empty: "No articles."},
 			{statement: "waiting", title: "Items without an article", about: "Paid items without an article. Refunded items are not included."},
-		}}, {name: "campaign", label: "Campaign", sql: campaignSQL, aboutList: "Newest first. Spent is the sum for articles that are published or ended, committed that for articles in progress.",
+		}}, {name: "campaign", label: "Campaign", sql: campaignSQL, aboutList: "Newest first. Spent is the sum for published or ended articles. Committed is the sum for articles in progress.",
 		tables: []fieldTable{
 			{table: "campaigns", idColumn: "id", title: "Campaign"},
 			{table: "questionnaires", idColumn: "campaign_id", title: "Questionnaire", open: true},

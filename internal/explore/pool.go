@@ -52,9 +52,9 @@ type standingCount struct {
 	Streams  int
 }
 
-// borrow returns a snapshot and a session. The caller gives them back with release.
+// borrow returns a snapshot and a session. The caller gives them back with giveBack.
 func (p *pool) borrow(ctx context.Context, asOf string) (*openSnapshot, *query.DB, error) {
-	s, err := p.acquire(ctx, asOf)
+	s, err := p.addUser(ctx, asOf)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,13 +62,13 @@ func (p *pool) borrow(ctx context.Context, asOf string) (*openSnapshot, *query.D
 	case db := <-s.idle:
 		return s, db, nil
 	case <-ctx.Done():
-		p.giveBack(s)
+		p.removeUser(s)
 		return nil, nil, fmt.Errorf("wait for a free session: %w", ctx.Err())
 	}
 }
 
-// acquire returns a snapshot and adds 1 to its field users. It opens the snapshot if necessary.
-func (p *pool) acquire(ctx context.Context, asOf string) (*openSnapshot, error) {
+// addUser returns a snapshot and adds 1 to its field users. It opens the snapshot if necessary.
+func (p *pool) addUser(ctx context.Context, asOf string) (*openSnapshot, error) {
 	select {
 	case p.turn <- struct{}{}:
 		defer func() { <-p.turn }()
@@ -102,7 +102,7 @@ func (p *pool) acquire(ctx context.Context, asOf string) (*openSnapshot, error) 
 		return nil, err
 	}
 	p.open = append(p.open, s)
-	s.users = 2
+	s.users = 2 // this request and p.open
 	return s, nil
 }
 
@@ -118,7 +118,7 @@ func (p *pool) makeRoom() error {
 		return &statusError{http.StatusServiceUnavailable, fmt.Sprintf("%d earlier snapshots are already open and in use", maxEarlier), "Try again in a moment."}
 	}
 	p.open = slices.DeleteFunc(p.open, func(s *openSnapshot) bool { return s == earlier[unused] })
-	p.unuse(earlier[unused])
+	p.removeUserInTurn(earlier[unused])
 	return nil
 }
 
@@ -146,38 +146,45 @@ func (s *openSnapshot) readFacts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(facts.Rows) == 0 {
+		return nil
+	}
+	first := facts.Rows[0] // the columns of the snapshot are the same in all rows
+	s.Run, s.Outcome = first.Get("run_id").Text, first.Get("outcome").Text
+	if s.At, err = time.Parse(time.RFC3339Nano, first.Get("snapshot_at").Text); err != nil {
+		return fmt.Errorf("read mart.snapshot: %w", err)
+	}
+	// The rows are sorted by grade, so streams with the same standing follow one another.
 	for _, r := range facts.Rows {
-		s.Run, s.Outcome = r.Get("run_id").Text, r.Get("outcome").Text
-		if s.At, err = time.Parse(time.RFC3339Nano, r.Get("snapshot_at").Text); err != nil {
-			return fmt.Errorf("read mart.snapshot: %w", err)
-		}
 		read := ledger.Stream{Grade: stream.Grade(r.Get("grade").Text), Reason: r.Get("reason").Text}
 		if r.Get("grade").Null || read.IsUnused() {
 			continue
 		}
 		standing := ledger.StandingOf(read.Grade)
-		if i := len(s.Standings) - 1; i >= 0 && s.Standings[i].Standing == standing {
-			s.Standings[i].Streams++
-		} else {
-			s.Standings = append(s.Standings, standingCount{standing, 1})
+		last := len(s.Standings) - 1
+		if last < 0 || s.Standings[last].Standing != standing {
+			s.Standings = append(s.Standings, standingCount{standing, 0})
+			last++
 		}
+		s.Standings[last].Streams++
 	}
 	return nil
 }
 
-// release gives the snapshot and the session of a request back to the pool.
-func (p *pool) release(s *openSnapshot, db *query.DB) {
+// giveBack returns the snapshot and the session of a request to the pool.
+func (p *pool) giveBack(s *openSnapshot, db *query.DB) {
 	s.idle <- db
-	p.giveBack(s)
+	p.removeUser(s)
 }
 
-func (p *pool) giveBack(s *openSnapshot) {
+func (p *pool) removeUser(s *openSnapshot) {
 	p.turn <- struct{}{}
-	p.unuse(s)
+	p.removeUserInTurn(s)
 	<-p.turn
 }
 
-func (p *pool) unuse(s *openSnapshot) {
+// removeUserInTurn closes a snapshot without users. The caller has the turn.
+func (p *pool) removeUserInTurn(s *openSnapshot) {
 	s.users--
 	if s.users > 0 {
 		return
@@ -189,7 +196,7 @@ func (p *pool) unuse(s *openSnapshot) {
 
 func (p *pool) removeAll() {
 	for _, s := range p.open {
-		p.unuse(s)
+		p.removeUserInTurn(s)
 	}
 	p.open = nil
 }

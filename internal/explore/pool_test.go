@@ -51,7 +51,7 @@ func TestSnapshotsAreOpenWhileRequestsUseThem(t *testing.T) {
 	if _, _, err := p.borrow(t.Context(), "2026-11-03"); err == nil || !strings.Contains(err.Error(), "2 earlier snapshots are already open and in use") {
 		t.Errorf("a third earlier snapshot was opened (%v), although requests use two", err)
 	}
-	p.release(first, firstDB)
+	p.giveBack(first, firstDB)
 	third, thirdDB := borrow("2026-11-03", "r3")
 	if isOpen(firstDB) || len(p.open) != 2 {
 		t.Errorf("%d earlier snapshots are open, want that the unused one is closed", len(p.open))
@@ -59,12 +59,12 @@ func TestSnapshotsAreOpenWhileRequestsUseThem(t *testing.T) {
 	if !isOpen(secondDB) {
 		t.Error("an earlier snapshot was closed while a request uses it")
 	}
-	p.release(third, thirdDB)
-	p.release(second, secondDB)
+	p.giveBack(third, thirdDB)
+	p.giveBack(second, secondDB)
 	if again, db := borrow("2026-11-01", "r1b"); !isOpen(db) {
 		t.Error("the earlier snapshot is closed when it is requested again")
 	} else {
-		p.release(again, db)
+		p.giveBack(again, db)
 	}
 
 	// A report reads an earlier snapshot with several queries, one after another.
@@ -97,12 +97,12 @@ func TestSnapshotsAreOpenWhileRequestsUseThem(t *testing.T) {
 	}
 	version = Version{Run: "r4", Catalog: empty.Fill(t, rows+"INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('r4', '2026-11-04 02:00:00+00');")}
 	replacing, db := borrow("", "r4")
-	p.release(replacing, db)
+	p.giveBack(replacing, db)
 	if !isOpen(sessions[0]) {
 		t.Error("the replaced snapshot was closed while requests read it")
 	}
 	for _, db := range sessions {
-		p.release(newest, db)
+		p.giveBack(newest, db)
 	}
 	if isOpen(sessions[0]) {
 		t.Error("the replaced snapshot is still open after its last request")

@@ -27,6 +27,6 @@ func (v *visit) runReportQuery(ctx context.Context, q report.QuerySpec) (query.R
 	if err != nil {
 		return query.Result{}, false, err
 	}
-	defer v.pool.release(earlier, db)
+	defer v.pool.giveBack(earlier, db)
 	return report.AskDB(ctx, db, q)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
@@ -38,8 +39,7 @@ func showSchema(v *visit) (reply, error) {
 	for _, r := range counts.Rows {
 		rows[r.Get("table_name").Text] = r.Get("rows").Text
 	}
-	// For a query that reads meta.tables, Sources returns all tables of main.
-	sources, err := v.db.Sources(v.Context(), query.Text("FROM meta.tables"), nil)
+	sources, err := v.db.AllSources(v.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func showSchema(v *visit) (reply, error) {
 				}
 			}
 		}
-		_, grainOrKey := t.RowIdentity("")
+		grainOrKey := cmp.Or(t.Grain, strings.Join(t.Key, ", "))
 		shown := schemaTable{Table: t, Link: v.editorLink(t.Name()), GrainOrKey: grainOrKey}
 		if t.Schema == "main" {
 			shown.Rows = rows[t.Table]
@@ -144,14 +144,26 @@ func drawDiagram(source schema.Diagram) *relationDiagram {
 		d.Width, d.Height = max(d.Width, b.X+boxWidth+diagramMargin), max(d.Height, b.Y+boxHeight+diagramMargin)
 	}
 	for _, r := range source.Relations {
-		from, to := boxes[r.From], boxes[r.To]
-		x, y, toX, toY := from.X, from.Y+boxHeight/2, to.X+boxWidth, to.Y+boxHeight/2
-		bend := columnGap / 2
-		if r.From == r.To { // a loop at the right edge
-			x, y, toY, bend = toX, y-boxHeight/4, toY+boxHeight/4, -diagramMargin
+		linePath := pathBetween(boxes[r.From], boxes[r.To])
+		if r.From == r.To {
+			linePath = loopPath(boxes[r.From])
 		}
-		d.Lines = append(d.Lines, diagramLine{fmt.Sprintf("M%d %d C%d %d %d %d %d %d", x, y, x-bend, y, toX+max(bend, -bend), toY, toX, toY),
-			fmt.Sprintf("%s.%s references %s.%s", r.From, r.Column, r.To, r.ToColumn)})
+		d.Lines = append(d.Lines, diagramLine{linePath, fmt.Sprintf("%s.%s references %s.%s", r.From, r.Column, r.To, r.ToColumn)})
 	}
 	return d
+}
+
+// pathBetween returns a curve from the left edge of a box to the right edge of another.
+func pathBetween(from, to diagramBox) string {
+	const bend = columnGap / 2
+	x, y := from.X, from.Y+boxHeight/2
+	toX, toY := to.X+boxWidth, to.Y+boxHeight/2
+	return fmt.Sprintf("M%d %d C%d %d %d %d %d %d", x, y, x-bend, y, toX+bend, toY, toX, toY)
+}
+
+// loopPath returns a curve from the upper half of the right edge of a box to the lower half.
+func loopPath(b diagramBox) string {
+	x, middle := b.X+boxWidth, b.Y+boxHeight/2
+	y, toY := middle-boxHeight/4, middle+boxHeight/4
+	return fmt.Sprintf("M%d %d C%d %d %d %d %d %d", x, y, x+diagramMargin, y, x+diagramMargin, toY, x, toY)
 }

@@ -82,7 +82,10 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 		if err != nil {
 			return nil, err
 		}
-		job.Format, job.BOM, job.Timeout = format, v.hasMark(format), max(job.Timeout, minSlowTimeout-sendGrace)
+		job.Format = format
+		job.BOM = v.hasMark(format)
+		// A file may take longer than a page. The job ends before the request, so that an error page can be sent.
+		job.Timeout = max(job.Timeout, minSlowTimeout-sendGrace)
 		return sqlDownload{job, f.mediaType, view}, nil
 	}
 	result, err := e.runJob(v.Context(), job, io.Discard)
@@ -92,13 +95,13 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 	// Mistakes in the header of the statement matter only if it becomes a file of queries.dir.
 	stated, _ := query.ParseText("", view.SQL)
 	view.Query.Chart = stated.Chart
-	q := &question{visit: v, view: view.questionView}
-	q.view.Table = &tableView{Table: buildWholeTable(result, v.links()), Count: formatRowCount(result.Total), SourceNote: query.DescribeSources(result.Sources)}
+	view.Table = &tableView{Table: buildWholeTable(result, v.links()), Count: formatRowCount(result.Total), SourceNote: query.DescribeSources(result.Sources)}
 	if result.Total > int64(len(result.Rows)) {
-		q.view.Table.Count = fmt.Sprintf("More than %[1]s rows; the table shows the first %[1]s, a file contains all", humanize.Number(len(result.Rows)))
+		view.Table.Count = fmt.Sprintf("More than %[1]s rows; the table shows the first %[1]s, a file contains all", humanize.Number(len(result.Rows)))
 	}
+	q := &question{visit: v, view: view.questionView}
 	q.addChart(result, result.Rows)
-	view.questionView = q.view
+	view.Chart, view.NoChartReason = q.view.Chart, q.view.NoChartReason
 	view.QueryFile = strings.TrimSpace(view.SQL) + "\n"
 	if !strings.Contains(view.QueryFile, "-- title:") {
 		view.QueryFile = "-- subject: own\n-- title: Title of the question\n-- grain: one row per ...\n-- about: Meaning of the numbers.\n" + view.QueryFile
@@ -175,16 +178,18 @@ func (d sqlDownload) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	out := &downloadWriter{w: w, mediaType: d.mediaType, file: v.nameFile("result", d.job.Format)}
 	_, err := e.runJob(v.Context(), d.job, out)
 	out.end(e, v, err)
-	if err != nil {
-		var problem reply
-		if problem, err = d.view.explain(e, err); err == nil {
-			return problem.send(e, w, v)
-		}
+	if err == nil {
+		return nil
 	}
-	return err
+	problemPage, err := d.view.explain(e, err)
+	if err != nil {
+		return err
+	}
+	return problemPage.send(e, w, v)
 }
 
-// buildWholeTable shows all columns of a result.
+// buildWholeTable shows all columns of a result. A role can merge the column of a unit or an id into another column.
+// These roles are cleared, so that each column is shown.
 func buildWholeTable(result query.Result, l links) *html.Table {
 	t := &html.Table{Caption: "Result", Empty: "No rows.", Stacked: true}
 	roles := rolesOf(result.Columns)

@@ -46,7 +46,7 @@ func (v *visit) run(q query.Query, values map[string]string) (query.Result, erro
 // free gives the snapshot back to the pool. A page can call it before work that does not read the snapshot.
 func (v *visit) free() {
 	if v.db != nil {
-		v.pool.release(v.snapshot, v.db)
+		v.pool.giveBack(v.snapshot, v.db)
 		v.db = nil
 	}
 }
