@@ -84,7 +84,7 @@ func (r *restoreState) addLine(s scannedLine) {
 
 // A body that was possibly not synced must also be intact.
 func (r *restoreState) hasBody(loc location) bool {
-	if int(loc.Segment) >= len(r.sizes) || loc.Offset < 0 || loc.Offset+int64(loc.Stored) > r.sizes[loc.Segment] {
+	if int(loc.Segment) >= len(r.sizes) || loc.Offset+int64(loc.Stored) > r.sizes[loc.Segment] {
 		return false
 	}
 	at := loc.Offset

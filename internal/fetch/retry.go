@@ -27,8 +27,7 @@ func (r Retry) delayAfter(attempt int, retryAfter string) time.Duration {
 		return min(time.Duration(whole)*time.Second, r.Max)
 	}
 	d := r.Max
-	// More than 30 doublings could overflow; Max is reached long before.
-	if attempt < 30 && r.Base < r.Max>>attempt {
+	if r.Base < r.Max>>attempt {
 		d = r.Base << attempt
 	}
 	return d + time.Duration(float64(d)*r.Jitter*rand.Float64())
