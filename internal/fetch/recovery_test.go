@@ -48,6 +48,9 @@ func TestIntactLinesSurviveADamagedLine(t *testing.T) {
 		if found := lookupAll(t, l, 4); len(found) != 3 {
 			t.Errorf("found responses %v, want 3", found)
 		}
+		if n := l.Responses(); n != 3 {
+			t.Errorf("the store counts %d responses, want 3: verify would report the others as lost", n)
+		}
 		closeStore(t, l)
 	}
 }
@@ -137,6 +140,24 @@ func TestMissingLinesAreLost(t *testing.T) {
 	firstLine, _, _ := bytes.Cut(text, []byte("\n"))
 	harness.Must(t, os.Truncate(journal, int64(len(firstLine)+1)))
 	checkLost(t, dir, 2)
+}
+
+// TestVerifyAfterAKill cuts the last line of a journal, as a killed run does. No response is lost that was stored.
+func TestVerifyAfterAKill(t *testing.T) {
+	dir := t.TempDir()
+	l := openStore(t, dir, withoutSync())
+	storeResponses(t, l, 18, 19)
+	closeStore(t, l)
+	bodies, err := os.Stat(filepath.Join(dir, "000001.bodies"))
+	harness.Must(t, err)
+	journal, err := os.OpenFile(filepath.Join(dir, "journal.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	harness.Must(t, err)
+	_, err = journal.WriteString(`{"seq":3,`)
+	harness.Must(t, errors.Join(err, journal.Close()))
+	want := fetch.ResponseCounts{Responses: 2, Bytes: bodies.Size()}
+	if c, err := fetch.VerifyResponses(dir, 2); err != nil || c != want {
+		t.Errorf("VerifyResponses returned %+v (%v), want %+v", c, err, want)
+	}
 }
 
 // TestBodiesOfTheLastTwoSyncsAreVerified damages a body that is more than SyncBytes before the end. A power cut can

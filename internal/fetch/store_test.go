@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -125,7 +126,12 @@ func TestStoreKeepsResponses(t *testing.T) {
 		t.Errorf("found responses %v after reopening, want 25", got)
 	}
 	var seqs []uint64
+	segment := uint32(0)
 	for _, response := range storedResponses(t, dir) {
+		if response.Segment != segment && response.Offset != 0 {
+			t.Errorf("the first body of file %d begins at %d, want 0: the disk would fill with gaps", response.Segment+1, response.Offset)
+		}
+		segment = response.Segment
 		if response.Page != int(response.Seq) {
 			t.Errorf("listed %+v, want page %d", response.Request, response.Seq)
 		}
@@ -154,8 +160,9 @@ func checkModes(t *testing.T, dir string) {
 func TestLaterResponseReplacesEarlierOne(t *testing.T) {
 	dir := t.TempDir()
 	l := testStore(t, dir)
+	at := time.Date(2026, 11, 20, 3, 0, 0, 0, time.FixedZone("", 3600))
 	for _, b := range []string{"first", "second"} {
-		if _, err := l.Append(fetch.Response{Request: testRequest(1), Status: 200, Body: []byte(b)}, time.Now(), 0); err != nil {
+		if _, err := l.Append(fetch.Response{Request: testRequest(1), Status: 200, Body: []byte(b)}, at, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -164,6 +171,8 @@ func TestLaterResponseReplacesEarlierOne(t *testing.T) {
 	}
 	if all := storedResponses(t, dir); len(all) != 1 || all[0].body != "second" {
 		t.Errorf("listed %+v, want only \"second\"", all)
+	} else if text := all[0].At.Format(time.RFC3339); text != "2026-11-20T02:00:00Z" {
+		t.Errorf("the time of the response is %s, want 2026-11-20T02:00:00Z", text)
 	}
 }
 
@@ -476,6 +485,24 @@ func TestBodiesAreSyncedBeforeTheJournal(t *testing.T) {
 		}
 	}
 	harness.Must(t, l.Close())
+}
+
+// TestRemedyOfAFullDisk fails to store a response. For a full disk the caller names another remedy.
+func TestRemedyOfAFullDisk(t *testing.T) {
+	for cause, want := range map[error]bool{syscall.EIO: true, syscall.ENOSPC: false} {
+		options := fetch.StoreOptions{Step: func(name, _ string) error {
+			if strings.HasPrefix(name, "before write") {
+				return cause
+			}
+			return nil
+		}}
+		l := openStore(t, t.TempDir(), options)
+		_, err := l.Append(fetch.Response{Request: testRequest(1), Status: http.StatusOK}, time.Now(), 0)
+		closeStore(t, l)
+		if !errors.Is(err, cause) || strings.Contains(err.Error(), "check the disk") != want {
+			t.Errorf("got error %v, want %v with the advice to check the disk: %v", err, cause, want)
+		}
+	}
 }
 
 func TestFailedSyncIsPermanent(t *testing.T) {
