@@ -191,7 +191,7 @@ func TestRecordsOfDrift(t *testing.T) {
 }
 
 // TestDecodedBodies decodes two bodies with one decoder. The facts of the first body must not change, and the sizes of
-// both bodies count for the next staging of rows.
+// both bodies count for the next staging of rows. Large bodies are staged even if they have few rows.
 func TestDecodedBodies(t *testing.T) {
 	t.Parallel()
 	tags, _ := stream.Find(stream.All(), "tags")
@@ -203,7 +203,7 @@ func TestDecodedBodies(t *testing.T) {
 	d := &decoder{Decoder: binding.NewDecoder()}
 	var ids transform.IDCase
 	d.UnifyIDs(&ids)
-	k := &sink{reading: &reading{prepared: &prepared{locked: &locked{}}}, stream: tags, free: make(chan *decoder, 1)}
+	k := &sink{reading: &reading{prepared: &prepared{locked: &locked{}}, drift: newDriftCollector()}, stream: tags, free: make(chan *decoder, 1)}
 	k.free <- d
 	first, err := k.decodeBody(t.Context(), fetch.Response{Seq: 1, Body: []byte(`["a","b"]`)})
 	if err != nil {
@@ -222,7 +222,11 @@ func TestDecodedBodies(t *testing.T) {
 	for _, b := range d.Flush() {
 		b.Rows.Release()
 	}
-	if _, err := k.decodeBody(t.Context(), fetch.Response{Seq: 3, Body: []byte(`["e`)}); !errors.Is(err, transform.ErrMalformed) || len(k.free) != 1 {
+	d.unstagedBytes = batchBytes - 2
+	if _, err := k.decodeBody(t.Context(), fetch.Response{Seq: 3, Body: []byte(`[]`)}); err != nil || d.unstagedBytes != 0 {
+		t.Errorf("%d bytes are not staged (%v), want 0 after a batch of %d bytes", d.unstagedBytes, err, batchBytes)
+	}
+	if _, err := k.decodeBody(t.Context(), fetch.Response{Seq: 4, Body: []byte(`["e`)}); !errors.Is(err, transform.ErrMalformed) || len(k.free) != 1 {
 		t.Errorf("a truncated body: got %v with %d free decoders, want ErrMalformed and the decoder to be free", err, len(k.free))
 	}
 	<-k.free

@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/duckdb/duckdb-go/v2"
+	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/fetch"
+	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
 )
 
@@ -35,13 +37,17 @@ func TestStoppedErrorContainsOtherErrors(t *testing.T) {
 }
 
 // TestRepeatedPagesCountAsRecords reads a list in three passes. Its first page has 10 good records in each pass, and is decoded
-// once. Its second page has 6 other records without an id in each pass. Less than half of the records are rejected.
+// once. Its second page has 6 other records without an id in each pass. Less than half of the records are rejected, and
+// the progress counts each pass.
 func TestRepeatedPagesCountAsRecords(t *testing.T) {
-	k := &sink{reading: &reading{prepared: &prepared{locked: &locked{}}}}
+	tracker := &ProgressTracker{}
+	tracker.current.Streams = []ledger.StreamProgress{{Name: "list"}}
+	k := &sink{reading: &reading{prepared: &prepared{locked: &locked{cfg: Config{Progress: tracker}}}}}
 	good := stream.PageFacts{Records: 10, IDs: make([]uint64, 10)}
 	k.countRecords(good)
-	for range 2 {
-		if _, err := k.readBody(t.Context(), fetch.Response{Previous: &good}); err != nil {
+	for pass := 2; pass <= 3; pass++ {
+		request := fetch.Request{Stream: "list", Pass: pass, Page: 1}
+		if _, err := k.readBody(t.Context(), fetch.Response{Request: request, Previous: &good}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,6 +56,10 @@ func TestRepeatedPagesCountAsRecords(t *testing.T) {
 	}
 	if err := k.rejectionErr(); err != nil {
 		t.Errorf("a list of which 37 %% is rejected is not used: %v", err)
+	}
+	want := ledger.StreamProgress{Name: "list", Pass: 3, Done: 1, Rows: 10}
+	if diff := cmp.Diff(want, tracker.current.Streams[0]); diff != "" {
+		t.Errorf("progress (-want +got):\n%s", diff)
 	}
 }
 
