@@ -332,7 +332,6 @@ func (p *prepared) readAndPublish(ctx context.Context) (res Result, suspects []s
 
 // requestAgain makes the next reading request the given streams again. It uses the stored responses of the other streams.
 func (p *prepared) requestAgain(streams []string) {
-	p.line.Streams = nil
 	for _, name := range streams {
 		p.readTwice[name] = true
 		p.client.Refetch(name)
