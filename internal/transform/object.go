@@ -3,6 +3,7 @@ package transform
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // value is a value inside a record: a member of an object or an item of a list, or the record itself.
@@ -267,6 +268,15 @@ func (r *rowReader) readMisfit(t *table, i int) {
 			r.values.readValue(t, name.col, f.name, raw, r.in.values[i].form)
 			return
 		}
+	}
+	prefix := "" // a field without an object node is a list of rows like the enclosing row
+	if f.objectNode != nil {
+		prefix = f.objectNode.prefix
+	}
+	// A value in place of an object can contain the private values of the object under any name.
+	if slices.ContainsFunc(t.cols, func(c column) bool { return c.isPrivate() && strings.HasPrefix(c.name, prefix) }) {
+		r.report.countPrivate(t, UnknownField, r.report.dottedPath(f.name))
+		return
 	}
 	r.report.keepExtra(t, UnknownField, f.name, raw)
 }

@@ -177,7 +177,7 @@ func (b *Binding) collectPrivatePaths() {
 				b.privatePaths.add(joinNames(l.recordPath, other))
 			}
 			switch {
-			case i == l.extra:
+			case i == l.extra, i == l.value && l.recordPath != "": // the item of a list is the value itself
 				b.privatePaths.add(joinNames(l.recordPath))
 			case l.cols[i].derived:
 				prefix := name[:strings.Index(name, unionStem)]

@@ -105,7 +105,7 @@ func (u *union) fill(t *table, l linkLimit, raw []byte) {
 func (v *valueReader) readUnion(t *table, f *field, raw []byte, form form) {
 	u := t.cols[f.col].union
 	if t.hasValue(u.raw) {
-		v.report.keepExtra(t, Conflict, f.name, raw)
+		v.keepSecond(t, u.raw, f.name, raw)
 		return
 	}
 	sent, clean := v.json.appendJSON(nil, raw, sorted)

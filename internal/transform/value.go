@@ -173,8 +173,17 @@ func (v *valueReader) resolveConflict(t *table, col int, name string, raw []byte
 	ignored := c.equal(t.rows, t.rows+1) || c.kind == text && len(c.bytes(t.rows+1)) == 0
 	c.truncate(t.rows + 1)
 	if !ignored {
-		v.report.keepExtra(t, Conflict, name, raw)
+		v.keepSecond(t, col, name, raw)
 	}
+}
+
+// keepSecond stores a second, different value for a column in extra. A private value is only counted.
+func (v *valueReader) keepSecond(t *table, col int, name string, raw []byte) {
+	if t.cols[col].isPrivate() {
+		v.report.countPrivate(t, Conflict, v.report.dottedPath(name))
+		return
+	}
+	v.report.keepExtra(t, Conflict, name, raw)
 }
 
 func (v *valueReader) readDocument(t *table, f *field, raw []byte, form form) {
