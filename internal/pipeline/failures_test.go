@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -182,11 +183,15 @@ func TestOneFailingPage(t *testing.T) {
 }
 
 // TestLostScopes takes scopes from the token after the first night. Each later night is partial until the configuration
-// excludes the streams. A stream that no night could read does not make a night partial.
+// excludes the streams. A stream that no night could read does not make a night partial. The list has other reference
+// numbers than the details, which must be kept.
 func TestLostScopes(t *testing.T) {
 	h := newHarness(t, smallWorld(), append(orderStreamNames(), "product_listings", "files")...)
 	setScopes := func(scopes string) {
-		h.service.SetFaults(rewriteFault("/auth/token", `{"token_type":"custom","team_id":"t","scopes":[`+scopes+`]}`))
+		h.service.SetFaults(rewriteFault("/auth/token", `{"token_type":"custom","team_id":"t","scopes":[`+scopes+`]}`),
+			sim.Fault{Route: "/orders", Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
+				return bytes.ReplaceAll(body, []byte(`"reference_number":"`), []byte(`"reference_number":"of the list `))
+			}})
 	}
 	requireLost := func(want ...string) {
 		t.Helper()
@@ -207,6 +212,13 @@ func TestLostScopes(t *testing.T) {
 	h.requireComplete(h.night())
 	orders := h.singleLine("SELECT count(*) FROM orders")
 
+	setScopes(`"products.read","orders.lists"`)
+	requireLost("order_details")
+	res := h.requirePartial(h.unchangedNight())
+	h.requireStream(res.Run, "orders", stream.Exact, "", false)
+	if res.Run.Changed != 0 {
+		t.Errorf("%d rows changed, want none: the values of the details are kept", res.Run.Changed)
+	}
 	setScopes(`"products.read"`)
 	for range 2 {
 		requireLost("orders", "order_details")
@@ -219,7 +231,7 @@ func TestLostScopes(t *testing.T) {
 	}
 	h.cfg.Chosen = []string{"product_listings", "files"}
 	requireLost()
-	res := h.requireComplete(h.night())
+	res = h.requireComplete(h.night())
 	h.requireStream(res.Run, "orders", stream.CarriedForward, ledger.ReasonNotChosen, false)
 }
 
