@@ -59,7 +59,7 @@ func (p *pass) addPage(number int, facts stream.PageFacts, bodySum xxh3.Uint128)
 	p.failuresInARow = 0
 	if number == 1 {
 		p.total = facts.Total
-		p.firstIDs = slices.Sorted(slices.Values(facts.IDs))
+		p.firstIDs = slices.Compact(slices.Sorted(slices.Values(facts.IDs)))
 	}
 	p.lastTotal = facts.Total
 	p.changeSeen = p.changeSeen || facts.Total != p.total
@@ -152,8 +152,8 @@ func (p *pass) reachedEnd() bool {
 		return p.total >= 0 && int64(len(p.pages)) >= p.plannedPages()
 	case last.repeats:
 		// If the service has one record per page, a single insert repeats a page, so two
-		// repetitions are required. No service caps a larger requested size at one record.
-		return p.total >= 0 || last.Records > 1 || p.cfg.PageSize > 1 || p.pages[len(p.pages)-2].repeats
+		// repetitions are required.
+		return p.total >= 0 || last.Records > 1 || p.pages[len(p.pages)-2].repeats
 	case last.Records == 0:
 		return last.Next <= 0 || !lacksRecords || p.countEmptyAtEnd() >= maxEmptyPages
 	case last.Next > 0 || lacksRecords || hasTooMany:
@@ -225,7 +225,7 @@ type view struct {
 	// ids are the ids of all pages that do not repeat an earlier page, sorted and without duplicates. ids and
 	// repeatedIDs are set when the pass ends.
 	ids              []uint64
-	firstIDs         []uint64 // ids of page 1, sorted
+	firstIDs         []uint64 // ids of page 1, sorted and without duplicates
 	records          int
 	recordsWithoutID int
 	rejectedRecords  int
@@ -280,7 +280,7 @@ func (v *view) countRecords() int { return len(v.ids) + v.copies + v.recordsWith
 func (v *view) isCompleteOnPage1() bool {
 	first := v.pages[0]
 	return v.total >= 0 && first.Next <= 0 && int64(first.Records) == v.total &&
-		len(slices.Compact(slices.Clone(v.firstIDs)))+v.copies+v.recordsWithoutID == first.Records
+		len(v.firstIDs)+v.copies+v.recordsWithoutID == first.Records
 }
 
 func (v *view) isOneShortPage() bool {
@@ -291,9 +291,6 @@ func (v *view) isOneShortPage() bool {
 func (v *view) isUnpaged() bool {
 	if v.total >= 0 || v.changeSeen || v.repeatedIDs > 0 {
 		return false
-	}
-	if v.cfg.PageSize == 1 && v.pages[0].Records == 1 {
-		return false // a single insert moves page 1 to page 2, so a repetition proves nothing
 	}
 	return v.isOneShortPage() || v.pages[0].Records == 0 || len(v.pages) == 2 && v.pages[1].repeats
 }

@@ -117,7 +117,7 @@ func (s *sightings) countExisting(pass uint8, page1 []uint64) int {
 			n++
 		}
 	}
-	for _, id := range slices.Compact(slices.Clone(page1)) {
+	for _, id := range page1 {
 		if i, found := slices.BinarySearch(s.ids, id); found && s.first[i] >= pass {
 			n++
 		}

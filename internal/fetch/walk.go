@@ -63,7 +63,7 @@ type walk struct {
 // when it was read, so completeness can be proven for that instant.
 type firstPage struct {
 	total int64
-	ids   []uint64 // sorted
+	ids   []uint64 // sorted and without duplicates
 }
 
 // readSingle reads an endpoint that has no pages in the spec (4.1). A single response shows one state of
