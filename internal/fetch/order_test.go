@@ -137,11 +137,32 @@ func TestListsAreRequestedNewestFirst(t *testing.T) {
 }
 
 // TestFailureIsNoRefusalOfTheOrder reads a list that fails in any order. The next run must ask for newest first again.
+// The refusal of the whole list costs one request.
 func TestFailureIsNoRefusalOfTheOrder(t *testing.T) {
-	service := newScript(statusWithToken(http.StatusInternalServerError))
+	for status, want := range map[int]int64{http.StatusInternalServerError: 6, http.StatusForbidden: 1} {
+		service := newScript(statusWithToken(status))
+		var got collector
+		e, err := newClient(t, testConfig(service), nil).Walk(t.Context(), sortedStream, "", got.read)
+		if n := service.n.Load(); err == nil || e.Unsortable || n != want {
+			t.Errorf("status %d: got %+v and %v after %d requests, want a failure after %d", status, e, err, n, want)
+		}
+	}
+}
+
+// TestFailedConfirmationIsNoRefusalOfTheOrder fails when page 1 is read again. The service has kept the order before.
+func TestFailedConfirmationIsNoRefusalOfTheOrder(t *testing.T) {
+	service := &sortingService{order: newestFirst}
+	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(service.requests) >= 5 && r.URL.Query().Has("sort_by") {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		service.ServeHTTP(w, r)
+	}))
+	cfg.Concurrency = 1
 	var got collector
-	e, err := newClient(t, testConfig(service), nil).Walk(t.Context(), sortedStream, "", got.read)
-	if err == nil || e.Unsortable || service.n.Load() != 6 {
-		t.Errorf("got %+v and %v after %d requests, want a failure after three attempts in each order", e, err, service.n.Load())
+	e, err := newClient(t, cfg, nil).Walk(t.Context(), sortedStream, "", got.read)
+	if err != nil || e.Unsortable || e.Grade != stream.BestEffort || len(service.requests) != 5 {
+		t.Errorf("got %+v and %v after %q, want best_effort: later nights would need two passes", e, err, service.requests)
 	}
 }

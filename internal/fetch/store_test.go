@@ -252,6 +252,7 @@ func TestResumedPassesStayInOrder(t *testing.T) {
 	}{
 		"the order of the service": {ordersStream, &listService{n: 35}, "1 2 3 4 5 1 2 3 4 5", "2 1 2 3 4"},
 		"newest first":             {sortedStream, &sortingService{order: newestFirst}, "1 2 3 4 5 6 1 2 3 4 5 6", "2 1"},
+		"the order is ignored":     {sortedStream, &sortingService{}, "1 2 3 4 5 6 1 2 3 4 5 6", "2 1 2 3 4 5"},
 	} {
 		dir := t.TempDir()
 		walk := func(fails bool) (fetch.Evidence, string) {

@@ -8,6 +8,18 @@ import (
 	"time"
 )
 
+// TestFailedPagesAreNamedInOrder records the failure of page 5 before the one of page 2.
+func TestFailedPagesAreNamedInOrder(t *testing.T) {
+	t.Parallel()
+	p := &pass{view: view{pages: make([]pageState, 5)}}
+	first := p.addFailedPage(5, errors.New("the failure of page 5"))
+	second := p.addFailedPage(2, errors.New("the failure of page 2"))
+	const want = "pages 2, 5 could not be read; the other pages are used; first error: the failure of page 5"
+	if got := p.end().failure(); first != nil || second != nil || got == nil || got.Error() != want {
+		t.Errorf("the failure is %v (%v, %v), want %q", got, first, second, want)
+	}
+}
+
 // TestStatedTimes parses times in seconds and milliseconds since 1970.
 func TestStatedTimes(t *testing.T) {
 	t.Parallel()

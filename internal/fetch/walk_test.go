@@ -36,6 +36,7 @@ func TestWalk(t *testing.T) {
 		{"a total that is too low does not end the walk", &listService{n: 35, totalError: -12, dated: true}, stream.BestEffort, 0},
 		{"a total that is too low does not hide a next page", &listService{n: 35, totalError: -15, correctNext: true, dated: true}, stream.BestEffort, 0},
 		{"a total that is far too high costs few requests", &listService{n: 35, totalError: 1_000_000, dated: true}, stream.BestEffort, 0},
+		{"a total that is far too high with a repeated last page costs few requests", &listService{n: 35, totalError: 1_000_000, dated: true, clamp: true}, stream.BestEffort, 0},
 		{"an endless next_page is stopped", &listService{n: 35, dated: true, endless: true}, stream.Exact, 0},
 		{"an endless next_page on the last page is stopped", &listService{n: 35, clamp: true, endless: true}, stream.Exact, 0},
 		{"an absent next_page needs a page beyond the end", &listService{n: 30, noNext: true, dated: true}, stream.Exact, 5},
@@ -87,6 +88,18 @@ func TestWalkEvidence(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, e); diff != "" {
 		t.Errorf("evidence (-want +got):\n%s", diff)
+	}
+}
+
+// TestReasonAfterOnePass reads an unchanged list once. The reason must not claim that the list changed.
+func TestReasonAfterOnePass(t *testing.T) {
+	cfg := testConfig(&listService{n: 35})
+	cfg.MaxPasses = 1
+	var got collector
+	e, err := newClient(t, cfg, nil).Walk(t.Context(), ordersStream, "", got.read)
+	const want = "not proven in 1 pass (streams.max_passes): the list is not sorted newest first, so one pass is no proof"
+	if err != nil || e.Reason != want {
+		t.Errorf("got the reason %q and %v, want %q", e.Reason, err, want)
 	}
 }
 
@@ -224,7 +237,9 @@ func TestRejectedTokenEndsASecondPass(t *testing.T) {
 func TestCancelledWalkEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var got collector
-	_, err := newClient(t, testConfig(&listService{n: 35}), nil).Walk(ctx, ordersStream, "", func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
+	cfg := testConfig(&listService{n: 35})
+	cfg.MaxPasses = 1 // the walk must not grade a pass that it did not finish
+	_, err := newClient(t, cfg, nil).Walk(ctx, ordersStream, "", func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 		defer cancel()
 		return got.read(t.Context(), r)
 	})
