@@ -94,6 +94,7 @@ func TestRetries(t *testing.T) {
 		{"206 is retried", []http.HandlerFunc{respondWith(206, `{"id":"a"}`), good}, 2, ""},
 		{"a persistent 206 is reported", []http.HandlerFunc{respondWith(206, `{"id":"a"}`)}, 3, "answered 206 Partial Content after 3 attempts"},
 		{"400 is final", []http.HandlerFunc{statusWithToken(400), good}, 1, "answered 400 Bad Request"},
+		{"403 with HTML of a proxy is retried", []http.HandlerFunc{respondWith(403, "<html>"), good}, 2, ""},
 		{"401 is final", []http.HandlerFunc{statusWithToken(401), good}, 1, "put a valid token into api.token or its file"},
 		{"403 is final", []http.HandlerFunc{statusWithToken(403), good}, 1, "refuses this endpoint"},
 		{"404 is final", []http.HandlerFunc{statusWithToken(404), good}, 1, "the service has no such endpoint: check api.base_url"},

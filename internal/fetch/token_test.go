@@ -180,8 +180,8 @@ func TestReplacedTokensStaySecret(t *testing.T) {
 	if _, err := known.renewToken(t.Context(), "token/of-the-evening"); err != nil {
 		t.Fatal(err)
 	}
-	const echoed = `{"a":"token/of-the-evening","b":"token\/of-the-evening","c":"token-of-the-morning"}`
-	const want = `{"a":"<secret>","b":"<secret>","c":"<secret>"}`
+	const echoed = `{"a":"token/of-the-evening","b":"token\/of-the-evening","c":"token-of-the-morning","d":"\u0074oken/of-the-evening"}`
+	const want = `{"a":"<secret>","b":"<secret>","c":"<secret>","d":"<secret>"}`
 	if body, _ := known.scrubBody([]byte(echoed)); string(body) != want || known.scrubText(echoed) != want {
 		t.Errorf("a response becomes %s and a text %s, want %s", body, known.scrubText(echoed), want)
 	}

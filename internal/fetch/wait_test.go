@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,6 +29,11 @@ func TestStatedTimes(t *testing.T) {
 			t.Errorf("%s is a wait of %v (%v), want 5s", text, got, ok)
 		}
 	}
+	for _, text := range []string{"99999999999999", "9999999999999999999"} {
+		if got, ok := parseWait(text, time.Unix(1_800_000_000, 0)); got != longestStated || !ok {
+			t.Errorf("%s is a wait of %v (%v), want %v", text, got, ok, longestStated)
+		}
+	}
 }
 
 // TestRequestsRejectedTogetherLowerTheRateOnce rejects two requests that were sent together, the second one three
@@ -42,6 +48,21 @@ func TestRequestsRejectedTogetherLowerTheRateOnce(t *testing.T) {
 		a.throttle(time.Second, sent)
 		if got := a.bucket.Limit(); got != lowered {
 			t.Errorf("the rate is %v after the second 429, want %v as after the first", got, lowered)
+		}
+	})
+}
+
+// TestWaitOfAllWorkers extends a wait until the patience is used up. An answer to an earlier request does not end it.
+func TestWaitOfAllWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, start := newPatience(time.Hour, slog.New(slog.DiscardHandler)), time.Now()
+		<-time.After(time.Second)
+		p.spend(time.Minute, "")
+		<-time.After(time.Second)
+		p.spend(2*time.Hour, "")
+		p.noteAnswer(start)
+		if w, ok := p.current(); !ok || w.Since.Sub(start) != time.Second || p.isExhausted() {
+			t.Errorf("the wait is %+v (%v), exhausted %v, want one since the first failure that is not over", w, ok, p.isExhausted())
 		}
 	})
 }
