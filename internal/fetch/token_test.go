@@ -168,6 +168,15 @@ func TestURLsAreShownWithoutCredentials(t *testing.T) {
 	}
 }
 
+// TestBrokenRecordsAreNotQuoted describes the beginning of a response that broke off.
+func TestBrokenRecordsAreNotQuoted(t *testing.T) {
+	t.Parallel()
+	var known tokens
+	if text, message, kind := known.describeBody(0, []byte(`{"name":"Ada`)); text+message+kind != "" {
+		t.Errorf("the error quotes a record: %s, %s, %s", text, message, kind)
+	}
+}
+
 // TestReplacedTokensStaySecret replaces the token during a run. A response that was requested with the first token may
 // still contain it.
 func TestReplacedTokensStaySecret(t *testing.T) {

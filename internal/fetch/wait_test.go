@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"placementsync/internal/stream"
 )
 
 // TestFailedPagesAreNamedInOrder records the failure of page 5 before the one of page 2.
@@ -65,6 +67,34 @@ func TestWaitOfAllWorkers(t *testing.T) {
 			t.Errorf("the wait is %+v (%v), exhausted %v, want one since the first failure that is not over", w, ok, p.isExhausted())
 		}
 	})
+}
+
+// TestPageSizesOfSeveralLists learns the shortest page. An array does not show the size of a page.
+func TestPageSizesOfSeveralLists(t *testing.T) {
+	t.Parallel()
+	var sizes pageSizes
+	sizes.addFirstPage(stream.PageFacts{Records: 60})
+	if got := sizes.shortest(); got != defaultPageSize {
+		t.Errorf("after an array the shortest page is %d, want %d: a longer list would be cut", got, defaultPageSize)
+	}
+	for _, n := range []int{40, 30, 40} {
+		sizes.addFirstPage(stream.PageFacts{Records: n, Paginated: true, Total: 200})
+	}
+	if got := sizes.shortest(); got != 30 {
+		t.Errorf("the shortest page is %d, want 30: a longer list would be cut", got)
+	}
+}
+
+// TestAttemptsThatTakeLong counts an attempt of three hours that ends before one that was sent earlier.
+func TestAttemptsThatTakeLong(t *testing.T) {
+	t.Parallel()
+	var m meter
+	sent := time.Date(2026, 11, 20, 3, 0, 0, 0, time.FixedZone("", 3600))
+	m.addAttempt(&call{sent: sent, took: 3 * time.Hour})
+	m.addAttempt(&call{sent: sent.Add(-time.Hour)})
+	if got := m.snapshot("orders"); got.First != sent.Add(-time.Hour).UTC() || got.Last != sent.UTC() || got.Max != 3*time.Hour {
+		t.Errorf("the telemetry is %+v, want the first attempt at %v", got, sent.Add(-time.Hour).UTC())
+	}
 }
 
 // TestNoBurstFollowsA429 reserves requests after the pause of a 429. A burst would get the next 429.
