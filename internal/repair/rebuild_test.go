@@ -354,7 +354,8 @@ func TestRestoreSeriesUsesTheCatalog(t *testing.T) {
 		"the index, and a day whose run has a manifest": {func(d damager) {
 			removeDay(d.t, d.w, firstNightAt)
 			d.remove(version1, index)
-		}, []string{index, tagsOfFirst, manifest1, "table " + table + " of 2026-11-01"}, stream.Exact},
+			removeFile(d.t, d.w, secondNight)
+		}, []string{index, "table " + table + " of 2026-11-02", tagsOfFirst, manifest1, "table " + table + " of 2026-11-01"}, stream.Exact},
 		"a day that the version has": {func(d damager) {
 			removeDay(d.t, d.w, firstNightAt)
 			d.remove(index)
@@ -366,9 +367,20 @@ func TestRestoreSeriesUsesTheCatalog(t *testing.T) {
 			cfg.Warehouse.Dir = clone(t, original).Folder.Dir()
 			w := warehouse.New(cfg.Warehouse)
 			c.damage(damager{t, w})
+			isDayComplete := true // when the index was last written
+			cfg.Warehouse.Step = func(name, _ string) error {
+				if name == "before rename index.json" {
+					_, err := os.Stat(w.Folder.DayManifestPath("2026-11-01"))
+					isDayComplete = err == nil
+				}
+				return nil
+			}
 			files, err := repair.RestoreSeries(t.Context(), cfg, warehouse.Retention{Daily: 30})
 			if err != nil || !slices.Equal(files, c.files) {
 				t.Errorf("the repair restored %q (%v), want %q", files, err, c.files)
+			}
+			if !isDayComplete {
+				t.Error("the index was written before the manifest of the restored day")
 			}
 			report, err := repair.Check(t.Context(), w, true)
 			if err != nil || len(report.Damage) > 0 {
