@@ -152,7 +152,7 @@ func (k *sink) decodeBody(ctx context.Context, r fetch.Response) (stream.PageFac
 }
 
 // flushDecoders continues if ctx ends, because a decoder can contain rows of several requests. An error
-// is also kept for flushAll, because a stream that has already failed would not report it.
+// is also kept for finish, because a stream that has already failed would not report it.
 func (k *sink) flushDecoders(ctx context.Context, decoders ...*decoder) error {
 	err := markStageErr(k.stageRows(context.WithoutCancel(ctx), decoders))
 	if err != nil {
@@ -193,13 +193,6 @@ func (k *sink) stageRows(ctx context.Context, decoders []*decoder) error {
 		err = k.reading.stage.AddRows(ctx, k.stream.Name, t, rows[t]...)
 	}
 	return err
-}
-
-func (k *sink) flushAll(ctx context.Context) error {
-	if k.stagingErr != nil {
-		return k.stagingErr
-	}
-	return k.flushDecoders(ctx, k.decoders...)
 }
 
 // maxDrifts limits the number of different drifts of a night. Otherwise a service that uses ids

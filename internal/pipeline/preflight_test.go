@@ -139,6 +139,12 @@ func TestErrorsThatEndTheNight(t *testing.T) {
 			t.Errorf("%s ends the night: %t, want %t", name, !c.want, c.want)
 		}
 	}
+	full := markStageErr(errors.New("full"))
+	for _, err := range []error{nil, errors.New("500")} { // the error of the requests
+		if got := (&reading{}).finish(t.Context(), &streamRun{}, &sink{stagingErr: full}, err); !errors.Is(got, full) {
+			t.Errorf("a stream with the error %v, whose rows could not be staged, ended with %v, want the error of the rows", err, got)
+		}
+	}
 	if markStageErr(nil) != nil {
 		t.Error("no error was marked as an error of the warehouse")
 	}

@@ -191,17 +191,15 @@ func endsNight(ctx context.Context, err error) bool {
 // finish stages the remaining rows of a stream, and grades the stream. err is the error of its requests. finish
 // returns an error that ends the night. After any other error, the stream keeps its last rows.
 func (d *reading) finish(ctx context.Context, run *streamRun, sink *sink, err error) error {
-	if endsNight(ctx, err) {
-		return errors.Join(err, sink.stagingErr)
+	err = errors.Join(err, sink.stagingErr)
+	if err == nil {
+		err = sink.flushDecoders(ctx, sink.decoders...)
 	}
-	if err == nil || sink.stagingErr != nil {
-		err = errors.Join(err, sink.flushAll(ctx))
-	}
-	// Passes over a list overlap, so records with ids are counted by distinct ids.
-	run.rows, run.rejects = cmp.Or(run.distinct, sink.records.Load()), sink.rejects.Load()
 	if endsNight(ctx, err) {
 		return err
 	}
+	// Passes over a list overlap, so records with ids are counted by distinct ids.
+	run.rows, run.rejects = cmp.Or(run.distinct, sink.records.Load()), sink.rejects.Load()
 	if err != nil {
 		if err := d.finishFailed(ctx, run, err); err != nil {
 			return err
