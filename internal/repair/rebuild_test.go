@@ -30,7 +30,8 @@ func publishTwoTables(t *testing.T) (*warehouse.Warehouse, repair.Config) {
 }
 
 // publishTables publishes runs in a warehouse with the tables product_listing_tags and tags. Each run adds a row to the
-// first table and reads one detail. The configuration has a clock for repairs after the last run.
+// first table and reads one detail. The table tags has one row from the first run, and meta.tables lacks its row count.
+// The configuration has a clock for repairs after the last run.
 func publishTables(t *testing.T, runs ...string) (*warehouse.Warehouse, repair.Config) {
 	t.Helper()
 	now, _ := warehouse.RunTime(runs[len(runs)-1])
@@ -51,6 +52,9 @@ func publishTables(t *testing.T, runs ...string) (*warehouse.Warehouse, repair.C
 			sqltext.SQL(fmt.Sprintf("INSERT INTO meta.tables (run_id, table_name, rows) SELECT %s, 'product_listing_tags', count(*) FROM main.product_listing_tags",
 				sqltext.Literal(run))),
 			sqltext.SQL(fmt.Sprintf("INSERT INTO meta.streams (run_id, stream, grade) VALUES (%s, 'product_listings', 'bounded')", sqltext.Literal(run))),
+			sqltext.SQL(fmt.Sprintf("INSERT INTO main.tags (name, valid_from, row_hash) "+
+				"SELECT %s, TIMESTAMPTZ %s, 1 WHERE NOT EXISTS (FROM main.tags)",
+				sqltext.Literal(run), sqltext.Literal(d.At.Format(time.RFC3339)))),
 			sqltext.SQL("COPY main.tags TO "+sqltext.Literal(filepath.Join(d.Dir, "tags.parquet"))+" (FORMAT parquet)")))
 		harness.Must(t, load.WriteMeta(t.Context(), d, w.Schema.MetaDefinitions, w.Schema.Tables))
 		_, err := d.Publish(t.Context(), []warehouse.ManifestTable{fileOf(table), fileOf("tags")})
