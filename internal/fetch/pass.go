@@ -152,8 +152,8 @@ func (p *pass) reachedEnd() bool {
 		return p.total >= 0 && int64(len(p.pages)) >= p.plannedPages()
 	case last.repeats:
 		// If the service has one record per page, a single insert repeats a page, so two
-		// repetitions are required.
-		return p.total >= 0 || last.Records > 1 || p.pages[len(p.pages)-2].repeats
+		// repetitions are required. No service caps a larger requested size at one record.
+		return p.total >= 0 || last.Records > 1 || p.cfg.PageSize > 1 || p.pages[len(p.pages)-2].repeats
 	case last.Records == 0:
 		return last.Next <= 0 || !lacksRecords || p.countEmptyAtEnd() >= maxEmptyPages
 	case last.Next > 0 || lacksRecords || hasTooMany:
@@ -291,6 +291,9 @@ func (v *view) isOneShortPage() bool {
 func (v *view) isUnpaged() bool {
 	if v.total >= 0 || v.changeSeen || v.repeatedIDs > 0 {
 		return false
+	}
+	if v.cfg.PageSize == 1 && v.pages[0].Records == 1 {
+		return false // a single insert moves page 1 to page 2, so a repetition proves nothing
 	}
 	return v.isOneShortPage() || v.pages[0].Records == 0 || len(v.pages) == 2 && v.pages[1].repeats
 }

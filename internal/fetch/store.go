@@ -224,7 +224,7 @@ func (r Request) indexKey() xxh3.Uint128 {
 }
 
 func (rs *ResponseStore) placeFrame(line *StoredResponse, frame []byte) error {
-	if rs.segmentEnd+int64(len(frame)) > rs.options.SegmentBytes {
+	if rs.segmentEnd > 0 && rs.segmentEnd+int64(len(frame)) > rs.options.SegmentBytes {
 		if err := rs.addSegment(); err != nil {
 			return err
 		}
