@@ -14,7 +14,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestUnknownFieldGetsColumn runs a night in which three columns arrive under names that nobody knows, and nights
+// TestUnknownFieldGetsColumn runs a night in which three columns have unknown names, and nights
 // that know the names: the values move from extra to the columns of every row, once, and no check holds the night.
 func TestUnknownFieldGetsColumn(t *testing.T) {
 	h := newHarness(t, sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 80, Campaigns: 60, Orders: 80, Files: 1, Folders: 1})

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 	"placementsync/internal/repair"
@@ -32,15 +30,7 @@ var shared struct {
 
 // TestMain runs the tests, which must leak no goroutine, and removes the shared warehouse.
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "repair-test-")
-	if err != nil {
-		panic(err)
-	}
-	shared.dir = dir
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(dir) // an error leaves only temporary files
-		os.Exit(code)
-	}))
+	harness.MainWithFolder(m, "repair-test-", &shared.dir)
 }
 
 // threeNights returns the shared warehouse, which tests only read and clone.

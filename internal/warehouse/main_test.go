@@ -6,7 +6,6 @@ import (
 	"syscall"
 	"testing"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"placementsync/internal/testing/harness"
@@ -22,15 +21,7 @@ func TestMain(m *testing.M) {
 		harness.Main(m, fullDiskArg, checkOnAFullDisk)
 		return
 	}
-	dir, err := os.MkdirTemp("", "warehouse-test-")
-	if err != nil {
-		panic(err)
-	}
-	shared.dir = dir
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(dir) // an error leaves only temporary files
-		os.Exit(code)
-	}))
+	harness.MainWithFolder(m, "warehouse-test-", &shared.dir)
 }
 
 // checkOnAFullDisk limits the size of files to nothing and checks the warehouse whose folder is the second

@@ -22,6 +22,16 @@ func Main(m *testing.M, childWord string, child func() error) {
 	}
 }
 
+// MainWithFolder creates a temporary folder, stores its path in dir, runs the tests, which must leak no goroutine, and
+// removes the folder. The tests of a package share what they create in it.
+func MainWithFolder(m *testing.M, pattern string, dir *string) {
+	*dir = MustValue(os.MkdirTemp("", pattern))
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(*dir) // an error leaves only temporary files
+		os.Exit(code)
+	}))
+}
+
 // Must ends the test if err is not nil.
 func Must(t testing.TB, err error) {
 	t.Helper()
