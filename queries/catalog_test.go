@@ -15,8 +15,7 @@ import (
 // open opens a catalog with the rows that fixtureSQL inserts.
 func open(t testing.TB, fixtureSQL string, empty fixture.EmptyCatalog) *query.DB {
 	t.Helper()
-	// Without a checkpoint, DuckDB reads the rows from the write-ahead log, which takes less time for few rows.
-	path := empty.Fill(t, "PRAGMA disable_checkpoint_on_shutdown;"+fixtureSQL)
+	path := empty.Fill(t, fixtureSQL)
 	db, err := query.Open(t.Context(), path, query.Options{Threads: 1, Settings: config.Default().QuerySettings()})
 	if err != nil {
 		t.Fatal(err)

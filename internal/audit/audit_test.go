@@ -58,8 +58,7 @@ func unchangedTables(text string) string {
 
 func open(t *testing.T, empty fixture.EmptyCatalog, statements string, before *query.Before, timeout time.Duration) *query.DB {
 	t.Helper()
-	// Without a checkpoint, DuckDB reads the rows from the write-ahead log, which takes less time for few rows.
-	path := empty.Fill(t, "PRAGMA disable_checkpoint_on_shutdown;"+statements)
+	path := empty.Fill(t, statements)
 	db, err := query.Open(t.Context(), path, query.Options{Threads: 1, Timeout: timeout, Before: before})
 	if err != nil {
 		t.Fatal(err)

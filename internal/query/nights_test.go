@@ -30,11 +30,10 @@ COMMENT ON VIEW mart.z_names IS 'It''s names.';
 CREATE VIEW mart.outer_names AS SELECT upper(name) AS name FROM mart.z_names;
 `
 
-// fillCatalog creates a catalog with all tables and executes statements in it. Without a checkpoint, DuckDB reads the
-// rows from the write-ahead log, which takes less time for few rows.
+// fillCatalog creates a catalog with all tables and executes statements in it.
 func fillCatalog(t *testing.T, statements string) string {
 	t.Helper()
-	return fixture.NewEmptyCatalog(t).Fill(t, "PRAGMA disable_checkpoint_on_shutdown;"+statements)
+	return fixture.NewEmptyCatalog(t).Fill(t, statements)
 }
 
 // createNightsCatalog creates a catalog with the history of threeNights.
