@@ -48,7 +48,7 @@ func TestEventsJoinTheSnapshot(t *testing.T) {
 	h.cfg.BatchRows = 2
 	res := h.requireComplete(h.night())
 	h.requireStream(res.Run, "article_status_events", stream.Skipped, ledger.ReasonNoDelivery, false)
-	h.deliver(statusEvent("a", "1"), statusEvent("b", "2"), delivery{"c", webhook.CommentCreated, `{"id":"c1"}`},
+	h.deliver(statusEvent("a", "1"), statusEvent("b", "2"), delivery{"c", "comment.created", `{"id":"c1"}`},
 		delivery{"d", webhook.StatusChanged, `{}`}, delivery{"e", "order.paid", `{"id":7}`}, statusEvent("f", "5"), delivery{"g", "order.paid", "{\"id\":\"\xff\"}"})
 	h.cfg.DryRun = true
 	h.requireComplete(h.night())
@@ -137,8 +137,8 @@ func TestEventsOutliveFailures(t *testing.T) {
 func TestPrivateEvents(t *testing.T) {
 	h := newHarness(t, smallWorld(), eventStreamNames()...)
 	h.cfg.Privacy.Drop, h.cfg.Privacy.Hash, h.cfg.Privacy.Key = []string{"article_comments.content"}, []string{"article_comments.author_name"}, []byte("key")
-	h.deliver(delivery{"c", webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},"author":{"name":"s3cret"}}`},
-		delivery{"d", webhook.CommentCreated, `{"content":"s3cret"}`}, delivery{"e", "comment.moved", `{"content":"s3cret"}`}, statusEvent("f", "1"))
+	h.deliver(delivery{"c", "comment.created", `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},"author":{"name":"s3cret"}}`},
+		delivery{"d", "comment.created", `{"content":"s3cret"}`}, delivery{"e", "comment.moved", `{"content":"s3cret"}`}, statusEvent("f", "1"))
 	h.requireComplete(h.night())
 	for _, table := range []string{"article_comment_events", "meta.webhook_events", "meta.rejects", "meta.drift"} {
 		if text := strings.Join(h.lines("SELECT to_json(x)::VARCHAR FROM "+table+" x"), "\n"); strings.Contains(text, "s3cret") {

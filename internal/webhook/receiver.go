@@ -161,11 +161,11 @@ func (r *Receiver) Close() error { return r.inbox.close() }
 // service tries again.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	p := r.policy.Load()
-	switch {
-	case len(p.keys) == 0:
+	if len(p.keys) == 0 {
 		http.NotFound(w, req)
 		return
-	case req.Method != http.MethodPost:
+	}
+	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "only POST", http.StatusMethodNotAllowed)
 		return
@@ -198,20 +198,19 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 		return stream.Event{}, outcome{BadRequest, fmt.Errorf("receive a webhook: %w", err)}
 	}
 	data, err := io.ReadAll(reader)
-	signed := err == nil && isSigned(p.keys, signature, data)
-	if signed {
+	if err == nil && !isSigned(p.keys, signature, data) {
+		return stream.Event{}, outcome{result: Unsigned}
+	}
+	if err == nil {
 		data, err = r.decodeBody(reader, req.Header, data)
 	}
-	var large *http.MaxBytesError
 	switch {
 	case errors.Is(err, errCrowded):
 		return stream.Event{}, outcome{Crowded, err}
-	case errors.As(err, &large):
+	case errors.As(err, new(*http.MaxBytesError)):
 		return stream.Event{}, outcome{result: TooLarge}
 	case err != nil:
 		return stream.Event{}, outcome{BadRequest, err}
-	case !signed:
-		return stream.Event{}, outcome{result: Unsigned}
 	}
 	e := newEvent(headers, data, r.cfg.now())
 	o := r.inbox.add(req.Context(), e, !isFresh(e, p.MaxAge), windowOf(p.MaxAge))
@@ -245,13 +244,16 @@ func (b *bodyReader) release() { b.free.Add(b.reserved) }
 
 // decodeBody unpacks a signed body, and converts it to UTF-8, as its headers declare.
 func (r *Receiver) decodeBody(reader *bodyReader, h http.Header, data []byte) ([]byte, error) {
-	switch strings.ToLower(h.Get("Content-Encoding")) {
-	case "gzip", "x-gzip":
-		unpacked, err := r.unpack(reader, data)
-		if err != nil {
-			return nil, err
+	encoding := strings.ToLower(h.Get("Content-Encoding"))
+	if encoding == "gzip" || encoding == "x-gzip" {
+		unpacker, err := gzip.NewReader(bytes.NewReader(data))
+		// A body that is not packed is kept: a proxy may have unpacked it and kept the header.
+		if err == nil {
+			data, err = r.replaceBody(reader, data, unpacker)
+			if err != nil {
+				return nil, err
+			}
 		}
-		data = unpacked
 	}
 	declared := charset.Declared(h.Get("Content-Type"))
 	if declared == nil {
@@ -260,18 +262,8 @@ func (r *Receiver) decodeBody(reader *bodyReader, h http.Header, data []byte) ([
 	return r.replaceBody(reader, data, declared.NewDecoder().Reader(bytes.NewReader(data)))
 }
 
-// unpack returns the content of a signed gzip body. It returns other bytes unchanged, so that a signed
-// delivery is stored in any case: a proxy may have unpacked the body and kept its header.
-func (r *Receiver) unpack(reader *bodyReader, packed []byte) ([]byte, error) {
-	unpacker, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return packed, nil
-	}
-	return r.replaceBody(reader, packed, unpacker)
-}
-
-// replaceBody returns the content of another form of a body, or the body if the content cannot be read. The content
-// has the same limit as a body, and its memory is reserved too.
+// replaceBody returns the content of another form of a body, or the body if the content cannot be read: a signed
+// delivery is stored in any case. The content has the same limit as a body, and its memory is reserved too.
 func (r *Receiver) replaceBody(reader *bodyReader, body []byte, content io.Reader) ([]byte, error) {
 	reader.from = http.MaxBytesReader(nil, io.NopCloser(content), r.cfg.MaxBody)
 	data, err := io.ReadAll(reader)

@@ -73,9 +73,9 @@ func TestEventRecord(t *testing.T) {
 		{"a status change", webhook.StatusChanged, ` {"article_id":"a", "n":1.50} `, `{"article_id":"a", "n":1.50,` + tail + `}`},
 		{"a byte order mark", webhook.StatusChanged, "\ufeff" + `{"article_id":"a"}`, `{"article_id":"a",` + tail + `}`},
 		{"a number for an id", webhook.StatusChanged, `{"article_id":7}`, `{"article_id":7,` + tail + `}`},
-		{"a comment", webhook.CommentUpdated, `{"id":"c","content":{"type":"doc","content":[{"type":"text","text":"hi"}]}}`,
+		{"a comment", "comment.updated", `{"id":"c","content":{"type":"doc","content":[{"type":"text","text":"hi"}]}}`,
 			`{"id":"c","content":{"type":"doc","content":[{"type":"text","text":"hi"}]},` + tail + `,"content_text":"hi"}`},
-		{"a comment with null as content", webhook.CommentArchived, `{"id":"c","content":null}`, `{"id":"c","content":null,` + tail + `}`},
+		{"a comment with null as content", "comment.archived", `{"id":"c","content":null}`, `{"id":"c","content":null,` + tail + `}`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -98,8 +98,8 @@ func TestEventRecordRejectsInvalidBodies(t *testing.T) {
 		"a status change without article_id": {Topic: webhook.StatusChanged, Body: []byte(`{"status":{"prefix":"x"}}`)},
 		"an article_id that is an object":    {Topic: webhook.StatusChanged, Body: []byte(`{"article_id":{}}`)},
 		"an empty object":                    {Topic: webhook.StatusChanged, Body: []byte(`{}`)},
-		"an empty comment":                   {Topic: webhook.CommentCreated, Body: []byte(`{ }`)},
-		"a comment without id":               {Topic: webhook.CommentCreated, Body: []byte(`{"content":"x"}`)},
+		"an empty comment":                   {Topic: "comment.created", Body: []byte(`{ }`)},
+		"a comment without id":               {Topic: "comment.created", Body: []byte(`{"content":"x"}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var invalid *webhook.InvalidError
@@ -116,7 +116,7 @@ func TestTargetsOfAStatusChange(t *testing.T) {
 		"a status change":                   {webhook.StatusChanged, "\ufeff" + `{"article_id":"a","campaign_id":7}`, "a", "7"},
 		"without a campaign":                {webhook.StatusChanged, `{"article_id":"a","campaign_id":null}`, "a", ""},
 		"not JSON":                          {webhook.StatusChanged, `{"article_id":"a"`, "", ""},
-		"a comment, whose topic is another": {webhook.CommentCreated, `{"id":"c","article_id":"a","campaign_id":"b"}`, "", ""},
+		"a comment, whose topic is another": {"comment.created", `{"id":"c","article_id":"a","campaign_id":"b"}`, "", ""},
 	} {
 		article, campaign := webhook.EventTargets(stream.Event{Topic: c.topic, Body: []byte(c.body)})
 		if article != c.article || campaign != c.campaign {

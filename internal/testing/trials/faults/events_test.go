@@ -19,7 +19,7 @@ func TestFirstDeliveryOfAnEventIsStored(t *testing.T) {
 
 	m := trials.NewWebhookHarness(t, trials.SmallWorld(), trials.StreamsWithEvents()...)
 	m.Deliver(trials.RawDelivery("a", webhook.StatusChanged, `{"article_id":"1"}`))
-	m.Deliver(trials.RawDelivery("c", webhook.CommentCreated, `{"id":"c1"}`))
+	m.Deliver(trials.RawDelivery("c", "comment.created", `{"id":"c1"}`))
 	files, err := filepath.Glob(otherReceiver.Path("state", "inbox", "2*.log"))
 	testharness.Must(t, err)
 	if len(files) != 1 {

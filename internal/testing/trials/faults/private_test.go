@@ -119,10 +119,10 @@ func newPrivateHarness(t *testing.T, p transform.Privacy, wanted func(name strin
 func runMarkedNights(m trials.WebhookHarness) {
 	m.T.Helper()
 	for i, mark := range []func(string) any{markedString, markedOtherType} {
-		m.Deliver(trials.RawDelivery(fmt.Sprint("c", i), webhook.CommentCreated, `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
+		m.Deliver(trials.RawDelivery(fmt.Sprint("c", i), "comment.created", `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},
 			"author":{"name":"s3cret","email":"s3cret@example.com"}}`))
 		m.Deliver(trials.RawDelivery(fmt.Sprint("s", i), webhook.StatusChanged, `{"article_id":"a1","status":{"id":"1","prefix":"x","name":"s3cret"}}`))
-		m.Deliver(trials.RawDelivery(fmt.Sprint("bad", i), webhook.CommentCreated, `{"content":"s3cret"}`))
+		m.Deliver(trials.RawDelivery(fmt.Sprint("bad", i), "comment.created", `{"content":"s3cret"}`))
 		m.Deliver(trials.RawDelivery(fmt.Sprint("new", i), "comment.moved", `{"content":"s3cret"}`))
 		m.Service.SetFaults(sim.Fault{Skip: 1, Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte { return markStrings(body, mark, i == 1) }})
 		m.Service.Advance(1)
