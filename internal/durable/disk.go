@@ -71,12 +71,6 @@ func (d Disk) writeParts(path string, data []byte, write func(part []byte) error
 	})
 }
 
-// Create creates a file and does not call Step. It fails with fs.ErrExist if the name exists. The umask
-// applies to mode. The name survives a power cut only after a Sync of the parent folder.
-func (d Disk) Create(path string, mode fs.FileMode) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-}
-
 // path is the final path of f, for the names of the steps.
 func (d Disk) write(f *os.File, path string, data []byte) error {
 	return d.writeParts(path, data, func(part []byte) error {
@@ -178,7 +172,7 @@ func (d Disk) CreateFile(path string, data []byte, mode fs.FileMode, access *Acc
 func (d Disk) renameToNew(from, to string) error {
 	linkErr := d.Do("link", to, func() error { return os.Link(from, to) })
 	if linkErr == nil {
-		return errors.Join(os.Remove(from), d.Do("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) }))
+		return errors.Join(os.Remove(from), d.syncParent(to))
 	}
 	_, err := os.Lstat(to)
 	if errors.Is(linkErr, fs.ErrExist) || !errors.Is(err, fs.ErrNotExist) {
@@ -241,7 +235,7 @@ func (d Disk) Rename(from, to string) error {
 	if err := d.RenameUnsynced(from, to); err != nil {
 		return err
 	}
-	return d.Do("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) })
+	return d.syncParent(to)
 }
 
 // RenameUnsynced renames a synced file. The caller syncs the parent folder afterwards. So many files can be renamed
@@ -255,6 +249,10 @@ func (d Disk) Sync(path string) error {
 	return d.Do("fsync", path, func() error { return syncPath(path) })
 }
 
+func (d Disk) syncParent(path string) error {
+	return d.Do("fsync beside", path, func() error { return syncPath(filepath.Dir(path)) })
+}
+
 func syncPath(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -266,12 +264,13 @@ func syncPath(path string) error {
 // IsFull reports whether err means that a disk is full, that a quota is used up, or that a file would be
 // too large. DuckDB reports such an error of the system only as text.
 func IsFull(err error) bool {
-	for _, number := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		if errors.Is(err, number) || err != nil && strings.Contains(strings.ToLower(err.Error()), ": "+number.Error()) {
-			return true
-		}
+	if err == nil {
+		return false
 	}
-	return false
+	text := strings.ToLower(err.Error())
+	return slices.ContainsFunc([]syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}, func(number syscall.Errno) bool {
+		return errors.Is(err, number) || strings.Contains(text, ": "+number.Error())
+	})
 }
 
 // MakeFolder creates a folder and the missing folders above it, and syncs the parent of each
@@ -360,7 +359,7 @@ func (d Disk) Link(from, to string) error {
 	if err := d.LinkUnsynced(from, to); err != nil {
 		return err
 	}
-	return d.Do("fsync beside", to, func() error { return syncPath(filepath.Dir(to)) })
+	return d.syncParent(to)
 }
 
 // LinkUnsynced is like Link. The caller syncs the folder of the new path afterwards. This way, one sync
@@ -419,7 +418,7 @@ func (d Disk) CopyWith(from, to string, copyTo func(dst, src *os.File) error) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	dst, err := d.Create(to, public)
+	dst, err := createFile(to, public)
 	if err != nil {
 		return err
 	}
@@ -438,5 +437,8 @@ func SameFile(a, b string) bool {
 	if errA != nil || errB != nil {
 		return false
 	}
-	return os.SameFile(infoA, infoB) || infoA.Size() == infoB.Size() && infoA.ModTime().Equal(infoB.ModTime())
+	if os.SameFile(infoA, infoB) {
+		return true
+	}
+	return infoA.Size() == infoB.Size() && infoA.ModTime().Equal(infoB.ModTime())
 }

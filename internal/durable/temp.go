@@ -157,7 +157,12 @@ func CheckTemp() error {
 // CreateTempFile creates a new file in the folder of path. Unlike os.CreateTemp it takes a
 // mode, to which the umask applies. No other process removes the file until it is closed.
 func (d Disk) CreateTempFile(path string, mode fs.FileMode) (*os.File, error) {
-	return newTemp(path, func(name string) (*os.File, error) { return d.Create(name, mode) })
+	return newTemp(path, func(name string) (*os.File, error) { return createFile(name, mode) })
+}
+
+// createFile fails with fs.ErrExist if the name exists. The umask applies to mode.
+func createFile(path string, mode fs.FileMode) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 }
 
 // newTemp calls create with names in the folder of path until a name is free, and locks the

@@ -14,7 +14,7 @@ import (
 func TestTempFileRemovedByAnotherProcess(t *testing.T) {
 	attempts := 0
 	f, err := newTemp(filepath.Join(t.TempDir(), "file"), func(name string) (*os.File, error) {
-		f, err := Disk{}.Create(name, 0o600)
+		f, err := createFile(name, 0o600)
 		attempts++
 		switch attempts {
 		case 1:

@@ -44,10 +44,13 @@ func CompareGrades(a, b Grade) int {
 
 // WorseGrade returns the worse of two grades. The empty grade is better than all others.
 func WorseGrade(a, b Grade) Grade {
-	if a == "" || b != "" && CompareGrades(b, a) < 0 {
+	if a == "" {
 		return b
 	}
-	return a
+	if b == "" || CompareGrades(a, b) <= 0 {
+		return a
+	}
+	return b
 }
 
 // GradeReason is a grade with the reason for it.
