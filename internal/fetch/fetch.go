@@ -26,7 +26,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"placementsync/internal/stream"
@@ -165,9 +164,6 @@ type Client struct {
 	store  *ResponseStore
 	sender *sender
 	sizes  pageSizes
-
-	mu     sync.Mutex
-	meters map[string]*meter // by stream
 }
 
 // New returns a client that stores responses in store and logs to log. Either may be nil.
@@ -181,9 +177,7 @@ func New(cfg Config, store *ResponseStore, log *slog.Logger) (*Client, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{cfg: cfg, store: store, sender: newSender(cfg, base, store, log), meters: map[string]*meter{}}
-	c.sender.meterOf = c.meterOf
-	return c, nil
+	return &Client{cfg: cfg, store: store, sender: newSender(cfg, base, store, log)}, nil
 }
 
 // Close closes idle connections. It does not end calls in progress.
@@ -195,7 +189,8 @@ func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFa
 	if err != nil {
 		return stream.PageFacts{}, err
 	}
-	q := &call{Response: Response{Request: r}, url: c.sender.base.String() + target, read: read, meter: c.meterOf(r.Stream)}
+	q := c.sender.newCall(r, target)
+	q.read = read
 	if err := c.sender.process(ctx, q); err != nil {
 		return stream.PageFacts{}, err
 	}
@@ -206,10 +201,4 @@ func (c *Client) Get(ctx context.Context, r Request, read Reader) (stream.PageFa
 // doubtful responses, which new responses replace.
 func (c *Client) Refetch(stream string) {
 	c.sender.doubted.Store(stream, true)
-}
-
-// usesStored reports whether the stored responses of a stream are used.
-func (c *Client) usesStored(stream string) bool {
-	_, isDoubted := c.sender.doubted.Load(stream)
-	return c.store != nil && (c.cfg.Offline || !isDoubted)
 }

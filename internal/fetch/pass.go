@@ -151,9 +151,10 @@ func (p *pass) reachedEnd() bool {
 	case last.isFailed:
 		return p.total >= 0 && int64(len(p.pages)) >= p.plannedPages()
 	case last.repeats:
-		// If the service has one record per page, a single insert repeats a page, so two
-		// repetitions are required. No service caps a larger requested size at one record.
-		return p.total >= 0 || last.Records > 1 || p.cfg.PageSize > 1 || p.pages[len(p.pages)-2].repeats
+		if p.total >= 0 || !p.hasPagesOfOneRecord() {
+			return true
+		}
+		return p.pages[len(p.pages)-2].repeats // a single insert repeats a page
 	case last.Records == 0:
 		return last.Next <= 0 || !lacksRecords || p.countEmptyAtEnd() >= maxEmptyPages
 	case last.Next > 0 || lacksRecords || hasTooMany:
@@ -292,11 +293,17 @@ func (v *view) isUnpaged() bool {
 	if v.total >= 0 || v.changeSeen || v.repeatedIDs > 0 {
 		return false
 	}
-	if v.cfg.PageSize == 1 && v.pages[0].Records == 1 {
+	if v.hasPagesOfOneRecord() {
 		return false // a single insert moves page 1 to page 2, so a repetition proves nothing
 	}
-	return v.isOneShortPage() || v.pages[0].Records == 0 || len(v.pages) == 2 && v.pages[1].repeats
+	if v.isOneShortPage() || v.pages[0].Records == 0 {
+		return true
+	}
+	return len(v.pages) == 2 && v.pages[1].repeats
 }
+
+// hasPagesOfOneRecord relies on the requested size: no service caps a larger size at one record.
+func (v *view) hasPagesOfOneRecord() bool { return v.cfg.PageSize == 1 && v.pages[0].Records == 1 }
 
 func (v *view) hasEmptyPage2() bool {
 	return v.total < 0 && v.isUnchanged() && len(v.pages) == 2 && v.pages[1].Records == 0

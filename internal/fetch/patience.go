@@ -172,8 +172,8 @@ func (s *sender) answersOthers(ctx context.Context, q *call) bool {
 	if isPaused || q.Path == probePath {
 		return false
 	}
-	probe := &call{Response: Response{Request: Request{Stream: probeStream, Path: probePath}}, url: s.base.String() + probePath,
-		meter: s.meterOf(probeStream), slot: new(slot)}
+	probe := s.newCall(Request{Stream: probeStream, Path: probePath}, probePath)
+	probe.slot = new(slot)
 	err := s.limitRate(s.sendOnce)(ctx, probe)
 	failed, isFailure := ownErr(err)
 	if err != nil && (!isFailure || failed.isTransient()) {

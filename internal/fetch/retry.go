@@ -62,16 +62,16 @@ func (s *sender) retryFailures(next layer) layer {
 			}
 			previousSent = q.sent
 			isPaused := ownFailures <= s.cfg.Retry.MaxRetries && s.pauseForService(ctx, q, failed, attempt)
-			delay := s.cfg.Retry.delayAfter(attempt, failed.retryAfter)
-			if failed.Code == http.StatusTooManyRequests && !isPaused {
-				s.cfg.Allowance.throttle(delay, q.sent)
-			}
-			if !isPaused && attempt >= s.cfg.Retry.MaxRetries {
-				failed.hasUsedPatience = s.cfg.Patience > 0 && s.patience.isExhausted()
-				return err
-			}
-			if isPaused {
-				delay = 0 // limitRate waits until the pause of all workers ends
+			var delay time.Duration // 0 after a pause, because limitRate waits until it ends
+			if !isPaused {
+				delay = s.cfg.Retry.delayAfter(attempt, failed.retryAfter)
+				if failed.Code == http.StatusTooManyRequests {
+					s.cfg.Allowance.throttle(delay, q.sent)
+				}
+				if attempt >= s.cfg.Retry.MaxRetries {
+					failed.hasUsedPatience = s.cfg.Patience > 0 && s.patience.isExhausted()
+					return err
+				}
 			}
 			q.meter.increase(&q.meter.counts.Retries)
 			s.log.DebugContext(ctx, "request is repeated", "stream", q.Stream, "url", failed.URL,

@@ -40,16 +40,17 @@ type sender struct {
 	tokens       *tokens
 	decompressor *decompressor
 	patience     *patience
-	meterOf      func(stream string) *meter // see [Client]
-	slots        chan *slot                 // the free slots, of Concurrency slots in total
-	process      layer                      // the outermost layer
-	doubted      sync.Map                   // the streams whose stored responses are ignored
+	meters       meters
+	slots        chan *slot // the free slots, of Concurrency slots in total
+	process      layer      // the outermost layer
+	doubted      sync.Map   // the streams whose stored responses are ignored
 }
 
 func newSender(cfg Config, base *url.URL, store *ResponseStore, log *slog.Logger) *sender {
 	s := &sender{
 		cfg: cfg, base: base, log: log, store: store, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
 		patience:     newPatience(cfg.Patience, log),
+		meters:       meters{byStream: map[string]*meter{}},
 		slots:        make(chan *slot, cfg.Concurrency),
 		decompressor: newDecompressor(cfg.MaxBody),
 	}
@@ -63,16 +64,16 @@ func newSender(cfg Config, base *url.URL, store *ResponseStore, log *slog.Logger
 	return s
 }
 
+func (s *sender) newCall(r Request, pathAndQuery string) *call {
+	return &call{Response: Response{Request: r}, url: s.base.String() + pathAndQuery, meter: s.meters.of(r.Stream)}
+}
+
 // layer processes a call, mostly by calling the next layer.
 type layer func(ctx context.Context, q *call) error
 
 func (s *sender) preferStored(next layer) layer {
-	if s.store == nil {
-		return next
-	}
 	return func(ctx context.Context, q *call) error {
-		_, isDoubted := s.doubted.Load(q.Stream)
-		if (q.Fresh || isDoubted) && !s.cfg.Offline {
+		if !s.usesStored(q.Stream) || q.Fresh && !s.cfg.Offline {
 			return next(ctx, q)
 		}
 		hit, err := s.readStored(ctx, q)
@@ -84,6 +85,12 @@ func (s *sender) preferStored(next layer) layer {
 		}
 		return next(ctx, q)
 	}
+}
+
+// usesStored reports whether the stored responses of a stream are used.
+func (s *sender) usesStored(stream string) bool {
+	_, isDoubted := s.doubted.Load(stream)
+	return s.store != nil && (s.cfg.Offline || !isDoubted)
 }
 
 // readStored reads the stored response to q. hit is false if the response is missing or damaged, or
@@ -225,7 +232,8 @@ const maxRedirects = 5
 // checkRedirect allows at most maxRedirects redirects, and only within the origin, because another
 // host would receive the token. If a redirect is not followed, the 3xx is the response.
 func checkRedirect(r *http.Request, via []*http.Request) error {
-	if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host || len(via) > maxRedirects {
+	isSameOrigin := r.URL.Scheme == via[0].URL.Scheme && r.URL.Host == via[0].URL.Host
+	if !isSameOrigin || len(via) > maxRedirects {
 		return http.ErrUseLastResponse
 	}
 	return nil
@@ -328,7 +336,8 @@ func (s *sender) statusErr(q *call, response *http.Response) error {
 		case to.Host == s.base.Host && to.Scheme == s.base.Scheme:
 			failed.Err = fmt.Errorf("the redirect was not followed, because there were more than %d redirects", maxRedirects)
 		default:
-			failed.Err = fmt.Errorf("the redirect to %q was not followed, because that host would receive the token: correct api.base_url", s.tokens.scrubText(to.Scheme+"://"+to.Host))
+			failed.Err = fmt.Errorf("the redirect to %q was not followed, because that host would receive the token: correct api.base_url",
+				s.tokens.scrubText(to.Scheme+"://"+to.Host))
 		}
 	}
 	return failed
@@ -389,7 +398,10 @@ func (s *sender) retryWithNewToken(next layer) layer {
 			}
 			err = next(ctx, q)
 			failed, ok := ownErr(err)
-			if !ok || !failed.Is(ErrAuth) || isRepeated && s.patience.isExhausted() {
+			if !ok || !failed.Is(ErrAuth) {
+				return err
+			}
+			if isRepeated && s.patience.isExhausted() {
 				return err
 			}
 			renewed, readErr := s.tokens.renewToken(ctx, token)

@@ -29,22 +29,28 @@ type Telemetry struct {
 
 // Telemetry returns the current numbers of each stream, sorted by name.
 func (c *Client) Telemetry() []Telemetry {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := make([]Telemetry, 0, len(c.meters))
-	for _, name := range slices.Sorted(maps.Keys(c.meters)) {
-		all = append(all, c.meters[name].snapshot(name))
+	meters := &c.sender.meters
+	meters.mu.Lock()
+	defer meters.mu.Unlock()
+	all := make([]Telemetry, 0, len(meters.byStream))
+	for _, name := range slices.Sorted(maps.Keys(meters.byStream)) {
+		all = append(all, meters.byStream[name].snapshot(name))
 	}
 	return all
 }
 
-func (c *Client) meterOf(stream string) *meter {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.meters[stream] == nil {
-		c.meters[stream] = &meter{}
+type meters struct {
+	mu       sync.Mutex
+	byStream map[string]*meter
+}
+
+func (m *meters) of(stream string) *meter {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.byStream[stream] == nil {
+		m.byStream[stream] = &meter{}
 	}
-	return c.meters[stream]
+	return m.byStream[stream]
 }
 
 type meter struct {

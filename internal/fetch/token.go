@@ -24,7 +24,6 @@ type tokens struct {
 	mu      sync.Mutex
 	current string   // "" before the first request
 	all     []string // all tokens of the run
-	forms   []string // all tokens of the run, unchanged and in the usual escaped forms
 }
 
 func (t *tokens) currentToken(ctx context.Context) (string, error) {
@@ -65,11 +64,11 @@ func (t *tokens) readToken(ctx context.Context) (bool, error) {
 	}
 	t.current = token
 	t.all = append(t.all, token)
-	t.forms = append(t.forms, tokenForms(token)...)
 	return true, nil
 }
 
-// Some JSON encoders escape slashes; encoding/json does not.
+// tokenForms returns the token unchanged and in the usual escaped forms. Some JSON encoders escape slashes;
+// encoding/json does not.
 func tokenForms(token string) []string {
 	quoted, _ := json.Marshal(token) // a string can always be encoded
 	inJSON := strings.ReplaceAll(string(quoted[1:len(quoted)-1]), "/", `\/`)
@@ -79,17 +78,8 @@ func tokenForms(token string) []string {
 }
 
 func (t *tokens) scrubText(text string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, form := range t.forms {
-		text = strings.ReplaceAll(text, form, secretMark)
-	}
-	for _, token := range t.all {
-		if replaced, ok := replaceEscaped([]byte(text), token); ok {
-			text = string(replaced)
-		}
-	}
-	return text
+	scrubbed, _ := t.scrub([]byte(text), 1)
+	return string(scrubbed)
 }
 
 // minScrubbed is the minimal length, in bytes, of tokens that are removed from responses. A
@@ -99,23 +89,28 @@ const minScrubbed = 8
 // scrubBody removes tokens from a response: an echoed token would be stored and published.
 // found reports whether the response contained a token.
 func (t *tokens) scrubBody(body []byte) (scrubbed []byte, found bool) {
+	return t.scrub(body, minScrubbed)
+}
+
+// scrub removes the tokens that have at least minLength bytes.
+func (t *tokens) scrub(text []byte, minLength int) (scrubbed []byte, found bool) {
 	t.mu.Lock()
-	all, forms := t.all, t.forms
+	all := t.all
 	t.mu.Unlock()
-	for _, form := range forms {
-		if len(form) >= minScrubbed && bytes.Contains(body, []byte(form)) {
-			body, found = bytes.ReplaceAll(body, []byte(form), []byte(secretMark)), true
-		}
-	}
 	for _, token := range all {
-		if len(token) < minScrubbed {
+		if len(token) < minLength {
 			continue
 		}
-		if replaced, ok := replaceEscaped(body, token); ok {
-			body, found = replaced, true
+		for _, form := range tokenForms(token) {
+			if bytes.Contains(text, []byte(form)) {
+				text, found = bytes.ReplaceAll(text, []byte(form), []byte(secretMark)), true
+			}
+		}
+		if replaced, ok := replaceEscaped(text, token); ok {
+			text, found = replaced, true
 		}
 	}
-	return body, found
+	return text, found
 }
 
 // RemoveTokens removes the token of the service from a body that another program received.
@@ -283,24 +278,19 @@ func (t *tokens) scrubErr(err error) error {
 func replaceEscaped(text []byte, token string) (replaced []byte, ok bool) {
 	copied := 0
 	slash, percent := -1, -1 // the next ones at or after i
-	for i := 0; i < len(text); {
+	for i := 0; ; {
 		slash, percent = nextIndex(text, '\\', slash, i), nextIndex(text, '%', percent, i)
 		i = min(slash, percent)
 		if i == len(text) {
 			break
 		}
-		c, length := unescapeJSON(text[i:])
-		if c == '%' {
-			c, _ = unescape(text[i:])
+		if start, end := findEscaped(text[copied:], i-copied, token); end > 0 {
+			replaced = append(append(replaced, text[copied:copied+start]...), secretMark...)
+			copied += end
+			i = copied
+			continue
 		}
-		if strings.IndexByte(token, c) >= 0 {
-			if start, end := findEscaped(text[copied:], i-copied, token); end > 0 {
-				replaced = append(append(replaced, text[copied:copied+start]...), secretMark...)
-				copied += end
-				i = copied
-				continue
-			}
-		}
+		_, length := unescapeJSON(text[i:])
 		i += length
 	}
 	if copied == 0 {
@@ -324,17 +314,13 @@ func nextIndex(text []byte, c byte, known, i int) int {
 // such token.
 func findEscaped(text []byte, at int, token string) (start, end int) {
 	first, _ := unescape(text[at:])
-	for before := strings.IndexByte(token, first); before >= 0; {
-		if bytes.HasSuffix(text[:at], []byte(token[:before])) {
-			if length, ok := matchEscaped(text[at:], token[before:]); ok {
-				return at - before, at + length
-			}
+	for before := range len(token) {
+		if token[before] != first || !bytes.HasSuffix(text[:at], []byte(token[:before])) {
+			continue
 		}
-		next := strings.IndexByte(token[before+1:], first)
-		if next < 0 {
-			break
+		if length, ok := matchEscaped(text[at:], token[before:]); ok {
+			return at - before, at + length
 		}
-		before += 1 + next
 	}
 	return 0, 0
 }

@@ -76,7 +76,7 @@ func TestScrubEscapedTokens(t *testing.T) {
 		func(c byte) string { return fmt.Sprintf(`%%%02X`, c) },
 		func(c byte) string { return fmt.Sprintf(`\u0025%02X`, c) },
 	}
-	known := tokens{all: []string{token}, forms: tokenForms(token)}
+	known := tokens{all: []string{token}}
 	check := func(spelled string) {
 		t.Helper()
 		for _, around := range []string{`{"a":"%s"}`, `{"a":"100%%25 pc+ \n\\ %sx%s\u00e4"}`, `%s`} {
@@ -103,7 +103,7 @@ func TestScrubEscapedTokens(t *testing.T) {
 func TestScrubAtTheEndOfABody(t *testing.T) {
 	t.Parallel()
 	const token = "a+b+c+d+efgh"
-	known := tokens{all: []string{token}, forms: tokenForms(token)}
+	known := tokens{all: []string{token}}
 	for body, want := range map[string]string{
 		"a+b+c%2Bd+efgh":                secretMark,
 		"xa+b+c+d%2Befgh":               "x" + secretMark,
@@ -131,7 +131,7 @@ func TestScrubAtTheEndOfABody(t *testing.T) {
 // BenchmarkScrubBody scrubs a body of the usual page size.
 func BenchmarkScrubBody(b *testing.B) {
 	const token = "pc_Ab9+/xYz0123456789_abcdefghijKLMNOP"
-	known := tokens{all: []string{token}, forms: tokenForms(token)}
+	known := tokens{all: []string{token}}
 	for name, record := range map[string]string{
 		"plain":   `{"id":"6650f1c2ab1f","name":"Placement in a Magazine","website_url":"https://www.example.com"},`,
 		"escapes": `{"id":"6650f1c2ab1f","name":"\u003cp\u003eA \"Magazine\"\n","website_url":"https:\/\/www.example.com\/a%20b"},`,

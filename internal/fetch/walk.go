@@ -38,12 +38,8 @@ func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read R
 
 // ReadFirstPage reads page 1 of a list, or the response of a list without pages.
 func (c *Client) ReadFirstPage(ctx context.Context, s stream.Stream, param string, read Reader) (stream.PageFacts, error) {
-	w := &walk{c: c, stream: s, param: param}
-	number := 0
-	if isPaged(s) {
-		number = 1
-	}
-	return c.Get(ctx, w.pageRequest(number, number), read)
+	w := walk{c: c, stream: s, param: param}
+	return c.Get(ctx, w.firstRequest(), read)
 }
 
 type walk struct {
@@ -92,7 +88,7 @@ func (w *walk) beginsSorted() bool {
 	if !w.stream.Sorts {
 		return false
 	}
-	if w.c.usesStored(w.stream.Name) {
+	if w.c.sender.usesStored(w.stream.Name) {
 		for _, isSorted := range []bool{false, true} {
 			earlier := walk{c: w.c, stream: w.stream, param: w.param, isSorted: isSorted}
 			if _, found := w.c.store.find(earlier.pageRequest(1, 1)); found {
@@ -101,6 +97,13 @@ func (w *walk) beginsSorted() bool {
 		}
 	}
 	return !slices.Contains(w.c.cfg.Unsortable, w.stream.Name)
+}
+
+func (w *walk) firstRequest() Request {
+	if isPaged(w.stream) {
+		return w.pageRequest(1, 1)
+	}
+	return w.pageRequest(0, 0)
 }
 
 // The order and the limit are part of the query, because pages with different limits are different pages.
@@ -184,7 +187,7 @@ var errFailedBefore = errors.New("the page could not be read before the run was 
 // pass. The page is not requested again: its response would be later than that pass, but the proof needs the passes
 // in order.
 func (w *walk) failedBefore(pass, page int) bool {
-	if !w.c.usesStored(w.stream.Name) {
+	if !w.c.sender.usesStored(w.stream.Name) {
 		return false
 	}
 	if _, found := w.c.store.find(w.pageRequest(pass, page)); found {
@@ -311,10 +314,6 @@ func (c *Client) HasStored(s stream.Stream, param string) bool {
 	}
 	w := walk{c: c, stream: s, param: param}
 	w.isSorted = w.beginsSorted()
-	first := w.pageRequest(0, 0)
-	if isPaged(s) {
-		first = w.pageRequest(1, 1)
-	}
-	_, found := c.store.find(first)
+	_, found := c.store.find(w.firstRequest())
 	return found
 }
