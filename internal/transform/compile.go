@@ -363,16 +363,12 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 		}
 		l.cols = append(l.cols, columnLayout{name: name, kind: unsigned})
 	}
-	l.setSchema()
-	return nil
-}
-
-func (l *layout) setSchema() {
 	fields := make([]arrow.Field, len(l.cols))
 	for i, col := range l.cols {
 		fields[i] = arrow.Field{Name: col.name, Type: arrowTypes[col.kind], Nullable: col.kind != unsigned}
 	}
 	l.schema = arrow.NewSchema(fields, nil)
+	return nil
 }
 
 // kindClasses has a letter for each kind but unsigned, in the order of the constants. Both widths of integers

@@ -212,9 +212,7 @@ func (p *reporter) writeExtra(t *table, first int) {
 	if len(own) == 0 {
 		return
 	}
-	slices.SortStableFunc(own, func(a, b extraValue) int {
-		return slices.CompareFunc(a.path, b.path, func(x, y string) int { return compareUTF16([]byte(x), []byte(y)) })
-	})
+	slices.SortStableFunc(own, func(a, b extraValue) int { return slices.Compare(a.path, b.path) })
 	if t.extra < 0 {
 		for _, e := range own {
 			p.addPendingReject(t, strings.Join(e.path, "."), "there is no column for it, and the table has no extra column", e.raw)

@@ -32,46 +32,33 @@ func (c *IDCase) Unify(id string) string {
 }
 
 func (c *IDCase) unify(id []byte) {
-	if c == nil || len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
+	if c == nil || len(id) != len("00000000-0000-0000-0000-000000000000") {
 		return
 	}
-	if wanted := c.first.Load(); wanted == lowerCase && !hasHexLetter(id, 'A') || wanted == upperCase && !hasHexLetter(id, 'a') {
-		return // mostly
-	}
-	dashes, lower, upper := 0, 0, 0
-	for _, b := range id {
+	hasLower, hasUpper := false, false
+	for i, b := range id {
+		isDashed := i == 8 || i == 13 || i == 18 || i == 23
 		switch {
-		case b >= '0' && b <= '9':
+		case isDashed != (b == '-'):
+			return
 		case b >= 'a' && b <= 'f':
-			lower++
+			hasLower = true
 		case b >= 'A' && b <= 'F':
-			upper++
-		case b == '-':
-			dashes++
-		default:
+			hasUpper = true
+		case !isDashed && (b < '0' || b > '9'):
 			return
 		}
 	}
-	if dashes != 4 || lower+upper == 0 {
+	if !hasLower && !hasUpper {
 		return
 	}
-	wanted := c.wanted(upper > 0)
-	if wanted == upperCase && lower > 0 {
+	wanted := c.wanted(hasUpper)
+	if wanted == upperCase && hasLower {
 		copy(id, bytes.ToUpper(id))
 	}
-	if wanted == lowerCase && upper > 0 {
+	if wanted == lowerCase && hasUpper {
 		copy(id, bytes.ToLower(id))
 	}
-}
-
-// hasHexLetter reports whether an id contains one of the six letters from a on, which is 'A' or 'a'.
-func hasHexLetter(id []byte, a byte) bool {
-	for _, b := range id {
-		if b-a < 6 {
-			return true
-		}
-	}
-	return false
 }
 
 // wanted returns the case of the ids. The first id decides. Reading the decision is cheap, because all ids read it.

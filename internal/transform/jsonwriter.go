@@ -2,12 +2,9 @@ package transform
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"slices"
 	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -27,8 +24,8 @@ type jsonWriter struct {
 type style uint8
 
 const (
-	sorted        style = iota // sorts names in the order of RFC 8785, and keeps numbers as they came
-	canonicalForm              // sorts names as bytes, and normalizes numbers and strings
+	sorted        style = iota // keeps numbers and strings as they came
+	canonicalForm              // normalizes numbers and strings
 )
 
 type member struct {
@@ -80,11 +77,8 @@ func (w *jsonWriter) writeObject() {
 		return nil
 	})
 	end := w.scan.pos
-	compare := bytes.Compare // stored fingerprints depend on this order
-	if w.style == sorted {
-		compare = compareUTF16
-	}
-	slices.SortStableFunc(members, func(a, b member) int { return compare(a.name, b.name) })
+	// Stored fingerprints depend on the order of bytes.
+	slices.SortStableFunc(members, func(a, b member) int { return bytes.Compare(a.name, b.name) })
 	w.out = append(w.out, '{')
 	for i, m := range members {
 		if i > 0 {
@@ -101,28 +95,6 @@ func (w *jsonWriter) writeObject() {
 	}
 	w.out = append(w.out, '}')
 	w.scan.pos = end
-}
-
-// compareUTF16 compares two texts by their UTF-16 code units, as RFC 8785 orders names. Bytes have another order if
-// a character needs two code units.
-func compareUTF16(a, b []byte) int {
-	for len(a) > 0 && len(b) > 0 {
-		x, width := utf8.DecodeRune(a)
-		y, otherWidth := utf8.DecodeRune(b)
-		if x != y {
-			return cmp.Or(firstUnit(x)-firstUnit(y), int(x-y))
-		}
-		a, b = a[width:], b[otherWidth:]
-	}
-	return len(a) - len(b)
-}
-
-// firstUnit returns the first UTF-16 code unit of a character.
-func firstUnit(r rune) int {
-	if high, _ := utf16.EncodeRune(r); high != utf8.RuneError {
-		return int(high)
-	}
-	return int(r)
 }
 
 func (w *jsonWriter) writeScalar(raw []byte, f form) {

@@ -269,18 +269,6 @@ const maxExponent = 1 << 40
 // inexact means that nonzero digits were dropped. ok means that the number has at most wholeDigits
 // digits before the point. places and wholeDigits together must not exceed 19.
 func (d decimal) scaleTo(places, wholeDigits int64) (v uint64, inexact, ok bool) {
-	if zeros := places - int64(len(d.fraction)); d.exp == 0 && zeros >= 0 && int64(len(d.whole)) <= wholeDigits { // mostly
-		for _, c := range d.whole {
-			v = v*10 + uint64(c-'0')
-		}
-		for _, c := range d.fraction {
-			v = v*10 + uint64(c-'0')
-		}
-		for range zeros {
-			v *= 10
-		}
-		return v, false, true
-	}
 	power := int64(len(d.whole)) + d.exp
 	roundUp := false
 	for i := range len(d.whole) + len(d.fraction) {
