@@ -42,9 +42,9 @@ func (m *merge) desiredRows(t stream.Table) sqlText {
 	if detail.Name == "" || len(streams) == 0 {
 		var parts []sqlText
 		for _, name := range stream.FilledBy(m.streams, t.Name) {
-			parts = append(parts, compareSQL.Render("staged_rows", values{"columns": allColumns(def), "staged": stagedTable(name, t.Name)}))
+			parts = append(parts, mergeSQL.Render("staged_rows", values{"columns": allColumns(def), "staged": stagedTable(name, t.Name)}))
 		}
-		return compareSQL.Render("view_desired", values{"desired": desiredTable(t.Name), "rows": unionAll(parts)})
+		return mergeSQL.Render("view_desired", values{"desired": desiredTable(t.Name), "rows": unionAll(parts)})
 	}
 	root, textStatement := detail.Root(), "child_text"
 	if t.Name == root.Name {
@@ -58,36 +58,36 @@ func (m *merge) desiredRows(t stream.Table) sqlText {
 		case c.Type == stream.Text:
 			statement = textStatement
 		}
-		return compareSQL.Render(statement, values{"column": sqltext.Name(c.Name)})
+		return mergeSQL.Render(statement, values{"column": sqltext.Name(c.Name)})
 	})
 	args := values{"desired": desiredTable(t.Name), "values": columns, "row_hash": joinedRowHash(def), "detail": stagedTable(detail.Name, t.Name),
 		"list_rows": listRows(detail), "main": mainTable(t.Name)}
 	if t.Name == root.Name {
 		args["key"], args["same_key"] = sqltext.Name(t.Key[0]), joinOn("d.", "l.", t.Key)
 		args["extra"] = extraTable(t.Name)
-		return compareSQL.Render("join_records", args)
+		return mergeSQL.Render("join_records", args)
 	}
 	args["list"], args["detail_records"] = stagedTable(detail.Completes, t.Name), stagedTable(detail.Name, root.Name)
 	args["record_key"] = sqltext.Names(root.Key)
 	args["agrees"] = agrees(t, def)
-	return compareSQL.Render("join_child_rows", args)
+	return mergeSQL.Render("join_child_rows", args)
 }
 
 // agrees returns a condition on a staged row l and a stored row m: they have the same key, and no value of l
 // contradicts the value of m.
 func agrees(t stream.Table, def stream.Definition) sqlText {
 	return joinOn("m.", "l.", t.Key) + " AND " + sqltext.Join(def.Columns, " AND ", func(c stream.Column) sqlText {
-		return compareSQL.Render("value_agrees", values{"column": sqltext.Name(c.Name)})
+		return mergeSQL.Render("value_agrees", values{"column": sqltext.Name(c.Name)})
 	})
 }
 
 func listRows(detail stream.Stream) sqlText {
-	return compareSQL.Render("list_rows", values{"list": stagedTable(detail.Completes, detail.Root().Name),
+	return mergeSQL.Render("list_rows", values{"list": stagedTable(detail.Completes, detail.Root().Name),
 		"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})
 }
 
 func keptDetails(detail stream.Stream) sqlText {
-	return compareSQL.Render("kept_details", values{"param": sqltext.Name(detail.Param), "main": mainTable(detail.Root().Name),
+	return mergeSQL.Render("kept_details", values{"param": sqltext.Name(detail.Param), "main": mainTable(detail.Root().Name),
 		"plan": planTable(detail.Name), "requested": requestedTable(detail.Name)})
 }
 
@@ -101,9 +101,9 @@ func joinedRowHash(def stream.Definition) sqlText {
 		if c.Type == stream.Instant {
 			statement = "hashed_instant"
 		}
-		return compareSQL.Render(statement, values{"label": c.Name + "=", "column": sqltext.Name(c.Name)})
+		return mergeSQL.Render(statement, values{"label": c.Name + "=", "column": sqltext.Name(c.Name)})
 	})
-	return compareSQL.Render("joined_row_hash", values{"parts": parts})
+	return mergeSQL.Render("joined_row_hash", values{"parts": parts})
 }
 
 // mergeExtras merges unknown fields in Go, because DuckDB's JSON functions turn numbers
@@ -115,7 +115,7 @@ func (m *merge) mergeExtras(ctx context.Context, detail stream.Stream) error {
 		return err
 	}
 	batch := rowBatch{stage: m.Stage, schema: desiredSchema, table: extraPrefix + root.Name}
-	query := compareSQL.Render("different_extras", values{"key": sqltext.Name(root.Key[0]), "main": mainTable(root.Name),
+	query := mergeSQL.Render("different_extras", values{"key": sqltext.Name(root.Key[0]), "main": mainTable(root.Name),
 		"detail": stagedTable(detail.Name, root.Name), "list_rows": listRows(detail)})
 	err := m.draft.EachRow(ctx, []sqlText{query}, func(scan func(...any) error) error {
 		var id, fallback, preferred string

@@ -48,14 +48,14 @@ func (m *merge) dropEqualIn(ctx context.Context, t stream.Table) (int64, error) 
 	sameStored, sameDesired := joinOn("c.", "m.", t.Key), joinOn("c.", "w.", t.Key)
 	renderLoose := func(statement, separator string) sqlText {
 		return sqltext.Join(loose, separator, func(c looseColumn) sqlText {
-			return compareSQL.Render(statement, values{"column": sqltext.Name(c.Name)})
+			return mergeSQL.Render(statement, values{"column": sqltext.Name(c.Name)})
 		})
 	}
 	othersEqual := sqltext.Join(others, " AND ", func(c stream.Column) sqlText {
-		return compareSQL.Render("same_value", values{"column": sqltext.Name(c.Name)})
+		return mergeSQL.Render("same_value", values{"column": sqltext.Name(c.Name)})
 	})
 	maybeEqual, equal := stagedTable(changedKeysSchema, maybeEqualName), stagedTable(changedKeysSchema, equalName)
-	err := m.draft.Exec(ctx, compareSQL.Render("find_maybe_equal", values{"maybe_equal": maybeEqual, "equal": equal, "key": prefixed("c.", t.Key),
+	err := m.draft.Exec(ctx, mergeSQL.Render("find_maybe_equal", values{"maybe_equal": maybeEqual, "equal": equal, "key": prefixed("c.", t.Key),
 		"changed_keys": changedKeysTable(t.Name), "stored": stored, "desired": desired, "same_stored": sameStored, "same_desired": sameDesired,
 		"differs": renderLoose("text_differs", " OR ")}))
 	if err != nil {
@@ -64,7 +64,7 @@ func (m *merge) dropEqualIn(ctx context.Context, t stream.Table) (int64, error) 
 	if found, err := hasRows(ctx, m.draft, maybeEqual); err != nil || !found {
 		return 0, err
 	}
-	count, replaced, err := m.stageEqual(ctx, loose, compareSQL.Render("read_maybe_equal", values{"maybe_equal": maybeEqual, "main": mainTable(t.Name),
+	count, replaced, err := m.stageEqual(ctx, loose, mergeSQL.Render("read_maybe_equal", values{"maybe_equal": maybeEqual, "main": mainTable(t.Name),
 		"desired": desired, "same_stored": sameStored, "same_desired": sameDesired,
 		"texts": renderLoose("stored_and_desired_text", ", "), "others_equal": othersEqual}))
 	if err != nil || count == 0 {
@@ -72,12 +72,12 @@ func (m *merge) dropEqualIn(ctx context.Context, t stream.Table) (int64, error) 
 	}
 	var statements []sqlText
 	if replaced > 0 {
-		statements = append(statements, compareSQL.Render("find_replaced", values{"replaced": replacedTable(t.Name), "key": sqltext.Names(t.Key),
+		statements = append(statements, mergeSQL.Render("find_replaced", values{"replaced": replacedTable(t.Name), "key": sqltext.Names(t.Key),
 			"changed_keys": changedKeysTable(t.Name), "equal": equal}))
 		m.replaced[t.Name] += replaced
 		m.hasReplaced[t.Name] = true
 	}
-	return count, m.draft.Exec(ctx, append(statements, compareSQL.Render("drop_equal", values{"changed_keys": changedKeysTable(t.Name), "equal": equal}))...)
+	return count, m.draft.Exec(ctx, append(statements, mergeSQL.Render("drop_equal", values{"changed_keys": changedKeysTable(t.Name), "equal": equal}))...)
 }
 
 // stageEqual stages the row ids of changed keys whose rows are equal. It returns their number, and the number of those

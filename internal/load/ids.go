@@ -69,9 +69,8 @@ func (s *Stage) rewriteIDs(ctx context.Context, st stream.Stream, ids *IDs) erro
 		function = "upper"
 	}
 	rewrite := func(table sqlText, column string) (int64, error) {
-		name := sqltext.Name(column)
-		result, err := s.draft.DB.ExecContext(ctx, string(stageSQL.Render("rewrite_ids", values{"table": table, "column": name,
-			"unified": stageSQL.Render("unified", values{"function": function, "column": name}), "uuid": uuidPattern})))
+		result, err := s.draft.DB.ExecContext(ctx, string(stageSQL.Render("rewrite_ids", values{"table": table, "column": sqltext.Name(column),
+			"function": function, "uuid": uuidPattern})))
 		if err != nil {
 			return 0, err
 		}

@@ -130,9 +130,9 @@ func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, e
 	for i, t := range tables {
 		changes[i].Table, changes[i].Before = t.Name, before[t.Name]
 		findStatements = append(findStatements, m.changedKeysSQL(t, changes[i].Before == 0))
-		count := compareSQL.Render("count_changes", values{"index": i, "changed_keys": changedKeysTable(t.Name)})
+		count := mergeSQL.Render("count_changes", values{"index": i, "changed_keys": changedKeysTable(t.Name)})
 		if changes[i].Before == 0 {
-			count = compareSQL.Render("count_new", values{"index": i, "desired": desiredTable(t.Name)})
+			count = mergeSQL.Render("count_new", values{"index": i, "desired": desiredTable(t.Name)})
 		}
 		counts = append(counts, count)
 	}
@@ -158,14 +158,14 @@ func (m *merge) changedKeysSQL(t stream.Table, isEmpty bool) sqlText {
 		columns = append(slices.Clone(t.Key), st.Param) // for the evidence of a deletion
 	}
 	if isEmpty {
-		return compareSQL.Render("compare_empty", values{"changed_keys": changedKeysTable(t.Name), "key": sqltext.Names(columns), "main": mainTable(t.Name)})
+		return mergeSQL.Render("compare_empty", values{"changed_keys": changedKeysTable(t.Name), "key": sqltext.Names(columns), "main": mainTable(t.Name)})
 	}
 	keys := make([]sqlText, len(columns))
 	for i, k := range columns {
-		keys[i] = compareSQL.Render("compared_key", values{"column": sqltext.Name(k)})
+		keys[i] = mergeSQL.Render("compared_key", values{"column": sqltext.Name(k)})
 	}
 	stored, desired := m.storedAndDesired(t)
-	return compareSQL.Render("compare", values{"changed_keys": changedKeysTable(t.Name), "keys": sqltext.JoinSQL(keys, ", "),
+	return mergeSQL.Render("compare", values{"changed_keys": changedKeysTable(t.Name), "keys": sqltext.JoinSQL(keys, ", "),
 		"stored": stored, "desired": desired, "same_key": joinOn("m.", "w.", t.Key), "scope": m.scope(t)})
 }
 
@@ -219,7 +219,7 @@ func (m *merge) lossesByStream(ctx context.Context, t stream.Table, c Change) ([
 			continue
 		}
 		loss := ledger.Loss{Table: t.Name, Stream: st.Name}
-		err := queryRow(ctx, m.draft, compareSQL.Render("count_losses", values{"main": mainTable(t.Name),
+		err := queryRow(ctx, m.draft, mergeSQL.Render("count_losses", values{"main": mainTable(t.Name),
 			"changed_keys": changedKeysTable(t.Name), "stream_condition": streamCondition(st.Root())})).Scan(&loss.Before, &loss.Gone)
 		if err != nil {
 			return nil, err
@@ -382,14 +382,14 @@ func (m *merge) streamScope(t stream.Table, st, detail stream.Stream) sqlText {
 	case t.Name != st.Root().Name:
 		return m.childScope(t, st, detail)
 	case coverage == Whole && !st.IsDetail() && detail.Name != "":
-		return compareSQL.Render("scope_of_not_kept", values{"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})
+		return mergeSQL.Render("scope_of_not_kept", values{"param": sqltext.Name(detail.Param), "kept": keptDetails(detail)})
 	case coverage == Whole && !st.IsDetail():
 		return streamCondition(st.Root())
 	case st.IsDetail() && coverage == ByID:
-		return compareSQL.Render("scope_of_ids", values{"param": sqltext.Name(st.Param), "requested": requestedTable(st.Name),
+		return mergeSQL.Render("scope_of_ids", values{"param": sqltext.Name(st.Param), "requested": requestedTable(st.Name),
 			"outcomes": []string{string(Answered), string(NotFound)}})
 	case detail.Name != "" && m.coverage[detail.Name] == ByID: // the list proves no deletion, but a 404 does
-		return compareSQL.Render("scope_of_ids", values{"param": sqltext.Name(detail.Param), "requested": requestedTable(detail.Name),
+		return mergeSQL.Render("scope_of_ids", values{"param": sqltext.Name(detail.Param), "requested": requestedTable(detail.Name),
 			"outcomes": []string{string(NotFound)}})
 	}
 	return "FALSE"
@@ -405,14 +405,14 @@ func (m *merge) childScope(t stream.Table, st, detail stream.Stream) sqlText {
 	case m.coverage[st.Name] == Whole && !st.IsDetail() && detail.Name == "":
 		return "TRUE"
 	case detail.Name != "" && parent.Name == rootName:
-		return compareSQL.Render("scope_of_joined_child_rows", values{"parents": parentColumns, "key": sqltext.Names(detail.Root().Key),
+		return mergeSQL.Render("scope_of_joined_child_rows", values{"parents": parentColumns, "key": sqltext.Names(detail.Root().Key),
 			"detail": stagedTable(detail.Name, detail.Root().Name), "list_rows": listRows(detail),
 			"list_child_rows": stagedTable(detail.Completes, t.Name), "changed_keys": changedKeysTable(detail.Root().Name)})
 	case parent.Name != rootName:
-		return compareSQL.Render("scope_of_inner_child_rows", values{"parents": parentColumns, "key": prefixed("m.", parent.Key),
+		return mergeSQL.Render("scope_of_inner_child_rows", values{"parents": parentColumns, "key": prefixed("m.", parent.Key),
 			"main": mainTable(parent.Name), "scope": m.scope(parent)})
 	}
-	return compareSQL.Render("scope_of_child_rows", values{"parents": parentColumns, "key": key,
+	return mergeSQL.Render("scope_of_child_rows", values{"parents": parentColumns, "key": key,
 		"desired": desiredTable(parent.Name), "changed_keys": changedKeysTable(parent.Name)})
 }
 

@@ -75,9 +75,7 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDef
 		}
 		parts = append(parts, filesSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "condition": pastCondition,
 			"names": names,
-			"values": sqltext.Join(def.Columns, ", ", func(c stream.Column) sqlText {
-				return filesSQL.Render("unnamed_text", values{"column": sqltext.Name(c.Name)})
-			})}))
+			"values": sqltext.Join(names, ", ", valueText)}))
 	}
 	return d.Exec(ctx, filesSQL.Render("write_meta_file",
 		values{"rows": sqltext.JoinSQL(parts, " UNION ALL BY NAME "), "file": filepath.Join(d.Dir, warehouse.MetaFile)}))

@@ -75,9 +75,8 @@ func (s *Stage) keepPositionsIn(ctx context.Context, st stream.Stream, t stream.
 	if err != nil {
 		return err
 	}
-	parentTexts := sqltext.Join(t.Parents, ", ", func(name string) sqlText { return valueText(name) })
 	isMoved, err := s.stagePositions(ctx, st, detail.Name != "", stageSQL.Render("read_items", values{"known": known, "parents": parents,
-		"parent_texts": parentTexts, "staged": staged, "item_hash": itemHash, "first_key": firstKey, "second_key": secondKey}))
+		"parent_texts": sqltext.Join(t.Parents, ", ", valueText), "staged": staged, "item_hash": itemHash, "first_key": firstKey, "second_key": secondKey}))
 	if err != nil || !isMoved {
 		return err
 	}

@@ -28,9 +28,7 @@ var (
 	stageSQL sqltext.File
 	//go:embed sql/40-plan.sql
 	planSQL sqltext.File
-	//go:embed sql/70-compare.sql
-	compareSQL sqltext.File
-	//go:embed sql/71-merge.sql
+	//go:embed sql/70-merge.sql
 	mergeSQL sqltext.File
 	//go:embed sql/80-meta.sql
 	metaSQL sqltext.File

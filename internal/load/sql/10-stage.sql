@@ -87,11 +87,8 @@ WHERE regexp_full_match(id, {uuid})
 
 -- name: rewrite_ids
 -- An id that is stored in both cases stays, because it is two rows. The row that is not read again is deleted by the night.
-UPDATE {table} SET {column} = {unified} WHERE {column} <> {unified} AND regexp_full_match({column}, {uuid}) AND lower({column}) IN (
+UPDATE {table} SET {column} = {function}({column}) WHERE {column} <> {function}({column}) AND regexp_full_match({column}, {uuid}) AND lower({column}) IN (
     SELECT lower({column}) FROM {table} GROUP BY 1 HAVING count(DISTINCT {column}) = 1)
-
--- name: unified
-{function}({column})
 
 -- name: delete_all
 DELETE FROM {table}

@@ -45,9 +45,6 @@ run_id = {run}
 -- are the columns of changed_rows. In a row of past, meta_gone is always false.
 SELECT {name} AS meta_table, FALSE AS meta_gone, map([{names}], [{values}]) AS past_row FROM {past} WHERE {condition}
 
--- name: unnamed_text
-{column}::VARCHAR
-
 -- name: write_meta_file
 -- Row groups are small, because a row has about 200 columns, and a row group is in memory until it is
 -- written.
