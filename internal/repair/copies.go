@@ -51,16 +51,21 @@ func RepairFromCopies(ctx context.Context, w *warehouse.Warehouse) (Result, erro
 	if err != nil {
 		return Result{}, err
 	}
-	err = c.repairFromCopies()
+	if err = c.repairFromCopies(); err == nil {
+		err = c.writeIndex()
+	}
 	return c.result, err
 }
 
+// repairFromCopies leaves a lost index to writeIndex.
 func (c *checker) repairFromCopies() error {
 	c.checkFiles()
 	c.result.IsIndexLost = c.indexErr != nil
-	if err := c.carryOutFixes(); err != nil {
-		return err
-	}
+	return c.carryOutFixes()
+}
+
+// writeIndex writes the days with a run to the index of the series, unless it contains exactly these days.
+func (c *checker) writeIndex() error {
 	days := maps.Clone(c.result.days)
 	maps.DeleteFunc(days, func(_, run string) bool { return run == "" })
 	if c.indexErr == nil && maps.Equal(days, c.indexDays) || len(days) == 0 {

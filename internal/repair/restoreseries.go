@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,12 @@ func (m *seriesRestore) restore(ctx context.Context, retention warehouse.Retenti
 	isStillDamaged := len(m.result.Unrepaired)+len(m.result.DaysWithoutManifest) > 0 || m.result.IsChainBroken
 	if m.result.Source != "" && (isStillDamaged || m.result.IsIndexLost) {
 		err = m.restoreFromCatalog(ctx, retention)
-	} else if isStillDamaged {
+		return m.result.Files, err
+	}
+	if err := m.writeIndex(); err != nil {
+		return m.result.Files, err
+	}
+	if isStillDamaged {
 		err = errors.Join(errors.New("restore the Parquet series: no catalog is intact: run placementsync rebuild --skip-damaged, or restore a backup"),
 			m.writeFiles(ctx, m.result.Unrepaired))
 	}
@@ -67,13 +73,44 @@ func (m *seriesRestore) restoreFromCatalog(ctx context.Context, retention wareho
 	if m.draft, err = m.wh.BeginFrom(ctx, m.id, m.at, m.result.Source); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, m.draft.Discard()) }()
+	snapshotTimes, err := load.LastSnapshotsOfDays(ctx, m.draft, m.result.At)
+	if err != nil {
+		return err
+	}
+	m.findLostDays(snapshotTimes, retention)
+	// The index must name the lost days before the first of them is restored. If the power then fails, the next repair
+	// restores the other days.
+	if err := m.writeIndex(); err != nil {
+		return err
+	}
 	if m.result.IsChainBroken {
-		err = m.writeMeta(ctx)
+		if err := m.writeMeta(ctx); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = errors.Join(m.writeFiles(ctx, m.result.Unrepaired), m.addDays(ctx, retention))
+	return errors.Join(m.writeFiles(ctx, m.result.Unrepaired), m.addDays(ctx, snapshotTimes))
+}
+
+// findLostDays finds the run of each day without a manifest. If the index is lost, it adds the days that retention keeps.
+func (m *seriesRestore) findLostDays(snapshotTimes map[string]time.Time, retention warehouse.Retention) {
+	runOf := map[string]string{} // the run of the last snapshot of each day
+	for run, at := range snapshotTimes {
+		runOf[warehouse.DayOf(at)] = run
 	}
-	return errors.Join(err, m.draft.Discard())
+	days := m.result.DaysWithoutManifest
+	if m.result.IsIndexLost {
+		for day := range retention.KeptDays(slices.Collect(maps.Keys(runOf))) {
+			if _, isKnown := m.result.days[day]; !isKnown {
+				days = append(days, day)
+			}
+		}
+	}
+	for _, day := range days {
+		m.result.days[day] = cmp.Or(runOf[day], m.result.days[day])
+	}
+	slices.Sort(days)
+	m.result.DaysWithoutManifest = days
 }
 
 // writeMeta writes one file with all changes so far. The files of later runs contain the later changes.
@@ -119,32 +156,15 @@ func (m *seriesRestore) writeFile(ctx context.Context, file warehouse.SeriesFile
 }
 
 // The rows of an added day come from history; its run, row counts and grades come from meta.
-func (m *seriesRestore) addDays(ctx context.Context, retention warehouse.Retention) error {
-	snapshotTimes, err := load.LastSnapshotsOfDays(ctx, m.draft, m.result.At)
-	if err != nil {
-		return err
-	}
-	runOf := map[string]string{} // the run of the last snapshot of each day
-	for run, at := range snapshotTimes {
-		runOf[warehouse.DayOf(at)] = run
-	}
-	wantedDays := m.result.DaysWithoutManifest
-	if m.result.IsIndexLost {
-		knownDays := m.wh.Series.Days()
-		for day := range retention.KeptDays(slices.Collect(maps.Keys(runOf))) {
-			if !slices.Contains(knownDays, day) {
-				wantedDays = append(wantedDays, day)
-			}
-		}
-	}
-	slices.Sort(wantedDays)
-	for _, day := range slices.Compact(wantedDays) {
-		run, ok := runOf[day]
-		if !ok {
+func (m *seriesRestore) addDays(ctx context.Context, snapshotTimes map[string]time.Time) (err error) {
+	for _, day := range m.result.DaysWithoutManifest {
+		run := m.result.days[day]
+		at := snapshotTimes[run].UTC()
+		if warehouse.DayOf(at) != day {
 			err = errors.Join(err, fmt.Errorf("restore the day %s: meta.runs has no snapshot of this day", day))
 			continue
 		}
-		err = errors.Join(err, m.addDay(ctx, run, snapshotTimes[run].UTC()))
+		err = errors.Join(err, m.addDay(ctx, run, at))
 	}
 	return err
 }
@@ -152,14 +172,13 @@ func (m *seriesRestore) addDays(ctx context.Context, retention warehouse.Retenti
 // addDay restores a day with the manifest of its run. Without a manifest, it uses only the history.
 func (m *seriesRestore) addDay(ctx context.Context, run string, at time.Time) error {
 	day := warehouse.DayOf(at)
-	addToIndex := func(days map[string]string) { days[day] = run }
 	if _, ok, _ := m.dayManifest(day, run); ok {
 		m.result.Unrepaired = nil
 		m.checkDay(day, run)
 		if err := m.carryOutFixes(); err != nil {
 			return err
 		}
-		return errors.Join(m.wh.Series.ChangeIndex(addToIndex), m.writeFiles(ctx, m.result.Unrepaired))
+		return m.writeFiles(ctx, m.result.Unrepaired)
 	}
 	manifest := warehouse.Manifest{RunID: run, SnapshotAt: at, Program: m.cfg.Warehouse.Program, Schema: schema.SchemaVersion(), Format: warehouse.Format}
 	rows, err := load.RowCounts(ctx, m.draft, run)
@@ -193,5 +212,5 @@ func (m *seriesRestore) addDay(ctx context.Context, run string, at time.Time) er
 		return err
 	}
 	m.addFile(path)
-	return m.wh.Series.ChangeIndex(addToIndex)
+	return nil
 }
