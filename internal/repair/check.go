@@ -35,9 +35,9 @@ type checker struct {
 	// replay builds the expected version again from stored responses, if canReplay is set.
 	replay    Step
 	canReplay bool
-	// fixes and result are what RepairFromCopies does with the damaged files, and what it leaves.
+	// fixes are the repairs from copies, which repairFromCopies carries out. result is its result.
 	fixes  []fix
-	result Result
+	result repairResult
 	// progress, if not nil, is called with the number of files so far and the total.
 	progress func(done, total int64)
 	// expectedFiles is the approximate number of files to check and, in a restore of the series, to write.

@@ -1,10 +1,7 @@
 package repair
 
 import (
-	"context"
-	"fmt"
 	"maps"
-	"path/filepath"
 	"time"
 
 	"placementsync/internal/checksum"
@@ -12,16 +9,14 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// Result is the result of RepairFromCopies.
-type Result struct {
+// repairResult is the result of repairFromCopies.
+type repairResult struct {
 	// Files are the repaired files, relative to the warehouse.
 	Files []string
 	// Unrepaired are the files of the series without an intact copy, oldest first.
 	Unrepaired []warehouse.SeriesFile
-	// DaysWithoutManifest are the days without an intact manifest. If IsIndexLost is set, more days may be
-	// missing.
+	// DaysWithoutManifest are the days without an intact manifest. If the index is lost, more days may be missing.
 	DaysWithoutManifest []string
-	IsIndexLost         bool
 	// Source is the version with the newest intact catalog, or empty. At is its snapshot time.
 	Source string
 	At     time.Time
@@ -44,23 +39,10 @@ type fix struct {
 	ledgerLineOf *warehouse.Manifest
 }
 
-// RepairFromCopies repairs the files that have an intact copy elsewhere: manifests, the index, Parquet
-// files, files of changes, and copies of ledger lines. The caller must hold the lock of the warehouse.
-func RepairFromCopies(ctx context.Context, w *warehouse.Warehouse) (Result, error) {
-	c, err := newChecker(ctx, w, true, nil)
-	if err != nil {
-		return Result{}, err
-	}
-	if err = c.repairFromCopies(); err == nil {
-		err = c.writeIndex()
-	}
-	return c.result, err
-}
-
-// repairFromCopies leaves a lost index to writeIndex.
+// repairFromCopies repairs the files that have an intact copy elsewhere: manifests, Parquet files, files of changes, and
+// copies of ledger lines. It leaves a lost index to writeIndex.
 func (c *checker) repairFromCopies() error {
 	c.checkFiles()
-	c.result.IsIndexLost = c.indexErr != nil
 	return c.carryOutFixes()
 }
 
@@ -147,88 +129,4 @@ func changeManifests(w *warehouse.Warehouse, original warehouse.Manifest, change
 		}
 	}
 	return nil
-}
-
-// ReplaceMeta replaces the file of changes of a run by the file MetaFile of a draft. MetaFile must
-// contain all rows of the schemas meta and past. The chain of changes then begins with this run.
-func ReplaceMeta(w *warehouse.Warehouse, d *warehouse.Draft, run string) (file string, err error) {
-	sum, err := checksum.SumFile(context.Background(), d.Dir, warehouse.MetaFile)
-	if err != nil {
-		return "", err
-	}
-	manifest, err := w.Versions.ReadManifest(run)
-	if err != nil {
-		return "", err
-	}
-	file = w.Folder.Relative(w.Folder.ChangesPath(run))
-	if err := placeMeta(w, manifest, filepath.Join(d.Dir, warehouse.MetaFile)); err != nil {
-		return "", fmt.Errorf("restore %s: %w", file, err)
-	}
-	meta := &warehouse.ManifestMeta{HasPast: true, FileSum: sum}
-	return file, changeManifests(w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
-}
-
-// placeMeta copies a file of changes into the chain and into the version of its run. It also writes a missing copy of
-// the manifest beside it.
-func placeMeta(w *warehouse.Warehouse, m warehouse.Manifest, from string) error {
-	inChain, inVersion := w.Folder.ChangesPath(m.RunID), filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.MetaFile)
-	if err := w.Folder.SetPublicMode(from); err != nil {
-		return err
-	}
-	if err := w.Folder.MakePublic(filepath.Dir(inChain)); err != nil {
-		return err
-	}
-	for _, to := range []string{inChain, inVersion} {
-		if err := w.Folder.Disk().Copy(from, to); err != nil {
-			return err
-		}
-	}
-	runManifest := w.Folder.RunManifestPath(m.RunID)
-	if _, err := w.Versions.ReadManifestFile(runManifest, m.RunID); err == nil {
-		return nil
-	}
-	return w.Folder.WriteSealed(runManifest, m)
-}
-
-// ReplaceFile moves file to the path of a lost file in the series. file contains the rows of the lost file,
-// possibly in another order. If the version of the day has an intact manifest, ReplaceFile also links file into
-// the version. If file has another checksum than the lost file, the manifests get the new checksum. A
-// lost file without a checksum is in no manifest, so that version and manifests are not changed.
-func ReplaceFile(w *warehouse.Warehouse, lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
-	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
-	if err != nil {
-		return sum, err
-	}
-	seriesPath := w.Series.FilePath(lost.Table, lost.DayManifest.SnapshotAt)
-	if err := placeFile(w, lost, file, seriesPath); err != nil {
-		return sum, fmt.Errorf("restore %s: %w", w.Folder.Relative(seriesPath), err)
-	}
-	if lost.Table.SHA256 == "" || sum.SHA256 == lost.Table.SHA256 {
-		return sum, nil
-	}
-	return sum, changeManifests(w, lost.DayManifest, func(m *warehouse.Manifest) {
-		for i := range m.Tables {
-			if m.Tables[i].Name == lost.Table.Name {
-				m.Tables[i].FileSum = sum
-			}
-		}
-	})
-}
-
-func placeFile(w *warehouse.Warehouse, lost warehouse.SeriesFile, file, seriesPath string) error {
-	if err := w.Folder.SetPublicMode(file); err != nil {
-		return err
-	}
-	if err := w.Folder.MakePublicAbove(seriesPath); err != nil {
-		return err
-	}
-	if err := w.Folder.Disk().Rename(file, seriesPath); err != nil {
-		return err
-	}
-	run := lost.DayManifest.RunID
-	_, err := w.Versions.ReadManifest(run)
-	if hasVersion := err == nil; !hasVersion || lost.Table.SHA256 == "" {
-		return nil
-	}
-	return w.Folder.Disk().Link(seriesPath, filepath.Join(w.Folder.VersionPath(run), lost.Table.File))
 }

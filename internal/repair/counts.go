@@ -13,8 +13,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// CatalogCounts show whether a rebuilt catalog contains less than the catalog that readers see.
-type CatalogCounts struct {
+// catalogCounts show whether a rebuilt catalog contains less than the catalog that readers see.
+type catalogCounts struct {
 	// NewestAt is the time of the newest snapshot.
 	NewestAt time.Time
 	// ByName contains "days in meta.runs", "runs in meta.runs", and "rows of <schema>.<table>" for
@@ -22,9 +22,9 @@ type CatalogCounts struct {
 	ByName map[string]int64
 }
 
-// CountVersion counts the rows of a published catalog. It compares no checksums, because readers can
-// still read the intact tables of a damaged catalog.
-func CountVersion(ctx context.Context, w *warehouse.Warehouse, run string) (c CatalogCounts, err error) {
+// countVersion counts the rows of a published catalog. It compares no checksums, because readers can still read the
+// intact tables of a damaged catalog.
+func countVersion(ctx context.Context, w *warehouse.Warehouse, run string) (c catalogCounts, err error) {
 	version, err := w.OpenUnchecked(ctx, run)
 	if err != nil {
 		return c, err
@@ -33,12 +33,8 @@ func CountVersion(ctx context.Context, w *warehouse.Warehouse, run string) (c Ca
 	return countCatalog(ctx, version.Instance, "version")
 }
 
-func CountDraft(ctx context.Context, d *warehouse.Draft) (CatalogCounts, error) {
-	return countCatalog(ctx, d.Instance, "catalog")
-}
-
-func countCatalog(ctx context.Context, in *warehouse.Instance, database string) (CatalogCounts, error) {
-	c := CatalogCounts{ByName: map[string]int64{}}
+func countCatalog(ctx context.Context, in *warehouse.Instance, database string) (catalogCounts, error) {
+	c := catalogCounts{ByName: map[string]int64{}}
 	columns, err := in.Columns(ctx, database)
 	if err != nil {
 		return c, err
@@ -71,21 +67,21 @@ func countCatalog(ctx context.Context, in *warehouse.Instance, database string) 
 	return c, err
 }
 
-// Losses describes the counts that are lower in rebuilt. It compares rows of the schema main only if both
+// losses describes the counts that are lower in rebuilt. It compares rows of the schema main only if both
 // catalogs have the same newest snapshot. It ignores tables that rebuilt lacks, because this release
 // may have removed these tables.
-func (c CatalogCounts) Losses(rebuilt CatalogCounts) []string {
+func (c catalogCounts) losses(rebuilt catalogCounts) []string {
 	const text = "%s: %v now, %v after the rebuild"
-	var losses []string
+	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(c.ByName)) {
 		after, isInRebuilt := rebuilt.ByName[name]
 		isOfOtherSnapshot := strings.HasPrefix(name, "rows of main.") && !c.NewestAt.Equal(rebuilt.NewestAt)
 		if isInRebuilt && after < c.ByName[name] && !isOfOtherSnapshot {
-			losses = append(losses, fmt.Sprintf(text, name, c.ByName[name], after))
+			lines = append(lines, fmt.Sprintf(text, name, c.ByName[name], after))
 		}
 	}
 	if rebuilt.NewestAt.Before(c.NewestAt) {
-		losses = append(losses, fmt.Sprintf(text, "newest snapshot", c.NewestAt.Format(time.RFC3339), rebuilt.NewestAt.Format(time.RFC3339)))
+		lines = append(lines, fmt.Sprintf(text, "newest snapshot", c.NewestAt.Format(time.RFC3339), rebuilt.NewestAt.Format(time.RFC3339)))
 	}
-	return losses
+	return lines
 }

@@ -144,7 +144,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	err = SetAside(b.wh, b.run.ID, slices.Concat(b.Unfinished, b.Skipped))
+	err = setAside(b.wh, b.run.ID, slices.Concat(b.Unfinished, b.Skipped))
 	// Readers see the version, so the rebuild is recorded in the ledger even after another error.
 	return errors.Join(err, b.wh.RunLog.Record(b.run))
 }
@@ -378,7 +378,7 @@ func (b *rebuild) checkLoss(ctx context.Context) error {
 	if b.inv.visible == "" || b.cfg.AcceptLoss {
 		return nil
 	}
-	before, err := CountVersion(ctx, b.wh, b.inv.visible)
+	before, err := countVersion(ctx, b.wh, b.inv.visible)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -389,11 +389,11 @@ func (b *rebuild) checkLoss(ctx context.Context) error {
 		}
 		return fmt.Errorf("rebuild the catalog: compare with version %s: %w; nothing was published", b.inv.visible, err)
 	}
-	after, err := CountDraft(ctx, b.draft)
+	after, err := countCatalog(ctx, b.draft.Instance, "catalog")
 	if err != nil {
 		return fmt.Errorf("rebuild the catalog: count the rebuilt rows: %w; nothing was published", err)
 	}
-	losses := before.Losses(after)
+	losses := before.losses(after)
 	if len(losses) == 0 {
 		return nil
 	}

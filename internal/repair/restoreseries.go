@@ -55,7 +55,7 @@ func (m *seriesRestore) restore(ctx context.Context, retention warehouse.Retenti
 		return m.result.Files, err
 	}
 	isStillDamaged := len(m.result.Unrepaired)+len(m.result.DaysWithoutManifest) > 0 || m.result.IsChainBroken
-	if m.result.Source != "" && (isStillDamaged || m.result.IsIndexLost) {
+	if m.result.Source != "" && (isStillDamaged || m.indexErr != nil) {
 		err = m.restoreFromCatalog(ctx, retention)
 		return m.result.Files, err
 	}
@@ -99,7 +99,7 @@ func (m *seriesRestore) findLostDays(snapshotTimes map[string]time.Time, retenti
 		runOf[warehouse.DayOf(at)] = run
 	}
 	days := m.result.DaysWithoutManifest
-	if m.result.IsIndexLost {
+	if m.indexErr != nil {
 		for day := range retention.KeptDays(slices.Collect(maps.Keys(runOf))) {
 			if _, isKnown := m.result.days[day]; !isKnown {
 				days = append(days, day)
@@ -119,7 +119,7 @@ func (m *seriesRestore) writeMeta(ctx context.Context) error {
 	if err := load.WriteMeta(ctx, m.draft, m.wh.Schema.MetaDefinitions, m.wh.Schema.Tables); err != nil {
 		return err
 	}
-	file, err := ReplaceMeta(m.wh, m.draft, m.result.Source)
+	file, err := replaceMeta(m.wh, m.draft, m.result.Source)
 	if err == nil {
 		m.result.Files = append(m.result.Files, file)
 	}
@@ -148,7 +148,7 @@ func (m *seriesRestore) writeFile(ctx context.Context, file warehouse.SeriesFile
 	if err := load.WriteDay(ctx, m.draft, m.wh.Schema.Tables[i], file); err != nil {
 		return sum, err
 	}
-	sum, err = ReplaceFile(m.wh, file, filepath.Join(m.draft.Dir, file.Table.File))
+	sum, err = replaceFile(m.wh, file, filepath.Join(m.draft.Dir, file.Table.File))
 	if err == nil {
 		m.result.Files = append(m.result.Files, fmt.Sprintf("table %s of %s", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly)))
 	}
@@ -213,4 +213,88 @@ func (m *seriesRestore) addDay(ctx context.Context, run string, at time.Time) er
 	}
 	m.addFile(path)
 	return nil
+}
+
+// replaceMeta replaces the file of changes of a run by the file MetaFile of a draft. MetaFile must
+// contain all rows of the schemas meta and past. The chain of changes then begins with this run.
+func replaceMeta(w *warehouse.Warehouse, d *warehouse.Draft, run string) (file string, err error) {
+	sum, err := checksum.SumFile(context.Background(), d.Dir, warehouse.MetaFile)
+	if err != nil {
+		return "", err
+	}
+	manifest, err := w.Versions.ReadManifest(run)
+	if err != nil {
+		return "", err
+	}
+	file = w.Folder.Relative(w.Folder.ChangesPath(run))
+	if err := placeMeta(w, manifest, filepath.Join(d.Dir, warehouse.MetaFile)); err != nil {
+		return "", fmt.Errorf("restore %s: %w", file, err)
+	}
+	meta := &warehouse.ManifestMeta{HasPast: true, FileSum: sum}
+	return file, changeManifests(w, manifest, func(m *warehouse.Manifest) { m.Meta = meta })
+}
+
+// placeMeta copies a file of changes into the chain and into the version of its run. It also writes a missing copy of
+// the manifest beside it.
+func placeMeta(w *warehouse.Warehouse, m warehouse.Manifest, from string) error {
+	inChain, inVersion := w.Folder.ChangesPath(m.RunID), filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.MetaFile)
+	if err := w.Folder.SetPublicMode(from); err != nil {
+		return err
+	}
+	if err := w.Folder.MakePublic(filepath.Dir(inChain)); err != nil {
+		return err
+	}
+	for _, to := range []string{inChain, inVersion} {
+		if err := w.Folder.Disk().Copy(from, to); err != nil {
+			return err
+		}
+	}
+	runManifest := w.Folder.RunManifestPath(m.RunID)
+	if _, err := w.Versions.ReadManifestFile(runManifest, m.RunID); err == nil {
+		return nil
+	}
+	return w.Folder.WriteSealed(runManifest, m)
+}
+
+// replaceFile moves file to the path of a lost file in the series. file contains the rows of the lost file,
+// possibly in another order. If the version of the day has an intact manifest, replaceFile also links file into
+// the version. If file has another checksum than the lost file, the manifests get the new checksum. A
+// lost file without a checksum is in no manifest, so that version and manifests are not changed.
+func replaceFile(w *warehouse.Warehouse, lost warehouse.SeriesFile, file string) (checksum.FileSum, error) {
+	sum, err := checksum.SumFile(context.Background(), filepath.Dir(file), filepath.Base(file))
+	if err != nil {
+		return sum, err
+	}
+	seriesPath := w.Series.FilePath(lost.Table, lost.DayManifest.SnapshotAt)
+	if err := placeFile(w, lost, file, seriesPath); err != nil {
+		return sum, fmt.Errorf("restore %s: %w", w.Folder.Relative(seriesPath), err)
+	}
+	if lost.Table.SHA256 == "" || sum.SHA256 == lost.Table.SHA256 {
+		return sum, nil
+	}
+	return sum, changeManifests(w, lost.DayManifest, func(m *warehouse.Manifest) {
+		for i := range m.Tables {
+			if m.Tables[i].Name == lost.Table.Name {
+				m.Tables[i].FileSum = sum
+			}
+		}
+	})
+}
+
+func placeFile(w *warehouse.Warehouse, lost warehouse.SeriesFile, file, seriesPath string) error {
+	if err := w.Folder.SetPublicMode(file); err != nil {
+		return err
+	}
+	if err := w.Folder.MakePublicAbove(seriesPath); err != nil {
+		return err
+	}
+	if err := w.Folder.Disk().Rename(file, seriesPath); err != nil {
+		return err
+	}
+	run := lost.DayManifest.RunID
+	_, err := w.Versions.ReadManifest(run)
+	if hasVersion := err == nil; !hasVersion || lost.Table.SHA256 == "" {
+		return nil
+	}
+	return w.Folder.Disk().Link(seriesPath, filepath.Join(w.Folder.VersionPath(run), lost.Table.File))
 }

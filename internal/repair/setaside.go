@@ -10,11 +10,11 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// SetAside moves damaged files of the Parquet series to damaged/<run> and removes their tables from the
+// setAside moves damaged files of the Parquet series to damaged/<run> and removes their tables from the
 // manifests of their days. If a day is unfinished or its manifest is damaged, it moves all files of the day.
 // Later calls of Check do not report the moved files again. run is the id of the rebuild that skipped the files.
 // The caller must hold the lock of the warehouse.
-func SetAside(w *warehouse.Warehouse, run string, damage []Damage) error {
+func setAside(w *warehouse.Warehouse, run string, damage []Damage) error {
 	inv, err := takeInventory(context.Background(), w, false)
 	if err != nil {
 		return err
