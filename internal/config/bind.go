@@ -5,18 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"placementsync/internal/nearest"
-
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"placementsync/internal/nearest"
 )
 
 // binder decodes a YAML document into a Config. The decoder of go-yaml stops at
@@ -287,4 +290,139 @@ func keyPaths(t reflect.Type, prefix string) []string {
 		}
 	}
 	return paths
+}
+
+var (
+	placeholders = regexp.MustCompile(`\$\$|\$\{[^}]*\}?`)
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// expandVariables replaces ${VAR} and $$ in text, the value of a key. Values from the
+// environment are not expanded again. Any other dollar sign is kept. If a variable cannot be
+// replaced, expandVariables adds a problem and ok is false.
+func (b *binder) expandVariables(text string, line int, key string, isSecret bool) (expanded string, ok bool) {
+	ok = true
+	replace := func(match string) string {
+		if match == "$$" {
+			return "$"
+		}
+		name, closed := strings.CutSuffix(strings.TrimPrefix(match, "${"), "}")
+		if !closed || !variableName.MatchString(name) {
+			// The text is not shown: it may be a secret that contains a dollar sign.
+			b.addBroken(line, key, "contains ${ without the name of a variable: write ${NAME}, or $$ for a dollar sign")
+			ok = false
+			return ""
+		}
+		value, isSet, err := b.readVariable(name, key, isSecret)
+		if err == nil && !isSet {
+			err = fmt.Errorf("the environment variable %s is not set: set it, or write the value here", name)
+		}
+		if err != nil {
+			b.addBroken(line, key, "%v", err)
+			ok = false
+		}
+		return value
+	}
+	return placeholders.ReplaceAllStringFunc(text, replace), ok
+}
+
+// fileSuffix ends the name of NAME_FILE, the variable with the path of a file that contains the value of
+// ${NAME}. On some systems other users can read the environment of this process, but not the file.
+const fileSuffix = "_FILE"
+
+// readVariable returns the value of NAME, or the trimmed content of the file named by
+// NAME_FILE. It adds this file to b.files, with key, which contains ${NAME}. For a NAME that
+// already ends with _FILE, it reads only the variable. The error never quotes the content.
+func (b *binder) readVariable(name, key string, isSecret bool) (value string, isSet bool, err error) {
+	value, isSet = b.lookupEnv(name)
+	path, hasFile := b.lookupEnv(name + fileSuffix)
+	if !hasFile || path == "" || strings.HasSuffix(name, fileSuffix) {
+		return value, isSet, nil
+	}
+	if isSet {
+		return "", false, fmt.Errorf("the environment has both %s and %s%s: remove one of the two", name, name, fileSuffix)
+	}
+	b.files = append(b.files, valueFile{key, &path, isSecret})
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", false, fmt.Errorf("the file that %s%s names cannot be read: %w: give the path of a file that this user can read", name, fileSuffix, err)
+	}
+	value = trimText(data)
+	if value == "" {
+		return "", false, fmt.Errorf("the file that %s%s names is empty: write the value into it", name, fileSuffix)
+	}
+	if len(value) > maxTokenSize {
+		return "", false, fmt.Errorf("the file that %s%s names has %d bytes: give a file that contains only the value", name, fileSuffix, len(data))
+	}
+	return value, true, nil
+}
+
+func lineOf(node ast.Node) int {
+	if node == nil {
+		return 0
+	}
+	return lineOfToken(node.GetToken())
+}
+
+func lineOfToken(t *token.Token) int {
+	if t == nil || t.Position == nil {
+		return 0
+	}
+	return t.Position.Line
+}
+
+// scalarText returns the source text of a scalar, because an id such as 0123 must keep its
+// zeros. isNumberOrBool reports how YAML reads the scalar. ok is false if node is not a scalar.
+func scalarText(node ast.Node) (text string, isNumberOrBool, ok bool) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, false, true
+	case *ast.LiteralNode:
+		return n.Value.Value, false, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return n.GetToken().Value, true, true
+	}
+	return "", false, false
+}
+
+var unquotedKey = regexp.MustCompile(`^[A-Za-z0-9_.<-]+$`)
+
+// Control characters of a key must not reach a terminal.
+func keyText(key ast.MapKeyNode) string {
+	text := ""
+	if name, ok := key.(*ast.StringNode); ok {
+		text = name.Value
+	} else if t := key.GetToken(); t != nil {
+		text = t.Value
+	}
+	if unquotedKey.MatchString(text) {
+		return text
+	}
+	return strconv.Quote(text)
+}
+
+// shapeName describes a node for messages, without its value, which may be the API
+// token below a wrong key.
+func shapeName(node ast.Node) string {
+	switch node.(type) {
+	case nil, *ast.NullNode:
+		return "empty"
+	case ast.MapNode:
+		return "a section"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.StringNode, *ast.LiteralNode:
+		return "text"
+	case *ast.IntegerNode, *ast.FloatNode:
+		return "a number"
+	case *ast.InfinityNode, *ast.NanNode:
+		return "infinite or undefined"
+	case *ast.BoolNode:
+		return "true or false"
+	case *ast.AnchorNode, *ast.AliasNode:
+		return "a YAML anchor or alias (not supported)"
+	case *ast.TagNode:
+		return "a tagged YAML value (not supported)"
+	}
+	return "something else"
 }

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/parser"
@@ -28,7 +30,7 @@ func Fill(data []byte, values map[string]string) ([]byte, error) {
 			return nil, fillErr(path)
 		}
 		key, old, gap, comment, end := match[1], match[2], match[3], match[4], match[5]
-		value := []byte(quoteScalar(values[path]))
+		value := []byte(quoteYAML(values[path]))
 		if len(comment) > 0 { // keep the comment in its column if the value is short enough
 			gap = bytes.Repeat([]byte(" "), max(1, len(old)+len(gap)-len(value)))
 		}
@@ -56,13 +58,14 @@ func fillErr(path string) error {
 var (
 	// valueLine matches the key, the value, the gap before a comment, the comment, and the line end.
 	valueLine = regexp.MustCompile(`^(\s*[a-z_]+:[ \t]+)("(?:[^"\\]|\\.)*"|'[^']*'|[^"'#\s]\S*)([ \t]*)(#[^\r\n]*)?([\r\n]*)$`)
-	// plainValue matches values that never need quotes in YAML: true, an http(s) address, or a text that begins
+	// plainValue matches values that need no quotes in YAML: a word, an http(s) address, or a text that begins
 	// with ${NAME}. The last character is not a colon.
-	plainValue = regexp.MustCompile(`^(?:true|(?:https?://|\$\{)[\w./:@%~${}=&?+-]*[\w/}])$`)
+	plainValue = regexp.MustCompile(`^(?:[a-z][a-z0-9_]*|(?:https?://|\$\{)[\w./:@%~${}=&?+-]*[\w/}])$`)
 )
 
-func quoteScalar(text string) string {
-	if plainValue.MatchString(text) {
+// quoteYAML quotes a value, unless YAML reads the same text without quotes.
+func quoteYAML(text string) string {
+	if plainValue.MatchString(text) && text != "null" {
 		return text
 	}
 	return strconv.Quote(text)
@@ -82,4 +85,16 @@ func scalarAt(data []byte, path string) (text string, line int) {
 	}
 	text, _, _ = scalarText(node)
 	return text, lineOf(node)
+}
+
+// QuoteWord quotes a word of a command line, such as a path, for a shell if necessary.
+func QuoteWord(word string) string {
+	const plain = "._-+:,@%=/" + string(filepath.Separator)
+	needsQuotes := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(plain, r)
+	}
+	if word != "" && !strings.ContainsFunc(word, needsQuotes) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

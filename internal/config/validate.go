@@ -107,11 +107,8 @@ func (v *validator) checkConfig(c Config) {
 	v.checkNotifyURL("notify.heartbeat_url", c.Notify.HeartbeatURL)
 	v.checkWatches(c.Watch, v.checkChannels(c.Notify.Channels))
 	v.checkPrivacy(c.Privacy, c.API.PriceUnit)
-	for i, name := range c.History.Ignore {
-		if !ignoredPath.MatchString(name) {
-			v.refuse(fmt.Sprintf("history.ignore[%d]", i), name, "is not table.column: write one such as files.file_url, or orders.extra.fetched_at for a member of a JSON column")
-		}
-	}
+	v.checkEach("history.ignore", c.History.Ignore, ignoredPath,
+		"is not table.column: write one such as files.file_url, or orders.extra.fetched_at for a member of a JSON column")
 	v.checkLake(c.Lake)
 	v.checkStatuses(c.Statuses)
 	v.checkS3(c.S3)
@@ -121,12 +118,11 @@ func (v *validator) checkConfig(c Config) {
 func (v *validator) checkAPI(a API) {
 	v.checkBaseURL(a)
 	switch fault := tokenFault(a.Token); {
-	case v.broken["api.token_file"]:
 	case a.Token != "" && a.TokenFile != "":
 		v.addProblem("api.token_file", "is set, and api.token too: remove one of the two")
-	case a.Token == "" && a.TokenFile == "":
+	case a.Token == "" && a.TokenFile == "" && !v.broken["api.token_file"]:
 		v.addProblem("api.token", "is empty: give the token as ${PLACEMENTSYNC_TOKEN}, or its file as api.token_file")
-	case a.TokenFile == "" && fault != "":
+	case a.Token != "" && fault != "":
 		v.addProblem("api.token", "%s", fault)
 	}
 	v.checkPrintable("api.team_id", a.TeamID)
@@ -219,16 +215,17 @@ func (v *validator) checkWarehouse(w Warehouse) {
 	v.checkOneOf("warehouse.published_mode", w.PublishedMode, "", "0600", "0640", "0644")
 }
 
-// fieldPath matches the names of a field and of the objects around it, joined by dots.
-var fieldPath = regexp.MustCompile(`^[^\s.]+(\.[^\s.]+)*$`)
-
-var ignoredPath = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*(\.[^.\pC]+)*$`)
-
-var columnPath = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`)
+var (
+	// fieldPath matches the names of a field and of the objects around it, joined by dots.
+	fieldPath   = regexp.MustCompile(`^[^\s.]+(\.[^\s.]+)*$`)
+	ignoredPath = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*(\.[^.\pC]+)*$`)
+	columnPath  = regexp.MustCompile(`^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$`)
+)
 
 func (v *validator) checkPrivacy(p Privacy, priceUnit string) {
-	v.checkColumns("privacy.hash", p.Hash)
-	v.checkColumns("privacy.drop", p.Drop)
+	const notAColumn = "is not table.column: write one such as orders.guest_email"
+	v.checkEach("privacy.hash", p.Hash, columnPath, notAColumn)
+	v.checkEach("privacy.drop", p.Drop, columnPath, notAColumn)
 	for i, name := range p.Drop {
 		if priceUnit == MinorUnit && strings.HasSuffix(name, "_prices.currency") {
 			v.refuse(fmt.Sprintf("privacy.drop[%d]", i), name, "is needed to divide prices with api.price_unit: minor: remove it, or write it into privacy.hash")
@@ -246,10 +243,11 @@ func (v *validator) checkPrivacy(p Privacy, priceUnit string) {
 	v.checkOneOf("privacy.raw", p.Raw, "keep", RawDiscard)
 }
 
-func (v *validator) checkColumns(key string, names []string) {
-	for i, name := range names {
-		if item := fmt.Sprintf("%s[%d]", key, i); !columnPath.MatchString(name) {
-			v.refuse(item, name, "is not table.column: write one such as orders.guest_email")
+// checkEach refuses the items of a list that do not match a pattern.
+func (v *validator) checkEach(list string, items []string, pattern *regexp.Regexp, message string) {
+	for i, item := range items {
+		if !pattern.MatchString(item) {
+			v.refuse(fmt.Sprintf("%s[%d]", list, i), item, message)
 		}
 	}
 }

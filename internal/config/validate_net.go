@@ -1,15 +1,16 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
-
 	_ "time/tzdata" // minimal systems and containers have no time zone database
 
 	"github.com/robfig/cron/v3"
@@ -128,11 +129,7 @@ func (v *validator) checkServe(s Serve) {
 	} else if !isLoopback(host) && s.AuthToken == "" && !v.broken["serve.auth_token"] {
 		v.refuse("serve.listen", s.Listen, "is reachable from other machines: set serve.auth_token, or listen on 127.0.0.1")
 	}
-	for i, name := range s.Hosts {
-		if item := fmt.Sprintf("serve.hosts[%d]", i); !hostName.MatchString(name) {
-			v.refuse(item, name, "is not a host name: write one such as status.example.com, without scheme, port or *")
-		}
-	}
+	v.checkEach("serve.hosts", s.Hosts, hostName, "is not a host name: write one such as status.example.com, without scheme, port or *")
 	v.checkSecretText("serve.auth_token", s.AuthToken)
 	if n := len(s.AuthToken); n > 0 && n < minAuthToken {
 		v.addProblem("serve.auth_token", "has %d characters and can be guessed: use at least %d, such as the output of openssl rand -hex 16", n, minAuthToken)
@@ -147,11 +144,7 @@ func (v *validator) checkServe(s Serve) {
 	if len(s.WebhookPrefixes) == 0 {
 		v.addProblem("serve.webhook_prefixes", "is empty, so no delivery is recognized: remove the line, or list a prefix such as x-hook-")
 	}
-	for i, prefix := range s.WebhookPrefixes {
-		if !headerPrefix.MatchString(prefix) {
-			v.refuse(fmt.Sprintf("serve.webhook_prefixes[%d]", i), prefix, "is not the beginning of a header name: write one such as x-hook-")
-		}
-	}
+	v.checkEach("serve.webhook_prefixes", s.WebhookPrefixes, headerPrefix, "is not the beginning of a header name: write one such as x-hook-")
 	checkBetween(v, "serve.webhook_max_age", s.WebhookMaxAge, 0, 7*24*time.Hour)
 	if n := s.InboxMaxBytes(); s.InboxMax != "" && (n < 16e6 || n > 1e12) {
 		v.refuse("serve.inbox_max", s.InboxMax, "is not a size from 16MB to 1TB: write one such as 500MB")
@@ -174,5 +167,68 @@ func (v *validator) checkNotifyURL(path string, address Secret) {
 	if address != "" {
 		v.checkAddress(webAddress{path: path, text: address.Reveal(), example: "https://hooks.example.com/abc", isSecret: true,
 			plainProblem: "would send the alert and the credential in the address unencrypted: use https"})
+	}
+}
+
+var (
+	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+	// S3 allows other characters in object keys too, but not every server does.
+	prefixName = regexp.MustCompile(`^[A-Za-z0-9!_.*'()/=+@-]*$`)
+	regionName = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
+)
+
+// BucketScheme begins every address in object storage.
+const BucketScheme = "s3://"
+
+// ParseBucket splits s3://bucket/prefix. The returned prefix has no leading or trailing
+// slash and may be empty. The error does not quote the address, which may contain
+// credentials.
+func ParseBucket(address string) (bucket, prefix string, err error) {
+	rest, ok := strings.CutPrefix(address, BucketScheme)
+	bucket, prefix, _ = strings.Cut(rest, "/")
+	prefix = strings.TrimRight(prefix, "/")
+	switch {
+	case !ok:
+		return "", "", errors.New("is not an address in object storage: write one such as s3://bucket/prefix")
+	case strings.ContainsAny(bucket, "@:"):
+		return "", "", errors.New("contains credentials or a port: write s3://bucket/prefix, and use the section s3")
+	case !bucketName.MatchString(bucket):
+		return "", "", errors.New("does not name a bucket: write s3://bucket/prefix, where bucket has 3 to 63 lower-case letters, digits, dots and hyphens")
+	// Clean changes a path with an empty segment, "." or "..".
+	case !prefixName.MatchString(prefix) || path.Clean("/"+prefix) != "/"+prefix:
+		return "", "", errors.New("has a prefix that not every server accepts: use letters, digits, and - _ . between single slashes")
+	}
+	return bucket, prefix, nil
+}
+
+func (v *validator) checkBucket(key, address string) {
+	if address == "" {
+		return
+	}
+	if _, _, err := ParseBucket(address); err != nil {
+		v.addProblem(key, "%v", err)
+	}
+}
+
+func (v *validator) checkS3(s S3) {
+	const endpoint = "s3.endpoint"
+	if s.Endpoint != "" {
+		u := v.checkAddress(webAddress{path: endpoint, text: s.Endpoint, example: "https://s3.example.com",
+			credentialAdvice: "remove them and use s3.access_key_file and s3.secret_key_file", allowPlain: s.AllowInsecure,
+			plainProblem: "would transfer the stored data unencrypted: use https, or set s3.allow_insecure: true"})
+		if u != nil && (strings.Trim(u.Path, "/") != "" || strings.ContainsAny(s.Endpoint, "?#")) {
+			v.refuse(endpoint, originOf(u), "is followed by a path, query or fragment: end it with the host, and name the bucket in an address such as s3://bucket/prefix")
+		}
+	}
+	if !regionName.MatchString(s.Region) {
+		v.refuse("s3.region", s.Region, "is not a region: write one such as eu-central-1")
+	}
+	missing, given := "s3.access_key_file", "s3.secret_key_file"
+	if s.AccessKeyFile != "" {
+		missing, given = given, missing
+	}
+	isOneMissing := (s.AccessKeyFile == "") != (s.SecretKeyFile == "")
+	if isOneMissing && !v.broken[missing] && !v.broken[given] {
+		v.addProblem(missing, "is empty, and %s is set: give both files; to use the keys of the environment, give neither", given)
 	}
 }

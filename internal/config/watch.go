@@ -7,7 +7,6 @@ import (
 	"net/mail"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -144,8 +143,10 @@ func (v *validator) checkSMTP(key string, s SMTP) {
 		v.addProblem(key+".user", "would be sent unencrypted: use starttls or tls, or remove it")
 	}
 	hasPassword := s.Password != "" || s.PasswordFile != ""
+	if v.broken[key+".password"] || v.broken[key+".password_file"] || v.broken[key+".user"] {
+		return
+	}
 	switch {
-	case v.broken[key+".password"] || v.broken[key+".password_file"] || v.broken[key+".user"]:
 	case s.Password != "" && s.PasswordFile != "":
 		v.addProblem(key+".password_file", "is set, and password too: remove one of the two")
 	case hasPassword != (s.User != ""):
@@ -218,15 +219,4 @@ func FormatWatch(w Watch, others []Watch, channels []Channel) string {
 	}
 	fmt.Fprintf(&b, "    send: [%s]\n", channel)
 	return b.String()
-}
-
-var simpleWord = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-
-// quoteYAML quotes a word that YAML would read as another type or as several words.
-func quoteYAML(word string) string {
-	hasOtherType := slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, word)
-	if simpleWord.MatchString(word) && !hasOtherType {
-		return word
-	}
-	return strconv.Quote(word)
 }
