@@ -274,8 +274,10 @@ func TestUnreadableInbox(t *testing.T) {
 	}
 	dir := t.TempDir()
 	harness.Must(t, os.Mkdir(filepath.Join(dir, fileOfA), 0o700))
-	if _, _, err := webhook.CountEvents(dir); !errors.Is(err, syscall.EISDIR) {
-		t.Errorf("CountEvents returned %v, want EISDIR", err)
+	for path, want := range map[string]error{dir: syscall.EISDIR, file: syscall.ENOTDIR} {
+		if _, _, err := webhook.CountEvents(path); !errors.Is(err, want) {
+			t.Errorf("CountEvents returned %v, want %v", err, want)
+		}
 	}
 	d := newFixture(t, webhook.Config{Dir: dir})
 	if err := d.receiver.Open(); !errors.Is(err, syscall.EISDIR) {
@@ -325,17 +327,18 @@ func TestDamagedEventIsCounted(t *testing.T) {
 func TestEventRemovedDuringReading(t *testing.T) {
 	d := newFixture(t, webhook.Config{})
 	harness.Must(t, d.receiver.Open())
-	d.send(newDelivery("a"))
-	d.now = d.now.Add(1)
-	d.send(newDelivery("b"))
+	for _, id := range []string{"a", "b", "c"} {
+		d.send(newDelivery(id))
+		d.now = d.now.Add(1)
+	}
 	harness.Must(t, d.receiver.Close())
 	var ids []string
 	for e, err := range webhook.Read(d.dir) {
 		harness.Must(t, err)
 		ids = append(ids, e.ID)
-		harness.Must(t, os.Remove(filepath.Join(d.dir, fileOfB)))
+		harness.Must(t, os.RemoveAll(filepath.Join(d.dir, fileOfB)))
 	}
-	if diff := cmp.Diff([]string{"a"}, ids); diff != "" {
+	if diff := cmp.Diff([]string{"a", "c"}, ids); diff != "" {
 		t.Errorf("ids (-want +got):\n%s", diff)
 	}
 }
@@ -396,11 +399,13 @@ func TestOldInboxIsReadOnce(t *testing.T) {
 // may still append to the open file, so the file remains.
 func TestOldInboxWithoutReceiver(t *testing.T) {
 	dir := copyOldInbox(t)
+	later := `{"id":"next","received":"2026-11-20T02:00:01Z","body":"e30=","sum":"f8c5caae"}` + "\n" // in a file after the open one
+	harness.Must(t, os.WriteFile(filepath.Join(dir, "20261121T020001.000000000Z-0123456789abcdef.log"), []byte(later), 0o600))
 	folder := filepath.Join(t.TempDir(), "webhooks")
 	batch, err := webhook.LinkEvents(durable.Disk{}, dir, folder)
 	harness.Must(t, err)
 	harness.Must(t, batch.EmptyInbox())
-	if diff := cmp.Diff(oldIDs(), storedIDs(t, folder)); diff != "" {
+	if diff := cmp.Diff(append(oldIDs(), "next"), storedIDs(t, folder)); diff != "" {
 		t.Errorf("linked ids (-want +got):\n%s", diff)
 	}
 	left := filesIn(t, dir)

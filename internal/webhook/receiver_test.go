@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -201,13 +200,13 @@ func TestOnlySignedDeliveriesAreStored(t *testing.T) {
 	harness.Must(t, d.receiver.Reload(policyOf(secret, "second")))
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := d.send(delivery{id: c.name, topic: c.name, body: body, signature: c.signature}); got != c.want {
+			if got := d.send(delivery{id: c.name, body: body, signature: c.signature}); got != c.want {
 				t.Errorf("got status %d, want %d", got, c.want)
 			}
 		})
 	}
-	if got := len(storedIDs(t, d.dir)); got != 8 {
-		t.Errorf("%d events are stored, want the 8 signed ones", got)
+	if counts := d.receiver.Counts(); counts[webhook.Stored] != 2 || counts[webhook.Repeated] != 7 { // start stores one event
+		t.Errorf("counts are %v, want one stored and its 7 signed repetitions", counts)
 	}
 }
 
@@ -225,6 +224,11 @@ func TestSeveralSignatureHeadersCountAsOne(t *testing.T) {
 
 func TestNoSecretMeansNoEndpoint(t *testing.T) {
 	d := newFixture(t, webhook.Config{})
+	before := httptest.NewRecorder()
+	webhook.New(webhook.Config{}, nil, nil).ServeHTTP(before, d.request(delivery{body: "{}"}))
+	if before.Code != http.StatusNotFound {
+		t.Errorf("before the first Reload, a delivery got status %d, want 404", before.Code)
+	}
 	harness.Must(t, d.receiver.Reload(policyOf()))
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		if got := d.send(delivery{method: method, body: "{}", signature: sign("", "{}")}); got != http.StatusNotFound {
@@ -283,6 +287,12 @@ func TestOnlyPostedBodiesOfAllowedSizeAreStored(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"1", "2", "3", "4", "5"}, storedIDs(t, d.dir)); diff != "" {
 		t.Errorf("stored ids (-want +got):\n%s", diff)
+	}
+	resp, err := http.DefaultClient.Do(d.request(delivery{method: http.MethodGet}))
+	harness.Must(t, err)
+	harness.Must(t, resp.Body.Close())
+	if allow := resp.Header.Get("Allow"); allow != http.MethodPost {
+		t.Errorf("a GET is told to use %q, want POST", allow)
 	}
 }
 
@@ -390,27 +400,28 @@ func TestConcurrentRepetitionsAreStoredOnce(t *testing.T) {
 	if got := storedIDs(t, d.dir); len(got) != 20 {
 		t.Errorf("%d events are stored, want 20", len(got))
 	}
-	for id, n := range stored {
-		if n != 1 {
-			t.Errorf("EventStored was called %d times for %s, want once", n, id)
+	delete(stored, "hello")
+	for i := range 20 {
+		if id := fmt.Sprint("e", i); stored[id] != 1 {
+			t.Errorf("EventStored was called %d times for %s, want once", stored[id], id)
 		}
 	}
 }
 
 func TestMissingAndLongIDsBecomeHashes(t *testing.T) {
 	d := newFixture(t, webhook.Config{}).start()
-	for _, hook := range []delivery{{topic: "a", body: "{}"}, {topic: "a", body: "{}"}, {topic: "b", body: "{}"},
-		{id: strings.Repeat("long", 1000), body: "{}"}, {id: "no text\xff", topic: "c", body: "{}"}} {
+	hash := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+	longest, long := strings.Repeat("long", 64), strings.Repeat("long", 64)+"."
+	for _, hook := range []delivery{{topic: "a", body: "{}"}, {topic: "a", body: "{}"}, {topic: "b", body: "{}"}, {topic: "a", body: "[]"},
+		{id: longest, topic: "c", body: "{}"}, {id: long, topic: "d", body: "{}"}, {id: "no text\xff", topic: "e", body: "{}"}} {
+		d.now = d.now.Add(time.Nanosecond)
 		if got := d.send(hook); got != http.StatusNoContent {
 			t.Fatalf("got status %d, want 204", got)
 		}
 	}
-	ids := storedIDs(t, d.dir)
-	slices.Sort(ids)
-	for i, want := range []string{"body:", "body:", "id:", "id:"} {
-		if len(ids) != 4 || !strings.HasPrefix(ids[i], want) {
-			t.Fatalf("stored ids are %q, want two that begin with \"body:\" and two with \"id:\"", ids)
-		}
+	want := []string{"body:" + hash("a\x00{}"), "body:" + hash("b\x00{}"), "body:" + hash("a\x00[]"), longest, "id:" + hash(long), "id:" + hash("no text\xff")}
+	if diff := cmp.Diff(want, storedIDs(t, d.dir)); diff != "" {
+		t.Errorf("stored ids (-want +got):\n%s", diff)
 	}
 }
 
@@ -454,8 +465,11 @@ func TestOneInboxHasOneReceiver(t *testing.T) {
 	if err := second.receiver.Open(); err == nil || !strings.Contains(err.Error(), "another process receives into "+d.dir) {
 		t.Errorf("a second receiver ended with %v, want an error that the inbox is in use", err)
 	}
-	if got := second.send(delivery{id: "1", body: "{}"}); got != http.StatusServiceUnavailable {
-		t.Errorf("the second receiver responds with %d, want 503", got)
+	resp, err := http.DefaultClient.Do(second.request(delivery{id: "1", body: "{}"}))
+	harness.Must(t, err)
+	harness.Must(t, resp.Body.Close())
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "1" {
+		t.Errorf("the second receiver responds with %d and Retry-After %q, want 503 and 1", resp.StatusCode, resp.Header.Get("Retry-After"))
 	}
 	harness.Must(t, d.receiver.Close())
 	if got := d.send(newDelivery("1")); got != http.StatusServiceUnavailable {

@@ -2,9 +2,11 @@ package webhook_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -42,6 +44,17 @@ func TestRichTextBecomesPlain(t *testing.T) {
 		{"an empty paragraph", doc(`{"type":"paragraph"},{"type":"paragraph","content":[{"type":"text","text":"b"}]}`), "b"},
 		{"a JSON string", `"plain text"`, "plain text"},
 		{"nodes of wrong types", doc(`7,null,"x",{"type":9,"content":{"type":"text","text":"y"}},{"type":"text","text":5,"marks":"z"}`), "x\ny"},
+		{"a list without a first number, of two texts", doc(`{"type":"orderedList","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`), "1. a\n2. b"},
+		{"an item of two texts, after a text", doc(`{"type":"text","text":"x"},{"type":"bulletList","content":[{"type":"listItem","content":[{"type":"text","text":""},{"type":"text","text":"a"},{"type":"text","text":"b\nc"}]}]}`), "x\n- ab\n  c"},
+		{"an item with an empty text", doc(`{"type":"bulletList","content":[{"type":"text","text":""}]}`), ""},
+		{"two breaks", doc(`{"type":"text","text":"a"},{"type":"hardBreak"},{"type":"hardBreak"},{"type":"text","text":"b"}`), "a\n\nb"},
+		{"a mention without a name", doc(`{"type":"mention","attrs":{"label":""}}`), ""},
+		{"a mention whose label is empty", doc(`{"type":"mention","attrs":{"label":"","text":7,"id":"u1"}}`), "@u1"},
+		{"marks that are no links", doc(`{"type":"text","text":"a","marks":[{"type":"link"},{"type":"anchor","attrs":{"href":"b"}}]}`), "a"},
+		{"a rule between texts", doc(`{"type":"text","text":"a"},{"type":"rule"},{"type":"text","text":"b"}`), "a\n---\nb"},
+		{"an empty block between texts", doc(`{"type":"text","text":"a"},{"type":"panel"},{"type":"text","text":"b"}`), "a\nb"},
+		{"a block before a text", doc(`{"type":"panel","content":[{"type":"text","text":"a"}]},{"type":"text","text":"b"}`), "a\nb"},
+		{"a card", doc(`{"type":"inlineCard","content":[{"type":"text","text":"a "}],"attrs":{"url":"https://example.com"}}`), "a https://example.com"},
 		{"a number", `5`, ""},
 		{"not JSON", `{`, ""},
 	}
@@ -59,6 +72,15 @@ func TestRichTextIsBounded(t *testing.T) {
 	if got := webhook.PlainText([]byte(deep)); got != "…" {
 		t.Errorf("a deep document became %q, want %q", got, "…")
 	}
+	for depth, want := range map[int]string{64: "deep", 65: "…"} {
+		nested := strings.Repeat("[", depth) + `"deep"` + strings.Repeat("]", depth)
+		if got := webhook.PlainText([]byte(nested)); got != want {
+			t.Errorf("a text at the depth %d became %q, want %q", depth, got, want)
+		}
+	}
+	if got := webhook.PlainText([]byte(`"a` + strings.Repeat("é", 1<<19) + `"`)); !utf8.ValidString(got) || len(got) != 1<<20-1+len("…") {
+		t.Errorf("a long text became %d bytes, valid %t, want 1 MiB without half a character", len(got), utf8.ValidString(got))
+	}
 	item := `{"type":"listItem","content":["a\n` + strings.Repeat("b\\n", 20_000) + `"]}`
 	lists := strings.Repeat(`{"type":"bulletList","content":[`, 30) + item + strings.Repeat("]}", 30)
 	if got := webhook.PlainText([]byte(lists)); len(got) > 1<<20+10 {
@@ -68,18 +90,19 @@ func TestRichTextIsBounded(t *testing.T) {
 
 func TestEventRecord(t *testing.T) {
 	at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
-	const tail = `"event_id":"e","topic":"%","source":null,"sent_at":"2026-11-20T01:00:00Z","received_at":"2026-11-20T02:00:00Z"`
+	const tail = `"event_id":"e","topic":"%","source":"s","sent_at":"2026-11-20T01:00:00Z","received_at":"2026-11-20T02:00:00Z"`
 	cases := []struct{ name, topic, body, want string }{
 		{"a status change", webhook.StatusChanged, ` {"article_id":"a", "n":1.50} `, `{"article_id":"a", "n":1.50,` + tail + `}`},
 		{"a byte order mark", webhook.StatusChanged, "\ufeff" + `{"article_id":"a"}`, `{"article_id":"a",` + tail + `}`},
 		{"a number for an id", webhook.StatusChanged, `{"article_id":7}`, `{"article_id":7,` + tail + `}`},
 		{"a comment", "comment.updated", `{"id":"c","content":{"type":"doc","content":[{"type":"text","text":"hi"}]}}`,
 			`{"id":"c","content":{"type":"doc","content":[{"type":"text","text":"hi"}]},` + tail + `,"content_text":"hi"}`},
+		{"a comment without content", "comment.archived", `{"id":"c"}`, `{"id":"c",` + tail + `}`},
 		{"a comment with null as content", "comment.archived", `{"id":"c","content":null}`, `{"id":"c","content":null,` + tail + `}`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			e := stream.Event{ID: "e", Topic: c.topic, Sent: "2026-11-20T01:00:00Z", Received: at, Body: []byte(c.body)}
+			e := stream.Event{ID: "e", Topic: c.topic, Source: "s", Sent: "2026-11-20T01:00:00Z", Received: at, Body: []byte(c.body)}
 			got, err := webhook.EventRecord(e)
 			harness.Must(t, err)
 			if diff := cmp.Diff(strings.ReplaceAll(c.want, "%", c.topic), string(got)); diff != "" {
@@ -90,21 +113,22 @@ func TestEventRecord(t *testing.T) {
 }
 
 func TestEventRecordRejectsInvalidBodies(t *testing.T) {
-	for name, e := range map[string]stream.Event{
-		"not JSON":                           {Topic: webhook.StatusChanged, Body: []byte("article_id=1")},
-		"an empty body":                      {Topic: webhook.StatusChanged},
-		"two objects":                        {Topic: webhook.StatusChanged, Body: []byte(`{"article_id":"a"}{}`)},
-		"a list":                             {Topic: webhook.StatusChanged, Body: []byte(`["a"]`)},
-		"a status change without article_id": {Topic: webhook.StatusChanged, Body: []byte(`{"status":{"prefix":"x"}}`)},
-		"an article_id that is an object":    {Topic: webhook.StatusChanged, Body: []byte(`{"article_id":{}}`)},
-		"an empty object":                    {Topic: webhook.StatusChanged, Body: []byte(`{}`)},
-		"an empty comment":                   {Topic: "comment.created", Body: []byte(`{ }`)},
-		"a comment without id":               {Topic: "comment.created", Body: []byte(`{"content":"x"}`)},
+	for name, c := range map[string]struct{ topic, body, reason string }{
+		"not JSON":                           {webhook.StatusChanged, "article_id=1", "the body is not JSON"},
+		"an empty body":                      {webhook.StatusChanged, "", "the body is not JSON"},
+		"two objects":                        {webhook.StatusChanged, `{"article_id":"a"}{}`, "the body is not JSON"},
+		"a list":                             {webhook.StatusChanged, `["a"]`, "the body is not an object"},
+		"a status change without article_id": {webhook.StatusChanged, `{"status":{"prefix":"x"}}`, "the body has no article_id"},
+		"an article_id that is an object":    {webhook.StatusChanged, `{"article_id":{}}`, "the body has no article_id"},
+		"an empty object":                    {webhook.StatusChanged, `{}`, "the body has no article_id"},
+		"an empty comment":                   {"comment.created", `{ }`, "the body has no id of the comment"},
+		"a comment without id":               {"comment.created", `{"content":"x"}`, "the body has no id of the comment"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var invalid *webhook.InvalidError
-			if got, err := webhook.EventRecord(e); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "read an event of the topic \""+e.Topic) {
-				t.Errorf("got record %s, %v, want an *InvalidError that names the topic", got, err)
+			got, err := webhook.EventRecord(stream.Event{Topic: c.topic, Body: []byte(c.body)})
+			want := fmt.Sprintf("read an event of the topic %q: %s", c.topic, c.reason)
+			if !errors.As(err, new(*webhook.InvalidError)) || err.Error() != want {
+				t.Errorf("got record %s, %v, want an *InvalidError: %s", got, err, want)
 			}
 		})
 	}

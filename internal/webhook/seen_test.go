@@ -83,3 +83,17 @@ func TestWindowFollowsMaxAge(t *testing.T) {
 		}
 	}
 }
+
+// TestTimesOfNumbers converts numbers of seconds and milliseconds at the limits of the years 2000 to 2099.
+func TestTimesOfNumbers(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"946684799": "946684799", "946684800": "2000-01-01T00:00:00Z", "4102444799": "2099-12-31T23:59:59Z", "4102444800": "4102444800",
+		"946684799999": "946684799999", "946684800000": "2000-01-01T00:00:00Z", "4102444799999": "2099-12-31T23:59:59.999Z",
+		"4102444800000": "4102444800000", "300": "300", "yesterday": "yesterday",
+	} {
+		if got := sentTime(text); got != want {
+			t.Errorf("the timestamp %s becomes %s, want %s", text, got, want)
+		}
+	}
+}
