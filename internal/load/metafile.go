@@ -74,7 +74,7 @@ func writeMetaFile(ctx context.Context, d *warehouse.Draft, base string, metaDef
 			names = append(names, c.Name)
 		}
 		parts = append(parts, filesSQL.Render("past_rows", values{"name": pastPrefix + t.Name, "past": pastTable(t.Name), "condition": pastCondition,
-			"names": names,
+			"names":  names,
 			"values": sqltext.Join(names, ", ", valueText)}))
 	}
 	return d.Exec(ctx, filesSQL.Render("write_meta_file",

@@ -328,8 +328,10 @@ func (s *Stage) listedIDs(st stream.Stream, wasRead func(string) bool) (listed [
 			source, _ := stream.Find(s.streams, name)
 			column, main := sqltext.Name(ref.Column), mainTable(ref.Table)
 			listed = append(listed, planSQL.Render("listed_ids", values{"column": column, "table": stagedTable(name, ref.Table)}))
+			if source.Completes != "" {
+				continue // the stored rows are those of its list
+			}
 			switch {
-			case source.Completes != "":
 			case !source.IsDetail() && !wasRead(name):
 				listed = append(listed, planSQL.Render("listed_ids", values{"column": column, "table": main}))
 			case source.IsDetail():

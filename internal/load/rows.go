@@ -213,7 +213,7 @@ func (s *Stage) chooseDirect(ctx context.Context, streamName string, rowCount in
 	}
 	s.directDecided[streamName] = true
 	st, _ := stream.Find(s.streams, streamName)
-	if rowCount < largeBatchRows || !FillsAlone(s.streams, st) {
+	if rowCount < largeBatchRows || !fillsAlone(s.streams, st) {
 		return nil
 	}
 	tables := tablesOf(st)

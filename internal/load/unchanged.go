@@ -37,7 +37,7 @@ type storedRecord struct {
 // column, and the first column of the key of its child rows. A changed value of an untracked column does
 // not change the fingerprint, but must be stored.
 func (s *Stage) canSkip(st stream.Stream) bool {
-	if st.IsEvents() || !FillsAlone(s.streams, st) {
+	if st.IsEvents() || !fillsAlone(s.streams, st) {
 		return false
 	}
 	if len(st.Root().Key) != 1 || len(st.Root().Const) > 0 {
@@ -225,9 +225,12 @@ func recordKey(st stream.Stream, t stream.Table) sqltext.Name {
 	return sqltext.Name(t.Parents[0])
 }
 
-// FillsAlone reports whether a stream is a list, and no other stream fills or completes its tables.
-func FillsAlone(streams []stream.Stream, st stream.Stream) bool {
+// fillsAlone reports whether a stream is a list, and no other stream fills or completes its tables.
+func fillsAlone(streams []stream.Stream, st stream.Stream) bool {
+	if st.IsDetail() || st.Completes != "" {
+		return false
+	}
 	isCompleted := slices.ContainsFunc(streams, func(o stream.Stream) bool { return o.Completes == st.Name })
 	isShared := slices.ContainsFunc(tablesOf(st), func(t stream.Table) bool { return len(stream.FilledBy(streams, t.Name)) > 1 })
-	return !isCompleted && !isShared && st.Completes == "" && !st.IsDetail()
+	return !isCompleted && !isShared
 }

@@ -68,8 +68,9 @@ func (all streamRuns) coverage() map[string]load.Coverage {
 func (all streamRuns) requireData(isOnlyStream bool) error {
 	var reasons strings.Builder
 	for _, s := range all {
-		isData := s.stream.Path != tokenPath || isOnlyStream
-		if s.coverage != load.Carried && !s.stream.IsEvents() && (!s.stream.IsDetail() || s.requested > 0) && isData {
+		isData := !s.stream.IsEvents() && (s.stream.Path != tokenPath || isOnlyStream)
+		wasRequested := !s.stream.IsDetail() || s.requested > 0
+		if isData && wasRequested && s.coverage != load.Carried {
 			return nil
 		}
 		fmt.Fprintf(&reasons, "\n  %s: %s", s.stream.Name, s.evidence.Reason)

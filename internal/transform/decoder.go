@@ -324,9 +324,9 @@ func (b *bodyReader) sniffRecords(start int) error {
 	t, end := b.root, b.in.pos
 	listCount, list := 0, envelopeMember{}
 	for _, o := range b.members {
-		// Only records have a member for the key.
 		f := t.rowNode.fields[o.name]
-		if f != nil && f.col >= 0 && f.col != t.param && slices.Contains(t.keys, f.col) {
+		isKey := f != nil && f.col != t.param && slices.Contains(t.keys, f.col)
+		if isKey { // only records have a member for the key
 			b.records.undoBody() // its members are not those of an envelope
 			b.in.pos = start
 			return b.records.readRecord("")

@@ -141,7 +141,11 @@ func (p *instantParser) clock() (micros int64, ok bool) {
 	unit := int64(microsPerHour)
 	hasColons := p.pos < len(p.text) && p.text[p.pos] == ':'
 	for _, next := range []int64{microsPerMinute, microsPerSecond} {
-		if hasColons && !p.skip(':') || !hasColons && (p.pos == len(p.text) || p.text[p.pos]-'0' > 9) {
+		hasMore := p.pos < len(p.text) && p.text[p.pos]-'0' <= 9
+		if hasColons {
+			hasMore = p.skip(':')
+		}
+		if !hasMore {
 			break
 		}
 		v, ok := p.number(2)

@@ -137,11 +137,7 @@ func (r *rowReader) readObject(t *table, object int) {
 	end := int(r.in.values[object].next)
 	for turn := range r.in.values[object].lastTurn + 1 {
 		for i := object + 1; i < end; i = int(r.in.values[i].next) {
-			switch m := &r.in.values[i]; {
-			case m.turn != turn:
-			case m.overridden:
-				r.countOverridden(t, i)
-			default:
+			if r.in.values[i].turn == turn {
 				r.readMember(t, i)
 			}
 		}
@@ -152,13 +148,14 @@ func (r *rowReader) readObject(t *table, object int) {
 // private object, and ignores unknown fields of a link table.
 func (r *rowReader) countOverridden(t *table, i int) {
 	m := &r.in.values[i]
-	switch {
-	case m.field == nil && t.link:
-	case r.in.privatePath != "":
-		r.report.countPrivate(t, DuplicateField, []byte(r.in.privatePath))
-	default:
-		r.report.countDrift(t, DuplicateField, m.name, r.in.raw(i))
+	if m.field == nil && t.link {
+		return
 	}
+	if r.in.privatePath != "" {
+		r.report.countPrivate(t, DuplicateField, []byte(r.in.privatePath))
+		return
+	}
+	r.report.countDrift(t, DuplicateField, m.name, r.in.raw(i))
 }
 
 func unquote(quoted []byte, f form) []byte {
@@ -171,6 +168,10 @@ func unquote(quoted []byte, f form) []byte {
 
 func (r *rowReader) readMember(t *table, i int) {
 	m, raw := &r.in.values[i], r.in.raw(i)
+	if m.overridden {
+		r.countOverridden(t, i)
+		return
+	}
 	f, c := m.field, raw[0]
 	if f == nil {
 		r.report.keepExtra(t, UnknownField, m.name, raw)
@@ -181,18 +182,25 @@ func (r *rowReader) readMember(t *table, i int) {
 	if f.col >= 0 {
 		col = &t.cols[f.col]
 	}
-	switch {
-	case col != nil && col.dropped && (c != '{' || f.objectNode == nil):
-	case col != nil && col.union != nil:
+	hasMembers := c == '{' && f.objectNode != nil
+	if col != nil && col.dropped && !hasMembers { // members may belong to other columns
+		return
+	}
+	if col != nil && col.union != nil { // null is a value of a union
 		r.values.readUnion(t, f, raw, m.form)
-	case c == 'n':
+		return
+	}
+	if c == 'n' {
+		return
+	}
+	switch {
 	case f.rowNode != nil:
 		r.innerLists = append(r.innerLists, innerList{r.tables[f.table], i, r.in.privatePath, r.in.buf})
 	case col != nil && col.kind == document:
 		r.values.readDocument(t, f, raw, m.form)
-	case c == '{' && f.objectNode != nil && (col == nil || col.freeForm):
+	case hasMembers && (col == nil || col.freeForm):
 		r.readGroup(t, i)
-	case c == '{' && f.objectNode != nil:
+	case hasMembers:
 		r.readTextObject(t, i)
 	case f.isObject && c == '"' && (col == nil || isObjectText(raw)):
 		r.readObjectText(t, i)

@@ -123,7 +123,6 @@ func (v *valueReader) readUnion(t *table, f *field, raw []byte, form form) {
 	}
 	u.fill(t, limit, sent)
 	switch drift {
-	case "":
 	case UnknownEnum:
 		v.countEnumValue(t, u.raw, f.name, raw)
 	case Converted:
