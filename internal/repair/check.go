@@ -35,7 +35,7 @@ type checker struct {
 	// replay builds the expected version again from stored responses, if canReplay is set.
 	replay    Step
 	canReplay bool
-	// fixes are the repairs from copies, which repairFromCopies carries out. result is its result.
+	// fixes are the repairs from copies, which carryOutFixes executes.
 	fixes  []fix
 	result repairResult
 	// progress, if not nil, is called with the number of files so far and the total.

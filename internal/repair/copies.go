@@ -9,7 +9,7 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// repairResult is the result of repairFromCopies.
+// repairResult contains the files that are repaired from intact copies, and the damage that remains.
 type repairResult struct {
 	// Files are the repaired files, relative to the warehouse.
 	Files []string
@@ -39,13 +39,6 @@ type fix struct {
 	ledgerLineOf *warehouse.Manifest
 }
 
-// repairFromCopies repairs the files that have an intact copy elsewhere: manifests, Parquet files, files of changes, and
-// copies of ledger lines. It leaves a lost index to writeIndex.
-func (c *checker) repairFromCopies() error {
-	c.checkFiles()
-	return c.carryOutFixes()
-}
-
 // writeIndex writes the days with a run to the index of the series, unless it contains exactly these days.
 func (c *checker) writeIndex() error {
 	days := maps.Clone(c.result.days)
@@ -61,6 +54,8 @@ func (c *checker) addFile(path string) {
 	c.result.Files = append(c.result.Files, c.w.Folder.Relative(path))
 }
 
+// carryOutFixes repairs the files that have an intact copy elsewhere: manifests, Parquet files, files of changes, and
+// copies of ledger lines. It leaves the index to writeIndex.
 func (c *checker) carryOutFixes() error {
 	for _, f := range c.fixes {
 		var err error

@@ -31,7 +31,8 @@ func RepairFromCopies(ctx context.Context, w *warehouse.Warehouse) (repairResult
 	if err != nil {
 		return repairResult{}, err
 	}
-	if err = c.repairFromCopies(); err == nil {
+	c.checkFiles()
+	if err = c.carryOutFixes(); err == nil {
 		err = c.writeIndex()
 	}
 	return c.result, err

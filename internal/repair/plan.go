@@ -217,8 +217,7 @@ func (c *checker) makeRebuildsSkipDamage() {
 }
 
 // Plan returns the repairs of all damage in the order in which they must run, each once, without
-// NoRepair. With RebuildSkippingDamage it leaves out RebuildCatalog. With a rebuild it leaves out rollbacks, because a
-// rebuild also sets the links. If files must be repaired first, it leaves out DropVersion; the next
+// NoRepair. With a rebuild it leaves out rollbacks, because a rebuild also sets the links. If files must be repaired first, it leaves out DropVersion; the next
 // verify reports the damaged version again. With ReplayNights it leaves out all other repairs: the replayed
 // nights write their files again, and the next verify reports the rest.
 func Plan(damage []Damage) []Step {
@@ -236,15 +235,12 @@ func Plan(damage []Damage) []Step {
 	has := func(kind Kind) bool {
 		return slices.ContainsFunc(plan, func(r Step) bool { return r.Kind == kind })
 	}
-	skipsDamage := has(RebuildSkippingDamage)
-	rebuilds := skipsDamage || has(RebuildCatalog)
+	rebuilds := has(RebuildCatalog) || has(RebuildSkippingDamage)
 	repairsFiles := len(plan) > 0 && plan[0].Kind < RunNight
 	return slices.DeleteFunc(plan, func(r Step) bool {
 		switch r.Kind {
 		case NoRepair:
 			return true
-		case RebuildCatalog:
-			return skipsDamage
 		case RollBack:
 			return rebuilds
 		case DropVersion:

@@ -125,14 +125,32 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.draft.Discard()) }()
-	if err := b.fillDraft(ctx); err != nil {
+	if err := b.applySeries(ctx); err != nil {
+		return err
+	}
+	if err := b.restoreMeta(ctx); err != nil {
+		return err
+	}
+	if err := b.draft.WriteStatuses(ctx); err != nil {
+		return err
+	}
+	if err := b.fixComputedHistory(ctx); err != nil {
 		return err
 	}
 	if err := b.checkLoss(ctx); err != nil {
 		return err
 	}
-	files, err := b.writeFiles(ctx)
+	if err := b.completeLedgerLine(ctx); err != nil {
+		return err
+	}
+	files, err := b.writeParquet(ctx)
 	if err != nil {
+		return err
+	}
+	if err := load.WriteMeta(ctx, b.draft, b.wh.Schema.MetaDefinitions, b.wh.Schema.Tables); err != nil {
+		return err
+	}
+	if err := b.draft.WriteLedgerCopy(b.run); err != nil {
 		return err
 	}
 	b.draft.Run, b.draft.At, b.draft.Kind, b.draft.Source = b.run.ID, b.newest.SnapshotAt, ledger.Rebuild, b.newest.SourceRun()
@@ -147,35 +165,6 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	err = setAside(b.wh, b.run.ID, slices.Concat(b.Unfinished, b.Skipped))
 	// Readers see the version, so the rebuild is recorded in the ledger even after another error.
 	return errors.Join(err, b.wh.RunLog.Record(b.run))
-}
-
-// fillDraft writes the schemas main, past and meta of the draft.
-func (b *rebuild) fillDraft(ctx context.Context) error {
-	if err := b.applySeries(ctx); err != nil {
-		return err
-	}
-	if err := b.restoreMeta(ctx); err != nil {
-		return err
-	}
-	if err := b.draft.WriteStatuses(ctx); err != nil {
-		return err
-	}
-	return b.fixComputedHistory(ctx)
-}
-
-// writeFiles writes the files of the version beside its catalog. It returns those of the tables.
-func (b *rebuild) writeFiles(ctx context.Context) ([]warehouse.ManifestTable, error) {
-	if err := b.completeLedgerLine(ctx); err != nil {
-		return nil, err
-	}
-	files, err := b.writeParquet(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := load.WriteMeta(ctx, b.draft, b.wh.Schema.MetaDefinitions, b.wh.Schema.Tables); err != nil {
-		return nil, err
-	}
-	return files, b.draft.WriteLedgerCopy(b.run)
 }
 
 // applySeries fills main and past from the series, the files of changes and the newest catalog.

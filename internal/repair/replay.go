@@ -11,35 +11,30 @@ import (
 )
 
 // PrepareReplay returns the version on which a run was built, or an error if the run cannot be replayed. Without
-// acceptLoss, it also returns an error if stored responses of the run are missing or damaged. The caller must hold the
-// lock of the warehouse.
+// acceptLoss, it also returns an error if stored responses of the run are missing or damaged: the replay would publish
+// fewer rows than the service sent. The caller must hold the lock of the warehouse.
 func PrepareReplay(wh *warehouse.Warehouse, run string, acceptLoss bool) (base string, err error) {
 	if err := wh.CheckLink(); err != nil {
 		return "", err
 	}
-	if base, err = replayBase(wh, run); err != nil || acceptLoss {
+	base, err = replayBase(wh, run)
+	if err != nil || acceptLoss {
 		return base, err
 	}
-	return base, requireAllResponses(wh, run)
-}
-
-// requireAllResponses returns an error if stored responses of a run are missing or damaged. Without them, a replay
-// would publish fewer rows than the service sent.
-func requireAllResponses(wh *warehouse.Warehouse, run string) error {
 	runs, err := wh.RunLog.Runs()
 	if err != nil {
-		return err
+		return "", err
 	}
 	replayed := lineOf(runs, run)
 	problem, _ := lostResponses(wh, replayed)
 	if problem == "" {
-		return nil
+		return base, nil
 	}
 	instead := "run placementsync run, which reads the service"
 	if replayed.IsPublished() {
 		instead = "run placementsync rebuild, which builds the catalog from Parquet"
 	}
-	return fmt.Errorf("replay %s: %s; nothing was changed: %s, or publish the night without these responses: placementsync replay --accept-loss %[1]s", run, problem, instead)
+	return "", fmt.Errorf("replay %s: %s; nothing was changed: %s, or publish the night without these responses: placementsync replay --accept-loss %[1]s", run, problem, instead)
 }
 
 // ReplayTime returns the snapshot time of a run with stored responses. The ledger contains the time in full precision,

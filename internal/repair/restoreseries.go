@@ -47,7 +47,8 @@ func (m *seriesRestore) restore(ctx context.Context, retention warehouse.Retenti
 		return nil, err
 	}
 	m.checker.progress = m.cfg.Progress
-	err = m.repairFromCopies()
+	m.checkFiles()
+	err = m.carryOutFixes()
 	for _, day := range completedDays {
 		m.result.Files = append(m.result.Files, "the files of "+day)
 	}

@@ -21,15 +21,15 @@ func TestRepairsAreOrdered(t *testing.T) {
 		repairs []repair.Step
 		want    string
 	}{
-		"series before rebuild":              {[]repair.Step{step(repair.RebuildCatalog), step(repair.RebuildSeries)}, "rebuild --series; rebuild"},
-		"series before rollback":             {[]repair.Step{rollBack, step(repair.RebuildSeries)}, "rebuild --series; rollback b"},
-		"the same repair twice":              {[]repair.Step{step(repair.RebuildSeries), step(repair.RebuildSeries)}, "rebuild --series"},
-		"a rebuild sets the links":           {[]repair.Step{rollBack, step(repair.RebuildCatalog), step(repair.RunNight)}, "rebuild; run"},
-		"only the rebuild that skips damage": {[]repair.Step{step(repair.RebuildSkippingDamage), step(repair.RebuildCatalog)}, "rebuild --skip-damaged"},
-		"no removal before repairs":          {[]repair.Step{dropVersion, step(repair.RebuildCatalog)}, "rebuild"},
-		"a removal after a run":              {[]repair.Step{dropVersion, step(repair.RunNight)}, "run; prune --version a"},
-		"a replay before all others":         {[]repair.Step{replay, step(repair.RebuildSeries), dropVersion, replay}, "rollback a; placementsync replay b; placementsync replay c"},
-		"damage without a repair":            {[]repair.Step{step(repair.NoRepair), step(repair.RunNight)}, "run"},
+		"series before rebuild":           {[]repair.Step{step(repair.RebuildCatalog), step(repair.RebuildSeries)}, "rebuild --series; rebuild"},
+		"series before rollback":          {[]repair.Step{rollBack, step(repair.RebuildSeries)}, "rebuild --series; rollback b"},
+		"the same repair twice":           {[]repair.Step{step(repair.RebuildSeries), step(repair.RebuildSeries)}, "rebuild --series"},
+		"a rebuild sets the links":        {[]repair.Step{rollBack, step(repair.RebuildCatalog), step(repair.RunNight)}, "rebuild; run"},
+		"a rebuild without damaged files": {[]repair.Step{rollBack, step(repair.RebuildSkippingDamage)}, "rebuild --skip-damaged"},
+		"no removal before repairs":       {[]repair.Step{dropVersion, step(repair.RebuildCatalog)}, "rebuild"},
+		"a removal after a run":           {[]repair.Step{dropVersion, step(repair.RunNight)}, "run; prune --version a"},
+		"a replay before all others":      {[]repair.Step{replay, step(repair.RebuildSeries), dropVersion, replay}, "rollback a; placementsync replay b; placementsync replay c"},
+		"damage without a repair":         {[]repair.Step{step(repair.NoRepair), step(repair.RunNight)}, "run"},
 	} {
 		var damage []repair.Damage
 		for _, r := range c.repairs {
