@@ -125,20 +125,11 @@ func (f *Folder) Create(owner *durable.Access) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := chownUpTo(root, relative, owner); err != nil {
-			return err
+		for ; relative != "."; relative = filepath.Dir(relative) { // the folder, and the folders between it and existing
+			if err := root.Lchown(relative, owner.UID, owner.GID); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
-}
-
-// chownUpTo changes the owner of the folder name and of the folders between it and root.
-func chownUpTo(root *os.Root, name string, owner *durable.Access) error {
-	for name != "." {
-		if err := root.Lchown(name, owner.UID, owner.GID); err != nil {
-			return err
-		}
-		name = filepath.Dir(name)
 	}
 	return nil
 }

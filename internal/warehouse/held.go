@@ -302,14 +302,6 @@ func (w *Warehouse) finishKilledHeldPublish() error {
 	return err
 }
 
-func (w *Warehouse) removeStaleHeld() error {
-	stale, err := w.Versions.staleHeld()
-	if err != nil {
-		return err
-	}
-	return w.discardHeldFolders(stale)
-}
-
 // canReplace reports whether a held night can be published while readers see the version latest: the held
 // night is built on latest, or is a replay of the night of latest with the same Previous.
 func (v *Versions) canReplace(m Manifest, latest string) bool {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,15 @@ import (
 	"placementsync/internal/durable"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
+)
+
+var (
+	//go:embed sql/instance.sql
+	instanceSQL sqltext.File // settings of DuckDB, and statements for catalogs
+	//go:embed sql/catalog.sql
+	catalogSQL sqltext.File // tables of a catalog
+	//go:embed sql/verify.sql
+	verifySQL sqltext.File // row counts of a draft
 )
 
 // StorageVersion is DuckDB's name of the file format of catalogs. DuckDB of this version and later
@@ -149,9 +159,14 @@ func (in *Instance) Exec(ctx context.Context, statements ...sqltext.SQL) error {
 func ExecIn(ctx context.Context, db interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }, statements ...sqltext.SQL) error {
+	const shownBytes = 160
 	for _, s := range statements {
-		if _, err := db.ExecContext(ctx, string(s)); err != nil {
-			return fmt.Errorf("run %q: %w", statementHead(s), err)
+		_, err := db.ExecContext(ctx, string(s))
+		if err != nil && len(s) > shownBytes {
+			s = s[:shownBytes] + "..."
+		}
+		if err != nil {
+			return fmt.Errorf("run %q: %w", s, err)
 		}
 	}
 	return nil
@@ -199,14 +214,6 @@ func Undo(tx *sql.Tx) error {
 		return err
 	}
 	return nil
-}
-
-func statementHead(statement sqltext.SQL) sqltext.SQL {
-	const limit = 160
-	if len(statement) > limit {
-		return statement[:limit] + "..."
-	}
-	return statement
 }
 
 // Close closes the instance and removes its scratch folder. It makes no checkpoint of attached files.

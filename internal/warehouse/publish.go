@@ -139,7 +139,13 @@ func (d *Draft) finishFiles(ctx context.Context, m *Manifest, mode fs.FileMode) 
 	const parallel = 8
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	group.Go(func() error { return d.finishCatalog(ctx, len(d.copied) < len(m.Tables), mode) })
+	group.Go(func() error {
+		isChanged := len(d.copied) < len(m.Tables)
+		if err := d.writeCatalog(ctx, isChanged); err != nil {
+			return err
+		}
+		return d.w.Folder.setModeAndSync(filepath.Join(d.Dir, CatalogFile), mode)
+	})
 	for _, sum := range sums {
 		group.Go(func() (err error) {
 			if err := d.w.Folder.setModeAndSync(filepath.Join(d.Dir, sum.File), mode); err != nil {
@@ -158,13 +164,6 @@ func (d *Draft) finishFiles(ctx context.Context, m *Manifest, mode fs.FileMode) 
 	}
 	m.LedgerLine = &line
 	return err
-}
-
-func (d *Draft) finishCatalog(ctx context.Context, isChanged bool, mode fs.FileMode) error {
-	if err := d.writeCatalog(ctx, isChanged); err != nil {
-		return err
-	}
-	return d.w.Folder.setModeAndSync(filepath.Join(d.Dir, CatalogFile), mode)
 }
 
 // A DuckDB file consists of blocks of one size, and tables do not share blocks. With blocks of the
@@ -351,5 +350,9 @@ func (w *Warehouse) finishPublish(run string) error {
 			return fmt.Errorf("remove the old version %s: %w", path, err)
 		}
 	}
-	return w.removeStaleHeld()
+	stale, err := w.Versions.staleHeld()
+	if err != nil {
+		return err
+	}
+	return w.discardHeldFolders(stale)
 }

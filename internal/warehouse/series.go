@@ -80,7 +80,13 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 			return err
 		}
 	}
-	lastOfDays := LastOfDay(versions)
+	var lastOfDays []Manifest
+	for i, m := range versions {
+		isLast := i == len(versions)-1 || DayOf(versions[i+1].SnapshotAt) != DayOf(m.SnapshotAt)
+		if isLast {
+			lastOfDays = append(lastOfDays, m)
+		}
+	}
 	for _, m := range lastOfDays {
 		if err := s.keepReplacedFiles(m); err != nil {
 			return err
@@ -232,18 +238,6 @@ func (s *Series) Complete() (days []string, err error) {
 		return nil, &ExtendError{daysOf(missing), err}
 	}
 	return daysOf(missing), nil
-}
-
-// LastOfDay returns the last version of each day.
-func LastOfDay(versions []Manifest) []Manifest {
-	var last []Manifest
-	for _, m := range versions {
-		if n := len(last); n > 0 && DayOf(last[n-1].SnapshotAt) == DayOf(m.SnapshotAt) {
-			last = last[:n-1]
-		}
-		last = append(last, m)
-	}
-	return last
 }
 
 // removeDaysOutsideLineage removes the days of kept versions on which the target does not build. If the

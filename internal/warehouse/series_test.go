@@ -141,8 +141,8 @@ func TestAnIntactFileIsFoundInTheVersion(t *testing.T) {
 	}
 }
 
-// TestMissingDaysAreAddedLater publishes two nights while the series cannot be written. The nights must
-// be published, their versions must be kept, and Complete must add their days.
+// TestMissingDaysAreAddedLater publishes three nights of two days while the series cannot be written. The nights must
+// be published, their versions must be kept, and Complete must add the last night of each day.
 func TestMissingDaysAreAddedLater(t *testing.T) {
 	w := openKeeping(t, 1)
 	if days, err := w.Series.Complete(); err != nil || len(days) > 0 {
@@ -151,9 +151,11 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 	publish(t, w, firstNight, "one")
 	table := path(w, "parquet", tagsTable)
 	harness.Must(t, errors.Join(os.Rename(table, table+"~"), os.WriteFile(table, nil, 0o600)))
+	const lateNight = "20261102T030000Z"
 	var days []string
-	for i, run := range []string{secondNight, thirdNight} {
-		days = append(days, warehouse.DayOf(firstNightAt.AddDate(0, 0, i+1)))
+	for _, run := range []string{secondNight, lateNight, thirdNight} {
+		at, _ := warehouse.RunTime(run)
+		days = slices.Compact(append(days, warehouse.DayOf(at)))
 		_, err := publishDraft(t, w, beginDraft(t, w, run, run))
 		var extendErr *warehouse.ExtendError
 		if !errors.As(err, new(*warehouse.AfterSwitchError)) || !errors.As(err, &extendErr) || !slices.Equal(extendErr.Days, days) || !errors.Is(err, syscall.ENOTDIR) ||
@@ -181,8 +183,8 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 	if got := seriesDays(t, w); !slices.Equal(got, []string{"2026-11-01", "2026-11-02", "2026-11-03"}) {
 		t.Errorf("the series has %v, want three days", got)
 	}
-	if index, err := w.Series.Index(); err != nil || index["2026-11-02"] != secondNight || index["2026-11-03"] != thirdNight {
-		t.Errorf("the index has %v (%v), want the second and the third night", index, err)
+	if index, err := w.Series.Index(); err != nil || index["2026-11-02"] != lateNight || index["2026-11-03"] != thirdNight {
+		t.Errorf("the index has %v (%v), want the last night of each day", index, err)
 	}
 	if got, err := w.Series.Complete(); err != nil || len(got) > 0 {
 		t.Errorf("a second Complete added the days %v (%v), want none", got, err)
@@ -330,14 +332,5 @@ func TestSourceRunIsTheRunOfTheSnapshot(t *testing.T) {
 		if got := c.m.SourceRun(); got != c.want {
 			t.Errorf("the source run of %+v is %s, want %s", c.m, got, c.want)
 		}
-	}
-}
-
-func TestLastOfDayReturnsTheLastVersionOfEachDay(t *testing.T) {
-	version := func(run string, hour int) warehouse.Manifest {
-		return warehouse.Manifest{RunID: run, SnapshotAt: firstNightAt.Add(time.Duration(hour) * time.Hour)}
-	}
-	if got := runsOf(warehouse.LastOfDay([]warehouse.Manifest{version("a", 0), version("b", 1), version("c", 24), version("d", 48), version("e", 49), version("f", 50)})); !slices.Equal(got, []string{"b", "c", "f"}) {
-		t.Errorf("the last versions of the days are %v, want b, c and f", got)
 	}
 }
