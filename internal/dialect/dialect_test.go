@@ -111,20 +111,25 @@ func TestViewsHaveColumnsOfDuckDBViews(t *testing.T) {
 	}
 }
 
-// TestNamesAreFilledIn checks that all placeholders are replaced, that a catalog name with a hyphen is
-// quoted, and that quotes in comments are escaped.
+// TestNamesAreFilledIn checks that all placeholders are replaced, that a catalog name with quotes is quoted, that
+// each column has its comment, and that quotes in comments are escaped.
 func TestNamesAreFilledIn(t *testing.T) {
 	wants := map[string][]string{
-		"spark": {"CREATE SCHEMA IF NOT EXISTS `My-Lake`.acme_mart", "FROM `My-Lake`.acme_current.article_statuses", `the profile\'s order items`},
-		"trino": {`CREATE SCHEMA IF NOT EXISTS "My-Lake".acme_mart`, `FROM "My-Lake".acme_current.article_statuses`, `the profile''s order items`},
+		"spark": {"CREATE SCHEMA IF NOT EXISTS `My``L\"ake`.acme_mart", "FROM `My``L\"ake`.acme_current.article_statuses", `the profile\'s order items`,
+			"acme_mart.article_stays (\n    article_id COMMENT 'Id of the article: campaign_articles.id.',\n    position COMMENT "},
+		"trino": {"CREATE SCHEMA IF NOT EXISTS \"My`L\"\"ake\".acme_mart", "FROM \"My`L\"\"ake\".acme_current.article_statuses", `the profile''s order items`,
+			"acme_mart.article_stays\nCOMMENT 'Stays", "acme_mart.article_stays.article_id IS 'Id of the article: campaign_articles.id.'"},
 	}
 	for _, e := range dialect.Engines() {
-		statements := e.ViewStatements(dialect.LakeNames{Catalog: "My-Lake", Prefix: "acme"})
+		statements := e.ViewStatements(dialect.LakeNames{Catalog: "My`L\"ake", Prefix: "acme"})
 		text := strings.Join(statements, ";\n")
 		for _, want := range wants[e.Name] {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: %q is not in\n%s", e.Name, want, text)
 			}
+		}
+		if hasStatements := strings.Contains(text, "COMMENT ON COLUMN"); hasStatements != (e.Name == "trino") {
+			t.Errorf("%s: separate comments of columns: %t, want them only for Trino", e.Name, hasStatements)
 		}
 		if strings.Contains(text, "${") {
 			t.Errorf("%s: a placeholder is left in\n%s", e.Name, text)

@@ -13,6 +13,7 @@ func TestFindSuggestions(t *testing.T) {
 	known := []string{"full", "fresh", "allow-mass-delete", "outlets", "outlet_listings"}
 	for misspelt, want := range map[string][]string{
 		"ful": {"full"}, "Allow": {"allow-mass-delete"}, "outlet": {"outlets"}, "out": {"outlets", "outlet_listings"}, "f": nil, "nosuch": {}, "": nil,
+		"ou": {"outlets", "outlet_listings"}, "frs": {}, // two edits of three letters are too many
 	} {
 		if got := nearest.FindSuggestions(known, misspelt); !slices.Equal(got, want) {
 			t.Errorf("FindSuggestions(%q) = %q, want %q", misspelt, got, want)
@@ -51,7 +52,10 @@ func TestCountEdits(t *testing.T) {
 
 func TestFindNearest(t *testing.T) {
 	known := []string{"orders.guest_name", "orders.guest_email", "orders.guest_mail"}
-	for misspelt, want := range map[string]string{"orders.guest_emial": "orders.guest_email", "orders.guestname": "orders.guest_name", "nothing": ""} {
+	for misspelt, want := range map[string]string{
+		"orders.guest_emial": "orders.guest_email", "orders.guestname": "orders.guest_name", "nothing": "", "orders.guest_x": "",
+		"orders.guest_mal": "orders.guest_mail", "orders.guest_xmail": "orders.guest_email", // the first of two with one edit
+	} {
 		if got := nearest.FindNearest(known, misspelt); got != want {
 			t.Errorf("%s: got %q, want %q", misspelt, got, want)
 		}
@@ -59,7 +63,7 @@ func TestFindNearest(t *testing.T) {
 }
 
 func TestFindByWords(t *testing.T) {
-	known := []string{"Acme & Söhne GmbH", "Berlin Tech Observer", "Berlin Post", "Techno"}
+	known := []string{"Acme & Söhne GmbH", "Berlin Tech Observer", "Berlin Post", "Techno", "Top 10 Sites"}
 	for text, want := range map[string]struct {
 		Matches  []string
 		AreExact bool
@@ -69,6 +73,10 @@ func TestFindByWords(t *testing.T) {
 		"Berlin Tech":   {[]string{"Berlin Tech Observer"}, true},
 		"berlin":        {[]string{"Berlin Tech Observer", "Berlin Post"}, true},
 		"Berlin Obsver": {[]string{"Berlin Tech Observer"}, false},
+		"10":            {[]string{"Top 10 Sites"}, true},
+		"top sitse":     {[]string{"Top 10 Sites"}, false}, // a short word must be equal
+		"pust":          {[]string{"Berlin Post"}, false},
+		"tchn":          {[]string{}, false}, // too short for the two edits to "techno"
 		"tec":           {[]string{}, false},
 		"Hamburg":       {[]string{}, false},
 		"&":             {nil, false},
