@@ -136,7 +136,7 @@ changes AS (
     GROUP BY source, thing, id, label, changed_at, item
 ),
 -- A new or deleted record has no rows for its parts.
-told_changes AS (
+shown_changes AS (
     SELECT *
     FROM changes AS c
     WHERE NOT is_part OR kind = 'changed' OR NOT EXISTS (
@@ -145,7 +145,7 @@ told_changes AS (
 ),
 field_changes AS (
     SELECT * EXCLUDE (old_fields, new_fields), old_fields -> field AS old_value, new_fields -> field AS new_value
-    FROM (SELECT *, unnest(CASE WHEN kind = 'changed' THEN json_keys(new_fields) ELSE ['amount'] END) AS field FROM told_changes)
+    FROM (SELECT *, unnest(CASE WHEN kind = 'changed' THEN json_keys(new_fields) ELSE ['amount'] END) AS field FROM shown_changes)
     WHERE kind <> 'changed' OR (field NOT IN ('valid_from', 'valid_to', 'updated_at') AND (old_fields -> field) IS DISTINCT FROM (new_fields -> field))
 ),
 -- Members of a JSON object are compared one by one. The path of a member is a JSON pointer.

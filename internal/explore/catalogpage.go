@@ -60,7 +60,8 @@ func showCatalog(v *visit) (reply, error) {
 	}
 	mistake, isMistake := errors.AsType[*statusError](err)
 	isFile := v.format() != ""
-	if err != nil && (!isMistake || isFile) {
+	showsForm := isMistake && !isFile
+	if err != nil && !showsForm {
 		return nil, err
 	}
 	if isFile {
@@ -289,7 +290,7 @@ func (f facet) valueLabel(c choice) string {
 	case c.Text == "":
 		return "empty text"
 	case f.key == "dofollow":
-		return cmp.Or(map[string]string{"true": "yes", "false": "no"}[c.Text], c.Text)
+		return html.YesNo(c.Text)
 	case slices.Contains([]string{"channel", "placement", "tier"}, f.key):
 		return query.EnumWords(c.Text)
 	}
@@ -300,7 +301,8 @@ func (f facet) valueLabel(c choice) string {
 func (view *catalogView) head(c catalogColumn) html.Head {
 	s := view.State
 	h := html.Head{Label: c.label, Numeric: slices.Contains([]string{"authority", "ranking", "days", "price"}, c.key)}
-	if c.sortColumn == "" || c.key == "price" && len(s.Chosen["currency"]) > 1 {
+	isMixedPrice := c.key == "price" && len(s.Chosen["currency"]) > 1
+	if isMixedPrice || c.sortColumn == "" {
 		return h
 	}
 	order := c.key
@@ -340,7 +342,7 @@ func (s *catalogState) cell(c catalogColumn, r listing) html.Cell {
 	case "created":
 		cell.Class, cell.Text, cell.Exact = "t", html.Moment(value.Text), value.Text
 	case "dofollow":
-		cell.Text = map[string]string{"true": "yes", "false": "no"}[value.Text]
+		cell.Text = html.YesNo(value.Text)
 	case "days": // from the shortest to the longest
 		cell.Class = "n"
 		if shortest := r["min_delivery_days"]; !shortest.Null && shortest.Text != value.Text {

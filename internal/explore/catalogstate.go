@@ -241,7 +241,11 @@ func (s *catalogState) check() error {
 func (s *catalogState) shownColumns() []catalogColumn {
 	var shown []catalogColumn
 	for _, c := range catalogColumns() {
-		if c.key == "name" || slices.Contains(s.Columns, c.key) || len(s.Columns) == 0 && c.isDefault {
+		isChosen := slices.Contains(s.Columns, c.key)
+		if len(s.Columns) == 0 {
+			isChosen = c.isDefault
+		}
+		if isChosen || c.key == "name" {
 			shown = append(shown, c)
 		}
 	}

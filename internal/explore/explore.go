@@ -210,16 +210,17 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 			err = response.send(e, w, v)
 		}
 	}
-	switch {
-	case err == nil:
-	case req.Context().Err() != nil:
-		e.cfg.Log.Debug("request ended early", "url", req.URL.Path, "error", err)
-	default:
-		if context.Cause(ctx) == errTooSlow {
-			err = fmt.Errorf("%w: %w", errTooSlow, err)
-		}
-		e.sendError(w, v, err)
+	if err == nil {
+		return
 	}
+	if req.Context().Err() != nil {
+		e.cfg.Log.Debug("request ended early", "url", req.URL.Path, "error", err)
+		return
+	}
+	if context.Cause(ctx) == errTooSlow {
+		err = fmt.Errorf("%w: %w", errTooSlow, err)
+	}
+	e.sendError(w, v, err)
 }
 
 func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visit, error) {
@@ -240,7 +241,8 @@ func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visi
 func (r route) checkAddress(params url.Values) error {
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		isKnown := slices.ContainsFunc(r.keys, func(known string) bool {
-			return key == known || strings.HasSuffix(known, ".") && strings.HasPrefix(key, known)
+			isPrefix := strings.HasSuffix(known, ".") && strings.HasPrefix(key, known)
+			return isPrefix || key == known
 		})
 		switch {
 		case r.newestOnly && key == asOfKey:

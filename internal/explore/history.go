@@ -95,7 +95,7 @@ func (v *visit) readFields(t fieldTable) (views []fieldsView, presence []period,
 	if err != nil {
 		return nil, nil, err
 	}
-	ids, versionsByID := groupRecords(versions.Rows, func(r query.Record) string { return r.Get("id").Text })
+	ids, versionsByID := query.GroupRecords(versions.Rows, func(r query.Record) string { return r.Get("id").Text })
 	for _, id := range ids {
 		fields, periods := v.buildFields(t, versions, versionsByID[id], about)
 		if presence == nil {
@@ -176,12 +176,18 @@ func (p period) isOpen() bool { return p.to.IsZero() }
 func mergePeriods(periods []period) []period {
 	var merged []period
 	for _, p := range periods {
-		n := len(merged)
-		if n == 0 || merged[n-1].value != p.value || !merged[n-1].isOpen() && p.from.After(merged[n-1].to) {
+		if len(merged) == 0 {
 			merged = append(merged, p)
 			continue
 		}
-		if last := &merged[n-1]; !last.isOpen() && (p.isOpen() || p.to.After(last.to)) {
+		last := &merged[len(merged)-1]
+		hasGap := !last.isOpen() && p.from.After(last.to)
+		if hasGap || last.value != p.value {
+			merged = append(merged, p)
+			continue
+		}
+		endsLater := p.isOpen() || p.to.After(last.to)
+		if endsLater && !last.isOpen() {
 			last.to = p.to
 		}
 	}
@@ -201,19 +207,6 @@ func periodsOf(records []query.Record, column string, valueOf func(query.Value) 
 		periods[i] = period{value: value, from: instantOf(r.Get("valid_from")), to: instantOf(r.Get("valid_to"))}
 	}
 	return mergePeriods(periods)
-}
-
-// groupRecords returns the labels in the order of the records.
-func groupRecords(records []query.Record, label func(r query.Record) string) (labels []string, groups map[string][]query.Record) {
-	groups = map[string][]query.Record{}
-	for _, r := range records {
-		l := label(r)
-		if groups[l] == nil {
-			labels = append(labels, l)
-		}
-		groups[l] = append(groups[l], r)
-	}
-	return labels, groups
 }
 
 // viewPeriods returns the last period, and the earlier periods, the latest first.

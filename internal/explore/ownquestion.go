@@ -63,7 +63,7 @@ func (to redirect) send(_ *Explorer, w http.ResponseWriter, v *visit) error {
 func (q *question) addWatch(columns []query.Column) {
 	var key []string
 	for _, c := range columns {
-		if !c.Numeric && !hasWord(c.Name, "last") {
+		if !c.Numeric && !c.HasWord("last") {
 			key = append(key, c.Name)
 		}
 	}

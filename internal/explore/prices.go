@@ -27,10 +27,10 @@ type priceRow struct {
 // number of the price (nth) and time. The charts end at the time of the snapshot.
 func buildPrices(records []query.Record, end time.Time) []priceView {
 	var views []priceView
-	currencies, byCurrency := groupRecords(records, func(r query.Record) string { return r.Get("currency").Text })
+	currencies, byCurrency := query.GroupRecords(records, func(r query.Record) string { return r.Get("currency").Text })
 	for _, currency := range currencies {
 		view := priceView{Currency: cmp.Or(currency, html.NoCurrency)}
-		names, byName := groupRecords(byCurrency[currency], priceName)
+		names, byName := query.GroupRecords(byCurrency[currency], priceName)
 		var series [][]period
 		for i, name := range names {
 			periods := periodsOf(byName[name], "amount", nil)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"placementsync/internal/html"
+	"placementsync/internal/humanize"
 	"placementsync/internal/query"
 )
 
@@ -72,10 +73,12 @@ func (d chartDrawing) hasSeveralCurrencies() bool {
 		return false
 	}
 	return slices.ContainsFunc(d.result.Columns, func(c query.Column) bool {
-		if c.Name != "currency" && !strings.HasSuffix(c.Name, "_currency") || slices.Contains(d.By, c.Name) {
+		isCurrency := c.Name == "currency" || strings.HasSuffix(c.Name, "_currency")
+		hasOwnSeries := slices.Contains(d.By, c.Name)
+		if !isCurrency || hasOwnSeries {
 			return false
 		}
-		values, _ := groupRecords(d.result.Rows, func(r query.Record) string { return r.Get(c.Name).Text })
+		values, _ := query.GroupRecords(d.result.Rows, func(r query.Record) string { return r.Get(c.Name).Text })
 		return len(values) > 1
 	})
 }
@@ -88,16 +91,9 @@ func (d chartDrawing) hasValue(r query.Record) bool {
 func (d chartDrawing) labelsOf(columns []string) string {
 	labels := make([]string, len(columns))
 	for i, c := range columns {
-		labels[i] = lowerFirst(d.roles[c].label)
+		labels[i] = humanize.LowerFirst(d.roles[c].label)
 	}
 	return strings.Join(labels, ", ")
-}
-
-func lowerFirst(text string) string {
-	if text == "" {
-		return ""
-	}
-	return strings.ToLower(text[:1]) + text[1:]
 }
 
 // addBars adds bars, whose lengths are relative to the largest value. If a value is negative, it returns false and
@@ -160,7 +156,7 @@ func (d chartDrawing) drawDates() (_ *html.Chart, reason string) {
 	if column := all[0].column.unitColumn; column != "" && !slices.Contains(d.By, column) {
 		unit = d.result.Rows[0].Get(column).Text
 	}
-	c := &html.Chart{Kind: kind, Title: capitalize(d.labelsOf(d.Y)) + " by " + d.labelsOf([]string{d.X}), Unit: unit}
+	c := &html.Chart{Kind: kind, Title: humanize.UpperFirst(d.labelsOf(d.Y)) + " by " + d.labelsOf([]string{d.X}), Unit: unit}
 	if kind == html.Bars || isPeriod(x) {
 		c.Variants = []html.Variant{d.drawCategories(all, x, dates)}
 	} else {
@@ -173,7 +169,7 @@ func (d chartDrawing) drawDates() (_ *html.Chart, reason string) {
 func (d chartDrawing) collectSeries() []chartSeries {
 	var all []chartSeries
 	for _, y := range d.Y {
-		names, groups := groupRecords(d.result.Rows, func(r query.Record) string {
+		names, groups := query.GroupRecords(d.result.Rows, func(r query.Record) string {
 			var parts []string
 			for _, by := range d.By {
 				parts = append(parts, d.roles[by].buildCell(r.Get(by)).Text)
@@ -212,7 +208,7 @@ func (d chartDrawing) collectSeries() []chartSeries {
 
 // isPeriod reports whether a column contains the first days of months or weeks.
 func isPeriod(x columnRole) bool {
-	return x.Type != "TIMESTAMPTZ" && hasWord(x.Name, "month", "week", "group")
+	return x.Type != "TIMESTAMPTZ" && x.HasWord("month", "week", "group")
 }
 
 // drawCategories draws the values at equal distances. Months without values have a gap.

@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"placementsync/internal/html"
+	"placementsync/internal/humanize"
 	"placementsync/internal/query"
 )
 
@@ -36,10 +36,7 @@ func showQuestions(v *visit) (reply, error) {
 			subjects = append(subjects, subjectView{Subject: query.LabelOf(q.Subject)})
 		}
 		s := &subjects[i]
-		about, _, more := strings.Cut(q.About, ". ")
-		if more {
-			about += "."
-		}
+		about, _ := cutSentence(q.About)
 		s.Queries = append(s.Queries, queryItem{Title: q.Title, About: about, Link: v.links().keepAsOf(linkTo("questions", q.Name)), UserDefined: q.IsUserDefined()})
 	}
 	slices.SortStableFunc(subjects, func(a, b subjectView) int { return strings.Compare(a.Subject, b.Subject) })
@@ -77,11 +74,20 @@ type questionView struct {
 	SaveToken, OwnName string
 }
 
+// cutSentence returns the first sentence of a text, and the other sentences.
+func cutSentence(text string) (first, rest string) {
+	first, rest, hasMore := strings.Cut(text, ". ")
+	if hasMore {
+		first += "."
+	}
+	return first, rest
+}
+
 func sentenceOf(text string) string {
 	if text == "" {
 		return ""
 	}
-	return capitalize(strings.TrimSuffix(text, ".")) + "."
+	return humanize.UpperFirst(strings.TrimSuffix(text, ".")) + "."
 }
 
 type question struct {
@@ -95,10 +101,7 @@ func (e *Explorer) showQuestion(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	lead, rest, hasMore := strings.Cut(q.view.About, ". ")
-	if hasMore {
-		lead += "."
-	}
+	lead, rest := cutSentence(q.view.About)
 	q.view.Lead, q.view.Rest = lead, strings.TrimSpace(rest+" "+sentenceOf(q.view.Grain))
 	if q.view.AsOf, err = v.snapshotForm(); err != nil {
 		return nil, err
@@ -194,7 +197,7 @@ func (q *question) runForm() (status int, err error) {
 		for _, f := range q.view.allFields() {
 			_, problem, isInvalid := strings.Cut(wrongUse.Problem, fmt.Sprintf("parameter %q", strings.TrimPrefix(f.Key, paramKey)))
 			if isInvalid {
-				f.Problem, q.view.Problem = capitalize(strings.TrimLeft(problem, ": ")), "The query was not run: a parameter is invalid."
+				f.Problem, q.view.Problem = humanize.UpperFirst(strings.TrimLeft(problem, ": ")), "The query was not run: a parameter is invalid."
 			}
 		}
 		return http.StatusBadRequest, nil
@@ -215,10 +218,11 @@ func (q *question) runForm() (status int, err error) {
 // EXPLAIN, cannot be sorted or filtered.
 func (q *question) addResult() error {
 	t, err := q.openTable(q.view.Query, q.values, "")
-	if err != nil && (errors.As(err, new(*statusError)) || !q.view.IsUserDefined()) {
+	isSubquery := err == nil
+	isWrongAddress := errors.As(err, new(*statusError))
+	if !isSubquery && (isWrongAddress || !q.view.IsUserDefined()) {
 		return err
 	}
-	isSubquery := err == nil
 	var result query.Result
 	if isSubquery {
 		result, err = q.showTable(t)
@@ -306,167 +310,4 @@ func (q *question) commandLine() string {
 		}
 	}
 	return strings.Join(words, " ")
-}
-
-// formField is one parameter in a form. Key is its name in the address.
-type formField struct {
-	Key, Label, About string
-	Value             string
-	Default           string   // the value that is left out of the address
-	Hint              string   // shown in an empty field
-	IsDate            bool     // shown with a calendar
-	IsList            bool     // of statuses, separated by commas
-	Numeric           bool     // phones show a numeric keyboard
-	Options           []option // of a selection
-	Suggestions       []string // for a text field, if there are no Options
-	Problem           string
-	Required          bool
-}
-
-type option struct {
-	Value, Label string
-	Chosen       bool
-}
-
-// preset is a period, with the address of its result.
-type preset struct {
-	Label, Link string
-	Chosen      bool
-}
-
-// addPresets adds the usual periods up to the snapshot, if the query has the parameters "since" and "until".
-func (q *question) addPresets() {
-	for _, name := range []string{"since", "until"} {
-		if p, ok := q.view.Param(name); !ok || p.Type != "DATE" {
-			return
-		}
-	}
-	today := q.snapshot.At.UTC()
-	month := today.AddDate(0, 0, 1-today.Day())
-	add := func(label string, since, until time.Time) {
-		first, end := since.Format(time.DateOnly), ""
-		if !until.IsZero() {
-			end = until.Format(time.DateOnly)
-		}
-		q.view.Presets = append(q.view.Presets, preset{
-			Label:  label,
-			Link:   q.addressWith(pair{paramKey + "since", first}, pair{paramKey + "until", end}),
-			Chosen: q.values["since"] == first && q.values["until"] == end,
-		})
-	}
-	add("Last 7 days", today.AddDate(0, 0, -6), time.Time{})
-	add("This month", month, time.Time{})
-	add("Last month", month.AddDate(0, -1, 0), month)
-}
-
-// allFields returns pointers to all fields of parameters.
-func (view *questionView) allFields() []*formField {
-	var all []*formField
-	for i := range view.Fields {
-		all = append(all, &view.Fields[i])
-	}
-	for i := range view.More {
-		all = append(all, &view.More[i])
-	}
-	return all
-}
-
-// isSeldomChanged reports whether a parameter is a limit.
-func isSeldomChanged(p query.Param) bool { return p.Name == "top" }
-
-// buildForm adds the parameters to the view.
-func (q *question) buildForm() error {
-	q.addPresets()
-	for _, p := range q.view.Params {
-		f := formField{
-			Key: paramKey + p.Name, Label: query.LabelOf(p.Name), About: p.About, Hint: hintOf(p), Required: p.Default == "",
-			Numeric: p.Type == "BIGINT" || p.Type == "COUNT" || p.Type == "DECIMAL",
-			IsList:  p.Type == "STATUSES" || strings.Contains(p.Default, ","),
-		}
-		value, given := q.values[p.Name]
-		if !given {
-			value = p.Default
-		}
-		f.Value, f.Default = q.shownValue(p, value), q.shownValue(p, p.Default)
-		if _, err := time.Parse(time.DateOnly, f.Value); p.Type == "DATE" && (err == nil || f.Value == "") {
-			f.IsDate = true
-		}
-		if err := q.addChoices(&f, p); err != nil {
-			return err
-		}
-		if isSeldomChanged(p) {
-			q.view.More = append(q.view.More, f)
-			q.view.MoreOpen = q.view.MoreOpen || f.Value != f.Default
-			continue
-		}
-		q.view.Fields = append(q.view.Fields, f)
-	}
-	return nil
-}
-
-// shownValue returns the value of a parameter as the form shows it. A date relative to the snapshot is a date.
-func (q *question) shownValue(p query.Param, value string) string {
-	if value == "NULL" {
-		return ""
-	}
-	value = q.pool.cfg.Settings.Value(p, value)
-	if days, isRelative := p.RelativeDays(value); isRelative {
-		return q.snapshot.At.UTC().AddDate(0, 0, -days).Format(time.DateOnly)
-	}
-	if month, err := time.Parse("2006-01", value); p.Type == "DATE" && err == nil {
-		return month.Format(time.DateOnly)
-	}
-	return value
-}
-
-// addChoices adds the known values of a parameter: few as a selection, many as suggestions.
-func (q *question) addChoices(f *formField, p query.Param) error {
-	if p.Type == "TIMEZONE" {
-		f.Suggestions = slices.Compact([]string{q.shownValue(p, query.ScheduleTimezone), "UTC"})
-		return nil
-	}
-	const maxSelection, maxSuggestions = 40, 500
-	values, more, err := q.db.ParamValues(q.Context(), p, maxSuggestions)
-	switch {
-	case query.IsMissing(err): // running the query reports the missing table or column
-		return nil
-	case err != nil || len(values) == 0:
-		return err
-	case more || len(values) > maxSelection:
-		f.Suggestions = values
-		return nil
-	}
-	if f.Value != "" && !slices.Contains(values, f.Value) {
-		values = append(values, f.Value)
-	}
-	if p.TakesNull() || f.Value == "" {
-		f.Options = append(f.Options, option{"", hintOf(p), f.Value == ""})
-	}
-	for _, v := range values {
-		f.Options = append(f.Options, option{v, labelOfValue(p, v), v == f.Value})
-	}
-	return nil
-}
-
-// labelOfValue returns a value of an enumeration, or a choice such as price_per_point, as words. Names are unchanged.
-func labelOfValue(p query.Param, value string) string {
-	switch {
-	case p.Type == "BOOLEAN" && value == "true":
-		return "yes"
-	case p.Type == "BOOLEAN" && value == "false":
-		return "no"
-	case p.Values == "", query.IsEnum(query.Column{Name: p.Name, Type: "VARCHAR"}):
-		return query.EnumWords(value)
-	}
-	return value
-}
-
-func hintOf(p query.Param) string {
-	switch {
-	case p.TakesNull():
-		return "any"
-	case p.Default == "":
-		return "required"
-	}
-	return p.Default
 }

@@ -251,9 +251,9 @@ type periodView struct {
 // buildPeriods returns current values first.
 func buildPeriods(result query.Result) []periodView {
 	column := result.Columns[0]
-	role := columnRole{Column: column, isEnum: query.IsEnum(column)}
+	role := columnRole{Column: column, isEnum: column.IsEnum()}
 	var current, former []periodView
-	labels, groups := groupRecords(result.Rows, func(r query.Record) string { return r.Get(column.Name).Text })
+	labels, groups := query.GroupRecords(result.Rows, func(r query.Record) string { return r.Get(column.Name).Text })
 	for _, label := range labels {
 		for _, p := range periodsOf(groups[label], column.Name, nil) {
 			v := periodView{role.buildCell(p.value), clockOf(p.from), clockOf(p.to)}

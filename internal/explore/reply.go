@@ -191,10 +191,10 @@ const retryAfterSeconds = "20"
 var errTooSlow = errors.New("the page took too long and was stopped")
 
 func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
-	shown, ok := errors.AsType[*statusError](err)
+	shown, isComplete := errors.AsType[*statusError](err)
 	wrongUse, isWrongUse := errors.AsType[*query.UsageError](err)
 	switch {
-	case ok:
+	case isComplete: // the error contains its status and its advice
 	case isWrongUse:
 		shown = &statusError{http.StatusBadRequest, wrongUse.Error(), "Change the address or the form."}
 	case errors.Is(err, errTooSlow) || errors.Is(err, context.DeadlineExceeded):

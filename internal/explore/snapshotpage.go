@@ -32,11 +32,11 @@ func showSnapshot(v *visit) (reply, error) {
 	}
 	view := snapshotView{Grades: buildTable("Streams", rolesOf(grades.Columns), grades, v.links())}
 	checks, err := v.runNamed("check_results", nil)
-	if query.IsMissing(err) || err == nil && len(checks.Rows) == 0 {
-		return newPage("Snapshot", "snapshot", view), nil
-	}
-	if err != nil {
+	if err != nil && !query.IsMissing(err) {
 		return nil, err
+	}
+	if len(checks.Rows) == 0 {
+		return newPage("Snapshot", "snapshot", view), nil
 	}
 	for _, r := range checks.Rows {
 		sample := &r.Values[slices.IndexFunc(checks.Columns, func(c query.Column) bool { return c.Name == "sample" })]

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -32,10 +31,9 @@ type columnRole struct {
 
 // isID reports whether a column contains ids.
 func (r columnRole) isID() bool {
-	return r.Type == "VARCHAR" && (r.Name == "id" || strings.HasSuffix(r.Name, "_id"))
+	hasIDName := r.Name == "id" || strings.HasSuffix(r.Name, "_id")
+	return hasIDName && r.Type == "VARCHAR"
 }
-
-var uuidPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // idRank is 1 for ids without a name, which are the last columns of a table.
 func (r columnRole) idRank() int {
@@ -45,14 +43,9 @@ func (r columnRole) idRank() int {
 	return 0
 }
 
-// hasWord reports whether the name of a column, such as order_status, has one of the words.
-func hasWord(column string, words ...string) bool {
-	return slices.ContainsFunc(strings.Split(column, "_"), func(word string) bool { return slices.Contains(words, word) })
-}
-
 func (r columnRole) hasSelection() bool {
-	isShortEnum := r.isEnum && !hasWord(r.Name, "includes", "included")
-	isShortText := r.Type == "VARCHAR" && hasWord(r.Name, "currency", "country", "grade", "outcome", "state")
+	isShortEnum := r.isEnum && !r.HasWord("includes", "included")
+	isShortText := r.Type == "VARCHAR" && r.HasWord("currency", "country", "grade", "outcome", "state")
 	return r.Type == "BOOLEAN" || isShortEnum || isShortText
 }
 
@@ -105,10 +98,10 @@ func rolesOf(columns []query.Column) []columnRole {
 		}
 		// Enumerations and amounts are recognized by the names of their columns.
 		isHiddenCode := r == code && r.hidden
-		r.isEnum = query.IsEnum(r.Column) && !isHiddenCode
-		r.isAmount = strings.HasPrefix(r.Type, "DECIMAL") && !hasWord(r.Name, "percent", "days", "hours", "minutes", "week", "items")
+		r.isEnum = r.IsEnum() && !isHiddenCode
+		r.isAmount = strings.HasPrefix(r.Type, "DECIMAL") && !r.HasWord("percent", "days", "hours", "minutes", "week", "items")
 		isComparison := byName["period"] != nil // its rows are the same amounts in several periods
-		r.summed = r.isAmount && !isComparison && !isUnsummed(r.Name)
+		r.summed = r.isAmount && !isComparison && !r.isUnsummed()
 		if currency != nil && r.isAmount {
 			r.unitColumn, currency.hidden = "currency", true
 		}
@@ -116,10 +109,10 @@ func rolesOf(columns []query.Column) []columnRole {
 	return roles
 }
 
-// isUnsummed reports whether a sum of the amounts in a column would have no meaning, as for medians and limits, and for
-// the prices of listings, which a buyer compares.
-func isUnsummed(column string) bool {
-	return column == "price" || hasWord(column, "median", "mean", "average", "min", "max", "lowest", "highest", "largest",
+// isUnsummed reports whether a sum of the amounts would have no meaning, as for medians and limits, and for the prices of
+// listings, which a buyer compares.
+func (r columnRole) isUnsummed() bool {
+	return r.Name == "price" || r.HasWord("median", "mean", "average", "min", "max", "lowest", "highest", "largest",
 		"p25", "p50", "p75", "p90", "last", "per", "each", "from", "below", "left", "spent", "now", "old", "new", "change", "gap", "value")
 }
 
@@ -147,7 +140,8 @@ func buildTable(caption string, roles []columnRole, result query.Result, l links
 			return true
 		}
 		hasValue := slices.ContainsFunc(result.Rows, func(row query.Record) bool {
-			return !row.Get(r.Name).Null || r.idColumn != "" && !row.Get(r.idColumn).Null
+			hasID := r.idColumn != "" && !row.Get(r.idColumn).Null
+			return hasID || !row.Get(r.Name).Null
 		})
 		hasAllRows := n > 0 && n == result.Total
 		isBlank := hasAllRows && !hasValue
@@ -184,7 +178,7 @@ func (r columnRole) showValue(row query.Record, l links) html.Cell {
 		cell = buildCell(r.Column, query.Value{Text: name})
 	}
 	isIDOnly := r.isID() && cell.Text == v.Text
-	if isIDOnly && uuidPattern.MatchString(v.Text) {
+	if isIDOnly && query.IsUUID(v.Text) {
 		cell = html.Cell{Copy: v.Text, Class: "s"}
 	}
 	if r.idColumn != "" && !row.Get(r.idColumn).Null {
@@ -254,7 +248,8 @@ func (v *visit) nameRecords(roles []columnRole, rows []query.Record) error {
 func (v *visit) fillOutletNames(roles []columnRole, rows []query.Record) error {
 	indexOf := func(matches func(r columnRole) bool) int { return slices.IndexFunc(roles, matches) }
 	nameIndex := indexOf(func(r columnRole) bool {
-		return r.kind == "outlet" && r.Name != r.idColumn || r.Name == "outlet" || r.Name == "outlet_name"
+		isNameOfID := r.kind == "outlet" && r.Name != r.idColumn
+		return isNameOfID || r.Name == "outlet" || r.Name == "outlet_name"
 	})
 	if nameIndex < 0 {
 		return nil
@@ -302,10 +297,10 @@ func buildCell(c query.Column, v query.Value) html.Cell {
 	case v.Null:
 		return html.Cell{Text: html.Unknown, Class: "none"}
 	case c.Type == "BOOLEAN":
-		return html.Cell{Text: map[string]string{"true": "yes", "false": "no"}[v.Text]}
+		return html.Cell{Text: html.YesNo(v.Text)}
 	case c.Type == "TIMESTAMPTZ":
 		return html.Cell{Text: html.Moment(v.Text), Class: "t", Exact: v.Text}
-	case c.Type == "DATE" && hasWord(c.Name, "month"):
+	case c.Type == "DATE" && c.HasWord("month"):
 		return html.Cell{Text: strings.TrimSuffix(v.Text, "-01"), Class: "t", Exact: v.Text}
 	case c.Type == "DATE":
 		return html.Cell{Text: v.Text, Class: "t"}
@@ -330,8 +325,10 @@ func buildCell(c query.Column, v query.Value) html.Cell {
 
 func (r columnRole) buildCell(v query.Value) html.Cell {
 	cell := buildCell(r.Column, v)
+	if v.Null {
+		return cell
+	}
 	switch {
-	case v.Null:
 	case r.Name == "promise": // kept, published late, past its promise or due
 		cell = html.TagCell(v.Text)
 	case r.isAmount:
@@ -342,11 +339,4 @@ func (r columnRole) buildCell(v query.Value) html.Cell {
 		}
 	}
 	return cell
-}
-
-func capitalize(text string) string {
-	if text == "" {
-		return ""
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
 }

@@ -69,7 +69,8 @@ func readTableState(params url.Values, columns []query.Column) (tableState, erro
 		prefix, name, hasDot := strings.Cut(key, ".")
 		prefix += "."
 		isFilter := hasDot && slices.Contains([]string{equalPrefix, minPrefix, maxPrefix}, prefix)
-		if text == "" || !isFilter && key != sortKey && key != searchKey {
+		isOfTable := isFilter || key == sortKey || key == searchKey
+		if text == "" || !isOfTable {
 			continue
 		}
 		if err := checkText(key, text); err != nil {
@@ -116,9 +117,11 @@ func parsePage(text string) (int, error) {
 func isTime(c query.Column) bool { return c.Type == "DATE" || strings.HasPrefix(c.Type, "TIMESTAMP") }
 
 func (f columnFilter) check() error {
+	if f.prefix == equalPrefix {
+		return nil
+	}
 	advice := "Change it in the form or the address."
 	switch {
-	case f.prefix == equalPrefix:
 	case isTime(f.column):
 		if _, err := time.Parse(time.DateOnly, f.text); err != nil {
 			return usageErr(fmt.Sprintf("%s%s %q is not a date such as 2026-11-01", f.prefix, f.column.Name, f.text), advice)

@@ -25,7 +25,8 @@ type tableView struct {
 	Count      string
 	pager
 	Downloads []pair
-	// CutNote says that the query may have left out rows. TotalsNote explains the totals. SourceNote names the source tables in which rows may be missing.
+	// CutNote warns that the query may have left out rows. TotalsNote explains the totals. SourceNote names the source
+	// tables in which rows may be missing.
 	CutNote, TotalsNote, SourceNote string
 }
 
@@ -94,11 +95,10 @@ func (t *table) show(caption, downloadPrefix string) (*tableView, tableRows, err
 		h := &view.Heads[i]
 		r := t.roles[slices.IndexFunc(t.roles, func(r columnRole) bool { return r.Name == h.Name })]
 		order := r.usualOrder()
-		switch {
-		case t.state.Sort != h.Name:
-		case t.state.Descending:
+		isSorted := t.state.Sort == h.Name
+		if isSorted && t.state.Descending {
 			h.Sorted, order = "descending", h.Name
-		default:
+		} else if isSorted {
 			h.Sorted, order = "ascending", "-"+h.Name
 		}
 		if r.unitColumn != "" {
@@ -211,7 +211,8 @@ func (t *table) addFilters(view *tableView, choices [][]string) {
 			}
 			choices = choices[1:]
 		}
-		if (isTime(r.Column) || r.Numeric) && !r.hidden {
+		hasRange := isTime(r.Column) || r.Numeric
+		if hasRange && !r.hidden {
 			minKey, maxKey := minPrefix+r.Name, maxPrefix+r.Name
 			columnRange := rangeView{r.label, minKey, maxKey, t.params.Get(minKey), t.params.Get(maxKey), isTime(r.Column)}
 			view.Ranges = append(view.Ranges, columnRange)

@@ -56,6 +56,17 @@ func Moment(text string) string {
 	return Clock(t)
 }
 
+// YesNo returns a boolean as yes or no, and any other text unchanged.
+func YesNo(text string) string {
+	switch text {
+	case "true":
+		return "yes"
+	case "false":
+		return "no"
+	}
+	return text
+}
+
 // Duration returns a duration in at most two units: 2 d 3 h, 4 min 10 s.
 func Duration(d time.Duration) string {
 	d = max(d, 0)

@@ -56,6 +56,7 @@ func TestDurationsHaveTwoUnits(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0 s", 0: "0 s", 1500 * time.Millisecond: "1.5 s", 3 * time.Second: "3 s", 12300 * time.Millisecond: "12 s",
 		250 * time.Second: "4 min 10 s", 3*time.Hour + 59*time.Minute: "3 h 59 min", 51 * time.Hour: "2 d 3 h",
+		time.Hour: "1 h 0 min", 24 * time.Hour: "1 d 0 h",
 	} {
 		if got := html.Duration(d); got != want {
 			t.Errorf("Duration(%s) = %q, want %q", d, got, want)

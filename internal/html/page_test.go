@@ -39,9 +39,11 @@ func render(t *testing.T, p testPage) string {
 	return text.String()
 }
 
+const ownScript = "let a = 1 < 2; // </p>\n"
+
 func readAssets(t *testing.T) html.Assets {
 	t.Helper()
-	assets, err := html.ReadAssets(fstest.MapFS{"assets/own.js": {Data: []byte("let a = 1 < 2; // </p>\n")}, "assets/page.html": {}})
+	assets, err := html.ReadAssets(fstest.MapFS{"assets/own.js": {Data: []byte(ownScript)}, "assets/page.html": {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +69,9 @@ func TestPolicyAllowsOnlyInlineAssets(t *testing.T) {
 	}
 	if strings.Contains(text, "<link") || strings.Contains(text, " src=") {
 		t.Error("the page loads another file, want only inline assets")
+	}
+	if licenses := (html.Frame{Inline: readAssets(t)}).Licenses(); !strings.Contains(licenses, "Apache License") {
+		t.Errorf("the licenses of the inline scripts are %.40q", licenses)
 	}
 }
 
@@ -96,10 +101,15 @@ func TestAssetsAreRevalidated(t *testing.T) {
 			t.Errorf("the assets contain %s, want only style sheets, scripts and licenses", name)
 		}
 	}
+	own := httptest.NewRecorder()
+	assets["own.js"].ServeHTTP(own, httptest.NewRequest(http.MethodGet, "/", nil))
+	if got := own.Body.String(); got != ownScript {
+		t.Errorf("the served own.js is %q, want %q", got, ownScript)
+	}
 	for name, mediaType := range map[string]string{"page.css": "text/css", "own.js": "text/javascript", "NOTICE": "text/plain"} {
 		w := httptest.NewRecorder()
 		assets[name].ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
-		if got := w.Header().Get("Content-Type"); w.Code != http.StatusOK || got != mediaType+"; charset=utf-8" || w.Body.Len() == 0 {
+		if got := w.Result().Header.Get("Content-Type"); w.Code != http.StatusOK || got != mediaType+"; charset=utf-8" || w.Body.Len() == 0 {
 			t.Errorf("%s: got status %d and %d bytes of %s, want 200 and %s", name, w.Code, w.Body.Len(), got, mediaType)
 		}
 		revalidation := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -155,7 +165,7 @@ func TestChartContainsItsData(t *testing.T) {
 		`<figcaption>Prices, USD</figcaption>`, `<option value="0" data-currency="USD">pro</option><option value="1">basic</option>`,
 		`data-chart="{&#34;title&#34;:&#34;Prices&#34;,&#34;kind&#34;:&#34;bar&#34;,&#34;unit&#34;:&#34;USD&#34;,`,
 		`&#34;values&#34;:[1000.5,null,null,null],&#34;texts&#34;:[&#34;1,000.50&#34;,&#34;–&#34;,&#34;NaN&#34;,&#34;∞&#34;]`,
-		`&#34;times&#34;:[&#34;2026-11-01T02:00:00Z&#34;]`,
+		`&#34;values&#34;:[2],&#34;texts&#34;:[&#34;two &lt;/script&gt;&#34;],&#34;times&#34;:[&#34;2026-11-01T02:00:00Z&#34;]`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %s:\n%s", want, text)

@@ -63,3 +63,19 @@ func GroupDigits(decimal string) string {
 	}
 	return sign + whole
 }
+
+// UpperFirst returns a text with its first letter, an ASCII letter, in upper case.
+func UpperFirst(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// LowerFirst returns a text with its first letter, an ASCII letter, in lower case.
+func LowerFirst(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToLower(text[:1]) + text[1:]
+}

@@ -208,9 +208,11 @@ func appendValue(dst []byte, r query.Record, column int, typ string) []byte {
 	start := len(dst)
 	dst = r.Columns[column].AppendJSON(dst, r.Values[column])
 	written := string(dst[start:])
+	if written == "null" {
+		return dst
+	}
 	needsQuotes := false
 	switch {
-	case written == "null":
 	case strings.HasPrefix(typ, "DECIMAL(") && strings.HasSuffix(typ, ")"): // but not a list of decimals
 		needsQuotes = true
 	case slices.Contains([]string{"BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT"}, typ):

@@ -65,11 +65,12 @@ func (q Query) faultsOfCheck() (faults []fault) {
 		faults = append(faults, fault{1, "needs a severity: write -- severity: hold or -- severity: warn"})
 	}
 	kind, words := q.splitEach()
-	isWrongType := kind == EachColumn && (len(words) != 1 || !slices.Contains(stream.Types(), stream.Type(words[0])))
-	switch {
-	case !slices.Contains([]string{"", EachTable, EachReference, EachColumn, EachType, EachUnknownField, EachRewritten}, kind):
-		faults = append(faults, fault{1, fmt.Sprintf("%q is not a value of \"each\": use %s, %s, %s, %s, %s or %s", q.Each, EachTable, EachReference, EachColumn, EachType, EachUnknownField, EachRewritten)})
-	case isWrongType:
+	kinds := []string{EachTable, EachReference, EachColumn, EachType, EachUnknownField, EachRewritten}
+	if kind != "" && !slices.Contains(kinds, kind) {
+		faults = append(faults, fault{1, fmt.Sprintf("%q is not a value of \"each\": use one of %s", q.Each, strings.Join(kinds, ", "))})
+	}
+	hasType := len(words) == 1 && slices.Contains(stream.Types(), stream.Type(words[0]))
+	if kind == EachColumn && !hasType {
 		faults = append(faults, fault{1, fmt.Sprintf("%q needs one type after %q: %s", q.Each, EachColumn, sqltext.Join(stream.Types(), ", ", func(t stream.Type) string { return string(t) }))})
 	}
 	for _, p := range q.Params {
@@ -131,7 +132,8 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 		names := sqltext.Values{"table": sqltext.Name(t.Name), "name": t.Name, "key": sqltext.Names(t.Key)}
 		switch kind {
 		case EachTable:
-			if isMuchChanged(t.Name) && (len(words) == 0 || slices.Contains(words, t.Name)) {
+			isListed := len(words) == 0 || slices.Contains(words, t.Name)
+			if isListed && isMuchChanged(t.Name) {
 				add(names)
 			}
 		case EachRewritten:

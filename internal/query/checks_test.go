@@ -33,7 +33,7 @@ func TestLoadChecksReportsAllMistakes(t *testing.T) {
 		t.Fatalf("got %v, want a FilesError", err)
 	}
 	want := []string{
-		`each.sql:1: "row orders" is not a value of "each": use table, reference, column, type, unknown_field or rewritten`,
+		`each.sql:1: "row orders" is not a value of "each": use one of table, reference, column, type, unknown_field, rewritten`,
 		`no_default.sql:1: parameter "most" needs a default: a check runs with the defaults of its parameters`,
 		"no_severity.sql:1: needs a severity: write -- severity: hold or -- severity: warn",
 		"no_title.sql:1: needs a title: begin with -- title: TEXT",

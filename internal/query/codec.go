@@ -287,7 +287,9 @@ func appendFloat[T float32 | float64](dst []byte, a arrow.Array, i int) []byte {
 	if _, isSingle := any(T(0)).(float32); isSingle {
 		bits = 32
 	}
-	if abs := math.Abs(v); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+	const minPlain, maxPlain = 1e-6, 1e21
+	isPlain := minPlain <= math.Abs(v) && math.Abs(v) < maxPlain
+	if v != 0 && !isPlain {
 		format = 'e'
 	}
 	return strconv.AppendFloat(dst, v, format, -1, bits)

@@ -20,8 +20,8 @@ func SnapshotsToCompare(all []Snapshot, names ...string) (from, to Snapshot, err
 	if len(all) < 2 {
 		return from, to, &UsageError{Problem: fmt.Sprintf("a comparison needs two snapshots, but the catalog has %d: wait for the next night", len(all))}
 	}
-	chosen := []Snapshot{all[len(all)-2], all[len(all)-1]}
 	newest := all[len(all)-1]
+	chosen := []Snapshot{all[len(all)-2], newest}
 	for i, name := range names[:min(len(names), len(chosen))] {
 		if at, ok := parseTimeOrDate(name); ok && at.UTC().Format(time.DateOnly) > newest.At.UTC().Format(time.DateOnly) {
 			return from, to, &UsageError{Problem: fmt.Sprintf("%q is after the newest snapshot, %s: name an earlier time", name, newest)}
@@ -58,7 +58,7 @@ func (db *DB) Changes(ctx context.Context, d Diff, asJSON bool) (Query, error) {
 		changes, err := db.changesSQL(ctx, d)
 		return Query{SQL: string(diffSQL.Render("changes", sqltext.Values{"changes": changes}))}, err
 	}
-	return db.toldQuery(ctx, d, diffSQL.Render("changes_in_words", nil))
+	return db.queryInWords(ctx, d, diffSQL.Render("changes_in_words", nil))
 }
 
 // ChangeCounts returns the query for the numbers of changes, with one row per changed table.
@@ -71,16 +71,16 @@ func (db *DB) ChangeCounts(ctx context.Context, d Diff) (Query, error) {
 // the number of changes, and the outlet, name, old value and new value of one example. Values are cut
 // to 200 characters.
 func (db *DB) ChangedFields(ctx context.Context, d Diff) (Query, error) {
-	return db.toldQuery(ctx, d, diffSQL.Render("changed_fields", nil))
+	return db.queryInWords(ctx, d, diffSQL.Render("changed_fields", nil))
 }
 
-// toldQuery returns a query that reads the relation told.
-func (db *DB) toldQuery(ctx context.Context, d Diff, selectSQL sqltext.SQL) (Query, error) {
+// queryInWords returns a query that reads the relation worded, the changes in words.
+func (db *DB) queryInWords(ctx context.Context, d Diff, selectSQL sqltext.SQL) (Query, error) {
 	tables, err := db.tablesOf(ctx, d)
 	if err != nil {
 		return Query{}, err
 	}
-	return Query{SQL: string(d.toldChanges(tables)) + "\n" + string(selectSQL)}, nil
+	return Query{SQL: string(d.withChangesInWords(tables)) + "\n" + string(selectSQL)}, nil
 }
 
 // changesSQL returns a SELECT of the changes of the chosen tables.
@@ -97,7 +97,17 @@ func (db *DB) changesSQL(ctx context.Context, d Diff) (sqltext.SQL, error) {
 
 // tablesOf returns the tables to compare.
 func (db *DB) tablesOf(ctx context.Context, d Diff) ([]string, error) {
-	tables, err := db.comparableTables(ctx, d.Tables)
+	var name string
+	var names []string
+	err := db.scanRows(ctx, diffSQL.Render("comparable_tables", sqltext.Values{"suffix": schema.ChangesSuffix, "database": catalogDB}),
+		[]any{&name}, func() { names = append(names, name) })
+	if err != nil {
+		return nil, fmt.Errorf("list the tables to compare: %w", err)
+	}
+	if len(names) == 0 {
+		return nil, &UsageError{Problem: "the catalog lacks the functions that compare snapshots: wait for the next night, or run placementsync rebuild, to add the functions"}
+	}
+	tables, err := matchPatterns(names, d.Tables)
 	if err != nil || d.Outlet == "" {
 		return tables, err
 	}
@@ -152,20 +162,6 @@ func (db *DB) outletTables(ctx context.Context, outlet string, tables []string) 
 	return owned, nil
 }
 
-func (db *DB) comparableTables(ctx context.Context, patterns []string) ([]string, error) {
-	var name string
-	var names []string
-	err := db.scanRows(ctx, diffSQL.Render("comparable_tables", sqltext.Values{"suffix": schema.ChangesSuffix, "database": catalogDB}),
-		[]any{&name}, func() { names = append(names, name) })
-	if err != nil {
-		return nil, fmt.Errorf("list the tables to compare: %w", err)
-	}
-	if len(names) == 0 {
-		return nil, &UsageError{Problem: "the catalog lacks the functions that compare snapshots: wait for the next night, or run placementsync rebuild, to add the functions"}
-	}
-	return matchPatterns(names, patterns)
-}
-
 // matchPatterns returns the names that match at least one pattern, or all names if there are no
 // patterns. A pattern without a match is a *UsageError.
 func matchPatterns(names, patterns []string) ([]string, error) {
@@ -189,9 +185,8 @@ func matchPatterns(names, patterns []string) ([]string, error) {
 	return slices.Compact(picked), nil
 }
 
-// toldChanges returns the WITH clause of the relation "told", which has the changes in words. tables are the
-// tables to compare.
-func (d Diff) toldChanges(tables []string) sqltext.SQL {
+// withChangesInWords returns the WITH clause of the relation worded. tables are the tables to compare.
+func (d Diff) withChangesInWords(tables []string) sqltext.SQL {
 	all := map[string]schema.Table{}
 	for _, t := range schema.All() {
 		if t.Schema == "main" {
@@ -241,7 +236,7 @@ func (d Diff) toldChanges(tables []string) sqltext.SQL {
 		changes = append(changes, diffSQL.Render("changes_of_table", change))
 		rows = append(rows, diffSQL.Render("rows_of_table", row))
 	}
-	return diffSQL.Render("told_changes", sqltext.Values{"from_time": d.From.At, "to_time": d.To.At,
+	return diffSQL.Render("with_changes_in_words", sqltext.Values{"from_time": d.From.At, "to_time": d.To.At,
 		"changes": sqltext.JoinSQL(changes, "\nUNION ALL "), "rows": sqltext.JoinSQL(rows, "\nUNION ALL "), "names": sqltext.JoinSQL(names, "\nUNION ALL ")})
 }
 
@@ -278,21 +273,20 @@ func nameOf(t schema.Table) string {
 	return ""
 }
 
-// labelOf returns the expression of a text that tells the items of a list, or the channels of an outlet, apart.
+// labelOf returns the expression of a text that distinguishes the items of a list, or the channels of an outlet.
 func labelOf(t schema.Table) sqltext.SQL {
+	const none = "NULL::VARCHAR"
+	if !isItem(t) && t.Table != "outlet_channels" {
+		return none
+	}
 	for _, pair := range [][]string{{"pricing_tier", "currency"}, {"channel_type", "placement_type"}} {
-		if (isItem(t) || t.Table == "outlet_channels") && hasColumn(t, pair[0]) && hasColumn(t, pair[1]) {
+		if hasColumn(t, pair[0]) && hasColumn(t, pair[1]) {
 			return sqltext.Fill("nullif(concat_ws(', ', {columns}), '')", sqltext.Values{"columns": sqltext.Names(pair)})
 		}
 	}
-	var columns []string
-	for _, name := range []string{"name", "url", "value", "author_name"} {
-		if isItem(t) && hasColumn(t, name) {
-			columns = append(columns, name)
-		}
-	}
+	columns := slices.DeleteFunc([]string{"name", "url", "value", "author_name"}, func(name string) bool { return !hasColumn(t, name) })
 	if len(columns) == 0 {
-		return "NULL::VARCHAR"
+		return none
 	}
 	return sqltext.Fill("coalesce({columns})", sqltext.Values{"columns": sqltext.Names(columns)})
 }

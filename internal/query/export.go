@@ -175,11 +175,11 @@ func checkExportDir(dir string) (string, error) {
 		return "", &UsageError{Problem: fmt.Sprintf("%q is not a folder: create it first", filepath.Dir(dir))}
 	}
 	entries, err := os.ReadDir(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0:
-		return dir, nil
-	case err != nil:
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", &UsageError{Problem: fmt.Sprintf("export to %q: %v", dir, err)}
+	}
+	if len(entries) == 0 {
+		return dir, nil
 	}
 	var m ExportManifest
 	data, err := os.ReadFile(filepath.Join(dir, exportManifestFile))

@@ -156,7 +156,8 @@ func ReadText(file string) (string, error) {
 // another name.
 func (l Library) List() []Query {
 	return slices.DeleteFunc(slices.Clone(l.queries), func(q Query) bool {
-		return q.Replacement != "" || q.File == "" && q.Subject == "report"
+		isOfReport := q.File == "" && q.Subject == "report"
+		return isOfReport || q.Replacement != ""
 	})
 }
 

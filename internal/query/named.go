@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"placementsync/internal/humanize"
 	"placementsync/internal/nearest"
 )
 
@@ -58,8 +59,8 @@ func (q Query) Param(name string) (Param, bool) {
 	return Param{}, false
 }
 
-// DescribeCut says that the parameter "top" may have cut a result of so many rows. It returns an empty text if the
-// query has no such limit, or if the result is below it.
+// DescribeCut returns a note if the parameter "top" may have cut a result of so many rows. It returns an empty text if
+// the query has no such limit, or if the result is below it.
 func (q Query) DescribeCut(values map[string]string, rows int64) string {
 	p, _ := q.Param("top")
 	value, isGiven := values[p.Name]
@@ -150,12 +151,8 @@ type UsageError struct {
 func (e *UsageError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Problem)
-	switch len(e.Params) {
-	case 0:
-	case 1:
-		b.WriteString("; parameter:")
-	default:
-		b.WriteString("; parameters:")
+	if n := len(e.Params); n > 0 {
+		b.WriteString("; " + humanize.Noun(n, "parameter") + ":")
 	}
 	for _, p := range e.Params {
 		b.WriteString("\n  " + p.String())
@@ -219,12 +216,16 @@ func (q *Query) parseHeader() (faults []fault) {
 			continue
 		}
 		word, text := m[1], strings.TrimSpace(m[2])
-		switch field := textFields[word]; {
-		case field != nil && (text == "" || *field != ""):
-			add(`the line "-- %s: TEXT" may occur once and needs a text`, word)
-		case field != nil:
+		if field := textFields[word]; field != nil {
+			if text == "" || *field != "" {
+				add(`the line "-- %s: TEXT" may occur once and needs a text`, word)
+				continue
+			}
 			*field = text
-		case word == "chart":
+			continue
+		}
+		switch word {
+		case "chart":
 			chart, err := parseChart(text)
 			if err == nil && q.Chart != nil {
 				err = errors.New("a query has one chart")
@@ -234,14 +235,14 @@ func (q *Query) parseHeader() (faults []fault) {
 				continue
 			}
 			q.Chart = chart
-		case word == "columns":
+		case "columns":
 			names, ok := strings.CutPrefix(text, "first ")
 			if !ok || len(q.First) > 0 {
 				add("write the most important columns as first COLUMN COLUMN ..., once, not %q", text)
 				continue
 			}
 			q.First = strings.Fields(names)
-		case word == "heading":
+		case "heading":
 			column, label, ok := strings.Cut(text, " ")
 			if _, isRepeated := q.Headings[column]; !ok || isRepeated {
 				add(`write a heading as COLUMN TEXT, once for each column, not %q`, text)
@@ -251,7 +252,7 @@ func (q *Query) parseHeader() (faults []fault) {
 				q.Headings = map[string]string{}
 			}
 			q.Headings[column] = label
-		case word == "param":
+		case "param":
 			p, err := parseParam(text)
 			if _, twice := q.Param(p.Name); err == nil && twice {
 				err = fmt.Errorf("parameter %q is declared twice", p.Name)
@@ -261,10 +262,14 @@ func (q *Query) parseHeader() (faults []fault) {
 				continue
 			}
 			q.Params = append(q.Params, p)
-		case word == "values" && (len(q.Params) == 0 || text == "" || q.Params[len(q.Params)-1].Values != ""):
-			add(`the line "-- values: SELECT ..." may occur once, below the "-- param:" line of its parameter`)
-		case word == "values":
-			q.Params[len(q.Params)-1].Values = text
+		case "values":
+			last := len(q.Params) - 1
+			isRepeated := last >= 0 && q.Params[last].Values != ""
+			if last < 0 || isRepeated || text == "" {
+				add(`the line "-- values: SELECT ..." may occur once, below the "-- param:" line of its parameter`)
+				continue
+			}
+			q.Params[last].Values = text
 		default:
 			if alike := nearest.FindNearest(append(slices.Sorted(maps.Keys(textFields)), "param", "values", "chart", "columns", "heading"), word); alike != "" {
 				add("unknown header line %q: did you mean %s?", word, alike)

@@ -60,7 +60,8 @@ func (q Query) copyText(c Copy) string {
 	isHeader := true
 	for line := range strings.Lines(q.SQL) {
 		trimmed := strings.TrimSpace(line)
-		isHeader = isHeader && (trimmed == "" || strings.HasPrefix(trimmed, "--"))
+		isComment := trimmed == "" || strings.HasPrefix(trimmed, "--")
+		isHeader = isHeader && isComment
 		m := headerLine.FindStringSubmatch(trimmed)
 		if !isHeader || m == nil {
 			b.WriteString(line)
@@ -86,7 +87,8 @@ func (q Query) copyText(c Copy) string {
 // withDefault returns the text of a parameter in a header, with another default.
 func (p Param) withDefault(value string) string {
 	kind := p.Type
-	if p.Nullable || p.Default == nullText && value != nullText {
+	losesNull := p.Default == nullText && value != nullText // a default of NULL also accepts NULL
+	if p.Nullable || losesNull {
 		kind += "?"
 	}
 	if strings.ContainsAny(value, " '") {

@@ -319,9 +319,12 @@ const maxNames = 200_000 // of listings, which have the most names
 
 var uuidText = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
+// IsUUID reports whether a text is an id of a record.
+func IsUUID(text string) bool { return uuidText.MatchString(text) }
+
 // withoutIDs removes the ids from a list of names and ids.
 func withoutIDs(values []string) []string {
-	return slices.DeleteFunc(slices.Clone(values), uuidText.MatchString)
+	return slices.DeleteFunc(slices.Clone(values), IsUUID)
 }
 
 // DescribeUnknownValues returns a sentence for each given value that does not exist in the data, which

@@ -30,8 +30,6 @@ import (
 var (
 	//go:embed sql/catalog.sql
 	catalogSQL sqltext.File
-	//go:embed sql/parquet.sql
-	parquetSQL sqltext.File
 	//go:embed sql/diff.sql
 	diffSQL sqltext.File
 )

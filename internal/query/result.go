@@ -38,6 +38,19 @@ func (r Record) Get(column string) Value {
 	return Value{Null: true}
 }
 
+// GroupRecords groups records by a label. It returns the labels in the order of the records.
+func GroupRecords(records []Record, label func(r Record) string) (labels []string, groups map[string][]Record) {
+	groups = map[string][]Record{}
+	for _, r := range records {
+		l := label(r)
+		if groups[l] == nil {
+			labels = append(labels, l)
+		}
+		groups[l] = append(groups[l], r)
+	}
+	return labels, groups
+}
+
 // Collect is like Run, but returns the first rows, up to the limit.
 func (db *DB) Collect(ctx context.Context, q Query, values map[string]string, limit int) (Result, error) {
 	ctx, cancel := db.WithTimeout(ctx) // of both steps together

@@ -243,7 +243,8 @@ func limitRows(conn *duckdb.Conn, q Query, s statement) (Query, error) {
 	}
 	text := string(sqltext.Fill("{select} LIMIT {most}", sqltext.Values{"select": selectFrom(q.SQL), "most": q.maxRows}))
 	limited, err := prepareStatement(conn, text)
-	if err != nil || limited.several && q.IsUserDefined() && !s.several {
+	hasEscaped := limited.several && !s.several && q.IsUserDefined()
+	if err != nil || hasEscaped {
 		return q, &UsageError{Problem: q.errPrefix() + "the number of rows cannot be limited: remove the semicolon or the comment after the statement"}
 	}
 	q.SQL = text

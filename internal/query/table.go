@@ -147,7 +147,10 @@ func (w *tableWriter) writePlainLine(cells []string) error {
 // Before fitColumns hides a needed column, it cuts texts down to 10 characters. ok is false if the
 // needed columns do not fit and Screen.First is empty.
 func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
-	const gutter = 3 // a border and two spaces
+	const (
+		gutter         = 3  // a border and two spaces
+		maxHidingLimit = 20 // columns are hidden only at this limit and below
+	)
 	needed := w.findKeys()
 	order := w.rankColumns(needed)
 	if len(w.screen.First) > 0 {
@@ -159,13 +162,17 @@ func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 		widths, shown = w.columnWidths(limit, true), nil
 		total := 1
 		for _, i := range order {
-			if n := widths[i] + gutter; w.screen.Width == 0 || len(shown) == 0 || total+n <= w.screen.Width {
+			n := widths[i] + gutter
+			fits := w.screen.Width == 0 || total+n <= w.screen.Width
+			if fits || len(shown) == 0 {
 				total += n
 				shown = append(shown, i)
 			}
 		}
-		isMissing := func(i int) bool { return !slices.Contains(shown, i) }
-		if ok = len(shown) == len(order) || limit <= 20 && !slices.ContainsFunc(needed, isMissing); ok {
+		showsAll := len(shown) == len(order)
+		showsNeeded := !slices.ContainsFunc(needed, func(i int) bool { return !slices.Contains(shown, i) })
+		if showsAll || showsNeeded && limit <= maxHidingLimit {
+			ok = true
 			break
 		}
 	}
@@ -183,7 +190,8 @@ func (w *tableWriter) findKeys() []int {
 		nameColumn = slices.IndexFunc(w.columns, func(c Column) bool { return c.Type == "VARCHAR" && !isID(c.Name) })
 	}
 	for i, c := range w.columns {
-		if i == nameColumn || c.Name == "currency" || i == 0 && !isID(c.Name) && !c.Numeric {
+		isFirstText := i == 0 && !isID(c.Name) && !c.Numeric
+		if i == nameColumn || isFirstText || c.Name == "currency" {
 			keys = append(keys, i)
 		}
 	}

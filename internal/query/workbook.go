@@ -251,7 +251,7 @@ func (w *fieldWriter) addChart() error {
 		VaryColors: new(false), Legend: excelize.ChartLegend{Position: "bottom"},
 	}
 	if len(c.Values) == 1 {
-		chart.Legend.Position = "none" // the title says what is drawn
+		chart.Legend.Position = "none" // the title names the only series
 	}
 	if c.IsLine {
 		chart.Type = excelize.Line

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+
+	"placementsync/internal/humanize"
 )
 
 // Writer writes a result row by row. After an error, no other method is called. The values of a row are
@@ -164,20 +166,25 @@ func (q Query) LabelOf(column string) string {
 func LabelOf(column string) string {
 	words := strings.Split(column, "_")
 	end := ""
-	if len(words) > 2 || len(words) == 2 && words[1] != "percent" {
+	hasOnlyUnit := len(words) == 2 && words[1] == "percent" // then the first word is the subject
+	if len(words) > 1 && !hasOnlyUnit {
 		end = map[string]string{"p25": ", lower quartile", "p50": ", median", "p75": ", upper quartile", "p90": ", 90th percentile"}[words[0]]
 		if end != "" || words[0] == "is" {
 			words = words[1:]
 		}
 	}
-	last := len(words) - 1
 	records := []string{"article", "campaign", "group", "listing", "outlet", "product", "profile", "status", "writer"}
-	switch {
-	case last == 0:
-	case words[last] == "percent":
-		words, end = words[:last], ", %"+end
-	case words[last] == "at", words[last] == "name" && slices.Contains(records, words[last-1]):
-		words = words[:last]
+	if last := len(words) - 1; last > 0 {
+		switch words[last] {
+		case "percent":
+			words, end = words[:last], ", %"+end
+		case "at":
+			words = words[:last]
+		case "name":
+			if slices.Contains(records, words[last-1]) {
+				words = words[:last]
+			}
+		}
 	}
 	for i, word := range words {
 		switch word {
@@ -192,18 +199,21 @@ func LabelOf(column string) string {
 		}
 	}
 	label := strings.ReplaceAll(strings.Join(words, " "), "do follow", "do-follow")
-	if label == "" {
-		return ""
-	}
-	return strings.ToUpper(label[:1]) + label[1:] + end
+	return humanize.UpperFirst(label) + end
 }
 
-// IsEnum reports whether a column contains values of an enumeration, by its name: the service sends them as
+// HasWord reports whether the name of the column, such as order_status, has one of the words.
+func (c Column) HasWord(words ...string) bool {
+	return slices.ContainsFunc(strings.Split(c.Name, "_"), func(word string) bool { return slices.Contains(words, word) })
+}
+
+// IsEnum reports whether the column contains values of an enumeration, by its name: the service sends them as
 // FULL_FEATURE or on_hold_review. A segment is the type of a placement or channel, or a country.
-func IsEnum(c Column) bool {
-	enums := []string{"status", "type", "kind", "tier", "side", "trait", "includes", "included", "waits"}
-	isOfEnum := func(word string) bool { return slices.Contains(enums, word) }
-	return c.Type == "VARCHAR" && (c.Name == "segment" || slices.ContainsFunc(strings.Split(c.Name, "_"), isOfEnum))
+func (c Column) IsEnum() bool {
+	if c.Type != "VARCHAR" {
+		return false
+	}
+	return c.Name == "segment" || c.HasWord("status", "type", "kind", "tier", "side", "trait", "includes", "included", "waits")
 }
 
 // codePattern matches FULL_FEATURE and on_hold_review.
@@ -247,15 +257,15 @@ func (w *enumWriter) Begin(columns []Column) error {
 	for _, c := range columns {
 		stem, isName := strings.CutSuffix(c.Name, "_name")
 		id := slices.IndexFunc(columns, func(other Column) bool { return isName && other.Name == stem+"_id" })
-		w.isEnum, w.idOf = append(w.isEnum, IsEnum(c)), append(w.idOf, id)
+		w.isEnum, w.idOf = append(w.isEnum, c.IsEnum()), append(w.idOf, id)
 	}
 	return w.Writer.Begin(columns)
 }
 
 func (w *enumWriter) Row(values []Value) error {
 	for i := range values {
-		isCode := w.isEnum[i] || w.idOf[i] >= 0 && values[i].Text == values[w.idOf[i]].Text
-		if isCode && !values[i].Null {
+		isID := w.idOf[i] >= 0 && values[i].Text == values[w.idOf[i]].Text
+		if (w.isEnum[i] || isID) && !values[i].Null {
 			values[i].Text = EnumWords(values[i].Text)
 		}
 	}

@@ -223,12 +223,13 @@ func sheetName(title string) string {
 // formatOf returns the Excel format of a column. A sheet with all decimals also shows milliseconds. Other sheets show
 // minutes, and only the month of a date in a column such as paid_month.
 func (w *excelSheet) formatOf(c Column) string {
-	isMonth := c.Name == "month" || strings.HasSuffix(c.Name, "_month")
-	switch {
-	case w.maxScale == allDecimals:
-	case strings.HasPrefix(c.Type, "TIMESTAMP"):
+	if w.maxScale == allDecimals {
+		return numberFormat(c.Type, w.maxScale)
+	}
+	if strings.HasPrefix(c.Type, "TIMESTAMP") {
 		return "yyyy-mm-dd hh:mm"
-	case c.Type == "DATE" && isMonth:
+	}
+	if c.Type == "DATE" && c.HasWord("month") {
 		return "yyyy-mm"
 	}
 	return numberFormat(c.Type, w.maxScale)
@@ -271,8 +272,9 @@ func columnWidth(c Column, heading string) float64 {
 // cellValue converts the text of a value to a number, a time or a boolean if Excel keeps it
 // exactly (times cut to milliseconds), and returns the text otherwise.
 func cellValue(c Column, text string) any {
+	isFloat := c.Type == "DOUBLE" || c.Type == "FLOAT"
 	switch {
-	case c.Numeric && (c.Type == "DOUBLE" || c.Type == "FLOAT" || significantDigits(text) <= excelDigits):
+	case isFloat, c.Numeric && significantDigits(text) <= excelDigits:
 		// NaN and infinities are not numbers in Excel and stay texts.
 		if n, ok := (Value{Text: text}).Number(); ok {
 			return n

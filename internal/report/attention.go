@@ -82,21 +82,25 @@ func (b *builder) findUnprovenStreams() (notices []Notice, goodNews string, err 
 		s.AgeSince, _ = time.Parse(time.RFC3339Nano, row.Get("oldest_at").Text) // streams without rows have no age
 		failedIDs, _ := row.Get("failed").Number()
 		standing := ledger.StandingOf(s.Grade)
+		isShown := isShownStream(s.Stream) // in the numbers of the report
 		line := ledger.DescribeProblems([]ledger.Problem{s.Problem()})
-		if standing == ledger.NotRead && isShownStream(s.Stream) {
+		if standing == ledger.NotRead && isShown {
 			b.notRead = append(b.notRead, s.Problem())
+		}
+		if s.IsUnused() {
+			b.unused = append(b.unused, s.Problem())
+			continue
+		}
+		if standing == ledger.Proven {
+			continue
 		}
 		isCarriedUnasked := standing == ledger.Carried && !s.IsExcluded()
 		switch {
-		case s.IsUnused():
-			b.unused = append(b.unused, s.Problem())
-		case standing == ledger.Proven: // no notice
 		case failedIDs > 0, isPartial && isCarriedUnasked:
 			partial.Lines = append(partial.Lines, line)
-		case !isShownStream(s.Stream): // the report has no numbers of it
-		case standing == ledger.NotRead:
+		case isShown && standing == ledger.NotRead:
 			neverRead.Lines = append(neverRead.Lines, line)
-		default:
+		case isShown:
 			unproven.Lines = append(unproven.Lines, line)
 		}
 	}

@@ -45,20 +45,20 @@ const (
 )
 
 func (p plot) drawVariants(rows []query.Record) []html.Variant {
-	variantLabel := func(row query.Record) string { return rowLabel(row, p.split...) }
-	variantLabels := distinctLabels(rows, variantLabel)
+	labels, groups := query.GroupRecords(rows, func(row query.Record) string { return rowLabel(row, p.split...) })
 	if p.weight != "" {
 		weights := map[string]float64{}
-		for _, row := range rows {
-			n, _ := row.Get(p.weight).Number()
-			weights[variantLabel(row)] += n
+		for label, group := range groups {
+			for _, row := range group {
+				n, _ := row.Get(p.weight).Number()
+				weights[label] += n
+			}
 		}
-		slices.SortStableFunc(variantLabels, func(x, y string) int { return cmp.Compare(weights[y], weights[x]) })
+		slices.SortStableFunc(labels, func(x, y string) int { return cmp.Compare(weights[y], weights[x]) })
 	}
 	var all []html.Variant
-	for _, label := range variantLabels {
-		subset := filterRows(rows, func(row query.Record) bool { return variantLabel(row) == label })
-		all = append(all, p.drawVariant(subset, label)...)
+	for _, label := range labels {
+		all = append(all, p.drawVariant(groups[label], label)...)
 		if len(all) == maxVariants {
 			break
 		}
@@ -172,18 +172,15 @@ func (m measure) addTo(s *html.Series, c query.Value) {
 
 // drawValues returns one series for each value of the column p.series, in the order of the rows.
 func (p plot) drawValues(rows []query.Record) html.Variant {
-	name := func(row query.Record) string { return rowLabel(row, p.series) }
-	categories := distinctLabels(rows, func(row query.Record) string { return p.category(rows, row) })
+	categories, _ := query.GroupRecords(rows, func(row query.Record) string { return p.category(rows, row) })
 	categories = categories[:min(len(categories), maxCategories)]
 	v := html.Variant{Categories: categories}
-	names := distinctLabels(rows, name)
+	names, groups := query.GroupRecords(rows, func(row query.Record) string { return rowLabel(row, p.series) })
 	v.Note = describeCut(min(len(names), p.limit), len(names), "series")
 	for i, n := range names[:min(len(names), p.limit)] {
 		byCategory := map[string]query.Value{}
-		for _, row := range rows {
-			if name(row) == n {
-				byCategory[p.category(rows, row)] = row.Get(p.value)
-			}
+		for _, row := range groups[n] {
+			byCategory[p.category(rows, row)] = row.Get(p.value)
 		}
 		s := html.Series{Name: n, Colour: i}
 		for _, c := range categories {
@@ -195,7 +192,7 @@ func (p plot) drawValues(rows []query.Record) html.Variant {
 	return v
 }
 
-// describeCut says that a chart does not show everything. It returns an empty text if it does.
+// describeCut returns a note if a chart does not show everything, and otherwise an empty text.
 func describeCut(shown, total int, noun string) string {
 	if shown >= total {
 		return ""

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"placementsync/internal/html"
+	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
 )
 
@@ -54,7 +55,7 @@ func (b *builder) describeUnknown(headlines Section) string {
 	}
 	for _, t := range headlines.Tiles {
 		if strings.Contains(t.Label, " without a known ") && t.Value != "0" && !t.NotRead {
-			parts = append(parts, strings.ToLower(t.Label[:1])+t.Label[1:]+": "+t.Value)
+			parts = append(parts, humanize.LowerFirst(t.Label)+": "+t.Value)
 		}
 	}
 	if len(parts) == 0 {

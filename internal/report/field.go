@@ -94,7 +94,7 @@ func (f field) formatCell(v query.Value) string {
 	case asMonth:
 		return formatMonth(v.Text)
 	case asYesNo:
-		return map[string]string{"true": "yes", "false": "no"}[v.Text]
+		return html.YesNo(v.Text)
 	}
 	return v.Text
 }

@@ -11,7 +11,8 @@ import (
 // numbers are shown. others are all other problems. If needs is nil, all tables are needed.
 func splitProblems(result query.Result, needs []string) (missing, others []ledger.Problem) {
 	for _, p := range query.FindProblems(result.Sources) {
-		if p.Standing == ledger.NotRead && (needs == nil || slices.Contains(needs, p.Name)) {
+		isNeeded := needs == nil || slices.Contains(needs, p.Name)
+		if isNeeded && p.Standing == ledger.NotRead {
 			missing = append(missing, p)
 		} else {
 			others = append(others, p)
@@ -26,7 +27,8 @@ func textOf(row query.Record, column string) query.Value {
 	if column == "status_name" && v.Null {
 		v = row.Get("status_prefix")
 	}
-	if isEnum := slices.ContainsFunc(row.Columns, func(c query.Column) bool { return c.Name == column && query.IsEnum(c) }); isEnum {
+	isEnum := slices.ContainsFunc(row.Columns, func(c query.Column) bool { return c.Name == column && c.IsEnum() })
+	if isEnum {
 		v.Text = query.EnumWords(v.Text)
 	}
 	return v
@@ -48,15 +50,4 @@ func filterRows(rows []query.Record, keep func(row query.Record) bool) []query.R
 		}
 	}
 	return kept
-}
-
-// distinctLabels returns the labels in the order of the rows.
-func distinctLabels(rows []query.Record, label func(row query.Record) string) []string {
-	var labels []string
-	for _, row := range rows {
-		if l := label(row); !slices.Contains(labels, l) {
-			labels = append(labels, l)
-		}
-	}
-	return labels
 }

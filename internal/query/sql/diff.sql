@@ -7,7 +7,7 @@ FROM {macro}({from_time}, {to_time}) {condition}
 
 -- name: rows_of_table
 -- The changed row versions of a table. {key} is the key as text. {owner} in changes_of_table is the table whose row
--- with the id {owner_id} names the record. {label} tells the items of a list apart. Another item of a list can have
+-- with the id {owner_id} names the record. {label} distinguishes the items of a list. A new item can have
 -- the key of an item that is gone.
 SELECT {name} AS table_name, {key} AS row_key, {own_name} AS name, {label} AS label, {outlet_id} AS outlet_id, {owner_id} AS owner_id,
     {has_position} AS has_position, valid_from, valid_to
@@ -17,8 +17,8 @@ WHERE valid_from <= {to_time} AND (valid_from > {from_time} OR valid_to > {from_
 -- name: names_of_table
 SELECT {name} AS owner, {id} AS id, {column} AS name, {outlet_id} AS outlet_id, valid_from FROM history.{table}
 
--- name: told_changes
--- Each changed member of a JSON object is a row. A list of texts or numbers is told by the items that were removed
+-- name: with_changes_in_words
+-- Each changed member of a JSON object is a row. A list of texts or numbers is shown by the items that were removed
 -- and added. The path of a member is a JSON pointer. Amounts have two decimals, or all if the change is smaller.
 WITH bare_changes AS ({changes}),
 row_versions AS (
@@ -97,7 +97,7 @@ texts AS (
         END AS shown
     FROM lists
 ),
-told AS (
+worded AS (
     SELECT t.changed_at, o.name AS outlet, t.name, t.kind, t.field,
         CASE
             WHEN kind <> 'changed' THEN concat_ws(' ', noun, CASE WHEN noun = 'price' THEN label END)
@@ -110,7 +110,7 @@ told AS (
 
 -- name: changes_in_words
 SELECT changed_at, outlet, name, kind, what, "old", "new", "table", "key"
-FROM told
+FROM worded
 ORDER BY "table", outlet, name, "key", what, "old", "new"
 
 -- name: changes_of_fields
@@ -143,7 +143,7 @@ SELECT "table", field, changes, example.outlet, example.name, left(example."old"
 FROM (
     SELECT "table", field, count(*) AS changes,
         arg_min({"outlet": outlet, "name": name, "old": "old", "new": "new"}, ("key", what)) AS example
-    FROM told
+    FROM worded
     WHERE kind = 'changed'
     GROUP BY ALL
 )
