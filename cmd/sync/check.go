@@ -87,7 +87,7 @@ func runCheck(ctx context.Context, g *globals, offline bool) error {
 	return errors.Join(err, planErr(plan), g.checkLake(ctx, cfg))
 }
 
-// checkUserSQL checks user-defined queries, the watches and user-defined checks, and prints what it checked.
+// checkUserSQL checks user-defined queries, the watches and user-defined checks, and prints the valid ones.
 // With a published snapshot it also prepares their SQL and checks the columns of the watches. The error contains
 // all problems. Channels and conditions were already checked with the configuration.
 func checkUserSQL(ctx context.Context, g *globals, cfg config.Config) (err error) {

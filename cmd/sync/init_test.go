@@ -83,7 +83,7 @@ func TestInitRepeatsQuestions(t *testing.T) {
 	if result.code != 0 {
 		t.Fatalf("init ended with %d, want 0:\n%s", result.code, &result.stderr)
 	}
-	if diff := cmp.Diff([]string{"base_url: " + baseURL, `token: ""`, `token_file: "token"`}, changedLines(t, file)); diff != "" {
+	if diff := cmp.Diff([]string{"base_url: " + baseURL, `token: ""`, "token_file: token"}, changedLines(t, file)); diff != "" {
 		t.Errorf("the configuration (-want +got):\n%s", diff)
 	}
 	cfg, err := config.Load(file, nil)
@@ -214,7 +214,7 @@ func TestInitKeepsInlineToken(t *testing.T) {
 	if result := executeInit(t, "", "--config", file, "--base-url", baseURL); result.code != 0 {
 		t.Fatalf("init ended with %d, want 0:\n%s", result.code, &result.stderr)
 	}
-	if diff := cmp.Diff([]string{"base_url: " + baseURL, `token: "pc_demo"`}, changedLines(t, file)); diff != "" {
+	if diff := cmp.Diff([]string{"base_url: " + baseURL, "token: pc_demo"}, changedLines(t, file)); diff != "" {
 		t.Errorf("the configuration (-want +got):\n%s", diff)
 	}
 }
@@ -269,7 +269,7 @@ func TestInitLineEndings(t *testing.T) {
 	}
 	text := read(t, file)
 	harness.Must(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "\r\n", "\n")), 0o600))
-	if diff := cmp.Diff([]string{"base_url: " + baseURL, `token: ""`, `token_file: "token"`}, changedLines(t, file)); diff != "" {
+	if diff := cmp.Diff([]string{"base_url: " + baseURL, `token: ""`, "token_file: token"}, changedLines(t, file)); diff != "" {
 		t.Errorf("the configuration (-want +got):\n%s", diff)
 	}
 }

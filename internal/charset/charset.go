@@ -1,4 +1,4 @@
-// Package charset finds the charset that a Content-Type declares. It must not know what the text contains. It is a
+// Package charset finds the charset that a Content-Type declares. It must not know the content of texts. It is a
 // package of its own because fetch and webhook need it and must not import each other.
 package charset
 

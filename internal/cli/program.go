@@ -4,22 +4,32 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"log/slog"
 	"net/http"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"placementsync/internal/bucket"
 	"placementsync/internal/config"
+	"placementsync/internal/ledger"
 	"placementsync/internal/nearest"
 	"placementsync/internal/notify"
 	"placementsync/internal/query"
@@ -285,4 +295,128 @@ func BucketConfig(s3 config.S3) (bucket.Config, error) {
 func NewNotifier(c config.Notify, version string, log *slog.Logger) *notify.Notifier {
 	return notify.New(notify.Config{FailureURL: c.FailureURL.Reveal(), HeartbeatURL: c.HeartbeatURL.Reveal(),
 		UserAgent: "placementsync/" + version, Proxy: http.ProxyFromEnvironment}, log)
+}
+
+// gracePeriod is the time between the first signal and the end of the program, if the work does
+// not end earlier. The documentation promises 5 s.
+const gracePeriod = 4 * time.Second
+
+// RunInterruptible runs work and returns its exit code. SIGINT and SIGTERM cancel the
+// context of the work. RunInterruptible then waits until the work ends, until the grace period
+// is over, or until a second signal. In the last two cases it prints abandonMessage,
+// and returns the exit code of an interruption while the work is still running. That is safe
+// because the program can be killed at any instruction without losing data. Work that can need
+// longer to end calls removeStopTimeLimit when it begins: then only a second signal ends the wait early.
+func RunInterruptible(stderr io.Writer, abandonMessage string, work func(ctx context.Context, removeStopTimeLimit func()) int) int {
+	// A crash ends the program by SIGABRT. By default Go exits with code 2 after a panic, out of memory, or
+	// an abort in C code. Code 2 means a wrong configuration, after which a supervisor does not restart the
+	// program. Core dumps are disabled because the memory contains secrets. If the call fails, the system's
+	// limit applies.
+	debug.SetTraceback("crash")
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	// net/http writes received bytes to the global log, for example the end of a body that is longer than its
+	// stated length. They can contain private values.
+	log.SetOutput(io.Discard)
+	var isStopTimeLimitRemoved atomic.Bool
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	done := make(chan int, 1)
+	go func() { done <- work(ctx, func() { isStopTimeLimitRemoved.Store(true) }) }()
+	select {
+	case code := <-done:
+		return code
+	case s := <-signals:
+		cancel(signalError{s})
+	}
+	var graceEnded <-chan time.Time // nil means that only a second signal ends the wait
+	if !isStopTimeLimitRemoved.Load() {
+		graceEnded = time.After(gracePeriod)
+	}
+	select {
+	case code := <-done:
+		return code
+	case <-signals:
+	case <-graceEnded:
+	}
+	fmt.Fprintln(stderr, abandonMessage)
+	return ledger.Interrupted.ExitCode()
+}
+
+// signalError is the cause with which a signal cancels a context.
+type signalError struct{ signal os.Signal }
+
+func (e signalError) Error() string {
+	if e.signal == os.Interrupt {
+		return "stopped by an interrupt (SIGINT)"
+	}
+	return "stopped by a request to terminate (SIGTERM)"
+}
+
+// Unwrap makes errors.Is(err, context.Canceled) true.
+func (signalError) Unwrap() error { return context.Canceled }
+
+// FeedsJournal reports whether stderr is the stream to journald. It compares device and inode
+// with JOURNAL_STREAM, because a child inherits the variable even if its stderr is
+// redirected.
+func FeedsJournal(stderr io.Writer, lookupEnv func(string) (string, bool)) bool {
+	journalID, _ := lookupEnv("JOURNAL_STREAM")
+	f, isFile := stderr.(*os.File)
+	if !isFile {
+		return false
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && journalID == fmt.Sprintf("%d:%d", stat.Dev, stat.Ino)
+}
+
+// LogWriter returns a writer of log lines to w. If stderr is connected to journald, the writer puts
+// the priority of each line before the line.
+func (f *Flags) LogWriter(w io.Writer) io.Writer {
+	if f.Journal {
+		return journalWriter{w}
+	}
+	return w
+}
+
+type journalWriter struct{ w io.Writer }
+
+// levelOfLine matches the beginning of a line in either format of the log.
+var levelOfLine = regexp.MustCompile(`^(?:time=\S+ )?level=(\w+)|^\{(?:"time":"[^"]*",)?"level":"(\w+)"`)
+
+// Write writes priority and line in one call, so that no other output comes between them.
+func (j journalWriter) Write(line []byte) (int, error) {
+	level := slog.LevelInfo
+	if match := levelOfLine.FindStringSubmatch(string(line)); match != nil {
+		name := cmp.Or(match[1], match[2])    // of the text format, or of the JSON format
+		_ = level.UnmarshalText([]byte(name)) // after an error the level is still info
+	}
+	if _, err := io.WriteString(j.w, prefixLines(level, string(line))); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+// prefixLines puts the priority of a level before each line of a text, as described in
+// sd-daemon(3). journald strips the prefix and stores the priority for "journalctl -p".
+func prefixLines(level slog.Level, text string) string {
+	priority := "<7>"
+	switch {
+	case level >= slog.LevelError:
+		priority = "<3>"
+	case level >= slog.LevelWarn:
+		priority = "<4>"
+	case level >= slog.LevelInfo:
+		priority = "<6>"
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(priority + line)
+	}
+	return b.String()
 }

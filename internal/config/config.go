@@ -1,7 +1,7 @@
 // Package config reads config.yaml. It starts from the defaults, rejects unknown keys,
 // and reports all problems in one error. Secrets are hidden wherever a configuration is shown.
 //
-// config.example.yaml explains each key. Comments of fields contain only what it leaves out.
+// config.example.yaml explains each key. Comments of fields add only missing facts.
 //
 // The package defines the file format and the bounds of the values. It must not know the
 // components that use the values. It does not know the names of streams and columns either: a

@@ -19,7 +19,7 @@ type vocabulary struct {
 	articleStatuses          []articleStatus
 	keywords, audience, tone string
 	objectives               string
-	statuses                 map[string]string // what is sent for a status of an order, a commission or a campaign, if it differs
+	statuses                 map[string]string // the sent statuses of orders, commissions and campaigns, if they differ
 }
 
 type disclaimer struct{ name, description string }
