@@ -63,8 +63,8 @@ type StatusError struct {
 	isPart     bool   // the request was for a record by its id, or for a later page of a list
 	// fromProxy means that a 403 does not come from the service, but from a proxy or firewall before it.
 	fromProxy bool
-	// hasUsedPatience means that the night has waited for the service as long as it may.
-	hasUsedPatience bool
+	// patienceUsedUp means that the night has waited for the service as long as run.patience allows.
+	patienceUsedUp bool
 }
 
 // Error describes the request, the attempts, the response and what to do. It does not say that stored
@@ -114,7 +114,7 @@ func (e *StatusError) describe(request, kind, body string) string {
 		fmt.Fprintf(&b, ": %v", e.Err)
 	}
 	b.WriteString(body)
-	if e.hasUsedPatience {
+	if e.patienceUsedUp {
 		b.WriteString("; run.patience is used up")
 	}
 	if advice := e.advice(); advice != "" {

@@ -30,7 +30,7 @@ func TestTextOfAStatusError(t *testing.T) {
 			isTransient: true,
 		},
 		"no response": {
-			err:  StatusError{Stream: "orders", URL: url, Attempts: 1, Err: errors.New("reset"), hasUsedPatience: true},
+			err:  StatusError{Stream: "orders", URL: url, Attempts: 1, Err: errors.New("reset"), patienceUsedUp: true},
 			text: `fetch stream "orders": GET ` + url + ": reset; run.patience is used up", summary: "GET /v1/orders: reset; run.patience is used up",
 			isTransient: true,
 		},

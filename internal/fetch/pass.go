@@ -325,9 +325,9 @@ const minFalls = 8
 
 func (v *view) isNewestFirst() bool { return v.countFalls() >= minFalls }
 
-// repeatsLike reports whether ids were repeated in two passes although the total did not change: the service has no
-// fixed order for records of the same time, so that pages overlap and leave out records.
-func (v *view) repeatsLike(previous *view) bool {
+// overlapsLike reports whether pages overlap in two passes although the total did not change: they repeat ids. Then the
+// service has no fixed order for records of the same time, and the pages also leave out records.
+func (v *view) overlapsLike(previous *view) bool {
 	return previous != nil && previous.asksSorted && previous.repeatedIDs > 0 && v.repeatedIDs > 0 &&
 		previous.total == v.total && !previous.changeSeen && !v.changeSeen
 }

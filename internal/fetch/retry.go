@@ -69,7 +69,7 @@ func (s *sender) retryFailures(next layer) layer {
 					s.cfg.Allowance.throttle(delay, q.sent)
 				}
 				if attempt >= s.cfg.Retry.MaxRetries {
-					failed.hasUsedPatience = s.cfg.Patience > 0 && s.patience.isExhausted()
+					failed.patienceUsedUp = s.cfg.Patience > 0 && s.patience.isExhausted()
 					return err
 				}
 			}

@@ -49,7 +49,7 @@ type walk struct {
 	read     Reader
 	evidence Evidence
 	seen     sightings
-	isSorted bool // the list is requested newest first, because one pass then proves it
+	isSorted bool // newestFirst is requested
 	// listChanged is set when a change of the list was seen.
 	listChanged bool
 	firstPages  []firstPage // of each pass
@@ -79,7 +79,8 @@ func (w *walk) readSingle(ctx context.Context) error {
 	return nil
 }
 
-// newestFirst asks for a list whose order needs one pass for the proof (spec 4.1).
+// newestFirst requests the newest records first. In this order, one pass is enough to prove that the list is
+// complete (spec 4.1).
 const newestFirst = "sort_by=created_at&order_by=desc"
 
 // beginsSorted reports whether the first pass is requested newest first. A resumed or replayed run repeats the
@@ -157,6 +158,7 @@ func (w *walk) readPass(ctx context.Context, previous *view, p *pass) (*view, er
 	if w.evaluateFirstPage(previous, p) {
 		return nil, nil
 	}
+	// Page 1 of one more pass than MaxPasses was read to confirm the last pass.
 	if p.number > w.c.cfg.MaxPasses {
 		w.gradeUnproven(previous)
 		return nil, nil
@@ -167,7 +169,7 @@ func (w *walk) readPass(ctx context.Context, previous *view, p *pass) (*view, er
 		}
 	}
 	seen := p.end()
-	if seen.asksSorted && (!seen.isSorted() || seen.repeatsLike(previous)) {
+	if seen.asksSorted && (!seen.isSorted() || seen.overlapsLike(previous)) {
 		w.evidence.Unsortable = true
 	}
 	if w.evaluatePass(previous, seen) {
@@ -229,11 +231,11 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 	return nil
 }
 
-// canRefuseOrder reports whether the failure of a page can be the service's answer to the requested order. Services
-// answer an unknown parameter with 400, others with 500 or not at all.
+// canRefuseOrder reports whether the failure of a page can be the service's answer to the requested order. Some
+// services answer an unknown parameter with 400, some with 500, and some do not answer.
 func canRefuseOrder(err error) bool {
 	failed, ok := ownErr(err)
-	if !ok || failed.Attempts == 0 || failed.hasUsedPatience || errors.Is(err, ErrUnreachable) {
+	if !ok || failed.Attempts == 0 || failed.patienceUsedUp || errors.Is(err, ErrUnreachable) {
 		return false
 	}
 	return !failed.Is(ErrAuth) && !failed.Is(ErrScope)
@@ -280,8 +282,8 @@ func (p *pageSizes) shortest() int {
 	return cmp.Or(p.shortestFull, max(defaultPageSize, p.longestComplete))
 }
 
-// The pages are read in parallel, because a shorter walk gives the list less time to change. A total that
-// is too high costs only the requests in flight.
+// The pages are read in parallel, because a shorter walk gives the list less time to change. If the stated total
+// is too high, at most the requests in flight are sent in vain.
 func (w *walk) readPages(ctx context.Context, p *pass, n int) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(w.c.cfg.Concurrency)
