@@ -53,7 +53,8 @@ func TestSpooledResultsAreDropped(t *testing.T) {
 	}
 }
 
-// TestJobsLeaveNothing runs a job that writes a file, and looks for files of it and at the environment of its process.
+// TestJobsLeaveNothing runs a job that writes a file. It checks that no temporary file of the job is left, and that
+// the environment of its process contains no token.
 func TestJobsLeaveNothing(t *testing.T) {
 	harness.Concurrent(t)
 	path, dir := createCatalog(t, ""), t.TempDir()
@@ -71,7 +72,8 @@ func TestJobsLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestWorkEndsWithItsParent closes the input of a child process that runs an endless statement.
+// TestWorkEndsWithItsParent runs the work of a child process with an input that ends after the job, as if the parent
+// had ended. The endless statement must stop.
 func TestWorkEndsWithItsParent(t *testing.T) {
 	const endless = "SELECT count(*) FROM range(1000000000000) AS t(i) WHERE i % 7 = 3"
 	text, err := json.Marshal(query.Job{Catalog: createCatalog(t, ""), SQL: endless, Timeout: 20 * time.Second, Threads: 1})
