@@ -12,36 +12,32 @@ import (
 // valueKind describes the columns with one type of values. write converts a JSON value to exact
 // text. ok is false if the value has another type.
 type valueKind struct {
-	columns string   // separated by spaces, as in tableSpec
+	columns string   // separated by spaces, as in TableSpec
 	types   []string // the valid DuckDB types
 	write   func(v any) (text string, ok bool)
 }
 
 func (e TableSpec) kinds() []valueKind {
-	var linkLimit [4]string
-	if e.linkLimit != "" {
-		for i, name := range []string{"allowed", "unlimited", "limit", "raw"} {
-			linkLimit[i] = e.linkLimit + name
-		}
-	}
-	// The method row fills these columns without write.
-	filledByRow := func(any) (string, bool) { return "", false }
-	extra := "extra"
-	if e.keyOnly {
-		extra = ""
-	}
-	return []valueKind{
+	kinds := []valueKind{
 		{e.Text, []string{"VARCHAR"}, text},
 		{e.integer, []string{"BIGINT"}, integer},
 		{e.flag, []string{"BOOLEAN"}, flag},
 		{e.money, []string{"DECIMAL(18,6)"}, money},
 		{e.instant, []string{"TIMESTAMP WITH TIME ZONE"}, instant},
 		{e.json, []string{"JSON"}, document},
-		{extra, []string{"JSON"}, filledByRow},
-		{linkLimit[0] + " " + linkLimit[1], []string{"BOOLEAN"}, filledByRow},
-		{linkLimit[2], []string{"INTEGER"}, filledByRow},
-		{linkLimit[3], []string{"VARCHAR"}, filledByRow},
 	}
+	// The method row fills these columns without write.
+	filledByRow := func(any) (string, bool) { return "", false }
+	if !e.keyOnly {
+		kinds = append(kinds, valueKind{"extra", []string{"JSON"}, filledByRow})
+	}
+	if prefix := e.linkLimit; prefix != "" {
+		kinds = append(kinds,
+			valueKind{prefix + "allowed " + prefix + "unlimited", []string{"BOOLEAN"}, filledByRow},
+			valueKind{prefix + "limit", []string{"INTEGER"}, filledByRow},
+			valueKind{prefix + "raw", []string{"VARCHAR"}, filledByRow})
+	}
+	return kinds
 }
 
 // Column splits the specification of a column, "name=source|source". The name is also the source if
@@ -124,16 +120,24 @@ func leftover(v any, used []string, prefix string) map[string]any {
 		inner, isObject := v.(map[string]any)
 		isUsed := slices.Contains(used, path)
 		hasUsedMember := slices.ContainsFunc(used, func(u string) bool { return strings.HasPrefix(u, path+".") })
-		switch {
-		case isObject && isUsed && !hasUsedMember && !isNamed(inner):
-		// The whole object is stored, as JSON or as a row of another table.
-		case isObject && (isUsed || hasUsedMember):
-			// A text column stores the name of an object.
-			if unstored := leftover(inner, append(slices.Clone(used), path+".name"), path+"."); unstored != nil {
-				add(name, unstored)
-			}
-		case !isUsed && !(hasUsedMember && v == nil):
+		if !isUsed && !hasUsedMember {
 			add(name, v)
+			continue
+		}
+		if !isObject {
+			// A null in place of an object with stored members needs no column.
+			if !isUsed && v != nil {
+				add(name, v)
+			}
+			continue
+		}
+		// Without stored members and a name, the whole object is stored, as JSON or as a row of another table.
+		if !hasUsedMember && !isNamed(inner) {
+			continue
+		}
+		// A text column stores the name of an object.
+		if rest := leftover(inner, append(slices.Clone(used), path+".name"), path+"."); rest != nil {
+			add(name, rest)
 		}
 	}
 	return unstored
@@ -145,7 +149,7 @@ func isNamed(object map[string]any) bool {
 	return object["name"] != nil || object["first_name"] != nil
 }
 
-// Text returns a string, number or boolean as text, or the name of an object.
+// text returns a string, number or boolean as text, or the name of an object.
 func text(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
