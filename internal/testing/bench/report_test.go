@@ -49,14 +49,16 @@ func (r *report) addRatio(name, dividend, divisor string) {
 	}
 }
 
-// runsOf returns the values of a figure. A figure of another program has the same values for all
-// programs.
+// peerColumn is the index of the program in whose column a report has the figures of peers.
+const peerColumn = 0
+
+// runsOf returns the values of a figure. The values of a peer are the same for all programs.
 func (r *report) runsOf(name string, program int) []float64 {
 	i := slices.IndexFunc(r.figures, func(f *figure) bool { return f.name == name })
 	if runs := r.figures[i].runs[program]; len(runs) > 0 {
 		return runs
 	}
-	return r.figures[i].runs[0]
+	return r.figures[i].runs[peerColumn]
 }
 
 // String returns a table. With two programs, the last column is the ratio of the first to the second.
