@@ -155,7 +155,7 @@ func TestColumnsInSQL(t *testing.T) {
 }
 
 // TestNewSQLNeedsANewSchemaVersion compares a hash of the generated SQL. Catalogs get new views and macros only if
-// SchemaVersion changes.
+// SchemaVersion changes. generatedVersion in definitions.go is a part of it.
 func TestNewSQLNeedsANewSchemaVersion(t *testing.T) {
 	t.Parallel()
 	h := sha256.New()
@@ -165,7 +165,7 @@ func TestNewSQLNeedsANewSchemaVersion(t *testing.T) {
 	}
 	const want = "04a37556f6604ad2"
 	if got := fmt.Sprintf("%x", h.Sum(nil))[:16]; got != want {
-		t.Errorf("the hash of the generated SQL is %s, want %s: raise generatedVersion, and write the new hash here", got, want)
+		t.Errorf("the hash of the generated SQL is %s, want %s: raise generatedVersion in definitions.go, and write the new hash here", got, want)
 	}
 	if version := schema.SchemaVersion(); len(version) != 12 || version != schema.SchemaVersion() {
 		t.Errorf("the schema version is %q, want twelve digits, the same in each call", version)
