@@ -42,7 +42,8 @@ func TestManualIsCurrent(t *testing.T) {
 	}
 	for _, e := range m.Examples {
 		_, line, _ := strings.Cut(e.Name, "placementsync ")
-		line = strings.TrimPrefix(line, "-- placementsync ") // after "runuser -u placementsync"
+		// In "runuser -u placementsync -- placementsync verify", the first match is the name of the user.
+		line = strings.TrimPrefix(line, "-- placementsync ")
 		cmd, rest, err := newRoot(&globals{}).Find(strings.Fields(line))
 		if err == nil {
 			err = cmd.ParseFlags(rest)

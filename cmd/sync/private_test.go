@@ -23,8 +23,8 @@ import (
 	"placementsync/internal/testing/harness"
 )
 
-// failingService is a demo service whose lists fail. Each response has another status or another beginning,
-// and a private value.
+// failingService is a demo service whose lists fail. The responses differ in their status or beginning, and each
+// contains a private value.
 type failingService struct {
 	*sim.Service
 	failures atomic.Int64

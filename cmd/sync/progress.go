@@ -59,7 +59,7 @@ func (g *globals) showProgress(tracker *pipeline.ProgressTracker, isFirst bool) 
 	}
 }
 
-// longWait is the duration of a wait from which on it is logged as a warning, so that --quiet shows it.
+// A wait of at least longWait is logged as a warning, so that --quiet shows it.
 const longWait = 10 * time.Minute
 
 // logWaits logs once a minute why a night waits, until stop is called.
@@ -172,6 +172,7 @@ func (b *bars) drawProgress(tracker *pipeline.ProgressTracker) {
 	}
 	b.latest.Store(p)
 	current, streamsRead := currentStream(p)
+	// A full bar looks as if the work had ended. So each total is greater than the work that is known to exist.
 	b.stream.SetTotal(max(current.Total, current.Done+1), false)
 	b.stream.SetCurrent(current.Done)
 	if p.Expected > 0 {

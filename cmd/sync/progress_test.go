@@ -144,8 +144,8 @@ func TestProgressIsLoggedUnlessQuiet(t *testing.T) {
 		{process: process{stderr: &output{more: make(chan struct{}, 1)}, stderrWidth: 80}, Flags: cli.Flags{Quiet: true}},
 	} {
 		log, stop := g.showProgress(&pipeline.ProgressTracker{}, false)
-		if log.Enabled(t.Context(), slog.LevelInfo) == g.Quiet {
-			t.Errorf("with Quiet %v, the level Info is enabled: %v, want %v", g.Quiet, g.Quiet, !g.Quiet)
+		if got, want := log.Enabled(t.Context(), slog.LevelInfo), !g.Quiet; got != want {
+			t.Errorf("with Quiet %v, the level Info is enabled: %v, want %v", g.Quiet, got, want)
 		}
 		stop()
 	}

@@ -7,8 +7,8 @@ import (
 	"placementsync/internal/repair"
 )
 
-// TestVerifyShowsHowToRestoreABackup checks that verify does not report data as lost that a backup
-// may contain, and that it names the empty folder that the restore needs.
+// TestVerifyShowsHowToRestoreABackup checks that verify does not call data lost if a backup may contain
+// it. It then proposes a restore into an empty folder.
 func TestVerifyShowsHowToRestoreABackup(t *testing.T) {
 	for kind, want := range map[repair.Kind]string{
 		repair.RestoreBackup: "  repair   placementsync rebuild --from ADDRESS with an empty folder in warehouse.dir (restores the newest backup)\n",

@@ -179,8 +179,8 @@ func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string,
 	return code
 }
 
-// explainUnknown adds suggestions to the errors of misspelt flags. It makes unknown subcommands and
-// help topics errors, like unknown commands.
+// explainUnknown adds suggestions to the errors of misspelt flags. With it, an unknown subcommand, help topic or
+// shell is an error, like an unknown command. The usage of "completion" names the shells.
 func explainUnknown(root *cobra.Command) {
 	root.SetFlagErrorFunc(suggestFlag)
 	root.InitDefaultHelpCmd()
@@ -253,8 +253,8 @@ func joinSuggestions(err error) error {
 	return fmt.Errorf("%s: did you mean %s?", text, strings.Join(strings.Fields(similar), " or "))
 }
 
-// AddGroup adds commands to a program, which its help lists below a title. The help lists only the names of the
-// commands that are in no group.
+// AddGroup adds commands to a program. The help lists them below the title. Of commands in no group, the help
+// shows only the names.
 func AddGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: title, Title: title + ":"})
 	for _, cmd := range commands {
