@@ -118,7 +118,10 @@ func (g *globals) lakeConfig() (lake.Config, error) {
 		REST: lake.REST{URI: cfg.REST.URI, Warehouse: cfg.REST.Warehouse, OAuthURI: cfg.REST.OAuthURI, Scope: cfg.REST.Scope,
 			Token: token.Reveal(), Credential: credential.Reveal(), SigningName: cfg.REST.SigningName, SigningRegion: cfg.REST.SigningRegion}}
 	var err error
-	if c.S3, err = cli.BucketConfig(g.cfg.S3); err == nil && c.Warehouse != "" && !strings.Contains(c.Warehouse, "://") {
+	if c.S3, err = cli.BucketConfig(g.cfg.S3); err != nil {
+		return c, err
+	}
+	if isFolder := c.Warehouse != "" && !strings.Contains(c.Warehouse, "://"); isFolder {
 		c.Warehouse, err = filepath.Abs(c.Warehouse)
 	}
 	return c, err
