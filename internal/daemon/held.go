@@ -26,7 +26,7 @@ type HeldPage struct {
 }
 
 const (
-	// heldTimeout limits each of the two queries of the page. Together they fit into the write
+	// heldTimeout limits the query of each of the two tables. Both queries together fit into the write
 	// timeout of the server.
 	heldTimeout = 25 * time.Second
 	maxHeldRows = 200 // of a table on the page

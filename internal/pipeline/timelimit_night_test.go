@@ -24,8 +24,8 @@ func publishedHarness(t *testing.T) (h *harness, requests int) {
 	return h, requests
 }
 
-// TestUnreadRowsAreKept ends the time of a night before the first list, and then the time of a night after the first list
-// and before the details. Unread lists and details must keep their rows.
+// TestUnreadRowsAreKept runs two nights with a time limit. In the first, the time ends before the first list. In the
+// second, it ends after the first list. Unread lists and details must keep their rows.
 func TestUnreadRowsAreKept(t *testing.T) {
 	h, _ := publishedHarness(t)
 	previous := h.latest()
