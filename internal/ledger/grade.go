@@ -142,13 +142,13 @@ func (s Stream) Problem() Problem {
 func (r Run) WorstFirst() []Stream {
 	sorted := slices.Clone(r.Streams)
 	slices.SortStableFunc(sorted, func(a, b Stream) int {
-		switch {
-		case a.Incomplete && !b.Incomplete:
-			return -1
-		case b.Incomplete && !a.Incomplete:
-			return 1
+		if a.Incomplete == b.Incomplete {
+			return StandingOf(b.Grade).rank() - StandingOf(a.Grade).rank()
 		}
-		return StandingOf(b.Grade).rank() - StandingOf(a.Grade).rank()
+		if a.Incomplete {
+			return -1
+		}
+		return 1
 	})
 	return sorted
 }

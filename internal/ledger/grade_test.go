@@ -118,22 +118,22 @@ func TestSummaryOfStreams(t *testing.T) {
 	streams := []ledger.Stream{
 		{Stream: "a", Grade: "exact"}, {Stream: "b", Grade: "best_effort"}, {Stream: "c", Grade: "carried_forward"}, {Stream: "d", Grade: "skipped"},
 		{Stream: "e", Grade: "bounded", Incomplete: true}, {Stream: "f", Grade: "skipped", Incomplete: true}, {Stream: "g", Grade: "carried_forward", Unsorted: true},
-		{Stream: "events", Grade: "best_effort", Events: true},
+		{Stream: "events", Grade: "best_effort", Events: true}, {Stream: "h", Grade: "carried_forward", Incomplete: true},
 	}
 	r := ledger.Run{Outcome: ledger.Partial, Streams: streams}
-	if got, want := names(r.WorstFirst()), strings.Fields("f e d c g b events a"); !slices.Equal(got, want) {
+	if got, want := names(r.WorstFirst()), strings.Fields("f h e d c g b events a"); !slices.Equal(got, want) {
 		t.Errorf("the order is %q, want %q", got, want)
 	}
-	if got := names(r.IncompleteStreams()); !slices.Equal(got, []string{"f", "e"}) {
-		t.Errorf("the incomplete streams are %q, want the marked streams f and e", got)
+	if got := names(r.IncompleteStreams()); !slices.Equal(got, []string{"f", "h", "e"}) {
+		t.Errorf("the incomplete streams are %q, want the marked streams f, h and e", got)
 	}
 	if got := r.UnsortedStreams(); !slices.Equal(got, []string{"g"}) {
 		t.Errorf("the unsorted streams are %q, want g", got)
 	}
-	if got, want := r.Summary(), "partial, 2 streams not read, 2 carried, 1 not proven"; got != want {
+	if got, want := r.Summary(), "partial, 2 streams not read, 3 carried, 1 not proven"; got != want {
 		t.Errorf("the summary is %q, want %q", got, want)
 	}
-	if got, want := r.Why(), "f was not read; e is proven"; got != want {
+	if got, want := r.Why(), "f was not read; h is carried; e is proven"; got != want {
 		t.Errorf("the reason is %q, want %q", got, want)
 	}
 	// The reason and the age of a stream are those of its row in meta.streams.
@@ -142,7 +142,7 @@ func TestSummaryOfStreams(t *testing.T) {
 	if got, want := (ledger.Run{Outcome: ledger.Partial, Streams: []ledger.Stream{{Stream: "a"}, old}}).Why(), "tags is carried since 2026-11-19 02:05 UTC: answered 500"; got != want {
 		t.Errorf("the reason is %q, want %q", got, want)
 	}
-	unmarked := ledger.Run{Outcome: ledger.Partial, Streams: streams[:4]}
+	unmarked := ledger.Run{Outcome: ledger.Partial, Streams: slices.Concat(streams[:4], []ledger.Stream{{Stream: "unsorted", Grade: "exact", Unsorted: true}})}
 	if got := names(unmarked.IncompleteStreams()); !slices.Equal(got, []string{"c", "b"}) {
 		t.Errorf("the incomplete streams of a run without marks are %q, want the carried and unproven streams c and b", got)
 	}

@@ -106,7 +106,7 @@ func (s StreamProgress) remainingRequests(requestsBefore int64) (requests int64,
 
 // durationAt returns 0 if the rate is unknown.
 func durationAt(requests int64, perSecond float64) time.Duration {
-	if requests <= 0 || perSecond <= 0 {
+	if perSecond <= 0 {
 		return 0
 	}
 	return time.Duration(float64(requests) / perSecond * float64(time.Second))

@@ -32,6 +32,8 @@ func TestEstimateRemaining(t *testing.T) {
 			requests: 2, allowed: 10, wantExpected: 12, wantLeft: time.Second, wantStreamLeft: time.Second},
 		"a waiting stream that was never read": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 2), progressOf(ledger.Waiting, 0, 0, 0, 0)}, requestsBefore: []int64{12, -1},
 			requests: 2, wantStreamLeft: 5 * time.Second, wantRate: 2},
+		"a stream that was never read, before a known one": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 2), progressOf(ledger.Waiting, 0, 0, 0, 0)}, requestsBefore: []int64{-1, 12},
+			requests: 2, wantRate: 2},
 		"a waiting stream that was read last night": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 2), progressOf(ledger.Waiting, 0, 0, 0, 0)}, requestsBefore: []int64{12, 4},
 			requests: 2, wantExpected: 16, wantLeft: 7 * time.Second, wantStreamLeft: 5 * time.Second, wantRate: 2},
 		"all streams are read": {streams: []ledger.StreamProgress{progressOf(ledger.Read, 9, 10, 9, 0)}, requestsBefore: []int64{50},

@@ -300,14 +300,8 @@ func NewestSnapshotTime(runs []Run) time.Time {
 	return time.Time{}
 }
 
-// Summarizer is an error with a shorter text, for the ledger, for alerts and for pages. The log
-// contains the whole text.
-type Summarizer interface {
-	error
-	Summary() string
-}
-
-// Summarize returns the text of err, in which the text of each wrapped [Summarizer] is replaced by its summary.
+// Summarize returns the text of err for the ledger, for alerts and for pages. The text of each wrapped error with the
+// method Summary is replaced by its summary. The log contains the whole text.
 func Summarize(err error) string {
 	text := err.Error()
 	replaceTexts(&text, err)
@@ -316,7 +310,10 @@ func Summarize(err error) string {
 
 func replaceTexts(text *string, err error) {
 	switch e := err.(type) {
-	case Summarizer:
+	case interface {
+		error
+		Summary() string
+	}:
 		*text = strings.ReplaceAll(*text, e.Error(), e.Summary())
 	case interface{ Unwrap() error }:
 		replaceTexts(text, e.Unwrap())
