@@ -6,7 +6,7 @@ import (
 	"placementsync/internal/charset"
 )
 
-// TestDeclaredCharset decodes the bytes E9 80. Nil means that they are kept as they are.
+// TestDeclaredCharset decodes the bytes E9 80. An empty text means that Declared returns nil: the bytes are kept.
 func TestDeclaredCharset(t *testing.T) {
 	for contentType, want := range map[string]string{
 		"application/json; charset=ISO-8859-1":     "é\u0080",

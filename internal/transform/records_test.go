@@ -180,7 +180,7 @@ func TestRejectedRecordsAreCounted(t *testing.T) {
 }
 
 // TestOnlyRepeatedResponsesHaveTheSameHash decodes a rejected record in the lists of two parents, beside other records,
-// and in a repeated response. With the same hash, the rejects of a response are taken for a repetition and dropped.
+// and in a repeated response. The load writes the rejects of responses with the same hash only once.
 func TestOnlyRepeatedResponsesHaveTheSameHash(t *testing.T) {
 	d := decoderOf(t, "campaign_articles")
 	for _, c := range []struct{ campaign, body string }{
@@ -196,7 +196,7 @@ func TestOnlyRepeatedResponsesHaveTheSameHash(t *testing.T) {
 	}
 }
 
-// TestEnvelopeDriftCountsPages decodes two pages with an unknown member beside the records, one of them twice.
+// TestEnvelopeDriftCountsPages decodes page 1 twice and page 2 once. Each has an unknown member beside the records.
 func TestEnvelopeDriftCountsPages(t *testing.T) {
 	d := decoderOf(t, "orders")
 	for seq, page := range []int{1, 2, 1} {
@@ -314,12 +314,23 @@ func TestFieldOfTheSpecPrecedesOthers(t *testing.T) {
 }
 
 // TestDriftCountsRecords counts the different records of each entry of Findings.Drift. Record b is in two
-// bodies, and record d is decoded twice.
+// bodies, and record d has its id twice. The first and the last body are cut off, so their drift does not count. A
+// record without an id counts as a record of its own.
 func TestDriftCountsRecords(t *testing.T) {
 	d := decoderOf(t, "things")
-	for i, body := range []string{`[{"id":"lost","lost":1},`, `[{"id":"a","x":1,"parts":[{"n":1},{"n":2}]},{"id":"b","x":2},{"id":"c"},{"x":1}]`,
-		`[{"id":"b","x":3,"y":1,"token_type":"new"},{"id":"d","token_type":"newer","id":"d"}]`, `[{"id":"lost","x":1},`} {
-		_, _ = d.Decode([]byte(body), transform.Origin{Seq: uint64(i)})
+	const cutOff, whole = true, false
+	for i, c := range []struct {
+		body     string
+		isCutOff bool
+	}{
+		{`[{"id":"lost","lost":1},`, cutOff},
+		{`[{"id":"a","x":1,"parts":[{"n":1},{"n":2}]},{"id":"b","x":2},{"id":"c"},{"x":1}]`, whole},
+		{`[{"id":"b","x":3,"y":1,"token_type":"new"},{"id":"d","token_type":"newer","id":"d"}]`, whole},
+		{`[{"id":"lost","x":1},`, cutOff},
+	} {
+		if _, err := d.Decode([]byte(c.body), transform.Origin{Seq: uint64(i)}); (err != nil) != c.isCutOff {
+			t.Errorf("%s: got the error %v, want an error only for a body that is cut off", c.body, err)
+		}
 	}
 	findings := d.Findings()
 	records := map[string]map[uint64]bool{}

@@ -58,7 +58,7 @@ const (
 
 // Origin identifies the response to which a body belongs.
 type Origin struct {
-	// Seq numbers the responses of a night. Later copies of a row replace earlier ones.
+	// Seq is the number of the response in its night. Later copies of a row replace earlier ones.
 	Seq uint64
 	// Param is the path parameter of the request, or empty. A record with a different parameter
 	// is rejected.

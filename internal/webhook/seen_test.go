@@ -10,8 +10,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// TestWindowExtendsInBothDirections includes earlier times, because the clock of the machine
-// can be set back between two deliveries.
+// TestWindowExtendsInBothDirections repeats a topic and body under another id. It includes earlier times, because
+// the clock of the machine can be set back between two deliveries.
 func TestWindowExtendsInBothDirections(t *testing.T) {
 	t.Parallel()
 	const window = time.Hour
@@ -29,7 +29,8 @@ func TestWindowExtendsInBothDirections(t *testing.T) {
 	}
 }
 
-// TestMemoryOfEventsIsLimited adds more events than are remembered. The newest one is still known.
+// TestMemoryOfEventsIsLimited adds more events than are remembered. The newest one is still known, so the same id is
+// classified as Replayed.
 func TestMemoryOfEventsIsLimited(t *testing.T) {
 	t.Parallel()
 	var s seenEvents
@@ -74,7 +75,8 @@ func TestDefaultLimitOfPendingBodies(t *testing.T) {
 	}
 }
 
-// TestWindowFollowsMaxAge checks that a delivery that is repeated as long as its timestamp is accepted is recognized.
+// TestWindowFollowsMaxAge checks that the window is long enough: as long as the timestamp of a delivery is accepted,
+// a repetition of it is recognized.
 func TestWindowFollowsMaxAge(t *testing.T) {
 	t.Parallel()
 	for maxAge, want := range map[time.Duration]time.Duration{0: time.Hour, 5 * time.Minute: time.Hour, 3 * time.Hour: 6 * time.Hour} {
