@@ -62,7 +62,7 @@ func TestCharsets(t *testing.T) {
 	}
 }
 
-// TestTokenInAnotherCharsetIsRemoved echoes the token in UTF-16. Neither the reader nor the store may get it.
+// TestTokenInAnotherCharsetIsRemoved echoes the token in UTF-16. The store must not contain it.
 func TestTokenInAnotherCharsetIsRemoved(t *testing.T) {
 	echoed, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(`{"id":"` + token + `"}`)
 	harness.Must(t, err)

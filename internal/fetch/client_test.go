@@ -198,7 +198,10 @@ func TestTokenIsReadAgainOnlyAfterItsRejection(t *testing.T) {
 	}))
 	cfg.Token = func(context.Context) (string, error) {
 		reads++
-		return []string{"pc_old", "pc_new\n"}[min(reads, 2)-1], nil
+		if reads == 1 {
+			return "pc_old", nil
+		}
+		return "pc_new\n", nil
 	}
 	c := newClient(t, cfg, nil)
 	for range 3 {
@@ -227,7 +230,8 @@ func TestUnreadableTokenError(t *testing.T) {
 	for name, goodReads := range map[string]int{"on the first read": 0, "after a 401": 1} {
 		reads = 0
 		cfg.Token = func(context.Context) (string, error) {
-			if reads++; reads > goodReads {
+			reads++
+			if reads > goodReads {
 				return "", errors.New("open token: permission denied")
 			}
 			return "pc_old", nil
@@ -306,7 +310,7 @@ func TestCancelAbortsRequestsInFlight(t *testing.T) {
 	var got collector
 	d, err := newClient(t, cfg, nil).Details(ctx, outletDetail, numberedIDs(1), got.read)
 	if !errors.Is(err, stop) || d.Failed > 0 {
-		t.Errorf("got %v and %d failed ids, want the cause of the cancellation and none: the service has not failed", err, d.Failed)
+		t.Errorf("got %v and %d failed ids, want the cause of the cancellation and no failed id", err, d.Failed)
 	}
 }
 

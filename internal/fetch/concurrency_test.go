@@ -58,8 +58,8 @@ func TestConcurrencyLimitsResponsesInMemory(t *testing.T) {
 	})
 }
 
-// TestConnectionsAreReused sends 20 requests with 4 workers, which wait for one another. More than 4 connections
-// would mean that a night opens a connection for most requests.
+// TestConnectionsAreReused sends 20 requests in waves of 4. The server answers a wave when all 4 requests have arrived,
+// so each wave needs 4 connections. More connections would mean that a night opens a connection for most requests.
 func TestConnectionsAreReused(t *testing.T) {
 	const workers = 4
 	var connections atomic.Int32

@@ -16,7 +16,7 @@ import (
 	"placementsync/internal/testing/harness"
 )
 
-// defaultConfig returns the configuration of a file without these keys, see also patientConfig.
+// defaultConfig returns patientConfig with the other defaults of a configuration file, but without patience.
 func defaultConfig(h http.Handler) fetch.Config {
 	d := config.Default()
 	cfg := patientConfig(h)
@@ -57,7 +57,8 @@ func TestTheDefaultsLimitAnAttempt(t *testing.T) {
 	}
 }
 
-// TestTheDefaultsLimitAList reads a list that has other records in each pass.
+// TestTheDefaultsLimitAList reads a list that has other records in each pass. Each pass lacks one of the three records
+// of the total, so no pass proves the list.
 func TestTheDefaultsLimitAList(t *testing.T) {
 	var lists [][]string
 	for pass := range 9 {
@@ -80,7 +81,7 @@ func TestTheDefaultsLimitAList(t *testing.T) {
 	}
 }
 
-// endlessList sends the same record with another id on each page.
+// endlessList sends one record with a new id on each page.
 type endlessList struct{ pages int }
 
 func (l *endlessList) RoundTrip(*http.Request) (*http.Response, error) {

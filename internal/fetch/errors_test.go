@@ -13,20 +13,22 @@ func TestTextOfAStatusError(t *testing.T) {
 	t.Parallel()
 	const url = "https://api.example.com/v1/orders?page=2"
 	for name, c := range map[string]struct {
-		err              StatusError
-		text, summary    string
-		isAuth, isScope  bool
-		isTransient      bool
-		isFinalRejection bool // the service processed the request
+		err             StatusError
+		text, summary   string
+		isAuth, isScope bool
+		isTransient     bool
+		isAnswer        bool // the service processed the request
 	}{
 		"a status with a body": {
-			err:  StatusError{Code: 500, Stream: "orders", URL: url, Attempts: 3, Body: `body begins "x"`, bodyMessage: "later"},
-			text: `fetch stream "orders": GET ` + url + ` answered 500 Internal Server Error after 3 attempts: body begins "x"`, summary: "GET /v1/orders answered 500 Internal Server Error after 3 attempts: later",
+			err:         StatusError{Code: 500, Stream: "orders", URL: url, Attempts: 3, Body: `body begins "x"`, bodyMessage: "later"},
+			text:        `fetch stream "orders": GET ` + url + ` answered 500 Internal Server Error after 3 attempts: body begins "x"`,
+			summary:     "GET /v1/orders answered 500 Internal Server Error after 3 attempts: later",
 			isTransient: true,
 		},
 		"a status without a name": {
-			err:  StatusError{Code: 521, Stream: "orders", URL: "/v1/orders", Attempts: 1, bodyKind: "a page of HTML"},
-			text: `fetch stream "orders": GET /v1/orders answered 521`, summary: "GET /v1/orders answered 521 with a page of HTML",
+			err:         StatusError{Code: 521, Stream: "orders", URL: "/v1/orders", Attempts: 1, bodyKind: "a page of HTML"},
+			text:        `fetch stream "orders": GET /v1/orders answered 521`,
+			summary:     "GET /v1/orders answered 521 with a page of HTML",
 			isTransient: true,
 		},
 		"no response": {
@@ -35,16 +37,18 @@ func TestTextOfAStatusError(t *testing.T) {
 			isTransient: true,
 		},
 		"401": {
-			err:     StatusError{Code: http.StatusUnauthorized, Stream: "orders", URL: url},
-			text:    `fetch stream "orders": GET ` + url + " answered 401 Unauthorized; the service rejected the token, which was read a second time: put a valid token into api.token or its file",
-			summary: "GET /v1/orders answered 401 Unauthorized; the service rejected the token, which was read a second time: put a valid token into api.token or its file",
-			isAuth:  true, isFinalRejection: true,
+			err:      StatusError{Code: http.StatusUnauthorized, Stream: "orders", URL: url},
+			text:     `fetch stream "orders": GET ` + url + " answered 401 Unauthorized; the service rejected the token, which was read a second time: put a valid token into api.token or its file",
+			summary:  "GET /v1/orders answered 401 Unauthorized; the service rejected the token, which was read a second time: put a valid token into api.token or its file",
+			isAuth:   true,
+			isAnswer: true,
 		},
 		"403 for a record": {
-			err:     StatusError{Code: http.StatusForbidden, Stream: "orders", URL: url, isPart: true},
-			text:    `fetch stream "orders": GET ` + url + " answered 403 Forbidden; the service refuses this part of the stream to the token: ask the operator of the service",
-			summary: "GET /v1/orders answered 403 Forbidden; the service refuses this part of the stream to the token: ask the operator of the service",
-			isScope: true, isFinalRejection: true,
+			err:      StatusError{Code: http.StatusForbidden, Stream: "orders", URL: url, isPart: true},
+			text:     `fetch stream "orders": GET ` + url + " answered 403 Forbidden; the service refuses this part of the stream to the token: ask the operator of the service",
+			summary:  "GET /v1/orders answered 403 Forbidden; the service refuses this part of the stream to the token: ask the operator of the service",
+			isScope:  true,
+			isAnswer: true,
 		},
 		"403 of a proxy": {
 			err:         StatusError{Code: http.StatusForbidden, Stream: "orders", URL: url, fromProxy: true},
@@ -53,15 +57,16 @@ func TestTextOfAStatusError(t *testing.T) {
 			isTransient: true,
 		},
 		"410 for a record": {
-			err:  StatusError{Code: http.StatusGone, Stream: "orders", URL: url, isPart: true},
-			text: `fetch stream "orders": GET ` + url + " answered 410 Gone; the service has no such record or endpoint", summary: "GET /v1/orders answered 410 Gone; the service has no such record or endpoint",
-			isFinalRejection: true,
+			err:      StatusError{Code: http.StatusGone, Stream: "orders", URL: url, isPart: true},
+			text:     `fetch stream "orders": GET ` + url + " answered 410 Gone; the service has no such record or endpoint",
+			summary:  "GET /v1/orders answered 410 Gone; the service has no such record or endpoint",
+			isAnswer: true,
 		},
 		"404 for a list": {
-			err:              StatusError{Code: http.StatusNotFound, Stream: "orders", URL: url},
-			text:             `fetch stream "orders": GET ` + url + " answered 404 Not Found; the service has no such endpoint: check api.base_url in the configuration",
-			summary:          "GET /v1/orders answered 404 Not Found; the service has no such endpoint: check api.base_url in the configuration",
-			isFinalRejection: true,
+			err:      StatusError{Code: http.StatusNotFound, Stream: "orders", URL: url},
+			text:     `fetch stream "orders": GET ` + url + " answered 404 Not Found; the service has no such endpoint: check api.base_url in the configuration",
+			summary:  "GET /v1/orders answered 404 Not Found; the service has no such endpoint: check api.base_url in the configuration",
+			isAnswer: true,
 		},
 		"too large": {
 			err:     StatusError{Stream: "orders", URL: url, Err: ErrTooLarge},
@@ -69,8 +74,9 @@ func TestTextOfAStatusError(t *testing.T) {
 			summary: "GET /v1/orders: body exceeds the limit of api.max_body; raise api.max_body to receive larger bodies",
 		},
 		"not stored": {
-			err:  StatusError{Stream: "orders", URL: url, Err: ErrNotStored},
-			text: `fetch stream "orders": GET ` + url + ": the response is not stored", summary: "GET /v1/orders: the response is not stored",
+			err:     StatusError{Stream: "orders", URL: url, Err: ErrNotStored},
+			text:    `fetch stream "orders": GET ` + url + ": the response is not stored",
+			summary: "GET /v1/orders: the response is not stored",
 		},
 		"unreadable token": {
 			err:     StatusError{Stream: "orders", URL: url, Err: errTokenUnreadable},
@@ -79,8 +85,9 @@ func TestTextOfAStatusError(t *testing.T) {
 			isAuth:  true,
 		},
 		"a malformed 200": {
-			err:  StatusError{Code: 200, Stream: "orders", URL: url, Err: ErrMalformed},
-			text: `fetch stream "orders": GET ` + url + " answered 200 OK: malformed body", summary: "GET /v1/orders answered 200 OK: malformed body",
+			err:         StatusError{Code: 200, Stream: "orders", URL: url, Err: ErrMalformed},
+			text:        `fetch stream "orders": GET ` + url + " answered 200 OK: malformed body",
+			summary:     "GET /v1/orders answered 200 OK: malformed body",
 			isTransient: true,
 		},
 	} {
@@ -91,21 +98,24 @@ func TestTextOfAStatusError(t *testing.T) {
 		if isAuth, isScope := errors.Is(e, ErrAuth), errors.Is(e, ErrScope); isAuth != c.isAuth || isScope != c.isScope {
 			t.Errorf("%s: is ErrAuth %t and ErrScope %t, want %t and %t", name, isAuth, isScope, c.isAuth, c.isScope)
 		}
-		if e.isTransient() != c.isTransient || e.isAnswer() != c.isFinalRejection {
-			t.Errorf("%s: is repeated %t and an answer %t, want %t and %t", name, e.isTransient(), e.isAnswer(), c.isTransient, c.isFinalRejection)
+		if e.isTransient() != c.isTransient || e.isAnswer() != c.isAnswer {
+			t.Errorf("%s: is transient %t and an answer %t, want %t and %t", name, e.isTransient(), e.isAnswer(), c.isTransient, c.isAnswer)
 		}
 	}
 }
 
-// TestErrorsOfOtherCalls checks that the error of another call, which stopped this call, is not taken for its own.
+// TestErrorsOfOtherCalls stops a call because another call failed. The failure must not count as one of the stopped call.
 func TestErrorsOfOtherCalls(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := &StatusError{Code: 500}
 	cancel(cause)
 	stopped := stoppedErr(ctx, "orders")
-	if _, ok := ownErr(stopped); ok || !errors.Is(stopped, cause) || !endsStream(stopped) {
-		t.Errorf("%v counts as an own failure: %t, ends the stream: %t, want false and true", stopped, ok, endsStream(stopped))
+	if _, isOwn := ownErr(stopped); isOwn {
+		t.Errorf("%v counts as a failure of the stopped call", stopped)
+	}
+	if !errors.Is(stopped, cause) || !endsStream(stopped) {
+		t.Errorf("%v ends the stream: %t, want the cause %v and true", stopped, endsStream(stopped), cause)
 	}
 	for err, want := range map[error]bool{
 		cause: false, fmt.Errorf("read: %w", &StatusError{Code: 404}): false, &StatusError{Code: 401}: true, ErrStore: true,

@@ -165,10 +165,17 @@ func (d storeDamage) isIntact(t *testing.T, journal []byte, number int) bool {
 		}
 		var line struct{ Offset, Stored uint }
 		harness.Must(t, json.Unmarshal(lineText, &line))
-		isChanged := d.change != 0
-		lineHit := isChanged && !d.inSegment && d.at+1 >= start && d.at < end
-		frameHit := isChanged && d.inSegment && d.at >= line.Offset && d.at < line.Offset+line.Stored
-		return end <= d.journalLength && line.Offset+line.Stored <= d.segmentLength && !lineHit && !frameHit
+		frameEnd := line.Offset + line.Stored
+		if end > d.journalLength || frameEnd > d.segmentLength {
+			return false
+		}
+		if d.change == 0 {
+			return true
+		}
+		if d.inSegment {
+			return d.at < line.Offset || d.at >= frameEnd
+		}
+		return d.at+1 < start || d.at >= end // start-1 is the end of the line before
 	}
 	return false
 }
@@ -189,19 +196,11 @@ func FuzzCompressedBodies(f *testing.F) {
 		if len(compressed) == 0 || len(compressed) > limit {
 			t.Skip()
 		}
-		name, want, wantErr := "gzip", []byte(nil), error(nil)
+		name, decompress := "gzip", decompressGzip
 		if asZstd {
-			name = "zstd"
-			var z *zstd.Decoder
-			if z, wantErr = zstd.NewReader(bytes.NewReader(compressed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(8<<20)); wantErr == nil {
-				want, wantErr = io.ReadAll(io.LimitReader(z, limit+1))
-				z.Close()
-			}
-		} else if z, err := gzip.NewReader(bytes.NewReader(compressed)); err != nil {
-			wantErr = err
-		} else {
-			want, wantErr = io.ReadAll(io.LimitReader(z, limit+1))
+			name, decompress = "zstd", decompressZstd
 		}
+		want, wantErr := decompress(compressed, limit+1)
 		cfg := testConfig(encodedBody(compressed, name))
 		cfg.MaxBody, cfg.Retry.MaxRetries = limit, 0
 		var got []byte
@@ -222,6 +221,25 @@ func FuzzCompressedBodies(f *testing.F) {
 	})
 }
 
+// decompressGzip returns at most limit bytes.
+func decompressGzip(compressed []byte, limit int64) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(z, limit))
+}
+
+// decompressZstd returns at most limit bytes.
+func decompressZstd(compressed []byte, limit int64) ([]byte, error) {
+	z, err := zstd.NewReader(bytes.NewReader(compressed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(8<<20))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	return io.ReadAll(io.LimitReader(z, limit))
+}
+
 // FuzzErrorsTellNoSecret sends arbitrary responses that contain the token. Errors must
 // contain neither the token, nor control characters, nor the secret "hidden" in the query of
 // requestTokenInfo.
@@ -233,8 +251,8 @@ func FuzzErrorsTellNoSecret(f *testing.F) {
 		at = max(0, min(at, len(content)))
 		respond := func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", location+token)
-			w.WriteHeader(200 + (code%400+400)%400)
-			_, _ = w.Write(bytes.Join([][]byte{content[:at], content[at:]}, []byte(token)))
+			w.WriteHeader(200 + (code%400+400)%400) // a status from 200 to 599
+			_, _ = w.Write(slices.Concat(content[:at], []byte(token), content[at:]))
 		}
 		for err := requestTokenInfo(t, newClient(t, testConfig(http.HandlerFunc(respond)), nil)); err != nil; err = errors.Unwrap(err) {
 			message := err.Error()

@@ -45,21 +45,28 @@ func (s *sortingService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var records []record
 	for i := range 45 {
-		created := int64(i*17%45) / max(s.sameTime, 1)
+		created := int64(i*17%45) / max(s.sameTime, 1) // i*17%45 shuffles the numbers 0 to 44
 		records = append(records, record{ID: fmt.Sprint("id", i), Created: &created})
 	}
 	if s.isUndated {
 		records[20].Created = nil
 	}
 	if isSorted && s.isUnstable {
-		by := func(r record) int { n, _ := strconv.Atoi(r.ID[2:]); return n * len(s.requests) % 47 }
-		s.order = func(a, b record) int { return cmp.Or(newestFirst(a, b), cmp.Compare(by(a), by(b))) }
+		// The rank of a record of the same time differs in each request.
+		rank := func(r record) int { return numberOf(r) * len(s.requests) % 47 }
+		s.order = func(a, b record) int { return cmp.Or(newestFirst(a, b), cmp.Compare(rank(a), rank(b))) }
 	}
 	if isSorted && s.order != nil {
 		slices.SortStableFunc(records, s.order)
 	}
 	from := min((page-1)*10, len(records))
 	json.NewEncoder(w).Encode(map[string]any{"records": records[from:min(from+10, 45)], "total_records": 45, "next_page": nil})
+}
+
+// numberOf returns the number in the id of a record.
+func numberOf(r record) int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(r.ID, "id"))
+	return n
 }
 
 func newestFirst(a, b record) int {
@@ -94,7 +101,7 @@ func walkInOrder(t *testing.T, s *sortingService, dir string, change func(*fetch
 func TestListsAreRequestedNewestFirst(t *testing.T) {
 	const sorted, plain = "sorted 1, sorted 2, sorted 3, sorted 4, sorted 5", "plain 1, plain 2, plain 3, plain 4, plain 5"
 	withinPages := func(a, b record) int { // as if pages were sorted after the list was divided into pages
-		pageOf := func(r record) int { n, _ := strconv.Atoi(r.ID[2:]); return n / 10 }
+		pageOf := func(r record) int { return numberOf(r) / 10 }
 		return cmp.Or(cmp.Compare(pageOf(a), pageOf(b)), newestFirst(a, b))
 	}
 	for name, tc := range map[string]struct {
@@ -111,7 +118,7 @@ func TestListsAreRequestedNewestFirst(t *testing.T) {
 		"400":                       {&sortingService{status: 400}, "sorted 1, " + plain + ", " + plain, stream.Exact, false},
 		"422":                       {&sortingService{status: 422}, "sorted 1, " + plain + ", " + plain, stream.Exact, false},
 		"500":                       {&sortingService{status: 500}, "sorted 1, sorted 1, sorted 1, " + plain + ", " + plain, stream.Exact, false},
-		"page 1 of one time":        {&sortingService{order: newestFirst, sameTime: 12}, sorted + ", " + sorted, stream.Exact, true},
+		"one time on all of page 1": {&sortingService{order: newestFirst, sameTime: 12}, sorted + ", " + sorted, stream.Exact, true},
 		"no order of the same time": {&sortingService{isUnstable: true, sameTime: 6}, sorted + ", " + sorted + ", " + plain, stream.Repaired, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,9 +144,12 @@ func TestListsAreRequestedNewestFirst(t *testing.T) {
 }
 
 // TestFailureIsNoRefusalOfTheOrder reads a list that fails in any order. The next run must ask for newest first again.
-// The refusal of the whole list costs one request.
 func TestFailureIsNoRefusalOfTheOrder(t *testing.T) {
-	for status, want := range map[int]int64{http.StatusInternalServerError: 6, http.StatusForbidden: 1} {
+	const attempts = 3
+	for status, want := range map[int]int64{
+		http.StatusInternalServerError: 2 * attempts, // with and without the order
+		http.StatusForbidden:           1,            // refuses the whole list
+	} {
 		service := newScript(statusWithToken(status))
 		var got collector
 		e, err := newClient(t, testConfig(service), nil).Walk(t.Context(), sortedStream, "", got.read)
@@ -149,7 +159,8 @@ func TestFailureIsNoRefusalOfTheOrder(t *testing.T) {
 	}
 }
 
-// TestFailedConfirmationIsNoRefusalOfTheOrder fails when page 1 is read again. The service has kept the order before.
+// TestFailedConfirmationIsNoRefusalOfTheOrder makes the second request for page 1 fail, after the service kept the
+// order on all five pages.
 func TestFailedConfirmationIsNoRefusalOfTheOrder(t *testing.T) {
 	service := &sortingService{order: newestFirst}
 	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

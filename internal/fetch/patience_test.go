@@ -33,7 +33,7 @@ func patientConfig(h http.Handler) fetch.Config {
 	return cfg
 }
 
-// outage is a service whose refuse function responds to a request or returns false.
+// outage is a service that succeeds unless refuse returns true. Then refuse has written the response.
 type outage struct {
 	refuse func(w http.ResponseWriter, r *http.Request) bool
 
@@ -113,14 +113,15 @@ func TestOutagesAreWaitedFor(t *testing.T) {
 	}
 }
 
-// TestWorkersShareAWait rejects the requests of all workers for a minute, in the middle of the details. The wait is
-// the one of the first failure: the others do not add theirs.
+// TestWorkersShareAWait rejects the requests of all workers for a minute, in the middle of the details. All workers
+// wait for the same minute. The waits do not add up.
 func TestWorkersShareAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		service := &outage{refuse: func(w http.ResponseWriter, _ *http.Request) bool {
-			<-time.After(time.Second) // the time is virtual (synctest): the requests of all workers are in progress
-			if past := time.Since(start) - 10*time.Second; past < 0 || past >= time.Minute {
+			<-time.After(time.Second) // virtual time (synctest), in which each worker sends its request
+			sinceOutage := time.Since(start) - 10*time.Second
+			if sinceOutage < 0 || sinceOutage >= time.Minute {
 				return false
 			}
 			w.Header().Set("Retry-After", "60")
@@ -147,7 +148,8 @@ func TestRefusedConnectionsAreWaitedFor(t *testing.T) {
 				good := handlerTransport{&outage{refuse: func(http.ResponseWriter, *http.Request) bool { return false }}}
 				cfg := patientConfig(nil)
 				cfg.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-					if past := time.Since(start) - begins; past >= 0 && past < 20*time.Minute {
+					sinceOutage := time.Since(start) - begins
+					if sinceOutage >= 0 && sinceOutage < 20*time.Minute {
 						mu.Lock()
 						requests++
 						mu.Unlock()
@@ -238,8 +240,8 @@ func TestPatienceIsLimited(t *testing.T) {
 	}
 }
 
-// TestOutageIsNoRefusalOfTheOrder walks a sorted list while the service is unavailable. If the failure were taken for the
-// refusal of the order, and the service then answered, later nights would need two passes over this list.
+// TestOutageIsNoRefusalOfTheOrder requests a list in an order while the service is unavailable. The client must not
+// take the failure for a refusal of the order. Otherwise later nights would need two passes over this list.
 func TestOutageIsNoRefusalOfTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var unsorted atomic.Int64
@@ -260,8 +262,8 @@ func TestOutageIsNoRefusalOfTheOrder(t *testing.T) {
 	})
 }
 
-// TestSingleFailureIsNotWaitedFor makes one endpoint fail for good while the service answers the others. A failing
-// id is given up while others are read, and a failing list after the token info was read.
+// TestSingleFailureIsNotWaitedFor makes one id and one list fail for good while all other requests succeed. The other
+// ids, and for the list the token info, show that the service answers, so the client does not wait.
 func TestSingleFailureIsNotWaitedFor(t *testing.T) {
 	for _, status := range []int{500, 408} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
@@ -289,8 +291,8 @@ func TestSingleFailureIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// TestOneWorkerProbes lets eight workers find out together that the service does not answer. Only one of them asks at a
-// time.
+// TestOneWorkerProbes makes the requests of eight workers fail together. Only one worker at a time may request the
+// token info to ask whether the service answers.
 func TestOneWorkerProbes(t *testing.T) {
 	var probes, asking atomic.Int32
 	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -315,8 +317,8 @@ func TestOneWorkerProbes(t *testing.T) {
 	}
 }
 
-// TestSlowAnswerDoesNotHideALaterOne lets a request fail for good while two others are answered: a slow one, which was
-// sent first and is answered last, and a fast one. The fast one shows that the service answers, so there is no probe.
+// TestSlowAnswerDoesNotHideALaterOne makes one request fail for good while two other requests succeed. The slow request
+// is sent first and answered last. The fast request shows that the service answers, so the token info is not requested.
 func TestSlowAnswerDoesNotHideALaterOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		probes := newScript(textBody(`{"id":"a"}`))
@@ -390,7 +392,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestNewTokenIsWaitedFor rejects the token in the middle of the details. It is replaced 20 minutes later.
+// TestNewTokenIsWaitedFor rejects the old token after 10 seconds. The file contains the new token after 20 minutes.
 func TestNewTokenIsWaitedFor(t *testing.T) {
 	for name, canChange := range map[string]bool{"from a file": true, "from a variable": false} {
 		t.Run(name, func(t *testing.T) {
@@ -458,14 +460,18 @@ func TestRefusedIDs(t *testing.T) {
 			}))
 			var got collector
 			d, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(tc.n), got.read)
-			if isSkipped := errors.Is(err, fetch.ErrScope); isSkipped != tc.skipped || err != nil && !isSkipped {
-				t.Errorf("got the error %v, want ErrScope: %v", err, tc.skipped)
-			}
-			if refused := fmt.Sprint(d.Refused); refused != tc.want || d.Failed != len(d.Refused) || !tc.skipped && d.Found != tc.n-d.Failed {
+			if refused := fmt.Sprint(d.Refused); refused != tc.want || d.Failed != len(d.Refused) {
 				t.Errorf("got %+v, want the refused ids %s", d, tc.want)
 			}
 			if tc.skipped {
+				if !errors.Is(err, fetch.ErrScope) {
+					t.Errorf("got the error %v, want ErrScope", err)
+				}
 				checkError(t, err, "add the stream to streams.exclude")
+				return
+			}
+			if err != nil || d.Found != tc.n-d.Failed {
+				t.Errorf("found %d ids with the error %v, want %d", d.Found, err, tc.n-d.Failed)
 			}
 		})
 	}
@@ -502,9 +508,8 @@ func TestGoneRecords(t *testing.T) {
 	}
 }
 
-// TestEmptyResponses responds to the list of each id without content. A 204 is an empty list at once, a 200 without
-// a body is a doubtful one after all attempts. A 200 without a body is no answer for a list of the service, and neither
-// is one for a record.
+// TestEmptyResponses responds without content. For the list of an id, a 204 is an empty list at once, and a 200 without
+// a body is a doubtful list after all attempts. For a whole list, only a 204 is accepted. For a record, both are errors.
 func TestEmptyResponses(t *testing.T) {
 	empty := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
@@ -521,16 +526,23 @@ func TestEmptyResponses(t *testing.T) {
 			got := collector{isEmptyList: readList}
 			d, err := newClient(t, cfg, store).Details(t.Context(), articleLists, numberedIDs(7), got.read)
 			isDoubtful := len(d.Doubtful) == 7
-			if err != nil || d.Found != 7 || d.Grade != stream.Exact || isDoubtful != (code == 200) || !offline && service.n.Load() != requests {
-				t.Errorf("%d, offline %v: got %+v and %v after %d requests, want 7 exact lists after %d, doubtful only after a 200", code, offline, d, err,
-					service.n.Load(), requests)
+			if err != nil || d.Found != 7 || d.Grade != stream.Exact || isDoubtful != (code == 200) {
+				t.Errorf("%d, offline %v: got %+v and %v, want 7 exact lists, doubtful only after a 200", code, offline, d, err)
+			}
+			if n := service.n.Load(); !offline && n != requests {
+				t.Errorf("%d: sent %d requests, want %d", code, n, requests)
 			}
 			harness.Must(t, store.Close())
 		}
 		list, listDir := collector{isEmptyList: readList}, t.TempDir()
 		_, err := newClient(t, testConfig(newScript(empty(code))), testStore(t, listDir)).Walk(t.Context(), ordersStream, "", list.read)
-		if stored := len(storedResponses(t, listDir)); errors.Is(err, fetch.ErrMalformed) != (code == 200) || (stored == 0) != (code == 200) {
-			t.Errorf("%d for a list of the service: got %v and %d stored responses, want ErrMalformed and none only for 200", code, err, stored)
+		stored := len(storedResponses(t, listDir))
+		wantMalformed := code == 200
+		if errors.Is(err, fetch.ErrMalformed) != wantMalformed {
+			t.Errorf("%d for a whole list: got %v, want ErrMalformed only for 200", code, err)
+		}
+		if (stored == 0) != wantMalformed {
+			t.Errorf("%d for a whole list: %d responses are stored, want none only for 200", code, stored)
 		}
 		var record collector
 		_, err = newClient(t, testConfig(newScript(empty(code))), nil).Details(t.Context(), outletDetail, numberedIDs(7), record.read)

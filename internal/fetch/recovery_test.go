@@ -113,7 +113,7 @@ func TestDamagedLineIsReportedOnce(t *testing.T) {
 	harness.Must(t, err)
 	damageFile(t, journal, len(text)/2)
 	checkLost(t, dir, 1)
-	for _, damaged := range []int{1, 0} {
+	for _, damaged := range []int{1, 0} { // the first opening removes the damaged line
 		l = openStore(t, dir, withoutSync())
 		if l.Damaged() != damaged {
 			t.Errorf("the journal has %d damaged lines, want %d", l.Damaged(), damaged)
@@ -142,7 +142,7 @@ func TestMissingLinesAreLost(t *testing.T) {
 	checkLost(t, dir, 2)
 }
 
-// TestVerifyAfterAKill cuts the last line of a journal, as a killed run does. No response is lost that was stored.
+// TestVerifyAfterAKill appends half a line to a journal, as a killed run does. No stored response is lost.
 func TestVerifyAfterAKill(t *testing.T) {
 	dir := t.TempDir()
 	l := openStore(t, dir, withoutSync())
@@ -179,7 +179,8 @@ func TestBodiesOfTheLastTwoSyncsAreVerified(t *testing.T) {
 	closeStore(t, l)
 	bodies := filepath.Join(dir, "000001.bodies")
 	stored := storedResponses(t, dir)
-	damageFile(t, bodies, int(stored[1].Offset)+20)
+	const withinBody = 20
+	damageFile(t, bodies, int(stored[1].Offset)+withinBody)
 	closeStore(t, openStore(t, dir, options))
 	checkLost(t, dir, 0)
 }

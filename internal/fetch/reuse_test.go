@@ -95,6 +95,7 @@ func TestPageThatChangesBackIsReadAgain(t *testing.T) {
 	if _, err := newClient(t, cfg, testStore(t, t.TempDir())).Walk(t.Context(), sniffedStream, "", read); err != nil {
 		t.Fatal(err)
 	}
+	// Page 2 with c was decoded again in the last pass. Page 1 with a did not change and was decoded only once.
 	if got.ids["c"] != last[2].Seq || got.ids["a"] != first[1] || last[1].Pass != 3 {
 		t.Errorf("the latest copies of c and a are in responses %d and %d, want %d and %d; the last pass is %d, want 3",
 			got.ids["c"], got.ids["a"], last[2].Seq, first[1], last[1].Pass)

@@ -103,7 +103,7 @@ type envelope struct {
 type collector struct {
 	mu  sync.Mutex
 	ids map[string]uint64 // id to the Seq of its latest copy
-	// isEmptyList reports whether a body is a list without records. Nil means that no body is.
+	// isEmptyList reports whether a body is a list without records. Nil means that every body is parsed.
 	isEmptyList func(body []byte) bool
 }
 
@@ -169,7 +169,8 @@ func parse(body []byte) (e envelope, paginated bool, err error) {
 	if err := json.Unmarshal(body, &e); err != nil {
 		return e, false, err
 	}
-	if e.Records == nil && json.Unmarshal(body, &one) == nil && one.ID != "" {
+	isDetail := e.Records == nil && json.Unmarshal(body, &one) == nil && one.ID != ""
+	if isDetail {
 		e.Records = []record{one}
 	}
 	return e, e.TotalRecords != nil || e.NextPage != nil, nil
@@ -182,6 +183,7 @@ func intOrMinusOne(n *int64) int64 {
 	return *n
 }
 
+// nextPage returns -1 for an absent next_page, and 0 for null.
 func nextPage(raw json.RawMessage) int64 {
 	if raw == nil {
 		return -1

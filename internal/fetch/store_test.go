@@ -147,7 +147,11 @@ func TestStoreKeepsResponses(t *testing.T) {
 func checkModes(t *testing.T, dir string) {
 	t.Helper()
 	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
-		if want := map[bool]os.FileMode{true: 0o700, false: 0o600}[info.IsDir()]; info.Mode().Perm() != want {
+		want := os.FileMode(0o600)
+		if info.IsDir() {
+			want = 0o700
+		}
+		if info.Mode().Perm() != want {
 			t.Errorf("%s has mode %v, want %v", path, info.Mode().Perm(), want)
 		}
 		return err
@@ -241,9 +245,9 @@ func TestResumedRunRequestsOnlyMissingResponses(t *testing.T) {
 	}
 }
 
-// TestResumedPassesStayInOrder resumes a walk after page 2 failed in two passes. Page 2 of the first pass is not
-// requested again, because its response would be later than the second pass. For a list that is requested newest first,
-// one pass and its confirmation would be taken for a proof, although page 2 was read after the confirmation.
+// TestResumedPassesStayInOrder resumes a walk after page 2 failed in two passes. The resumed run requests page 2 of the
+// second pass, but not page 2 of the first pass: its response would be later than the second pass. Otherwise the first
+// pass and its confirmation would seem to prove the list, although page 2 was read after the confirmation.
 func TestResumedPassesStayInOrder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		stream        stream.Stream
@@ -322,8 +326,8 @@ func TestUnusableStoredResponsesAreRequestedAgain(t *testing.T) {
 	}
 }
 
-// TestStoredResponsesAreIgnoredOnRequest asks for a fresh response, and doubts the responses of a stream. Offline,
-// the stored responses are used nevertheless.
+// TestStoredResponsesAreIgnoredOnRequest sends a request with Fresh, and calls Refetch for a stream. An offline client
+// uses the stored responses nevertheless.
 func TestStoredResponsesAreIgnoredOnRequest(t *testing.T) {
 	service, l := newScript(textBody(`{"id":"a"}`)), testStore(t, t.TempDir())
 	cfg := testConfig(service)
@@ -332,32 +336,32 @@ func TestStoredResponsesAreIgnoredOnRequest(t *testing.T) {
 	offline := newClient(t, cfg, l)
 	checkError(t, requestTokenInfo(t, offline), "the response is not stored")
 	for _, step := range []struct {
-		what     string
-		client   *fetch.Client
-		isFresh  bool
-		isDoubt  bool
-		requests int64
+		name      string
+		client    *fetch.Client
+		isFresh   bool
+		isRefetch bool
+		requests  int64
 	}{
 		{"the first request", online, false, false, 1},
 		{"a stored response", online, false, false, 1},
 		{"a fresh response", online, true, false, 2},
-		{"a doubted stream", online, false, true, 3},
-		{"a fresh response of a doubted stream, offline", offline, true, true, 3},
+		{"a stream after Refetch", online, false, true, 3},
+		{"a fresh response of a stream after Refetch, offline", offline, true, true, 3},
 	} {
-		if step.isDoubt {
+		if step.isRefetch {
 			step.client.Refetch("token")
 		}
 		var got collector
 		if _, err := step.client.Get(t.Context(), fetch.Request{Stream: "token", Path: "/auth/token", Fresh: step.isFresh}, got.read); err != nil {
-			t.Errorf("%s: got %v, want no error", step.what, err)
+			t.Errorf("%s: got %v, want no error", step.name, err)
 		}
 		if n := service.n.Load(); n != step.requests {
-			t.Errorf("%s: %d requests in all, want %d", step.what, n, step.requests)
+			t.Errorf("%s: %d requests in all, want %d", step.name, n, step.requests)
 		}
 	}
 }
 
-// TestCancelledCallReadsNothing reads a stored response often, because select chooses at random.
+// TestCancelledCallReadsNothing repeats the call, because a select between its context and a slot chooses at random.
 func TestCancelledCallReadsNothing(t *testing.T) {
 	c := newClient(t, testConfig(textBody(`{"id":"a"}`)), testStore(t, t.TempDir()))
 	checkError(t, requestTokenInfo(t, c), "")
@@ -430,7 +434,8 @@ func TestTelemetryCounts(t *testing.T) {
 	}
 }
 
-// TestFailedAttemptAddsNothingOfTheOneBefore counts a 429 and an attempt without a response.
+// TestFailedAttemptAddsNothingOfTheOneBefore sends an attempt without a response after a 429. Only the first attempt
+// may count the status and the bytes of the 429.
 func TestFailedAttemptAddsNothingOfTheOneBefore(t *testing.T) {
 	cfg := testConfig(nil)
 	service, sent := handlerTransport{newScript(respondWith(429, "slow down"), textBody(`{"id":"a"}`))}, 0
@@ -478,11 +483,11 @@ func TestBodiesAreSyncedBeforeTheJournal(t *testing.T) {
 		return nil
 	}})
 	harness.Must(t, err)
-	for i := range 2 { // the second body is in the same file
+	for _, number := range []int{3, 4} { // two bodies in one file; response 2 would have no body
 		syncs = nil
-		storeResponses(t, l, i+3, i+3)
+		storeResponses(t, l, number, number)
 		if diff := cmp.Diff([]string{"of the bodies", "of the journal", "of the stored responses"}, syncs); diff != "" {
-			t.Errorf("order of the syncs after response %d (-want +got):\n%s", i+3, diff)
+			t.Errorf("order of the syncs after response %d (-want +got):\n%s", number, diff)
 		}
 	}
 	harness.Must(t, l.Close())

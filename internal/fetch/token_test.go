@@ -99,7 +99,8 @@ func TestScrubEscapedTokens(t *testing.T) {
 	}
 }
 
-// TestScrubAtTheEndOfABody escapes a token whose characters occur several times, and bodies that end within an escape.
+// TestScrubAtTheEndOfABody scrubs an escaped token in which characters occur several times, and bodies that end within
+// an escape.
 func TestScrubAtTheEndOfABody(t *testing.T) {
 	t.Parallel()
 	const token = "a+b+c+d+efgh"
@@ -146,7 +147,7 @@ func BenchmarkScrubBody(b *testing.B) {
 	}
 }
 
-// TestExcerptCutsNoToken begins a token before the end of the excerpt, so that a part of it would be shown.
+// TestExcerptCutsNoToken places a token across the end of the excerpt. No part of it may be shown.
 func TestExcerptCutsNoToken(t *testing.T) {
 	t.Parallel()
 	var known tokens

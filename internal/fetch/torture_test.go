@@ -99,7 +99,7 @@ func (l *movingList) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	l.states[l.idSum()] = true
 	if l.failing && page > 1 && l.rng.IntN(12) == 0 {
-		w.WriteHeader(http.StatusNotImplemented)
+		w.WriteHeader(http.StatusNotImplemented) // is not retried
 		return
 	}
 	all := l.records

@@ -85,7 +85,7 @@ func TestPageSizesOfSeveralLists(t *testing.T) {
 	}
 }
 
-// TestAttemptsThatTakeLong counts an attempt of three hours that ends before one that was sent earlier.
+// TestAttemptsThatTakeLong counts an attempt of three hours before an attempt that was sent an hour earlier.
 func TestAttemptsThatTakeLong(t *testing.T) {
 	t.Parallel()
 	var m meter
@@ -112,8 +112,8 @@ func TestNoBurstFollowsA429(t *testing.T) {
 	})
 }
 
-// TestRateRecovers rejects requests at different times. The rate falls with each 429 that is not explained by the one
-// before, rises again, and never exceeds the configured rate.
+// TestRateRecovers rejects two requests at different times. Each 429 lowers the rate to 70 %. The rate regains 10 % of
+// the full rate per second, and never exceeds it.
 func TestRateRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const perSecond = 100.0
@@ -133,7 +133,7 @@ func TestRateRecovers(t *testing.T) {
 		checkRate("a second later", 0.8*full)
 		a.throttle(time.Second, time.Now())
 		<-time.After(time.Second)
-		checkRate("after a second 429", 0.7*0.8*full)
+		checkRate("after a second 429", 0.8*0.7*full)
 		<-time.After(time.Hour)
 		checkRate("after an hour", full)
 	})
@@ -147,7 +147,7 @@ func TestPausesOfAllWorkers(t *testing.T) {
 		"because the service does not answer": (*Allowance).pause,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			a, start := NewAllowance(1/usedShare, 1), time.Now()
+			a, start := NewAllowance(1/usedShare, 1), time.Now() // one request per second
 			sent := make(chan time.Duration, 5)
 			for range cap(sent) {
 				go func() {
@@ -179,7 +179,7 @@ func TestPausesOfAllWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, start := NewAllowance(1/usedShare, 1), time.Now()
 		stopped, stop := context.WithCancel(t.Context())
-		_ = a.wait(stopped, &meter{})
+		_ = a.wait(stopped, &meter{}) // takes the first turn at once
 		errs := make(chan error)
 		go func() { errs <- a.wait(stopped, &meter{}) }()
 		synctest.Wait()
