@@ -42,7 +42,9 @@ func TestUnreadableManifests(t *testing.T) {
 		name := manifestsDir + m.At.Format(nameTimeFormat) + "-" + checksum.Hex(text) + manifestSuffix
 		harness.Must(t, b.PutBytes(t.Context(), name, text))
 	}
-	harness.Must(t, b.PutBytes(t.Context(), manifestsDir+"README", []byte("x"))) // not named like a manifest
+	for _, name := range []string{"0-notes", "README"} { // not named like a manifest
+		harness.Must(t, b.PutBytes(t.Context(), manifestsDir+name, []byte("x")))
+	}
 	all, err := listManifests(t.Context(), b)
 	if err != nil || len(all.readable) != 1 || !all.readable[0].At.Equal(at) || !all.newestAt.Equal(at.AddDate(0, 0, 3)) {
 		t.Fatalf("got %+v (%v), want one readable manifest of %s, and %s as newestAt", all, err, at, at.AddDate(0, 0, 3))

@@ -46,6 +46,10 @@ func TestFilesOfRunningCommandsAreNotBackedUp(t *testing.T) {
 	if err != nil || len(files) != 2 || files[0].File != "state/inbox/one" || files[1].File != "parquet/.meta/one" {
 		t.Errorf("a backup contains %v (%v), want state/inbox/one and parquet/.meta/one", files, err)
 	}
+	inFile := warehouse.New(warehouse.Config{Dir: w.Folder.Path("state", "lock")})
+	if files, err := listFiles(inFile, "parquet"); err == nil {
+		t.Errorf("of a folder that cannot be read a backup contains %v and no error", files)
+	}
 	harness.Must(t, os.RemoveAll(w.Folder.Path("parquet")))
 	if files, err := filesOf(w); err != nil || len(files) != 1 {
 		t.Errorf("without a series a backup contains %v (%v), want state/inbox/one", files, err)
@@ -112,7 +116,9 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 	}
 
 	// A file is not listed if only a damaged manifest names it, or only a manifest under the name of another day.
-	harness.Must(t, os.Rename(w.Folder.DayManifestPath("2026-11-03"), w.Folder.DayManifestPath("2026-11-05")))
+	// The files of the other manifests are listed with their checksums.
+	harness.Must(t, os.Rename(w.Folder.DayManifestPath("2026-11-03"), w.Folder.DayManifestPath("2026-11-01")))
+	writeFiles(t, w, "parquet/.manifests/snapshot_date=2026-10-31.json")
 	harness.Must(t, os.Truncate(w.Folder.RunManifestPath(firstNight), 40))
 	got, err = filesOf(w)
 	harness.Must(t, err)
@@ -121,6 +127,11 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 	}) ||
 		!slices.Contains(got, checksum.FileSum{File: "parquet/.meta/" + firstNight + ".json"}) {
 		t.Errorf("with damaged manifests the files are %v, want the manifests but not the files that they name", got)
+	}
+	for _, intact := range []checksum.FileSum{renamed(first.Tables[0].FileSum, parquetName(first)), renamed(second.Meta.FileSum, "parquet/.meta/"+secondNight+".changes")} {
+		if !slices.Contains(got, intact) {
+			t.Errorf("with damaged manifests the files are %v, want also %v of an intact manifest", got, intact)
+		}
 	}
 
 	second.Format++

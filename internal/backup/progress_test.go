@@ -22,13 +22,17 @@ func TestBytesAreCounted(t *testing.T) {
 	for _, content := range contentOf(t, f.config.Warehouse) {
 		total += int64(len(content))
 	}
-	var done, doneTotal atomic.Int64
+	var done, doneTotal, calls atomic.Int64
 	progress := func(d, n int64) {
+		calls.Add(1)
 		done.Store(max(done.Load(), d))
 		doneTotal.Store(n)
 	}
 	f.config.Progress = progress
 	result := f.backUp()
+	if calls.Load() != int64(result.Files) {
+		t.Errorf("%d files were read for a backup of %d, want each once", calls.Load(), result.Files)
+	}
 	var sent int64
 	for name, data := range f.store.Objects("store") {
 		if !strings.Contains(name, "/manifests/") {
@@ -106,9 +110,11 @@ func TestOlderBackupsAreUsedOnRequest(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "nothing was changed: --older uses the newest readable backup, of run "+first.Run) {
 		t.Errorf("without the option: got %v, want an error that names the run %s", err, first.Run)
 	}
-	f.config.UseOlder = true
-	if v, err := Verify(t.Context(), f.config, false); err != nil || v.Run != first.Run {
-		t.Errorf("with the option: got the backup of %s (%v), want that of %s", v.Run, err, first.Run)
+	var log strings.Builder
+	f.config.UseOlder, f.config.Log = true, slog.New(slog.NewTextHandler(&log, nil))
+	v, err := Verify(t.Context(), f.config, false)
+	if err != nil || v.Run != first.Run || !strings.Contains(log.String(), "an earlier backup is used") {
+		t.Errorf("with the option: got the backup of %s (%v) and the log %q, want that of %s and a warning", v.Run, err, &log, first.Run)
 	}
 }
 
@@ -162,7 +168,12 @@ func TestLeftOutFilesAreSorted(t *testing.T) {
 		}
 		harness.Must(t, os.Remove(f.config.Warehouse.Folder.ChangesPath(f.now().Format("20060102T150405Z"))))
 	}
+	var read atomic.Int64
+	f.config.Progress = func(_, _ int64) { read.Add(1) }
 	result := f.backUp()
+	if files := result.Files + len(result.LeftOut); read.Load() != int64(2*files) {
+		t.Errorf("%d files were read, want each of %d twice: a night may have been replacing the missing ones", read.Load(), files)
+	}
 	if isSorted := slices.IsSortedFunc(result.LeftOut, func(x, y DamagedFile) int { return strings.Compare(x.File, y.File) }); len(result.LeftOut) < 3 ||
 		!isSorted {
 		t.Errorf("left out %v, want the files of both nights, sorted", result.LeftOut)

@@ -58,6 +58,7 @@ func TestRestores(t *testing.T) {
 	f := newFixture(t)
 	f.night()
 	harness.Must(t, f.config.Warehouse.Folder.StateFile("note.json").Write("backed up"))
+	harness.Must(t, os.WriteFile(f.config.Warehouse.Folder.Path("state", "empty"), nil, 0o600))
 	f.backUp()
 	want, file := contentOf(t, f.config.Warehouse), f.fileOfTable()
 	object, intact := "a/"+dataName(file), f.store.Objects("store")
@@ -84,6 +85,9 @@ func TestRestores(t *testing.T) {
 		})
 		restored, err := Restore(t.Context(), c)
 		harness.Must(t, err)
+		if restored.Program != "test" {
+			t.Errorf("the manifest names the program %q, want the version test", restored.Program)
+		}
 		if len(restored.Files) != len(want) || restored.Fetched != len(want) ||
 			!slices.ContainsFunc(restored.Files, func(s checksum.FileSum) bool { return s.File == ledgerName(c.Warehouse) }) {
 			t.Errorf("fetched %d of %v, want all %d files with the ledger", restored.Fetched, restored.Files, len(want))
