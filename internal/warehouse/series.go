@@ -101,18 +101,22 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 			return err
 		}
 	}
-	// A lost index is not written again if there were earlier nights: the new index would lack days whose
-	// files are lost too. The repair of the series writes the index. Early programs wrote no index and no
-	// files of changes, so versions without Meta get an index.
-	hasEarlierNights := slices.ContainsFunc(versions, func(m Manifest) bool { return m.Previous != "" && m.Meta != nil })
-	if _, err := s.Index(); err != nil && hasEarlierNights {
-		return errors.Join(damaged...)
-	}
-	err := s.ChangeIndex(func(runByDay map[string]string) {
+	addDays := func(runByDay map[string]string) {
 		for _, m := range lastOfDays {
 			runByDay[DayOf(m.SnapshotAt)] = m.RunID
 		}
-	})
+	}
+	// Before the first night there is no index. Early programs wrote no index and no files of changes, so versions
+	// without Meta get an index too.
+	hasEarlierNights := slices.ContainsFunc(versions, func(m Manifest) bool { return m.Previous != "" && m.Meta != nil })
+	_, err := s.Index()
+	if isLostIndex(err) && !hasEarlierNights {
+		runByDay := s.ManifestDays()
+		addDays(runByDay)
+		err = s.WriteIndex(runByDay)
+	} else {
+		err = s.ChangeIndex(addDays)
+	}
 	if err != nil || len(damaged) > 0 {
 		return errors.Join(append(damaged, err)...)
 	}

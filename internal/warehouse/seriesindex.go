@@ -70,23 +70,27 @@ func (s *Series) IndexOrManifests() map[string]string {
 	return s.ManifestDays()
 }
 
-// ChangeIndex calls change with the days of the index, and writes the index if the days changed. If the
-// index is missing or damaged, change gets the days with a manifest.
+// ChangeIndex calls change with the days of the index, and writes the index if the days changed. A missing or damaged
+// index is not written again: the new index would lack days whose files are lost too. The repair of the series writes it.
 func (s *Series) ChangeIndex(change func(days map[string]string)) error {
 	days, err := s.Index()
-	isLost := errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*DamagedError))
-	switch {
-	case isLost:
-		days = s.ManifestDays()
-	case err != nil:
+	if isLostIndex(err) {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("read the index of the series: %w", err)
 	}
 	daysBefore := maps.Clone(days)
 	change(days)
-	if !isLost && maps.Equal(daysBefore, days) {
+	if maps.Equal(daysBefore, days) {
 		return nil
 	}
 	return s.WriteIndex(days)
+}
+
+// isLostIndex reports whether an error of Index means that the index is missing or damaged.
+func isLostIndex(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*DamagedError))
 }
 
 func (s *Series) WriteIndex(days map[string]string) error {
@@ -118,9 +122,6 @@ func (s *Series) ReadDayManifest(day, run string) (Manifest, error) {
 // forgetDays removes from the index the days whose manifests are among the paths. Prune calls it first: if
 // Prune is killed, verify reports no lost day, and the next prune removes the files.
 func (s *Series) forgetDays(paths []string) error {
-	if _, err := os.Stat(s.IndexPath()); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	return s.ChangeIndex(func(days map[string]string) {
 		for _, path := range paths {
 			if filepath.Dir(path) == s.folder.Path(SeriesDir, manifestsDir) {
