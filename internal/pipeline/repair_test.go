@@ -137,7 +137,7 @@ func TestRestoreSeries(t *testing.T) {
 	before := h.history()
 	h.cfg.Warehouse.KeepVersions = 1
 	h.remove("parquet", "versions/20261102T020000Z", "versions/20261103T020000Z")
-	want := []string{"parquet/.manifests/index.json", "the files of 2026-11-04", "parquet/.meta/20261104T020000Z.changes"}
+	want := []string{"the files of 2026-11-04", "parquet/.manifests/index.json", "parquet/.meta/20261104T020000Z.changes"}
 	for _, day := range []string{"2026-11-02", "2026-11-03"} { // the version has the files of the third day
 		for _, table := range h.cfg.Warehouse.Tables {
 			want = append(want, "table "+table.Name+" of "+day)

@@ -47,12 +47,11 @@ func (m *seriesRestore) restore(ctx context.Context, retention warehouse.Retenti
 		return nil, err
 	}
 	m.checker.progress = m.cfg.Progress
-	m.checkFiles()
-	err = m.carryOutFixes()
 	for _, day := range completedDays {
 		m.result.Files = append(m.result.Files, "the files of "+day)
 	}
-	if err != nil {
+	m.checkFiles()
+	if err := m.carryOutFixes(); err != nil {
 		return m.result.Files, err
 	}
 	isStillDamaged := len(m.result.Unrepaired)+len(m.result.DaysWithoutManifest) > 0 || m.result.IsChainBroken
