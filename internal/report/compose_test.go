@@ -62,7 +62,9 @@ func TestAttentionListsUnprovenStreams(t *testing.T) {
 		"streams that the configuration skips": {"articles|skipped|not chosen||0\nfiles|skipped|streams.details is none: 0 rows||0\narticle_status_events|skipped|no webhook delivery was received yet||0", "complete", nil},
 		"stream that was never read":           {"articles|skipped|missing scope||0", "complete", []Notice{{Title: neverRead, Lines: []string{"articles was not read: missing scope"}}}},
 		"streams without numbers on the page":  {"article_status_events|skipped|no delivery||0\narticle_comment_events|best_effort|deliveries||0", "complete", nil},
-		"failed ids":                           {"files|best_effort|3 of 9 ids failed||3", "partial", []Notice{{Title: partial, Lines: []string{"files is not proven: 3 of 9 ids failed"}, Alarm: true}}},
+		"streams after those without a notice": {"articles|skipped|not chosen||0\nproducts|exact|all records were read||0\norders|best_effort|the list changed||0", "complete",
+			[]Notice{{Title: unproven, Lines: []string{"orders is not proven: the list changed"}}}},
+		"failed ids": {"files|best_effort|3 of 9 ids failed||3", "partial", []Notice{{Title: partial, Lines: []string{"files is not proven: 3 of 9 ids failed"}, Alarm: true}}},
 		"partial night and an excluded stream": {"orders|carried_forward|" + ledger.ReasonNotChosen + "|2026-11-07T02:00:00Z|0", "partial",
 			[]Notice{{Title: partial, Alarm: true}, {Title: unproven, Lines: []string{"orders is carried since 2026-11-07 02:00 UTC: " + ledger.ReasonNotChosen}}}},
 		"partial night and a stream that was never read": {"orders|carried_forward|answered 500|2026-11-07T02:00:00Z|0\narticles|skipped|missing scope||0", "partial",
@@ -169,6 +171,10 @@ func TestUnusedStreamsAreNamedOnce(t *testing.T) {
 			t.Errorf("panel %s: got %+v, want only orders", p.ID, p.Table)
 		}
 	}
+	b.unused = nil
+	if p, err := b.buildPanel(panel{query: "stream_grades", rowLimit: 9}); err != nil || p.Unused != "" {
+		t.Errorf("all streams are in use: got the note %q (%v), want none", p.Unused, err)
+	}
 }
 
 // TestCommandsOfAnEarlierReport checks that the commands and links in a report of an earlier snapshot
@@ -177,8 +183,8 @@ func TestCommandsOfAnEarlierReport(t *testing.T) {
 	b := newBuilder(nil)
 	b.opts.QueryPages, b.opts.Earlier = "/q/", true
 	b.snapshots.at = time.Date(2026, time.November, 9, 2, 0, 0, 0, time.UTC)
-	want := Command{Text: "ps query --as-of 2026-11-09T02:00:00Z headline", Address: "/q/headline?as_of=2026-11-09T02%3A00%3A00Z"}
-	if diff := cmp.Diff(want, b.commandOf(QuerySpec{Query: "headline"})); diff != "" {
+	want := Command{Text: "ps query --as-of 2026-11-09T02:00:00Z headline --param 'by=a b'", Address: "/q/headline?as_of=2026-11-09T02%3A00%3A00Z&p.by=a+b"}
+	if diff := cmp.Diff(want, b.commandOf(QuerySpec{Query: "headline", Params: map[string]string{"by": "a b"}})); diff != "" {
 		t.Errorf("command (-want +got):\n%s", diff)
 	}
 	compared := b.commandOf(QuerySpec{Query: "headline", AsOf: b.snapshots.at.AddDate(0, 0, -1)})
@@ -201,6 +207,9 @@ func TestUnknownDataIsNamed(t *testing.T) {
 	b := newBuilder(nil)
 	b.notRead = []ledger.Problem{{Name: "orders", Standing: ledger.NotRead, Reason: "missing scope"}}
 	tiles := []Tile{{Label: "Items without a known price", Value: "3"}, {Label: "Items without a known cost", Value: "0"}, {Label: "Orders without a known client", Value: "5", NotRead: true}, {Label: "Orders", Value: "7"}}
+	if got, want := newBuilder(nil).describeUnknown(Section{}), "All streams behind these numbers were read."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	if got, want := b.describeUnknown(Section{Tiles: tiles}), "Not known: orders was not read: missing scope; items without a known price: 3."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -291,7 +300,7 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 
 func TestBuildPanel(t *testing.T) {
 	p := panel{id: "p", title: "Prices", about: "All.", query: "prices", params: map[string]string{"top": "2", "name": "it's"}, rowLimit: 2, wide: true, empty: "None.",
-		plot: &plot{kind: html.Bars, stacked: true, choiceLabel: "Tier", split: []string{"tier"}, unit: "price", categoryColumns: []string{"name"}, limit: 9, measures: []measure{{column: "price", name: "price"}}},
+		plot: &plot{kind: html.Bars, horizontal: true, stacked: true, logScale: true, choiceLabel: "Tier", split: []string{"tier"}, unit: "price", categoryColumns: []string{"name"}, limit: 9, measures: []measure{{column: "price", name: "price"}}},
 		fields: []field{{column: "name", label: "Name", sub: "tier"}, {column: "price", label: "Price", as: asNumber, currency: "currency", about: "Net"},
 			{column: "grade", label: "Grade", as: asTag}, {column: "grade", label: "Standing", as: asGrade}, {column: "at", label: "At", as: asMoment}}}
 	const text = "name|tier|price|currency|grade|at\n" +
@@ -301,7 +310,7 @@ func TestBuildPanel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chart := &html.Chart{Title: "Prices", Kind: html.Bars, Stacked: true, ChoiceLabel: "Tier", Variants: []html.Variant{
+	chart := &html.Chart{Title: "Prices", Kind: html.Bars, Horizontal: true, Stacked: true, LogScale: true, ChoiceLabel: "Tier", Variants: []html.Variant{
 		{Label: "pro", Heading: "pro · price", Currency: "USD", Categories: []string{"A"}, Series: []html.Series{{Name: "price", Values: []any{1000.5}, Texts: []string{"1,000.50"}}}},
 		{Label: "basic", Heading: "basic · price", Currency: "(no currency)", Categories: []string{"C", "D"}, Series: []html.Series{{Name: "price", Values: []any{3.0, 4.0}, Texts: []string{"3", "4"}}}},
 	}}
@@ -389,6 +398,25 @@ func TestPanelsOfUnreadTablesHaveNoNumbers(t *testing.T) {
 		if diff := cmp.Diff(c.panels, shown); err != nil || got.Empty != c.empty || diff != "" {
 			t.Errorf("%s: %v, %q (-want +got):\n%s", name, err, got.Empty, diff)
 		}
+		if got.ID != "s" || got.Title != "S" || got.Lead != "Lead." {
+			t.Errorf("%s: got the section %q, %q, %q, want s, S, Lead.", name, got.ID, got.Title, got.Lead)
+		}
+	}
+}
+
+// TestTheMonthOfTheSnapshotIsMarked draws months in the night of 9 November: the numbers of November are not complete.
+func TestTheMonthOfTheSnapshotIsMarked(t *testing.T) {
+	p := panel{query: "spend", rowLimit: 9, plot: &plot{kind: html.Bars, categoryColumns: []string{"month"}, limit: 9, measures: []measure{{column: "n"}}}}
+	for last, want := range map[string]string{"2026-11-01": "2026-11 so far", "2026-10-01": "2026-10"} {
+		b := newBuilder(map[string]string{"spend": "month|n\n2026-09-01|1\n" + last + "|2"})
+		b.snapshots.at = time.Date(2026, time.November, 9, 2, 0, 0, 0, time.UTC)
+		got, err := b.buildPanel(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := got.Chart.Variants[0]; v.Categories[1] != want || v.Unfinished != strings.HasSuffix(want, "so far") {
+			t.Errorf("got the month %q, pale: %t, want %q", v.Categories[1], v.Unfinished, want)
+		}
 	}
 }
 
@@ -403,7 +431,7 @@ func TestAPanelNeedsAllTablesOfItsQuery(t *testing.T) {
 }
 
 func TestTilesOfUnreadTablesHaveNoNumber(t *testing.T) {
-	const text = "figure|unit|value|reads\nMargin|amount|0.00|order_items\nMedian price|EUR|5.00|product_listings,product_listing_prices\nOutlets||3.00|outlets"
+	const text = "figure|unit|value|reads\nMargin|USD|0.00|order_items\nMedian price|EUR|5.00|product_listings,product_listing_prices\nOutlets||3.00|outlets"
 	b := newBuilder(map[string]string{"report_headlines": text, "report_headlines@08": text})
 	b.snapshots.compared = []ComparedSnapshot{{"the previous snapshot", "vs previous", time.Date(2026, time.November, 8, 2, 0, 0, 0, time.UTC)}}
 	b = withProblems(b, ledger.Problem{Name: "order_items", Standing: ledger.NotRead, Reason: "missing scope orders.lists"},
@@ -414,7 +442,7 @@ func TestTilesOfUnreadTablesHaveNoNumber(t *testing.T) {
 	}
 	same := []Change{{Direction: "same", Text: "no change", Comparison: "vs previous"}}
 	want := []Tile{
-		{Label: "Margin", Value: "not read", NotRead: true, Note: "order_items was not read: missing scope orders.lists"},
+		{Label: "Margin", Value: "not read", Currency: "USD", NotRead: true, Note: "order_items was not read: missing scope orders.lists"},
 		{Label: "Median price", Value: "5.00", Unit: "EUR", Currency: "EUR", Changes: same},
 		{Label: "Outlets", Value: "3", Note: "outlets is not proven: the list changed", Changes: same},
 	}
@@ -448,6 +476,10 @@ func TestSectionsMatchQueries(t *testing.T) {
 		requireUnique(s.id)
 		for _, p := range s.panels {
 			requireUnique(p.id)
+		}
+	}
+	for _, s := range slices.Concat(allSections(), clientSections(Client{ID: "p1"})) {
+		for _, p := range s.panels {
 			text, err := fs.ReadFile(queries.FS, p.query+".sql")
 			if err != nil {
 				t.Errorf("%s: %v", p.id, err)
@@ -465,7 +497,11 @@ func TestSectionsMatchQueries(t *testing.T) {
 					}
 				}
 			}
-			if p.title == "" || p.empty == "" || p.rowLimit == 0 || p.rowLimit > maxRows {
+			hasRows := p.query == "month_to_date"
+			if p.params["profile"] != "" && p.needs == nil {
+				t.Errorf("panel %s of a client lists no needed tables, so that it is empty if any table of its query was not read", p.id)
+			}
+			if p.title == "" || p.empty == "" && !hasRows || len(p.fields) == 0 || p.rowLimit == 0 || p.rowLimit > maxRows {
 				t.Errorf("panel %s: got %+v, want a title, a text in the field \"empty\", and a rowLimit from 1 to %d", p.id, p, maxRows)
 			}
 		}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 
 	"placementsync/internal/query"
@@ -36,6 +37,19 @@ func TestFormatCell(t *testing.T) {
 	} {
 		if got := plainSpaces((field{as: c.as}).formatCell(c.value)); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestCellsAreAligned(t *testing.T) {
+	for as, want := range map[valueFormat]string{asNumber: "n", asPercent: "n", asChange: "n", asDays: "n", asMoment: "t", asDate: "t", asMonth: "", asTag: ""} {
+		if got := (field{column: "x", as: as}).tableCell(parseResult("x\n1").Rows[0]).Class; got != want {
+			t.Errorf("format %d: got the class %q, want %q", as, got, want)
+		}
+	}
+	for length, want := range map[int]string{24: "", 25: "w"} {
+		if got := (field{column: "x"}).tableCell(parseResult("x\n" + strings.Repeat("a", length)).Rows[0]).Class; got != want {
+			t.Errorf("a text of %d bytes: got the class %q, want %q", length, got, want)
 		}
 	}
 }

@@ -67,7 +67,8 @@ func TestTileHasChangesToEachSnapshot(t *testing.T) {
 		figure|unit|value
 		Listings||1234.00
 		Unpaid|amount|9000.10
-		Median price|USD|50.00`)
+		Median price|USD|50.00
+		Lowest price|no currency|7.00`)
 	previous := figuresByLabel(parseResult("figure|unit|value\nListings||1200.00\nUnpaid|amount|9000.10\nMedian price|EUR|1.00"))
 	week := figuresByLabel(parseResult("figure|unit|value\nListings||1234.00"))
 	earlier := []earlierFigures{{comparison: "vs previous", values: previous}, {comparison: "vs week", values: week}}
@@ -75,6 +76,7 @@ func TestTileHasChangesToEachSnapshot(t *testing.T) {
 		{Label: "Listings", Value: "1,234", Changes: []Change{{"up", "▲\u00a0+34 (+2.8 %)", "vs previous"}, {"same", "no change", "vs week"}}},
 		{Label: "Unpaid", Value: "9,000.10", Changes: []Change{{"same", "no change", "vs previous"}, {"none", "not known", "vs week"}}},
 		{Label: "Median price", Value: "50.00", Unit: "USD", Currency: "USD", Changes: []Change{{"none", "not known", "vs previous"}, {"none", "not known", "vs week"}}},
+		{Label: "Lowest price", Value: "7.00", Unit: "no currency", Currency: html.NoCurrency, Changes: []Change{{"none", "not known", "vs previous"}, {"none", "not known", "vs week"}}},
 	}
 	for i, row := range current.Rows {
 		got := newTile(current, row, earlier)
@@ -146,7 +148,7 @@ func TestReadSnapshots(t *testing.T) {
 		for _, s := range c.snapshots {
 			text += "\nr" + s + "|" + s + "|partial"
 		}
-		b := newBuilder(map[string]string{"snapshots": text})
+		b := newBuilder(map[string]string{"snapshots?top=400": text}) // by default, the query returns 30
 		got, err := b.readSnapshots()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -22,7 +22,10 @@ import (
 // "since" also has the date: "margins since 2026-11-08".
 type resultTexts map[string]string
 
-func (texts resultTexts) ask(_ context.Context, q report.QuerySpec) (query.Result, bool, error) {
+func (texts resultTexts) ask(ctx context.Context, q report.QuerySpec) (query.Result, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return query.Result{}, false, err
+	}
 	text, ok := texts[q.Query+"@"+q.AsOf.Format("02")]
 	if !ok || q.AsOf.IsZero() {
 		text, ok = texts[q.Query]
@@ -87,12 +90,14 @@ func TestPageShowsHeadlineChanges(t *testing.T) {
 	text := visibleText(writePage(t, resultTexts{
 		"snapshots":                         nights,
 		"report_headlines":                  headlines,
+		"best_value":                        "pricing_tier|currency|rank|listing_name|outlet_name|domain_authority|price|price_per_point\npro|USD|1|A|B|40|10.00|0.25\npro|EUR|1|C|D|40|10.00|0.25",
 		"report_headlines@08":               "figure|unit|value\nProduct listings|NULL|1200.00\nUnpaid commissions|amount|9000.10\nMedian price, pro|EUR|50.00",
 		"report_headlines@02":               "figure|unit|value\nProduct listings|NULL|0.00\nUnpaid commissions|amount|12000.35\nMedian price, pro|USD|40.00\nMedian price, base|USD|40.00",
 		"report_headlines since 2026-11-08": "figure|unit|value|compared|change_percent\nMedian price, pro|USD|50.00|0|NULL\nMedian price, base|USD|20.00|1200|0.0",
 		"report_headlines since 2026-11-02": "figure|unit|value|compared|change_percent\nMedian price, pro|USD|50.00|1|2.5\nMedian price, base|USD|20.00|30|-1.0",
 	}))
 	for _, want := range []string{
+		"Currency all USD EUR ",
 		"Product listings 1,234 vs previous ▲\u00a0+34 (+2.8 %) vs week ▲\u00a0+1,234 ",
 		"Unpaid commissions 9,000.10 vs previous no change vs week ▼\u00a0−3,000.25 (−25.0 %)",
 		"Median price, pro 50.00 USD vs previous not known vs week ▲\u00a0+2.5 % (same 1 listing)",
@@ -127,7 +132,7 @@ func TestPageOfAPartialNightHasNotices(t *testing.T) {
 		t.Error("a notice lists article_status_events, want only streams with numbers on the page")
 	}
 	// The findings are first, and then what is not known.
-	attention, notKnown, facts := strings.Index(text, "This snapshot is partial."), strings.Index(text, "Not known: articles was not read"), strings.Index(text, "Snapshot 2026-11-09")
+	attention, notKnown, facts := strings.Index(text, "This snapshot is partial."), strings.Index(text, "Not known: articles was not read: missing scope articles:read."), strings.Index(text, "Snapshot 2026-11-09")
 	if attention < 0 || notKnown < attention || facts < notKnown {
 		t.Errorf("the notices, the line on unknown data and the facts are at %d, %d and %d, want them in this order:\n%.900s", attention, notKnown, facts, text)
 	}

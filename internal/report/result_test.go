@@ -87,9 +87,13 @@ func TestLongCurrenciesAreClipped(t *testing.T) {
 	long := strings.Repeat("\u20ac", 100_000)
 	result := parseResult("currency|price\n" + long + "|1")
 	b := builder{}
+	b.addCurrencies(parseResult("price\n1")) // has no currency
 	b.addCurrencies(result)
 	table := panel{fields: []field{{column: "price"}}, rowLimit: 1}.buildTable(result, false)
 	if want := clipText(long); table.Rows[0].Currency != want || len(b.currencies) != 1 || b.currencies[0] != want {
 		t.Errorf("the currency in the table has %d bytes and the currency of the builder %d, want %d", len(table.Rows[0].Currency), len(b.currencies[0]), len(want))
+	}
+	if row := (panel{rowLimit: 1}).buildTable(parseResult("price\n1"), false).Rows[0]; row.Currency != "" {
+		t.Errorf("a row of a result without currencies has the currency %q, so that the page hides it with a chosen currency", row.Currency)
 	}
 }

@@ -49,8 +49,5 @@ func (p panel) sheet() (query.Sheet, error) {
 	for _, m := range p.plot.measures {
 		s.Chart.Values = append(s.Chart.Values, m.column)
 	}
-	for _, column := range slices.Concat([]string{s.Chart.Category}, s.Chart.Values, s.Chart.Same) {
-		add(column, q.LabelOf(column))
-	}
 	return s, err
 }

@@ -19,12 +19,12 @@ func TestNeededTablesAreSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	sourcesOf := func(name string) (tables []string) {
+	sourcesOf := func(name string, params map[string]string) (tables []string) {
 		q, err := query.Resolve(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sources, err := db.Sources(t.Context(), q, nil)
+		sources, err := db.Sources(t.Context(), q, params)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,9 +33,9 @@ func TestNeededTablesAreSources(t *testing.T) {
 		}
 		return tables
 	}
-	for _, s := range allSections() {
+	for _, s := range slices.Concat(allSections(), clientSections(Client{ID: "p1"})) {
 		for _, p := range s.panels {
-			tables := sourcesOf(p.query)
+			tables := sourcesOf(p.query, p.params)
 			for _, needed := range p.needs {
 				if !slices.Contains(tables, needed) {
 					t.Errorf("panel %s needs %s, but its query reads %v", p.id, needed, tables)
@@ -51,7 +51,7 @@ func TestNeededTablesAreSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables := sourcesOf("report_headlines")
+	tables := sourcesOf("report_headlines", nil)
 	for _, row := range headlines.Rows {
 		for table := range strings.SplitSeq(row.Get("reads").Text, ",") {
 			if !slices.Contains(tables, table) {
