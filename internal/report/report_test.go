@@ -168,11 +168,12 @@ func TestTextsOfTheServiceAreEscaped(t *testing.T) {
 
 // TestPageSizeIsLimited builds a page from results with the maximum number of rows and very long texts.
 func TestPageSizeIsLimited(t *testing.T) {
+	large := largeResult()
 	ask := func(ctx context.Context, q report.QuerySpec) (query.Result, bool, error) {
 		if q.Query == "snapshots" {
 			return resultTexts{"snapshots": nights}.ask(ctx, report.QuerySpec{Query: "snapshots"})
 		}
-		return largeResult(), true, nil
+		return large, true, nil
 	}
 	var out bytes.Buffer
 	if err := report.Write(t.Context(), &out, ask, report.Options{Program: "placementsync query"}); err != nil {
