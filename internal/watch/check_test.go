@@ -21,6 +21,7 @@ func TestCheckedWatches(t *testing.T) {
 		"existing columns":       {"SELECT id, total FROM orders", "id", ""},
 		"an unknown key":         {"SELECT id FROM orders", "nr", `the query returns no column "nr" for key: use one of id`},
 		"an unknown table":       {"SELECT id FROM nothing_of_ours", "id", "nothing_of_ours"},
+		"a query without a plan": {"PIVOT (SELECT id, status FROM orders) ON status USING count(*)", "id", ""},
 		"a statement that lasts": {"SELECT count(*) AS id FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 3", "id", ""},
 	} {
 		err := watch.Check(t.Context(), db, query.Text(c.sql), watch.Watch{Name: "bills", Key: []string{c.key}})

@@ -32,7 +32,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	harness.Must(t, res.Err)
 	m := got[0].message
 	// The message contains 20 findings, and its text the first 10.
-	if len(m.Findings) != 20 || m.New != 1234 || m.More != 1214 || !strings.HasSuffix(m.Text, "and 1224 more\nPay them.") ||
+	if m.Watch != "bills" || len(m.Findings) != 20 || m.New != 1234 || m.More != 1214 || !strings.HasSuffix(m.Text, "and 1224 more\nPay them.") ||
 		!strings.HasPrefix(m.Text, "bills: 1234 new findings in the snapshot of 2026-11-01 02:00 UTC\n") || m.Subject != "placementsync: bills: 1234 new findings" {
 		t.Errorf("got %d findings, %d new, %d more, want 20, 1234 and 1214; subject %q, text:\n%s", len(m.Findings), m.New, m.More, m.Subject, m.Text)
 	}
@@ -68,16 +68,16 @@ func TestKnownFindingsAreNotMore(t *testing.T) {
 	}
 	f.publish(rows...)
 	_, got := f.evaluate(t, w)
-	if m := got[0].message; m.More != 5 || !strings.HasSuffix(m.Text, "\nand 15 more") {
-		t.Errorf("the message omits %d findings, want the other 5 new ones; text:\n%s", m.More, m.Text)
+	if m := got[0].message; m.More != 5 || !strings.HasSuffix(m.Text, "\nand 15 more") || m.Subject != "placementsync: bills: 25 new findings, 26 in all" {
+		t.Errorf("the message omits %d findings, want the other 5 new ones; subject %q, text:\n%s", m.More, m.Subject, m.Text)
 	}
 	all := billsWatch()
 	all.Name, all.NewOnly = "all", false
 	f.evaluate(t, all)
 	f.publish(rows...)
 	_, got = f.evaluate(t, all)
-	if m := got[0].message; m.More != 6 || !m.Findings[0].Since.Equal(f.snapshots[1].At) || !strings.Contains(m.Text, "\n- id: known, amount: 1 (since 2026-11-02)\n") {
-		t.Errorf("the message omits %d findings, want 6 known ones since the second snapshot; text:\n%s", m.More, m.Text)
+	if m := got[0].message; m.More != 6 || m.Subject != "placementsync: all: 26 findings, 0 new" || !m.Findings[0].Since.Equal(f.snapshots[1].At) || !strings.Contains(m.Text, "\n- id: known, amount: 1 (since 2026-11-02)\n") {
+		t.Errorf("the message omits %d findings, want 6 known ones since the second snapshot; subject %q, text:\n%s", m.More, m.Subject, m.Text)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestMessageTextIsSanitized(t *testing.T) {
 	f, w := newFixture(t), billsWatch()
 	value := "x\r\nBcc: all@example.com\n\n- b: 2 \x1b[2J\u202e\u2066\u200b\u2028\x00 <!channel> *b* {{.}} &amp;"
 	f.columns = []string{"id", "amount#", "a\nname"} // PIVOT makes names of values
-	f.publish(value + "|1|z")
+	f.publish(value + "|NULL|z")
 	_, got := f.evaluate(t, w)
 	m := got[0].message
 	if lines := strings.Split(m.Text, "\n"); len(lines) != 3 || !strings.HasPrefix(lines[2], "- id: x  Bcc: all@example.com  - b: 2 ") {
@@ -99,6 +99,9 @@ func TestMessageTextIsSanitized(t *testing.T) {
 		if !unicode.IsGraphic(r) {
 			t.Errorf("the text %q contains %U, want only graphic characters", m.Text, r)
 		}
+	}
+	if values := m.Findings[0].Values; values["amount"] != nil || values["a\nname"] == nil || !strings.HasSuffix(m.Text, ", a name: z") {
+		t.Errorf("got the values %v and the text %q, want the column after NULL too", values, m.Text)
 	}
 	if *m.Findings[0].Values["id"] != value || strings.Contains(m.Subject, "Bcc") {
 		t.Errorf("the object has the value %q, want %q; the subject is %q, want no value in it", *m.Findings[0].Values["id"], value, m.Subject)
@@ -118,6 +121,7 @@ func TestEvaluationErrors(t *testing.T) {
 		"text column in when":    {conditionOn("id"), `the column "id" of the condition is not numeric: cast it to DECIMAL, or name another column`},
 		"unknown column in key":  {func(w *watch.Watch, _ *fixture) { w.Key = []string{"nr"} }, `no column "nr" for key`},
 		"unknown column in show": {func(w *watch.Watch, _ *fixture) { w.Show = []string{"nr"} }, `no column "nr" for show`},
+		"unknown query":          {func(w *watch.Watch, _ *fixture) { w.Query = "nothing_of_ours" }, "evaluate the watch bills: "},
 		"failing query": {func(_ *watch.Watch, f *fixture) {
 			f.runQuery = func(context.Context) error { return errors.New("the query failed") }
 		}, "evaluate the watch bills: the query failed"},
@@ -196,6 +200,10 @@ func TestMessageMentionsSkippedRowsAndIncompleteTables(t *testing.T) {
 		if !strings.Contains(got[0].message.Text, want) {
 			t.Errorf("the text %q lacks %q", got[0].message.Text, want)
 		}
+	}
+	f.publish("d|2")
+	if _, got := f.evaluate(t, w); len(got) != 1 || strings.Contains(got[0].message.Text, "Skipped") {
+		t.Errorf("got the messages %+v, want one without skipped rows", got)
 	}
 }
 

@@ -371,10 +371,13 @@ func TestDamagedStateStopsTheWatch(t *testing.T) {
 	harness.Must(t, f.folder(t).StateFile("watches", "bills.json").Write(map[string]any{"format": 1, "watch": "bills"}))
 	noFindings, err := os.ReadFile(path)
 	harness.Must(t, err)
+	harness.Must(t, f.folder(t).StateFile("watches", "bills.json").Write(map[string]any{"watch": "bills", "findings": map[string]any{}}))
+	noFormat, err := os.ReadFile(path)
+	harness.Must(t, err)
 	f.publish("a|1", "b|1")
 	unusable := map[string][]byte{
 		"empty": nil, "cut": intact[:len(intact)/2], "zeros": make([]byte, len(intact)), "no state": []byte("{}"), "another watch": foreign, "a later version": later,
-		"no findings": noFindings,
+		"no findings": noFindings, "no format": noFormat,
 	}
 	for i := 0; i < len(intact); i += 31 {
 		flipped := append([]byte(nil), intact...)
@@ -388,7 +391,7 @@ func TestDamagedStateStopsTheWatch(t *testing.T) {
 		if name == "a later version" {
 			want = "format 2 of a later placementsync; no message was sent: use that version"
 		}
-		if len(got) != 0 || res.Err == nil || !strings.Contains(res.Err.Error(), want) {
+		if len(got) != 0 || res.Err == nil || !strings.Contains(res.Err.Error(), want) || strings.Contains(res.Err.Error(), "%!") {
 			t.Errorf("%s: delivered %s with the error %v, want nothing and the error %q", name, formatDeliveries(got), res.Err, want)
 		}
 		if kept, err := os.ReadFile(path); err != nil || string(kept) != string(text) {
@@ -428,6 +431,13 @@ func TestDryRunReturnsMessagesWithoutSending(t *testing.T) {
 	if len(results[0].Messages) != 1 {
 		t.Errorf("the dry run returned %+v, want the pending message", results[0])
 	}
+	f.publish("b|1")
+	f.runQuery = func(context.Context) error { return errors.New("no such column") }
+	results, err = watch.Run(t.Context(), cfg, []watch.Watch{w})
+	harness.Must(t, err)
+	if results[0].Err == nil || len(results[0].Messages) != 1 {
+		t.Errorf("the dry run of a failing query returned %+v, want its error and the pending message", results[0])
+	}
 }
 
 // TestUnreadTablesKeepFindings checks that findings of unread tables do not count as ended,
@@ -445,8 +455,8 @@ func TestUnreadTablesKeepFindings(t *testing.T) {
 			t.Fatalf("night %d: got %+v and %d messages, want one unread table and %d messages", i, res, len(got), 1-i)
 		}
 		if i == 0 && (!strings.Contains(got[0].message.Text, "bills: not checked, because tables are missing from the snapshot of 2026-11-02 02:00 UTC\n- orders was not read: the token lacks orders.read") ||
-			len(got[0].message.Unread) != 1) {
-			t.Errorf("the text is %q, want that orders was not read", got[0].message.Text)
+			len(got[0].message.Unread) != 1 || got[0].message.Watch != "bills" || got[0].message.ID == "") {
+			t.Errorf("got the message %+v, want one of the watch bills with an id, and that orders was not read", got[0].message)
 		}
 	}
 	f.sources = nil
