@@ -220,13 +220,13 @@ func exportTables(t *testing.T, engine dialect.Engine, names dialect.LakeNames, 
 	return files, needed
 }
 
-// benchCase returns a case whose DuckDB file is filled by queries/testdata/bench.sql. dir is the scratch
-// folder of the job.
-func benchCase(t *testing.T, engine dialect.Engine, engineCatalog, dir string, listings int) sqlCase {
+// benchCase returns a case whose DuckDB file is filled by queries/testdata/bench.sql with 100,000 listings. dir is the
+// scratch folder of the job.
+func benchCase(t *testing.T, engine dialect.Engine, engineCatalog, dir string) sqlCase {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testdataDir, "bench.sql"))
 	harness.Must(t, err)
-	path := fixture.NewEmptyCatalog(t).Fill(t, fmt.Sprintf("SET VARIABLE listings = %d; %s; CHECKPOINT", listings, text))
+	path := fixture.NewEmptyCatalog(t).Fill(t, fmt.Sprintf("SET VARIABLE listings = 100_000; %s; CHECKPOINT", text))
 	return newCase(t, engine, engineCatalog, caseSpec{name: "bench", duckDBPath: path, dir: filepath.Join(dir, engine.Name)})
 }
 

@@ -1,30 +1,11 @@
 package enginetest_test
 
 import (
-	"os"
-	"strconv"
 	"testing"
 
 	"placementsync/internal/dialect"
 	"placementsync/internal/testing/harness"
 )
-
-// listingsVar is an environment variable with the number of listings of the large DuckDB file.
-const (
-	listingsVar     = "PLACEMENTSYNC_ENGINES_LISTINGS"
-	defaultListings = 100_000
-)
-
-func listings(t *testing.T) int {
-	t.Helper()
-	text := os.Getenv(listingsVar)
-	if text == "" {
-		return defaultListings
-	}
-	n, err := strconv.Atoi(text)
-	harness.Must(t, err)
-	return n
-}
 
 // TestSparkComputesViews computes views in Spark from the rows of the tests in queries/testdata. The time
 // zone of the session has daylight saving time, which must not affect results.
@@ -48,7 +29,7 @@ func TestEnginesComputeAYear(t *testing.T) {
 	e, dir := equip(t, "java", "mvn"), t.TempDir()
 	e.installJars(t)
 	cases := func(engineName, engineCatalog string) []sqlCase {
-		return []sqlCase{benchCase(t, findEngine(t, engineName), engineCatalog, dir, listings(t))}
+		return []sqlCase{benchCase(t, findEngine(t, engineName), engineCatalog, dir)}
 	}
 	t.Run("spark", func(t *testing.T) { e.run(t, "spark_sql.py", job{Scratch: dir, Cases: cases("spark", "")}) })
 	t.Run("trino", func(t *testing.T) { e.run(t, "trino_sql.py", job{Scratch: dir, Cases: cases("trino", "memory")}) })

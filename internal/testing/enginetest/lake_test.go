@@ -3,7 +3,9 @@ package enginetest_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,14 +49,24 @@ func (d demo) testSQLiteLake(t *testing.T, e equipment) {
 	})
 }
 
+// postgresVar is the environment variable with the address of a Postgres database, for example
+// postgres://lake@127.0.0.1/lake. Its password is in PGPASSWORD. The tests of lake/cmd/lake use the same variable.
+const postgresVar = "PLACEMENTSYNC_TEST_POSTGRES"
+
 func (d demo) testPostgresLake(t *testing.T, e equipment) {
-	server := startPostgres(t)
-	harness.Must(t, os.WriteFile(filepath.Join(d.dir, "password"), []byte(server.password), 0o600))
+	address, password := os.Getenv(postgresVar), os.Getenv("PGPASSWORD")
+	if address == "" {
+		t.Skipf("%s is not set, for example to postgres://lake@127.0.0.1/lake", postgresVar)
+	}
+	catalog := fmt.Sprint(lakeCatalogName, "_", time.Now().UnixNano())
+	harness.Must(t, os.WriteFile(filepath.Join(d.dir, "password"), []byte(password), 0o600))
 	d.publish(t, e, "postgres", fmt.Sprintf("lake: {catalog: %q, postgres_password_file: password, warehouse: ./lake-postgres, name: %s, namespace: %s}\n",
-		"postgres://"+server.user+"@"+server.address+"/postgres", lakeCatalogName, namespacePrefix))
-	j := d.job("Postgres", lakeCatalogName)
-	j.PyIceberg = map[string]string{"type": "sql", "uri": "postgresql+psycopg2://" + server.user + ":" + server.password + "@" + server.address + "/postgres",
-		"warehouse": "file://" + filepath.Join(d.dir, "lake-postgres")}
+		address, catalog, namespacePrefix))
+	uri, err := url.Parse(address)
+	harness.Must(t, err)
+	uri.Scheme, uri.User = "postgresql+psycopg2", url.UserPassword(uri.User.Username(), password)
+	j := d.job("Postgres", catalog)
+	j.PyIceberg = map[string]string{"type": "sql", "uri": uri.String(), "warehouse": "file://" + filepath.Join(d.dir, "lake-postgres")}
 	e.run(t, "read_lake.py", j)
 }
 
@@ -168,18 +180,33 @@ func (d demo) job(catalogKind, lakeCatalog string) job {
 func serveREST(t *testing.T, e equipment, dir string) string {
 	t.Helper()
 	harness.Must(t, os.MkdirAll(dir, 0o755))
-	port := freePort(t)
-	cmd := exec.CommandContext(t.Context(), "java", "-cp", e.path("jars", "rest")+"/*", e.path("RestCatalog.java"), port, dir)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	harness.Must(t, err)
+	address := listener.Addr().(*net.TCPAddr)
+	harness.Must(t, listener.Close())
+	cmd := exec.CommandContext(t.Context(), "java", "-cp", e.path("jars", "rest")+"/*", e.path("RestCatalog.java"), fmt.Sprint(address.Port), dir)
 	cmd.Stderr = t.Output()
-	startServer(t, cmd, os.Kill)
-	address := "http://127.0.0.1:" + port
-	awaitServer(t, "the REST catalog", func(ctx context.Context) bool {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/v1/config", nil)
-		harness.Must(t, err)
-		response, err := http.DefaultClient.Do(request)
-		return err == nil && response.Body.Close() == nil
+	harness.Must(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // the server may have ended with the test's context
+		_ = cmd.Wait()
 	})
-	return address
+	base := "http://" + address.String()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/config", nil)
+		harness.Must(t, err)
+		if response, err := http.DefaultClient.Do(request); err == nil {
+			harness.Must(t, response.Body.Close())
+			return base
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatal("the REST catalog did not respond within a minute")
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 func runIn(t *testing.T, dir, name string, args ...string) {
