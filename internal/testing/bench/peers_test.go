@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	_ "github.com/duckdb/duckdb-go/v2"
@@ -138,19 +137,4 @@ func installPeers(t *testing.T) (dir string) {
 		harness.Must(t, err)
 	}
 	return dir
-}
-
-// TestPeersArePinned checks that every line of the requirements has an exact version, so that measurements
-// are repeatable.
-func TestPeersArePinned(t *testing.T) {
-	for _, p := range peers() {
-		data, err := peerFiles.ReadFile("peers/" + p.filePrefix + "_requirements.txt")
-		harness.Must(t, err)
-		for line := range strings.Lines(string(data)) {
-			line = strings.TrimSpace(line)
-			if !strings.HasPrefix(line, "#") && strings.Count(line, "==") != 1 {
-				t.Errorf("the requirements of %s contain %q, which has no exact version", p.name, line)
-			}
-		}
-	}
 }

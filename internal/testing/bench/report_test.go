@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
 )
 
 // report contains the figures of a section.
@@ -106,33 +105,4 @@ func format(v float64, unit string) string {
 		return fmt.Sprintf("%.2f s", v)
 	}
 	return fmt.Sprintf("%.0f %s", v, unit)
-}
-
-// TestReport prints figures of one program, of two programs, and of another program.
-func TestReport(t *testing.T) {
-	one := &report{programs: []program{{name: "this program"}}}
-	for _, seconds := range []float64{3, 1, 2, 4} {
-		one.add(0, "wall time", "s", seconds)
-	}
-	if got, want := one.String(), "| wall time | 2.50 s | 1.00 s to 4.00 s |\n"; !strings.HasSuffix(got, want) {
-		t.Errorf("one program: got\n%swant the last line\n%s", got, want)
-	}
-
-	two := &report{programs: []program{{name: "this program"}, {name: "the other program"}}}
-	for run, seconds := range []float64{1, 2} {
-		two.add(0, "wall time", "s", seconds)
-		two.add(1, "wall time", "s", 2*seconds)
-		two.add(0, "dlt", "s", 6*seconds)
-		if n := len(two.runsOf("dlt", 1)); n != run+1 {
-			t.Errorf("dlt has %d runs for the other program, want %d", n, run+1)
-		}
-	}
-	two.addRatio("dlt against the program", "dlt", "wall time")
-	want := `| wall time | 1.50 s | 3.00 s | 0.50 | 0.50 to 0.50 |
-| dlt | 9.00 s |  |  |  |
-| dlt against the program | 6.00 | 3.00 | 2.00 | 2.00 to 2.00 |
-`
-	if got := two.String(); !strings.HasSuffix(got, want) {
-		t.Errorf("two programs: got\n%swant the last lines\n%s", got, want)
-	}
 }
