@@ -53,7 +53,8 @@ func BenchmarkDecode(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if records += page.Records; d.Rows() >= 10_000 {
+		records += page.Records
+		if d.Rows() >= 10_000 {
 			d.Flush()
 		}
 	}

@@ -30,8 +30,10 @@ func convert(typ stream.Type, v any) (text string, ok bool) {
 	_, isBool := v.(bool)
 	switch typ {
 	case stream.Bool:
-		i := slices.Index([]string{"true", "yes", "1", "false", "no", "0"}, strings.ToLower(text))
-		return strconv.FormatBool(i < 3), i >= 0
+		word := strings.ToLower(text)
+		isTrue := slices.Contains([]string{"true", "yes", "1"}, word)
+		isFalse := slices.Contains([]string{"false", "no", "0"}, word)
+		return strconv.FormatBool(isTrue), isTrue || isFalse
 	case stream.Instant:
 		return slowInstant(text, isText)
 	}
@@ -85,6 +87,7 @@ func rational(s string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(s)
 }
 
+// slowMoney rounds half away from zero to a DECIMAL(18,6). Six of its 18 digits are after the point.
 func slowMoney(s string) (string, bool) {
 	v, ok := rational(s)
 	if !ok {
@@ -93,12 +96,13 @@ func slowMoney(s string) (string, bool) {
 	units := new(big.Rat).Mul(new(big.Rat).Abs(v), big.NewRat(1_000_000, 1))
 	units.Add(units, big.NewRat(1, 2))
 	n := new(big.Int).Quo(units.Num(), units.Denom())
-	if n.Cmp(big.NewInt(1_000_000_000_000_000_000)) >= 0 {
+	digits := n.String()
+	if len(digits) > 18 {
 		return "", false
 	}
-	digits := n.String()
-	digits = strings.Repeat("0", max(7-len(digits), 0)) + digits
-	text := digits[:len(digits)-6] + "." + digits[len(digits)-6:]
+	digits = strings.Repeat("0", max(7-len(digits), 0)) + digits // at least one digit before the point
+	point := len(digits) - 6
+	text := digits[:point] + "." + digits[point:]
 	if v.Sign() < 0 && n.Sign() != 0 {
 		text = "-" + text
 	}
@@ -132,9 +136,8 @@ func slowUnix(s string) (time.Time, bool) {
 	if !ok {
 		return time.Time{}, false
 	}
-	for _, unit := range []int64{1_000_000, 1_000} { // in microseconds
-		// Nine places are kept, as in a decimal of twelve digits before the point.
-		micros := roundRat(new(big.Rat).Mul(v, big.NewRat(unit, 1)))
+	for _, microsPerUnit := range []int64{1_000_000, 1_000} { // s is in seconds, or else in milliseconds
+		micros := roundRat(new(big.Rat).Mul(v, big.NewRat(microsPerUnit, 1)))
 		at := time.UnixMicro(micros)
 		if at.Before(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) || at.After(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)) {
 			continue
@@ -144,7 +147,7 @@ func slowUnix(s string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// roundRat rounds half up. Values that no time has become 0.
+// roundRat rounds half up. It returns 0 for values outside of int64.
 func roundRat(v *big.Rat) int64 {
 	v = new(big.Rat).Add(v, big.NewRat(1, 2))
 	n := new(big.Int).Div(v.Num(), v.Denom())
@@ -187,8 +190,8 @@ func slowISO(s string) (time.Time, bool) {
 		}
 		at = at.Add(time.Duration(n) * units[i])
 	}
-	isLeap := len(numbers) == 3 && numbers[2] == "60"
-	second := at
+	isLeapSecond := len(numbers) == 3 && numbers[2] == "60"
+	withoutFraction := at
 	if fraction := part("fraction"); fraction != "" {
 		digits := fraction[:min(len(fraction), 9)]
 		v, _ := new(big.Rat).SetString("0." + digits)
@@ -198,26 +201,36 @@ func slowISO(s string) (time.Time, bool) {
 		}
 		at = at.Add(time.Duration(micros) * time.Microsecond)
 	}
-	if numbers[0] == "24" && second.Sub(day) != 24*time.Hour {
+	if numbers[0] == "24" && withoutFraction.Sub(day) != 24*time.Hour {
 		return day, false
 	}
-	offset := time.Duration(0)
-	if zone := strings.ToUpper(strings.TrimPrefix(part("zone"), " ")); zone != "" && zone != "Z" && zone != "UTC" {
-		z := zoneForm.FindStringSubmatch(zone)
-		if z == nil {
-			return day, false
-		}
-		hours, _ := strconv.Atoi(z[2])
-		minutes, _ := strconv.Atoi("0" + z[3])
-		offset = time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
-		if z[1] == "-" {
-			offset = -offset
-		}
+	offset, ok := slowOffset(strings.ToUpper(strings.TrimPrefix(part("zone"), " ")))
+	if !ok {
+		return day, false
 	}
-	if isLeap && !second.Add(-offset).Truncate(24*time.Hour).Equal(second.Add(-offset)) {
+	utc := withoutFraction.Add(-offset)
+	if isLeapSecond && !utc.Equal(utc.Truncate(24*time.Hour)) { // a leap second is the last second of a day in UTC
 		return day, false
 	}
 	return at.Add(-offset), true
+}
+
+// slowOffset returns the offset of a zone from UTC.
+func slowOffset(zone string) (time.Duration, bool) {
+	if slices.Contains([]string{"", "Z", "UTC"}, zone) {
+		return 0, true
+	}
+	z := zoneForm.FindStringSubmatch(zone)
+	if z == nil {
+		return 0, false
+	}
+	hours, _ := strconv.Atoi(z[2])
+	minutes, _ := strconv.Atoi("0" + z[3]) // z[3] can be empty
+	offset := time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
+	if z[1] == "-" {
+		offset = -offset
+	}
+	return offset, true
 }
 
 func slowDate(s string) (time.Time, bool) {
@@ -226,8 +239,8 @@ func slowDate(s string) (time.Time, bool) {
 		week, _ := strconv.Atoi(w[3] + w[4])
 		for at := time.Date(year-1, 12, 25, 0, 0, 0, 0, time.UTC); at.Year() <= year+1; at = at.AddDate(0, 0, 1) {
 			isoYear, isoWeek := at.ISOWeek()
-			weekday := (int(at.Weekday()) + 6) % 7
-			if isoYear == year && isoWeek == week && strconv.Itoa(weekday+1) == w[5] {
+			isoDay := (int(at.Weekday())+6)%7 + 1 // 1 is Monday
+			if isoYear == year && isoWeek == week && strconv.Itoa(isoDay) == w[5] {
 				return at, year > 0
 			}
 		}
@@ -288,9 +301,11 @@ func listInText(v any) (list any, ok bool) {
 func (w *objectReader) readUnion(stem string, v any) {
 	w.row[stem+"raw"] = canonicalText(v)
 	word := plainText(v)
-	if s, ok := v.(string); ok {
-		word = strings.ToLower(strings.Trim(s, " "))
-	} else if _, ok := v.(json.Number); !ok && v != true && v != false {
+	switch v := v.(type) {
+	case string:
+		word = strings.ToLower(strings.Trim(v, " "))
+	case json.Number, bool: // word is complete
+	default:
 		return
 	}
 	limit := ""

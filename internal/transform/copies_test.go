@@ -53,8 +53,10 @@ func TestFullerCopyIsStaged(t *testing.T) {
 // TestManyCopies decodes a body that contains ten records, and then each of them twice more.
 func TestManyCopies(t *testing.T) {
 	var records []string
-	for i := range 30 {
-		records = append(records, fmt.Sprintf(`{"id":"r%d","big":%d,"label":%s}`, i%10, i, []string{`"x"`, `null`, `"y"`}[i/10]))
+	for round, label := range []string{`"x"`, `null`, `"y"`} {
+		for i := range 10 {
+			records = append(records, fmt.Sprintf(`{"id":"r%d","big":%d,"label":%s}`, i, 10*round+i, label))
+		}
 	}
 	d := decoderOf(t, "things")
 	page, err := d.Decode([]byte("["+strings.Join(records, ",")+"]"), transform.Origin{})

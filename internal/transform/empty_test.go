@@ -10,7 +10,7 @@ import (
 )
 
 // TestEmptyTextIsNULL sends an empty text for a column of each type, in the record, in an object, in an item and as an
-// item. The column must be NULL. The text must be counted as converted, and apart from other converted values.
+// item. The column must be NULL. The text is counted with all converted values, and with "=" also on its own.
 func TestEmptyTextIsNULL(t *testing.T) {
 	defs := definitions()
 	defs["things"] = parseDefinition("things", "id flag:BOOLEAN small:INTEGER big:BIGINT price:DECIMAL(18,6) at:TIMESTAMPTZ owner_since:TIMESTAMPTZ extra:JSON")

@@ -10,6 +10,7 @@ import (
 // TestUUIDsHaveOneCase decodes records with ids in both cases. All ids are written in the case of the first one,
 // or of the ids that the warehouse contains. The requested id may be in the other case.
 func TestUUIDsHaveOneCase(t *testing.T) {
+	// upper[:35] + "F" is another id.
 	const lower, upper = "0a0b0c0d-0000-4000-8000-00000000000e", "0A0B0C0D-0000-4000-8000-00000000000E"
 	for name, c := range map[string]struct {
 		stored string // upper, lower or empty

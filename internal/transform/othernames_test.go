@@ -26,7 +26,7 @@ func TestColumnsHaveOtherNames(t *testing.T) {
 					tested++
 					own, second := fmt.Sprintf(`%q:"a"`, c.Path()), fmt.Sprintf(`%q:"b"`, other)
 					extra := fmt.Sprintf(`{%q:"b"}`, other)
-					for members, want := range map[string][2]string{
+					for members, want := range map[string][2]string{ // the values of the column and of extra
 						second:                                   {"b", ""},
 						own + "," + second:                       {"a", extra},
 						second + "," + own:                       {"a", extra},

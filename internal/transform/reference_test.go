@@ -34,9 +34,12 @@ func decodeSlowly(t testing.TB, k testStream, body []byte, param string) *refere
 	for _, v := range records {
 		record := &reference{stream: k.stream, defs: k.defs, param: param, rows: map[string][]row{}}
 		key, ok := record.add(0, v, nil, nil, 0)
-		if r.rejects = append(r.rejects, record.rejects...); !ok {
+		r.rejects = append(r.rejects, record.rejects...)
+		if !ok {
 			r.reject(r.stream.Root().Name, key, "")
-		} else if best[key] == nil || record.countValues() >= best[key].countValues() {
+			continue
+		}
+		if best[key] == nil || record.countValues() >= best[key].countValues() {
 			best[key] = record
 		}
 	}
@@ -54,7 +57,8 @@ func (r *reference) countValues() int {
 	n := 0
 	for _, rows := range r.rows {
 		for _, row := range rows {
-			n += len(row) + 2
+			const hashAndSeq = 2
+			n += len(row) + hashAndSeq
 		}
 	}
 	return n
@@ -89,6 +93,7 @@ func (r *reference) reject(table, key, path string) {
 // add adds the rows of one record or item. up is the enclosing row, and upKey its key columns. add
 // returns the key of the record or item, and false if the record or item is rejected.
 func (r *reference) add(tableIndex int, v any, up row, upKey []string, itemNumber int) (key string, ok bool) {
+	// own collects the rows and rejects of nested lists. They are lost if the record is rejected.
 	own := &reference{stream: r.stream, defs: r.defs, rows: map[string][]row{}}
 	t := r.stream.Tables[tableIndex]
 	w := &objectReader{reference: own, table: t, def: r.defs[t.Name], row: row{}, extra: map[string]any{}, lists: map[int]any{}}
@@ -161,7 +166,8 @@ func (w *objectReader) key() string {
 // nested lists. It reports whether the key is valid.
 func (w *objectReader) finishRow() bool {
 	for _, k := range w.table.Key {
-		if w.row[k] == "" || isDots(w.row[k]) && (k == "id" || strings.HasSuffix(k, "_id")) {
+		isID := k == "id" || strings.HasSuffix(k, "_id")
+		if w.row[k] == "" || isID && isDots(w.row[k]) {
 			return false
 		}
 	}
@@ -186,11 +192,14 @@ func (w *objectReader) readItems(tableIndex int, v any, key string) {
 	}
 	list, isList := v.([]any)
 	m, isObject := v.(map[string]any)
-	if v == "" || isObject && len(m) == 0 {
+	isEmptyObject := isObject && len(m) == 0
+	if v == "" || isEmptyObject {
 		return
 	}
-	if !isList && !isObject && w.stream.Tables[tableIndex].Value == "" {
-		w.reject(w.table.Name, key, strings.TrimPrefix(strings.TrimPrefix(w.stream.Tables[tableIndex].At, w.table.At), "."))
+	child := w.stream.Tables[tableIndex]
+	if !isList && !isObject && child.Value == "" {
+		pathInRow := strings.TrimPrefix(strings.TrimPrefix(child.At, w.table.At), ".")
+		w.reject(w.table.Name, key, pathInRow)
 		return
 	}
 	if !isList {
@@ -201,7 +210,7 @@ func (w *objectReader) readItems(tableIndex int, v any, key string) {
 			continue
 		}
 		if itemKey, ok := w.add(tableIndex, item, w.row, w.table.Key, i+1); !ok {
-			w.reject(w.stream.Tables[tableIndex].Name, itemKey, "")
+			w.reject(child.Name, itemKey, "")
 		}
 	}
 }
@@ -252,8 +261,8 @@ func (w *objectReader) mayBeInJSON(column string) bool {
 	return c.Path() != "" && !slices.Contains(w.table.Key, column)
 }
 
-// stepOf returns the step in which readObject reads a member: 0 for a scalar, 1 for an object, 2
-// for an alias: another name, or a scalar such as a_b whose path in the spec is a.b; 3 for a list.
+// stepOf returns the step in which readObject reads a member: 0 for a scalar, 1 for an object, 2 for an alias, and 3
+// for a list. An alias is another name of a column, or a scalar a_b whose path in the spec is a.b.
 func (w *objectReader) stepOf(prefix, name string, v any) int {
 	_, isOther := w.otherName(prefix, name)
 	switch v := v.(type) {
@@ -273,7 +282,10 @@ func (w *objectReader) stepOf(prefix, name string, v any) int {
 		return 2
 	}
 	c, _ := w.def.Column(prefix + name)
-	if path := c.Path(); strings.ReplaceAll(path, ".", "_") == c.Name && strings.Contains(strings.TrimPrefix(path, path[:min(len(prefix), len(path))]), ".") {
+	path := c.Path()
+	pathInObject := path[min(len(prefix), len(path)):]
+	isFlattened := strings.ReplaceAll(path, ".", "_") == c.Name
+	if isFlattened && strings.Contains(pathInObject, ".") {
 		return 2
 	}
 	return 0
@@ -304,19 +316,21 @@ func (w *objectReader) readMember(prefix string, path []string, v any) {
 	m, isObject := v.(map[string]any)
 	_, isList := v.([]any)
 	child := w.childTable(path)
+	mayContainColumns := isObject && (typ == stream.Text || w.isKnownObject(full, path))
+	mustContainColumns := column != "" && !slices.Contains(w.table.FreeForm, column)
 	switch {
 	case typ == stream.Bool && w.isUnion(column):
 		w.readUnion(strings.TrimSuffix(column, "allowed"), v)
-	case v == nil:
+	case v == nil: // the column stays NULL
 	case child >= 0:
 		w.lists[child] = v
 	case typ == stream.JSON:
 		w.row[column] = canonicalText(v)
-	case isObject && column != "" && !slices.Contains(w.table.FreeForm, column) && (typ == stream.Text || w.isKnownObject(full, path)) && !w.hasColumns(full+"_", path, m):
+	case mayContainColumns && mustContainColumns && !w.hasColumns(full+"_", path, m):
 		if len(m) > 0 {
 			w.pendingRejects = append(w.pendingRejects, strings.Join(path, "."))
 		}
-	case isObject && (typ == stream.Text || w.isKnownObject(full, path)):
+	case mayContainColumns:
 		w.readObject(m, full+"_", path)
 	case column != "" && (isObject || isList):
 		w.pendingRejects = append(w.pendingRejects, strings.Join(path, "."))
@@ -355,7 +369,9 @@ func (w *objectReader) otherName(prefix, name string) (stream.Column, bool) {
 func (w *objectReader) column(name string) (stream.Column, bool) {
 	c, ok := w.def.Column(name)
 	stem := name[:strings.LastIndex(name, "_")+1]
-	if name == "extra" || strings.HasSuffix(stem, "do_follow_links_") && w.isUnion(stem+"allowed") && name != stem+"allowed" {
+	isOfUnion := strings.HasSuffix(stem, "do_follow_links_") && w.isUnion(stem+"allowed")
+	isComputed := isOfUnion && name != stem+"allowed"
+	if name == "extra" || isComputed {
 		return stream.Column{}, false
 	}
 	return c, ok
@@ -380,7 +396,7 @@ func (w *objectReader) isKnownObject(full string, path []string) bool {
 	})
 }
 
-// isObject reports whether the spec shows an object at the path that the name of a column begins with.
+// isObject reports whether the spec shows an object with this name. A column a_b with the path a.b has an object a.
 func (w *objectReader) isObject(full string) bool {
 	isWithin := func(path string) bool {
 		return len(path) > len(full) && path[len(full)] == '.' && strings.ReplaceAll(path[:len(full)], ".", "_") == full
@@ -447,7 +463,8 @@ func (w *objectReader) readScalar(column string, path []string, name string, v a
 	switch {
 	case !ok, (text == "" || isDots(text)) && w.isDetailID(column):
 		w.pendingRejects = append(w.pendingRejects, strings.Join(path, "."))
-	case text == "" && c.Type != stream.Text, text == "" && set, text == old && set:
+	case text == "" && c.Type != stream.Text: // the column stays NULL
+	case set && (text == "" || text == old): // the earlier value stays
 	case set && old != "":
 		w.storeExtra(path, v)
 	default:

@@ -118,6 +118,7 @@ func instantText(at time.Time) string {
 	return at.Format(time.RFC3339Nano)
 }
 
+// seqText returns the seq of the response, and the index of the record, which is in the low 20 bits.
 func seqText(seq uint64) string { return fmt.Sprintf("%d:%d", seq>>20, seq&(1<<20-1)) }
 
 func renderBatch(t testing.TB, b *strings.Builder, batch transform.Batch) {
@@ -131,7 +132,9 @@ func renderBatch(t testing.TB, b *strings.Builder, batch transform.Batch) {
 				continue
 			}
 			text := cell(t, c, i)
-			if c.DataType().ID() == arrow.STRING && (text == "" || strconv.Quote(text) != `"`+text+`"` && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[")) {
+			isJSON := strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
+			isPlain := text != "" && strconv.Quote(text) == `"`+text+`"`
+			if c.DataType().ID() == arrow.STRING && !isJSON && !isPlain {
 				text = strconv.QuoteToASCII(text)
 			}
 			fmt.Fprintf(b, "  %s = %s\n", f.Name, text)

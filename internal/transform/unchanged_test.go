@@ -35,6 +35,7 @@ func store(batches []transform.Batch) *storedRecords {
 			}
 			hash := hashes.Value(i)
 			if table == 1 {
+				// The sum of a record does not depend on the order of its parts.
 				hash -= stream.PositionHash(b.Rows.Column(1).(*array.Int64).Value(i))
 			}
 			s.sums[key] += stream.RowSum(table, hash)
@@ -110,9 +111,9 @@ func TestUnchangedRecordsHaveNoRows(t *testing.T) {
 			}
 			got := [][]string{unchanged, other, keysByTable(d)["things"]}
 			want := [][]string{strings.Fields(c.unchanged), strings.Fields(c.other), c.things}
-			for i, what := range []string{"unchanged copies", "other copies", "rows"} {
+			for i, name := range []string{"unchanged copies", "other copies", "rows"} {
 				if !slices.Equal(want[i], got[i]) {
-					t.Errorf("%s are of %q, want %q", what, got[i], want[i])
+					t.Errorf("%s are of %q, want %q", name, got[i], want[i])
 				}
 			}
 		})
@@ -156,9 +157,8 @@ func recordVariants() []string {
 	}
 }
 
-// randomBody returns a page with up to 30 records, most of which have the same variant in all bodies. Some
-// occur twice. Some pages contain the list
-// twice, and some are truncated.
+// randomBody returns a page with fewer than 30 records. Most records have the same variant in all pages, and some
+// records occur twice. Some pages contain the list twice, and some pages are truncated.
 func randomBody(random *rand.Rand) string {
 	var all []string
 	for range random.IntN(30) {
@@ -206,16 +206,16 @@ func TestSkippingChangesNoFacts(t *testing.T) {
 		var want []string
 		allKeys := keysByTable(full)["things"]
 		got := keysByTable(skipping)["things"]
-		isUnchanged := map[string]int{}
+		unchangedCopies := map[string]int{} // by key
 		for _, copied := range stored.copies {
 			if copied.IsUnchanged {
-				isUnchanged[stored.keys[copied.Record]]++
+				unchangedCopies[stored.keys[copied.Record]]++
 				skipped++
 			}
 		}
 		for _, key := range allKeys {
-			if isUnchanged[key] > 0 {
-				isUnchanged[key]--
+			if unchangedCopies[key] > 0 {
+				unchangedCopies[key]--
 				continue
 			}
 			want = append(want, key)
