@@ -91,7 +91,7 @@ func TestSameBodyLaterIsAnotherEvent(t *testing.T) {
 		{time.Minute, "an hour later", "comment.updated", `{"id":"c"}`},
 		{time.Minute, "an hour and a minute later", "comment.updated", `{"id":"c"}`},
 	} {
-		d.now = d.now.Add(hook.after + time.Nanosecond)
+		d.now = d.now.Add(hook.after + time.Nanosecond) // the names of the files are in the order of receipt
 		if got := d.send(delivery{id: hook.id, topic: hook.topic, body: hook.body}); got != http.StatusNoContent {
 			t.Fatalf("%s got status %d, want 204", hook.id, got)
 		}
@@ -185,7 +185,8 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	}
 }
 
-// TestNumberOfEventsIsLimited sends more small events than the inbox may contain, before and after a restart.
+// TestNumberOfEventsIsLimited sends more small events than the inbox may contain, before and after a restart. The event
+// of start is the first of the three. A full inbox still accepts the known event b.
 func TestNumberOfEventsIsLimited(t *testing.T) {
 	d := newFixture(t, webhook.Config{MaxEvents: 3}).start()
 	var statuses []int
@@ -232,8 +233,8 @@ func TestFullInboxStaysFullForLongEvents(t *testing.T) {
 		t.Fatalf("got status %d from a full inbox, want 503", got)
 	}
 	d.now = d.now.Add(time.Hour)
-	d.send(newDelivery("b")) // is rejected too
-	const longest = 1000*4/3 + 16<<10
+	d.send(newDelivery("b"))          // is rejected too
+	const longest = 1000*4/3 + 16<<10 // the largest body in base64, and the other members of the event
 	for _, c := range []struct {
 		room int64
 		want time.Time

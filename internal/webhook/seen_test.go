@@ -45,7 +45,7 @@ func TestMemoryOfEventsIsLimited(t *testing.T) {
 	}
 }
 
-// TestDefaultLimitOfEvents checks that an inbox without a limit in bytes has room for the event 100,000, and not for more.
+// TestDefaultLimitOfEvents checks that an inbox without a limit in bytes has room for 100,000 events, and not for more.
 func TestDefaultLimitOfEvents(t *testing.T) {
 	t.Parallel()
 	r := New(Config{}, slog.New(slog.DiscardHandler), time.Now)

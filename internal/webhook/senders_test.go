@@ -47,8 +47,8 @@ func storedEvent(t *testing.T, dir, id string) stream.Event {
 	return stream.Event{}
 }
 
-// TestDeliveryOfAnotherSender is a delivery during a rotation, as the sender of spec 6.6 writes it. The receiver
-// knows only the previous secret, whose signature is the second one.
+// TestDeliveryOfAnotherSender sends deliveries as the sender of spec 6.6 does during a rotation of secrets. The receiver
+// knows only the previous secret. It belongs to the second signature.
 func TestDeliveryOfAnotherSender(t *testing.T) {
 	d := newFixture(t, webhook.Config{})
 	d.startStrict(5 * time.Minute)
@@ -149,7 +149,7 @@ func TestDeclaredCharsets(t *testing.T) {
 
 func TestPackedBodies(t *testing.T) {
 	const limit = 1000
-	content := `{"article_id":"` + strings.Repeat("a", limit-17) + `"}`
+	content := `{"article_id":"` + strings.Repeat("a", limit-len(`{"article_id":""}`)) + `"}`
 	packed := compress(t, content)
 	cut, damaged := packed[:len(packed)-4], bytes.Clone(packed)
 	damaged[len(damaged)-1] ^= 1
