@@ -21,6 +21,7 @@ func TestCurrenciesInLowerCaseChangeOnce(t *testing.T) {
 	old := h.requireComplete(h.night()).Run
 	h.requireLines("SELECT count(*) >= 60 FROM product_listing_prices WHERE currency = 'USD'", "true")
 	prices := h.singleLine("SELECT count(*) FROM product_listing_prices WHERE currency = 'USD'")
+	// The version of an earlier release has the same tables, with the currencies in lower case.
 	w := h.warehouse()
 	m, err := w.Versions.ReadManifest(h.latest())
 	testharness.Must(t, err)

@@ -58,7 +58,7 @@ func orderStreamNames() []string { return []string{"orders", "order_details"} }
 
 // newHarness returns a harness whose nights read the named streams. Without names, the nights read all
 // streams and events. The warehouse is empty. The test is skipped with the race detector, which makes nights
-// slow; the tests of newRaceHarness have the goroutines of nights.
+// slow. The tests of newRaceHarness show races between the goroutines of nights.
 func newHarness(t *testing.T, world sim.Options, names ...string) *harness {
 	t.Helper()
 	testharness.Slow(t)
@@ -74,8 +74,8 @@ func newRaceHarness(t *testing.T, world sim.Options, names ...string) *harness {
 	return newSerialHarness(t, world, names...)
 }
 
-// newSerialHarness is like newHarness, but the test may change the environment, and runs alone. It chooses itself
-// whether it runs with the race detector.
+// newSerialHarness is like newHarness, but the test runs alone, so it may change the environment. The test must call
+// testharness.Slow or Concurrent itself.
 func newSerialHarness(t *testing.T, world sim.Options, names ...string) *harness {
 	t.Helper()
 	h := &harness{t: t, service: sim.New(world)}
@@ -184,7 +184,8 @@ func (h *harness) catalog() *query.DB {
 	h.t.Helper()
 	current, err := os.Stat(h.path("catalog.duckdb"))
 	testharness.Must(h.t, err)
-	if h.catalogDB == nil || !os.SameFile(current, h.catalogFile) || !current.ModTime().Equal(h.catalogFile.ModTime()) {
+	isOpen := h.catalogDB != nil && os.SameFile(current, h.catalogFile) && current.ModTime().Equal(h.catalogFile.ModTime())
+	if !isOpen {
 		db, err := query.Open(h.t.Context(), h.path("catalog.duckdb"), query.Options{MemoryLimit: "256MB", Threads: 1})
 		testharness.Must(h.t, err)
 		h.t.Cleanup(func() { testharness.Must(h.t, db.Close()) })
@@ -293,8 +294,8 @@ func (h *harness) logTo(to *lockedBuffer) {
 // webhookSecret signs the events.
 const webhookSecret = "whsec-of-the-tests"
 
-// delivery is the id, topic and body of an event.
-type delivery [3]string
+// delivery is an event in the inbox.
+type delivery struct{ id, topic, body string }
 
 // deliver puts events into the inbox, as the receiver does.
 func (h *harness) deliver(events ...delivery) {
@@ -304,9 +305,9 @@ func (h *harness) deliver(events ...delivery) {
 	testharness.Must(h.t, errors.Join(receiver.Reload(webhook.Policy{Secrets: []string{webhookSecret}, Prefixes: []string{"x-hook-"}}), receiver.Open()))
 	server := httptest.NewServer(receiver)
 	for _, e := range events {
-		status, err := sim.Deliver(h.t.Context(), server.Client(), server.URL, sim.Delivery{ID: e[0], Topic: e[1], Body: []byte(e[2])}, webhookSecret)
+		status, err := sim.Deliver(h.t.Context(), server.Client(), server.URL, sim.Delivery{ID: e.id, Topic: e.topic, Body: []byte(e.body)}, webhookSecret)
 		if err != nil || status != http.StatusNoContent {
-			h.t.Errorf("the response to event %s has the status %d, want 204: %v", e[0], status, err)
+			h.t.Errorf("the response to event %s has the status %d, want 204: %v", e.id, status, err)
 		}
 	}
 	server.Close()
