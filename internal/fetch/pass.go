@@ -96,7 +96,7 @@ func (p *pass) addFailedPage(number int, err error) error {
 func (p *pass) factsBeyondEnd() stream.PageFacts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return stream.PageFacts{Paginated: p.pages[0].Paginated, Total: p.total, TotalPages: p.pages[0].TotalPages, Next: 0}
+	return stream.PageFacts{Paginated: p.pages[0].Paginated, Total: p.total, Next: 0}
 }
 
 // plannedPages relies on the length of page 1, because the service may put fewer records on a page than
@@ -280,8 +280,7 @@ func (v *view) countRecords() int { return len(v.ids) + v.copies + v.recordsWith
 // isCompleteOnPage1 relies on the total: a single response shows one state of the service.
 func (v *view) isCompleteOnPage1() bool {
 	first := v.pages[0]
-	return v.total >= 0 && first.Next <= 0 && int64(first.Records) == v.total &&
-		len(v.firstIDs)+v.copies+v.recordsWithoutID == first.Records
+	return v.total >= 0 && first.Next <= 0 && int64(first.Records) == v.total
 }
 
 func (v *view) isOneShortPage() bool {

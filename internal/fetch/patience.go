@@ -47,8 +47,7 @@ func (c *Client) Waiting() (Waiting, bool) { return c.sender.patience.current() 
 
 // patience contains the time that a client may wait for the service in all. It is shared by all workers.
 type patience struct {
-	limit time.Duration // Config.Patience
-	log   *slog.Logger
+	log *slog.Logger
 	// probing is held while one worker finds out whether the service answers.
 	probing sync.Mutex
 
@@ -60,7 +59,7 @@ type patience struct {
 }
 
 func newPatience(limit time.Duration, log *slog.Logger) *patience {
-	return &patience{limit: limit, left: limit, log: log}
+	return &patience{left: limit, log: log}
 }
 
 func (p *patience) current() (Waiting, bool) {

@@ -3,6 +3,7 @@ package fetch
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -117,6 +118,7 @@ func TestScrubAtTheEndOfABody(t *testing.T) {
 		`a+b+c\u002zd+efgh`:             `a+b+c\u002zd+efgh`,
 		"a+b+c%2zd+efgh":                "a+b+c%2zd+efgh",
 		"a+b+c%z2d+efgh":                "a+b+c%z2d+efgh",
+		`a+b+c\u002Bd+efgh%2`:           secretMark + "%2",
 		`a+b+c\/d+efgh`:                 `a+b+c\/d+efgh`,
 		"a+b%2Bc+d+efgh a+b%2Bc+d+efgh": secretMark + " " + secretMark,
 	} {
@@ -158,14 +160,45 @@ func TestExcerptCutsNoToken(t *testing.T) {
 	if got := known.excerpt([]byte(strings.Repeat(".", maxExcerpt-5) + "pc_0123456789")); strings.Contains(got, "pc_") {
 		t.Errorf("the excerpt contains a part of the token: %s", got)
 	}
+	for text, want := range map[string]string{
+		"x" + strings.Repeat("é", 100): "x" + strings.Repeat("é", 59) + "...", // without half a character
+		strings.Repeat("é", 60):        strings.Repeat("é", 60),
+		"a\r\n\tb\x1b\u200bc\xff":      "a   bc",
+	} {
+		if got := known.excerpt([]byte(text)); got != want {
+			t.Errorf("the excerpt of %q is %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestBodiesAreDescribed describes bodies that are not shown.
+func TestBodiesAreDescribed(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"a":1}`: "JSON", "\ufeff <html>": "HTML or XML", "\xff\xfe": "binary data", "a\x00b": "binary data", "no\nrecord": "text", `{"a":`: "text",
+	} {
+		if got := bodyType([]byte(body)); got != want {
+			t.Errorf("%q is described as %s, want %s", body, got, want)
+		}
+	}
+	for text, want := range map[string]string{"unexpected EOF": "unexpected EOF", `malformed HTTP version: "x"`: "malformed HTTP version (not shown)"} {
+		if got := (unquotedError{errors.New(text)}).Error(); got != want {
+			t.Errorf("the error %q is shown as %q, want %q", text, got, want)
+		}
+	}
 }
 
 func TestURLsAreShownWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	var known tokens
-	const address, want = "https://user:pass@host.test/a?x=1&api_key=2", "https://host.test/a?x=1&api_key=<secret>"
-	if got := known.redactURL(address); got != want {
-		t.Errorf("%s becomes %s, want %s", address, got, want)
+	for address, want := range map[string]string{
+		"https://user:pass@host.test/a?x=1&api_key=2": "https://host.test/a?x=1&api_key=<secret>",
+		"https://host.test/a?token":                   "https://host.test/a?token",
+		"https://user:pass@host.test:x/":              "<secret>",
+	} {
+		if got := known.redactURL(address); got != want {
+			t.Errorf("%s becomes %s, want %s", address, got, want)
+		}
 	}
 }
 

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/zeebo/xxh3"
+	"golang.org/x/time/rate"
 
 	"placementsync/internal/stream"
 )
@@ -21,19 +25,171 @@ func TestFailedPagesAreNamedInOrder(t *testing.T) {
 	if got := p.end().failure(); first != nil || second != nil || got == nil || got.Error() != want {
 		t.Errorf("the failure is %v (%v, %v), want %q", got, first, second, want)
 	}
-}
-
-// TestStatedTimes parses times in seconds and milliseconds since 1970.
-func TestStatedTimes(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{"1800000005", "1800000005000"} {
-		if got, ok := parseWait(text, time.Unix(1_800_000_000, 0)); got != 5*time.Second || !ok {
-			t.Errorf("%s is a wait of %v (%v), want 5s", text, got, ok)
+	for n, want := range map[int]string{5: "pages 1, 2, 3, 4, 5 could not be read", 7: "pages 1, 2, 3, 4, 5 and 2 more could not be read"} {
+		v := view{failedPages: []int{1, 2, 3, 4, 5, 6, 7}[:n], firstFailure: errors.New("a failure")}
+		if got := v.failure().Error(); !strings.HasPrefix(got, want+";") {
+			t.Errorf("%d failed pages: got %s, want %s", n, got, want)
 		}
 	}
-	for _, text := range []string{"99999999999999", "9999999999999999999"} {
-		if got, ok := parseWait(text, time.Unix(1_800_000_000, 0)); got != longestStated || !ok {
-			t.Errorf("%s is a wait of %v (%v), want %v", text, got, ok, longestStated)
+}
+
+// TestReasonsOfUnprovenPasses checks the reason of a grade that an operator reads.
+func TestReasonsOfUnprovenPasses(t *testing.T) {
+	t.Parallel()
+	for want, v := range map[string]view{
+		"streams.max_pages (50) was reached":                                 {cfg: Config{MaxPages: 50}, atPageBound: true, pages: make([]pageState, 50)},
+		"the list did not end after 49 pages, more than total_records needs": {cfg: Config{MaxPages: 50}, atPageBound: true, pages: make([]pageState, 49)},
+		"the list changed during the pass":                                   {changeSeen: true, total: 6, lastTotal: 6},
+		"total_records changed from 6 to 7":                                  {changeSeen: true, total: 6, lastTotal: 7},
+		"2 ids occurred more than once":                                      {repeatedIDs: 2, total: 9},
+		"total_records is 6, but the pages contain 5 records":                {total: 6, ids: make([]uint64, 2), copies: 1, recordsWithoutID: 2, number: 1},
+		"total_records is 0, but the pages contain 1 record":                 {ids: make([]uint64, 1), number: 1},
+		"the list is not sorted newest first, so one pass is no proof":       {number: 1, total: -1},
+		"the list changed between the passes":                                {number: 2, total: -1},
+	} {
+		if got := v.whyUnproven(); got != want {
+			t.Errorf("the reason is %q, want %q", got, want)
+		}
+	}
+}
+
+// pageOf returns a page of n records without a total.
+func pageOf(n int, repeats bool) pageState {
+	return pageState{PageFacts: stream.PageFacts{Records: n}, repeats: repeats}
+}
+
+// TestListsWithoutPages decides whether page 1 of a list without totals is the whole list. A wrong decision would delete
+// the rows of the other pages.
+func TestListsWithoutPages(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		view       view
+		pageSize   int
+		isComplete bool
+	}{
+		"a short page":                         {view{total: -1, pages: []pageState{pageOf(9, false)}}, 10, true},
+		"a full page":                          {view{total: -1, pages: []pageState{pageOf(10, false)}}, 10, false},
+		"no records":                           {view{total: -1, pages: []pageState{pageOf(0, false)}}, 10, true},
+		"no records, but a total":              {view{total: 5, pages: []pageState{pageOf(0, false)}}, 10, false},
+		"page 1 again":                         {view{total: -1, pages: []pageState{pageOf(10, false), pageOf(10, true)}}, 10, true},
+		"page 1 again, with a total":           {view{total: -1, changeSeen: true, pages: []pageState{pageOf(10, false), pageOf(10, true)}}, 10, false},
+		"another page":                         {view{total: -1, pages: []pageState{pageOf(10, false), pageOf(9, false)}}, 10, false},
+		"one record again, as after an insert": {view{total: -1, pages: []pageState{pageOf(1, false), pageOf(1, true)}}, 1, false},
+		"three records again, although one was requested": {view{total: -1, pages: []pageState{pageOf(3, false), pageOf(3, true)}}, 1, true},
+		"one record again, although ten were requested":   {view{total: -1, pages: []pageState{pageOf(1, false), pageOf(1, true)}}, 10, true},
+	} {
+		c.view.cfg.PageSize, c.view.minPageSize = c.pageSize, c.pageSize
+		if got := c.view.isUnpaged(); got != c.isComplete {
+			t.Errorf("%s: page 1 is taken for the whole list: %t, want %t", name, got, c.isComplete)
+		}
+	}
+}
+
+// TestPagesThatRepeatEarlierOnes reads page 1 again in place of another page. Its ids count as repeated only if a later
+// page has other records.
+func TestPagesThatRepeatEarlierOnes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pages            [][]uint64
+		repeated, filled int
+	}{
+		"in the middle":        {[][]uint64{{1, 2}, {1, 2}, {3, 4}}, 2, 2},
+		"at the end":           {[][]uint64{{1, 2}, {3, 4}, {1, 2}}, 0, 2},
+		"before an empty page": {[][]uint64{{1, 2}, {2, 1}, {}}, 0, 1},
+		"an id on two pages":   {[][]uint64{{1, 2}, {2, 3}, {4}}, 1, 3},
+	} {
+		p := &pass{keySums: map[uint64]bool{}, view: view{pages: make([]pageState, len(c.pages))}}
+		for i, ids := range c.pages {
+			p.addPage(i+1, stream.PageFacts{Records: len(ids), IDs: ids}, xxh3.Uint128{})
+		}
+		if v := p.end(); v.repeatedIDs != c.repeated || v.countFilledPages() != c.filled {
+			t.Errorf("%s: %d repeated ids and %d pages, want %d and %d", name, v.repeatedIDs, v.countFilledPages(), c.repeated, c.filled)
+		}
+	}
+}
+
+// TestOrderOfPages counts the descending steps of created_at. A page that repeats another one is no contradiction.
+func TestOrderOfPages(t *testing.T) {
+	t.Parallel()
+	page := func(first, last int64, falls int, repeats bool) pageState {
+		facts := stream.PageFacts{Records: 2, First: time.Unix(first, 0), Last: time.Unix(last, 0), Falls: falls, IsNewestFirst: true}
+		return pageState{PageFacts: facts, repeats: repeats}
+	}
+	undated := page(1, 1, 0, false)
+	undated.IsNewestFirst = false
+	for name, c := range map[string]struct {
+		pages []pageState
+		falls int
+	}{
+		"two pages":        {[]pageState{page(9, 8, 1, false), page(7, 6, 1, false)}, 3},
+		"equal times":      {[]pageState{page(9, 8, 1, false), page(8, 8, 0, false)}, 1},
+		"a rising time":    {[]pageState{page(9, 8, 1, false), page(9, 7, 1, false)}, -1},
+		"a record undated": {[]pageState{page(9, 8, 1, false), undated}, -1},
+		"a repeated page":  {[]pageState{page(9, 8, 1, false), page(7, 6, 1, false), page(9, 8, 1, true)}, 3},
+		"an empty page":    {[]pageState{page(9, 8, 1, false), {}}, 1},
+	} {
+		v := view{pages: c.pages}
+		if got := v.countFalls(); got != c.falls {
+			t.Errorf("%s: %d descending steps, want %d", name, got, c.falls)
+		}
+	}
+}
+
+// TestSortedListsThatOverlap decides whether the service has no fixed order for records of the same time.
+func TestSortedListsThatOverlap(t *testing.T) {
+	t.Parallel()
+	overlaps := view{asksSorted: true, repeatedIDs: 2, total: 9}
+	for name, c := range map[string]struct {
+		change func(previous, seen *view)
+		want   bool
+	}{
+		"in both passes":          {func(_, _ *view) {}, true},
+		"not in the first pass":   {func(previous, _ *view) { previous.repeatedIDs = 0 }, false},
+		"not in the second pass":  {func(_, seen *view) { seen.repeatedIDs = 0 }, false},
+		"first in another order":  {func(previous, _ *view) { previous.asksSorted = false }, false},
+		"the total has changed":   {func(_, seen *view) { seen.total = 8 }, false},
+		"the first pass changed":  {func(previous, _ *view) { previous.changeSeen = true }, false},
+		"the second pass changed": {func(_, seen *view) { seen.changeSeen = true }, false},
+	} {
+		previous, seen := overlaps, overlaps
+		c.change(&previous, &seen)
+		if got := seen.repeatsLike(&previous); got != c.want {
+			t.Errorf("%s: got %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// TestStatedTimes parses times of all forms. A number is a time since 1970 if it is too large for a wait.
+func TestStatedTimes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"5": 5 * time.Second, " 0 ": 0, "899999999": longestStated, "900000000": 0, "999999999999": longestStated, "1000000000000": 0,
+		"1800000005": 5 * time.Second, "1800000005000": 5 * time.Second, "99999999999999": longestStated,
+		"9999999999999999999": longestStated, "99999999999999999999": longestStated,
+		"2027-01-15T08:00:05Z": 5 * time.Second, "Fri, 15 Jan 2027 08:00:05 GMT": 5 * time.Second, "2027-01-15T07:00:00Z": 0,
+	} {
+		if got, ok := parseWait(text, time.Unix(1_800_000_000, 0)); got != want || !ok {
+			t.Errorf("%q is a wait of %v (%v), want %v", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", "soon", "-1"} {
+		if got, ok := parseWait(text, time.Now()); ok {
+			t.Errorf("%q is a wait of %v, want none", text, got)
+		}
+	}
+}
+
+// TestDescriptionsOfRefusals checks the reason of a wait.
+func TestDescriptionsOfRefusals(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]StatusError{
+		"the service answered 503 Service Unavailable": {Code: 503, Attempts: 2},
+		"the service answered 521":                     {Code: 521},
+		"connection reset":                             {Attempts: 2, Err: errors.New("connection reset")},
+		"the service did not answer":                   {Attempts: 2},
+	} {
+		if got := e.describeRefusal(); got != want {
+			t.Errorf("the reason is %q, want %q", got, want)
 		}
 	}
 }
@@ -76,6 +232,13 @@ func TestPageSizesOfSeveralLists(t *testing.T) {
 	sizes.addFirstPage(stream.PageFacts{Records: 60})
 	if got := sizes.shortest(); got != defaultPageSize {
 		t.Errorf("after an array the shortest page is %d, want %d: a longer list would be cut", got, defaultPageSize)
+	}
+	for _, n := range []int{60, 40} {
+		sizes.addFirstPage(stream.PageFacts{Records: n, Paginated: true, Total: int64(n)})
+	}
+	sizes.addFirstPage(stream.PageFacts{Records: 90, Paginated: true, Total: -1})
+	if got := sizes.shortest(); got != 60 {
+		t.Errorf("after lists on one page the shortest page is %d, want 60", got)
 	}
 	for _, n := range []int{40, 30, 40} {
 		sizes.addFirstPage(stream.PageFacts{Records: n, Paginated: true, Total: 200})
@@ -136,6 +299,31 @@ func TestRateRecovers(t *testing.T) {
 		checkRate("after a second 429", 0.8*0.7*full)
 		<-time.After(time.Hour)
 		checkRate("after an hour", full)
+		unlimited := NewAllowance(0, 1)
+		unlimited.throttle(time.Second, time.Now())
+		if got := unlimited.bucket.Limit(); got != rate.Inf {
+			t.Errorf("without a limit the rate is %v after a 429", got)
+		}
+		a.pause(10 * time.Second)
+		a.throttle(time.Second, time.Now())
+		if left := a.pauseLeft(); left != 10*time.Second {
+			t.Errorf("%v of a pause of 10s are left after a 429 with 1s", left)
+		}
+	})
+}
+
+// TestGracePeriod rejects requests around the end of the pause of an earlier 429.
+func TestGracePeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for after, isLowered := range map[time.Duration]bool{0: false, gracePeriod - 1: false, gracePeriod: true} {
+			a := NewAllowance(100, 1)
+			a.throttle(time.Second, time.Now())
+			lowered := a.bucket.Limit()
+			a.throttle(0, time.Now().Add(time.Second+after))
+			if got := a.bucket.Limit(); (got < lowered) != isLowered {
+				t.Errorf("a request %v after the pause: the rate fell from %v to %v, want a lower one: %t", after, lowered, got, isLowered)
+			}
+		}
 	})
 }
 
@@ -214,5 +402,22 @@ func TestLargeBuffersAreReleased(t *testing.T) {
 		if isKept := released.received != nil || released.decompressed != nil; isKept != c.isKept {
 			t.Errorf("buffers of %d and %d bytes are kept: %v, want %v", cap(released.received), cap(released.decompressed), isKept, c.isKept)
 		}
+	}
+}
+
+// TestPercentiles measures 90 fast and 10 slow attempts.
+func TestPercentiles(t *testing.T) {
+	t.Parallel()
+	var m meter
+	for i := range 100 {
+		took := 10 * time.Millisecond
+		if i%10 == 0 {
+			took = time.Second
+		}
+		m.addAttempt(&call{sent: time.Now(), took: took})
+	}
+	got := m.snapshot("orders")
+	if got.P50 < 10*time.Millisecond || got.P50 > 12*time.Millisecond || got.P95 != time.Second || got.Max != time.Second {
+		t.Errorf("the latencies are %v, %v and %v, want 10ms to 12ms, 1s and 1s", got.P50, got.P95, got.Max)
 	}
 }
