@@ -186,6 +186,7 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("got %v for the unfinished-run file of a complete refresh, want no file", err)
 	}
 	h.requireLines("SELECT event_id FROM article_status_events", "a")
+	h.requireStream(res.Run, "article_status_events", stream.BestEffort, "built from received webhook deliveries", false)
 	h.requireLines("SELECT kind FROM meta.runs ORDER BY run_id", "night", "refresh")
 	gradesAfter := h.lines("SELECT stream, grade, coalesce(reason, '') FROM meta.streams WHERE stream NOT LIKE '%events' AND run_id = '" + res.Run.ID + "' ORDER BY 1")
 	if diff := cmp.Diff(grades, gradesAfter); diff != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,9 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/transform"
+	"placementsync/internal/warehouse"
 	"placementsync/schema"
 )
 
@@ -209,7 +212,24 @@ func TestDecodedBodies(t *testing.T) {
 	d := &decoder{Decoder: binding.NewDecoder()}
 	var ids transform.IDCase
 	d.UnifyIDs(&ids)
-	k := &sink{reading: &reading{prepared: &prepared{locked: &locked{}}, drift: newDriftCollector()}, stream: tags, free: make(chan *decoder, 1)}
+	streams := []stream.Stream{tags}
+	wh := warehouse.New(warehouse.Config{Dir: t.TempDir(), MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: stream.Tables(streams)})
+	at := time.Date(2026, time.November, 1, 2, 0, 0, 0, time.UTC)
+	lock, err := wh.Lock(ledger.Night, at)
+	harness.Must(t, err)
+	draft, err := wh.Begin(t.Context(), "20261101T020000Z", at)
+	harness.Must(t, err)
+	stage, err := load.Open(t.Context(), draft, streams, nil)
+	harness.Must(t, err)
+	t.Cleanup(func() {
+		harness.Must(t, errors.Join(stage.Close(context.WithoutCancel(t.Context())), draft.Discard(), lock.Release()))
+	})
+	cfg := Config{Log: slog.New(slog.DiscardHandler), Fetch: fetch.Config{BaseURL: "http://127.0.0.1/"}}
+	client, err := fetch.New(cfg.Fetch, nil, cfg.Log)
+	harness.Must(t, err)
+	defer client.Close()
+	read := &reading{prepared: &prepared{locked: &locked{cfg: cfg}, client: client}, drift: newDriftCollector(), stage: stage}
+	k := &sink{reading: read, stream: tags, free: make(chan *decoder, 1)}
 	k.free <- d
 	first, err := k.decodeBody(t.Context(), fetch.Response{Seq: 1, Body: []byte(`["a","b"]`)})
 	if err != nil {
@@ -225,8 +245,12 @@ func TestDecodedBodies(t *testing.T) {
 	if d.unstagedBytes != 18 || k.records.Load() != 4 || d.Rows() != 4 {
 		t.Errorf("%d bytes with %d records and %d rows are not staged, want 18 bytes, 4 and 4", d.unstagedBytes, k.records.Load(), d.Rows())
 	}
-	for _, b := range d.Flush() {
-		b.Rows.Release()
+	stopped, stop := context.WithCancelCause(t.Context())
+	cause := errors.New("stopped")
+	stop(cause)
+	// The decoder has rows of other requests too.
+	if err := k.flushDecoders(stopped, d); err != nil || d.Rows() != 0 {
+		t.Errorf("the stop of one request left %d rows: %v, want all rows staged", d.Rows(), err)
 	}
 	d.unstagedBytes = batchBytes - 2
 	if _, err := k.decodeBody(t.Context(), fetch.Response{Seq: 3, Body: []byte(`[]`)}); err != nil || d.unstagedBytes != 0 {
@@ -236,10 +260,12 @@ func TestDecodedBodies(t *testing.T) {
 		t.Errorf("a truncated body: got %v with %d free decoders, want ErrMalformed and the decoder to be free", err, len(k.free))
 	}
 	<-k.free
-	stopped, stop := context.WithCancelCause(t.Context())
-	cause := errors.New("stopped")
-	stop(cause)
 	if _, err := k.decodeBody(stopped, fetch.Response{}); err != cause {
 		t.Errorf("after a stop: got %v, want its cause", err)
+	}
+	run := &streamRun{stream: tags, distinct: 3, coverage: load.Whole}
+	harness.Must(t, read.finish(t.Context(), run, k, nil))
+	if run.rows != 3 {
+		t.Errorf("a list of 3 ids, of which one was read twice, has %d rows, want 3", run.rows)
 	}
 }
