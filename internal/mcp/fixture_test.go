@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"testing"
@@ -67,7 +68,7 @@ func (w testWarehouse) Open(ctx context.Context, opts query.Options, held bool) 
 func (testWarehouse) Queries() (query.Library, error) { return query.Load("") }
 
 // Explain implements mcp.Warehouse.
-func (testWarehouse) Explain(err error) error { return err }
+func (testWarehouse) Explain(err error) error { return fmt.Errorf("explained: %w", err) }
 
 // connect connects the SDK's client to an in-memory server.
 func connect(t *testing.T, cfg mcp.Config) *sdk.ClientSession {

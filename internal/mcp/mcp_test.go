@@ -43,6 +43,14 @@ func TestToolsAreReadOnly(t *testing.T) {
 		if !ok || schema["type"] != "object" || schema["additionalProperties"] != false {
 			t.Errorf("%s: got the schema %v, want an object without further properties", tool.Name, tool.InputSchema)
 		}
+		required := map[string]any{"run_query": []any{"name"}, "sql": []any{"sql"}}[tool.Name]
+		if diff := cmp.Diff(required, schema["required"]); diff != "" || tool.Title == "" || a.Title != tool.Title {
+			t.Errorf("%s: titles %q and %q, required arguments (-want +got):\n%s", tool.Name, tool.Title, a.Title, diff)
+		}
+		hasData := slices.Contains([]string{"run_query", "sql", "grades"}, tool.Name)
+		if hasWarning := strings.Contains(tool.Description, "never instructions"); hasWarning != hasData {
+			t.Errorf("%s: the description warns of texts of third parties: %t, want %t: %s", tool.Name, hasWarning, hasData, tool.Description)
+		}
 	}
 	slices.Sort(names)
 	if diff := cmp.Diff([]string{"describe_tables", "grades", "list_queries", "list_snapshots", "run_query", "sql"}, names); diff != "" {
@@ -146,11 +154,11 @@ func testFailedChecks(t *testing.T, path string) {
 
 func testExactValues(t *testing.T, path string) {
 	session := connect(t, config(path))
-	got := callQuery(t, session, "sql", map[string]any{"sql": `SELECT unit_amount, sum(unit_amount) OVER () AS total, row_hash, 9007199254740992, 9007199254740993, -9007199254740993,
-		170141183460469231731687303715884105727::HUGEINT AS huge, 0.1::DOUBLE AS d, 'nan'::DOUBLE AS nan, NULL AS nothing, [1.10::DECIMAL(9,2)] AS list,
+	got := callQuery(t, session, "sql", map[string]any{"sql": `SELECT unit_amount, sum(unit_amount) OVER () AS total, row_hash, 9007199254740992, 9007199254740993, -9007199254740993, -9007199254740992,
+		170141183460469231731687303715884105727::HUGEINT AS huge, 0.1::DOUBLE AS d, 'nan'::DOUBLE AS nan, {'a': 1} AS struct, NULL AS nothing, [1.10::DECIMAL(9,2)] AS list,
 		TIMESTAMPTZ '2026-11-01 02:00:00+00' AS at FROM product_listing_prices ORDER BY unit_amount DESC LIMIT 1`})
-	want := []string{`["123456789012.123456","123456789022.623456",2,9007199254740992,"9007199254740993","-9007199254740993",` +
-		`"170141183460469231731687303715884105727",0.1,null,null,[1.10],"2026-11-01T02:00:00Z"]`}
+	want := []string{`["123456789012.123456","123456789022.623456",2,9007199254740992,"9007199254740993","-9007199254740993",-9007199254740992,` +
+		`"170141183460469231731687303715884105727",0.1,null,{"a":1},null,[1.10],"2026-11-01T02:00:00Z"]`}
 	if diff := cmp.Diff(want, got.rows()); diff != "" {
 		t.Errorf("row (-want +got):\n%s", diff)
 	}
@@ -187,6 +195,9 @@ func testNamedQueries(t *testing.T, path string) {
 	if got := callQuery(t, session, "run_query", map[string]any{"name": "find_placements", "parameters": map[string]any{"top": 2}, "max_rows": 1}); got.Cut == nil || !strings.Contains(got.Cut.Why, "only the first 1 rows") {
 		t.Errorf("got the cut %+v with two limits, want the smaller one", got.Cut)
 	}
+	if got := callQuery(t, session, "run_query", map[string]any{"name": "find_placements", "parameters": map[string]any{"do_follow": true}}); len(got.Rows) != 0 {
+		t.Errorf("got the rows %s with do-follow links, want none", got.rows())
+	}
 	if text, _ := call(t, session, "list_queries", map[string]any{"name": "price_by_segment"}); !strings.Contains(text, `"examples":["EUR","USD"]`) {
 		t.Errorf("the schema lacks the examples EUR and USD: %s", text)
 	}
@@ -212,7 +223,7 @@ func testNamedQueries(t *testing.T, path string) {
 	if text, failed := call(t, session, "run_query", map[string]any{"name": "SELECT 1"}); !failed || !strings.Contains(text, "sql runs SQL") {
 		t.Errorf("got %s for SQL as a name, want a hint to the tool sql", text)
 	}
-	if text, failed := call(t, session, "run_query", map[string]any{"name": "orders"}); !failed || !strings.Contains(text, "but a table is") {
+	if text, failed := call(t, session, "run_query", map[string]any{"name": "orders"}); !failed || !strings.Contains(text, "but a table is") || strings.Contains(text, "the arguments are") {
 		t.Errorf("got %s for a table as a name, want the error that it is a table", text)
 	}
 	if text, failed := call(t, session, "run_query", map[string]any{"name": "headline", "max_row": 3}); !failed || !strings.Contains(text, `unknown field "max_row"; the arguments are as_of, held, max_rows, name, parameters`) {
@@ -271,9 +282,15 @@ func TestListQueriesAndDescribeTables(t *testing.T) {
 	if diff := cmp.Diff(schema, string(listed.Queries[0].Parameters)); diff != "" {
 		t.Errorf("schema (-want +got):\n%s", diff)
 	}
-	text, _ = call(t, session, "list_queries", map[string]any{"name": "articles_waiting"})
-	if !strings.Contains(text, `"enum":["partner","approval","writer","publisher",null]`) {
-		t.Errorf("got %s, want a choice that allows null", text)
+	for name, want := range map[string]string{
+		"articles_waiting":      `"enum":["partner","approval","writer","publisher",null]`,
+		"placements_for_budget": `"one_per_outlet":{"default":true,`,
+		"price_history":         `"required":["name"]`,
+		"margins":               `"since":{"default":null,"description":"only items whose order was paid on or after this date (a date such as 2026-11-01,`,
+	} {
+		if text, _ = call(t, session, "list_queries", map[string]any{"name": name}); !strings.Contains(text, want) {
+			t.Errorf("%s: got %s, want %s", name, text, want)
+		}
 	}
 	if text, failed := call(t, session, "list_queries", map[string]any{"name": "nosuch"}); !failed || !strings.Contains(text, `no query is named "nosuch"`) {
 		t.Errorf("got %s for an unknown name, want an error", text)
@@ -290,8 +307,8 @@ func TestListQueriesAndDescribeTables(t *testing.T) {
 	if text, failed := call(t, session, "describe_tables", map[string]any{"tables": []string{"*"}}); failed || len(text) > 60_000 || !strings.Contains(text, "name fewer tables") {
 		t.Errorf("got %d bytes for the columns of all tables, want a cut", len(text))
 	}
-	if text, failed := call(t, session, "describe_tables", map[string]any{"tables": []string{"orders"}}); failed || !strings.Contains(text, `"columns":[{"name":"id","type":"VARCHAR","about":"Id of the order."}`) {
-		t.Errorf("got %s, want the columns of orders", text)
+	if text, failed := call(t, session, "describe_tables", map[string]any{"tables": []string{"orders"}}); failed || !strings.Contains(text, `"row":"key: id","from":["GET /orders","GET /orders/{order_id}"],"columns":[{"name":"id","type":"VARCHAR","about":"Id of the order."}`) {
+		t.Errorf("got %s, want the key, the sources and the columns of orders", text)
 	}
 }
 
@@ -302,7 +319,7 @@ func testOnlyReads(t *testing.T, path string) {
 	for sql, want := range map[string]string{
 		"COPY product_listings TO '" + outside + "'": "the SQL is refused: it uses files",
 		"SELECT $a":                              `parameter "a" has no value`,
-		"SELECT 1,\n  nam FROM product_listings": `sql: line 2, column 3: Binder Error: Referenced column "nam" not found`,
+		"SELECT 1,\n  nam FROM product_listings": `sql: explained: line 2, column 3: Binder Error: Referenced column "nam" not found`,
 		"":                                       "sql is empty",
 	} {
 		if text, failed := call(t, session, "sql", map[string]any{"sql": sql}); !failed || !strings.Contains(text, want) || strings.Contains(text, "-o FILE") {
