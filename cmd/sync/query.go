@@ -134,12 +134,15 @@ func (o queryOptions) writeResult(
 	ctx context.Context, g *globals, db *query.DB, format query.Format, q query.Query, values map[string]string,
 ) error {
 	rows, err := o.output.writeGraded(ctx, g, db, format, q, values)
+	if err != nil {
+		return err
+	}
 	_, isChosen := values["top"]
-	if cut := q.DescribeCut(values, rows); err == nil && cut != "" && !isChosen && !g.Quiet {
+	if cut := q.DescribeCut(values, rows); cut != "" && !isChosen && !g.Quiet {
 		fmt.Fprintln(g.stderr, cut)
 	}
-	if err != nil || rows > 0 {
-		return err
+	if rows > 0 {
+		return nil
 	}
 	unknown, err := db.DescribeUnknownValues(ctx, q, values)
 	if err != nil || len(unknown) == 0 {

@@ -69,8 +69,14 @@ func (o rawOptions) selects(r fetch.StoredResponse) bool {
 	if o.seq != 0 {
 		return r.Seq == o.seq
 	}
-	return (o.stream == "" || r.Stream == o.stream) && (o.param == "" || r.Param == o.param) &&
-		(o.page == 0 || r.Page == o.page) && (o.pass == 0 || r.Pass == o.pass)
+	switch {
+	case o.stream != "" && r.Stream != o.stream,
+		o.param != "" && r.Param != o.param,
+		o.page != 0 && r.Page != o.page,
+		o.pass != 0 && r.Pass != o.pass:
+		return false
+	}
+	return true
 }
 
 func runRaw(g *globals, o rawOptions, args []string) error {

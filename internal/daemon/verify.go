@@ -41,8 +41,11 @@ func (s *scheduler) scheduleVerification(now time.Time) {
 }
 
 func (s *scheduler) startDueVerification(ctx context.Context, now time.Time) {
+	if s.verifyAt.IsZero() { // there is no schedule
+		return
+	}
 	isRetry := !s.verifyRetryAt.IsZero() && !now.Before(s.verifyRetryAt)
-	if s.verifyAt.IsZero() || now.Before(s.verifyAt) && !isRetry {
+	if now.Before(s.verifyAt) && !isRetry {
 		return
 	}
 	s.verifyRetryAt = time.Time{}

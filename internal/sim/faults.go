@@ -93,7 +93,7 @@ func (f *faults) chooseFault(opts *Options, r *http.Request, rt *route) *Fault {
 	}
 	for i := range f.all {
 		fault := &f.all[i]
-		if !strings.HasPrefix(r.URL.Path, fault.Path) || fault.Route != "" && (rt == nil || rt.pattern != fault.Route) {
+		if !fault.matches(r.URL.Path, rt) {
 			continue
 		}
 		f.matched[i]++
@@ -108,6 +108,16 @@ func (f *faults) chooseFault(opts *Options, r *http.Request, rt *route) *Fault {
 		return fault
 	}
 	return nil
+}
+
+func (f *Fault) matches(path string, rt *route) bool {
+	if !strings.HasPrefix(path, f.Path) {
+		return false
+	}
+	if f.Route == "" {
+		return true
+	}
+	return rt != nil && rt.pattern == f.Route
 }
 
 // replacement returns the reply that the fault sends in place of the reply of the service, without a check

@@ -86,9 +86,18 @@ func (s *items) advanceItem(r *rand.Rand, it *item) {
 	switch it.status {
 	case commissionPending, commissionOnHold:
 		// Approve the commission, hold it once, or refund the sale.
-		switch chance := r.IntN(20); {
-		case chance == 0 && !s.opts.Realistic, chance < 4 && s.mayRefund(it):
+		chance := r.IntN(20)
+		isRefunded := chance == 0
+		if s.opts.Realistic { // neither an item with an article, nor the first item of an order, to which the add-ons belong
+			isRefunded = chance < 4 && it.article < 0 && it.line > 0
+		}
+		switch {
+		case isRefunded:
 			it.status, it.refundedAt, it.nextDay = commissionRefunded, at, never
+			if s.opts.Realistic { // a refunded item gets no article
+				waiting := &s.unassigned[s.orders.all[it.order].profile]
+				*waiting = slices.DeleteFunc(*waiting, func(n uint32) bool { return n == it.n })
+			}
 		case chance <= 2 && it.status == commissionPending:
 			it.status = commissionOnHold
 		default:
@@ -99,17 +108,6 @@ func (s *items) advanceItem(r *rand.Rand, it *item) {
 	case commissionPaid:
 		it.accountedAt, it.nextDay = at, never
 	}
-}
-
-// mayRefund reports whether an item may be refunded in a realistic world: it has no article, and is not the first
-// item of an order, to which the add-ons belong. It then never gets an article.
-func (s *items) mayRefund(it *item) bool {
-	if !s.opts.Realistic || it.article >= 0 || it.line == 0 {
-		return false
-	}
-	waiting := &s.unassigned[s.orders.all[it.order].profile]
-	*waiting = slices.DeleteFunc(*waiting, func(n uint32) bool { return n == it.n })
-	return true
 }
 
 func (s *items) renderRow(e *enc, n uint32) {
