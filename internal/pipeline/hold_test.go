@@ -52,7 +52,7 @@ func TestChecksWithoutTempFolder(t *testing.T) {
 func TestFailedChecks(t *testing.T) {
 	h := newHarness(t, smallWorld(), "folders", "tags")
 	h.cfg.CheckTimeout, h.cfg.ResumeMaxAge = config.Default().Checks.Timeout, 24*time.Hour
-	h.cfg.Settings = query.Settings{query.ScheduleTimezone: "Asia/Tokyo"}
+	h.cfg.Settings = query.Settings{query.ScheduleTimezone: "Asia/Tokyo"} // the check no_row fails with another zone
 	h.cfg.Checks = loadOnlyChecks(t, map[string]string{
 		"no_folders": "-- title: There must be no folders.\n-- severity: warn\nSELECT id FROM folders\n",
 		"no_row":     "-- title: No row.\n-- severity: hold\n-- param: zone TIMEZONE schedule.timezone -- zone\nSELECT 1 AS x WHERE $zone <> 'Asia/Tokyo'\n",

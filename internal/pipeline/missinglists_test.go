@@ -36,7 +36,7 @@ func TestMissingLists(t *testing.T) {
 	h.service.SetFaults()
 	second := h.requireComplete(h.night())
 	oldRows := map[string]string{}
-	for i, list := range lists {
+	for i, list := range lists { // all requests for the list of one id, which has rows, fail
 		table := list.Root().Name
 		id := h.singleLine("SELECT min(" + list.Param + ") FROM " + table)
 		oldRows[list.Name] = h.singleLine("SELECT count(*) FROM " + table + " WHERE " + list.Param + " = '" + id + "'")
@@ -77,7 +77,7 @@ func campaignWorld() sim.Options {
 	return world
 }
 
-// requireStandings compares the grades of streams, by whether they are proven.
+// requireStandings compares the standing of each stream, for example whether it is proven.
 func (h *harness) requireStandings(r ledger.Run, want ledger.Standing, names ...string) {
 	h.t.Helper()
 	for _, name := range names {
@@ -89,8 +89,8 @@ func (h *harness) requireStandings(r ledger.Run, want ledger.Standing, names ...
 }
 
 // TestMissingCampaign answers 404 for a listed campaign, its articles and its status counts, or makes its id in the list
-// malformed. The streams of articles, and all streams that take their ids from them, are not proven while no night
-// has read the articles of the campaign. After that they are bounded by the age of the rows.
+// malformed. Until a night has read the articles of the campaign, the streams of articles are not proven, and neither
+// are the streams with ids from them. Afterwards they are bounded by the age of the rows.
 func TestMissingCampaign(t *testing.T) {
 	missing := func(id string) sim.Fault { return notFoundFault("/campaigns/" + id) }
 	malformed := func(id string) sim.Fault {

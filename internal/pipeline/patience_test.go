@@ -17,8 +17,8 @@ import (
 	"placementsync/internal/stream"
 )
 
-// outage refuses requests of a night. refuse returns false for a request that the service answers, and otherwise a
-// response, or nil for a refused connection. since is the time since the first request.
+// outage refuses some requests of a night. refuse returns true for a refused request, with the response, or with nil
+// for a refused connection. All other requests are answered by the service. since is the time since the first request.
 type outage struct {
 	service http.Handler
 	refuse  func(since time.Duration) (*http.Response, bool)
@@ -69,7 +69,7 @@ func (h *harness) patientNight(refuse func(since time.Duration) (*http.Response,
 // TestNightsOutlastABadHour runs a first night during outages that begin with its first request, and during a quota of
 // 6 requests in five minutes. All end complete.
 func TestNightsOutlastABadHour(t *testing.T) {
-	window, used := 0, 0
+	window, used := 0, 0 // the current five minutes of the quota, and its number of requests
 	for name, tc := range map[string]struct {
 		refuse   func(since time.Duration) (*http.Response, bool)
 		min, max time.Duration
@@ -89,7 +89,8 @@ func TestNightsOutlastABadHour(t *testing.T) {
 				window, used = now, 0
 			}
 			used++
-			return refusal(429, int((length-since%length).Seconds())+1), used > 6
+			untilNextWindow := length - since%length
+			return refusal(429, int(untilNextWindow.Seconds())+1), used > 6
 		}, 5 * time.Minute, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -191,9 +192,9 @@ func TestEmptyListsWithoutContent(t *testing.T) {
 	h.requireLines("SELECT count(*) FROM campaign_articles", "0")
 }
 
-// TestEmptyBodies answers a list of the service and the articles of campaigns with 200 without a body. The list is not
-// read. The articles of a campaign are an empty list if it never had any and another campaign has some. If it has rows,
-// they are kept, and the night is partial.
+// TestEmptyBodies answers the list of files and the articles of campaigns with 200 without a body. The list of files
+// counts as not read. The articles of a campaign count as an empty list if no row of the campaign is stored and another
+// campaign has articles. If the campaign has rows, they are kept, and the night is partial.
 func TestEmptyBodies(t *testing.T) {
 	h := newHarness(t, campaignWorld(), "campaigns", "campaign_articles", "files")
 	campaign := h.largestCampaign()

@@ -36,8 +36,10 @@ func TestParseToken(t *testing.T) {
 		}
 	}
 	for body, want := range map[string]string{
-		"<html>hunter2": "is not the JSON of a token info", `{"token_type":"x","scopes":{"a":"hunter2"}}`: "scopes is not a list of texts",
-		`{"error":"hunter2"}`: "neither token_type nor scopes", `{"token_type":"hunter2","scopes":[1]}`: "scopes is not a list of texts",
+		"<html>hunter2": "is not the JSON of a token info",
+		`{"token_type":"x","scopes":{"a":"hunter2"}}`: "scopes is not a list of texts",
+		`{"error":"hunter2"}`:                         "neither token_type nor scopes",
+		`{"token_type":"hunter2","scopes":[1]}`:       "scopes is not a list of texts",
 	} {
 		_, err := parseToken([]byte(body))
 		if !errors.Is(err, fetch.ErrMalformed) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
@@ -102,10 +104,16 @@ func TestLostRights(t *testing.T) {
 		r := resultOf(t, "orders", c.grade, load.Carried)
 		r.evidence.Reason, r.failure = c.reason, c.failure
 		r.failLostRight()
-		if isLost := r.failure != nil && r.failure != first; isLost != c.isLost || isLost && r.failure.Error() != r.evidence.Reason ||
-			strings.HasSuffix(r.evidence.Reason, "restore the right, or add the stream to streams.exclude") != c.isLost ||
-			!strings.HasPrefix(r.evidence.Reason, c.reason) {
-			t.Errorf("%s: the failure is %v and the reason %q, want a failure %t", name, r.failure, r.evidence.Reason, c.isLost)
+		isLost := r.failure != nil && r.failure != first
+		if isLost != c.isLost {
+			t.Errorf("%s: the failure is %v, want a new failure: %t", name, r.failure, c.isLost)
+		}
+		if isLost && r.failure.Error() != r.evidence.Reason {
+			t.Errorf("%s: the failure is %v, want the reason %q", name, r.failure, r.evidence.Reason)
+		}
+		hasAdvice := strings.HasSuffix(r.evidence.Reason, "restore the right, or add the stream to streams.exclude")
+		if hasAdvice != c.isLost || !strings.HasPrefix(r.evidence.Reason, c.reason) {
+			t.Errorf("%s: the reason is %q, want %q with advice: %t", name, r.evidence.Reason, c.reason, c.isLost)
 		}
 	}
 }
@@ -114,7 +122,9 @@ func TestLostRights(t *testing.T) {
 func TestRefusedIDsAreNamed(t *testing.T) {
 	t.Parallel()
 	for want, ids := range map[string][]string{
-		"": nil, "; 403 for a": {"a"}, "; 403 for a, b, c, d, e": {"a", "b", "c", "d", "e"},
+		"":                                   nil,
+		"; 403 for a":                        {"a"},
+		"; 403 for a, b, c, d, e":            {"a", "b", "c", "d", "e"},
 		"; 403 for a, b, c, d, e and 2 more": {"a", "b", "c", "d", "e", "f", "g"},
 	} {
 		if got := describeRefused(ids); got != want {
@@ -133,10 +143,14 @@ func TestErrorsThatEndTheNight(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"no error": {t.Context(), nil, false}, "no error after a stop": {stopped, nil, false}, "a failed stream": {t.Context(), errors.New("500"), false},
-		"a stop": {stopped, errors.New("500"), true}, "a rejected token": {t.Context(), fmt.Errorf("read: %w", fetch.ErrAuth), true},
-		"a full disk": {t.Context(), fmt.Errorf("read: %w", fetch.ErrStore), true}, "the warehouse": {t.Context(), markStageErr(errors.New("full")), true},
-		"a missing scope": {t.Context(), fetch.ErrScope, false},
+		"no error":              {t.Context(), nil, false},
+		"no error after a stop": {stopped, nil, false},
+		"a failed stream":       {t.Context(), errors.New("500"), false},
+		"a stop":                {stopped, errors.New("500"), true},
+		"a rejected token":      {t.Context(), fmt.Errorf("read: %w", fetch.ErrAuth), true},
+		"a full disk":           {t.Context(), fmt.Errorf("read: %w", fetch.ErrStore), true},
+		"the warehouse":         {t.Context(), markStageErr(errors.New("full")), true},
+		"a missing scope":       {t.Context(), fetch.ErrScope, false},
 	} {
 		if endsNight(c.ctx, c.err) != c.want {
 			t.Errorf("%s ends the night: %t, want %t", name, !c.want, c.want)

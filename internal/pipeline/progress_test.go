@@ -38,11 +38,11 @@ func TestCountResponse(t *testing.T) {
 		countPage("list", 1, i+1, 10, 3)
 	}
 	countPage("list", 2, 1, 7, 4)
-	countPage("list", 2, 2, 1, 0) // a page without a total
-	// A record, two pages of a second id, and the first page of a third id.
-	for _, n := range []int{0, 1, 2, 1} {
-		countPage("details", n, n, 2, 9)
-	}
+	countPage("list", 2, 2, 1, 0)    // a page without a total
+	countPage("details", 0, 0, 2, 9) // a single record
+	countPage("details", 1, 1, 2, 9) // the first page of a second id
+	countPage("details", 2, 2, 2, 9)
+	countPage("details", 1, 1, 2, 9) // the first page of a third id
 	countPage("unknown", 1, 1, 9, 9)
 	want := []ledger.StreamProgress{{Name: "list", Pass: 2, Done: 2, Total: 4, Rows: 8}, {Name: "details", Done: 3, Rows: 8}}
 	if diff := cmp.Diff(want, tracker.current.Streams); diff != "" {
@@ -85,13 +85,19 @@ func TestLedgerStream(t *testing.T) {
 	}
 }
 
+// TestTooFull checks that 16 MiB and half of the needed bytes must be free.
 func TestTooFull(t *testing.T) {
+	const minBytes, gib = 16 << 20, 1 << 30
 	for _, c := range []struct {
 		free, need int64
 		want       bool
 	}{
-		{0, 0, true}, {16<<20 - 1, 0, true}, {16 << 20, 0, false}, {16 << 20, 32 << 20, false},
-		{1 << 30, 2 << 30, false}, {1<<30 - 1, 2 << 30, true},
+		{0, 0, true},
+		{minBytes - 1, 0, true},
+		{minBytes, 0, false},
+		{minBytes, 2 * minBytes, false},
+		{gib, 2 * gib, false},
+		{gib - 1, 2 * gib, true},
 	} {
 		if got := (Plan{FreeBytes: c.free, NeedBytes: c.need}).TooFull(); got != c.want {
 			t.Errorf("%d bytes free, %d needed: TooFull returned %t, want %t", c.free, c.need, got, c.want)

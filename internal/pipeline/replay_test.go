@@ -30,22 +30,25 @@ func TestLostResponsesAreFound(t *testing.T) {
 	journal := h.path("raw", night.Run.ID, "journal.jsonl")
 	intact, err := os.ReadFile(journal)
 	testharness.Must(t, err)
-	half := bytes.IndexByte(intact[len(intact)/2:], '\n') + len(intact)/2 + 1
-	lost := bytes.Count(intact[half:], []byte("\n"))
-	withoutLine := slices.Concat(intact[:bytes.LastIndexByte(intact[:half-1], '\n')+1], intact[half:])
+	lines := slices.Collect(bytes.Lines(intact))
+	middle := len(lines) / 2
+	lost := len(lines) - middle // the responses of the second half
+	firstHalf := bytes.Join(lines[:middle], nil)
+	withoutLine := slices.Concat(bytes.Join(lines[:middle-1], nil), bytes.Join(lines[middle:], nil))
 	for name, c := range map[string]struct {
 		journal []byte
 		lost    int
 	}{
 		"intact":                    {intact, 0},
-		"truncated within a line":   {intact[:half-10], lost + 1},
+		"truncated within a line":   {firstHalf[:len(firstHalf)-10], lost + 1},
 		"without a line in between": {withoutLine, 1},
 	} {
 		testharness.Must(t, os.WriteFile(journal, c.journal, 0o600))
 		want := fmt.Sprintf("%d of %d stored responses are missing or damaged", c.lost, night.Run.Responses)
 		v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true)
 		testharness.Must(t, err)
-		if isFound := len(v.Damage) == 1 && v.Damage[0].Problem == want; isFound != (c.lost > 0) {
+		isFound := len(v.Damage) == 1 && v.Damage[0].Problem == want
+		if isFound != (c.lost > 0) {
 			t.Errorf("%s: verify found %+v, want %s", name, v.Damage, want)
 		}
 		h.at = h.at.Add(time.Minute)
@@ -53,7 +56,10 @@ func TestLostResponsesAreFound(t *testing.T) {
 		cfg.DryRun = true
 		_, err = pipeline.Replay(t.Context(), cfg, night.Run.ID)
 		want = "replay " + night.Run.ID + ": " + want + "; nothing was changed: run placementsync rebuild, "
-		if c.lost == 0 && err != nil || c.lost > 0 && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+		if c.lost == 0 && err != nil {
+			t.Errorf("%s: the replay ended with %v, want no error", name, err)
+		}
+		if c.lost > 0 && (err == nil || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("%s: the replay ended with %v, want %s", name, err, want)
 		}
 		if data, err := os.ReadFile(journal); err != nil || !bytes.Equal(data, c.journal) {
@@ -90,6 +96,7 @@ func TestResumedRunCountsItsResponses(t *testing.T) {
 	journal := h.path("raw", failed.Run.ID, "journal.jsonl")
 	data, err := os.ReadFile(journal)
 	testharness.Must(t, err)
+	// The changed name of a member makes the first line invalid.
 	testharness.Must(t, os.WriteFile(journal, bytes.Replace(data, []byte("status"), []byte("stalus"), 1), 0o600))
 	h.onRequest.Store(nil)
 	h.service.SetFaults()

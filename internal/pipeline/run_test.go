@@ -20,21 +20,32 @@ import (
 
 // TestRunModes compares every decision that depends on the kind of a run.
 func TestRunModes(t *testing.T) {
-	const resume, nextNight, repeat = "the stored responses are kept: run again to resume", "readers keep the last snapshot, and the next night reads the records of this refresh", "readers keep the last snapshot: repeat the command"
-	for _, c := range []struct {
-		mode                                                  runMode
-		usesNetwork, isResumable, isRefresh, keepsGradeOfList bool
-		stopConsequence                                       string
+	const (
+		resume    = "the stored responses are kept: run again to resume"
+		nextNight = "readers keep the last snapshot, and the next night reads the records of this refresh"
+		repeat    = "readers keep the last snapshot: repeat the command"
+	)
+	type decisions struct {
+		UsesNetwork, IsResumable, IsRefresh bool
+		KeepsGradeOfList, KeepsGradeOfEvent bool
+		StopConsequence                     string
+	}
+	for name, c := range map[string]struct {
+		mode runMode
+		want decisions
 	}{
-		{runMode{kind: ledger.Night}, true, true, false, false, resume},
-		{runMode{kind: ledger.Night, dryRun: true}, true, false, false, false, repeat},
-		{runMode{kind: ledger.Refresh}, true, false, true, true, nextNight},
-		{runMode{kind: ledger.Replay}, false, false, false, false, repeat},
+		"a night":   {runMode{kind: ledger.Night}, decisions{UsesNetwork: true, IsResumable: true, StopConsequence: resume}},
+		"a dry run": {runMode{kind: ledger.Night, dryRun: true}, decisions{UsesNetwork: true, StopConsequence: repeat}},
+		"a refresh": {runMode{kind: ledger.Refresh}, decisions{UsesNetwork: true, IsRefresh: true, KeepsGradeOfList: true, StopConsequence: nextNight}},
+		"a replay":  {runMode{kind: ledger.Replay}, decisions{StopConsequence: repeat}},
 	} {
-		m, list, events := c.mode, stream.All()[0], stream.Events()[0]
-		if m.usesNetwork() != c.usesNetwork || m.isResumable() != c.isResumable || m.isRefresh() != c.isRefresh || m.keepsGrade(list) != c.keepsGradeOfList || m.keepsGrade(events) || m.stopConsequence() != c.stopConsequence {
-			t.Errorf("%+v: uses the network %v, is resumable %v, is a refresh %v, keeps the grade of lists %v and of events %v, after a stop: %s, want %+v",
-				m, m.usesNetwork(), m.isResumable(), m.isRefresh(), m.keepsGrade(list), m.keepsGrade(events), m.stopConsequence(), c)
+		got := decisions{
+			UsesNetwork: c.mode.usesNetwork(), IsResumable: c.mode.isResumable(), IsRefresh: c.mode.isRefresh(),
+			KeepsGradeOfList: c.mode.keepsGrade(stream.All()[0]), KeepsGradeOfEvent: c.mode.keepsGrade(stream.Events()[0]),
+			StopConsequence: c.mode.stopConsequence(),
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
@@ -103,9 +114,12 @@ func TestAdoptLastRun(t *testing.T) {
 		if err := l.wh.Folder.CheckUnlocked(); !errors.As(err, &holder) || holder.Run != wantID {
 			t.Errorf("%s: the lock is held by %+v, want the run %s", name, holder, wantID)
 		}
-		u := l.describeRun("")
-		if c.isResumed && (u.Attempt != 3 || u.Rights != "x") || !c.isResumed && (u.Attempt != 1 || u.Rights != "") {
-			t.Errorf("%s: the unfinished run is %+v, want the next attempt and the last rights only if the run is resumed", name, u)
+		wantAttempt, wantRights := 1, ""
+		if c.isResumed {
+			wantAttempt, wantRights = 3, "x"
+		}
+		if u := l.describeRun(""); u.Attempt != wantAttempt || u.Rights != wantRights {
+			t.Errorf("%s: the unfinished run is %+v, want attempt %d and the rights %q", name, u, wantAttempt, wantRights)
 		}
 		if u := l.describeRun("y"); u.Rights != "y" || u.Source != "http://a" || u.Run != wantID {
 			t.Errorf("%s: the unfinished run is %+v, want the rights y", name, u)
@@ -140,8 +154,11 @@ func TestCheckRights(t *testing.T) {
 			l.mode.resumed = &warehouse.UnfinishedRun{Run: l.line.ID, Attempt: 1, Rights: c.before}
 		}
 		err := l.checkRights(c.rights)
-		if isChanged := errors.Is(err, errRightsChanged); isChanged != c.wantErr || !isChanged && err != nil {
-			t.Errorf("%s: got error %v, want errRightsChanged: %v", name, err, c.wantErr)
+		if c.wantErr && !errors.Is(err, errRightsChanged) {
+			t.Errorf("%s: got error %v, want errRightsChanged", name, err)
+		}
+		if !c.wantErr && err != nil {
+			t.Errorf("%s: got error %v, want none", name, err)
 		}
 		if err := os.MkdirAll(l.wh.Folder.RawPath(l.line.ID), 0o700); err != nil {
 			t.Fatal(err)

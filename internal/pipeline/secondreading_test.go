@@ -14,8 +14,8 @@ import (
 	testharness "placementsync/internal/testing/harness"
 )
 
-// deletedCampaignFaults returns faults with which the service answers like after the deletion of a campaign with its
-// articles.
+// deletedCampaignFaults returns faults with which the service answers as after the deletion of a campaign with its
+// articles: two faults for the campaign, and one for each article.
 func (h *harness) deletedCampaignFaults(id string) []sim.Fault {
 	h.t.Helper()
 	faults := []sim.Fault{notFoundFault("/campaigns/" + id), {Route: "/campaigns", Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {

@@ -54,7 +54,7 @@ func TestRepeatedPagesCountAsRecords(t *testing.T) {
 	for range 3 {
 		k.countRecords(stream.PageFacts{Records: 6})
 	}
-	if err := k.rejectionErr(); err != nil {
+	if err := k.rejectionErr(); err != nil { // 3 * 6 of 3 * 16 records
 		t.Errorf("a list of which 37 %% is rejected is not used: %v", err)
 	}
 	want := ledger.StreamProgress{Name: "list", Pass: 3, Done: 1, Rows: 10}

@@ -39,7 +39,9 @@ func TestPricesInMinorUnits(t *testing.T) {
 	res := h.requireComplete(h.night())
 	warned := false
 	for _, c := range res.Run.Checks {
-		warned = warned || c.Name == "prices_in_minor_units" && strings.Contains(string(c.Sample), `"api.price_unit: minor"`)
+		if c.Name == "prices_in_minor_units" && strings.Contains(string(c.Sample), `"api.price_unit: minor"`) {
+			warned = true
+		}
 	}
 	if !warned {
 		t.Errorf("the night has the findings %+v, want prices_in_minor_units with the key", res.Run.Checks)
