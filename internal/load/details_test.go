@@ -67,7 +67,8 @@ func TestManyUnknownFieldsAreMerged(t *testing.T) {
 }
 
 // TestLastCopyOfARepeatedItemIsKept stages an outlet that was read twice, and that contains some channels
-// several times, with different links.
+// several times, with different links. The links of the last copy of a channel are kept. Of the last copy of one
+// channel, the first link was rejected.
 func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 	channel := func(id, handle string) string {
 		return fmt.Sprintf(`{"id":%q,"outlet_id":"a","channel_handle":%q,"row_hash":1,"seq":1}`, id, handle)
@@ -78,12 +79,21 @@ func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 	h := newFixture(t, "outlets", "outlet_listings")
 	_, err := h.run(map[string]streamInput{"outlets": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}}, rows: rows{
 		"outlets": `{"id":"a","row_hash":2,"seq":0},{"id":"a","row_hash":1,"seq":1}`,
-		"outlet_channels": strings.Join([]string{channel("c", "early"), channel("c", "late"), channel("first link rejected", "early"), channel("first link rejected", "late"),
-			channel("one link", "early"), channel("one link", "middle"), channel("one link", "late"), channel("once", "only")}, ","),
-		"outlet_channel_social_links": strings.Join([]string{link("c", 1, "old1"), link("c", 2, "old2"), link("c", 3, "old3"),
-			link("once", 1, "other"), link("c", 1, "new1"), link("c", 2, "new2"),
-			link("first link rejected", 1, "old1"), link("first link rejected", 3, "old3"), link("first link rejected", 2, "new2"), link("first link rejected", 4, "new4"),
-			link("one link", 1, "old1"), link("one link", 1, "middle1"), link("one link", 1, "new1")}, ",")}}}, load.Limits{})
+		"outlet_channels": strings.Join([]string{
+			channel("c", "early"), channel("c", "late"),
+			channel("first link rejected", "early"), channel("first link rejected", "late"),
+			channel("one link", "early"), channel("one link", "middle"), channel("one link", "late"),
+			channel("once", "only"),
+		}, ","),
+		"outlet_channel_social_links": strings.Join([]string{
+			link("c", 1, "old1"), link("c", 2, "old2"), link("c", 3, "old3"),
+			link("once", 1, "other"),
+			link("c", 1, "new1"), link("c", 2, "new2"),
+			link("first link rejected", 1, "old1"), link("first link rejected", 3, "old3"),
+			link("first link rejected", 2, "new2"), link("first link rejected", 4, "new4"),
+			link("one link", 1, "old1"), link("one link", 1, "middle1"), link("one link", 1, "new1"),
+		}, ","),
+	}}}, load.Limits{})
 	harness.Must(t, err)
 	h.requireRows("SELECT id, row_hash FROM outlets", "a 1")
 	h.requireRows("SELECT id, channel_handle FROM outlet_channels ORDER BY ALL", "c late", "first link rejected late", "once only", "one link late")

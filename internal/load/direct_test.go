@@ -36,6 +36,7 @@ func TestManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	h.requireRows("SELECT count(*), count(DISTINCT id), count(valid_from) FROM main.product_listings", "1100 1100 1100")
 	h.requireRows("SELECT name, unit_amount FROM main.product_listings JOIN main.product_listing_prices ON product_listing_id = id WHERE name = 'late'",
 		"late 2.5")
+	// main has no column seq, no column of a record without a comment, and no view.
 	h.requireRows(`SELECT column_name FROM duckdb_columns() WHERE table_name = 'product_listings' AND schema_name = 'main'
 		AND (column_name = 'seq' OR comment IS NULL) AND column_name NOT IN ('valid_from', 'row_hash')`)
 	h.requireRows("SELECT view_name FROM duckdb_views() WHERE database_name = 'catalog' AND schema_name = 'main' AND NOT internal")
@@ -49,8 +50,8 @@ func TestManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	h.requireRows("SELECT name, valid_to IS NULL FROM history.product_listings WHERE id = 'id0001' ORDER BY valid_from", "old false", "new true")
 }
 
-// TestFailedLargeBatchPreventsTheMerge adds a batch to a directly filled table, and its INSERT fails.
-// Merge must report the failure.
+// TestFailedLargeBatchPreventsTheMerge adds a batch of rows without ids to a directly filled table. Its INSERT
+// fails, and Merge must report the failure.
 func TestFailedLargeBatchPreventsTheMerge(t *testing.T) {
 	h := newRaceFixture(t, "product_listings")
 	ctx, s := t.Context(), h.openStage()

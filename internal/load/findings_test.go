@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,6 +73,7 @@ func TestRejectsAreNumberedInOrder(t *testing.T) {
 	h.setFindings(rejects, nil, nil)
 	_, err := h.run(map[string]streamInput{"orders": {coverage: load.Whole}, "order_details": {coverage: load.ByID}}, load.Limits{})
 	harness.Must(t, err)
+	// run_id[7:8] is the day of the run.
 	h.requireRows("SELECT run_id[7:8], seq, table_name, key, parent, column_name, raw, reason, page, position FROM meta.rejects ORDER BY seq",
 		"01 1 order_line_items a/1 a total x <nil> 1 1",
 		"01 2 order_line_items a/2 a total x <nil> 1 1",
@@ -101,17 +103,25 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	channel := func(id, outlet string, hash int) string {
 		return jsonRow(hash, hash, "id", quote(id), "outlet_id", quote(outlet))
 	}
-	first := []stream.Reject{reject("outlets", "read", "", "logo"), reject("outlets", "carried", "", "logo"), reject("outlets", "", "missed", ""), reject("outlets", "", "gone", ""),
-		reject("outlet_channels", "c1", "read", "logo"), reject("outlet_channels", "c2", "carried", "logo"), reject("outlet_channels", "c3", "carried", "logo"), reject("outlet_channels", "", "carried", "")}
+	first := []stream.Reject{
+		reject("outlets", "read", "", "logo"), reject("outlets", "carried", "", "logo"),
+		reject("outlets", "", "missed", ""), reject("outlets", "", "gone", ""),
+		reject("outlet_channels", "c1", "read", "logo"), reject("outlet_channels", "c2", "carried", "logo"),
+		reject("outlet_channels", "c3", "carried", "logo"), reject("outlet_channels", "", "carried", ""),
+	}
 	h := newRaceFixture(t, "outlets", "outlet_listings")
 	h.setFindings(first, nil, nil)
 	_, err := h.run(map[string]streamInput{"outlets": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"read", "carried"}}, rows: rows{
-		"outlets": outlet("read", 1) + "," + outlet("carried", 2), "outlet_channels": channel("c1", "read", 1) + "," + channel("c2", "carried", 2) + "," + channel("c3", "carried", 3)}}}, load.Limits{})
+		"outlets":         outlet("read", 1) + "," + outlet("carried", 2),
+		"outlet_channels": channel("c1", "read", 1) + "," + channel("c2", "carried", 2) + "," + channel("c3", "carried", 3),
+	}}}, load.Limits{})
 	harness.Must(t, err)
-	h.requireRows("SELECT table_name, key FROM meta.rejects ORDER BY ALL", "outlet_channels c1", "outlet_channels c2", "outlet_channels c3", "outlet_channels <nil>", "outlets carried", "outlets read", "outlets <nil>", "outlets <nil>")
+	h.requireRows("SELECT table_name, key FROM meta.rejects ORDER BY ALL",
+		"outlet_channels c1", "outlet_channels c2", "outlet_channels c3", "outlet_channels <nil>",
+		"outlets carried", "outlets read", "outlets <nil>", "outlets <nil>")
 
-	// The logos of c3 and of the carried outlet are rejected again. The reject with the key of c2 is of another table, and
-	// the reject without a key of another outlet.
+	// The logos of c3 and of the carried outlet are rejected again. The reject with the key c2 is of another table. The
+	// reject without a key is of another outlet. So neither replaces a reject of the first night.
 	h.setFindings([]stream.Reject{reject("outlets", "read", "", "country"), reject("outlet_channels", "c3", "carried", "logo"),
 		reject("outlets", "carried", "", "logo"), reject("outlet_channel_social_links", "c2", "carried", "logo"),
 		reject("outlet_channels", "", "read", "")}, nil, nil)
@@ -128,7 +138,8 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	harness.Must(t, err)
 	h.requireRows("SELECT run_id[7:8], table_name, key, parent, column_name FROM meta.rejects ORDER BY ALL",
 		"01 outlet_channels c2 carried logo", "01 outlet_channels <nil> carried <nil>", "01 outlets <nil> missed <nil>",
-		"02 outlet_channel_social_links c2 carried logo", "02 outlet_channels c3 carried logo", "02 outlet_channels <nil> read <nil>", "02 outlets carried <nil> logo", "02 outlets read <nil> country")
+		"02 outlet_channel_social_links c2 carried logo", "02 outlet_channels c3 carried logo", "02 outlet_channels <nil> read <nil>",
+		"02 outlets carried <nil> logo", "02 outlets read <nil> country")
 
 	h.setFindings(nil, nil, nil)
 	_, err = h.run(map[string]streamInput{"outlets": {coverage: load.Carried}}, load.Limits{})
@@ -136,8 +147,8 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	h.requireRows("SELECT count(*) FROM meta.rejects", "8")
 }
 
-// TestRejectsOfEventsAreKept rejects an event in the first night. It is read once, so that the second night, which
-// reads other events, does not reject it again.
+// TestRejectsOfEventsAreKept rejects an event in the first night. An event is read only once, so the second night does
+// not reject it again. Its reject must be kept.
 func TestRejectsOfEventsAreKept(t *testing.T) {
 	h := newFixture(t, "article_status_events")
 	h.setFindings([]stream.Reject{{Stream: "article_status_events", Table: "article_status_events", Key: "event", Raw: "{", Reason: "the body is not JSON"}}, nil, nil)
@@ -149,9 +160,15 @@ func TestRejectsOfEventsAreKept(t *testing.T) {
 	}
 }
 
-// TestDriftIsCountedByRecord stages records that occur in several passes and in a detail, in two
-// nights.
+// TestDriftIsCountedByRecord stages records of drift in two nights. A record that occurs several times in one night,
+// for example in two passes, counts once.
 func TestDriftIsCountedByRecord(t *testing.T) {
+	seen := func(driftIndex int, records ...uint64) (all []stream.DriftRecord) {
+		for _, record := range records {
+			all = append(all, stream.DriftRecord{DriftIndex: driftIndex, Record: record})
+		}
+		return all
+	}
 	drifts := []stream.Drift{
 		{Table: "orders", Path: "colour", Kind: "unknown_field", Sample: `"red"`, Key: "a"},
 		{Table: "orders", Path: "status=lost", Kind: "unknown_enum", Sample: `"lost"`},
@@ -164,19 +181,28 @@ func TestDriftIsCountedByRecord(t *testing.T) {
 	}
 	h := newFixture(t, "orders")
 	const driftQuery = "SELECT table_name, path, kind, first_run[7:8], last_run[7:8], count, sample, key FROM meta.drift ORDER BY ALL"
-	h.setFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 0, Record: 1}, {DriftIndex: 1, Record: 1}, {DriftIndex: 0, Record: 2}, {DriftIndex: 1, Record: 2},
-		{DriftIndex: 3, Record: 1}, {DriftIndex: 4, Record: 1}, {DriftIndex: 5, Record: 3}}, drifts)
+	h.setFindings(nil, slices.Concat(seen(0, 1, 1), seen(1, 1), seen(0, 2), seen(1, 2), seen(3, 1), seen(4, 1), seen(5, 3)), drifts)
 	_, err := h.run(map[string]streamInput{"orders": {coverage: load.Whole}}, load.Limits{})
 	harness.Must(t, err)
-	h.requireRows(driftQuery, "orders colour conflict 01 01 1  <nil>", `orders colour unknown_field 01 01 2 "red" a`, "orders size unknown_field 01 01 1  <nil>",
-		`orders status=lost unknown_enum 01 01 2 "lost" <nil>`, "products colour unknown_field 01 01 1  <nil>")
+	h.requireRows(driftQuery,
+		"orders colour conflict 01 01 1  <nil>",
+		`orders colour unknown_field 01 01 2 "red" a`,
+		"orders size unknown_field 01 01 1  <nil>",
+		`orders status=lost unknown_enum 01 01 2 "lost" <nil>`,
+		"products colour unknown_field 01 01 1  <nil>")
 
 	drifts[0].Sample, drifts[0].Key = `"blue"`, "z"
-	h.setFindings(nil, []stream.DriftRecord{{DriftIndex: 0, Record: 1}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 5}, {DriftIndex: 2, Record: 6}, {DriftIndex: 6, Record: 6}}, drifts)
+	h.setFindings(nil, slices.Concat(seen(0, 1), seen(2, 5, 5, 6), seen(6, 6)), drifts)
 	_, err = h.run(map[string]streamInput{"orders": {coverage: load.Whole}}, load.Limits{})
 	harness.Must(t, err)
-	h.requireRows(driftQuery, "orders colour conflict 01 01 1  <nil>", `orders colour unknown_field 01 02 3 "red" a`, "orders size conflict 02 02 1  <nil>", "orders size unknown_field 01 01 1  <nil>",
-		`orders status=lost unknown_enum 01 01 2 "lost" <nil>`, "orders unseen unknown_field 02 02 2  <nil>", "products colour unknown_field 01 01 1  <nil>")
+	h.requireRows(driftQuery,
+		"orders colour conflict 01 01 1  <nil>",
+		`orders colour unknown_field 01 02 3 "red" a`, // the first sample and key are kept
+		"orders size conflict 02 02 1  <nil>",
+		"orders size unknown_field 01 01 1  <nil>",
+		`orders status=lost unknown_enum 01 01 2 "lost" <nil>`,
+		"orders unseen unknown_field 02 02 2  <nil>",
+		"products colour unknown_field 01 01 1  <nil>")
 }
 
 // TestEachRunIsInMetaOnce writes a run and the runs of the ledger, and writes them again after a resume.

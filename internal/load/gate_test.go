@@ -109,17 +109,15 @@ func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
 // TestLimitsApplyToEachListOfATable deletes all earlier rows of one of two lists that fill a table. In the same
 // night, a row of this list is new, and a row of the other list is deleted. The loss must include neither.
 func TestLimitsApplyToEachListOfATable(t *testing.T) {
-	lists := func(countryCount, firstCity, cityCount int) map[string]streamInput {
-		inputs := map[string]streamInput{}
-		for stream, numbers := range map[string]struct{ first, count int }{"countries": {0, countryCount}, "cities": {firstCity, cityCount}} {
-			kind := map[string]string{"countries": "country", "cities": "city"}[stream]
-			var locations []string
-			for i := numbers.first; i < numbers.first+numbers.count; i++ {
-				locations = append(locations, fmt.Sprintf(`{"kind":%q,"name":"%s %d","row_hash":%d,"seq":%d}`, kind, kind, i, i+1, i))
-			}
-			inputs[stream] = streamInput{coverage: load.Whole, rows: rows{"locations": strings.Join(locations, ",")}}
+	list := func(kind string, first, count int) streamInput {
+		var locations []string
+		for i := first; i < first+count; i++ {
+			locations = append(locations, fmt.Sprintf(`{"kind":%q,"name":"%s %d","row_hash":%d,"seq":%d}`, kind, kind, i, i+1, i))
 		}
-		return inputs
+		return streamInput{coverage: load.Whole, rows: rows{"locations": strings.Join(locations, ",")}}
+	}
+	lists := func(countryCount, firstCity, cityCount int) map[string]streamInput {
+		return map[string]streamInput{"countries": list("country", 0, countryCount), "cities": list("city", firstCity, cityCount)}
 	}
 	h := newFixture(t, "countries", "cities")
 	limits := load.Limits{Share: 0.2, Rows: 50}

@@ -48,7 +48,7 @@ func TestPastIsRestoredUntilTheSnapshot(t *testing.T) {
 			"CopyPast":    func() error { return load.CopyPast(t.Context(), d, wh.Folder.VersionCatalog(run), until) },
 		} {
 			harness.Must(t, restore())
-			harness.Must(t, load.RestorePast(t.Context(), d, tables, nil, d.At))
+			harness.Must(t, load.RestorePast(t.Context(), d, tables, nil, d.At)) // without files it changes nothing
 			if diff := cmp.Diff(want, closedOrders(t, d)); diff != "" {
 				t.Errorf("%s until %d o'clock (-want +got):\n%s", name, hour, diff)
 			}
@@ -78,7 +78,7 @@ func TestExactEndsReplaceComputedEnds(t *testing.T) {
 	if diff := cmp.Diff([]string{"gap 01 07", "known 01 03", "new 01 04", "overlap 01 05"}, closedOrders(t, d)); diff != "" {
 		t.Errorf("the past differs (-want +got):\n%s", diff)
 	}
-	harness.Must(t, load.MergePast(t.Context(), d, tables, nil, until))
+	harness.Must(t, load.MergePast(t.Context(), d, tables, nil, until)) // without files it succeeds
 }
 
 // TestClosedRowsAreRemovedFromMain inserts a row of orders into main that is also in past, a row with an
@@ -121,8 +121,15 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 			id, kind, outcome, snapshot, len(id))
 	}
 	harness.Must(t, d.Exec(t.Context(), sqltext.SQL(strings.Join([]string{
-		run("a", "'night'", "complete", "01 02"), run("aa", "NULL", "partial", "01 03"), run("ab", "'night'", "complete", "01 03"), run("b", "'refresh'", "complete", "02 02"),
-		run("rebuilt", "'rebuild'", "complete", "02 04"), run("back", "'rollback'", "complete", "02 05"), run("failed", "'night'", "failed", "02 06"), run("c", "'night'", "complete", "03 00"), run("late", "'night'", "complete", "03 01"),
+		run("a", "'night'", "complete", "01 02"),
+		run("aa", "NULL", "partial", "01 03"),
+		run("ab", "'night'", "complete", "01 03"),
+		run("b", "'refresh'", "complete", "02 02"),
+		run("rebuilt", "'rebuild'", "complete", "02 04"),
+		run("back", "'rollback'", "complete", "02 05"),
+		run("failed", "'night'", "failed", "02 06"),
+		run("c", "'night'", "complete", "03 00"),
+		run("late", "'night'", "complete", "03 01"), // after the time up to which snapshots are read
 		"INSERT INTO meta.runs (run_id, outcome, snapshot_at) VALUES ('rolled back', 'complete', TIMESTAMPTZ '2026-11-02 09:00:00+00')",
 		"INSERT INTO meta.tables (run_id, table_name, rows) VALUES ('a', 'tags', NULL), ('a', 'files', 0)",
 		"INSERT INTO meta.streams (run_id, stream, grade, reason, rows, rows_old, age_since) VALUES ('a', 'orders', 'exact', NULL, 7, 0, NULL), ('a', 'tags', 'exact', NULL, 3, 0, NULL), " +
@@ -133,7 +140,8 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 	for id, at := range snapshots {
 		got = append(got, id+" "+at.UTC().Format("02 15"))
 	}
-	if slices.Sort(got); !slices.Equal(got, []string{"ab 01 03", "b 02 02", "c 03 00"}) {
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"ab 01 03", "b 02 02", "c 03 00"}) {
 		t.Errorf("the last snapshots are %v, want the snapshots of the runs ab, b and c", got)
 	}
 	rows, err := load.RowCounts(t.Context(), d, "a")
