@@ -234,7 +234,7 @@ func TestIncomparableSnapshotsAreUsageErrors(t *testing.T) {
 			t.Errorf("%v: got %v, want %s", c.names, err, c.want)
 		}
 	}
-	for _, names := range [][]string{{"2026-11-01", "2026-11-03T23:59:59Z"}, {"2026-11-01T02:00:00Z", "20261103T020000Z"}, {"2026-11-02 01:59", "2026-11-03 02:00"}} {
+	for _, names := range [][]string{{"2026-11-01", "2026-11-03T23:59:59Z"}, {"2026-11-01T02:00:00Z", "20261103T020000Z"}, {"20261101T020000Z"}, {"2026-11-02 01:59", "2026-11-03 02:00"}} {
 		from, to, err := query.SnapshotsToCompare(all, names...)
 		if err != nil || from != all[0] || to != newest {
 			t.Errorf("%v: got %v, %v, %v, want the first and the newest snapshot", names, from, to, err)

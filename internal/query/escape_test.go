@@ -28,6 +28,9 @@ func TestControlCharactersAreEscapedOnATerminal(t *testing.T) {
 		})
 	}
 	requireGraphic(t, query.EscapeLines("line\n"+hostile))
+	if got, want := query.EscapeLines("a\r\tb\x7f\u0080\U000e0041\u200d\nc"), `a\r\tb\x7f\u0080\udb40\udc41`+"\u200d\nc"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 // requireGraphic checks that a text contains only visible characters, spaces and line feeds.

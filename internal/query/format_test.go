@@ -96,9 +96,16 @@ func formatAndScreen(name string) (query.Format, query.Screen) {
 }
 
 func TestCSVRecordsEndWithCRLF(t *testing.T) {
-	got, err := runQuery(t, open(t, ""), query.Text("SELECT 1 AS a"), nil, query.CSV, query.Screen{})
-	if want := "a\r\n1\r\n"; err != nil || got != want {
-		t.Errorf("got %q, %v, want %q", got, err, want)
+	db := open(t, "")
+	for want, bom := range map[string]bool{"a\r\n1\r\n": false, "\ufeffa\r\n1\r\n": true} {
+		var got strings.Builder
+		w, err := query.NewWriter(query.Output{Format: query.CSV, BOM: bom}, &got, query.Screen{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Run(t.Context(), query.Text("SELECT 1 AS a"), nil, w); err != nil || got.String() != want {
+			t.Errorf("got %q, %v, want %q", got.String(), err, want)
+		}
 	}
 }
 
@@ -114,6 +121,7 @@ func TestNarrowTerminalShowsFirstColumns(t *testing.T) {
 		120: {"table", "key", "kind", "field", "old", "new"},
 		80:  {"table", "key", "kind", "field", "old", "new"},
 		60:  {"table", "field", "old", "new", "--vertical"},
+		45:  {"table", "field", "new", "hidden: key, kind, old"},
 		30:  {"table"},
 	} {
 		text, err := runQuery(t, db, q, nil, query.Table, query.Screen{Terminal: true, Width: width, First: []string{"table", "field", "new", "old", "key", "kind"}})
@@ -154,6 +162,13 @@ func TestNarrowTerminalShowsTierAndPrice(t *testing.T) {
 				t.Errorf("width %d: the table lacks %q:\n%s", width, part, text)
 			}
 		}
+	}
+	unnamed := query.Text("SELECT i AS n, 'same' AS label, i * 1.5 AS amount, true AS flag, 'x' AS other FROM range(2) AS t(i)")
+	if text, err := runQuery(t, open(t, ""), unnamed, nil, query.Table, query.Screen{Terminal: true, Width: 30}); err != nil || !strings.Contains(text, "label") || !strings.Contains(text, "1.5") {
+		t.Errorf("got error %v and this table, want the first text and the amount of each row:\n%s", err, text)
+	}
+	if text, err := runQuery(t, open(t, ""), q, nil, query.Table, query.Screen{Terminal: true, Width: 45, Rows: 2}); err != nil || !strings.HasSuffix(text, "\n2 of 3 rows shown; --format csv shows all\n") {
+		t.Errorf("got error %v and this result, want a note that a row is left out:\n%s", err, text)
 	}
 	wideNumber := query.Text("SELECT 'a long name of a row' AS name, 123456789012345678901234567890123456::HUGEINT AS n, 'text' AS a, 'text' AS b, 'text' AS c")
 	text, err := runQuery(t, open(t, ""), wideNumber, nil, query.Table, query.Screen{Terminal: true, Width: 60})

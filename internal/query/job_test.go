@@ -127,8 +127,31 @@ func TestJobsAreLimited(t *testing.T) {
 		t.Errorf("a cancelled job: got %v, want the cause", err)
 	}
 	var crash *query.CrashError
-	if _, err := (query.Job{Catalog: path, SQL: "SELECT 1"}).Run(t.Context(), []string{"sh", "-c", "echo broken >&2; kill -SEGV $$"}, nil); !errors.As(err, &crash) || crash.State != "signal: segmentation fault" || crash.Output != "broken\n" {
+	if _, err := (query.Job{Catalog: path, SQL: "SELECT 1"}).Run(t.Context(), []string{"sh", "-c", "echo broken >&2; kill -SEGV $$"}, nil); !errors.As(err, &crash) || crash.State != "signal: segmentation fault" || crash.Output != "broken\n" ||
+		!strings.Contains(err.Error(), "ended without a result (signal: segmentation fault)") {
 		t.Errorf("a crashed job: got %#v, want a CrashError", err)
+	}
+}
+
+// TestJobsOfASnapshot checks that a job has the file, the earlier snapshot and the limits of the open catalog.
+func TestJobsOfASnapshot(t *testing.T) {
+	harness.Slow(t)
+	path := createNightsCatalog(t)
+	opts := query.Options{MemoryLimit: "256MB", Threads: 1, Timeout: time.Minute, Settings: query.Settings{"schedule.timezone": "UTC"}}
+	for asOf, run := range map[string]string{"": "", "2026-11-01": "20261101T020000Z"} {
+		opts.AsOf = asOf
+		db, err := query.Open(t.Context(), path, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := query.Job{Catalog: path, AsOf: run, SQL: "SELECT $a", Values: map[string]string{"a": "1"}, MaxRows: 7,
+			MemoryLimit: "256MB", Threads: 1, Timeout: time.Minute, Settings: opts.Settings}
+		if diff := cmp.Diff(want, db.NewJob(query.Text("SELECT $a"), map[string]string{"a": "1"}, 7)); diff != "" {
+			t.Errorf("job as of %q (-want +got):\n%s", asOf, diff)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -96,6 +96,8 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 	dir := writeQueryFiles(t, map[string]string{
 		"best_value.sql":  good,
 		"Good.sql":        good,
+		"good.sql":        good,
+		"columns.sql":     "-- title: Columns\n-- columns: a b\n-- columns: first a\n-- columns: first b\n-- heading: a\n-- heading: a A\n-- heading: a B\nSELECT 1",
 		"charts.sql":      "-- title: Charts\n-- chart: pie x=a y=b\n-- chart: bar x=a y=b,c by=d\n-- chart: bar x=a y=b\n-- chart: bar x=a y=c\nSELECT 1",
 		"my-query.sql":    good,
 		"no_title.sql":    "SELECT 1 AS n",
@@ -121,8 +123,13 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 		`charts.sql:2: write a chart as KIND x=COLUMN y=COLUMN,... by=COLUMN,... with the kind bar, line or step, not "pie x=a y=b"; by is optional`,
 		`charts.sql:3: a chart with several columns y cannot have by: "bar x=a y=b,c by=d"`,
 		`charts.sql:5: a query has one chart`,
+		`columns.sql:2: write the most important columns as first COLUMN COLUMN ..., once, not "a b"`,
+		`columns.sql:4: write the most important columns as first COLUMN COLUMN ..., once, not "first b"`,
+		`columns.sql:5: write a heading as COLUMN TEXT, once for each column, not "a"`,
+		`columns.sql:7: write a heading as COLUMN TEXT, once for each column, not "a B"`,
 		`empty_title.sql:1: the line "-- title: TEXT" may occur once and needs a text`,
 		"folder.sql: is not a regular file",
+		"good.sql: has the name of Good.sql: rename one of them",
 		"my-query.sql: has an invalid name: use only letters, digits and _",
 		"no_title.sql:1: needs a title: begin with -- title: TEXT",
 		"not_text.sql: is not UTF-8: save it as UTF-8",
@@ -179,7 +186,7 @@ func TestParseTextReadsParameters(t *testing.T) {
 	if _, err := runQuery(t, db, q, nil, query.JSONL, query.Screen{}); err == nil || !strings.Contains(err.Error(), `parameter "other" has no value`) {
 		t.Errorf("undeclared parameter without a value: got %v, want an error", err)
 	}
-	quoted, err := query.ParseText("asked.sql", "-- param: name VARCHAR 'it''s one' -- name\nSELECT $name")
+	quoted, err := query.ParseText("asked.sql", "-- a comment\n\n-- param: name VARCHAR 'it''s one' -- name\nSELECT $name")
 	if err != nil || quoted.Params[0].Default != "it's one" {
 		t.Errorf("a quoted default: got %+v, %v, want it's one", quoted.Params, err)
 	}
@@ -261,7 +268,8 @@ func TestNamesAreFoundByTheirWords(t *testing.T) {
 	for i := range 80 {
 		names = append(names, fmt.Sprintf("Outlet %02d", i), fmt.Sprintf("0f1d5f0e-9b3c-4a1e-8f55-0c2f9d1b7a%02d", i)) // the ids come first
 	}
-	q := query.Query{Name: "places", Params: []query.Param{{Name: "name", Type: "VARCHAR", Values: "SELECT unnest(['" + strings.Join(names, "','") + "'])"}}}
+	q := query.Query{Name: "places", Params: []query.Param{{Name: "other", Type: "VARCHAR"},
+		{Name: "name", Type: "VARCHAR", Values: "SELECT unnest(['" + strings.Join(names, "','") + "'])"}}}
 	for given, want := range map[string]struct{ resolved, note, unknown string }{
 		acme:          {acme, "", ""},
 		id:            {id, "", ""},
@@ -273,8 +281,10 @@ func TestNamesAreFoundByTheirWords(t *testing.T) {
 		"4f1d5f0e": {"4f1d5f0e", "", `parameter "name": the data has no value "4f1d5f0e"; it has Acme & Söhne GmbH, Berlin Post, Berlin Tech Observer, ` +
 			`Outlet 00, Outlet 01, Outlet 02, Outlet 03, Outlet 04, Outlet 05, Outlet 06 and others`},
 		"berlin post, outlet 07": {"berlin post, outlet 07", "", ""}, // each part exists
+		"berlin post, nowhere": {"berlin post, nowhere", "", `parameter "name": the data has no value "berlin post, nowhere"; it has Acme & Söhne GmbH, Berlin Post, Berlin Tech Observer, ` +
+			`Outlet 00, Outlet 01, Outlet 02, Outlet 03, Outlet 04, Outlet 05, Outlet 06 and others`},
 	} {
-		resolved, notes, err := db.ResolveNames(t.Context(), q, map[string]string{"name": given})
+		resolved, notes, err := db.ResolveNames(t.Context(), q, map[string]string{"name": given, "other": "acme"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -282,6 +292,15 @@ func TestNamesAreFoundByTheirWords(t *testing.T) {
 		if got := strings.Join(unknown, ""); err != nil || resolved["name"] != want.resolved || strings.Join(notes, "") != want.note || got != want.unknown {
 			t.Errorf("%s: got %q, %q, %q, %v, want %q", given, resolved["name"], notes, got, err, want)
 		}
+	}
+}
+
+// TestNamesOfAMissingTable resolves a name in a snapshot of an earlier release. Running the query reports the table.
+func TestNamesOfAMissingTable(t *testing.T) {
+	q := query.Query{Name: "places", Params: []query.Param{{Name: "name", Type: "VARCHAR", Values: "SELECT name FROM nosuch"}}}
+	resolved, notes, err := open(t, "").ResolveNames(t.Context(), q, map[string]string{"name": "acme"})
+	if err != nil || resolved["name"] != "acme" || notes != nil {
+		t.Errorf("got %v, %v, %v, want the name unchanged", resolved, notes, err)
 	}
 }
 

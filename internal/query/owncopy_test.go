@@ -15,9 +15,12 @@ const ownText = `-- title: The original
 -- replacement: another
 -- param: top COUNT 10 -- Number of rows.
 -- param: since DATE? 2026-01-01 -- The first day.
+-- param: name VARCHAR x -- A name.
+-- param: city VARCHAR NULL -- A city.
+-- param: state VARCHAR NULL -- A state.
 
 -- A comment in the statement.
-SELECT $top, $since -- param: x
+SELECT $top, $since, $name, $city, $state -- param: x
 
 
 `
@@ -33,7 +36,7 @@ func TestCopiesAreSaved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := query.Copy{Name: "my_copy", Title: " Mine ", Values: map[string]string{"top": "3", "since": "NULL"}}
+	c := query.Copy{Name: "my_copy", Title: " Mine ", Values: map[string]string{"top": "3", "since": "NULL", "name": "it's one", "city": "Bonn", "state": "NULL"}}
 	if err := library.SaveCopy(dir, original, c); err != nil {
 		t.Fatal(err)
 	}
@@ -41,9 +44,12 @@ func TestCopiesAreSaved(t *testing.T) {
 	const want = `-- title: Mine
 -- param: top COUNT 3 -- Number of rows.
 -- param: since DATE? NULL -- The first day.
+-- param: name VARCHAR 'it''s one' -- A name.
+-- param: city VARCHAR? Bonn -- A city.
+-- param: state VARCHAR NULL -- A state.
 
 -- A comment in the statement.
-SELECT $top, $since -- param: x
+SELECT $top, $since, $name, $city, $state -- param: x
 `
 	if err != nil || string(text) != want {
 		t.Errorf("the copy is %q (%v), want %q", text, err, want)
@@ -69,6 +75,7 @@ SELECT $top, $since -- param: x
 		"the name of an own query":     {func(c *query.Copy) { c.Name = "original" }, `a query is already named "original"`},
 		"a file that exists":           {func(c *query.Copy) { c.Name = "my_copy" }, "my_copy.sql already exists: choose another name"},
 		"a value of another type":      {func(c *query.Copy) { c.Values = map[string]string{"top": "many"} }, "my_other.sql"},
+		"an unknown parameter":         {func(c *query.Copy) { c.Values = map[string]string{"nosuch": "x"} }, `"x" cannot be a default of the parameter "nosuch"`},
 		"a value with a line":          {func(c *query.Copy) { c.Values = map[string]string{"top": "1\n2"} }, ""},
 	} {
 		c := query.Copy{Name: "my_other", Title: "Mine"}

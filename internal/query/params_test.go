@@ -208,7 +208,7 @@ func TestResolve(t *testing.T) {
 		}
 	})
 	for text, want := range map[string]string{
-		"prices": "price_by_segment", " ": "empty",
+		"prices": "price_by_segment", " ": "empty", "mar": "did you mean margins?",
 		"price_by_segmnt": "did you mean price_by_segment?", "Tier_Gap": "did you mean tier_gaps?",
 		"zzz": `"zzz"; queries: article_cycle_time`,
 	} {

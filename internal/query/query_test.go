@@ -123,7 +123,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, os.ErrClosed }
 func TestSpilledFilesAreRemoved(t *testing.T) {
 	dir, file := t.TempDir(), createCatalog(t, "")
 	t.Setenv("TMPDIR", dir)
-	db, err := query.Open(t.Context(), file, query.Options{MemoryLimit: "40MB", Threads: 1})
+	db, err := query.Open(t.Context(), file, query.Options{MemoryLimit: "40MB", Threads: 1, SpillLimit: "2GB"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,6 +131,10 @@ func TestSpilledFilesAreRemoved(t *testing.T) {
 	got, err := runQuery(t, db, query.Text(text), nil, query.JSONL, query.Screen{})
 	if want := "{\"n\":600000}\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	limit, err := runQuery(t, db, query.Text("SELECT current_setting('max_temp_directory_size') AS size"), nil, query.JSONL, query.Screen{})
+	if want := "{\"size\":\"1.8 GiB\"}\n"; err != nil || limit != want {
+		t.Errorf("the limit of temporary files is %q, %v, want %q", limit, err, want)
 	}
 	if err := db.Close(); err != nil {
 		t.Error(err)

@@ -21,7 +21,7 @@ func namesOf(all []query.Query) (names []string) {
 
 func TestFilterByWords(t *testing.T) {
 	all := []query.Query{
-		{Name: "margins", Title: "Sales and margin", About: "By month.", Subject: "margins", Also: "profit, earnings"},
+		{Name: "margins", Title: "Sales and margin", About: "By month.", Subject: "margins", Also: "profit, earnings, cries, ties"},
 		{Name: "refunds_by_month", Title: "Refunds", About: "No margin.", Subject: "orders"},
 		{Name: "prices", Title: "Prices", Grain: "one row per country", About: "Costs of a class.", Subject: "prices"},
 	}
@@ -37,6 +37,8 @@ func TestFilterByWords(t *testing.T) {
 		"this profit":        {"margins"}, // stop words are not changed to the singular
 		"what does refund":   {"refunds_by_month"},
 		"countries":          {"prices"},
+		"cry":                {"margins"},
+		"tie":                {"margins"},
 		"clas":               nil,
 		"month nowhere":      nil,
 		"how":                {"margins", "refunds_by_month", "prices"},
@@ -53,12 +55,12 @@ func TestListShowsMarts(t *testing.T) {
 		t.Errorf("marts are %q, want %q", q.Marts(), want)
 	}
 	for format, want := range map[query.Format]string{
-		query.Table: "  a  A [payables, sold_items]\n  b  B\n",
-		query.CSV:   "s,a,A,,,,payables sold_items,\r\ns,b,B,,,,,\r\n",
+		query.Table: "s\n  a     A [payables, sold_items]\n  b     B\nt\n  long  C\n",
+		query.CSV:   "s,a,A,,,,payables sold_items,\r\ns,b,B,,,,,\r\nt,long,C,,,,,\r\n",
 		query.JSON:  "\"marts\": [\n      \"payables\",\n      \"sold_items\"\n    ]",
 	} {
 		var out bytes.Buffer
-		if err := query.WriteList(&out, format, []query.Query{q, {Name: "b", Title: "B", Subject: "s"}}); err != nil {
+		if err := query.WriteList(&out, format, []query.Query{{Name: "long", Title: "C", Subject: "t"}, q, {Name: "b", Title: "B", Subject: "s"}}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), want) {
@@ -79,7 +81,7 @@ func TestExplainDescribesAQuery(t *testing.T) {
 			Params: []query.Param{{Name: "most", Type: "COUNT", Default: "3", About: "rows"}},
 		}, "long (own: my/long.sql)\n  A long query\n  one row per order\n  " + strings.TrimSpace(strings.Repeat("four ", 15)) + "\n  " + strings.Repeat("four ", 5) + "end.\n  Another line.\n" +
 			"  mart: payables, sold_items\n  --param " + query.Param{Name: "most", Type: "COUNT", Default: "3", About: "rows"}.String() + "\n"},
-		{query.Query{Name: "grain", Title: "Grain", Grain: "order"}, "grain\n  Grain\n  one row per order\n"},
+		{query.Query{Name: "grain", Title: "Grain", Grain: "order", Replacement: "new"}, "grain\n  replaced by new\n  Grain\n  one row per order\n"},
 	} {
 		var out bytes.Buffer
 		if err := query.Explain(&out, c.q); err != nil {

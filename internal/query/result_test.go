@@ -3,6 +3,7 @@ package query_test
 import (
 	"math"
 	"strconv"
+	"strings"
 	"testing"
 
 	"placementsync/internal/query"
@@ -31,6 +32,18 @@ func TestCollectReturnsFirstRowsAndTotal(t *testing.T) {
 	}
 	if got := r.Rows[0].Get("name"); !got.Null || got.Or("-") != "-" || r.Rows[0].Get("n").Or("-") != "a" {
 		t.Errorf("unknown column: got %+v, want NULL", got)
+	}
+	// Describe runs nothing.
+	columns, err := db.Describe(t.Context(), query.Text("-- a comment\nSELECT error('it ran') AS a, $n AS b"), map[string]string{"n": "1"})
+	if err != nil || len(columns) != 2 || columns[1].Name != "b" {
+		t.Errorf("Describe returned %+v, %v, want the columns a and b", columns, err)
+	}
+	r, err = db.Collect(t.Context(), query.Text("FROM range(9); ").Limit(4), nil, 3)
+	if err != nil || r.Total != 4 || len(r.Rows) != 3 {
+		t.Errorf("got %d rows of %d, %v, want 3 of 4, the limit", len(r.Rows), r.Total, err)
+	}
+	if _, err = db.Collect(t.Context(), query.Text("SELECT 1; -- end").Limit(4), nil, 3); err == nil || !strings.Contains(err.Error(), "cannot be limited: remove the semicolon or the comment") {
+		t.Errorf("a comment after the semicolon: got %v, want the advice to remove it", err)
 	}
 	r, err = db.Ask(t.Context(), query.Text("PIVOT (SELECT 'a' AS k, 1 AS n) ON k USING sum(n)"), nil, 1)
 	if err != nil || !r.NoPlan || r.Total != 1 {

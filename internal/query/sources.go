@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -153,13 +154,12 @@ func (a Admitted) findTables(ctx context.Context) (tables []string, err error) {
 			return ErrNoPlan
 		case a.statement.kind == duckdb.STATEMENT_TYPE_EXPLAIN:
 			return nil // the result is a plan and contains no rows of a table
+		case pragmaStart.MatchString(text):
+			return nil // the result describes the catalog, and EXPLAIN does not accept a PRAGMA
 		}
 		steps, err := readPlan(ctx, conn, text, a.args)
 		if err != nil {
-			// EXPLAIN accepts SHOW and DESCRIBE only as subqueries.
-			if steps, err = readPlan(ctx, conn, string(selectFrom(text)), a.args); err != nil {
-				return a.query.wrapErr(asRefusal(err))
-			}
+			return a.query.wrapErr(asRefusal(err))
 		}
 		scanned := map[string]bool{}
 		for _, step := range steps {
@@ -173,6 +173,8 @@ func (a Admitted) findTables(ctx context.Context) (tables []string, err error) {
 	}
 	return tables, nil
 }
+
+var pragmaStart = regexp.MustCompile(`(?i)^PRAGMA\b`)
 
 type planStep struct {
 	Children []planStep     `json:"children"`

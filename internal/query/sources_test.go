@@ -85,6 +85,8 @@ func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
 		{query.Text("FROM orders UNION ALL BY NAME FROM orders"), "orders not read"},
 		{query.Text("FROM meta.streams, mart.snapshot"), ""},
 		{query.Text("SHOW TABLES"), ""},
+		{query.Text("-- the tables\npragma show_tables"), ""},
+		{query.Text("DESCRIBE orders; -- end"), ""},
 		{query.Text("EXPLAIN FROM orders"), ""},
 		{query.Text("SELECT 1"), ""},
 	} {
@@ -214,5 +216,13 @@ func TestSourcesHaveReasonsAndTimes(t *testing.T) {
 `
 	if diff := cmp.Diff(wantJSON, out.String()); diff != "" {
 		t.Errorf("graded JSON (-want +got):\n%s", diff)
+	}
+	out.Reset()
+	if w, err = query.NewWriter(query.Output{Format: query.JSON, Grades: &query.Grades{Snapshot: snapshot}}, &out, query.Screen{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Run(t.Context(), query.Text("SELECT 1 WHERE false"), nil, w)
+	if _, rest, _ := strings.Cut(out.String(), ",\n"); err != nil || rest != "\"grades\":[],\n\"rows\":[]}\n" {
+		t.Errorf("a result without sources and rows is %q (%v), want empty lists", out.String(), err)
 	}
 }

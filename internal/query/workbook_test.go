@@ -51,21 +51,34 @@ func TestWorkbook(t *testing.T) {
 	sheets := []query.Sheet{
 		{Title: "Sales by month", About: "All sales.", Query: monthsQuery()},
 		{Title: "sales by month", Query: monthsQuery(), Fields: []query.SheetField{{Column: "month", Heading: "Month"}, {Column: "sale_total", Heading: "Sales"}}},
-		{Title: "Orders", Query: query.Query{SQL: "SELECT 'ON_HOLD' AS order_status", Headings: map[string]string{"order_status": "State of the order"}}},
 		{Title: "Not yet", Query: query.Text("SELECT nosuch FROM product_listings")},
+		{Title: "Orders", Query: query.Query{SQL: "SELECT 'o1' AS id, 'ON_HOLD' AS order_status, DATE '2026-09-01' AS paid_month, DATE '2026-09-05' AS day, TIMESTAMPTZ '2026-09-05 02:00:00+00' AS at",
+			Headings: map[string]string{"order_status": "State of the order"}}},
+		{Title: "Pivot", Query: query.Text("PIVOT (SELECT 'a' AS k, 1 AS n) ON k USING sum(n)")},
 	}
-	texts, names, _ := saveWorkbook(t, db, query.Workbook{Title: "Report", Sheets: sheets})
-	if diff := cmp.Diff([]string{"Cover", "Sales by month", "sales by month 2", "Orders"}, names); diff != "" {
+	texts, names, path := saveWorkbook(t, db, query.Workbook{Title: "Report", Sheets: sheets})
+	book, err := excelize.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer book.Close()
+	for cell, want := range map[string]string{"A8": "'Sales by month'!A1", "A9": "'sales by month 2'!A1", "A10": "", "A11": "'Orders'!A1", "A12": "'Pivot'!A1"} {
+		if _, link, err := book.GetCellHyperLink("Cover", cell); err != nil || link != want {
+			t.Errorf("%s of the cover links to %q (%v), want %q", cell, link, err, want)
+		}
+	}
+	if diff := cmp.Diff([]string{"Cover", "Sales by month", "sales by month 2", "Orders", "Pivot"}, names); diff != "" {
 		t.Errorf("sheets (-want +got):\n%s", diff)
 	}
 	const cut = "There may be more rows: the parameter top is 4 (maximum number of rows)."
 	want := map[string][][]string{
 		"Cover": {{"Report"}, nil, {"Snapshot", "unknown"}, {"Completeness", "complete"}, {"Times", "UTC"}, nil, {"Sheet", "Contents", "Rows", "Note"},
-			{"Sales by month", "All sales.", "4", cut}, {"sales by month", "", "4", cut}, {"Orders", "", "1"},
-			{"Not yet", "", "", "This snapshot lacks a table or column that the question reads."}},
+			{"Sales by month", "All sales.", "4", cut}, {"sales by month", "", "4", cut},
+			{"Not yet", "", "", "This snapshot lacks a table or column that the question reads."}, {"Orders", "", "1"}, {"Pivot", "", "1", "The completeness of these rows is unknown."}},
+		"Pivot": {{"A"}, {"1"}},
 		"Sales by month": {{"Currency", "Month", "Sale total", "Items", "Order ID"}, {"EUR", "2026-09", "1,234.57", "3", "x1"},
 			{"EUR", "2026-10", "20.00", "1", "x2"}, {"USD", "2026-09", "7.00", "2", "x3"}, {"EUR", "2026-11", "9.00", "4", "x4"}},
-		"Orders":           {{"State of the order"}, {"On hold"}},
+		"Orders":           {{"State of the order", "Paid month", "Day", "At", "ID"}, {"On hold", "2026-09", "2026-09-05", "2026-09-05 02:00", "o1"}},
 		"sales by month 2": {{"Month", "Sales", "Order ID"}, {"2026-09", "1,234.57", "x1"}, {"2026-10", "20.00", "x2"}, {"2026-09", "7.00", "x3"}, {"2026-11", "9.00", "x4"}},
 	}
 	if diff := cmp.Diff(want, texts); diff != "" {

@@ -49,6 +49,7 @@ func TestExcelCellsAreTyped(t *testing.T) {
 		"999999999999.123456::DECIMAL(18,6)":   {Shown: "999999999999.123456", Raw: "999999999999.123456", Type: text},
 		"-0.000001::DECIMAL(18,6)":             {Shown: "-0.000001", Raw: "-0.000001", Type: number},
 		"9007199254740993::BIGINT":             {Shown: "9007199254740993", Raw: "9007199254740993", Type: text},
+		"5::DECIMAL(9,0)":                      {Shown: "5", Raw: "5", Type: number},
 		"42::BIGINT":                           {Shown: "42", Raw: "42", Type: number},
 		"0.1::DOUBLE + 0.2::DOUBLE":            {Shown: "0.3", Raw: "0.3", Type: number},
 		"'nan'::DOUBLE":                        {Shown: "NaN", Raw: "NaN", Type: text},
@@ -114,7 +115,7 @@ func TestExcelTimesAreCutToMilliseconds(t *testing.T) {
 func TestExcelHasHeaderFilterAndAboutSheet(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, fillCatalog(t, poorNights))
-	q, err := query.ParseText("own.sql", "-- subject: tests\n-- title: Two listings\n-- param: rows BIGINT 2 -- the number of rows\nSELECT name, id FROM product_listings LIMIT $rows")
+	q, err := query.ParseText("own.sql", "-- subject: tests\n-- title: Two listings\n-- param: rows BIGINT 2 -- the number of rows\n-- param: first BIGINT 0 -- the first row\nSELECT name, id FROM product_listings LIMIT $rows OFFSET $first")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func TestExcelHasHeaderFilterAndAboutSheet(t *testing.T) {
 	for _, row := range rows {
 		about[row[0]] += strings.Join(row[1:], "|") + "\n"
 	}
-	for label, want := range map[string]string{"Title": q.Title + "\n", "Rows": "1\n", "Parameter rows": "1\n",
+	for label, want := range map[string]string{"Title": q.Title + "\n", "Rows": "1\n", "Parameter rows": "1\n", "Parameter first": "0\n",
 		"Snapshot": "20261102T020000Z\n", "Table product_listings": "repaired|proven\n"} {
 		if about[label] != want {
 			t.Errorf("%s is %q, want %q", label, about[label], want)
