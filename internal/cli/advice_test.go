@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -38,7 +39,11 @@ func TestAddAdvice(t *testing.T) {
 		if err := os.Chown(unreadable, 65534, 65534); err != nil {
 			t.Fatal(err)
 		}
-		advice = unreadable + " belongs to "
+		name := "the user 65534"
+		if owner, err := user.LookupId("65534"); err == nil {
+			name = owner.Username
+		}
+		advice = unreadable + " belongs to " + name + ": run the command as that user"
 	}
 	for name, c := range map[string]struct {
 		err  error
@@ -64,7 +69,9 @@ func TestAddAdvice(t *testing.T) {
 	if got := permissionAdvice("/nosuch/x.csv", 65534); !strings.HasPrefix(got, want) {
 		t.Errorf("a folder of root outside of the warehouse: got %q, want %q", got, want)
 	}
-	for _, err := range []error{nil, errors.New("disk"), fs.ErrPermission, &warehouse.FolderError{Dir: unreadable, Err: errDenied}, &warehouse.DiskFullError{Dir: "/w", Err: syscall.ENOSPC}} {
+	for _, err := range []error{nil, errors.New("disk"), fs.ErrPermission, &fs.PathError{Op: "open", Path: file, Err: syscall.ENOENT},
+		&net.OpError{Op: "dial", Net: "tcp", Err: syscall.EADDRNOTAVAIL}, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EACCES}, &net.OpError{Op: "listen", Net: "tcp", Err: syscall.EMFILE},
+		&durable.TempError{Dir: "/tmp", Err: syscall.ENOSPC}, &warehouse.FolderError{Dir: unreadable, Err: errDenied}, &warehouse.DiskFullError{Dir: "/w", Err: syscall.ENOSPC}} {
 		if got := addAdvice(err); !errors.Is(got, err) || got != nil && got.Error() != err.Error() {
 			t.Errorf("got %q, want %q unchanged", got, err)
 		}

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -21,7 +22,12 @@ import (
 // later attempt succeeds. A command started by hand sends only the alert about the success.
 func TestAlertsOfFollowUps(t *testing.T) {
 	alerts := make(chan notify.Alert, 1)
+	var agents []string
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		agents = append(agents, r.Method+" "+r.UserAgent())
+		if r.Method == http.MethodGet { // the heartbeat
+			return
+		}
 		var a notify.Alert
 		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
 			t.Error(err)
@@ -34,25 +40,32 @@ func TestAlertsOfFollowUps(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "state"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	sender := cli.NewNotifier(config.Notify{FailureURL: config.Secret(receiver.URL)}, "test", slog.New(slog.DiscardHandler))
+	address := config.Secret(receiver.URL)
+	sender := cli.NewNotifier(config.Notify{FailureURL: address, HeartbeatURL: address}, "test", slog.New(slog.DiscardHandler))
+	// A failure of another follow-up does not count.
+	backup := ledger.BeginFollowUp(ledger.Backup, "test", time.Unix(0, 0)).EndFollowUp(t.Context(), time.Unix(0, 1), errors.New("no bucket"))
+	if err := cli.RecordFollowUp(t.Context(), wh, sender, backup); err != nil {
+		t.Fatal(err)
+	}
 	nightEvents, manualEvents := []string{notify.Behind, notify.Recovered}, []string{notify.Recovered}
 	for i, step := range []struct {
 		outcome ledger.Outcome
 		events  []string
 		want    string // the event of the alert, or "" if none is sent
 		code    int    // the exit code in the alert
+		since   int64  // Unix time in the alert
 	}{
-		{ledger.Complete, nightEvents, "", 0},
-		{ledger.Failed, manualEvents, "", 0},
-		{ledger.Interrupted, nightEvents, "", 0},
-		{ledger.Complete, manualEvents, notify.Recovered, 0},
-		{ledger.Complete, manualEvents, "", 0},
-		{ledger.Partial, nightEvents, notify.Behind, ledger.Partial.ExitCode()},
-		{ledger.Failed, nightEvents, notify.Behind, ledger.Partial.ExitCode()},
-		{ledger.Complete, nightEvents, notify.Recovered, 0},
+		{ledger.Complete, nightEvents, "", 0, 0},
+		{ledger.Failed, manualEvents, "", 0, 0},
+		{ledger.Interrupted, nightEvents, "", 0, 0},
+		{ledger.Complete, manualEvents, notify.Recovered, 0, 1},
+		{ledger.Complete, manualEvents, "", 0, 0},
+		{ledger.Partial, nightEvents, notify.Behind, ledger.Partial.ExitCode(), 5},
+		{ledger.Failed, nightEvents, notify.Behind, ledger.Partial.ExitCode(), 5},
+		{ledger.Complete, nightEvents, notify.Recovered, 0, 5},
 	} {
 		entry := ledger.BeginFollowUp(ledger.Lake, "test", time.Unix(int64(i), 0)).EndFollowUp(t.Context(), time.Unix(int64(i), 5), nil)
-		entry.Outcome, entry.Version = step.outcome, "20261118T020000Z"
+		entry.Outcome, entry.Version, entry.Error = step.outcome, "20261118T020000Z", "no space"
 		if err := cli.RecordFollowUp(t.Context(), wh, sender, entry, step.events...); err != nil {
 			t.Fatal(err)
 		}
@@ -61,8 +74,16 @@ func TestAlertsOfFollowUps(t *testing.T) {
 		case got = <-alerts:
 		default:
 		}
-		if got.Event != step.want || got.ExitCode != step.code || step.want != "" && (got.Work != ledger.Lake || got.Run != "20261118T020000Z") {
+		if got.Event != step.want || got.ExitCode != step.code {
 			t.Errorf("step %d, outcome %s, events %v: got alert %+v, want event %q with exit code %d", i, step.outcome, step.events, got, step.want, step.code)
 		}
+		if step.want != "" && (got.Work != ledger.Lake || got.Run != "20261118T020000Z" || got.Error != "no space" || got.Program != "test" ||
+			!got.StartedAt.Equal(entry.StartedAt) || !got.EndedAt.Equal(entry.EndedAt) || got.Since.Unix() != step.since) {
+			t.Errorf("step %d: got alert %+v, want the data of %+v, and the time %d since which it is behind", i, got, entry, step.since)
+		}
+	}
+	sender.Heartbeat(t.Context())
+	if last := agents[len(agents)-1]; last != "GET placementsync/test" {
+		t.Errorf("the last request is %q, want the heartbeat with the version of the program", last)
 	}
 }

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -75,9 +76,9 @@ func TestFeedsJournal(t *testing.T) {
 func TestJournalLinesBeginWithTheirPriority(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[string]string{
-		"text": "<7>level=DEBUG msg=a run=1\n<6>level=INFO msg=b run=1 took=1.235s\n<4>level=WARN msg=\"c\\nd\" run=1 g.stream=orders\n<3>level=ERROR msg=e\n" +
+		"text": "<7>level=DEBUG msg=a run=1\n<6>level=INFO msg=b run=1 took=1.235s until=1970-01-01T00:00:00.000Z\n<4>level=WARN msg=\"c\\nd\" run=1 g.stream=orders\n<3>level=ERROR msg=e\n" +
 			"<3>program: the service failed\n<3>two lines\n",
-		"json": `<7>{"level":"DEBUG","msg":"a","run":1}` + "\n" + `<6>{"level":"INFO","msg":"b","run":1,"took":1.235}` + "\n" +
+		"json": `<7>{"level":"DEBUG","msg":"a","run":1}` + "\n" + `<6>{"level":"INFO","msg":"b","run":1,"took":1.235,"until":"1970-01-01T00:00:00Z"}` + "\n" +
 			`<4>{"level":"WARN","msg":"c\nd","run":1,"g":{"stream":"orders"}}` + "\n" + `<3>{"level":"ERROR","msg":"e"}` + "\n" +
 			`<3>{"level":"ERROR","msg":"command failed","command":"work","exit_code":1,"error":"the service failed\ntwo lines"}` + "\n",
 	} {
@@ -89,7 +90,7 @@ func TestJournalLinesBeginWithTheirPriority(t *testing.T) {
 			log := f.NewLogger(stderr)
 			runLog := log.With("run", 1)
 			runLog.Debug("a")
-			runLog.Info("b", "took", 1234567*time.Microsecond, "reason", "", "error", nil)
+			runLog.Info("b", "took", 1234567*time.Microsecond, "until", time.Unix(0, 0).UTC(), "reason", "", "error", nil)
 			runLog.WithGroup("g").Warn("c\nd", "stream", "orders")
 			log.Log(t.Context(), slog.LevelError, "e")
 			return errors.New("the service failed\ntwo lines")
@@ -103,6 +104,21 @@ func TestJournalLinesBeginWithTheirPriority(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", format, diff)
+		}
+	}
+}
+
+// TestLogWriterAddsPriorities writes lines with and without a level, for journald and for a terminal.
+func TestLogWriterAddsPriorities(t *testing.T) {
+	t.Parallel()
+	for isJournal, want := range map[bool]string{true: "<4>level=WARN msg=a\n<6>no level\n", false: "level=WARN msg=a\nno level\n"} {
+		var text bytes.Buffer
+		f := cli.Flags{Journal: isJournal}
+		for _, line := range []string{"level=WARN msg=a\n", "no level\n"} {
+			_, _ = io.WriteString(f.LogWriter(&text), line)
+		}
+		if text.String() != want {
+			t.Errorf("to journald: %t: got %q, want %q", isJournal, &text, want)
 		}
 	}
 }

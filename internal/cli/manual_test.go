@@ -17,7 +17,7 @@ func newProgram(f *cli.Flags) *cobra.Command {
 	root := &cobra.Command{Use: "program", Short: "Do things"}
 	f.AddTo(root)
 	none := func(*cobra.Command, []string) error { return nil }
-	meanings := cli.Meanings{Complete: "done", Failed: "not done"}
+	meanings := cli.Meanings{Complete: "done", Failed: "not done", Partial: "half done", Locked: "busy"}
 	cli.AddGroup(root, "Daily work", &cobra.Command{Use: "work", Short: "Work on * and _", RunE: none,
 		Long: "Work on a <thing>.\n\n  program work [one]\n  program work _two_\n\nAfter the block.\n\n" + meanings.Table()})
 	root.AddCommand(&cobra.Command{Use: "rare", Short: "Do a rare thing", RunE: none})
@@ -47,9 +47,24 @@ func TestHelpListsGroups(t *testing.T) {
 	if strings.Contains(text, "Do a rare thing") || strings.Contains(text, "docs") {
 		t.Errorf("the help describes a command without a group, or lists a hidden one:\n%s", text)
 	}
-	want := "Exit codes:\n  0    done\n  1    not done\n  2    wrong usage or configuration, or an unknown name\n  130  interrupted"
+	want := "Exit codes:\n  0    done\n  1    not done\n  2    wrong usage or configuration, or an unknown name\n  3    half done\n  4    busy\n  130  interrupted"
 	if help := execute(t, "work", "--help"); !strings.Contains(help, want) {
 		t.Errorf("the help of a command lacks %q:\n%s", want, help)
+	}
+}
+
+// TestFlagsOfEveryCommand executes a command with the flags that all commands have, and one without a command.
+func TestFlagsOfEveryCommand(t *testing.T) {
+	var f cli.Flags
+	var stdout, stderr bytes.Buffer
+	if code := f.Execute(t.Context(), newProgram(&f), []string{"rare", "--config", "other.yaml", "--quiet"}, &stdout, &stderr); code != 0 || f.Config != "other.yaml" || !f.Quiet {
+		t.Errorf("the command ended with %d and the flags %+v, want 0, other.yaml and quiet: %s", code, f, &stderr)
+	}
+	if help := execute(t, "docs"); !strings.Contains(help, "Write the manual pages into a folder") {
+		t.Errorf("docs without a subcommand printed %q, want its help", help)
+	}
+	if help := execute(t, "completion", "--help"); !strings.Contains(help, "program completion bash|zsh|fish|powershell\n") {
+		t.Errorf("the help of completion is %q, want the names of the shells", help)
 	}
 }
 
@@ -64,6 +79,9 @@ func TestManualPages(t *testing.T) {
 		return string(text)
 	}
 	page, work := read("program.1"), read("program-work.1")
+	if rare := read("program-rare.1"); !strings.Contains(rare, ".SH DESCRIPTION\nDo a rare thing") || strings.Contains(rare, "EXIT STATUS") {
+		t.Errorf("the page of a command without a long help and exit codes is\n%s", rare)
+	}
 	for _, want := range []string{"\n.nr HY 0\n.nh\n.ad l\n.SH NAME\n", `"program 1.0.0"`, "ENVIRONMENT", "NAME_FILE", "AWS_ACCESS_KEY_ID", "HTTPS_PROXY", "TMPDIR",
 		"FILES", "config.yaml", "EXAMPLES", "Works."} {
 		if !strings.Contains(page, want) {

@@ -1,12 +1,16 @@
 package cli_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"placementsync/internal/cli"
+	"placementsync/internal/stream"
 )
 
 // TestUnknownNamesAreReportedWithTheirLines checks that unknown streams and columns are reported
@@ -24,13 +28,15 @@ F:8: privacy.drop[1]: "ordres.guest_email" is not a column: did you mean orders.
 			`F:2: streams.include[0]: "x*" is not a stream: use one of token, outlet_listings, *
 F:3: privacy.drop[0]: "orders.nothing_of_ours" is not a column: run placementsync schema orders, which lists the columns of orders
 F:3: privacy.drop[1]: "qqqqqqqq.zzzzzzzz" is not a column: run placementsync schema, which lists all tables`},
-		"malformed names": {"streams: {include: ['[a']}\nprivacy: {drop: [orders]}",
+		"malformed names": {"streams: {include: ['[a']}\nprivacy: {drop: [orders]}\nhistory: {ignore: [files]}",
 			`F:2: streams.include[0]: "[a" is not a pattern: close the bracket or write the stream's name
-F:3: privacy.drop[0]: "orders" is not table.column: write one such as orders.guest_email`},
-		"ignored columns": {"history:\n  ignore: [files.file_url, orders.extra.fetched_at,\n    files.file_ulr,\n    files.id,\n    files.name.x]",
+F:3: privacy.drop[0]: "orders" is not table.column: write one such as orders.guest_email
+F:4: history.ignore[0]: "files" is not table.column: *`},
+		"ignored columns": {"history:\n  ignore: [files.file_url, orders.extra.fetched_at,\n    files.file_ulr,\n    files.id,\n    files.name.x,\n    outlet_channels.outlet_id]",
 			`F:4: history.ignore[2]: "files.file_ulr" is not a column: did you mean files.file_url?
 F:5: history.ignore[3]: "files.id" identifies its row, and cannot be ignored: remove the line
-F:6: history.ignore[4]: "files.name.x" is a member, but the column is not JSON: write files.name`},
+F:6: history.ignore[4]: "files.name.x" is a member, but the column is not JSON: write files.name
+F:7: history.ignore[5]: "outlet_channels.outlet_id" identifies its row, and cannot be ignored: remove the line`},
 		"every stream excluded": {"streams:\n  include: [orders]\n  exclude: ['*']", `F:4: streams.exclude: excludes every stream: remove a pattern, or add streams to streams.include`},
 		"a misspelt check":      {"checks: {rules: {row_coutn: {severity: hold}}}", `F:2: checks.rules.row_coutn*`},
 		"with other problems": {"streams: {include: [ordres], recheck: -1}\nverify: {cron: soon}",
@@ -73,17 +79,52 @@ F:3: verify.cron: "soon" is not a schedule *`},
 	}
 }
 
+// TestDamagedChecksAreReportedLater has a damaged check, which is reported when the checks run.
+func TestDamagedChecksAreReportedLater(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "damaged.sql"), []byte("no header"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(file, []byte("api: {base_url: https://api.example.com, token: pc_x}\nchecks: {dir: .}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&cli.Flags{Config: file}).LoadConfig(nil); err != nil {
+		t.Errorf("a damaged check: got %v, want no error of the configuration", err)
+	}
+	if _, err := (&cli.Flags{Config: filepath.Join(dir, "nowhere.yaml")}).LoadConfig(nil, "warehouse"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing configuration: got %v, want the error even for a command that uses one section", err)
+	}
+}
+
+func TestChosenStreams(t *testing.T) {
+	for _, c := range []struct{ include, exclude, want []string }{
+		{[]string{"orders"}, nil, []string{"orders"}}, {[]string{"order*"}, []string{"order_*"}, []string{"orders"}}, {[]string{"["}, nil, nil},
+	} {
+		if got := cli.ChooseStreams(c.include, c.exclude); !slices.Equal(got, c.want) {
+			t.Errorf("include %q, exclude %q: got %q, want %q", c.include, c.exclude, got, c.want)
+		}
+	}
+	if all := cli.ChooseStreams(nil, []string{"orders"}); len(all) != len(stream.All())-1 || slices.Contains(all, "orders") {
+		t.Errorf("an empty include and the exclude orders give %q, want all other streams", all)
+	}
+	if hint := cli.SuggestStream(""); hint != "" {
+		t.Errorf("an empty pattern has the advice %q, want none, because package config reports it", hint)
+	}
+}
+
 func TestOtherNamesOfFields(t *testing.T) {
 	for lines, want := range map[string]string{
 		"    profiles.drive_link: shared_drive\n    articles.writer_first_name: writer.given\n    orders.drive_link_x: b": `F:7: api.fields.orders.drive_link_x: is not a column: run *`,
-		"    profiles.drive_link: shared_drive":      "",
-		"    profiles.drive_lnk: shared_drive":       `F:5: api.fields.profiles.drive_lnk: is not a column: did you mean profiles.drive_link?`,
-		"    profile.drive_link: shared_drive":       `F:5: api.fields.profile.drive_link: is not a column: did you mean profiles.drive_link?`,
-		"    drive_link: shared_drive":               `F:5: api.fields.drive_link: is not table.column: write a line such as profiles.drive_link: shared_drive`,
-		"    profiles.drive_link: a field":           `F:5: api.fields.profiles.drive_link: "a field" is not the name of a field: *`,
-		"    profiles.drive_link: website_url":       `F:5: api.fields.profiles.drive_link: cannot be used: *`,
-		"    outlet_channels.do_follow_links_raw: x": `F:5: api.fields.outlet_channels.do_follow_links_raw: cannot be used: *`,
-		"    orders.name: a\n    orders.email: a":    "F:5: api.fields.orders.name: has the same field as orders.email: *\nF:6: api.fields.orders.email: has the same field as orders.name: *",
+		"    profiles.drive_link: shared_drive":                                                      "",
+		"    profiles.drive_lnk: shared_drive":                                                       `F:5: api.fields.profiles.drive_lnk: is not a column: did you mean profiles.drive_link?`,
+		"    profile.drive_link: shared_drive":                                                       `F:5: api.fields.profile.drive_link: is not a column: did you mean profiles.drive_link?`,
+		"    drive_link: shared_drive":                                                               `F:5: api.fields.drive_link: is not table.column: write a line such as profiles.drive_link: shared_drive`,
+		"    profiles.drive_link: a field":                                                           `F:5: api.fields.profiles.drive_link: "a field" is not the name of a field: *`,
+		"    profiles.drive_link: website_url":                                                       `F:5: api.fields.profiles.drive_link: cannot be used: *`,
+		"    outlet_channels.do_follow_links_raw: x":                                                 `F:5: api.fields.outlet_channels.do_follow_links_raw: cannot be used: *`,
+		"    profiles.drive_link: about\n    profiles.overview: words\n    articles.live_url: about": "",
+		"    orders.name: a\n    orders.email: a":                                                    "F:5: api.fields.orders.name: has the same field as orders.email: *\nF:6: api.fields.orders.email: has the same field as orders.name: *",
 	} {
 		file := filepath.Join(t.TempDir(), "config.yaml")
 		text := "api:\n  base_url: https://api.example.com\n  token: pc_x\n  fields:\n" + lines + "\n"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,10 @@ func TestExecutePrintsErrors(t *testing.T) {
 		"usage error":                   {[]string{"misuse"}, 2, []string{"program: name a table\n"}},
 		"unknown flag":                  {[]string{"work", "--\x1b[2J"}, 2, []string{"program: unknown flag: ", "\nsee program --help\n"}},
 		"misspelt flag":                 {[]string{"work", "--quit"}, 2, []string{"program: unknown flag: --quit: did you mean --quiet?\nsee"}},
+		"unlike any flag":               {[]string{"work", "--qqqqqqqq"}, 2, []string{"program: unknown flag: --qqqqqqqq\nsee"}},
+		"a full disk":                   {[]string{"full"}, 1, []string{"program: no space left on device: the disk is full or the quota is used up: free some space\n"}},
+		"wrong usage, as JSON":          {[]string{"work", "--log-format", "json", "--nosuch"}, 2, []string{"program: unknown flag: --nosuch\nsee"}},
+		"manual without a folder":       {[]string{"docs", "man"}, 2, []string{"program: accepts 1 arg(s), received 0\nsee"}},
 		"truncated flag":                {[]string{"work", "--log"}, 2, []string{"program: unknown flag: --log: did you mean --log-format?\nsee"}},
 		"short flag":                    {[]string{"work", "-x"}, 2, []string{"program: unknown shorthand flag: 'x' in -x\nsee"}},
 		"misspelt command":              {[]string{"misuze"}, 2, []string{`program: unknown command "misuze" for "program": did you mean misuse?` + "\nsee"}},
@@ -47,7 +52,7 @@ func TestExecutePrintsErrors(t *testing.T) {
 			cli.AddVersion(root, "1.0.0", "")
 			cli.AddManual(root, cli.Manual{})
 			for name, err := range map[string]error{"work": errors.New("the service answered \x1b]0;title\x07\n\u202etxt.exe"),
-				"misuse": cli.UsageErr("name a %s", "table"), "silent": cli.EndWith(ledger.Partial, nil)} {
+				"misuse": cli.UsageErr("name a %s", "table"), "silent": cli.EndWith(ledger.Partial, nil), "full": syscall.ENOSPC} {
 				root.AddCommand(&cobra.Command{Use: name, RunE: func(*cobra.Command, []string) error { return err }})
 			}
 			var stdout, stderr bytes.Buffer

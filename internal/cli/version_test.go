@@ -51,4 +51,8 @@ func TestVersion(t *testing.T) {
 	if got := run("version"); got != text {
 		t.Errorf("got\n%swant\n%s", got, text)
 	}
+	var written bytes.Buffer
+	if err := cli.WriteJSON(&written, map[string]string{"a": "<&>"}); err != nil || written.String() != "{\n  \"a\": \"<&>\"\n}\n" {
+		t.Errorf("WriteJSON wrote %q (%v), want indented JSON with unescaped markup", &written, err)
+	}
 }

@@ -63,7 +63,10 @@ func TestLevelsOfTheLog(t *testing.T) {
 		log.Error("d")
 		var levels []string
 		for line := range strings.Lines(text.String()) {
-			_, level, _ := strings.Cut(line, "level=")
+			at, level, _ := strings.Cut(line, "level=")
+			if !strings.HasPrefix(at, "time=") {
+				t.Errorf("the line %q has no time", line)
+			}
 			levels = append(levels, strings.Fields(level)[0])
 		}
 		if got := strings.Join(levels, " "); got != c.want {

@@ -282,6 +282,7 @@ func TestMailHeadersCannotBeInjected(t *testing.T) {
 func TestDeliverToFailingMailServers(t *testing.T) {
 	t.Parallel()
 	busy := &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "later, hunter2"}
+	unknown := &smtp.SMTPError{Code: 500, EnhancedCode: smtp.EnhancedCode{5, 5, 2}, Message: "what is hunter2?"}
 	full := &smtp.SMTPError{Code: 552, EnhancedCode: smtp.EnhancedCode{5, 2, 2}, Message: "full, hunter2"}
 	for name, c := range map[string]struct {
 		server            *mailServer
@@ -292,9 +293,10 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 		wantErr           string // beginning of the error
 	}{
 		"busy twice, then ready":         {server: &mailServer{mailErrs: []error{busy, busy}}, offered: notify.StartTLS, wantConns: 3, wantMails: 1},
-		"always busy":                    {server: &mailServer{mailErrs: []error{busy, busy, busy}}, offered: notify.StartTLS, wantConns: 3, wantErr: "the mail server returned 451"},
+		"always busy":                    {server: &mailServer{mailErrs: []error{busy, busy, busy}}, offered: notify.StartTLS, wantConns: 3, wantErr: "the mail server returned 451: "},
 		"mailbox full":                   {server: &mailServer{dataErr: full}, offered: notify.StartTLS, wantConns: 1, wantErr: "the mail server returned 552"},
-		"one recipient rejected":         {server: &mailServer{rcptErr: map[string]error{"b@example.com": full}}, offered: notify.StartTLS, wantConns: 1, wantErr: "the mail server returned 552"},
+		"one recipient rejected":         {server: &mailServer{rcptErr: map[string]error{"b@example.com": unknown}}, offered: notify.StartTLS, wantConns: 1, wantErr: "the mail server returned 500: "},
+		"login not known":                {server: &mailServer{authErr: unknown}, offered: notify.StartTLS, wantConns: 1, wantErr: "the mail server returned 500 before the message was sent: "},
 		"wrong password":                 {server: &mailServer{authErr: &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "no user with hunter2"}}, offered: notify.StartTLS, wantConns: 1, wantErr: "the mail server returned 535 before the message was sent: check user, password and tls"},
 		"no StartTLS":                    {server: &mailServer{}, offered: notify.NoTLS, required: notify.StartTLS, wantConns: 3, wantErr: "reach the mail server: "},
 		"no FullTLS":                     {server: &mailServer{}, offered: notify.NoTLS, required: notify.FullTLS, wantErr: "reach the mail server: tls: "},
@@ -318,7 +320,7 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 				c.change(&m)
 			}
 			err := deliver(t, m, testMessage())
-			if isRefused := errors.As(err, new(*notify.RefusedError)); isRefused != strings.HasSuffix(c.wantErr, "552") {
+			if isRefused := errors.As(err, new(*notify.RefusedError)); isRefused != (strings.HasSuffix(c.wantErr, "552") || strings.HasSuffix(c.wantErr, "500: ")) {
 				t.Errorf("got %v, a RefusedError: %t, want %t", err, isRefused, !isRefused)
 			}
 			if (err == nil) != (c.wantErr == "") || err != nil && (!strings.HasPrefix(err.Error(), c.wantErr) || strings.Contains(err.Error(), "hunter2")) {
@@ -341,7 +343,7 @@ func TestDeliveryEndsWithoutAnSMTPGreeting(t *testing.T) {
 			t.Parallel()
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			harness.Must(t, err)
-			closed := make(chan struct{})
+			conns, closed := 0, make(chan struct{})
 			go func() {
 				defer close(closed)
 				for {
@@ -349,6 +351,7 @@ func TestDeliveryEndsWithoutAnSMTPGreeting(t *testing.T) {
 					if err != nil {
 						return
 					}
+					conns++
 					_, _ = io.WriteString(conn, greeting)
 					_, _ = io.Copy(io.Discard, conn) // until the client disconnects
 					_ = conn.Close()
@@ -367,6 +370,9 @@ func TestDeliveryEndsWithoutAnSMTPGreeting(t *testing.T) {
 			}
 			_ = listener.Close()
 			<-closed
+			if conns != 3 {
+				t.Errorf("the client connected %d times, want three attempts", conns)
+			}
 		})
 	}
 }

@@ -26,10 +26,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // receiver handles requests: it responds with the given statuses in turn, and then always with
 // the last status.
 type receiver struct {
-	mu          sync.Mutex
-	statuses    []int
-	requests    []string // method, path and body
-	contentType string   // of the last request
+	mu       sync.Mutex
+	statuses []int
+	requests []string    // method, path and body
+	header   http.Header // of the last request
 }
 
 var _ http.Handler = (*receiver)(nil)
@@ -39,7 +39,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests = append(r.requests, q.Method+" "+q.URL.Path+" "+string(body))
-	r.contentType = q.Header.Get("Content-Type")
+	r.header = q.Header
 	status := r.statuses[0]
 	if len(r.statuses) > 1 {
 		r.statuses = r.statuses[1:]
@@ -66,8 +66,8 @@ func TestAlertBody(t *testing.T) {
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	notifier.Alert(t.Context(), notify.Alert{Event: notify.Partial, Run: "20261120T020000Z", ExitCode: 3, StartedAt: at, EndedAt: at.Add(time.Minute), Since: at.AddDate(0, 0, -2), Streak: 3,
 		Streams: []notify.Stream{{Stream: "orders", Grade: "carried_forward", Standing: "carried", Reason: "GET /orders answered 503\nmore"}}, Program: "v1"})
-	if len(r.requests) != 1 || r.contentType != "application/json" {
-		t.Fatalf("the receiver got %q with content type %s, want one JSON request", r.requests, r.contentType)
+	if len(r.requests) != 1 || r.header.Get("Content-Type") != "application/json" || r.header["Idempotency-Key"] != nil {
+		t.Fatalf("the receiver got %q with the header %v, want one JSON request without a key", r.requests, r.header)
 	}
 	body, ok := strings.CutPrefix(r.requests[0], "POST /T0/s3cret ")
 	if !ok {
@@ -114,13 +114,15 @@ func TestAlertTexts(t *testing.T) {
 			"night r1 is published, but partial: extend the Parquet series by 2026-11-20: it is a file", "Readers of the catalog see the rows of this night.", "correct the cause; the next night completes the failed step."},
 		"two streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{Stream: "orders", Standing: "carried"}, {Stream: "outlets", Standing: "not read", Reason: "403"}}},
 			"partial: orders is carried; outlets is not read: 403", "Since ", "nothing, if"},
-		"four streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{}, {}, {}, {}}}, "and 1 more stream", "Since ", "nothing, if"},
-		"gate":         {notify.Alert{Event: notify.Gate, Run: "r1", Error: long, Since: at}, "night r1 was not published: a gate stopped it: the service answered", "Readers have", "check the service. If these records were really deleted, run placementsync run --allow-mass-delete"},
-		"own advice":   {notify.Alert{Event: notify.Gate, Run: "r1", Advice: "check the disk."}, "night r1 was not published: a gate stopped it", "Readers have", "check the disk."},
-		"damaged":      {notify.Alert{Event: notify.Damaged, Error: "2 files: a, b", StartedAt: at}, "the warehouse is damaged: 2 files: a, b", "Found on 2026-11-20 02:00 UTC.", "run placementsync verify --read-data"},
-		"behind":       {notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Streak: 2}, "the backup failed after the published night r1: the service answered", "2 attempts in a row. Readers of the warehouse see the snapshot of this night.", "correct the cause; the next night tries again, or run placementsync backup now."},
-		"lake":         {notify.Alert{Event: notify.Behind, Work: "lake", Run: "r1", Since: at}, "the publishing to the lake failed after the published night r1", "Since ", "correct the cause; the next night tries again, or run placementsync lake publish --all now."},
-		"recovered":    {notify.Alert{Event: notify.Recovered, Work: "watch", Run: "r1", Since: at}, "the run of the watches is up to date again, with night r1", "It had been behind since 2026-11-20 02:00 UTC.", "nothing."},
+		"four streams":      {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{}, {}, {}, {}}}, "and 1 more stream", "Since ", "nothing, if"},
+		"gate":              {notify.Alert{Event: notify.Gate, Run: "r1", Error: long, Since: at}, "night r1 was not published: a gate stopped it: the service answered", "Readers have", "check the service. If these records were really deleted, run placementsync run --allow-mass-delete"},
+		"own advice":        {notify.Alert{Event: notify.Gate, Run: "r1", Advice: "check the disk."}, "night r1 was not published: a gate stopped it", "Readers have", "check the disk."},
+		"damaged":           {notify.Alert{Event: notify.Damaged, Error: "2 files: a, b", StartedAt: at}, "the warehouse is damaged: 2 files: a, b", "Found on 2026-11-20 02:00 UTC.", "run placementsync verify --read-data"},
+		"behind":            {notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Streak: 2}, "the backup failed after the published night r1: the service answered", "2 attempts in a row. Readers of the warehouse see the snapshot of this night.", "correct the cause; the next night tries again, or run placementsync backup now."},
+		"lake":              {notify.Alert{Event: notify.Behind, Work: "lake", Run: "r1", Since: at}, "the publishing to the lake failed after the published night r1", "Since ", "correct the cause; the next night tries again, or run placementsync lake publish --all now."},
+		"recovered":         {notify.Alert{Event: notify.Recovered, Work: "watch", Run: "r1", Since: at}, "the run of the watches is up to date again, with night r1", "It had been behind since 2026-11-20 02:00 UTC.", "nothing."},
+		"full inbox":        {notify.Alert{Event: notify.Full, Work: notify.Inbox, StartedAt: at}, "the webhook inbox is full: events are refused", "Since 2026-11-20 02:00 UTC. Accepted events are kept;", "run the command \"placementsync runs\""},
+		"room in the inbox": {notify.Alert{Event: notify.Recovered, Work: notify.Inbox, StartedAt: at}, "the webhook inbox has room again: events are accepted", "It had been full since 2026-11-20 02:00 UTC.", "nothing."},
 		"markup in the error": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "answered 500: <!channel> <https://evil.example|log in> @all"},
 			"answered 500: \u2039!channel\u203a \u2039https://evil.example|log in\u203a @\u200ball", "Since ", "correct"},
 		"markup in the advice": {notify.Alert{Event: notify.Failed, Run: "r1", Advice: "<!here>" + long}, "night r1 failed", "Since ", "\u2039!here\u203athe service"},
@@ -224,8 +226,8 @@ func TestHeartbeatIsRetried(t *testing.T) {
 			r := &receiver{statuses: c.statuses}
 			notifier, log := newLoggedNotifier(t, r)
 			notifier.Heartbeat(t.Context())
-			if len(r.requests) != c.requests || !strings.HasPrefix(r.requests[0], "GET /beat-s3cret") {
-				t.Errorf("the receiver got %q, want %d requests", r.requests, c.requests)
+			if len(r.requests) != c.requests || !strings.HasPrefix(r.requests[0], "GET /beat-s3cret") || r.header["Content-Type"] != nil {
+				t.Errorf("the receiver got %q with the header %v, want %d requests without content", r.requests, r.header, c.requests)
 			}
 			if !strings.Contains(log.String(), c.logged) || strings.Contains(log.String(), "s3cret") {
 				t.Errorf("log is %s, want %q and no secret", log, c.logged)
