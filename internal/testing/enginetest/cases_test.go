@@ -32,9 +32,8 @@ type job struct {
 	Spark map[string]string `json:"spark,omitempty"`
 	Cases []sqlCase         `json:"cases"`
 
-	// The following fields are for lakes. CatalogKind is the kind of the lake's catalog, such as
-	// SQLite, for the report. LakeCatalog is the name of the catalog, and Prefix the prefix of its
-	// namespaces.
+	// The following fields are for lakes. CatalogKind is the kind of the lake's catalog, such as SQLite, for the
+	// report. LakeCatalog is the name of the catalog, and Prefix the prefix of its namespaces.
 	CatalogKind string  `json:"engine,omitempty"`
 	LakeCatalog string  `json:"catalog,omitempty"`
 	Prefix      string  `json:"prefix,omitempty"`

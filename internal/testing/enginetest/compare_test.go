@@ -17,12 +17,9 @@ type plantedResult struct {
 	GotFile    string `json:"got"`
 	// NearlyEqual lists floating-point columns whose last digits may differ.
 	NearlyEqual []string `json:"nearly,omitempty"`
-	// Described contains the name and the Trino type of each column, as a client describes them.
-	Described [][2]string `json:"described,omitempty"`
 
-	// query selects the rows of the result. Empty means that the result's file is missing. The
-	// reported differences must contain the strings in reported. Nil means that no difference may
-	// be reported.
+	// query selects the rows of the result. Empty means that the result's file is missing. The reported differences
+	// must contain the strings in reported. Nil means that no difference may be reported.
 	query    string
 	reported []string
 }
@@ -74,14 +71,7 @@ func equalResults() []plantedResult {
 		{Name: "equal rows", query: "FROM prices"},
 		{Name: "equal rows in another order", query: "FROM prices ORDER BY id DESC"},
 		{Name: "the last digits of a sum", NearlyEqual: []string{"share"}, query: "SELECT * REPLACE (share + 1e-13 AS share) FROM prices"},
-		{Name: "columns described by a client", Described: trinoDescription("decimal(20,2)"), query: "FROM prices"},
 	}
-}
-
-// trinoDescription describes the columns of prices as a Trino client does. amountType is the type
-// of the column amount.
-func trinoDescription(amountType string) [][2]string {
-	return [][2]string{{"id", "varchar(1)"}, {"place", "bigint"}, {"amount", amountType}, {"seen_at", "timestamp(6) with time zone"}, {"is_kept", "boolean"}, {"share", "double"}}
 }
 
 func unequalRows() []plantedResult {
@@ -109,9 +99,6 @@ func unequalColumns() []plantedResult {
 		{Name: "a time without a zone", query: "SELECT * REPLACE (seen_at::TIMESTAMP AS seen_at) FROM prices",
 			reported: []string{"column seen_at is TIMESTAMP, want TIMESTAMP WITH TIME ZONE"}},
 		{Name: "another scale", query: "SELECT * REPLACE (amount::DECIMAL(18, 3) AS amount) FROM prices", reported: []string{"column amount is DECIMAL(18,3), want DECIMAL(18,2)"}},
-		{Name: "another scale described by a client", Described: trinoDescription("decimal(20,1)"), query: "FROM prices", reported: []string{"the engine failed: column amount is decimal(20,1), want decimal128(18, 2)"}},
-		{Name: "an additional column described by a client", Described: append(trinoDescription("decimal(18,2)"), [2]string{"more", "bigint"}), query: "SELECT *, 1 AS more FROM prices",
-			reported: []string{"the engine failed: columns ['id'", "'more']"}},
 		{Name: "columns in another order", query: "SELECT place, id, * EXCLUDE (id, place) FROM prices", reported: []string{"columns [('place', 'BIGINT')"}},
 		{Name: "a missing file", reported: []string{"the engine failed: ", "got.parquet"}},
 	}
@@ -145,8 +132,7 @@ func TestLakeComparisonNamesTables(t *testing.T) {
 	}
 }
 
-// findPython returns a Python with DuckDB and Arrow, for compare.py. It skips the test if there is
-// none.
+// findPython returns a Python with DuckDB and Arrow, for compare.py. It skips the test if there is none.
 func findPython(t *testing.T) equipment {
 	t.Helper()
 	if os.Getenv(folderVar) != "" {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"placementsync/internal/testing/harness"
+	"placementsync/internal/testing/pinned"
 )
 
 // scripts contains the scripts for the engines and the files with the pinned versions.
@@ -75,8 +76,11 @@ func (e equipment) installPython(t *testing.T) {
 	if isInstalled(t, pinsFile) {
 		return
 	}
-	e.install(t, "python3", "-m", "venv", e.path("venv"))
-	e.install(t, e.path("venv", "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "-r", pinsFile)
+	err := pinned.InstallPythonPackages(t.Context(), e.path("venv"), pinsFile)
+	if errors.Is(err, pinned.ErrNotInstallable) {
+		t.Skipf("skipped: %v", err)
+	}
+	harness.Must(t, err)
 	markInstalled(t, pinsFile)
 }
 
@@ -150,8 +154,7 @@ func (e equipment) path(names ...string) string {
 	return filepath.Join(append([]string{e.dir}, names...)...)
 }
 
-// result is an output line of a script: the version of an engine, or the comparison of a query or
-// table.
+// result is an output line of a script: the version of an engine, or the comparison of a query or table.
 type result struct {
 	Version     string   `json:"version"`
 	What        string   `json:"what"` // the query or table
@@ -160,8 +163,7 @@ type result struct {
 	Differences []string `json:"differences"`
 }
 
-// run runs a script with a job. It reports each difference as a test error, and logs the number of
-// compared results.
+// run runs a script with a job. It reports each difference as a test error, and logs the number of compared results.
 func (e equipment) run(t *testing.T, script string, j job) {
 	t.Helper()
 	compared, rows, seconds := 0, int64(0), 0.0

@@ -175,8 +175,7 @@ func (d demo) job(catalogKind, lakeCatalog string) job {
 	return job{CatalogKind: catalogKind, LakeCatalog: lakeCatalog, Prefix: namespacePrefix, Nights: d.nights, Scratch: d.dir, Cases: []sqlCase{}}
 }
 
-// serveREST runs the REST catalog until the test ends. Its code is from the tests of the Iceberg
-// project.
+// serveREST runs the REST catalog until the test ends. Its code is from the tests of the Iceberg project.
 func serveREST(t *testing.T, e equipment, dir string) string {
 	t.Helper()
 	harness.Must(t, os.MkdirAll(dir, 0o755))
