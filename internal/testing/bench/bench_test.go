@@ -13,8 +13,7 @@ import (
 
 // Environment variables that select the measurements. "make bench" sets the first four.
 const (
-	// sectionsVar lists the sections, separated by commas, or is "all". If it is empty, no section
-	// is measured.
+	// sectionsVar lists the sections, separated by commas, or is "all". If it is empty, no section is measured.
 	sectionsVar = "PLACEMENTSYNC_BENCH"
 	listingsVar = "PLACEMENTSYNC_BENCH_LISTINGS"
 	runsVar     = "PLACEMENTSYNC_BENCH_RUNS"

@@ -2,10 +2,9 @@
 // that run SQL of users use this package. It must not import those packages.
 package escapes
 
-// RefusedStatements returns statements that must be refused. The keys of the map are the first words of the
-// expected errors. The caller replaces DIR in a statement by a folder with the file x.csv, and
-// CATALOG by the file of the catalog. DuckDB's own sandbox would let some statements overwrite the
-// catalog.
+// RefusedStatements returns statements that must be refused. The keys of the map are the first words of the expected
+// errors. The caller replaces DIR in a statement by a folder with the file x.csv, and CATALOG by the file of the
+// catalog. DuckDB's own sandbox would let some statements overwrite the catalog.
 func RefusedStatements() map[string][]string {
 	return map[string][]string{
 		"the SQL is refused: it writes": {

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// TestMessages prints every string with at least three words, such as errors, log messages and help.
-// It leaves out tests, packages for tests and the demo service. It never fails. Run it with
-// make messages.
+// TestMessages prints every string with at least three words, such as errors, log messages and help. It leaves out
+// tests, packages for tests and the demo service. It never fails. Run it with make messages.
 func TestMessages(t *testing.T) {
 	if !testing.Verbose() {
 		t.Skip("prints messages only with -v: run make messages")

@@ -16,17 +16,15 @@ import (
 // required program or access to the package registry.
 var ErrNotInstallable = errors.New("it cannot be installed here")
 
-// InstallPythonPackages creates a virtual environment in a folder and installs the packages of a
-// requirements file, which must also list all dependencies. The programs are then in the subfolder
-// bin.
+// InstallPythonPackages creates a virtual environment in a folder and installs the packages of a requirements file,
+// which must also list all dependencies. The programs are then in the subfolder bin.
 func InstallPythonPackages(ctx context.Context, folder, requirements string) error {
 	return install(ctx, "", nil, []string{"python3", "-m", "venv", folder},
 		[]string{filepath.Join(folder, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-deps", "--requirement", requirements})
 }
 
-// InstallNodePackages installs the packages of package.json in a folder, in the versions of
-// package-lock.json. It does not use "npm ci", which rejects a lock file that lacks the native
-// packages of a system.
+// InstallNodePackages installs the packages of package.json in a folder, in the versions of package-lock.json. It
+// does not use "npm ci", which rejects a lock file that lacks the native packages of a system.
 func InstallNodePackages(ctx context.Context, folder string) error {
 	return install(ctx, folder, nil, []string{"npm", "install", "--no-save", "--silent", "--no-audit", "--no-fund"})
 }

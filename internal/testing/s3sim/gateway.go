@@ -31,9 +31,8 @@ type Gateway struct {
 	Files string
 }
 
-// StartGateway serves empty buckets on loopback until the test ends. If versitygw is not in the
-// PATH, StartGateway builds it, which takes minutes. It skips the test if enginesVar is not set,
-// or if versitygw cannot be built.
+// StartGateway serves empty buckets on loopback until the test ends. If versitygw is not in the PATH, StartGateway
+// builds it, which takes minutes. It skips the test if enginesVar is not set, or if versitygw cannot be built.
 func StartGateway(t testing.TB, getenv func(name string) string, buckets ...string) *Gateway {
 	t.Helper()
 	if getenv(enginesVar) == "" {

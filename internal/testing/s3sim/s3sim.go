@@ -1,9 +1,7 @@
-// Package s3sim provides two S3 servers for tests. [Server] runs in the process of the test and
-// stores objects in memory. [Gateway] runs a real S3 server in a separate process. A test can let
-// requests to either server fail.
+// Package s3sim provides two S3 servers for tests. [Server] runs in the process of the test and stores objects in
+// memory. [Gateway] runs a real S3 server in a separate process. A test can let requests to either server fail.
 //
-// The package must not share code with internal/bucket, because the tests of internal/bucket use this
-// package.
+// The package must not share code with internal/bucket, because the tests of internal/bucket use this package.
 package s3sim
 
 import (
@@ -170,8 +168,7 @@ func Refuse(w http.ResponseWriter, status int, code string) {
 	_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>refused by s3sim</Message></Error>", code)
 }
 
-// matchesChecksums reports whether a body has the checksums that the headers of its request
-// contain.
+// matchesChecksums reports whether a body has the checksums that the headers of its request contain.
 func matchesChecksums(r *http.Request, body []byte) bool {
 	sum := sha256.Sum256(body)
 	if want := r.Header.Get("X-Amz-Checksum-Sha256"); want != "" && want != base64.StdEncoding.EncodeToString(sum[:]) {

@@ -2,7 +2,6 @@ package torture_test
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -23,14 +22,17 @@ const fuzzTimeVar = "PLACEMENTSYNC_FUZZTIME"
 // target is a fuzz target and the folder of its package, relative to the root.
 type target struct{ name, folder string }
 
-// TestFuzzTargets runs every fuzz target of the repository in a child process, each for the
-// configured time.
+// TestFuzzTargets runs every fuzz target of the repository in a child process, each for the configured time.
 func TestFuzzTargets(t *testing.T) {
 	duration := os.Getenv(fuzzTimeVar)
 	if duration == "" {
 		t.Skip("run make fuzz")
 	}
-	for _, fuzz := range findTargets(t) {
+	targets := findTargets(t)
+	if len(targets) < 10 {
+		t.Errorf("found the targets %v, want at least 10", targets)
+	}
+	for _, fuzz := range targets {
 		t.Run(fuzz.name, func(t *testing.T) {
 			startedAt := time.Now()
 			out, err := fuzz.run(t, duration)
@@ -81,19 +83,4 @@ func findTargets(t *testing.T) (all []target) {
 		}))
 	}
 	return all
-}
-
-// TestFuzzTargetsAreFound checks that findTargets finds three known targets, and that countInputs
-// parses the output of a run.
-func TestFuzzTargetsAreFound(t *testing.T) {
-	names := fmt.Sprint(findTargets(t))
-	for _, want := range []string{"{FuzzRecords internal/transform}", "{FuzzReceiver internal/webhook}", "{FuzzParse internal/config}"} {
-		if !strings.Contains(names, want) {
-			t.Errorf("got the targets %s, want %s among them", names, want)
-		}
-	}
-	const output = "fuzz: elapsed: 3s, execs: 12 (4/sec)\nfuzz: elapsed: 6s, execs: 250 (79/sec)\nPASS\n"
-	if n, ok := countInputs([]byte(output)); n != 250 || !ok {
-		t.Errorf("countInputs returned %d, %t, want 250, true", n, ok)
-	}
 }

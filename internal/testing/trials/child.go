@@ -70,7 +70,8 @@ func (c *Child) WasKilled() bool {
 // ReadReport waits for the end of the process and reads its report.
 func (c *Child) ReadReport(t *testing.T, report any) {
 	t.Helper()
-	if <-c.Exited; !c.Cmd.ProcessState.Success() {
+	<-c.Exited
+	if !c.Cmd.ProcessState.Success() {
 		t.Fatalf("process %d ended with %v:\n%s", c.Cmd.Process.Pid, c.Cmd.ProcessState, c.Output)
 	}
 	data, err := os.ReadFile(c.reportPath)
@@ -90,8 +91,7 @@ func WriteReport(path string, report any) error {
 // readyLine is printed by a child that waits for its input to be closed.
 const readyLine = "ready"
 
-// InputClosed prints readyLine and returns a channel that is closed when the parent closes the
-// input of this process.
+// InputClosed prints readyLine and returns a channel that is closed when the parent closes the input of this process.
 func InputClosed() <-chan struct{} {
 	closed := make(chan struct{})
 	go func() {
@@ -140,17 +140,12 @@ type Job struct {
 	KillAt StepCall
 	// MaxFileBytes limits the size of each file, to simulate a full disk. 0 means no limit.
 	MaxFileBytes int64
-	// DryRun makes the night a dry run.
-	DryRun bool
 	// DiscardRaw removes the stored responses of a published night.
 	DiscardRaw bool
-	// WaitForInput makes the process wait until its input is closed.
-	WaitForInput bool
 }
 
-// StepCall is the moment at which a run reaches a step for the Nth time. A trial kills the run there, or
-// makes the step fail. Nth 0 means the first time. If After is set, the count begins when the run first
-// reaches the step After.
+// StepCall is the moment at which a run reaches a step for the Nth time. A trial kills the run there, or makes the
+// step fail. Nth 0 means the first time. If After is set, the count begins when the run first reaches the step After.
 type StepCall struct {
 	Step  string
 	Nth   int
@@ -177,7 +172,7 @@ func (j Job) Config() pipeline.Config {
 		Fetch: fetch.Config{BaseURL: j.URL, PageSize: 7, UserAgent: j.Agent,
 			Token: func(context.Context) (string, error) { return Token, nil }},
 		Details: pipeline.ChangedDetails, LiveDays: 45, Recheck: 7, Limits: load.Limits{Share: 0.2, Rows: 50},
-		DryRun: j.DryRun, ResumeMaxAge: 6 * time.Hour, Now: func() time.Time { return j.At }, Log: slog.New(slog.DiscardHandler),
+		ResumeMaxAge: 6 * time.Hour, Now: func() time.Time { return j.At }, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, s := range config.Default().Statuses.List() {
 		cfg.Warehouse.Statuses = append(cfg.Warehouse.Statuses, warehouse.Status(s))
@@ -196,8 +191,7 @@ func SetStreams(cfg *pipeline.Config, streams []stream.Stream) {
 	}
 }
 
-// Hook returns a function for warehouse.Config.Step that calls act at the moment s. It returns nil
-// if s has no step.
+// Hook returns a function for warehouse.Config.Step that calls act at the moment s. It returns nil if s has no step.
 func (s StepCall) Hook(act func() error) func(step, path string) error {
 	if s.Step == "" {
 		return nil
@@ -207,10 +201,12 @@ func (s StepCall) Hook(act func() error) func(step, path string) error {
 	return func(step, _ string) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if counting = counting || step == s.After; !counting || step != s.Step {
+		counting = counting || step == s.After
+		if !counting || step != s.Step {
 			return nil
 		}
-		if left--; left != 0 {
+		left--
+		if left != 0 {
 			return nil
 		}
 		return act()
@@ -231,15 +227,11 @@ func killSelf() error {
 
 // Run runs the night and reports its NightEnd.
 func (j Job) Run(ctx context.Context) error {
-	if j.WaitForInput {
-		<-InputClosed()
-	}
-	cfg := j.Config()
 	restore, err := j.limitDisk()
 	if err != nil {
 		return err
 	}
-	end := RunNight(ctx, cfg)
+	end := RunNight(ctx, j.Config())
 	return errors.Join(restore(), WriteReport(j.Report, end))
 }
 

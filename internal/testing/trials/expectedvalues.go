@@ -20,22 +20,17 @@ type valueKind struct {
 func (e TableSpec) kinds() []valueKind {
 	kinds := []valueKind{
 		{e.Text, []string{"VARCHAR"}, text},
+		{e.rawText, []string{"VARCHAR"}, document},
 		{e.integer, []string{"BIGINT"}, integer},
 		{e.flag, []string{"BOOLEAN"}, flag},
 		{e.money, []string{"DECIMAL(18,6)"}, money},
 		{e.instant, []string{"TIMESTAMP WITH TIME ZONE"}, instant},
 		{e.json, []string{"JSON"}, document},
 	}
-	// The method row fills these columns without write.
+	// The method row fills this column without write.
 	filledByRow := func(any) (string, bool) { return "", false }
 	if !e.keyOnly {
 		kinds = append(kinds, valueKind{"extra", []string{"JSON"}, filledByRow})
-	}
-	if prefix := e.linkLimit; prefix != "" {
-		kinds = append(kinds,
-			valueKind{prefix + "allowed " + prefix + "unlimited", []string{"BOOLEAN"}, filledByRow},
-			valueKind{prefix + "limit", []string{"INTEGER"}, filledByRow},
-			valueKind{prefix + "raw", []string{"VARCHAR"}, filledByRow})
 	}
 	return kinds
 }
@@ -76,10 +71,6 @@ func (it item) row(e TableSpec, nested []string) TextRow {
 			}
 		}
 	}
-	if e.linkLimit != "" {
-		used = append(used, e.linkLimit+"allowed")
-		it.splitLinkLimit(e.linkLimit, texts)
-	}
 	if unstored := leftover(it.value, used, ""); unstored != nil && !e.keyOnly {
 		texts["extra"] = Canonical(unstored)
 	}
@@ -103,9 +94,8 @@ func (it item) firstValue(sources []string, isBare bool) any {
 	return v
 }
 
-// leftover returns the members of an object that no column and no table stores, or nil if all are
-// stored. used contains the paths of the stored members. A nested object is reduced to its
-// unstored members.
+// leftover returns the members of an object that no column and no table stores, or nil if all are stored. used
+// contains the paths of the stored members. A nested object is reduced to its unstored members.
 func leftover(v any, used []string, prefix string) map[string]any {
 	object, _ := v.(map[string]any)
 	var unstored map[string]any
@@ -241,33 +231,4 @@ func Decode(text string) any {
 		return err.Error()
 	}
 	return v
-}
-
-// splitLinkLimit fills the four columns for the field stem+"allowed", such as do_follow_links_allowed.
-// The names of the columns begin with stem. The field is a boolean, a number, or a string such as
-// "2 links" or "unlimited".
-func (it item) splitLinkLimit(stem string, texts TextRow) {
-	object, _ := it.value.(map[string]any)
-	v, ok := object[stem+"allowed"]
-	if !ok {
-		return
-	}
-	texts[stem+"raw"] = Canonical(v)
-	setLimit := func(n int64) {
-		texts[stem+"allowed"], texts[stem+"limit"] = strconv.FormatBool(n > 0), strconv.FormatInt(n, 10)
-		texts[stem+"unlimited"] = "false"
-	}
-	word := strings.ToLower(strings.TrimSpace(strings.Trim(texts[stem+"raw"], `"`)))
-	limit := strings.TrimSuffix(strings.TrimSuffix(word, " links"), " link")
-	n, err := strconv.ParseInt(limit, 10, 32)
-	switch {
-	case word == "true" || word == "yes":
-		texts[stem+"allowed"] = "true"
-	case word == "false" || word == "no" || word == "none":
-		setLimit(0)
-	case limit == "unlimited":
-		texts[stem+"allowed"], texts[stem+"unlimited"] = "true", "true"
-	case err == nil && n >= 0:
-		setLimit(n)
-	}
 }

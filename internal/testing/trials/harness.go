@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/audit"
+	"placementsync/internal/backup"
+	"placementsync/internal/bucket"
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
@@ -28,21 +31,21 @@ import (
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	testharness "placementsync/internal/testing/harness"
+	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/testing/torture"
 	"placementsync/internal/warehouse"
 )
 
-// Harness is the fixture of the trials. It has a demo service behind an HTTP server, and the
-// configuration of nights that read the service into a warehouse. The data of the service is called
-// its world.
+// Harness is the fixture of the trials. It has a demo service behind an HTTP server, and the configuration of nights
+// that read the service into a warehouse. The data of the service is called its world.
 type Harness struct {
 	T       *testing.T
 	Service *sim.Service
 	Server  *httptest.Server
 	Config  pipeline.Config
-	// RequestHook is set by OnRequest. It is atomic because a request of an interrupted
-	// night may arrive while the next night is prepared.
-	RequestHook atomic.Pointer[func(r *http.Request)]
+	// requestHook is set by OnRequest. It is atomic because a request of an interrupted night may arrive while the next
+	// night is prepared.
+	requestHook atomic.Pointer[func(r *http.Request)]
 	// At is the time of the current night. Between nights, at is the time of the previous night.
 	At time.Time
 	// catalogDB is the open catalog. catalogFile describes the file that was opened.
@@ -53,19 +56,12 @@ type Harness struct {
 // Token is the token of the demo service.
 const Token = "pc_top-secret-of-the-test"
 
-// Exit codes of the program.
-const (
-	ExitFailed      = 1
-	ExitInterrupted = 130
-)
-
-// NewHarness returns a harness whose nights read the named streams, or all streams if no names are
-// given.
+// NewHarness returns a harness whose nights read the named streams, or all streams if no names are given.
 func NewHarness(t *testing.T, opts sim.Options, names ...string) *Harness {
 	t.Helper()
 	h := &Harness{T: t, Service: sim.New(opts)}
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if hook := h.RequestHook.Load(); hook != nil {
+		if hook := h.requestHook.Load(); hook != nil && *hook != nil {
 			(*hook)(r)
 		}
 		h.Service.ServeHTTP(w, r)
@@ -79,8 +75,8 @@ func NewHarness(t *testing.T, opts sim.Options, names ...string) *Harness {
 	return h
 }
 
-// OnRequest sets a function that is called with every request before the service handles it.
-func (h *Harness) OnRequest(hook func(r *http.Request)) { h.RequestHook.Store(&hook) }
+// OnRequest sets a function that is called with every request before the service handles it. Nil means no function.
+func (h *Harness) OnRequest(hook func(r *http.Request)) { h.requestHook.Store(&hook) }
 
 // NextDay advances the world by a day, and the clock to the time of its night.
 func (h *Harness) NextDay() {
@@ -105,8 +101,7 @@ func (h *Harness) GoodNight() pipeline.Result {
 	return h.MustComplete(h.Night())
 }
 
-// SameDayNight runs a night an hour after the previous night. The night must be complete. The world
-// does not advance.
+// SameDayNight runs a night an hour after the previous night. The night must be complete. The world does not advance.
 func (h *Harness) SameDayNight() pipeline.Result {
 	h.T.Helper()
 	h.At = h.At.Add(time.Hour)
@@ -199,6 +194,21 @@ func StreamOf(t *testing.T, r ledger.Run, name string) ledger.Stream {
 	return r.Streams[i]
 }
 
+// ProvenStreams returns the names of the streams of a run that are graded exact or repaired. The others must have a reason.
+func ProvenStreams(t *testing.T, r ledger.Run) map[string]bool {
+	t.Helper()
+	proven := map[string]bool{}
+	for _, s := range r.Streams {
+		switch {
+		case s.Grade == stream.Exact || s.Grade == stream.Repaired:
+			proven[s.Stream] = true
+		case s.Reason == "":
+			t.Errorf("the grade of %s is %s without a reason, want a reason", s.Stream, s.Grade)
+		}
+	}
+	return proven
+}
+
 // RequireStream checks that a stream has this grade, and a reason that contains reasonPart, in the
 // ledger line r and in meta.streams.
 func (h *Harness) RequireStream(r ledger.Run, name string, grade stream.Grade, reasonPart string) {
@@ -213,8 +223,7 @@ func (h *Harness) RequireStream(r ledger.Run, name string, grade stream.Grade, r
 	}
 }
 
-// RequireValues compares the named tables, or all tables if no names are given, with the current data
-// of the service.
+// RequireValues compares the named tables, or all tables if no names are given, with the current data of the service.
 func (h *Harness) RequireValues(ref *Reference, tables ...string) {
 	h.T.Helper()
 	current, catalog := ref.CurrentRows(), h.Catalog()
@@ -262,9 +271,7 @@ func Open(t *testing.T, dsn string) *sql.DB {
 // LatestRun returns the id of the published run, or "" before the first publish.
 func (h *Harness) LatestRun() string {
 	h.T.Helper()
-	run, _, err := WarehouseOf(h.Config).Versions.Latest()
-	testharness.Must(h.T, err)
-	return run
+	return PublishedRun(h.T, h.Config.Warehouse.Dir)
 }
 
 // RepairConfig returns the configuration of repairs of the warehouse of a night.
@@ -329,4 +336,45 @@ func RequireTorture(t *testing.T) {
 func RecordTrial(t *testing.T, startedAt time.Time, result func() torture.Trial) {
 	t.Helper()
 	testharness.Must(t, torture.Open(os.Getenv).EndTrial(startedAt, t.Failed(), result()))
+}
+
+// StoredRequests counts the stored responses of a run by the path and query of their requests. dir is the folder of
+// the responses. Without the folder there are none.
+func StoredRequests(t *testing.T, dir string) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	stored, err := fetch.OpenStoredResponses(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return counts
+	}
+	testharness.Must(t, err)
+	defer stored.Close()
+	for response, err := range stored.All() {
+		testharness.Must(t, err)
+		query := response.Query
+		if response.Page > 0 {
+			query = strings.TrimPrefix(query+"&page="+strconv.Itoa(response.Page), "&")
+		}
+		path := fillPath(response.Path, url.PathEscape(response.Param))
+		counts[strings.TrimSuffix(path+"?"+query, "?")]++
+	}
+	return counts
+}
+
+// NewBucket returns a bucket of an S3 server, and the server, which stores the objects at the times of the harness.
+func NewBucket(t *testing.T, h *Harness) (*bucket.Bucket, *s3sim.Server) {
+	t.Helper()
+	store := s3sim.New("store")
+	store.Now = func() time.Time { return h.At }
+	server := httptest.NewServer(store)
+	t.Cleanup(server.Close)
+	b, err := bucket.Open(t.Context(), bucket.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
+		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey}, "store", "night")
+	testharness.Must(t, err)
+	return b, store
+}
+
+// BackupConfig returns the configuration of backups of the warehouse of a night.
+func BackupConfig(cfg pipeline.Config, b *bucket.Bucket) backup.Config {
+	return backup.Config{Warehouse: WarehouseOf(cfg), Bucket: b, Program: "test", Now: cfg.Now, Log: cfg.Log}
 }

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
-	testharness "placementsync/internal/testing/harness"
 )
 
 // programVariable is an environment variable. If it names a program, this test binary runs the
@@ -39,13 +37,6 @@ func Main(m *testing.M, programs map[string]Program) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-}
-
-// SkipIfShort skips a long trial with -short. Other packages test its claim with fewer records, or another trial
-// tests a part of it.
-func SkipIfShort(t *testing.T) {
-	t.Helper()
-	testharness.Long(t)
 }
 
 // Size returns the number of cases or nights of a trial, for example: full, or short with -short, as in

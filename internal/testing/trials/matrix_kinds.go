@@ -122,8 +122,7 @@ const NoiseField = "zz_noise"
 // firstKey is the beginning of each record in the bodies of the demo service.
 const firstKey = `{"id":`
 
-// addField inserts a field at the beginning of the first record of a body. It does not change a
-// body without records.
+// addField inserts a field at the beginning of the first record of a body. It does not change a body without records.
 func addField(body []byte, value string) []byte {
 	return bytes.Replace(body, []byte(firstKey), []byte(`{"`+NoiseField+`":`+value+`,"id":`), 1)
 }
@@ -156,8 +155,7 @@ func bomb(coding string, compress func(w io.Writer) io.WriteCloser) func(rw http
 	return respondEncoded(coding, func([]byte) []byte { return compressed })
 }
 
-// respondEncoded returns a function that responds with an encoded body and the name of the content
-// encoding.
+// respondEncoded returns a function that responds with an encoded body and the name of the content encoding.
 func respondEncoded(coding string, encode func(body []byte) []byte) func(rw http.ResponseWriter, body []byte) {
 	return func(rw http.ResponseWriter, body []byte) {
 		rw.Header().Set("Content-Encoding", coding)

@@ -40,8 +40,7 @@ type inode struct {
 	born   unix.StatxTimestamp
 }
 
-// content describes a file at one time: the checksum of its bytes, its modification time and its
-// mode.
+// content describes a file at one time: the checksum of its bytes, its modification time and its mode.
 type content struct {
 	sum  [sha256.Size]byte
 	at   time.Time
@@ -54,8 +53,7 @@ type folderName struct {
 	name string
 }
 
-// diskState is the state of the folder at one time: the object of each name, and the content of
-// each file.
+// diskState is the state of the folder at one time: the object of each name, and the content of each file.
 type diskState struct {
 	objects map[folderName]object
 	files   map[object]content
@@ -249,9 +247,8 @@ func (d *DiskTrace) objectsToSync(stepSuffix, path string) map[object]content {
 	return objects
 }
 
-// markSynced adds the content of files and the names in folders to the synced state. After a rename
-// from one folder to another, the new name is synced with its folder. The old name remains until
-// the other folder is synced.
+// markSynced adds the content of files and the names in folders to the synced state. After a rename from one folder
+// to another, the new name is synced with its folder. The old name remains until the other folder is synced.
 func (d *DiskTrace) markSynced(synced map[object]content) {
 	var pending []nameChange
 	for _, change := range d.pending {

@@ -26,6 +26,7 @@ type row struct {
 type Reference struct {
 	t       *testing.T
 	service *sim.Service
+	streams []stream.Stream
 	Tables  []TableSpec
 	Paths   map[string]bool // endpoints of the streams
 	// Rewrite changes a record as the faults of the service do.
@@ -38,7 +39,8 @@ type Reference struct {
 // NewReference returns a reference of the tables of streams.
 func NewReference(t *testing.T, service *sim.Service, streams []stream.Stream) *Reference {
 	t.Helper()
-	r := &Reference{t: t, service: service, Rewrite: func(v any) any { return v }, Paths: map[string]bool{}, RequestedIDs: map[string]map[string]bool{}}
+	r := &Reference{t: t, service: service, streams: streams, Rewrite: func(v any) any { return v }, Paths: map[string]bool{},
+		RequestedIDs: map[string]map[string]bool{}}
 	tableNames := map[string]bool{}
 	for _, s := range streams {
 		r.Paths[s.Path] = true
@@ -62,6 +64,13 @@ func NewReference(t *testing.T, service *sim.Service, streams []stream.Stream) *
 // UniqueTables returns the specification of each table once, even if several endpoints fill the table.
 func (r *Reference) UniqueTables() []TableSpec {
 	return slices.CompactFunc(slices.Clone(r.Tables), func(a, b TableSpec) bool { return a.Table == b.Table })
+}
+
+// ProvenTables returns the tables whose streams are all proven.
+func (r *Reference) ProvenTables(proven map[string]bool) []TableSpec {
+	return slices.DeleteFunc(r.UniqueTables(), func(spec TableSpec) bool {
+		return slices.ContainsFunc(stream.FilledBy(r.streams, spec.Table), func(name string) bool { return !proven[name] })
+	})
 }
 
 // CurrentRows returns the rows of every table according to the current responses of the service.
@@ -266,8 +275,7 @@ func items(spec TableSpec, record any, param string) []item {
 	return all
 }
 
-// children returns the items of the list with this name. If the name belongs to an object, it
-// returns the object.
+// children returns the items of the list with this name. If the name belongs to an object, it returns the object.
 func (it item) children(name string) []item {
 	object, _ := it.value.(map[string]any)
 	ancestors := append(slices.Clone(it.ancestors), object)
@@ -324,14 +332,4 @@ func Dig(v any, path string) any {
 		v = object[name]
 	}
 	return v
-}
-
-// RecordIDs returns the ids of the records of a list.
-func RecordIDs(service *sim.Service, path string) map[string]bool {
-	all := map[string]bool{}
-	for _, raw := range service.Records(path) {
-		id, _ := Dig(Decode(string(raw)), "id").(string)
-		all[id] = true
-	}
-	return all
 }

@@ -3,10 +3,9 @@ package trials
 // TableSpec specifies which rows a table must have for given responses of the service. The specifications are written
 // by hand from docs/service.md. They share no code with the streams and the decoder that they check.
 //
-// Each row comes from an item: a record, or an object or a value inside a record. A column is
-// specified as "name" or as "name=source|source". Its value is the first non-empty source. Without
-// a source, the value is the field of the same name; "writer.id" is short for
-// "writer_id=writer.id". A source is a dotted path in the item, or
+// Each row comes from an item: a record, or an object or a value inside a record. A column is specified as "name" or
+// as "name=source|source". Its value is the first non-empty source. Without a source, the value is the field of the
+// same name; "writer.id" is short for "writer_id=writer.id". A source is a dotted path in the item, or
 //
 //	/path    a field of the record that contains the item
 //	^path    a field of the object that contains the list of the item
@@ -18,8 +17,7 @@ type TableSpec struct {
 	// Path is the endpoint, as in docs/service.md. detail is the endpoint of single records, whose values
 	// take precedence over the values from path. query is the query of a request for a detail.
 	path, detail, query string
-	// IDs are the columns whose values are the path parameters, as table.column. "team" means the
-	// id of the team.
+	// IDs are the columns whose values are the path parameters, as table.column. "team" means the id of the team.
 	IDs string
 	// list is the member that contains the records, in a response that is an object. "." means that
 	// the object is the record. "*" means all objects with a count and a prefix, at any depth.
@@ -30,13 +28,11 @@ type TableSpec struct {
 	bare string
 	// The columns, grouped by the type of their values and separated by spaces.
 	Text, integer, flag, money, instant, json string
-	// linkLimit is the prefix of the four columns for do_follow_links_allowed. The field limits the
-	// number of links.
-	linkLimit string
+	// rawText are columns with the JSON of a value as text.
+	rawText string
 	// replies is a list in an item. Its items are rows of the same table.
 	replies string
-	// keyOnly means that the table has no columns but its key. Another table contains the other
-	// fields of the record.
+	// keyOnly means that the table has no columns but its key. Another table contains the other fields of the record.
 	keyOnly bool
 	// MayLack are columns that the table may lack, because an earlier release wrote it.
 	MayLack []string
@@ -216,7 +212,7 @@ func outletTables() []TableSpec {
 			Table: "outlet_channels", Key: "id", path: path, IDs: ids, At: "outlet_channels",
 			Text: "id outlet_id=outlet_id|/id channel_type placement_type channel_handle channel_url disclaimer_name " +
 				"disclaimer_description",
-			integer: "domain_authority domain_ranking", flag: "is_do_follow", linkLimit: "do_follow_links_",
+			integer: "domain_authority domain_ranking", flag: "is_do_follow", rawText: "do_follow_links_raw=do_follow_links_allowed",
 		},
 		{
 			Table: "outlet_channel_social_links", Key: "outlet_channel_id position", path: path, IDs: ids,

@@ -21,9 +21,36 @@ type NightData struct {
 	Rows map[string][]TextRow
 }
 
-// RowsAsOf returns SQL of the rows of a table at a time.
-func RowsAsOf(table string, at time.Time) string {
-	return fmt.Sprintf("%s_at(TIMESTAMPTZ '%s+00')", table, at.UTC().Format(MicrosecondLayout))
+// RequireHistory compares every table with its expected rows at the time of every night, and in the last microsecond
+// before the next night. valid_from is inclusive and valid_to exclusive, so both times have the same rows. Before the
+// first night, a table must be empty.
+func (h *Harness) RequireHistory(ref *Reference, nights []NightData) {
+	h.T.Helper()
+	check := func(at time.Time, rows map[string][]TextRow) {
+		for _, spec := range ref.UniqueTables() {
+			CheckTable(h.T, spec, rows, h.Catalog(), fmt.Sprintf("%s_at(TIMESTAMPTZ '%s+00')", spec.Table, at.UTC().Format(MicrosecondLayout)))
+		}
+	}
+	check(nights[0].At.Add(-time.Microsecond), nil)
+	for n, night := range nights {
+		check(night.At, night.Rows)
+		if n+1 < len(nights) {
+			check(nights[n+1].At.Add(-time.Microsecond), night.Rows)
+		}
+	}
+}
+
+// RequireSeries compares the Parquet files of each night with the expected rows of that night. Later nights must
+// not change these files.
+func (h *Harness) RequireSeries(ref *Reference, nights []NightData) {
+	h.T.Helper()
+	db := Open(h.T, "")
+	for _, night := range nights {
+		for _, spec := range ref.UniqueTables() {
+			file := h.Path("parquet", spec.Table, "snapshot_date="+night.At.Format(time.DateOnly), spec.Table+".parquet")
+			CheckTable(h.T, spec, night.Rows, db, "read_parquet('"+file+"', hive_partitioning = false)")
+		}
+	}
 }
 
 // CheckTable reads the rows of a table, and compares them with the rows in current. tableExpr is the
@@ -33,8 +60,7 @@ func CheckTable(t *testing.T, spec TableSpec, current map[string][]TextRow, db *
 	CompareRows(t, spec, current, ReadTable(t, spec, db, tableExpr), tableExpr)
 }
 
-// CompareRows compares rows of a table with the rows in current. label names the table in
-// messages.
+// CompareRows compares rows of a table with the rows in current. label names the table in messages.
 func CompareRows(t *testing.T, spec TableSpec, current map[string][]TextRow, rows []TextRow, label string) {
 	t.Helper()
 	want := RowsByKey(spec, current[spec.Table])
@@ -55,7 +81,8 @@ func CompareRows(t *testing.T, spec TableSpec, current map[string][]TextRow, row
 		if diff == "" {
 			continue
 		}
-		if diffs++; diffs > maxDiffs {
+		diffs++
+		if diffs > maxDiffs {
 			t.Fatalf("%s: more than %d rows differ", label, maxDiffs)
 		}
 		t.Errorf("%s, row %s (-service +warehouse):\n%s", label, key, diff)
@@ -84,16 +111,22 @@ func KeyOf(spec TableSpec, r TextRow) string {
 	return strings.Join(parts, "/")
 }
 
-// systemColumns are the columns that the warehouse adds.
-func systemColumns() []string { return []string{"valid_from", "valid_to", "row_hash", "run_id"} }
+// uncomparedColumns are the columns that the warehouse adds, and those that it derives from do_follow_links_allowed. The
+// tests of package transform compare the derived values with a second decoder.
+func uncomparedColumns() []string {
+	return []string{"valid_from", "valid_to", "row_hash", "run_id", "do_follow_links_allowed", "do_follow_links_unlimited", "do_follow_links_limit"}
+}
 
 // ReadTable reads a table as exact text, and checks the names and types of its columns.
 func ReadTable(t *testing.T, spec TableSpec, db *sql.DB, tableExpr string) []TextRow {
 	t.Helper()
-	types := ColumnTypes(t, db, tableExpr)
+	types := map[string]string{}
+	for _, d := range Query(t, db, "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM "+tableExpr+")") {
+		types[d[0].String] = d[1].String
+	}
 	wantTypes := spec.Types()
 	for name := range types {
-		if valid := validTypes(wantTypes[name], tableExpr); !slices.Contains(systemColumns(), name) && !slices.Contains(valid, types[name]) {
+		if valid := validTypes(wantTypes[name], tableExpr); !slices.Contains(uncomparedColumns(), name) && !slices.Contains(valid, types[name]) {
 			t.Errorf("the type of %s.%s is %s, want one of %q", tableExpr, name, types[name], valid)
 		}
 	}
@@ -102,17 +135,9 @@ func ReadTable(t *testing.T, spec TableSpec, db *sql.DB, tableExpr string) []Tex
 			t.Errorf("%s lacks the column %s", tableExpr, name)
 		}
 	}
-	return ReadTexts(t, spec, db, tableExpr, types)
-}
-
-// ReadTexts reads the columns in types as exact text. It leaves out the columns that the warehouse
-// adds.
-func ReadTexts(t *testing.T, spec TableSpec, db *sql.DB, tableExpr string, types map[string]string) []TextRow {
-	t.Helper()
-	wantTypes := spec.Types()
 	var names, exprs []string
 	for _, name := range slices.Sorted(maps.Keys(types)) {
-		if !slices.Contains(systemColumns(), name) {
+		if !slices.Contains(uncomparedColumns(), name) {
 			names, exprs = append(names, name), append(exprs, exactTextSQL(name, types[name]))
 		}
 	}
@@ -121,11 +146,12 @@ func ReadTexts(t *testing.T, spec TableSpec, db *sql.DB, tableExpr string, types
 	for i, values := range rows {
 		all[i] = TextRow{}
 		for n, v := range values {
-			if !v.Valid {
-				continue
-			}
-			if all[i][names[n]] = v.String; slices.Contains(wantTypes[names[n]], "JSON") {
+			switch {
+			case !v.Valid:
+			case slices.Contains(wantTypes[names[n]], "JSON"):
 				all[i][names[n]] = Canonical(Decode(v.String))
+			default:
+				all[i][names[n]] = v.String
 			}
 		}
 	}
@@ -137,16 +163,6 @@ func ReadTexts(t *testing.T, spec TableSpec, db *sql.DB, tableExpr string, types
 func validTypes(types []string, tableExpr string) []string {
 	if strings.Contains(tableExpr, ".parquet") && slices.Contains(types, "JSON") {
 		return []string{"VARCHAR"}
-	}
-	return types
-}
-
-// ColumnTypes returns the SQL types of the columns of a table, by name.
-func ColumnTypes(t *testing.T, db *sql.DB, tableExpr string) map[string]string {
-	t.Helper()
-	types := map[string]string{}
-	for _, d := range Query(t, db, "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM "+tableExpr+")") {
-		types[d[0].String] = d[1].String
 	}
 	return types
 }

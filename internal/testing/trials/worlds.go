@@ -31,8 +31,7 @@ func SomeStreams() []string {
 	return append(FewStreams(), "campaigns", "campaign_articles", "files", "tags")
 }
 
-// StreamsWithEvents returns the streams of campaigns and articles. The service sends events about
-// their records.
+// StreamsWithEvents returns the streams of campaigns and articles. The service sends events about their records.
 func StreamsWithEvents() []string {
 	return []string{"campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles", "article_comments"}
 }

@@ -1,18 +1,12 @@
 package damage_test
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"net/http"
-	"net/url"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -45,8 +39,6 @@ type crashTrial struct {
 	undisturbedRequests map[string]int
 	// steps are the steps of the night without a kill, in order.
 	steps []string
-	// kills is the number of killed runs.
-	kills int
 }
 
 func newCrashTrial(t *testing.T, seed uint64, streams ...string) *crashTrial {
@@ -129,7 +121,7 @@ func (c *crashTrial) tryJob(t *testing.T, settings trials.Job) (p *trials.Child,
 func (c *crashTrial) runOnce(t *testing.T, run func(j trials.Job)) (published bool) {
 	t.Helper()
 	runID := c.runID
-	stored := countStoredResponses(t, filepath.Join(c.dir, "raw", runID, "journal.jsonl"))
+	stored := trials.StoredRequests(t, filepath.Join(c.dir, "raw", runID))
 	c.tries++
 	c.counter.reset()
 	j := c.job(trials.KilledAgent, c.dir)
@@ -181,37 +173,6 @@ func (c *crashTrial) requireNoRepeats(t *testing.T, stored map[string]int) {
 	}
 }
 
-// countStoredResponses counts the responses in the journal of a run by path and query.
-func countStoredResponses(t *testing.T, journal string) map[string]int {
-	t.Helper()
-	counts := map[string]int{}
-	f, err := os.Open(journal)
-	if errors.Is(err, fs.ErrNotExist) {
-		return counts
-	}
-	testharness.Must(t, err)
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var line struct {
-			Path, Query, Param string
-			Page               int
-		}
-		// The last line may be incomplete.
-		if json.Unmarshal(lines.Bytes(), &line) != nil {
-			continue
-		}
-		if before, fromName, hasParam := strings.Cut(line.Path, "{"); hasParam {
-			_, after, _ := strings.Cut(fromName, "}")
-			line.Path = before + url.PathEscape(line.Param) + after
-		}
-		if line.Page > 0 {
-			line.Query = strings.TrimPrefix(line.Query+"&page="+strconv.Itoa(line.Page), "&")
-		}
-		counts[strings.TrimSuffix(line.Path+"?"+line.Query, "?")]++
-	}
-	return counts
-}
-
 // publishUndisturbed runs the current or the next night without a kill.
 func (c *crashTrial) publishUndisturbed(t *testing.T) {
 	t.Helper()
@@ -220,8 +181,7 @@ func (c *crashTrial) publishUndisturbed(t *testing.T) {
 	}
 }
 
-// finish publishes the current night and the next night without kills, and compares the two
-// warehouses.
+// finish publishes the current night and the next night without kills, and compares the two warehouses.
 func (c *crashTrial) finish(t *testing.T) {
 	t.Helper()
 	c.publishUndisturbed(t)

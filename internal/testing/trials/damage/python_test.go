@@ -44,7 +44,7 @@ func installPython(t *testing.T, environment string) string {
 // docs/bi.md. It checks which tables, views and macros can be queried in an opened and in an attached
 // catalog, and which night each connection of a process sees after the next night is published.
 func TestTrialPythonDuckDBVersions(t *testing.T) {
-	trials.SkipIfShort(t)
+	testharness.Long(t)
 	t.Parallel()
 	// queryable describes which names can be queried: "all", "none", or a list of those that cannot.
 	type queryable struct{ Tables, Views, Macros string }

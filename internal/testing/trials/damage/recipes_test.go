@@ -54,8 +54,7 @@ func recipes() []recipe {
 	}
 }
 
-// TestTortureRecipesOfBITools runs the code of docs/bi.md and compares its results with the
-// catalog.
+// TestTortureRecipesOfBITools runs the code of docs/bi.md and compares its results with the catalog.
 func TestTortureRecipesOfBITools(t *testing.T) {
 	trials.RequireTorture(t)
 	recipesRun := 0
@@ -110,8 +109,7 @@ func (r recipe) runCode(t *testing.T, page, folder, program string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// installNode installs the JavaScript packages of the recipes into a folder, and returns the path
-// of node.
+// installNode installs the JavaScript packages of the recipes into a folder, and returns the path of node.
 func installNode(t *testing.T, folder string) string {
 	t.Helper()
 	for _, name := range []string{"package.json", "package-lock.json"} {

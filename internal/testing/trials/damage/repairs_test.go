@@ -22,6 +22,7 @@ import (
 	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 	"placementsync/internal/testing/trials"
+	"placementsync/internal/warehouse"
 )
 
 // TestRepairsRestoreAllIntactData runs fewer combinations than TestTortureRepairs. It also removes, cuts or changes one
@@ -29,11 +30,10 @@ import (
 // rows, closed rows and runs must be published. Then the commands that "verify" proposes must leave no damage.
 func TestRepairsRestoreAllIntactData(t *testing.T) {
 	t.Parallel()
-	const workers = 2
 	combinations := trials.Size(40, 7)
 	r := newRepairTrial(t)
-	r.runAll(t, workers, combinations)
-	t.Log(r.counts)
+	inParallel(t, 2, combinations, r.runCombination)
+	t.Log(r.results)
 	t.Run("backup", func(t *testing.T) {
 		backup := newRestoreTrial(t, r)
 		lossless := 0
@@ -46,30 +46,27 @@ func TestRepairsRestoreAllIntactData(t *testing.T) {
 	})
 }
 
-// TestTortureRepairs damages one or two files, folders or links of a warehouse and runs the
-// commands that "verify" proposes, in the given order. If no command fails, all rows, closed rows and
-// runs in intact files must then be published. The number of a combination is the seed that selects
-// its damage.
+// TestTortureRepairs damages one or two files, folders or links of a warehouse and runs the commands that "verify"
+// proposes, in the given order. If no command fails, all rows, closed rows and runs in intact files must then be
+// published. The number of a combination is the seed that selects its damage.
 func TestTortureRepairs(t *testing.T) {
 	trials.RequireTorture(t)
 	const combinations, workers = 1000, 3
 	startedAt := time.Now()
 	r := newRepairTrial(t)
-	r.runAll(t, workers, combinations)
+	inParallel(t, workers, combinations, r.runCombination)
 	trials.RecordTrial(t, startedAt, func() torture.Trial {
 		return torture.Trial{Name: "repairs", Runs: combinations,
 			Procedure: "one or two places of a warehouse are damaged: a file is removed, truncated, changed by one bit, swapped with another file or replaced by the file of another run; a folder or a link is removed",
-			Outcome:   r.counts.String()}
+			Outcome:   strings.Trim(fmt.Sprint(r.results), "map[]")}
 	})
 }
 
 // repairTrial contains the undamaged warehouse, whose copies are damaged and repaired.
 type repairTrial struct {
 	*trials.Harness
-	// files contains the SHA-256 sums of all files, by path.
+	// files contains the SHA-256 sums of all files and the targets of all links, by path.
 	files map[string]string
-	// links contains the targets of all symbolic links, by path.
-	links map[string]string
 	// factsByPath contains the facts of each Parquet file, catalog and file of changes (.changes).
 	factsByPath map[string]facts
 	// visible are the facts in the published catalog.
@@ -78,33 +75,31 @@ type repairTrial struct {
 	visibleSums map[string]string
 	// baseRuns are the newest run and the runs on which it is based, newest first. The run that
 	// was rolled back is not among them.
-	baseRuns  []string
-	pathKinds []pathKind
+	baseRuns []string
+	// pathKinds contains the paths of each kind of files, folders and links that can be damaged.
+	pathKinds [][]string
 
-	mu     sync.Mutex
-	counts repairCounts
+	mu sync.Mutex
+	// results counts the combinations by their result.
+	results map[string]int
 }
 
 // facts is a set of texts. A text identifies a row, a closed row or a run.
 type facts map[string]bool
 
-// Results of a combination.
-const (
-	resultHarmless       = "harmless"
-	resultRepaired       = "repaired"
-	resultReported       = "reported loss"
-	resultRefused        = "refused"
-	resultLost           = "lost"
-	resultUnreported     = "unreported damage"
-	resultFalseUnchanged = `false "nothing was changed"`
-)
-
-type repairCounts map[string]int
-
-func (c repairCounts) String() string {
-	return fmt.Sprintf("%d harmless, %d repaired completely, %d with data that no intact file contained and verify reported as lost, %d refused with all files kept; "+
-		"%d lost data of intact files, %d with unreported damage, %d with a false \"nothing was changed\"",
-		c[resultHarmless], c[resultRepaired], c[resultReported], c[resultRefused], c[resultLost], c[resultUnreported], c[resultFalseUnchanged])
+// inParallel calls run with the numbers below n, in several goroutines.
+func inParallel(t *testing.T, workers, n int, run func(t *testing.T, number int)) {
+	t.Helper()
+	t.Run("all", func(t *testing.T) {
+		for first := range workers {
+			t.Run(fmt.Sprint(first), func(t *testing.T) {
+				t.Parallel()
+				for number := first; number < n; number += workers {
+					run(t, number)
+				}
+			})
+		}
+	})
 }
 
 // newRepairTrial builds a warehouse of six nights, without their stored responses. The fourth night was rolled back.
@@ -120,15 +115,15 @@ func newRepairTrial(t *testing.T) *repairTrial {
 	h.GoodNight()
 	wh := trials.WarehouseOf(h.Config)
 	h.At = h.At.Add(time.Minute)
-	lock, err := wh.Lock("test", h.At)
-	testharness.Must(t, err)
-	_, err = wh.Rollback(third, h.At)
-	testharness.Must(t, errors.Join(err, lock.Release()))
+	testharness.Must(t, trials.WithLock(h.Config, "test", func(w *warehouse.Warehouse) error {
+		_, err := w.Rollback(third, h.At)
+		return err
+	}))
 	h.GoodNight()
 	h.GoodNight()
 	testharness.Must(t, os.RemoveAll(h.Path("raw")))
-	r := &repairTrial{Harness: h, factsByPath: map[string]facts{}, counts: repairCounts{}}
-	r.files, r.links = readTree(t, h.Config.Warehouse.Dir)
+	r := &repairTrial{Harness: h, factsByPath: map[string]facts{}, results: map[string]int{}}
+	r.files = readTree(t, h.Config.Warehouse.Dir)
 	m, err := wh.Versions.ReadManifest(h.LatestRun())
 	testharness.Must(t, err)
 	for run := m.RunID; run != ""; {
@@ -144,8 +139,7 @@ func newRepairTrial(t *testing.T) *repairTrial {
 		r.factsByPath[path] = r.readFacts(t, db, filepath.Join(h.Config.Warehouse.Dir, path), path)
 	}
 	r.visible = r.factsByPath[filepath.Join("versions", h.LatestRun(), "catalog.duckdb")]
-	const withAllMeta = false
-	r.visibleSums = tableSums(t, h.Path("catalog.duckdb"), withAllMeta)
+	r.visibleSums = tableSums(t, h.Path("catalog.duckdb"))
 	delete(r.visibleSums, "meta.tables") // a rebuild adds rows for its own run
 	r.pathKinds = r.listPathKinds()
 	if len(r.visible) < 100 || len(r.baseRuns) != 5 {
@@ -156,14 +150,13 @@ func newRepairTrial(t *testing.T) *repairTrial {
 
 // readTree returns the checksums of the files in a warehouse and the targets of the links. It leaves
 // out files that a repair does not restore.
-func readTree(t *testing.T, dir string) (files, links map[string]string) {
+func readTree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	return trials.SumTree(t, dir, "state/lock", "state/verified", "state/seen")
 }
 
-// readFacts returns the facts in a file. The fact of a row consists of table, key, row_hash and
-// valid_from. A closed row has a second fact that also contains valid_to. The fact of a run is its
-// id.
+// readFacts returns the facts in a file. The fact of a row consists of table, key, row_hash and valid_from. A closed
+// row has a second fact that also contains valid_to. The fact of a run is its id.
 func (r *repairTrial) readFacts(t *testing.T, db *sql.DB, path, name string) facts {
 	t.Helper()
 	contained := facts{}
@@ -216,28 +209,14 @@ func rowFacts(table stream.Table, source, suffix string) string {
 		" FROM (SELECT * REPLACE (CASE WHEN row_hash < 0 THEN row_hash::HUGEINT + 18446744073709551616 ELSE row_hash::HUGEINT END AS row_hash) FROM " + source + ")"
 }
 
-func execSQL(db *sql.DB, statement string) error {
-	_, err := db.Exec(statement)
-	return err
-}
-
-// pathKind is a kind of files, folders or links that can be damaged.
-type pathKind struct {
-	name  string
-	paths []string
-	// isFolder and isLink are both false for files.
-	isFolder, isLink bool
-}
-
-func (r *repairTrial) listPathKinds() []pathKind {
+// listPathKinds groups the files, folders and links that can be damaged by their kind.
+func (r *repairTrial) listPathKinds() (pathKinds [][]string) {
 	latest := r.LatestRun()
-	kinds := map[string]*pathKind{}
-	add := func(kind, path string, isFolder, isLink bool) {
-		if kinds[kind] == nil {
-			kinds[kind] = &pathKind{name: kind, isFolder: isFolder, isLink: isLink}
-		}
-		if !slices.Contains(kinds[kind].paths, path) {
-			kinds[kind].paths = append(kinds[kind].paths, path)
+	kinds := map[string][]string{"latest": {"latest"}, "catalog link": {"catalog.duckdb"}, "all versions": {"versions"}, "all days": {"parquet"},
+		"all state": {"state"}, "newest version": {"versions/" + latest}}
+	add := func(kind, path string) {
+		if !slices.Contains(kinds[kind], path) {
+			kinds[kind] = append(kinds[kind], path)
 		}
 	}
 	for path := range r.files {
@@ -252,66 +231,33 @@ func (r *repairTrial) listPathKinds() []pathKind {
 			if strings.HasSuffix(base, ".parquet") {
 				base = "parquet"
 			}
-			add(age+" "+base, path, false, false)
-			add("version", "versions/"+parts[1], true, false)
-			if age == "newest" {
-				add("newest version", "versions/"+parts[1], true, false)
-			}
+			add(age+" "+base, path)
+			add("version", "versions/"+parts[1])
 		case parts[0] == "parquet" && strings.HasPrefix(parts[1], "."):
 			kind := parts[1] + filepath.Ext(path)
 			if parts[2] == "index.json" {
 				kind = "index"
 			}
-			add(kind, path, false, false)
-			add("folder "+parts[1], "parquet/"+parts[1], true, false)
+			add(kind, path)
+			add("folder "+parts[1], "parquet/"+parts[1])
 		case parts[0] == "parquet":
-			add("series", path, false, false)
-			add("folder of a table", "parquet/"+parts[1], true, false)
-			add("folder of a day", filepath.Dir(path), true, false)
+			add("series", path)
+			add("folder of a table", "parquet/"+parts[1])
+			add("folder of a day", filepath.Dir(path))
 		case path == "state/runs.jsonl":
-			add("ledger", path, false, false)
+			add("ledger", path)
 		}
 	}
-	for _, folder := range []string{"versions", "parquet", "state"} {
-		add("all of "+folder, folder, true, false)
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		slices.Sort(kinds[name])
+		pathKinds = append(pathKinds, kinds[name])
 	}
-	add("latest", "latest", false, true)
-	add("catalog link", "catalog.duckdb", false, true)
-	var all []pathKind
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		slices.Sort(kinds[kind].paths)
-		all = append(all, *kinds[kind])
-	}
-	return all
+	return pathKinds
 }
 
-// runAll runs combinations and counts their results.
-func (r *repairTrial) runAll(t *testing.T, workers, combinations int) {
-	t.Helper()
-	t.Run("all", func(t *testing.T) {
-		for first := range workers {
-			t.Run(fmt.Sprint(first), func(t *testing.T) {
-				t.Parallel()
-				db := trials.Open(t, "?threads=1")
-				for i := first; i < combinations; i += workers {
-					result := r.runCombination(t, db, i)
-					r.mu.Lock()
-					r.counts[result]++
-					r.mu.Unlock()
-				}
-			})
-		}
-	})
-	for _, result := range []string{resultLost, resultUnreported, resultFalseUnchanged} {
-		if r.counts[result] > 0 {
-			t.Errorf("%d combinations have the result %q, want none", r.counts[result], result)
-		}
-	}
-}
-
-// runCombination damages one or two paths in a copy of the warehouse, repairs the copy and checks
-// it. number is the seed of the random choices.
-func (r *repairTrial) runCombination(t *testing.T, db *sql.DB, number int) (result string) {
+// runCombination damages one or two paths in a copy of the warehouse, runs the commands that "verify" proposes, in the
+// given order, until "verify" proposes none, and checks the copy. number is the seed of the random choices.
+func (r *repairTrial) runCombination(t *testing.T, number int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(uint64(number), 7))
 	cfg := r.Config
@@ -327,103 +273,87 @@ func (r *repairTrial) runCombination(t *testing.T, db *sql.DB, number int) (resu
 	intact := r.intactFacts(t, cfg.Warehouse.Dir)
 	unrecoverable := missingFacts(intact, r.visible)
 	effect := r.repairAll(t, cfg)
-	defer func() {
-		if t.Failed() {
-			t.Logf("combination %d: %s: %s: %s\n%s", number, description, result, effect.problem, effect.output)
-		}
-	}()
-	fail := func(result, format string, args ...any) string {
-		effect.problem = fmt.Sprintf(format, args...)
-		t.Fail()
-		return result
-	}
-	if effect.result != "" {
-		return fail(effect.result, "%s", effect.problem)
-	}
 	got := facts{}
-	if _, err := os.Stat(filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb")); err == nil {
+	if _, err := os.Stat(filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb")); err == nil && effect.problem == "" {
+		db := trials.OpenUnmanaged(t, "?threads=1")
+		defer db.Close()
 		got = r.readFacts(t, db, filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), "catalog.duckdb")
 	}
 	if effect.refused {
 		// A refused repair must keep the data, but need not publish it.
 		maps.Copy(got, r.intactFacts(t, cfg.Warehouse.Dir))
 	}
-	switch lost := missingFacts(got, intact); {
+	result := "complete"
+	lost := missingFacts(got, intact)
+	switch {
+	case effect.problem != "":
 	case len(lost) > 0:
-		return fail(resultLost, "%d of %d facts of intact files are missing: %v", len(lost), len(intact), lost[:min(4, len(lost))])
+		effect.problem = fmt.Sprintf("%d of %d facts of intact files are missing: %v", len(lost), len(intact), lost[:min(4, len(lost))])
 	case effect.refused && len(unrecoverable) == 0:
-		return fail(resultLost, "the repair was refused, although intact files contain all data")
+		effect.problem = "the repair was refused, although intact files contain all data"
 	case effect.refused:
-		return resultRefused
-	case len(unrecoverable) == 0 && !r.sameContent(t, cfg.Warehouse.Dir):
-		return fail(resultLost, "the values differ from the values before the damage")
-	case effect.commands == 0:
-		return resultHarmless
-	case len(unrecoverable) == 0:
-		return resultRepaired
-	case !effect.reported:
-		return fail(resultUnreported, "%d facts are lost and verify reported no loss: %v", len(unrecoverable), unrecoverable[:min(4, len(unrecoverable))])
+		result = "refused with all files kept"
+	case len(unrecoverable) > 0 && !effect.reported:
+		effect.problem = fmt.Sprintf("%d facts are lost and verify reported no loss: %v", len(unrecoverable), unrecoverable[:min(4, len(unrecoverable))])
+	case len(unrecoverable) > 0:
+		result = "reported loss"
+	case !r.sameContent(t, cfg.Warehouse.Dir):
+		effect.problem = "the values differ from the values before the damage"
 	}
-	return resultReported
+	if effect.problem != "" {
+		t.Errorf("combination %d: %s: %s\n%s", number, description, effect.problem, effect.output)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.results[result]++
 }
 
 // repairEffect is the effect of the commands that "verify" proposed.
 type repairEffect struct {
 	// reported means that "verify" reported a loss.
 	reported bool
-	// refused means that a command failed, or that the proposed repairs have no effect or do not
-	// end.
+	// refused means that a command failed, or that the proposed repairs have no effect or do not end.
 	refused bool
-	// commands counts the commands that were run.
-	commands int
-	// result is set if "verify" failed, or if "verify" or a command reported something false.
-	// problem describes it.
-	result, problem string
+	// problem is set if "verify" failed, or if "verify" or a command reported something false.
+	problem string
 	// output is the output of "verify" and the commands.
 	output string
 }
 
-// repairAll runs the commands that "verify" proposes, in the given order, until "verify" proposes no
-// command.
+// repairAll runs the commands that "verify" proposes, in the given order, until "verify" proposes no command.
 func (r *repairTrial) repairAll(t *testing.T, cfg pipeline.Config) (effect repairEffect) {
 	t.Helper()
 	const maxRounds = 6
-	files, links := readTree(t, cfg.Warehouse.Dir)
-	mustReport := r.damageMustBeReported(files) || !maps.Equal(links, r.links)
+	before := readTree(t, cfg.Warehouse.Dir)
 	for round := range maxRounds {
 		v, err := repair.Verify(t.Context(), trials.RepairConfig(cfg), true)
-		if err != nil {
-			effect.result, effect.problem = resultLost, "verify: "+err.Error()
+		if err != nil || round == 0 && len(v.Damage) == 0 && r.damageMustBeReported(before) {
+			effect.problem = fmt.Sprintf("verify found no damage: %v", err)
 			return effect
 		}
 		for _, d := range v.Damage {
 			effect.output += fmt.Sprintf("  %d: %s: %s: %s (lost %v)\n", round, d.File, d.Problem, d.Repair.Command(), d.Lost)
 		}
 		effect.reported = effect.reported || v.Result() == repair.DataLost
-		if round == 0 && mustReport && len(v.Damage) == 0 {
-			effect.result, effect.problem = resultUnreported, "verify found no damage"
-			return effect
-		}
 		plan := repair.Plan(v.Damage)
 		if len(plan) == 0 {
 			return effect
 		}
-		filesAtStart, linksAtStart := readTree(t, cfg.Warehouse.Dir)
+		beforePlan := before
 		for _, step := range plan {
-			before, beforeLinks := readTree(t, cfg.Warehouse.Dir)
 			err := r.run(t, cfg, step)
-			effect.commands++
 			effect.output += fmt.Sprintf("  %d: %s: %v\n", round, step.Command(), err)
-			if err == nil {
-				continue
+			after := readTree(t, cfg.Warehouse.Dir)
+			if err != nil {
+				effect.refused = true
+				if strings.Contains(err.Error(), "nothing was changed") && !maps.Equal(before, after) {
+					effect.problem = step.Command() + ": the error is false: " + err.Error()
+				}
+				return effect
 			}
-			effect.refused = true
-			if after, afterLinks := readTree(t, cfg.Warehouse.Dir); strings.Contains(err.Error(), "nothing was changed") && !(maps.Equal(before, after) && maps.Equal(beforeLinks, afterLinks)) {
-				effect.result, effect.problem = resultFalseUnchanged, step.Command()+": "+err.Error()
-			}
-			return effect
+			before = after
 		}
-		if filesAtEnd, linksAtEnd := readTree(t, cfg.Warehouse.Dir); maps.Equal(filesAtStart, filesAtEnd) && maps.Equal(linksAtStart, linksAtEnd) {
+		if maps.Equal(beforePlan, before) {
 			// The plan has changed no file. Only RunNight may have no effect here: run executes only
 			// the start of the night, and a complete night would add a line to the ledger.
 			effect.refused = slices.ContainsFunc(plan, func(step repair.Step) bool { return step.Kind != repair.RunNight })
@@ -492,7 +422,7 @@ func hasFileIn(files map[string]string, folder string) bool {
 
 func (r *repairTrial) sameContent(t *testing.T, dir string) bool {
 	t.Helper()
-	got := tableSums(t, filepath.Join(dir, "catalog.duckdb"), false)
+	got := tableSums(t, filepath.Join(dir, "catalog.duckdb"))
 	for table, sum := range r.visibleSums {
 		if got[table] != sum {
 			t.Logf("%s has the checksum %s, want %s as before", table, got[table], sum)
@@ -506,7 +436,7 @@ func (r *repairTrial) sameContent(t *testing.T, dir string) bool {
 // of changes counts only if all later runs have an intact manifest too.
 func (r *repairTrial) intactFacts(t *testing.T, dir string) facts {
 	t.Helper()
-	files, _ := readTree(t, dir)
+	files := readTree(t, dir)
 	isIntact := func(path string) bool { return files[path] != "" && files[path] == r.files[path] }
 	// hasManifest contains the runs with an intact manifest. inChain contains a run if that run and
 	// all later runs have an intact manifest.
@@ -550,8 +480,7 @@ func (r *repairTrial) intactFacts(t *testing.T, dir string) facts {
 	return all
 }
 
-// isManifestOf reports whether the manifest at path belongs to a run. It reads the undamaged
-// warehouse.
+// isManifestOf reports whether the manifest at path belongs to a run. It reads the undamaged warehouse.
 func (r *repairTrial) isManifestOf(t *testing.T, path, run string) bool {
 	t.Helper()
 	data, err := os.ReadFile(r.Path(path))
@@ -599,56 +528,50 @@ func copyTree(t *testing.T, from, to string, separateLinks bool) {
 // damage damages one random file, folder or link, and returns a description of the damage.
 func (r *repairTrial) damage(t *testing.T, random *rand.Rand, dir string) string {
 	t.Helper()
-	kind := r.pathKinds[random.IntN(len(r.pathKinds))]
-	name := kind.paths[random.IntN(len(kind.paths))]
-	path := filepath.Join(dir, name)
-	if _, err := os.Lstat(path); err != nil {
-		return name + " was already missing"
-	}
-	if kind.isFolder || kind.isLink {
-		testharness.Must(t, os.RemoveAll(path))
-		return name + " removed"
-	}
-	var others []string
-	for _, other := range kind.paths {
-		others = append(others, filepath.Join(dir, other))
-	}
-	return name + damageFile(t, random, path, others, []string{"truncate", "flip", "swap", "replace", "remove"})
+	return damageOneOf(t, random, dir, r.pathKinds[random.IntN(len(r.pathKinds))])
 }
 
-// damageFile damages a file by one of the methods, and returns a description. sameKind contains path, and may contain
-// files that are missing. A file that cannot be damaged by the method is removed.
-func damageFile(t *testing.T, random *rand.Rand, path string, sameKind, methods []string) string {
+// damageOneOf damages one of the files, folders or links of a kind. A file that cannot be damaged by the chosen method is
+// removed, as folders and links are.
+func damageOneOf(t *testing.T, random *rand.Rand, dir string, paths []string) string {
 	t.Helper()
-	info, err := os.Stat(path)
-	testharness.Must(t, err)
-	others := slices.DeleteFunc(slices.Clone(sameKind), func(other string) bool {
-		_, err := os.Lstat(other)
-		return err != nil || other == path
-	})
-	other := path
-	if len(others) > 0 {
-		other = others[random.IntN(len(others))]
+	name := paths[random.IntN(len(paths))]
+	path := filepath.Join(dir, name)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return name + " was already missing"
 	}
-	switch method := methods[random.IntN(len(methods))]; {
-	case method == "truncate" && info.Size() > 0:
+	var others []string
+	for _, other := range paths {
+		if _, err := os.Lstat(filepath.Join(dir, other)); err == nil && other != name {
+			others = append(others, filepath.Join(dir, other))
+		}
+	}
+	method := []string{"truncate", "flip", "swap", "replace", "remove"}[random.IntN(5)]
+	switch isFile := info.Mode().IsRegular() && info.Size() > 0; {
+	case method == "truncate" && isFile:
 		size := random.Int64N(info.Size())
 		testharness.Must(t, os.Truncate(path, size))
-		return fmt.Sprintf(" truncated to %d bytes", size)
-	case method == "flip" && info.Size() > 0:
-		bit := random.Int64N(info.Size() * 8)
-		flipBit(t, path, bit)
+		return fmt.Sprintf("%s truncated to %d bytes", name, size)
+	case method == "flip" && isFile:
+		data, err := os.ReadFile(path)
+		testharness.Must(t, err)
+		bit := random.IntN(len(data) * 8)
+		data[bit/8] ^= 1 << (bit % 8)
+		testharness.Must(t, os.WriteFile(path, data, 0o600))
 		if random.IntN(2) == 0 {
 			testharness.Must(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
 		}
-		return fmt.Sprintf(": bit %d flipped", bit)
-	case method == "swap" && other != path:
+		return fmt.Sprintf("%s: bit %d flipped", name, bit)
+	case method == "swap" && isFile && len(others) > 0:
+		other := others[random.IntN(len(others))]
 		testharness.Must(t, errors.Join(os.Rename(path, path+"~"), os.Rename(other, path), os.Rename(path+"~", other)))
-		return " swapped with " + other
-	case method == "replace" && other != path:
+		return name + " swapped with " + other
+	case method == "replace" && isFile && len(others) > 0:
+		other := others[random.IntN(len(others))]
 		testharness.Must(t, copyFile(other, path))
-		return " replaced by " + other
+		return name + " replaced by " + other
 	}
-	testharness.Must(t, os.Remove(path))
-	return " removed"
+	testharness.Must(t, os.RemoveAll(path))
+	return name + " removed"
 }

@@ -20,13 +20,12 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestTrialRestoreEqualsTheOriginal removes all files except parquet/ and state/, and rebuilds the
-// warehouse. The backup in docs/guide/recovery.md contains only these two folders. After the
-// rebuild, three things must be the same as before: all rows of all tables and views; the results
-// of all named queries, for the newest and for an earlier night; and the differences between two
-// nights.
+// TestTrialRestoreEqualsTheOriginal removes all files except parquet/ and state/, and rebuilds the warehouse. The
+// backup in docs/guide/recovery.md contains only these two folders. After the rebuild, three things must be the same
+// as before: all rows of all tables and views; the results of all named queries, for the newest and for an earlier
+// night; and the differences between two nights.
 func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
-	trials.SkipIfShort(t)
+	testharness.Long(t)
 	t.Parallel()
 	h := trials.NewHarness(t, trials.TrialWorld(3))
 	h.Config.Details, h.Config.LiveDays, h.Config.Recheck = "changed", 45, 7
@@ -34,7 +33,7 @@ func TestTrialRestoreEqualsTheOriginal(t *testing.T) {
 	h.GoodNight()
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("interrupted by the test"))
-	h.FailedNight(stopped, trials.ExitInterrupted)
+	h.FailedNight(stopped, 130)
 	for range 3 {
 		h.GoodNight()
 	}
@@ -103,9 +102,8 @@ func requireContents(t *testing.T, want, got map[string][]string) {
 	}
 }
 
-// queryResults returns the results of all named queries by name. The result of a query with a
-// required parameter is its error. If asOf is empty, queryResults also returns the differences
-// between the last two snapshots.
+// queryResults returns the results of all named queries by name. The result of a query with a required parameter is
+// its error. If asOf is empty, queryResults also returns the differences between the last two snapshots.
 func queryResults(h *trials.Harness, asOf string) map[string]string {
 	h.T.Helper()
 	db, err := queries.Open(h.T.Context(), h.Path("catalog.duckdb"), queries.Options{MemoryLimit: "256MB", Threads: 1, AsOf: asOf})

@@ -2,10 +2,8 @@ package damage_test
 
 import (
 	"fmt"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,20 +12,18 @@ import (
 	"time"
 
 	"placementsync/internal/backup"
-	objectstore "placementsync/internal/bucket"
-	"placementsync/internal/pipeline"
+	"placementsync/internal/bucket"
 	"placementsync/internal/repair"
 	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/testing/trials"
-	"placementsync/internal/warehouse"
 )
 
 // restoreTrial is a backup of the warehouse of a repairTrial.
 type restoreTrial struct {
 	*repairTrial
 	store   *s3sim.Server
-	bucket  *objectstore.Bucket
+	bucket  *bucket.Bucket
 	objects map[string][]byte
 	// filesOf contains the files of each object.
 	filesOf map[string][]string
@@ -35,14 +31,9 @@ type restoreTrial struct {
 
 func newRestoreTrial(t *testing.T, warehouse *repairTrial) *restoreTrial {
 	t.Helper()
-	r := &restoreTrial{repairTrial: warehouse, store: s3sim.New("store"), filesOf: map[string][]string{}}
-	server := httptest.NewServer(r.store)
-	t.Cleanup(server.Close)
-	var err error
-	r.bucket, err = objectstore.Open(t.Context(), objectstore.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true,
-		AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey}, "store", "night")
-	testharness.Must(t, err)
-	_, err = backup.Run(t.Context(), r.backupConfig(r.Config, r.At))
+	r := &restoreTrial{repairTrial: warehouse, filesOf: map[string][]string{}}
+	r.bucket, r.store = trials.NewBucket(t, r.Harness)
+	_, err := backup.Run(t.Context(), trials.BackupConfig(r.Config, r.bucket))
 	testharness.Must(t, err)
 	r.objects = r.store.Objects("store")
 	for file, sum := range r.files {
@@ -51,10 +42,6 @@ func newRestoreTrial(t *testing.T, warehouse *repairTrial) *restoreTrial {
 		}
 	}
 	return r
-}
-
-func (r *restoreTrial) backupConfig(cfg pipeline.Config, at time.Time) backup.Config {
-	return backup.Config{Warehouse: warehouse.New(cfg.Warehouse), Bucket: r.bucket, Program: "test", Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler)}
 }
 
 // restoreDamaged reports whether no data was lost.
@@ -101,7 +88,7 @@ func (r *restoreTrial) restoreDamaged(t *testing.T, random *rand.Rand) bool {
 	cfg.Warehouse.Dir = filepath.Join(t.TempDir(), "restored")
 	at := r.At.Add(time.Hour)
 	cfg.Now = func() time.Time { at = at.Add(time.Second); return at }
-	restored, err := backup.Restore(t.Context(), r.backupConfig(cfg, at))
+	restored, err := backup.Restore(t.Context(), trials.BackupConfig(cfg, r.bucket))
 	testharness.Must(t, err)
 	for _, d := range restored.Damaged {
 		if !damaged[d.File] {
@@ -116,42 +103,29 @@ func (r *restoreTrial) restoreDamaged(t *testing.T, random *rand.Rand) bool {
 		t.Errorf("%s: the rebuild ended with %v", description, err)
 		return false
 	}
-	v, err := repair.Verify(t.Context(), trials.RepairConfig(cfg), true)
-	testharness.Must(t, err)
-	needsOnlyANight := func(v repair.Report) bool {
-		return !slices.ContainsFunc(repair.Plan(v.Damage), func(step repair.Step) bool { return step.Kind != repair.RunNight })
+	for round := 0; ; round++ {
+		v, err := repair.Verify(t.Context(), trials.RepairConfig(cfg), true)
+		testharness.Must(t, err)
+		plan := slices.DeleteFunc(repair.Plan(v.Damage), func(step repair.Step) bool { return step.Kind == repair.RunNight })
+		if len(plan) == 0 {
+			break
+		}
+		if round == 5 {
+			t.Errorf("%s: after %d rounds of repairs verify still reports %+v", description, round, v.Damage)
+			return false
+		}
+		for _, step := range plan {
+			if err := r.run(t, cfg, step); err != nil {
+				t.Errorf("%s: %s ended with %v", description, step.Command(), err)
+				return false
+			}
+		}
 	}
-	repairUntil(t, cfg, v, description, needsOnlyANight, func(step repair.Step) error { return r.run(t, cfg, step) })
 	got := r.readFacts(t, trials.Open(t, "?threads=1"), filepath.Join(cfg.Warehouse.Dir, "catalog.duckdb"), "catalog.duckdb")
 	if lost := missingFacts(got, intact); len(lost) > 0 {
 		t.Errorf("%s: %d of %d facts of intact files are missing: %v", description, len(lost), len(intact), lost[:min(4, len(lost))])
 	}
 	return len(missingFacts(got, r.visible)) == 0
-}
-
-// repairUntil runs the commands that "verify" proposes, beginning with the report v, until a report is done. All of them
-// must succeed. ranNight means that one of them was a night.
-func repairUntil(t *testing.T, cfg pipeline.Config, v repair.Report, description string, isDone func(v repair.Report) bool,
-	run func(step repair.Step) error) (ranNight, isRepaired bool) {
-	t.Helper()
-	const maxRounds = 5
-	for range maxRounds {
-		if isDone(v) {
-			return ranNight, true
-		}
-		for _, step := range repair.Plan(v.Damage) {
-			ranNight = ranNight || step.Kind == repair.RunNight
-			if err := run(step); err != nil {
-				t.Errorf("%s: %s ended with %v", description, step.Command(), err)
-				return ranNight, false
-			}
-		}
-		var err error
-		v, err = repair.Verify(t.Context(), trials.RepairConfig(cfg), true)
-		testharness.Must(t, err)
-	}
-	t.Errorf("%s: after %d rounds of repairs verify still reports %+v", description, maxRounds, v.Damage)
-	return ranNight, false
 }
 
 // missingFacts returns the facts of want that got does not contain.

@@ -7,5 +7,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	trials.Main(m, map[string]trials.Program{"reader": &readerConfig{}})
+	trials.Main(m, map[string]trials.Program{"reader": &reader{}})
 }

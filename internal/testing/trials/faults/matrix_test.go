@@ -28,20 +28,16 @@ import (
 	"placementsync/internal/testing/trials"
 )
 
-// rate is the frequency of a fault. share is the share of affected requests. If name is allNight,
-// share is not used.
+// rate is the frequency of a fault: the share of affected requests, or, if the share is 0, all requests for one
+// endpoint in a night. Each night uses another endpoint.
 type rate struct {
 	name  string
 	share float64
 	runs  int // number of nights
 }
 
-// allNight is the name of the rate at which all requests for one endpoint fail in a night. Each
-// night uses another endpoint.
-const allNight = "one endpoint, for good"
-
 func rates() []rate {
-	return []rate{{"1 %", 0.01, 4}, {"5 %", 0.05, 4}, {"10 %", 0.1, 4}, {"30 %", 0.3, 4}, {allNight, 0, len(trials.Endpoints())}}
+	return []rate{{"1 %", 0.01, 4}, {"5 %", 0.05, 4}, {"10 %", 0.1, 4}, {"30 %", 0.3, 4}, {"one endpoint, for good", 0, len(trials.Endpoints())}}
 }
 
 // TestTrialFaultMatrix is the short form of TestTortureFaultMatrix.
@@ -61,21 +57,20 @@ func TestTrialFaultMatrix(t *testing.T) {
 func TestTortureFaultMatrix(t *testing.T) {
 	trials.RequireTorture(t)
 	for i, kind := range trials.FaultKinds() {
-		t.Run(kind.Name, func(t *testing.T) {
-			var rows []torture.Row
-			for n, r := range rates() {
-				t.Run(r.name, func(t *testing.T) {
-					position := 10*i + n
-					row := newMatrixCell(t, uint64(position), kind, trials.SomeStreams()...).runNights(t, r)
-					row.Position = position
-					if row.Peak > maxMemoryBytes {
-						t.Errorf("the process used %d MiB, want at most %d", row.Peak>>20, maxMemoryBytes>>20)
-					}
-					rows = append(rows, row)
+		for n, r := range rates() {
+			t.Run(kind.Name+"/"+r.name, func(t *testing.T) {
+				c := newMatrixCell(t, uint64(10*i+n), kind, trials.SomeStreams()...)
+				nights := 0
+				defer trials.RecordTrial(t, time.Now(), func() torture.Trial {
+					return torture.Trial{Name: "fault " + kind.Name + ", " + r.name, Runs: nights, Outcome: c.String(),
+						Procedure: "nights with this fault in this share of the requests, then a night without it"}
 				})
-			}
-			testharness.Must(t, torture.Open(os.Getenv).StoreRows(rows...))
-		})
+				nights = c.runNights(t, r)
+				if c.peak > maxMemoryBytes {
+					t.Errorf("the process used %d MiB, want at most %d", c.peak>>20, maxMemoryBytes>>20)
+				}
+			})
+		}
 	}
 }
 
@@ -89,7 +84,17 @@ type matrixCell struct {
 	ref           *trials.Reference
 	kind          trials.FaultKind
 	faultSelector *trials.FaultSelector
-	row           torture.Row
+	// Each night is counted once. An exact night equals the service value by value. A partial night was published and
+	// reports the missing data. A failed night was not published.
+	exact, partial, failed int
+	longest                time.Duration // of a night
+	peak                   int64         // memory of the process in a night, in bytes; 0 if it is unknown
+}
+
+func (c *matrixCell) String() string {
+	requests, affected := c.faultSelector.Counts()
+	return fmt.Sprintf("%d exact, %d partial, %d failed, 0 wrong; 0 rows lost; %d of %d requests affected; longest night %.1f s; peak memory %d MiB",
+		c.exact, c.partial, c.failed, affected, requests, c.longest.Seconds(), c.peak>>20)
 }
 
 func newMatrixCell(t *testing.T, seed uint64, kind trials.FaultKind, streams ...string) *matrixCell {
@@ -108,8 +113,7 @@ func newMatrixCell(t *testing.T, seed uint64, kind trials.FaultKind, streams ...
 	t.Cleanup(server.Close)
 	c.Config.Warehouse.MemoryLimit = "512MB"
 	f := &c.Config.Fetch
-	// A request rate is set, because status 429 reduces it. The other limits are small, so that no
-	// night waits long.
+	// A request rate is set, because status 429 reduces it. The other limits are small, so that no night waits long.
 	f.BaseURL, f.RequestsPerSecond, f.Burst, f.PageSize, f.MaxPasses, f.MaxPages = server.URL, 2000, 50, 3, 4, 50
 	f.Timeout = cmp.Or(kind.AttemptTimeout, 2*time.Second)
 	f.Retry = fetch.Retry{MaxRetries: 5, Base: time.Millisecond, Max: 10 * time.Millisecond, Jitter: 0.1}
@@ -121,51 +125,36 @@ func newMatrixCell(t *testing.T, seed uint64, kind trials.FaultKind, streams ...
 	return c
 }
 
-// maxDuration returns the maximum duration of a night. It is one minute, for a busy machine, plus
-// the time of some slow requests: one for each pass of each stream, with all attempts up to their
-// timeouts.
+// maxDuration returns the maximum duration of a night. It is one minute, for a busy machine, plus the time of some
+// slow requests: one for each pass of each stream, with all attempts up to their timeouts.
 func (c *matrixCell) maxDuration() time.Duration {
 	f := c.Config.Fetch
 	attempt := f.Timeout + f.Retry.Max + time.Duration(float64(f.Retry.Max)*f.Retry.Jitter)
 	return time.Minute + time.Duration(len(c.Config.Streams)*f.MaxPasses*(1+f.Retry.MaxRetries))*attempt
 }
 
-// runNights runs the nights of a rate, and then a night without faults that must restore all rows.
-func (c *matrixCell) runNights(t *testing.T, r rate) torture.Row {
+// runNights runs the nights of a rate, more if the fault is rare and has affected no request, and then a night without
+// faults that must restore all rows. It returns the number of nights.
+func (c *matrixCell) runNights(t *testing.T, r rate) (nights int) {
 	t.Helper()
-	c.row.Fault, c.row.Rate = c.kind.Name, r.name
-	for n := 0; n < r.runs || n < maxNights && c.isUnaffected(); n++ {
+	const maxNights = 24
+	affected := 0
+	for ; nights < r.runs || nights < maxNights && affected == 0; nights++ {
 		endpoint := ""
-		if r.name == allNight {
-			endpoint = trials.Endpoints()[n%len(trials.Endpoints())]
+		if r.share == 0 {
+			endpoint = trials.Endpoints()[nights%len(trials.Endpoints())]
 		}
 		c.faultSelector.Set(r.share, endpoint)
-		if !t.Run(fmt.Sprintf("night %d", n+1), c.runFaultyNight) {
-			c.row.Wrong++
-		}
-		c.row.Runs++
+		t.Run(fmt.Sprintf("night %d", nights+1), c.runFaultyNight)
+		_, affected = c.faultSelector.Counts()
 	}
-	if c.isUnaffected() {
-		t.Errorf("no request was affected in %d nights, so the test shows nothing", c.row.Runs)
+	if affected == 0 {
+		t.Errorf("no request was affected in %d nights, so the test shows nothing", nights)
 	}
-	c.row.Requests, c.row.Affected = c.faultSelector.Counts()
+	t.Logf("%d nights: %s", nights, c)
 	c.faultSelector.Set(0, "")
-	if !t.Run("night without faults", func(t *testing.T) { c.compareWithGrades(t, c.GoodNight()) }) {
-		c.row.Lost++
-	}
-	row := c.row
-	t.Logf("%d of %d requests were affected: %d exact, %d partial, %d failed, %d wrong, %d lost, longest %.1f s, peak %d MiB",
-		row.Affected, row.Requests, row.Exact, row.Partial, row.Failed, row.Wrong, row.Lost, row.Longest, row.Peak>>20)
-	return row
-}
-
-// maxNights limits the number of nights until a rare fault occurs.
-const maxNights = 24
-
-// isUnaffected reports whether the fault has affected no request so far.
-func (c *matrixCell) isUnaffected() bool {
-	_, affected := c.faultSelector.Counts()
-	return affected == 0
+	t.Run("night without faults", func(t *testing.T) { c.compareWithGrades(t, c.GoodNight()) })
+	return nights
 }
 
 // runFaultyNight runs a night with the fault and checks its outcome.
@@ -177,69 +166,64 @@ func (c *matrixCell) runFaultyNight(t *testing.T) {
 	resetPeakMemory()
 	start := time.Now()
 	res, err := c.NightWithContext(ctx)
-	c.row.Longest = max(c.row.Longest, time.Since(start).Seconds())
-	c.row.Peak = max(c.row.Peak, peakMemory())
-	if ctx.Err() != nil {
+	c.longest = max(c.longest, time.Since(start))
+	c.peak = max(c.peak, peakMemory())
+	switch {
+	case ctx.Err() != nil:
 		t.Fatalf("the night took longer than its maximum duration of %v: %v", c.maxDuration(), err)
-	}
-	if err != nil {
-		c.row.Failed++
+	case err != nil:
+		c.failed++
 		c.requireFailed(t, res, err, latestBefore)
 		return
+	case c.compareWithGrades(t, res):
+		c.exact++
+	default:
+		c.partial++
 	}
-	if c.compareWithGrades(t, res) {
-		c.row.Exact++
-	} else {
-		c.row.Partial++
+	// The night may remove no row whose record the service still has.
+	current, keysAfter := c.ref.CurrentRows(), c.publishedKeys(t)
+	for _, spec := range c.ref.UniqueTables() {
+		for _, r := range current[spec.Table] {
+			if key := spec.Table + "/" + trials.KeyOf(spec, r); keysBefore[key] && !keysAfter[key] {
+				t.Errorf("the row %s is lost, and the service still has its record", key)
+			}
+		}
 	}
-	c.requireNoLoss(t, keysBefore)
 }
 
 // requireFailed checks a night that returned an error. It must be reported as failed, and must not
 // publish a version. A night may only fail if the token cannot be checked or no stream can be read.
 func (c *matrixCell) requireFailed(t *testing.T, res pipeline.Result, err error, latestBefore string) {
 	t.Helper()
-	code := trials.ExitCode(t.Context(), res, err)
 	if !errors.Is(err, pipeline.ErrNoData) && !strings.HasPrefix(err.Error(), "check the token:") {
 		t.Errorf("the night failed with %v, want ErrNoData or an error about the token", err)
 	}
-	if code != 1 || res.Run.Outcome != ledger.Failed || c.LatestRun() != latestBefore {
-		t.Errorf("the night ended %s with exit code %d and latest is %q, want failed with exit code 1 and %q: %v", res.Run.Outcome, code, c.LatestRun(),
-			latestBefore, err)
+	if res.Run.Outcome != ledger.Failed || c.LatestRun() != latestBefore {
+		t.Errorf("the night ended %s and latest is %q, want failed and %q: %v", res.Run.Outcome, c.LatestRun(), latestBefore, err)
 	}
 }
 
-// compareWithGrades checks the grades of a published night. A table whose streams are all graded
-// exact or repaired must have the values of the service. Streams with other grades must have a
-// reason. The exit code must match the grades. allProven means that all streams are graded exact or
-// repaired.
+// compareWithGrades checks the grades of a published night. A table whose streams are all graded exact or repaired
+// must have the values of the service. Streams with other grades must have a reason. The exit code must match the
+// grades. allProven means that all streams are graded exact or repaired.
 func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (allProven bool) {
 	t.Helper()
-	allProven = true
-	proven, anyUnread := map[string]bool{}, false
-	for _, s := range res.Run.Streams {
-		grade := stream.Grade(s.Grade)
-		proven[s.Stream] = grade == stream.Exact || grade == stream.Repaired
-		anyUnread = anyUnread || grade == stream.CarriedForward || grade == stream.Skipped
-		allProven = allProven && proven[s.Stream]
-		if !proven[s.Stream] && s.Reason == "" {
-			t.Errorf("the grade of %s is %s without a reason, want a reason", s.Stream, s.Grade)
-		}
-	}
+	proven := trials.ProvenStreams(t, res.Run)
+	allProven = len(proven) == len(res.Run.Streams)
+	anyUnread := slices.ContainsFunc(res.Run.Streams, func(s ledger.Stream) bool {
+		return s.Grade == stream.CarriedForward || s.Grade == stream.Skipped
+	})
 	if code := res.Run.ExitCode; code != 0 && code != 3 || anyUnread && code != 3 || allProven && code != 0 {
 		t.Errorf("the night ended %s with exit code %d, which does not match the grades:\n%s", res.Run.Outcome, code, trials.Reasons(res.Run))
 	}
 	current := c.ref.CurrentRows()
-	for _, spec := range c.ref.UniqueTables() {
-		if !slices.ContainsFunc(stream.FilledBy(c.Config.Streams, spec.Table), func(name string) bool { return !proven[name] }) {
-			trials.CompareRows(t, spec, current, c.publishedRows(t, spec), spec.Table)
-		}
+	for _, spec := range c.ref.ProvenTables(proven) {
+		trials.CompareRows(t, spec, current, c.publishedRows(t, spec), spec.Table)
 	}
 	return allProven
 }
 
-// publishedRows returns the rows of a published table. It removes the field that the fault adds to
-// records.
+// publishedRows returns the rows of a published table. It removes the field that the fault adds to records.
 func (c *matrixCell) publishedRows(t *testing.T, spec trials.TableSpec) []trials.TextRow {
 	t.Helper()
 	all := trials.ReadTable(t, spec, c.Catalog(), "main."+spec.Table)
@@ -252,49 +236,28 @@ func (c *matrixCell) publishedRows(t *testing.T, spec trials.TableSpec) []trials
 		if c.kind.IsNoise == nil || !c.kind.IsNoise(noise) {
 			t.Errorf("%s contains %.40q, which neither the service nor the fault may send", spec.Table, noise)
 		}
-		if delete(extra, trials.NoiseField); len(extra) == 0 {
+		delete(extra, trials.NoiseField)
+		r["extra"] = trials.Canonical(extra)
+		if len(extra) == 0 {
 			delete(r, "extra")
-		} else {
-			r["extra"] = trials.Canonical(extra)
 		}
 	}
 	return all
 }
 
-// publishedKeys returns the keys of the rows of each published table. The map is empty before the
-// first publish.
-func (c *matrixCell) publishedKeys(t *testing.T) map[string]map[string]bool {
+// publishedKeys returns the keys of the published rows, as table/key. There are none before the first publish.
+func (c *matrixCell) publishedKeys(t *testing.T) map[string]bool {
 	t.Helper()
-	all := map[string]map[string]bool{}
+	all := map[string]bool{}
 	if c.LatestRun() == "" {
 		return all
 	}
 	for _, spec := range c.ref.UniqueTables() {
-		all[spec.Table] = map[string]bool{}
 		for _, r := range trials.Query(t, c.Catalog(), "SELECT concat_ws('/', "+strings.Join(strings.Fields(spec.Key), ", ")+")::VARCHAR FROM main."+spec.Table) {
-			all[spec.Table][r[0].String] = true
+			all[spec.Table+"/"+r[0].String] = true
 		}
 	}
 	return all
-}
-
-// requireNoLoss checks that the night removed no row whose record the service still has.
-// keysBefore contains the keys of the published rows before the night.
-func (c *matrixCell) requireNoLoss(t *testing.T, keysBefore map[string]map[string]bool) {
-	t.Helper()
-	current, keysAfter := c.ref.CurrentRows(), c.publishedKeys(t)
-	for _, spec := range c.ref.UniqueTables() {
-		for _, r := range current[spec.Table] {
-			var parts []string
-			for _, name := range strings.Fields(spec.Key) {
-				parts = append(parts, r[name])
-			}
-			if key := strings.Join(parts, "/"); keysBefore[spec.Table][key] && !keysAfter[spec.Table][key] {
-				c.row.Lost++
-				t.Errorf("%s lost the row %s, whose record the service still has", spec.Table, key)
-			}
-		}
-	}
 }
 
 // resetPeakMemory resets the peak memory of this process.
@@ -304,17 +267,13 @@ func resetPeakMemory() {
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 }
 
-// peakMemory returns the peak memory of this process since resetPeakMemory in bytes, or 0 if it is
-// unknown.
+// peakMemory returns the peak memory of this process since resetPeakMemory in bytes, or 0 if it is unknown.
 func peakMemory() int64 {
-	data, err := os.ReadFile("/proc/self/status")
+	data, _ := os.ReadFile("/proc/self/status")
 	_, rest, found := bytes.Cut(data, []byte("VmHWM:"))
-	if err != nil || !found {
+	if !found {
 		return 0
 	}
-	kibibytes, err := strconv.ParseInt(string(bytes.Fields(rest)[0]), 10, 64)
-	if err != nil {
-		return 0
-	}
+	kibibytes, _ := strconv.ParseInt(string(bytes.Fields(rest)[0]), 10, 64)
 	return kibibytes << 10
 }

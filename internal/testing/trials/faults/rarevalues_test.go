@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"encoding/json"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"testing"
@@ -12,12 +11,11 @@ import (
 )
 
 // TestTrialRareValuesAreStored compares all values of a night in which rare values are frequent:
-// unknown fields at every depth, deleted records, questionnaires in the list of campaigns, and
-// every form of do_follow_links_allowed. Every column of every table must have a value.
+// unknown fields at every depth, deleted records, and questionnaires in the list of campaigns. Every
+// column of every table must have a value.
 func TestTrialRareValuesAreStored(t *testing.T) {
 	t.Parallel()
 	world := trials.SmallWorld()
-	world.Outlets = 20 // enough for most forms of do_follow_links_allowed
 	world.Profiles = 9 // enough for goals that are objects
 	h := trials.NewHarness(t, world)
 	h.Service.SetFaults(sim.Fault{Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
@@ -84,9 +82,6 @@ func enrichFields(v map[string]any) {
 	if _, ok := v["deleted_at"]; ok {
 		v["deleted_at"] = instant
 	}
-	if v["channel_handle"] != nil {
-		v["do_follow_links_allowed"] = trials.Decode(pick(id, linkLimits()))
-	}
 	if v["total_articles"] != nil {
 		v["questionnaire"] = filledObject("id campaign_id objectives keywords target_audience tone writing_samples file_id file_name "+
 			"file_url created_at updated_at deleted_at file_size", id, instant)
@@ -100,19 +95,6 @@ func enrichFields(v map[string]any) {
 			v[name] = value
 		}
 	}
-}
-
-// linkLimits returns the forms of do_follow_links_allowed.
-func linkLimits() []string {
-	return []string{"true", "false", "null", "0", "3", `"Unlimited"`, `"unlimited"`, `"5"`, `" 10 "`, `"2 links"`, `"1 link"`,
-		`"0"`, `"No"`, `"yes"`, `"None"`, `""`, `"up to 4"`, `"Unlimited links"`, "-1", "2.5", "4294967296", `[1]`, `{"max":2}`}
-}
-
-// pick chooses one of the values by a hash of id.
-func pick(id string, values []string) string {
-	h := fnv.New32a()
-	h.Write([]byte(id))
-	return values[h.Sum32()%uint32(len(values))]
 }
 
 // filledObject returns an object with values for all the named fields. instant is the value of each

@@ -10,9 +10,8 @@ import (
 	"placementsync/internal/testing/trials"
 )
 
-// TestRejectedValuesAreKept lets the service return listings with wrong values. The rows must be
-// stored without these values. meta.rejects must contain the wrong values, and meta.drift must count
-// unknown fields and values.
+// TestRejectedValuesAreKept lets the service return listings with wrong values. The rows must be stored without these
+// values. meta.rejects must contain the wrong values, and meta.drift must count unknown fields and values.
 func TestRejectedValuesAreKept(t *testing.T) {
 	t.Parallel()
 	h := trials.NewHarness(t, trials.SmallWorld(), "product_listings")

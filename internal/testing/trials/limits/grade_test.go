@@ -8,6 +8,7 @@ import (
 
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
+	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/trials"
 )
 
@@ -28,19 +29,13 @@ func TestTrialExactStreamsEqualTheService(t *testing.T) {
 	for range trials.Size(4, 2) {
 		res := h.GoodNight()
 		current, catalog := ref.CurrentRows(), h.Catalog()
-		proven := map[string]bool{}
-		for _, s := range res.Run.Streams {
-			proven[s.Stream] = s.Grade == stream.Exact || s.Grade == stream.Repaired
+		for _, spec := range ref.ProvenTables(trials.ProvenStreams(t, res.Run)) {
+			trials.CheckTable(t, spec, current, catalog, "main."+spec.Table)
 		}
-		isStale := false // whether any table differs from the service
-		for _, spec := range ref.UniqueTables() {
-			if !slices.ContainsFunc(stream.FilledBy(h.Config.Streams, spec.Table), func(name string) bool { return !proven[name] }) {
-				trials.CheckTable(t, spec, current, catalog, "main."+spec.Table)
-				continue
-			}
-			rows := trials.RowsByKey(spec, trials.ReadTable(t, spec, catalog, "main."+spec.Table))
-			isStale = isStale || !cmp.Equal(trials.RowsByKey(spec, current[spec.Table]), rows)
-		}
+		isStale := slices.ContainsFunc(ref.UniqueTables(), func(spec trials.TableSpec) bool {
+			rows := trials.ReadTable(t, spec, catalog, "main."+spec.Table)
+			return !cmp.Equal(trials.RowsByKey(spec, current[spec.Table]), trials.RowsByKey(spec, rows))
+		})
 		if !isStale {
 			t.Error("all tables equal the service, so the test shows nothing")
 		}
@@ -81,7 +76,7 @@ func TestGradeOfAListWithForbiddenDetails(t *testing.T) {
 // configuration may set. A small catalog is enough for this test, because the memory for planning
 // and merging depends only on the number of tables.
 func TestTrialNightsWithTheLowestMemoryLimit(t *testing.T) {
-	trials.SkipIfShort(t)
+	testharness.Long(t)
 	t.Parallel()
 	h := trials.NewHarness(t, sim.Options{Token: trials.Token})
 	h.Config.Warehouse.MemoryLimit, h.Config.Fetch.PageSize = "160MB", 100

@@ -2,13 +2,9 @@ package season_test
 
 import (
 	"cmp"
-	"database/sql"
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
 	"net/http"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"placementsync/internal/bucket"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
 	"placementsync/internal/sim"
@@ -25,8 +22,7 @@ import (
 	"placementsync/internal/testing/trials"
 )
 
-// season runs the nights of a plan in one warehouse, and compares the warehouse with the service
-// after each night.
+// season runs the nights of a plan in one warehouse, and compares the warehouse with the service after each night.
 type season struct {
 	*trials.Harness
 	plan seasonPlan
@@ -38,31 +34,22 @@ type season struct {
 	snapshotsByVersion map[string][]seasonSnapshot
 	// states contains the data of the service during each run of the day.
 	states map[string][]serviceState
-	// valueFaultByRun contains the name of the fault in the values that each run of the day has
-	// read, or "".
-	valueFaultByRun map[string]string
 	// lastEnd is the result of the last attempt.
 	lastEnd trials.NightEnd
 	seen    seenTexts
 	// acknowledged are the ids of the webhook events that the receiver has accepted.
 	acknowledged []string
-	// acceptedRun is the last held night that was published. allowDeletes is set after a night that
-	// stopped because of too many deletions, until the next snapshot.
-	acceptedRun  string
+	// allowDeletes is set after a night that stopped because of too many deletions, until the next snapshot.
 	allowDeletes bool
-	bucket       *seasonBucket
-	// reader is a connection that a reader keeps open. readerRows are its first results.
-	reader     *sql.DB
-	readerRows string
+	// bucket contains the last backup. backedUp and backedUpEvents are the snapshots and acknowledged events in it.
+	bucket         *bucket.Bucket
+	backedUp       []seasonSnapshot
+	backedUpEvents []string
 	// counts contains the number of events that took effect, by kind, and of nights, by result.
 	counts map[string]int
 
 	mu      sync.Mutex // guards the fields below, which the server uses
 	tonight conditions
-	// requestCount is the number of requests of the current attempt. requestsByPath counts them by
-	// path and query.
-	requestCount   int
-	requestsByPath map[string]int
 	// attemptStates contains the data of the service during the current attempt. churned is the
 	// number of changes of all lists so far.
 	attemptStates []serviceState
@@ -80,49 +67,32 @@ type conditions struct {
 	accidents []seasonEvent
 	// isRepeated means that the night is tried again without faults if it is not published.
 	isRepeated bool
-	// fault affects a share of the requests, or all requests that match pattern.
-	fault   *sim.Fault
-	share   float64
-	pattern string
+	// fault affects the requests that selector selects. It may be nil.
+	fault    *sim.Fault
+	selector *trials.FaultSelector
 	// hasMovingLists means that lists change while they are read.
 	hasMovingLists bool
-	// valueFault is the name of a fault in values, or "". See valueFaults.
-	valueFault string
-	// decision is "leave", "publish" or "discard". It applies if a check holds the night because of
-	// wrong values.
+	// decision is "leave", "publish" or "discard". It applies if a check holds the night. Empty means "publish".
 	decision string
-	// isTokenRevoked means that the token is revoked before the request with the number revokeAt.
-	isTokenRevoked bool
-	revokeAt       int
 }
 
-// newSeason returns a season with an empty warehouse, or with a warehouse that release 1.0.0 wrote.
+// newSeason returns a season with an empty warehouse.
 func newSeason(t *testing.T, plan seasonPlan) *season {
 	t.Helper()
 	s := &season{plan: plan, snapshotsByVersion: map[string][]seasonSnapshot{}, seen: seenTexts{}, counts: map[string]int{}}
 	world := trials.TrialWorld(plan.Seed)
-	if plan.Upgrade {
-		world = releaseWorld()
-	}
 	world.FaultFunc = s.chooseFault
 	s.Harness = trials.NewHarness(t, world)
 	s.setConfig(s.job())
 	s.ref = trials.NewReference(t, s.Service, slices.DeleteFunc(slices.Clone(s.Config.Streams), stream.Stream.IsEvents))
 	s.OnRequest(s.observe)
-	s.bucket = newSeasonBucket(t, s.Harness)
-	if plan.Upgrade {
-		s.openRelease()
-	}
+	s.bucket, _ = trials.NewBucket(t, s.Harness)
 	return s
 }
 
 func (s *season) job() seasonJob {
-	j := seasonJob{Job: trials.Job{URL: s.Server.URL, Dir: s.Config.Warehouse.Dir, At: s.At, Streams: seasonStreams()}, Details: s.plan.Details,
+	return seasonJob{Job: trials.Job{URL: s.Server.URL, Dir: s.Config.Warehouse.Dir, At: s.At, Streams: seasonStreams()}, Details: s.plan.Details,
 		AllowMassDelete: s.allowDeletes}
-	if s.plan.Upgrade {
-		j.Streams = nil // all streams, as in the warehouse of the release
-	}
-	return j
 }
 
 // setConfig sets the configuration of the nights in this process.
@@ -133,37 +103,21 @@ func (s *season) setConfig(j seasonJob) {
 	s.Config = cfg
 }
 
-// chooseFault decides whether the fault of the night affects a request. The decision depends on
-// path and query and on the number of earlier equal requests. It does not depend on the order of
-// other requests.
+// chooseFault returns the fault of the night if it affects a request.
 func (s *season) chooseFault(r *http.Request) *sim.Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tonight.fault == nil {
-		return nil
-	}
-	isAffected, _ := path.Match(s.tonight.pattern, r.URL.Path)
-	if s.tonight.pattern == "" {
-		s.requestsByPath[r.RequestURI]++
-		sum := fnv.New64a()
-		fmt.Fprint(sum, s.plan.Seed, s.At, r.RequestURI, s.requestsByPath[r.RequestURI])
-		isAffected = rand.New(rand.NewPCG(sum.Sum64(), 0)).Float64() < s.tonight.share
-	}
-	if !isAffected {
+	if s.tonight.fault == nil || !s.tonight.selector.Affects(r) {
 		return nil
 	}
 	return s.tonight.fault
 }
 
-// observe is called before each request. Depending on the conditions of the night, it revokes the
-// token, or records the data of the service after each change of a list.
+// observe is called before each request. If lists change while they are read, it records the data of the service after
+// each change.
 func (s *season) observe(*http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tonight.isTokenRevoked && s.requestCount == s.tonight.revokeAt {
-		s.Service.SetToken("pc_another")
-	}
-	s.requestCount++
 	if churned := s.countChurned(); s.tonight.hasMovingLists && churned != s.churned {
 		s.churned = churned
 		s.attemptStates = append(s.attemptStates, s.readService())
@@ -179,18 +133,19 @@ func (s *season) countChurned() (n int) {
 	return n
 }
 
-// trials.RunNight runs the events and the night of a day.
+// runNight runs the events and the night of a day.
 func (s *season) runNight(n seasonNight) {
 	s.T.Helper()
 	s.Service.Advance(n.Day - s.Service.Day())
 	s.At = s.Service.Now().Add(time.Hour)
-	s.states, s.valueFaultByRun, s.tonight = map[string][]serviceState{}, map[string]string{}, conditions{}
+	s.states, s.tonight = map[string][]serviceState{}, conditions{}
 	s.setConfig(s.job())
 	s.T.Logf("day %d: %v", n.Day, n.Events)
 	for _, e := range n.Events {
 		s.begin(e)
 	}
-	if s.nightIDs = nil; s.tonight.hasMovingLists {
+	s.nightIDs = nil
+	if s.tonight.hasMovingLists {
 		s.nightIDs = map[string]map[string]bool{}
 	}
 	s.At = s.Service.Now().Add(2*time.Hour + s.tonight.clock)
@@ -200,7 +155,8 @@ func (s *season) runNight(n seasonNight) {
 	}
 	published := false
 	for _, accident := range attempts {
-		if published = s.tryNight(accident); published {
+		published = s.tryNight(accident)
+		if published {
 			break
 		}
 		s.At = s.At.Add(10 * time.Minute)
@@ -209,7 +165,6 @@ func (s *season) runNight(n seasonNight) {
 	if !published && s.tonight.isRepeated {
 		s.tryNight(seasonEvent{})
 	}
-	s.checkReader()
 }
 
 // endFaults ends all faults of the service.
@@ -218,21 +173,19 @@ func (s *season) endFaults() {
 	s.Service.SetChurn(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tonight.fault, s.tonight.hasMovingLists, s.tonight.isTokenRevoked, s.tonight.valueFault = nil, false, false, ""
-	s.Service.SetToken(trials.Token)
+	s.tonight.fault, s.tonight.hasMovingLists = nil, false
 }
 
 // tryNight runs the night once, possibly with an accident, and checks the result.
 func (s *season) tryNight(accident seasonEvent) (published bool) {
 	s.T.Helper()
 	s.mu.Lock()
-	s.requestCount, s.requestsByPath, s.churned = 0, map[string]int{}, s.countChurned()
+	s.churned = s.countChurned()
 	s.attemptStates = []serviceState{s.readService()}
 	s.mu.Unlock()
 	s.setConfig(s.job())
 	end, hadAccident := s.runWith(accident)
 	s.setConfig(s.job())
-	s.Service.SetToken(trials.Token)
 	s.mu.Lock()
 	if churned := s.countChurned(); churned != s.churned {
 		s.attemptStates = append(s.attemptStates, s.readService())
@@ -250,7 +203,7 @@ func (s *season) tryNight(accident seasonEvent) (published bool) {
 		end.Run = s.killedRun(latest)
 	}
 	s.states[end.Run] = append(s.states[end.Run], attemptStates...)
-	s.valueFaultByRun[end.Run], s.lastEnd = cmp.Or(s.tonight.valueFault, s.valueFaultByRun[end.Run]), end
+	s.lastEnd = end
 	s.T.Logf("day %d, %s, %v: run %s ended with exit code %d, latest is %s: %.200s", s.Service.Day(), s.At.Format(time.RFC3339), accident, end.Run, end.ExitCode,
 		latest, end.Error)
 	if latest != s.version {
@@ -284,8 +237,8 @@ func (s *season) killedRun(latest string) string {
 // requireReason checks why a night was not published although it had no accident.
 func (s *season) requireReason(end trials.NightEnd) {
 	s.T.Helper()
-	isFaulty := s.tonight.fault != nil || s.tonight.isTokenRevoked
-	isEarly := len(s.snapshots) > 0 && !s.At.After(s.last().at)
+	isFailure := strings.HasPrefix(end.Error, "check the token:") || strings.Contains(end.Error, "no stream could be read")
+	isEarly := len(s.snapshots) > 0 && !s.At.After(s.last().At)
 	switch {
 	case end.ExitCode != 1:
 	case s.isMassDelete(end.Error):
@@ -295,7 +248,7 @@ func (s *season) requireReason(end trials.NightEnd) {
 	case isEarly && strings.Contains(end.Error, "correct the clock"):
 		s.counts["refused"]++
 		return
-	case isFaulty && (strings.HasPrefix(end.Error, "check the token:") || strings.Contains(end.Error, "no stream could be read") || s.tonight.isTokenRevoked):
+	case s.tonight.fault != nil && isFailure:
 		s.counts["failed"]++
 		return
 	}
@@ -310,7 +263,7 @@ func (s *season) finish() {
 	s.plan.Details = pipeline.AllDetails
 	for n := range 2 {
 		day := s.Service.Day() + 1
-		for len(s.snapshots) > 0 && !s.Service.Now().Add(time.Duration(day-s.Service.Day())*24*time.Hour).After(s.last().at) {
+		for len(s.snapshots) > 0 && !s.Service.Now().Add(time.Duration(day-s.Service.Day())*24*time.Hour).After(s.last().At) {
 			day++
 		}
 		s.runNight(seasonNight{Day: day})
@@ -331,25 +284,19 @@ func (s *season) finish() {
 	s.ref.RequestedIDs = s.knownIDs()
 	s.RequireValues(s.ref)
 	s.requireNewWarehouse()
-	s.requireHistory("at the end")
-	for _, version := range trials.VersionFolders(s.T, s.Config.Warehouse.Dir) {
-		trials.RequireChecksums(s.T, version)
-	}
-	trials.RequireRowCounts(s.T, s.Config.Warehouse.Dir, trials.ReadManifest(s.T, s.Path("latest")))
+	s.requireHistory()
+	trials.RequireIntact(s.T, s.Config.Warehouse.Dir)
 	report, err := repair.Check(s.T.Context(), trials.WarehouseOf(s.Config), true)
 	testharness.Must(s.T, err)
 	for _, damage := range report.Damage {
 		s.T.Errorf("repair.Check found %+v at the end, want no damage", damage)
 	}
-	s.closeReader()
 }
 
-// requireNewWarehouse compares the tables with the tables of a new warehouse. The only difference may
-// be that the new warehouse lacks records that the service returns by id although no list contains
-// them.
+// requireNewWarehouse compares the tables with the tables of a new warehouse. The only difference may be that the new
+// warehouse lacks records that the service returns by id although no list contains them.
 func (s *season) requireNewWarehouse() {
 	s.T.Helper()
-	s.checkReader()
 	fresh := s.job()
 	fresh.Dir = s.T.TempDir()
 	cfg, err := fresh.config()
@@ -363,7 +310,7 @@ func (s *season) requireNewWarehouse() {
 		currentByKey := trials.RowsByKey(spec, current[spec.Table])
 		rows := trials.ReadTable(s.T, spec, db, "main."+spec.Table)
 		trials.CompareRows(s.T, spec, current, rows, "the new warehouse: "+spec.Table)
-		sharedRows := slices.DeleteFunc(slices.Clone(s.last().rows[spec.Table]), func(r trials.TextRow) bool {
+		sharedRows := slices.DeleteFunc(slices.Clone(s.last().Rows[spec.Table]), func(r trials.TextRow) bool {
 			_, ok := currentByKey[trials.KeyOf(spec, r)]
 			return !ok
 		})
@@ -432,27 +379,24 @@ func chosenSeeds(t *testing.T) (from, to uint64) {
 	return from, to
 }
 
-// TestTortureSeason runs 30 nights of one warehouse for each seed. seasonplan_test.go lists the
-// events of a season. After each night, the values of tables that are graded exact or repaired must
-// equal the service. After two normal nights at the end, the warehouse must equal a new warehouse, and
-// the history must equal the published nights.
+// TestTortureSeason runs 30 nights of one warehouse for each seed. seasonplan_test.go lists the events of a season.
+// After each night, the values of tables that are graded exact or repaired must equal the service. After two normal
+// nights at the end, the warehouse must equal a new warehouse, and the history must equal the published nights.
 func TestTortureSeason(t *testing.T) {
 	trials.RequireTorture(t)
-	store := torture.Open(os.Getenv)
 	steps := nightSteps(t)
 	from, to := chosenSeeds(t)
 	for seed := from; seed <= to; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			plan := drawSeason(seed, seasonNights, steps)
-			result := torture.Season{Seed: seed, Upgrade: plan.Upgrade, Nights: len(plan.Nights)}
-			startedAt := time.Now()
-			defer func() {
-				result.Passed, result.Seconds = !t.Failed(), time.Since(startedAt).Seconds()
-				testharness.Must(t, store.StoreSeason(result))
-			}()
+			var counts map[string]int
+			defer trials.RecordTrial(t, time.Now(), func() torture.Trial {
+				return torture.Trial{Name: fmt.Sprint("season, seed ", seed), Procedure: "nights of one warehouse with random events", Runs: len(plan.Nights),
+					Outcome: strings.Trim(fmt.Sprint(counts), "map[]")}
+			})
 			t.Log(plan)
-			result.Counts = runSeason(t, plan)
+			counts = runSeason(t, plan)
 		})
 	}
 }

@@ -12,8 +12,7 @@ import (
 	"placementsync/internal/testing/trials"
 )
 
-// seasonJob contains the settings of a night of a season. The night runs in this process or in a
-// child process.
+// seasonJob contains the settings of a night of a season. The night runs in this process or in a child process.
 type seasonJob struct {
 	trials.Job
 	Details pipeline.Details

@@ -16,9 +16,7 @@ const seasonNights = 30
 
 // seasonPlan describes a season. The seed determines the data of the service. drawSeason also derives the events from the seed.
 type seasonPlan struct {
-	Seed uint64
-	// Upgrade means that the season begins with a warehouse that release 1.0.0 wrote.
-	Upgrade bool
+	Seed    uint64
 	Details pipeline.Details
 	Nights  []seasonNight
 }
@@ -55,7 +53,7 @@ func (e seasonEvent) String() string {
 
 func (p seasonPlan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, details %s, upgrade %t\n", p.Seed, p.Details, p.Upgrade)
+	fmt.Fprintf(&b, "seed %d, details %s\n", p.Seed, p.Details)
 	for _, n := range p.Nights {
 		fmt.Fprintf(&b, "  day %d: %v\n", n.Day, n.Events)
 	}
@@ -69,13 +67,11 @@ const (
 	backupEvent   = "backup"
 	restoreEvent  = "restore"
 	webhookEvent  = "webhooks"
-	readerEvent   = "reader"
 	clockEvent    = "clock jump"
 	faultEvent    = "fault"
 	endpointEvent = "fault of an endpoint"
 	movingEvent   = "moving lists"
 	valueEvent    = "wrong values"
-	tokenEvent    = "token revoked"
 	killEvent     = "kill"
 	powerEvent    = "power cut"
 	diskEvent     = "disk error"
@@ -94,42 +90,36 @@ func seasonDraws() [][]draw {
 	return [][]draw{
 		{{backupEvent, 12}, {restoreEvent, 4}, {rollbackEvent, 6}, {rebuildEvent, 5}},
 		{{webhookEvent, 30}},
-		{{readerEvent, 8}},
 		{{clockEvent, 6}},
-		{{faultEvent, 18}, {endpointEvent, 12}, {movingEvent, 12}, {valueEvent, 12}, {tokenEvent, 5}},
+		{{faultEvent, 18}, {endpointEvent, 12}, {movingEvent, 12}, {valueEvent, 12}},
 		accidents,
 		accidents,
 		{{againEvent, 50}},
 	}
 }
 
-// valueFaults returns the faults in values, by name. A check holds nights whose prices are multiplied or
-// divided by 100. Another check reports zero prices and does not hold the night. The nights of a season
-// have no check for amounts.
+// valueFaults returns the faults in values, by name. A check holds nights whose prices are multiplied or divided by 100.
 func valueFaults() map[string]sim.ValueFault {
 	return map[string]sim.ValueFault{
 		"prices times 100": {Change: trials.PricesTimes(100, 1)}, "prices divided by 100": {Change: trials.PricesTimes(1, 100)},
-		"zero prices": {Change: trials.PricesTimes(0, 1), Share: 0.3}, "amounts times 100": {Change: trials.AmountsTimes100},
+		"zero prices": {Change: trials.PricesTimes(0, 1), Share: 0.3}, "amounts times 100": {Change: trials.FieldsTimes(100, 1, "total", "sale_price")},
 	}
 }
 
 // drawSeason returns the plan for a seed. steps are the steps at which an accident can occur.
 func drawSeason(seed uint64, nights int, steps []string) seasonPlan {
 	random := rand.New(rand.NewPCG(seed, 34))
-	p := seasonPlan{Seed: seed, Upgrade: random.IntN(5) == 0, Details: pipeline.ChangedDetails}
+	p := seasonPlan{Seed: seed, Details: pipeline.ChangedDetails}
 	if random.IntN(3) == 0 {
 		p.Details = pipeline.AllDetails
 	}
-	first := 1
-	if p.Upgrade {
-		first = 4 // the warehouse of the release has three nights
-	}
-	for day := first; day < first+nights; day++ {
+	for day := 1; day <= nights; day++ {
 		night := seasonNight{Day: day}
 		for _, group := range seasonDraws() {
 			n := random.IntN(100)
 			for _, d := range group {
-				if n -= d.percent; n < 0 {
+				n -= d.percent
+				if n < 0 {
 					night.Events = append(night.Events, drawEvent(random, d.kind, steps))
 					break
 				}
@@ -161,8 +151,6 @@ func drawEvent(random *rand.Rand, kind string, steps []string) seasonEvent {
 	case valueEvent:
 		e.Name = pick([]string{"prices times 100", "prices divided by 100", "zero prices", "amounts times 100"})
 		e.Number = random.IntN(len(decisions()))
-	case tokenEvent:
-		e.Number = random.IntN(40)
 	case killEvent, diskEvent, powerEvent:
 		e.Step = trials.StepCall{Step: pick(steps), Nth: 1 + random.IntN(3)}
 		if kind == powerEvent {

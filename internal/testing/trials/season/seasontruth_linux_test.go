@@ -5,14 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
-
-	gocmp "github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/stream"
-	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/trials"
 )
 
@@ -26,19 +21,11 @@ type serviceState struct {
 
 // seasonSnapshot is a published night.
 type seasonSnapshot struct {
-	at   time.Time
-	rows map[string][]trials.TextRow
-	// nightsSinceWrong counts the nights since wrong values were published. If no wrong values were
-	// published, it begins at taintedNights+1.
-	nightsSinceWrong int
+	trials.NightData
 	// hadAccident means that an accident ended the run after it was published. parquet/ may lack its
 	// day until the next run adds the day.
 	hadAccident bool
 }
-
-// taintedNights is a number of nights. After wrong values were published, the values can change back to
-// the correct ones in any of the next taintedNights nights.
-const taintedNights = 8
 
 func (s *season) last() seasonSnapshot { return s.snapshots[len(s.snapshots)-1] }
 
@@ -102,8 +89,7 @@ func (s *season) readService() serviceState {
 	return serviceState{known, s.ref.CurrentRows()}
 }
 
-// knownIDs returns the ids in the published rows. A night requests these ids even if no list
-// contains them any more.
+// knownIDs returns the ids in the published rows. A night requests these ids even if no list contains them any more.
 func (s *season) knownIDs() map[string]map[string]bool {
 	known := map[string]map[string]bool{}
 	if len(s.snapshots) == 0 {
@@ -128,7 +114,7 @@ func (s *season) knownIDs() map[string]map[string]bool {
 }
 
 func (s *season) addIDs(ids map[string]bool, table, column string) {
-	for _, r := range s.last().rows[table] {
+	for _, r := range s.last().Rows[table] {
 		if r[column] != "" {
 			ids[r[column]] = true
 		}
@@ -164,14 +150,7 @@ func (s *season) takeSnapshot(run string, hadAccident bool) {
 		}
 	}
 	s.requireEvents()
-	next := seasonSnapshot{at: m.SnapshotAt, rows: rows, nightsSinceWrong: taintedNights + 1, hadAccident: hadAccident}
-	if len(s.snapshots) > 0 {
-		next.nightsSinceWrong = s.last().nightsSinceWrong + 1
-	}
-	if s.valueFaultByRun[run] != "" {
-		s.requireWrongValuesReported(run, proven, rows)
-		next.nightsSinceWrong = 0
-	}
+	next := seasonSnapshot{trials.NightData{At: m.SnapshotAt, Rows: rows}, hadAccident}
 	s.counts["published"]++
 	s.allowDeletes = false
 	s.setVersion(run, append(slices.Clone(s.snapshots), next))
@@ -232,7 +211,7 @@ func (s *season) compareTable(spec trials.TableSpec, states []serviceState, rows
 	}
 	var before map[string]trials.TextRow
 	if len(s.snapshots) > 0 {
-		before = trials.RowsByKey(spec, s.last().rows[spec.Table])
+		before = trials.RowsByKey(spec, s.last().Rows[spec.Table])
 	}
 	for _, key := range slices.Sorted(maps.Keys(known[0])) {
 		_, isPublished := got[key]
@@ -255,7 +234,7 @@ func (s *season) isMassDelete(message string) bool {
 		if !strings.Contains(message, "rows of "+spec.Table+" ") && !strings.Contains(message, "rows of "+spec.Table+",") {
 			continue
 		}
-		now, before := trials.RowsByKey(spec, current[spec.Table]), trials.RowsByKey(spec, s.last().rows[spec.Table])
+		now, before := trials.RowsByKey(spec, current[spec.Table]), trials.RowsByKey(spec, s.last().Rows[spec.Table])
 		deleted := 0
 		for key := range before {
 			if now[key] == nil {
@@ -269,8 +248,7 @@ func (s *season) isMassDelete(message string) bool {
 	return true
 }
 
-// compareWithStates checks that each value of a row equals the value of the row in one of the
-// states.
+// compareWithStates checks that each value of a row equals the value of the row in one of the states.
 func compareWithStates(place string, row trials.TextRow, states []map[string]trials.TextRow, key string) (problems []string) {
 	columns := maps.Clone(row)
 	for _, state := range states {
@@ -301,78 +279,21 @@ func (s *season) requireEvents() {
 	}
 }
 
-// hasWrongPrices ends the faults in the values of the service, and reports whether a published price
-// differs from the correct price. A run that was killed before it read the listings, and then resumed,
-// has correct prices.
-func (s *season) hasWrongPrices(rows map[string][]trials.TextRow) bool {
-	s.Service.SetValueFaults()
-	correct := s.readService().known
-	for _, spec := range s.ref.UniqueTables() {
-		prices := trials.RowsByKey(spec, correct[spec.Table])
-		for key, row := range trials.RowsByKey(spec, rows[spec.Table]) {
-			if spec.Table == "product_listing_prices" && prices[key] != nil && prices[key]["unit_amount"] != row["unit_amount"] {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// requireWrongValuesReported checks a published night during which the service returned wrong values.
-// rows are the published rows. If their prices are multiplied or divided by 100, a check must have held
-// the night before it was published, with three exceptions: it is the first night, wrong values were
-// published shortly before, or the lists of listings are not proven to be complete. Zero prices must be
-// reported.
-func (s *season) requireWrongValuesReported(run string, proven map[string]bool, rows map[string][]trials.TextRow) {
-	s.T.Helper()
-	isProven := proven["product_listings"] && proven["outlet_listings"]
-	switch s.valueFaultByRun[run] {
-	case "zero prices":
-		zero := s.Count("product_listing_prices", "unit_amount <= 0")
-		if n := s.Count("meta.checks", "run_id = ? AND check_name = 'prices_not_positive' AND outcome = 'failed'", run); zero > 0 && isProven && n != 1 {
-			s.T.Errorf("day %d: %d prices are zero, and meta.checks has %d failures of prices_not_positive, want 1", s.Service.Day(), zero, n)
-		}
-	case "prices times 100", "prices divided by 100":
-		if isProven && s.acceptedRun != run && len(s.snapshots) > 0 && s.last().nightsSinceWrong > taintedNights && s.hasWrongPrices(rows) {
-			s.T.Errorf("day %d: the night published %s, want it held", s.Service.Day(), s.valueFaultByRun[run])
-		}
-	}
-}
-
 // requireRows compares the tables with the last published night. It is called after an operation
 // that must restore these rows.
-func (s *season) requireRows(after string) {
+func (s *season) requireRows() {
 	s.T.Helper()
-	want, got := s.last().rows, s.readRows()
 	for _, spec := range s.ref.UniqueTables() {
-		if diff := gocmp.Diff(trials.RowsByKey(spec, want[spec.Table]), trials.RowsByKey(spec, got[spec.Table])); diff != "" {
-			s.T.Errorf("day %d: after %s, %s differs (-published +now):\n%.2000s", s.Service.Day(), after, spec.Table, diff)
-		}
+		trials.CheckTable(s.T, spec, s.last().Rows, s.Catalog(), "main."+spec.Table)
 	}
 }
 
 // requireHistory compares the history with the rows of all published nights.
-func (s *season) requireHistory(when string) {
+func (s *season) requireHistory() {
 	s.T.Helper()
-	var nightValues []string
-	for i, night := range s.snapshots {
-		nightValues = append(nightValues, fmt.Sprintf("('%d', TIMESTAMPTZ '%s+00')", i, night.at.UTC().Format(trials.MicrosecondLayout)))
+	var nights []trials.NightData
+	for _, snapshot := range s.snapshots {
+		nights = append(nights, snapshot.NightData)
 	}
-	for _, spec := range s.ref.UniqueTables() {
-		tableExpr := fmt.Sprintf("(SELECT h.*, night FROM history.%s h JOIN (VALUES %s) n(night, night_at) ON h.valid_from <= night_at AND (h.valid_to IS NULL OR night_at < h.valid_to))",
-			spec.Table, strings.Join(nightValues, ", "))
-		byNight := make([][]trials.TextRow, len(s.snapshots))
-		for _, r := range trials.ReadTexts(s.T, spec, s.Catalog(), tableExpr, trials.ColumnTypes(s.T, s.Catalog(), tableExpr)) {
-			i, err := strconv.Atoi(r["night"])
-			testharness.Must(s.T, err)
-			delete(r, "night")
-			byNight[i] = append(byNight[i], r)
-		}
-		for i, night := range s.snapshots {
-			if diff := gocmp.Diff(trials.RowsByKey(spec, night.rows[spec.Table]), trials.RowsByKey(spec, byNight[i])); diff != "" {
-				s.T.Errorf("day %d, %s: the history of %s at %s differs (-published +history):\n%.2000s", s.Service.Day(), when, spec.Table, night.at, diff)
-				break
-			}
-		}
-	}
+	s.RequireHistory(s.ref, nights)
 }

@@ -20,8 +20,7 @@ import (
 	"placementsync/internal/testing/trials"
 )
 
-// release is an earlier release of the program. commit is used if the repository has no tag of the
-// version.
+// release is an earlier release of the program. commit is used if the repository has no tag of the version.
 type release struct{ version, commit string }
 
 // earlierReleases lists the releases whose programs the upgrade trials build.
@@ -62,8 +61,7 @@ func buildRelease(t *testing.T, r release) builtProgram {
 	runTool(t, repository, "git", "archive", "--output", archive, commit)
 	runTool(t, source, "tar", "-xf", archive)
 	testharness.Must(t, os.MkdirAll(filepath.Dir(p.path), 0o755))
-	// The rename ensures that an interrupted build does not leave an incomplete program in the
-	// cache.
+	// The rename ensures that an interrupted build does not leave an incomplete program in the cache.
 	temporary := p.path + fmt.Sprintf(".%d", os.Getpid())
 	buildProgram(t, source, temporary, r.version)
 	testharness.Must(t, os.Rename(temporary, p.path))
@@ -78,8 +76,7 @@ func buildCurrent(t *testing.T) builtProgram {
 	return p
 }
 
-// buildProgram builds ./cmd/sync of a source folder. It replaces time.Now in the source by the time
-// in clockVariable.
+// buildProgram builds ./cmd/sync of a source folder. It replaces time.Now in the source by the time in clockVariable.
 func buildProgram(t *testing.T, source, path, version string) {
 	t.Helper()
 	original := filepath.Join(source, "cmd", "sync", "main.go")

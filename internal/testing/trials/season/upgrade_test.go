@@ -1,7 +1,6 @@
 package season_test
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -29,8 +28,7 @@ import (
 // upgradeVariable is the environment variable that enables the upgrade trials.
 const upgradeVariable = "PLACEMENTSYNC_UPGRADE"
 
-// upgrade is a trial in which the program of an earlier release and the current program run in turn
-// on one warehouse.
+// upgrade is a trial in which the program of an earlier release and the current program run in turn on one warehouse.
 type upgrade struct {
 	*trials.Harness
 	ref              *trials.Reference
@@ -67,11 +65,10 @@ func asEarlierRead(v any) any {
 	return v
 }
 
-// TestUpgrade runs the program of an earlier release and the current program in turn on the same
-// warehouse. After each night, it compares all values and the whole history with the service. After
-// a night of the current program, the earlier program must refuse to run: it prints one line of error
-// and changes no file. After a rollback to a version of the earlier program, the earlier program must
-// continue.
+// TestUpgrade runs the program of an earlier release and the current program in turn on the same warehouse. After
+// each night, it compares all values and the whole history with the service. After a night of the current program,
+// the earlier program must refuse to run: it prints one line of error and changes no file. After a rollback to a
+// version of the earlier program, the earlier program must continue.
 func TestUpgrade(t *testing.T) {
 	if os.Getenv(upgradeVariable) == "" {
 		t.Skipf("builds earlier releases: run make upgrade-test, or set %s=1", upgradeVariable)
@@ -93,7 +90,6 @@ func TestUpgrade(t *testing.T) {
 			run("killed nights", killedNightsInTurn)
 			run("held night", heldNightInTurn)
 			run("private values", privateNightsInTurn)
-			run("real names", realNamesInTurn)
 			run("backup", backupInTurn)
 			trials.RecordTrial(t, startedAt, func() torture.Trial {
 				return torture.Trial{Name: "upgrade from " + r.version, Procedure: "that release and this program run in turn on the same warehouse, also after kills, a held night and a rollback",
@@ -127,10 +123,12 @@ serve: {listen: '127.0.0.1:0', webhook_secrets: [%s], webhook_max_age: 0s}
 	testharness.Must(u.T, os.WriteFile(u.configFile, []byte(text), 0o600))
 }
 
-// useService lets both programs read a service.
+// useService lets both programs read a service, whose responses are changed by asEarlierRead.
 func (u *upgrade) useService(service *sim.Service) {
 	u.Service = service
-	u.rewriteBodies(func(body []byte) []byte { return body })
+	u.Service.SetFaults(sim.Fault{Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
+		return []byte(trials.Canonical(asEarlierRead(trials.Decode(string(body)))))
+	}})
 	u.ref = trials.NewReference(u.T, u.Service, stream.All())
 	u.ref.Rewrite = asEarlierRead
 	for i := range u.ref.Tables {
@@ -138,23 +136,11 @@ func (u *upgrade) useService(service *sim.Service) {
 	}
 }
 
-// rewriteBodies lets the service change its responses by asEarlierRead and then by rewrite.
-func (u *upgrade) rewriteBodies(rewrite func(body []byte) []byte) {
-	u.Service.SetFaults(sim.Fault{Kind: sim.FaultRewrite, Rewrite: func(body []byte) []byte {
-		return rewrite([]byte(trials.Canonical(asEarlierRead(trials.Decode(string(body))))))
-	}})
-}
-
-// advance moves the service and the clock to the next day.
-func (u *upgrade) advance() {
-	u.NextDay()
-}
-
 // nextNight advances to the next day and runs a night. The night must be published, and all values
 // must equal the service.
 func (u *upgrade) nextNight(p builtProgram) {
 	u.T.Helper()
-	u.advance()
+	u.NextDay()
 	u.finishNight(p, u.At)
 }
 
@@ -166,7 +152,7 @@ func (u *upgrade) finishNight(p builtProgram, snapshotAt time.Time) {
 	u.runs++
 	u.nights = append(u.nights, trials.NightData{At: snapshotAt, Rows: u.ref.CurrentRows()})
 	u.RequireValues(u.ref)
-	u.requireHistory()
+	u.RequireHistory(u.ref, u.nights)
 }
 
 // unchangedNight runs a night an hour after the previous night. No value has changed, so the night must find no
@@ -181,28 +167,11 @@ func (u *upgrade) unchangedNight(p builtProgram) {
 	}
 }
 
-// requireHistory compares the history of each table with the expected rows of each published night.
-func (u *upgrade) requireHistory() {
-	u.T.Helper()
-	catalog := u.Catalog()
-	for _, night := range u.nights {
-		for _, spec := range u.ref.UniqueTables() {
-			trials.CheckTable(u.T, spec, night.Rows, catalog, trials.RowsAsOf(spec.Table, night.At))
-		}
-	}
-}
-
 // rollBack rolls back to an earlier version with the current program.
 func (u *upgrade) rollBack(run string) {
 	u.T.Helper()
 	u.At = u.At.Add(time.Hour)
 	u.mustExecute(u.current, "rollback", run)
-}
-
-// requireVerified checks that the command "verify" of a program finds no damage.
-func (u *upgrade) requireVerified(p builtProgram) {
-	u.T.Helper()
-	u.mustExecute(p, "verify", "--read-data")
 }
 
 // requireVerifiedBut checks that the command "verify" of an earlier release finds no damage but in the stored responses
@@ -224,13 +193,7 @@ func (u *upgrade) requireEvents(events ...sim.Delivery) {
 		want = append(want, e.ID+" "+e.Topic+" stored")
 	}
 	slices.Sort(want)
-	var got []string
-	for _, row := range trials.Query(u.T, u.Catalog(), "SELECT concat_ws(' ', event_id, topic, outcome) FROM meta.webhook_events ORDER BY 1") {
-		got = append(got, row[0].String)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		u.T.Errorf("events (-want +got):\n%s", diff)
-	}
+	u.RequireLines("SELECT concat_ws(' ', event_id, topic, outcome) FROM meta.webhook_events ORDER BY 1", want...)
 	if n := u.Count("(SELECT event_id FROM article_status_events UNION ALL SELECT event_id FROM article_comment_events)", "true"); n != len(events) {
 		u.T.Errorf("the tables of events have %d rows, want %d", n, len(events))
 	}
@@ -239,7 +202,7 @@ func (u *upgrade) requireEvents(events ...sim.Delivery) {
 // events returns a status change and a comment of an article.
 func (u *upgrade) events() []sim.Delivery {
 	u.T.Helper()
-	article := u.QueryOne("SELECT min(article_id) FROM article_comments WHERE parent_comment_id IS NULL")
+	article := u.ArticleWithComment()
 	status, err := u.Service.StatusChange(article)
 	testharness.Must(u.T, err)
 	comment, err := u.Service.CommentChange("comment.created", article, 0)
@@ -247,15 +210,14 @@ func (u *upgrade) events() []sim.Delivery {
 	return []sim.Delivery{status, comment}
 }
 
-// requireRefused checks that commands of a program fail with one line of error, send no requests
-// and change no file. It does not compare the lock file, which contains the last process that had
-// the lock.
+// requireRefused checks that commands of a program fail with one line of error, send no requests and change no file.
+// It does not compare the lock file, which contains the last process that had the lock.
 func (u *upgrade) requireRefused(p builtProgram, commands ...[]string) {
 	u.T.Helper()
 	var requests atomic.Int64
 	u.OnRequest(func(*http.Request) { requests.Add(1) })
-	defer u.OnRequest(func(*http.Request) {})
-	files, links := trials.SumTree(u.T, u.Config.Warehouse.Dir, "state/lock")
+	defer u.OnRequest(nil)
+	files := trials.SumTree(u.T, u.Config.Warehouse.Dir, "state/lock")
 	want := fmt.Sprintf("was written by placementsync %s in format ", u.current.version)
 	for _, args := range commands {
 		code, _, stderr := u.execute(p, args...)
@@ -265,8 +227,7 @@ func (u *upgrade) requireRefused(p builtProgram, commands ...[]string) {
 		if n := requests.Load(); n > 0 {
 			u.T.Errorf("%q of %s sent %d requests, want none", args, p.version, n)
 		}
-		filesAfter, linksAfter := trials.SumTree(u.T, u.Config.Warehouse.Dir, "state/lock")
-		if diff := cmp.Diff(files, filesAfter) + cmp.Diff(links, linksAfter); diff != "" {
+		if diff := cmp.Diff(files, trials.SumTree(u.T, u.Config.Warehouse.Dir, "state/lock")); diff != "" {
 			u.T.Fatalf("%q of %s changed files (-before +after):\n%s", args, p.version, diff)
 		}
 	}
@@ -281,12 +242,12 @@ func nightsInTurn(u *upgrade) {
 
 	u.nextNight(u.current)
 	u.requireEvents(deliveries...)
-	u.requireVerified(u.current)
+	u.mustExecute(u.current, "verify", "--read-data")
 	currentRun := u.LatestRun()
 	u.At = u.At.Add(time.Hour)
 	u.mustExecute(u.current, "rebuild")
 	u.RequireValues(u.ref)
-	u.requireHistory()
+	u.RequireHistory(u.ref, u.nights)
 	u.requireEvents(deliveries...)
 	out := u.T.TempDir()
 	u.requireRefused(u.earlier, []string{"run"}, []string{"run", "--dry-run"}, []string{"query", "SELECT 1"}, []string{"query", "headline"},
@@ -297,32 +258,20 @@ func nightsInTurn(u *upgrade) {
 	// After a rollback to a version of the earlier release, that release continues.
 	u.rollBack(earlierRun)
 	u.nights = u.nights[:2]
-	u.requireHistory()
+	u.RequireHistory(u.ref, u.nights)
 	u.requireVerifiedBut(u.earlier, currentRun)
 	u.nextNight(u.earlier)
 	u.requireVerifiedBut(u.earlier, currentRun)
 	u.nextNight(u.current)
-	u.requireVerified(u.current)
-	u.requireSeries()
-}
-
-// requireSeries compares the Parquet files of each night with the expected rows of that night.
-func (u *upgrade) requireSeries() {
-	u.T.Helper()
-	db := trials.Open(u.T, "")
-	for _, night := range u.nights {
-		for _, spec := range u.ref.UniqueTables() {
-			file := u.Path("parquet", spec.Table, "snapshot_date="+night.At.Format(time.DateOnly), spec.Table+".parquet")
-			trials.CheckTable(u.T, spec, night.Rows, db, "read_parquet('"+file+"', hive_partitioning = false)")
-		}
-	}
+	u.mustExecute(u.current, "verify", "--read-data")
+	u.RequireSeries(u.ref, u.nights)
 }
 
 // killNight advances to the next day, starts a night, and kills its process with SIGKILL while it
 // reads records of campaigns. It returns the id of the run.
 func (u *upgrade) killNight(p builtProgram) string {
 	u.T.Helper()
-	u.advance()
+	u.NextDay()
 	cmd := u.command(p, "--quiet", "run")
 	var once sync.Once
 	testharness.Must(u.T, cmd.Start())
@@ -332,7 +281,7 @@ func (u *upgrade) killNight(p builtProgram) string {
 		}
 	})
 	err := cmd.Wait()
-	u.OnRequest(func(*http.Request) {})
+	u.OnRequest(nil)
 	if cmd.ProcessState.ExitCode() != -1 {
 		u.T.Fatalf("the night of %s ended before it was killed: %v", p.version, err)
 	}
@@ -361,7 +310,7 @@ func (u *upgrade) resumeNight(p builtProgram, run string) {
 		requested[r.URL.Path]++
 	})
 	u.finishNight(p, snapshotAt)
-	u.OnRequest(func(*http.Request) {})
+	u.OnRequest(nil)
 	if got := u.LatestRun(); got != run {
 		u.T.Errorf("%s published %s, want the resumed run %s", p.version, got, run)
 	}
@@ -377,11 +326,11 @@ func killedNightsInTurn(u *upgrade) {
 	u.deliverEvents(u.current, deliveries...)
 	u.resumeNight(u.earlier, u.killNight(u.current))
 	u.requireEvents(deliveries...)
-	u.requireVerified(u.earlier)
+	u.mustExecute(u.earlier, "verify", "--read-data")
 
 	u.resumeNight(u.current, u.killNight(u.earlier))
 	u.requireEvents(deliveries...)
-	u.requireVerified(u.current)
+	u.mustExecute(u.current, "verify", "--read-data")
 	u.killNight(u.current)
 	u.requireRefused(u.earlier, []string{"run"})
 }
@@ -391,7 +340,7 @@ func heldNightInTurn(u *upgrade) {
 	u.nextNight(u.earlier)
 	u.nextNight(u.earlier)
 	u.Service.SetValueFaults(sim.ValueFault{Change: trials.PricesTimes(100, 1), Day: u.Service.Day() + 1})
-	u.advance()
+	u.NextDay()
 	if code, _, stderr := u.execute(u.current, "run"); code != 1 || !strings.Contains(stderr, "prices_scaled") {
 		u.T.Fatalf("the night ended with exit code %d, want 1 and prices_scaled in the error:\n%s", code, stderr)
 	}
@@ -401,7 +350,7 @@ func heldNightInTurn(u *upgrade) {
 	u.nextNight(u.earlier)
 	u.requireVerifiedBut(u.earlier, heldRun)
 	u.nextNight(u.current)
-	u.requireVerified(u.current)
+	u.mustExecute(u.current, "verify", "--read-data")
 	if files, err := os.ReadDir(u.Path("held")); err != nil || len(files) > 0 {
 		u.T.Errorf("held/ contains %v after the next nights (%v), want no files", files, err)
 	}
@@ -420,7 +369,7 @@ func privateNightsInTurn(u *upgrade) {
 			u.T.Errorf("%s: %d rows have a value of the dropped column client_last_name, want none", when, n)
 		}
 	}
-	u.advance()
+	u.NextDay()
 	u.mustExecute(u.earlier, "run")
 	earlierRun := u.LatestRun()
 	requireHidden("earlier release")
@@ -431,49 +380,6 @@ func privateNightsInTurn(u *upgrade) {
 	u.unchangedNight(u.earlier)
 	requireHidden("earlier release again")
 	u.unchangedNight(u.current)
-}
-
-// realNamesInTurn reads a service that sends fields under their other names. The earlier release stores their values
-// in extra. The first night of this program moves them to their columns.
-func realNamesInTurn(u *upgrade) {
-	names := map[string]string{"drive_link": "google_drive_link", "guest_payment_customer_id": "guest_stripe_customer_id",
-		"brief_doc_url": "brief_google_doc_url", "draft_doc_url": "draft_google_doc_url"}
-	u.rewriteBodies(func(body []byte) []byte {
-		for name, other := range names {
-			body = bytes.ReplaceAll(body, []byte(`"`+name+`":`), []byte(`"`+other+`":`))
-		}
-		return body
-	})
-	// run runs a night, and returns the values of the service under the documented names.
-	run := func(p builtProgram) map[string][]trials.TextRow {
-		u.advance()
-		u.mustExecute(p, "run")
-		u.runs++
-		return u.ref.CurrentRows()
-	}
-	run(u.earlier)
-	columns := map[string]string{"profiles": "drive_link", "orders": "guest_payment_customer_id", "campaign_articles": "brief_doc_url", "articles": "draft_doc_url"}
-	inExtra := map[string]int{}
-	for table, column := range columns {
-		inExtra[table] = u.Count(table, fmt.Sprintf("json_exists(extra, '%s') AND %s IS NULL", names[column], column))
-	}
-	earlierAt := u.At.Format(time.RFC3339)
-	rows := run(u.current)
-	u.nights = []trials.NightData{{At: u.At, Rows: rows}}
-	u.RequireValues(u.ref)
-	u.requireHistory()
-	u.unchangedNight(u.current)
-	for table, column := range columns {
-		movedInHistory := u.Count("past."+table,
-			fmt.Sprintf("json_exists(extra, '%s') AND %s IS NULL AND valid_from = TIMESTAMPTZ '%s'", names[column], column, earlierAt))
-		if inExtra[table] == 0 || movedInHistory != inExtra[table] {
-			u.T.Errorf("%s: %d rows of the earlier release have %s in extra, and %d in past; want the same number, not 0",
-				table, inExtra[table], names[column], movedInHistory)
-		}
-		if n := u.Count(table, fmt.Sprintf("json_exists(extra, '%s')", names[column])); n > 0 {
-			u.T.Errorf("%s: %d rows still have %s in extra", table, n, names[column])
-		}
-	}
 }
 
 func backupInTurn(u *upgrade) {
