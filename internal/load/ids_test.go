@@ -16,8 +16,8 @@ const (
 	secondID = "0bbbbbbb-0000-4000-8000-00000000000"
 )
 
-// TestStoredIDsAreWrittenInOneCase begins nights with stored ids in both cases, as earlier releases wrote them. Rows in
-// the case of the fewer ids are changed, and not deleted and inserted again.
+// TestStoredIDsAreWrittenInOneCase begins nights with stored ids in both cases, as earlier releases wrote them. Most ids
+// are in lower case. Rows with ids in upper case are changed, and not deleted and inserted again.
 func TestStoredIDsAreWrittenInOneCase(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, "product_listings", "products", "files")
@@ -55,6 +55,7 @@ func TestStoredIDsAreWrittenInOneCase(t *testing.T) {
 	h.requireRows("SELECT product_listing_id FROM product_listing_prices", firstID+"1")
 	h.requireRows("SELECT product_listing_id FROM read_parquet('"+h.file("product_listing_prices")+"')", firstID+"1")
 	h.requireRows("SELECT id FROM meta.details", firstID+"1")
+	// upper+"3" stays, because firstID+"3" is stored too.
 	h.requireRows("SELECT id FROM files ORDER BY id", upper+"3", firstID+"3", firstID+"4", secondID+"5")
 }
 

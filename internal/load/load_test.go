@@ -363,9 +363,12 @@ func TestMergeKeepsOneVersionPerChange(t *testing.T) {
 	h.requireRows(`SELECT table_name, key, evidence FROM meta.deletions`, "product_listings b absent from a proven walk of product_listings")
 
 	// An unproven list changes rows and deletes none. A list that was not read completely does not change rows either.
-	for _, coverage := range []load.Coverage{load.Unproven, load.Carried} {
-		name := map[load.Coverage]string{load.Unproven: "avocado", load.Carried: "almond"}[coverage]
-		_, err = h.run(map[string]streamInput{"product_listings": {rows: rows{"product_listings": listing("a", name, len(name), 1)}, coverage: coverage}}, load.Limits{Rows: 10})
+	for _, c := range []struct {
+		name     string
+		coverage load.Coverage
+	}{{"avocado", load.Unproven}, {"almond", load.Carried}} {
+		r := rows{"product_listings": listing("a", c.name, len(c.name), 1)}
+		_, err = h.run(map[string]streamInput{"product_listings": {rows: r, coverage: c.coverage}}, load.Limits{Rows: 10})
 		harness.Must(t, err)
 		h.requireRows("SELECT name FROM product_listings ORDER BY 1", "avocado", "cat")
 		h.requireRows("SELECT product_listing_id FROM product_listing_prices", "c")

@@ -53,7 +53,7 @@ func TestValuesOfListAndDetailAreJoined(t *testing.T) {
 				inputs["orders"] = streamInput{coverage: load.Whole, rows: rows{"orders": c.list}}
 			}
 			switch c.detail {
-			case "":
+			case "": // the night requests no detail
 			case missed:
 				inputs["order_details"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Missed: {"o"}}}
 			default:
@@ -163,22 +163,24 @@ func TestProvenAbsenceClosesRows(t *testing.T) {
 func TestRowVersionsFollowOneAnother(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	limits := load.Limits{Rows: 9}
-	// The first letter of a name is the id of the listing.
-	for i, names := range []string{"a1 b1", "a1 b2", "a1", "a2 b2", "a2 b2"} {
+	for i, c := range []struct {
+		names string // the first letter of a name is the id of the listing
+		want  load.Change
+	}{
+		{"a1 b1", load.Change{After: 2, New: 2}},
+		{"a1 b2", load.Change{Before: 2, After: 2, Changed: 1}},
+		{"a1", load.Change{Before: 2, After: 1, Gone: 1}},
+		{"a2 b2", load.Change{Before: 1, After: 2, New: 1, Changed: 1}},
+		{"a2 b2", load.Change{Before: 2, After: 2}},
+	} {
 		var listings []string
-		for _, name := range strings.Fields(names) {
+		for _, name := range strings.Fields(c.names) {
 			listings = append(listings, listing(name[:1], name, int(name[1]), i+1))
 		}
 		changes, err := h.run(wholeList(strings.Join(listings, ","), ""), limits)
 		harness.Must(t, err)
-		want := []load.Change{
-			{Table: "product_listings", After: 2, New: 2},
-			{Table: "product_listings", Before: 2, After: 2, Changed: 1},
-			{Table: "product_listings", Before: 2, After: 1, Gone: 1},
-			{Table: "product_listings", Before: 1, After: 2, New: 1, Changed: 1},
-			{Table: "product_listings", Before: 2, After: 2},
-		}[i]
-		if diff := cmp.Diff(want, changes["product_listings"]); diff != "" {
+		c.want.Table = "product_listings"
+		if diff := cmp.Diff(c.want, changes["product_listings"]); diff != "" {
 			t.Errorf("night %d (-want +got):\n%s", i+1, diff)
 		}
 	}
@@ -202,8 +204,9 @@ func TestDetailsAreStoredForTheNextNight(t *testing.T) {
 	inputs := func(coverage load.Coverage, outcomes map[load.Outcome][]string) map[string]streamInput {
 		return map[string]streamInput{"product_listings": list["product_listings"], "products": {coverage: coverage, outcomes: outcomes}}
 	}
+	// run_id[7:8] is the day of the run.
 	const detailsQuery = "SELECT id, run_id[7:8], strftime(read_at, '%d'), strftime(failed_at, '%d'), fingerprint IS NULL FROM meta.details ORDER BY id, stream DESC"
-	const other = "b  01 <nil> true"
+	const other = "b  01 <nil> true" // the detail of the other stream, whose run id has no day
 	_, err := h.run(inputs(load.ByID, map[load.Outcome][]string{load.Answered: {"a", "b", "c"}}), load.Limits{})
 	harness.Must(t, err)
 	h.requireRows(detailsQuery, "a 01 01 <nil> false", "b 01 01 <nil> false", other, "c 01 01 <nil> false")

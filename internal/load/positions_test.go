@@ -16,8 +16,8 @@ import (
 	"placementsync/schema"
 )
 
-// listBuilder makes the rows of the child tables of a stream, as the decoder does. Every list has as many items
-// as order, whose numbers are in the order of the list.
+// listBuilder makes the rows of the child tables of a stream, as the decoder does. Every list has one item for each
+// number of order, in this order.
 type listBuilder struct {
 	t      *testing.T
 	defs   map[string]stream.Definition
@@ -79,8 +79,8 @@ func valueOf(c stream.Column, number int) any {
 	return fmt.Sprintf("%s %d", c.Name, number)
 }
 
-// addRow adds a row with a fingerprint like that of the decoder: a sum over its values, in which the position
-// has the part of stream.PositionHash, and the columns of the enclosing row have none.
+// addRow adds a row with a fingerprint like that of the decoder: a hash of the values outside the key, plus
+// stream.PositionHash of the position.
 func (b *listBuilder) addRow(table string, row map[string]any, key []string) {
 	content := maps.Clone(row)
 	for _, column := range key {
@@ -172,13 +172,13 @@ func TestEveryListStatesItsItemKeys(t *testing.T) {
 	}
 }
 
-// TestItemsKeepTheirPositions reads prices of listings in several nights. An item is a pricing tier and an amount. The
-// items are not staged in the order of their lists.
+// TestItemsKeepTheirPositions reads prices of listings in several nights. In the cases, a1 is a price with the pricing
+// tier a and the amount 1. The items are not staged in the order of their lists.
 func TestItemsKeepTheirPositions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		nights []string // the items of the list; later nights read the last of them again
-		want   string   // the stored items in the order of position, and their position if it is another number
+		nights []string // the items of the list by night; later nights read the last list again
+		want   string   // the stored items in the order of position; 3:c3 is stored at position 3
 	}{
 		"the amount of a moved price changes":      {[]string{"a1 b2", "b3 a1", "b3 a1"}, "a1 b3"},
 		"a price is gone":                          {[]string{"a1 b2 c3", "a1 c3", "c3 a1"}, "a1 3:c3"},
@@ -201,7 +201,9 @@ func TestItemsKeepTheirPositions(t *testing.T) {
 		for i, name := range names {
 			listings = append(listings, listing(name, name, i+1, i+1))
 			b := &listBuilder{t: t, rows: map[string][]string{}}
-			for place, it := range strings.Fields(cases[name].nights[min(night, len(cases[name].nights)-1)]) {
+			nights := cases[name].nights
+			items := nights[min(night, len(nights)-1)]
+			for place, it := range strings.Fields(items) {
 				row := map[string]any{"product_listing_id": name, "position": place + 1, "unit_amount": it[len(it)-1:]}
 				if len(it) > 1 {
 					row["pricing_tier"] = it[:1]

@@ -146,7 +146,8 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 			t.Errorf("day %d (-want +got):\n%s", i+1, diff)
 		}
 		original := sqltext.Literal(all[i].Files["product_listings"])
-		if differentRows := queryDraft(t, d, "(FROM read_parquet("+original+") EXCEPT FROM read_parquet("+written+")) UNION ALL (FROM read_parquet("+written+") EXCEPT FROM read_parquet("+original+"))"); len(differentRows) > 0 {
+		const difference = "(FROM read_parquet(%[1]s) EXCEPT FROM read_parquet(%[2]s)) UNION ALL (FROM read_parquet(%[2]s) EXCEPT FROM read_parquet(%[1]s))"
+		if differentRows := queryDraft(t, d, fmt.Sprintf(difference, original, written)); len(differentRows) > 0 {
 			t.Errorf("the written file of day %d differs from the original in the rows %v, want equal rows", i+1, differentRows)
 		}
 		file.Table.Rows++

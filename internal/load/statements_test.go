@@ -53,7 +53,7 @@ func TestMergeStatementsOfATable(t *testing.T) {
 	}
 	aboutTable := regexp.MustCompile(`"(\$extra )?campaigns"`)
 	aboutChild := regexp.MustCompile(`TABLE \S*"questionnaires"`)
-	breaks := regexp.MustCompile(`, (coalesce\(|'[a-z0-9_]+=')`)
+	breaks := regexp.MustCompile(`, (coalesce\(|'[a-z0-9_]+=')`) // before each column of a long list
 	var text strings.Builder
 	for _, statement := range h.statements {
 		if aboutTable.MatchString(statement) && !aboutChild.MatchString(statement) {

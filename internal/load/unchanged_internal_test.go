@@ -16,8 +16,8 @@ import (
 	"placementsync/schema"
 )
 
-// TestRecordsOfTheSameHash adds two records whose keys have the same hash. The fingerprint of one of them would be
-// compared with the other.
+// TestRecordsOfTheSameHash adds two records whose keys have the same hash. Then no records may be compared, because the
+// fingerprint of one record could be compared with the other record.
 func TestRecordsOfTheSameHash(t *testing.T) {
 	for name, c := range map[string]struct {
 		records []storedRecord
@@ -67,7 +67,11 @@ func TestFindStoredRecords(t *testing.T) {
 		key      uint64
 		previous int
 		want     int
-	}{{100, -1, 0}, {103, 1, 3}, {139, 38, 39}, {139, 2, 39}, {100, 39, 0}, {999, 5, -1}, {99, -1, -1}} {
+	}{
+		{100, -1, 0}, {139, 38, 39}, // the next record
+		{103, 1, 3}, {139, 2, 39}, {100, 39, 0}, // another order
+		{999, 5, -1}, {99, -1, -1}, // not stored
+	} {
 		if got := s.find(c.key, c.previous); got != c.want {
 			t.Errorf("record %d after record %d: found %d, want %d", c.key, c.previous, got, c.want)
 		}

@@ -22,8 +22,13 @@ func TestUnchangedRecordsKeepTheirRows(t *testing.T) {
 		listing("d", "d1", 4, 4) + "," + listing("f", "f1", 5, 5) + "," + listing("g", "g1", 6, 6)
 	_, err := h.run(wholeList(first, price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)+","+price("c", 1, "3", 7, 3)), load.Limits{})
 	harness.Must(t, err)
-	h.copies = []listingCopy{{"a", 9, true}, {"a", 2, false}, {"b", 1, true}, {"b", 8, false}, {"c", 3, true}, {"c", 4, true},
-		{"f", 5, true}, {"f", 6, false}, {"f", 10, true}, {"g", 12, true}, {"g", 12, false}}
+	h.copies = []listingCopy{
+		{"a", 9, true}, {"a", 2, false}, // the last copy is unchanged
+		{"b", 1, true}, {"b", 8, false}, // the last copy has changed
+		{"c", 3, true}, {"c", 4, true},
+		{"f", 5, true}, {"f", 6, false}, {"f", 10, true}, // the last copy is unchanged
+		{"g", 12, true}, {"g", 12, false},
+	}
 	changes, err := h.run(wholeList(listing("a", "a2", 11, 2)+","+listing("b", "b2", 12, 8)+","+listing("e", "e1", 13, 7)+","+
 		listing("f", "f2", 16, 6)+","+listing("g", "g2", 17, 12),
 		price("a", 1, "9", 14, 2)+","+price("b", 1, "8", 15, 8)), load.Limits{Rows: 10})
@@ -43,7 +48,7 @@ func TestStagedRowsIncludeUnchangedRecords(t *testing.T) {
 		price("a", 1, "1", 5, 1)+","+price("b", 1, "2", 6, 2)+","+price("d", 1, "4", 7, 4)), load.Limits{})
 	harness.Must(t, err)
 	h.copies = []listingCopy{{"a", 1, true}, {"b", 2, false}, {"d", 4, true}}
-	// The seq of the staged rows is the row id of d, which is no row of the same record.
+	// The staged rows of b have the seq 3. It is also the row id of d, which must not be joined with them.
 	inputs := wholeList(listing("b", "b2", 12, 3), price("b", 1, "8", 15, 3))
 	h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) {
 		staged := queryDraft(t, d, `SELECT id, name, price.unit_amount::INTEGER, l.row_hash FROM stage.product_listings.product_listings l

@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestUnreadDetailKeepsItsRows does not request some planned details, like a night that has too little
-// time. For these records, new values in the list must replace stored values, and stored values that the
+// TestUnreadDetailKeepsItsRows does not request some planned details, as a night with too little time
+// does. For these records, new values in the list must replace stored values, and stored values that the
 // list lacks must be kept. A record that the list no longer contains must be kept until the request for
 // its detail returns 404.
 func TestUnreadDetailKeepsItsRows(t *testing.T) {
