@@ -95,42 +95,56 @@ func TestRateIsUsedAndNotExceeded(t *testing.T) {
 	}
 }
 
-func Test429PausesWorkersAndLowersRate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		service := &limitedService{latency: 10 * time.Millisecond}
-		var requests atomic.Int64
-		var rejected time.Time
-		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if requests.Add(1) == 400 {
-				rejected = time.Now()
-				w.Header().Set("Retry-After", "3")
-				w.WriteHeader(http.StatusTooManyRequests)
-				return
-			}
-			service.ServeHTTP(w, r)
-		}))
-		cfg.RequestsPerSecond, cfg.Retry = 100, fetch.Retry{MaxRetries: 5, Jitter: 0.1}
-		c := newClient(t, cfg, nil)
-		fetchIDs(t, c, 1500)
+// TestRefusalPausesWorkers refuses a request in the middle. A 429 pauses all workers and lowers the rate, with and
+// without patience. A 503 with a time pauses all workers, but the rate is not its cause.
+func TestRefusalPausesWorkers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status      int
+		patience    time.Duration
+		least, most int // requests in the second after the pause
+	}{
+		"429":               {http.StatusTooManyRequests, 0, 60, 85},
+		"429 with patience": {http.StatusTooManyRequests, time.Hour, 60, 85},
+		"503 with patience": {http.StatusServiceUnavailable, time.Hour, 97, 110},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				service := &limitedService{latency: 10 * time.Millisecond}
+				var requests atomic.Int64
+				var rejected time.Time
+				cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if requests.Add(1) == 400 {
+						rejected = time.Now()
+						w.Header().Set("Retry-After", "3")
+						w.WriteHeader(tc.status)
+						return
+					}
+					service.ServeHTTP(w, r)
+				}))
+				cfg.RequestsPerSecond, cfg.Retry, cfg.Patience = 100, fetch.Retry{MaxRetries: 5, Jitter: 0.1}, tc.patience
+				c := newClient(t, cfg, nil)
+				fetchIDs(t, c, 1500)
 
-		pause, resumed := longestPause(service.served)
-		if pause < 2900*time.Millisecond || pause > 3200*time.Millisecond {
-			t.Errorf("the longest pause was %v, want 3s", pause)
-		}
-		afterRejection := rejected.Add(1) // other requests may arrive at the same time as the rejected one
-		if n := countBetween(service.served, afterRejection, rejected.Add(3*time.Second)); n > 0 {
-			t.Errorf("%d requests were sent during the pause, want none", n)
-		}
-		if n := countBetween(service.served, resumed, resumed.Add(time.Second)); n < 60 || n > 85 {
-			t.Errorf("%d requests in the second after the pause, want 60 to 85", n)
-		}
-		if n := countBetween(service.served, resumed.Add(5*time.Second), resumed.Add(6*time.Second)); n < 97 {
-			t.Errorf("%d requests in the sixth second after the pause, want at least 97 of 100", n)
-		}
-		if m := c.Telemetry()[0]; m.RateLimited != 1 || m.Retries != 1 || m.RetryWait < 3*time.Second || m.RateWait == 0 {
-			t.Errorf("telemetry is %+v, want one 429, one retry, and waits for the retry and the rate", m)
-		}
-	})
+				pause, resumed := longestPause(service.served)
+				if pause < 2900*time.Millisecond || pause > 3200*time.Millisecond {
+					t.Errorf("the longest pause was %v, want 3s", pause)
+				}
+				if n := countBetween(service.served, rejected.Add(1), rejected.Add(3*time.Second)); n > 0 {
+					t.Errorf("%d requests were sent during the pause, want none", n)
+				}
+				if n := countBetween(service.served, resumed, resumed.Add(time.Second)); n < tc.least || n > tc.most {
+					t.Errorf("%d requests in the second after the pause, want %d to %d", n, tc.least, tc.most)
+				}
+				if n := countBetween(service.served, resumed.Add(5*time.Second), resumed.Add(6*time.Second)); n < 97 {
+					t.Errorf("%d requests in the sixth second after the pause, want at least 97 of 100", n)
+				}
+				isLimited := tc.status == http.StatusTooManyRequests
+				if m := c.Telemetry()[0]; m.RateLimited == 1 != isLimited || m.Retries != 1 || m.RetryWait < 3*time.Second || m.RateWait == 0 {
+					t.Errorf("telemetry is %+v, want one 429 (%t), one retry, and waits for the retry and the rate", m, isLimited)
+				}
+			})
+		})
+	}
 }
 
 // TestSlowReadersDoNotBunchRequests reads the first response for five seconds, with one response in memory. The
@@ -278,6 +292,13 @@ func TestDetails(t *testing.T) {
 			t.Errorf("without ids: got %+v (%v), want exact", d, err)
 		}
 	})
+	t.Run("deleted records are counted in the reason", func(t *testing.T) {
+		var got collector
+		d, err := newClient(t, testConfig(newScript(respondWith(404, ""), textBody(`{"id":"a"}`))), nil).Details(t.Context(), outletDetail, numberedIDs(3), got.read)
+		if err != nil || d.Grade != stream.Exact || d.Reason != "2 of 3 ids were read completely; 1 returned 404" {
+			t.Errorf("got %+v (%v), want exact with one 404", d, err)
+		}
+	})
 	t.Run("rejected records are counted", func(t *testing.T) {
 		reject := func(context.Context, fetch.Response) (stream.PageFacts, error) {
 			return stream.PageFacts{Records: 1, RejectedRecords: 1}, nil
@@ -339,8 +360,8 @@ func TestDetails(t *testing.T) {
 			services[r.URL.Path].ServeHTTP(w, r)
 		})), nil)
 		d, err := c.Details(t.Context(), articleLists, numberedIDs(3), got.read)
-		if err != nil || d.Found != 3 || d.Grade != stream.BestEffort || len(got.ids) != 25 {
-			t.Errorf("got %+v, %d ids and %v, want best_effort with 3 found, and 25 ids", d, len(got.ids), err)
+		if err != nil || d.Found != 3 || d.Grade != stream.BestEffort || len(got.ids) != 25 || !strings.HasPrefix(d.Reason, `id "id1": `) {
+			t.Errorf("got %+v, %d ids and %v, want best_effort because of id1 with 3 found, and 25 ids", d, len(got.ids), err)
 		}
 	})
 }

@@ -102,6 +102,8 @@ func TestRetries(t *testing.T) {
 		{"505 is final", []http.HandlerFunc{statusWithToken(505), good}, 1, "answered 505"},
 		{"retries are limited", []http.HandlerFunc{statusWithToken(503)}, 3, "after 3 attempts"},
 		{"persistent HTML is reported", []http.HandlerFunc{textBody("<html>\x1b[31m")}, 3, `body begins "<html>[31m"`},
+		{"a body as long as the limit is accepted", []http.HandlerFunc{textBody(`{"id":"a"}` + strings.Repeat(" ", 4096-10))}, 1, ""},
+		{"a body one byte longer is final", []http.HandlerFunc{textBody(`{"id":"a"}` + strings.Repeat(" ", 4097-10))}, 1, "exceeds the limit"},
 		{"a body beyond the limit is final", []http.HandlerFunc{textBody(strings.Repeat("x", 5000))}, 1, "exceeds the limit"},
 	}
 	// Proxies and content networks send these in place of the service.
@@ -217,8 +219,9 @@ func TestEmptyTokenIsAuthError(t *testing.T) {
 	cfg := testConfig(service)
 	cfg.Token = func(context.Context) (string, error) { return " ", nil }
 	err := requestTokenInfo(t, newClient(t, cfg, nil))
-	if !errors.Is(err, fetch.ErrAuth) || service.n.Load() != 0 {
-		t.Errorf("got %v after %d requests, want ErrAuth and no request", err, service.n.Load())
+	failed, _ := errors.AsType[*fetch.StatusError](err)
+	if !errors.Is(err, fetch.ErrAuth) || service.n.Load() != 0 || failed.Attempts != 0 {
+		t.Errorf("got %v after %d requests, want ErrAuth, no request and no attempt", err, service.n.Load())
 	}
 }
 
@@ -282,6 +285,11 @@ func TestRedirects(t *testing.T) {
 	t.Run("the token in the name of the host is not shown", func(t *testing.T) {
 		target := redirectTo("http://" + token + ".other.test/")
 		checkError(t, requestTokenInfo(t, newClient(t, testConfig(target), nil)), `the redirect to "http://<secret>.other.test" was not followed`)
+	})
+	t.Run("five redirects are followed", func(t *testing.T) {
+		again := redirectTo("/again")
+		service := newScript(again, again, again, again, again, textBody(`{"id":"a"}`))
+		checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, service), nil)), "")
 	})
 	t.Run("a redirect loop ends", func(t *testing.T) {
 		checkError(t, requestTokenInfo(t, newClient(t, serverConfig(t, redirectTo("/again")), nil)), "there were more than 5 redirects")
@@ -369,5 +377,24 @@ func TestRequestedURLs(t *testing.T) {
 		"/v1/campaigns/a%2Fb%20%3F/articles?limit=10&page=1", "/v1/campaigns/a%2Fb%20%3F/articles?all=true&limit=10&page=1"}
 	if diff := cmp.Diff(want, requested); diff != "" {
 		t.Errorf("requested URLs (-want +got):\n%s", diff)
+	}
+}
+
+// TestAdviceOfRefusals refuses requests with 403. Only the refusal of a whole endpoint is a reason to exclude its stream.
+func TestAdviceOfRefusals(t *testing.T) {
+	c := newClient(t, testConfig(statusWithToken(http.StatusForbidden)), nil)
+	const endpoint, part = "the service refuses this endpoint to the token", "the service refuses this part of the stream to the token"
+	for _, tc := range []struct {
+		request fetch.Request
+		want    string
+	}{
+		{fetch.Request{Path: "/orders"}, endpoint},
+		{fetch.Request{Path: "/orders", Page: 1}, endpoint},
+		{fetch.Request{Path: "/orders", Page: 2}, part},
+		{fetch.Request{Path: "/orders/{id}", Param: "a"}, part},
+	} {
+		var got collector
+		_, err := c.Get(t.Context(), tc.request, got.read)
+		checkError(t, err, tc.want)
 	}
 }

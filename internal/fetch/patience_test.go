@@ -265,10 +265,14 @@ func TestOutageIsNoRefusalOfTheOrder(t *testing.T) {
 // TestSingleFailureIsNotWaitedFor makes one id and one list fail for good while all other requests succeed. The other
 // ids, and for the list the token info, show that the service answers, so the client does not wait.
 func TestSingleFailureIsNotWaitedFor(t *testing.T) {
-	for _, status := range []int{500, 408} {
+	for status, tokenStatus := range map[int]int{500: 200, 408: 200, 502: 404} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newClient(t, patientConfig(&outage{refuse: func(w http.ResponseWriter, r *http.Request) bool {
+					if r.URL.Path == "/v1/auth/token" && tokenStatus != 200 {
+						w.WriteHeader(tokenStatus)
+						return true
+					}
 					if r.URL.Path != "/v1/outlets/id7" && r.URL.Path != "/v1/orders" {
 						return false
 					}
@@ -291,8 +295,37 @@ func TestSingleFailureIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// TestOneWorkerProbes makes the requests of eight workers fail together. Only one worker at a time may request the
-// token info to ask whether the service answers.
+// TestFailuresTogetherNeedOneProbe makes the ids of all workers fail. The last attempts are in progress at the same time,
+// so the answer to the first probe holds for all of them.
+func TestFailuresTogetherNeedOneProbe(t *testing.T) {
+	const workers = 4
+	var probes atomic.Int32
+	var attempts sync.Map
+	var last sync.WaitGroup
+	last.Add(workers)
+	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/auth/token" {
+			probes.Add(1)
+			io.WriteString(w, `{"id":"a"}`)
+			return
+		}
+		n, _ := attempts.LoadOrStore(r.URL.Path, new(atomic.Int32))
+		if n.(*atomic.Int32).Add(1) == 3 {
+			last.Done()
+			last.Wait()
+		}
+		w.WriteHeader(http.StatusInternalServerError)
+	}))
+	cfg.Patience = time.Hour
+	var got collector
+	d, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(workers), got.read)
+	if err != nil || d.Failed != workers || probes.Load() != 1 {
+		t.Errorf("got %+v and %v after %d probes, want %d failed ids after one", d, err, probes.Load(), workers)
+	}
+}
+
+// TestOneWorkerProbes lets eight workers find out together that the service does not answer. Only one of them asks at a
+// time.
 func TestOneWorkerProbes(t *testing.T) {
 	var probes, asking atomic.Int32
 	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -330,11 +363,11 @@ func TestSlowAnswerDoesNotHideALaterOne(t *testing.T) {
 			}
 		}
 		mux.Handle("/v1/auth/token", probes)
-		mux.Handle("/v1/slow", after(15*time.Second, textBody(`{"id":"a"}`)))
+		mux.Handle("/v1/slow", after(25*time.Second, textBody(`{"id":"a"}`)))
 		mux.Handle("/v1/fast", textBody(`{"id":"a"}`))
 		mux.Handle("/v1/failing", after(10*time.Second, respondWith(503, "broken")))
 		cfg := testConfig(mux)
-		cfg.Patience, cfg.Retry.MaxRetries = time.Hour, 1
+		cfg.Patience, cfg.Retry.MaxRetries = time.Hour, 2
 		c := newClient(t, cfg, nil)
 		get := func(path string) error {
 			var got collector
@@ -343,8 +376,8 @@ func TestSlowAnswerDoesNotHideALaterOne(t *testing.T) {
 		}
 		var requests sync.WaitGroup
 		requests.Go(func() { checkError(t, get("/slow"), "") })
-		requests.Go(func() { checkError(t, get("/failing"), "after 2 attempts") }) // fails at 10s and at 20s
-		<-time.After(12 * time.Second)
+		requests.Go(func() { checkError(t, get("/failing"), "after 3 attempts") }) // fails at 10s, 20s and 30s
+		<-time.After(22 * time.Second)
 		checkError(t, get("/fast"), "")
 		requests.Wait()
 		if n := probes.n.Load(); n > 0 {
@@ -373,6 +406,49 @@ func TestWaitIsReported(t *testing.T) {
 		}
 		if w, ok := c.Waiting(); ok {
 			t.Errorf("after the outage the client waits: %+v", w)
+		}
+	})
+}
+
+// TestEach429IsAWait rejects a request without stating a time. The operator must see the wait at once.
+func TestEach429IsAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := patientConfig(refuseFor(5*time.Second, 429))
+		cfg.Retry.Base, cfg.Retry.Max = 10*time.Second, 20*time.Second
+		c := newClient(t, cfg, nil)
+		done := make(chan error, 1)
+		go func() { done <- requestTokenInfo(t, c) }()
+		<-time.After(5 * time.Second) // the time is virtual (synctest)
+		if w, ok := c.Waiting(); !ok || w.Reason != "the service answered 429 Too Many Requests" {
+			t.Errorf("the client reports the wait %+v (%v), want one for the 429", w, ok)
+		}
+		harness.Must(t, <-done)
+	})
+}
+
+// TestLimitOfOneEndpoint rejects one list with 429 while the service answers others. Alone, it is waited for. While
+// others are answered, it is given up, because otherwise it would use up the patience of the night.
+func TestLimitOfOneEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		c := newClient(t, patientConfig(&outage{refuse: func(w http.ResponseWriter, r *http.Request) bool {
+			isLimited := r.URL.Path == "/v1/orders" && time.Since(start) < 4*time.Minute
+			if !isLimited && r.URL.Path != "/v1/outlets/id7" {
+				return false
+			}
+			w.WriteHeader(http.StatusTooManyRequests)
+			return true
+		}}), nil)
+		harness.Must(t, requestTokenInfo(t, c))
+		var got collector
+		if _, err := c.Walk(t.Context(), ordersStream, "", got.read); err != nil {
+			t.Errorf("got %v, want the list after four minutes", err)
+		}
+		start = time.Now().Add(-time.Hour)
+		begin := time.Now()
+		d, err := c.Details(t.Context(), outletDetail, numberedIDs(300), got.read)
+		if took := time.Since(begin); err != nil || d.Failed != 1 || d.Found != 299 || took > 5*time.Minute {
+			t.Errorf("got %+v and %v after %v, want one failed id within minutes", d, err, took)
 		}
 	})
 }

@@ -143,6 +143,9 @@ func TestBrokenResponsesShowNoPrivateValues(t *testing.T) {
 		}
 		checkPrivateError(t, err.Error(), "/orders")
 	}
+	cfg := testConfig(nil)
+	cfg.BaseURL, cfg.Transport = "http://"+serveBytes(t, "no HTTP\r\n\r\n"), nil
+	checkError(t, requestTokenInfo(t, newClient(t, cfg, nil)), `malformed HTTP status code "HTTP"`)
 }
 
 // serveBytes returns the address of a server that sends the same bytes on each connection.

@@ -89,8 +89,8 @@ func TestEachChangePreventsExact(t *testing.T) {
 			cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, 1
 			var got collector
 			e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
-			if err != nil || (e.Grade == stream.Exact) != c.exact {
-				t.Errorf("grade is %q, want exact %v: %s (%v)", e.Grade, c.exact, e.Reason, err)
+			if err != nil || (e.Grade == stream.Exact) != c.exact || e.Passes != 1 {
+				t.Errorf("grade is %q after %d passes, want exact %v after one: %s (%v)", e.Grade, e.Passes, c.exact, e.Reason, err)
 			}
 		})
 	}
@@ -132,6 +132,7 @@ func TestTwoEqualPassesRequireAllRecords(t *testing.T) {
 		"a second pass that lacks a record":           {6, [][]string{six, five}, stream.BestEffort},
 		"two complete passes after an incomplete one": {6, [][]string{five, six, six}, stream.Repaired},
 		"two equal passes without totals":             {-1, [][]string{five, five}, stream.Exact},
+		"a record that is new on page 1":              {5, [][]string{{"a b", "c d"}, {"z a", "b c", "d"}}, stream.Repaired},
 		"a first pass that repeats an id":             {-1, [][]string{{"a b", "b c", "d e"}, five}, stream.BestEffort},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -159,6 +160,7 @@ func TestRejectedRecordsAndCopies(t *testing.T) {
 		"one of three rejected":          {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, RejectedRecords: 1}, stream.BestEffort, 1},
 		"one of three is a copy":         {3, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Copies: 1}, stream.Exact, 0},
 		"a copy, and one record too few": {4, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, Copies: 1}, stream.BestEffort, 0},
+		"one rejected, and one too few":  {4, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, RejectedRecords: 1}, stream.BestEffort, 1},
 		"no totals":                      {-1, stream.PageFacts{Records: 3, IDs: []uint64{1, 2, 3}}, stream.Exact, 0},
 		"no totals, one rejected":        {-1, stream.PageFacts{Records: 3, IDs: []uint64{1, 2}, RejectedRecords: 1}, stream.BestEffort, 1},
 		"no totals, copies":              {-1, stream.PageFacts{Records: 3, IDs: []uint64{1}, Copies: 2}, stream.Exact, 0},
@@ -178,6 +180,55 @@ func TestRejectedRecordsAndCopies(t *testing.T) {
 				t.Errorf("grade is %q with %d rejected, want %q with %d: %s (%v)", e.Grade, e.Rejected, c.grade, c.rejected, e.Reason, err)
 			}
 		})
+	}
+}
+
+// TestRejectedRecordsInSeveralPasses reads lists in which the record "!" is rejected. It counts as one of the records of
+// the total only if the list does not change.
+func TestRejectedRecordsInSeveralPasses(t *testing.T) {
+	for name, c := range map[string]struct {
+		pages  [][]string
+		reason string
+	}{
+		"an unchanged list": {[][]string{{"a b", "c !", "e f"}, {"a b", "c !", "e f"}}, "1 record rejected (meta.rejects); apart from that: at one moment, "},
+		"a changed list":    {[][]string{{"a b", "c !", "e f"}, {"a b", "d !", "e f"}, {"a b", "d !", "e f"}}, "two passes were identical but do not prove completeness: "},
+	} {
+		cfg := testConfig(&passes{pages: c.pages, total: 6})
+		cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, len(c.pages)
+		var got collector
+		read := func(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
+			p, err := got.read(ctx, r)
+			p.IDs = slices.DeleteFunc(p.IDs, func(id uint64) bool { return id == hashID("!") })
+			p.RejectedRecords = p.Records - len(p.IDs)
+			return p, err
+		}
+		e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", read)
+		if err != nil || e.Grade != stream.BestEffort || e.Rejected != 1 || !strings.HasPrefix(e.Reason, c.reason) {
+			t.Errorf("%s: got %+v and %v, want one rejected record and the reason %q", name, e, err, c.reason)
+		}
+	}
+}
+
+// TestPagesOfOneRecord asks for one record a page, without totals. An insert moves page 1 to page 2, which is not the
+// end of the list. A service that ignores the page number repeats the page twice.
+func TestPagesOfOneRecord(t *testing.T) {
+	moving := sequence{{"a", -1}, {"a", -1}, {"b", -1}, {"", -1}, {"z", -1}, {"a", -1}, {"b", -1}, {"", -1}}
+	unpaged := &listService{n: 1, shape: "fixed"}
+	for _, c := range []struct {
+		service http.Handler
+		ids     int
+		grade   stream.Grade
+	}{{&moving, 3, stream.BestEffort}, {unpaged, 1, stream.Exact}} {
+		cfg := testConfig(c.service)
+		cfg.Concurrency, cfg.PageSize, cfg.MaxPasses, cfg.MaxPages = 1, 1, 2, 20
+		var got collector
+		e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
+		if err != nil || len(got.ids) != c.ids || e.Grade != c.grade {
+			t.Errorf("read %q, %+v and %v, want %d ids and %s", got.sorted(), e, err, c.ids, c.grade)
+		}
+	}
+	if n := unpaged.requests(); n != 6 {
+		t.Errorf("a list of one record took %d requests, want two passes of 3", n)
 	}
 }
 

@@ -113,7 +113,10 @@ func TestDamagedLineIsReportedOnce(t *testing.T) {
 	harness.Must(t, err)
 	damageFile(t, journal, len(text)/2)
 	checkLost(t, dir, 1)
-	for _, damaged := range []int{1, 0} { // the first opening removes the damaged line
+	if c, err := fetch.VerifyResponses(dir, 0); err != nil || c.Lost != 1 {
+		t.Errorf("without a known number, VerifyResponses returned %+v (%v), want the damaged line", c, err)
+	}
+	for _, damaged := range []int{1, 0} {
 		l = openStore(t, dir, withoutSync())
 		if l.Damaged() != damaged {
 			t.Errorf("the journal has %d damaged lines, want %d", l.Damaged(), damaged)
@@ -183,4 +186,73 @@ func TestBodiesOfTheLastTwoSyncsAreVerified(t *testing.T) {
 	damageFile(t, bodies, int(stored[1].Offset)+withinBody)
 	closeStore(t, openStore(t, dir, options))
 	checkLost(t, dir, 0)
+}
+
+// TestEndOfTheJournal removes the line break of the last line, and then damages this line. A line without its break is
+// incomplete: the next line would be appended to it.
+func TestEndOfTheJournal(t *testing.T) {
+	dir := t.TempDir()
+	l := openStore(t, dir, withoutSync())
+	storeResponses(t, l, 3, 4)
+	closeStore(t, l)
+	journal := filepath.Join(dir, "journal.jsonl")
+	info, err := os.Stat(journal)
+	harness.Must(t, err)
+	harness.Must(t, os.Truncate(journal, info.Size()-1))
+	for _, first := range []int{4, 6} {
+		l = openStore(t, dir, withoutSync())
+		if l.Damaged() != 0 {
+			t.Errorf("%d lines are damaged, want none: the last one was incomplete", l.Damaged())
+		}
+		storeResponses(t, l, first, 5)
+		if got := len(lookupAll(t, l, 5)); got != 3 {
+			t.Errorf("found %d responses, want 3", got)
+		}
+		closeStore(t, l)
+	}
+	text, err := os.ReadFile(journal)
+	harness.Must(t, err)
+	damageFile(t, journal, len(text)-2)
+	l = openStore(t, dir, withoutSync())
+	if l.Damaged() != 1 {
+		t.Errorf("%d lines are damaged, want the last one", l.Damaged())
+	}
+	closeStore(t, l)
+}
+
+// TestRemainsOfAKillAreRemoved opens a store whose last body has no line, and a store whose last file is missing.
+func TestRemainsOfAKillAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	options := fetch.StoreOptions{SegmentBytes: 1, SyncBytes: 1}
+	l := openStore(t, dir, options)
+	storeResponses(t, l, 3, 5)
+	closeStore(t, l)
+	last := filepath.Join(dir, "000003.bodies")
+	info, err := os.Stat(last)
+	harness.Must(t, err)
+	harness.Must(t, os.Truncate(last, info.Size()+1000))
+	closeStore(t, openStore(t, dir, options))
+	if now, err := os.Stat(last); err != nil || now.Size() != info.Size() {
+		t.Errorf("the file of bodies has %d bytes (%v), want %d", now.Size(), err, info.Size())
+	}
+	harness.Must(t, os.Remove(last))
+	l = openStore(t, dir, options)
+	if found := lookupAll(t, l, 5); len(found) != 2 || l.Responses() != 2 {
+		t.Errorf("found the responses %v of %d, want the two whose bodies are left", found, l.Responses())
+	}
+	closeStore(t, l)
+}
+
+// TestUnsyncedBodiesAreVerified damages a body of a store that does not sync. Its response is not stored any more.
+func TestUnsyncedBodiesAreVerified(t *testing.T) {
+	dir := t.TempDir()
+	l := openStore(t, dir, withoutSync())
+	storeResponses(t, l, 3, 5)
+	closeStore(t, l)
+	damageFile(t, filepath.Join(dir, "000001.bodies"), 5)
+	l = openStore(t, dir, withoutSync())
+	if l.Responses() != 2 {
+		t.Errorf("%d responses are stored, want 2", l.Responses())
+	}
+	closeStore(t, l)
 }

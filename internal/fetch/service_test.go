@@ -234,6 +234,9 @@ func (s *listService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requestURIs = append(s.requestURIs, r.URL.RequestURI())
 	s.mu.Unlock()
+	if limit == 0 {
+		limit, page = 25, 1 // the defaults of spec 4.1
+	}
 	if s.cap > 0 {
 		limit = min(limit, s.cap)
 	}

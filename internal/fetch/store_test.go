@@ -165,9 +165,10 @@ func TestLaterResponseReplacesEarlierOne(t *testing.T) {
 	dir := t.TempDir()
 	l := testStore(t, dir)
 	at := time.Date(2026, 11, 20, 3, 0, 0, 0, time.FixedZone("", 3600))
-	for _, b := range []string{"first", "second"} {
-		if _, err := l.Append(fetch.Response{Request: testRequest(1), Status: 200, Body: []byte(b)}, at, 0); err != nil {
-			t.Fatal(err)
+	for i, b := range []string{"first", "second"} {
+		r, err := l.Append(fetch.Response{Request: testRequest(1), Status: 200, Body: []byte(b)}, at, 2500*time.Microsecond)
+		if err != nil || r.Seq != uint64(i+1) {
+			t.Fatalf("the response has the seq %d (%v), want %d: of two copies the later one counts", r.Seq, err, i+1)
 		}
 	}
 	if r, ok := l.Lookup(testRequest(1)); !ok || string(r.Body) != "second" || r.Seq != 2 {
@@ -175,8 +176,8 @@ func TestLaterResponseReplacesEarlierOne(t *testing.T) {
 	}
 	if all := storedResponses(t, dir); len(all) != 1 || all[0].body != "second" {
 		t.Errorf("listed %+v, want only \"second\"", all)
-	} else if text := all[0].At.Format(time.RFC3339); text != "2026-11-20T02:00:00Z" {
-		t.Errorf("the time of the response is %s, want 2026-11-20T02:00:00Z", text)
+	} else if text := all[0].At.Format(time.RFC3339); text != "2026-11-20T02:00:00Z" || all[0].Millis != 2.5 {
+		t.Errorf("the time of the response is %s after %v ms, want 2026-11-20T02:00:00Z after 2.5", text, all[0].Millis)
 	}
 }
 
@@ -255,6 +256,7 @@ func TestResumedPassesStayInOrder(t *testing.T) {
 		first, second string // requested pages
 	}{
 		"the order of the service": {ordersStream, &listService{n: 35}, "1 2 3 4 5 1 2 3 4 5", "2 1 2 3 4"},
+		"the list of an id":        {articleLists, &listService{n: 35}, "1 2 3 4 5 1 2 3 4 5", "2 1 2 3 4"},
 		"newest first":             {sortedStream, &sortingService{order: newestFirst}, "1 2 3 4 5 6 1 2 3 4 5 6", "2 1"},
 		"the order is ignored":     {sortedStream, &sortingService{}, "1 2 3 4 5 6 1 2 3 4 5 6", "2 1 2 3 4 5"},
 	} {
@@ -274,8 +276,12 @@ func TestResumedPassesStayInOrder(t *testing.T) {
 			l := openStore(t, dir, fetch.StoreOptions{})
 			defer closeStore(t, l)
 			var got collector
-			e, err := newClient(t, cfg, l).Walk(t.Context(), tc.stream, "", got.read)
+			c := newClient(t, cfg, l)
+			e, err := c.Walk(t.Context(), tc.stream, "a", got.read)
 			harness.Must(t, err)
+			if isOther := c.HasStored(tc.stream, "b"); !c.HasStored(tc.stream, "a") || isOther && tc.stream.IsDetail() {
+				t.Errorf("%s: the stored list is found as that of another id: %t", name, isOther)
+			}
 			return e, strings.Join(pages, " ")
 		}
 		if e, pages := walk(true); e.Grade != stream.BestEffort || pages != tc.first {
@@ -491,6 +497,46 @@ func TestBodiesAreSyncedBeforeTheJournal(t *testing.T) {
 		}
 	}
 	harness.Must(t, l.Close())
+}
+
+// TestSyncsOfTheDefault stores a body of 17 MB, after which a power cut must not lose the responses before.
+func TestSyncsOfTheDefault(t *testing.T) {
+	syncs := 0
+	l := openStore(t, t.TempDir(), fetch.StoreOptions{Step: func(name, _ string) error {
+		if name == "before fsync of the bodies" {
+			syncs++
+		}
+		return nil
+	}})
+	for i, size := range []int{15 << 20, 1 << 20, 1 << 20, 1} {
+		r := fetch.Response{Request: testRequest(i), Status: http.StatusOK, Compressed: make([]byte, size), Encoding: "gzip"}
+		_, err := l.Append(r, time.Now(), 0)
+		harness.Must(t, err)
+		if want := min(i, 1); syncs != want {
+			t.Errorf("%d syncs after response %d, want %d", syncs, i, want)
+		}
+	}
+	closeStore(t, l)
+}
+
+// TestFilesOfBodies stores bodies that are larger than a file should be, and opens the store again.
+func TestFilesOfBodies(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		l := openStore(t, dir, fetch.StoreOptions{SegmentBytes: 1, SyncBytes: -1})
+		storeResponses(t, l, 3, 4)
+		closeStore(t, l)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.bodies"))
+	harness.Must(t, err)
+	for _, file := range files {
+		if info, err := os.Stat(file); err != nil || info.Size() == 0 {
+			t.Errorf("%s has no body (%v)", file, err)
+		}
+	}
+	if len(files) != 4 {
+		t.Errorf("four bodies are in %d files, want 4", len(files))
+	}
 }
 
 // TestRemedyOfAFullDisk fails to store a response. For a full disk the caller names another remedy.

@@ -46,6 +46,9 @@ func TestWalk(t *testing.T) {
 		{"an array as long as a page is confirmed", &listService{n: 10, shape: "array"}, stream.Exact, 3},
 		{"records without totals on one page take one request", &listService{n: 9, shape: "records"}, stream.Exact, 1},
 		{"a short page in an envelope without totals is confirmed", &listService{n: 9, noTotal: true}, stream.Exact, 2},
+		{"a total without records proves nothing", &listService{totalError: 5}, stream.BestEffort, 0},
+		{"two pages without totals need a second pass", &listService{n: 15, noTotal: true}, stream.Exact, 4},
+		{"newest first without totals needs a second pass", &listService{n: 35, noTotal: true, dated: true}, stream.Exact, 8},
 		{"an array of many pages is walked one page at a time", &listService{n: 35, shape: "array"}, stream.Exact, 10},
 		{"records without totals on many pages are walked one page at a time", &listService{n: 40, shape: "records"}, stream.Exact, 10},
 		{"pages beyond the end that repeat the last one end the walk", &listService{n: 35, shape: "array", clamp: true}, stream.Exact, 0},
@@ -107,10 +110,10 @@ func TestWalkEndsAtMaxPages(t *testing.T) {
 	for name, shape := range map[string]string{"without totals": "array", "with a total above the limit": ""} {
 		t.Run(name, func(t *testing.T) {
 			cfg := testConfig(&listService{n: 1_000_000, shape: shape})
-			cfg.MaxPages, cfg.MaxPasses = 50, 1
+			cfg.MaxPages, cfg.MaxPasses = 50, 2
 			var got collector
 			e, err := newClient(t, cfg, nil).Walk(t.Context(), sniffedStream, "", got.read)
-			if err != nil || e.Grade != stream.BestEffort || e.Pages != 50 {
+			if err != nil || e.Grade != stream.BestEffort || e.Pages != 50 || !strings.HasSuffix(e.Reason, "streams.max_pages (50) was reached") {
 				t.Errorf("got %+v and %v, want best_effort after 50 pages", e, err)
 			}
 		})
@@ -252,5 +255,33 @@ func TestCancelledWalkEnds(t *testing.T) {
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+// TestEndpointsWithoutPages reads an array that turns out to be paged, a record with members of a paged list, and page 1
+// of a list and of an array.
+func TestEndpointsWithoutPages(t *testing.T) {
+	array, record := sniffedStream, outletDetail
+	array.Envelope = stream.Array
+	service := &listService{n: 35}
+	c := newClient(t, testConfig(service), nil)
+	var got, gotRecord collector
+	e, err := c.Walk(t.Context(), array, "", got.read)
+	if err != nil || len(got.ids) != 35 || e.Grade != stream.Exact || service.requestURIs[0] != "/v1/items" {
+		t.Errorf("got %d ids, %+v and %v after %q, want 35 ids and exact", len(got.ids), e, err, service.requestURIs)
+	}
+	single := &listService{n: 3}
+	e, err = newClient(t, testConfig(single), nil).Walk(t.Context(), record, "a", gotRecord.read)
+	want := fetch.Evidence{Grade: stream.Exact, Reason: "complete in one response", Pages: 1, Passes: 1, TotalFirst: -1, TotalLast: -1, Distinct: 3}
+	if diff := cmp.Diff(want, e); err != nil || diff != "" || single.requests() != 1 {
+		t.Errorf("a record took %d requests (%v), want one; evidence (-want +got):\n%s", single.requests(), err, diff)
+	}
+	service.requestURIs = nil
+	for _, s := range []stream.Stream{ordersStream, array} {
+		_, err := c.ReadFirstPage(t.Context(), s, "", got.read)
+		harness.Must(t, err)
+	}
+	if diff := cmp.Diff([]string{"/v1/orders?limit=10&page=1", "/v1/items"}, service.requestURIs); diff != "" {
+		t.Errorf("requests of first pages (-want +got):\n%s", diff)
 	}
 }
