@@ -324,8 +324,8 @@ func TestFailuresTogetherNeedOneProbe(t *testing.T) {
 	}
 }
 
-// TestOneWorkerProbes lets eight workers find out together that the service does not answer. Only one of them asks at a
-// time.
+// TestOneWorkerProbes makes the requests of eight workers fail together. Only one worker at a time may request the
+// token info to ask whether the service answers.
 func TestOneWorkerProbes(t *testing.T) {
 	var probes, asking atomic.Int32
 	cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

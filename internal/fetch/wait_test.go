@@ -153,7 +153,7 @@ func TestSortedListsThatOverlap(t *testing.T) {
 	} {
 		previous, seen := overlaps, overlaps
 		c.change(&previous, &seen)
-		if got := seen.repeatsLike(&previous); got != c.want {
+		if got := seen.overlapsLike(&previous); got != c.want {
 			t.Errorf("%s: got %t, want %t", name, got, c.want)
 		}
 	}
