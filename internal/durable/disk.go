@@ -437,8 +437,5 @@ func SameFile(a, b string) bool {
 	if errA != nil || errB != nil {
 		return false
 	}
-	if os.SameFile(infoA, infoB) {
-		return true
-	}
 	return infoA.Size() == infoB.Size() && infoA.ModTime().Equal(infoB.ModTime())
 }

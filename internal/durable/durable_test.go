@@ -140,6 +140,20 @@ func TestCreateFileFailsIfTheNameExists(t *testing.T) {
 	}
 }
 
+// TestCreateFileWithoutHardLinks creates a file on a file system that has no hard links.
+func TestCreateFileWithoutHardLinks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	disk := durable.Disk{Step: func(name, _ string) error {
+		if name == "before link file" {
+			return syscall.EPERM
+		}
+		return nil
+	}}
+	if err := disk.CreateFile(path, []byte("new"), 0o600, nil); err != nil || readContent(t, path) != "new" {
+		t.Errorf("got %v and the content %q, want the new content", err, readContent(t, path))
+	}
+}
+
 // TestModesOfFiles checks the modes of created and rewritten files.
 func TestModesOfFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -149,10 +163,10 @@ func TestModesOfFiles(t *testing.T) {
 	origin, link := filepath.Join(dir, "origin"), filepath.Join(dir, "link")
 	harness.Must(t, os.WriteFile(origin, []byte("old"), 0o600))
 	harness.Must(t, os.Chmod(origin, 0o664))
-	const otherUser = 12345
+	const otherUser, otherGroup = 12345, 12346
 	isRoot := os.Geteuid() == 0
 	if isRoot { // only root can give a file to another user
-		harness.Must(t, os.Chown(origin, otherUser, otherUser))
+		harness.Must(t, os.Chown(origin, otherUser, otherGroup))
 	}
 	harness.Must(t, os.Symlink("origin", link))
 	harness.Must(t, durable.Disk{}.RewriteFile(link, []byte("new")))
@@ -174,8 +188,8 @@ func TestModesOfFiles(t *testing.T) {
 		if info.Mode() != want {
 			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
 		}
-		if owner := durable.AccessOf(info).UID; isRoot && name != "exact" && owner != otherUser {
-			t.Errorf("%s belongs to user %d, want %d, the owner of the original", name, owner, otherUser)
+		if owner := durable.AccessOf(info); isRoot && name != "exact" && (owner.UID != otherUser || owner.GID != otherGroup) {
+			t.Errorf("%s belongs to %+v, want the user %d and the group %d of the original", name, owner, otherUser, otherGroup)
 		}
 	}
 	if info, err := os.Stat(filepath.Join(dir, "without-access")); err != nil || info.Mode()&^0o640 != 0 {
@@ -210,7 +224,7 @@ func TestIsFullRecognizesTheErrorsOfDuckDB(t *testing.T) {
 		t.Error("a full disk was not recognized")
 	}
 	for _, number := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		if !durable.IsFull(&fs.PathError{Op: "write", Path: "a", Err: number}) {
+		if !durable.IsFull(number) || !durable.IsFull(&fs.PathError{Op: "write", Path: "a", Err: number}) {
 			t.Errorf("%v was not recognized", number)
 		}
 	}
@@ -627,6 +641,9 @@ func TestWriteFolderMakesFilesReadable(t *testing.T) {
 		return errors.Join(os.Mkdir(filepath.Join(dir, "inner"), 0o700), os.WriteFile(filepath.Join(dir, "inner", "file"), []byte("x"), 0o600))
 	}))
 	top := harness.MustValue(os.Stat(path)).Mode().Perm()
+	if top&0o500 != 0o500 {
+		t.Errorf("the folder has mode %v, with which only root can open it", top)
+	}
 	for name, want := range map[string]fs.FileMode{"inner": top, "inner/file": top & 0o644} {
 		if got := harness.MustValue(os.Stat(filepath.Join(path, name))).Mode().Perm(); got != want {
 			t.Errorf("%s has mode %v, want %v", name, got, want)

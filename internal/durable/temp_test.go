@@ -10,7 +10,8 @@ import (
 	"placementsync/internal/testing/harness"
 )
 
-// TestTempFileRemovedByAnotherProcess tries a name that is taken, and removes the second file before it is locked.
+// TestTempFileRemovedByAnotherProcess tries a name that is taken. Of the next files, other processes remove one before it
+// is locked, replace one, and lock one.
 func TestTempFileRemovedByAnotherProcess(t *testing.T) {
 	attempts := 0
 	f, err := newTemp(filepath.Join(t.TempDir(), "file"), func(name string) (*os.File, error) {
@@ -21,13 +22,21 @@ func TestTempFileRemovedByAnotherProcess(t *testing.T) {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrExist} // another process has taken the name
 		case 2:
 			_ = os.Remove(name)
+		case 3:
+			harness.Must(t, errors.Join(os.Remove(name), os.WriteFile(name, nil, 0o600)))
+		case 4:
+			other := harness.MustValue(os.Open(name))
+			t.Cleanup(func() { _ = other.Close() })
+			if gotLock, err := tryLock(other); !gotLock || err != nil {
+				t.Errorf("the file is not locked: %v", err)
+			}
 		}
 		return f, err
 	})
 	harness.Must(t, err)
 	defer f.Close()
-	if _, err := os.Stat(f.Name()); err != nil {
-		t.Errorf("the temporary file does not exist: %v", err)
+	if _, err := os.Stat(f.Name()); err != nil || attempts != 5 {
+		t.Errorf("the temporary file of attempt %d is used: %v, want the fifth one", attempts, err)
 	}
 }
 

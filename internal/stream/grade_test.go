@@ -1,6 +1,7 @@
 package stream_test
 
 import (
+	"slices"
 	"testing"
 
 	"placementsync/internal/stream"
@@ -31,6 +32,7 @@ func TestGradeTable(t *testing.T) {
 		"neither was read":                          {skipped, skipped, nil, "orders", skipped, "orders", ""},
 		"a grade of a newer program":                {"newer", exact, nil, "orders", "newer", "orders", ""},
 		"a run without the details":                 {repaired, "", nil, "orders", repaired, "orders", ""},
+		"a run without the list":                    {"", exact, nil, "orders", exact, "order_details", ""},
 		"a run without the streams":                 {"", "", nil, "orders", "", "", ""},
 	} {
 		var streams []stream.Stream
@@ -44,8 +46,6 @@ func TestGradeTable(t *testing.T) {
 				if c.tablesWithDetailColumns != nil {
 					s.TablesWithDetailColumns = c.tablesWithDetailColumns
 				}
-			default:
-				continue
 			}
 			if grades[s.Name].Grade == "" {
 				delete(grades, s.Name)
@@ -63,9 +63,17 @@ func TestGradeTable(t *testing.T) {
 		if got != want || !isFilled {
 			t.Errorf("%s: got %+v, filled %t; want %+v", name, got, isFilled, want)
 		}
-		if _, isFilled := stream.GradeTable(streams, "files", grades); isFilled {
-			t.Errorf("%s: a table of other streams has a grade", name)
+		slices.Reverse(streams)
+		if got, _ := stream.GradeTable(streams, c.table, grades); got.Grade != want.Grade || got.Note != want.Note {
+			t.Errorf("%s: with the details before the list, got %+v; want %+v", name, got, want)
 		}
+		if _, isFilled := stream.GradeTable(streams, "missing", grades); isFilled {
+			t.Errorf("%s: a table of no stream has a grade", name)
+		}
+	}
+	carried := map[string]stream.GradeReason{"outlets": {Grade: bounded}}
+	if got, _ := stream.GradeTable(stream.All(), "outlets", carried); got.Grade != bounded {
+		t.Errorf("a table of carried details has the grade %q, want bounded", got.Grade)
 	}
 }
 

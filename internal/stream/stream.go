@@ -180,7 +180,7 @@ func (s Stream) Root() Table { return s.Tables[0] }
 func (s Stream) EnclosingTable(t Table) int {
 	best := 0
 	for i, o := range s.Tables {
-		if o.At != "" && strings.HasPrefix(t.At, o.At+".") && len(o.At) > len(s.Tables[best].At) {
+		if strings.HasPrefix(t.At, o.At+".") && len(o.At) > len(s.Tables[best].At) {
 			best = i
 		}
 	}

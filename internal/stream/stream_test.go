@@ -148,6 +148,10 @@ func TestParseDefinition(t *testing.T) {
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("definition differs (-want +got):\n%s", diff)
 	}
+	got, err = stream.ParseDefinition("prices.sql", strings.Replace(pricesSchema, ", or else total", "", 1))
+	if err != nil || !gocmp.Equal(got.ItemKeys, [][]string{{"id", "views"}}) {
+		t.Errorf("items are identified by %q (%v), want id and views", got.ItemKeys, err)
+	}
 }
 
 func TestParseDefinitionErrors(t *testing.T) {
@@ -340,6 +344,98 @@ func TestEnclosingTable(t *testing.T) {
 			}
 		}
 	}
+	deep := stream.Stream{Tables: []stream.Table{{Name: "root"}, {Name: "inner", At: "a.b"}, {Name: "outer", At: "a"}, {Name: "rows", At: "a.b.c"}}}
+	if got := deep.EnclosingTable(deep.Tables[3]); got != 1 {
+		t.Errorf("rows at a.b.c are in rows of %s, want those at a.b", deep.Tables[got].Name)
+	}
+}
+
+// TestFindsStreams finds the first stream, and no stream of another name.
+func TestFindsStreams(t *testing.T) {
+	all := stream.All()
+	if s, ok := stream.Find(all, all[0].Name); !ok || s.Name != all[0].Name {
+		t.Errorf("found %q (%t), want %q", s.Name, ok, all[0].Name)
+	}
+	if s, ok := stream.Find(all, "missing"); ok {
+		t.Errorf("found %q under another name", s.Name)
+	}
+}
+
+// TestPartsOfOtherTables lists the parts of records whose fields are private if they are private in another table. Without
+// a part, a night would publish private values.
+func TestPartsOfOtherTables(t *testing.T) {
+	const campaign = " profile=profiles articles=articles articles.order_item=order_items articles.order_item.outlet=outlets"
+	const listing = " =outlets(website_url logo country state city is_indexed) outlet=outlets disclaimer=disclaimers"
+	want := map[string]string{
+		"outlet_listings": listing, "product_listings": listing, "orders": " line_items.outlet=outlets", "order_details": " line_items.outlet=outlets",
+		"order_items": " outlet=outlets article=articles article.campaign=campaigns",
+		"campaigns":   campaign, "campaign_details": campaign, "profile_campaigns": campaign + " =campaigns questionnaire=questionnaires",
+		"campaign_articles": " order_item.outlet=outlets order_item=order_items", "articles": " status=article_statuses",
+		"profile_orders": " =orders line_items=order_line_items line_items.outlet=outlets", "profile_order_items": " outlet=outlets",
+		"outlets":         " outlet_channels.disclaimer=disclaimers",
+		"outlet_products": " prices=product_prices example_links=product_example_links outlet=outlets",
+	}
+	got := map[string]string{}
+	for _, s := range stream.AllWithEvents() {
+		for _, p := range s.ForeignParts {
+			got[s.Name] += " " + p.At + "=" + p.Table
+			if len(p.Columns) > 0 {
+				got[s.Name] += "(" + strings.Join(p.Columns, " ") + ")"
+			}
+		}
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("parts of other tables (-want +got):\n%s", diff)
+	}
+	kinds := map[string]string{}
+	for _, s := range stream.Events() {
+		kinds[s.Name] = s.SameKindAs
+	}
+	if diff := gocmp.Diff(map[string]string{"article_status_events": "articles", "article_comment_events": "article_comments"}, kinds); diff != "" {
+		t.Errorf("tables with the private columns of events (-want +got):\n%s", diff)
+	}
+}
+
+// TestFormsOfRecords lists the forms that only some records have. Without them, a night would reject these records.
+func TestFormsOfRecords(t *testing.T) {
+	want := map[string]string{
+		"token requires": "token_type scopes", "token.scopes can be": "text", "orders.metadata can be": "text", "campaigns.articles can be": "text",
+		"questionnaires without an id have": "questionnaire_id id", "articles.support_agent can be": "any JSON",
+		"campaign_status_counts cannot be empty for": "campaign_articles.campaign_id",
+		"campaign_details has columns of":            "campaigns questionnaires",
+		"order_details has columns of":               "orders order_line_items order_line_item_includes",
+		"rows of countries have the kind":            "country", "rows of states have the kind": "state", "rows of cities have the kind": "city",
+		"texts of outlet_listing_prices are": "unit_amount", "texts of outlet_listing_tags are": "name", "texts of product_listing_prices are": "unit_amount",
+		"texts of product_listing_tags are": "name", "texts of product_listing_example_links are": "url", "texts of locations are": "name",
+		"texts of tags are": "name", "texts of profile_primary_goals are": "name", "texts of campaign_article_addons are": "name",
+		"texts of article_files are": "value", "texts of outlet_tags are": "name", "texts of outlet_channel_social_links are": "url",
+		"texts of product_prices are": "unit_amount", "texts of product_example_links are": "url",
+	}
+	got := map[string]string{}
+	set := func(key, value string) {
+		if value != "" {
+			got[key] = value
+		}
+	}
+	for _, s := range stream.All() {
+		set(s.Name+" requires", strings.Join(s.RequireOne, " "))
+		set(s.Name+" has columns of", strings.Join(s.TablesWithDetailColumns, " "))
+		set(s.Name+" cannot be empty for", strings.Trim(s.NonEmptyFor.Table+"."+s.NonEmptyFor.Column, "."))
+		for _, table := range s.Tables {
+			set(table.Name+" without an id have", strings.Join(table.KeyFrom, " "))
+			set("rows of "+s.Name+" have the kind", table.Const["kind"])
+			set("texts of "+table.Name+" are", table.Value)
+			for _, column := range table.UnwrapText {
+				set(table.Name+"."+column+" can be", "text")
+			}
+			for _, column := range table.FreeForm {
+				set(table.Name+"."+column+" can be", "any JSON")
+			}
+		}
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("forms of records (-want +got):\n%s", diff)
+	}
 }
 
 // TestTablesOfStreams checks that every table of a stream is listed.
@@ -406,6 +502,7 @@ func TestFormatsOfStoredFiles(t *testing.T) {
 	}
 	for name, c := range map[string][2]uint64{
 		"MixBits(1)":         {stream.MixBits(1), 0xb456bcfc34c2cb2c},
+		"MixBits(1 << 40)":   {stream.MixBits(1 << 40), 0xe80f632ed2f232f6},
 		"RowSum(2, 5)":       {stream.RowSum(2, 5), stream.MixBits(7)},
 		"PositionHash(3)":    {stream.PositionHash(3), stream.MixBits(3 ^ 0x19874e1f93dd7c60)},
 		"KeySum in order":    {stream.PageFacts{Records: 3, IDs: []uint64{1, 2}}.KeySum(), 3 + stream.MixBits(1) + stream.MixBits(2)},
