@@ -67,7 +67,7 @@ type StatusError struct {
 	patienceUsedUp bool
 }
 
-// Error describes the request, the attempts, the response and what to do. It does not say that stored
+// Error describes the request, the attempts and the response, and gives advice. It does not say that stored
 // responses are kept or that the next night repeats the request, because neither is true for a check of
 // the token.
 func (e *StatusError) Error() string {

@@ -115,7 +115,7 @@ func (t *tokens) scrub(text []byte, minLength int) (scrubbed []byte, found bool)
 
 // RemoveTokens removes the token of the service from a body that another program received.
 func (c *Client) RemoveTokens(ctx context.Context, body []byte) []byte {
-	// A replay may have no token. It is then not known what to remove.
+	// A replay may have no token. The body then stays as it is.
 	_, _ = c.sender.tokens.currentToken(ctx)
 	scrubbed, _ := c.sender.tokens.scrubBody(body)
 	return scrubbed
@@ -192,7 +192,7 @@ func bodyMessage(body []byte) string {
 			return text
 		}
 	}
-	return bodyMessage(problem.Error) // an object with the message, or nothing
+	return bodyMessage(problem.Error) // may be an object with the message
 }
 
 // excerpt returns the beginning of a text without secrets, and without control and formatting characters, because
@@ -273,7 +273,7 @@ func (t *tokens) scrubErr(err error) error {
 	return &scrubbedError{t.scrubText(err.Error()), nil}
 }
 
-// replaceEscaped replaces a token of which some characters are escaped, as in JSON (\u002B), in a URL (%2b), or
+// replaceEscaped replaces a token with escaped characters, as in JSON (\u002B), in a URL (%2b), or
 // as in a URL within JSON (\u00252b). ok is false if there is no such token.
 func replaceEscaped(text []byte, token string) (replaced []byte, ok bool) {
 	copied := 0
@@ -333,7 +333,7 @@ func matchEscaped(text []byte, wanted string) (length int, ok bool) {
 		}
 		c, n := unescape(text[length:])
 		if c != wanted[i] {
-			// A percent sign of the token itself escapes nothing.
+			// A percent sign can be a character of the token.
 			c, n = unescapeJSON(text[length:])
 		}
 		if c != wanted[i] {

@@ -403,7 +403,7 @@ func listFiles(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// upgrade renames the open files of a killed receiver of an earlier release. It also removes what only earlier
+// upgrade renames the open files of a killed receiver of an earlier release. It also removes the files that only earlier
 // releases need: hashes of published events, and the size of the published part of an open file.
 func upgrade(disk durable.Disk, dir string) error {
 	names, err := listFiles(dir)

@@ -327,7 +327,8 @@ func (r *Receiver) logOutcome(o outcome) {
 		case Stale:
 			r.cfg.log.Warn("webhook refused", "reason", "timestamp too far from now: compare the clocks, or raise serve.webhook_max_age")
 		case Repeated:
-			r.cfg.log.Warn("webhook repeated under another id", "reason", "the event was stored once; the delivery was repeated by hand, or captured by an attacker: if nobody repeated it by hand, change the signing secret")
+			r.cfg.log.Warn("webhook repeated under another id",
+				"reason", "the event was stored once; the delivery was repeated by hand, or captured by an attacker: if it was not repeated by hand, change the signing secret")
 		case Relabeled:
 			r.cfg.log.Warn("webhook refused", "reason", "the same body was sent under many topics, so a delivery was captured: change the signing secret")
 		case Full:
