@@ -274,9 +274,6 @@ func (b *Binding) compileTable(t stream.Table, d stream.Definition) error {
 	if l.extra >= 0 && l.cols[l.extra].kind != document {
 		return fmt.Errorf("column %q must be JSON", extraColumn)
 	}
-	if l.created >= 0 && l.cols[l.created].kind != instant {
-		l.created = -1
-	}
 	l.rowNode = l.buildNode("")
 	if idColumn := l.namedColumn("ID", t.ID); idColumn >= 0 {
 		id := l.rowNode.addField("id")
@@ -291,10 +288,7 @@ func (b *Binding) compileTable(t stream.Table, d stream.Definition) error {
 		b.team = l.namedColumn("TeamColumn", b.stream.TeamColumn)
 		l.param, b.requireOne = l.namedColumn("Param", b.stream.Param), l.namedColumns("RequireOne", b.stream.RequireOne)
 		if b.stream.Envelope == stream.StatusCounts {
-			l.prefix, l.statusID = l.columnIndex("prefix"), l.columnIndex("id")
-			if l.value < 0 {
-				l.value = l.columnIndex("count")
-			}
+			l.prefix, l.statusID, l.value = l.columnIndex("prefix"), l.columnIndex("id"), l.columnIndex("count")
 		}
 	}
 	l.ownKeys, l.ownRequired = l.ownColumns(l.keys), l.ownColumns(l.required)

@@ -68,7 +68,16 @@ func TestManyCopies(t *testing.T) {
 			t.Errorf("row %v, want the last copy", r)
 		}
 	}
-	if findings := d.Findings(); len(findings.Drift) != 1 || len(findings.DriftRecords) != 20 {
-		t.Errorf("findings %+v, want one kind of drift in 20 records", findings)
+	findings := d.Findings()
+	ids := map[uint64]bool{}
+	for _, r := range findings.DriftRecords {
+		ids[r.Record] = true
+	}
+	if len(findings.Drift) != 1 || len(findings.DriftRecords) != 20 || len(ids) != 10 {
+		t.Errorf("findings %+v, want one kind of drift in 20 copies of 10 records", findings)
+	}
+	// The copies of one body say nothing about the next body.
+	if page, err = d.Decode([]byte(`[{"id":"r1"}]`), transform.Origin{Seq: 1}); err != nil || page.Copies != 0 || d.Rows() != 1 {
+		t.Errorf("a later record of the same id: page %+v, %d rows, error %v; want it staged", page, d.Rows(), err)
 	}
 }

@@ -102,12 +102,6 @@ func (a *arrayLiteral) readArray(depth int) bool {
 	}
 	a.pos++
 	a.json = append(a.json, '[')
-	a.skipSpace()
-	if a.peek() == '}' {
-		a.pos++
-		a.json = append(a.json, ']')
-		return true
-	}
 	for {
 		if !a.readElement(depth) {
 			return false

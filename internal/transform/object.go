@@ -271,7 +271,7 @@ func (r *rowReader) readMisfit(t *table, i int) {
 		r.report.rejectValue(t, f.name, raw, "expected an object")
 		return
 	}
-	if f.objectNode != nil && raw[0] != '[' && raw[0] != '{' {
+	if f.objectNode != nil && raw[0] != '[' {
 		if name := f.objectNode.fields["name"]; name != nil && name.col >= 0 && t.cols[name.col].kind == text {
 			r.values.readValue(t, name.col, f.name, raw, r.in.values[i].form)
 			return

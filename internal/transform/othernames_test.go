@@ -100,6 +100,15 @@ func TestConfiguredNames(t *testing.T) {
 			t.Errorf("another name %q of articles.live_url gave the error %v, want one that names it", other, err)
 		}
 	}
+	orders := streamNamed(t, "orders")
+	b, err := transform.Compile(orders, stream.WithOtherNames(definitions(), map[string]string{"orders.metadata": "meta"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := readOne(t, b, orders, `"meta":{"a":1},"metadata":{"a":2}`)
+	if row["metadata"] != `{"a":2}` || row["extra"] != `{"meta":{"a":1}}` {
+		t.Errorf("two JSON values of one column gave %v, want the second one in extra", row)
+	}
 	outlets := streamNamed(t, "outlets")
 	for _, column := range []string{"outlets.extra", "outlet_tags.position", "outlet_channels.do_follow_links_limit"} {
 		_, err := transform.Compile(outlets, stream.WithOtherNames(definitions(), map[string]string{column: "x"}))

@@ -2,6 +2,7 @@ package transform_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,7 @@ func leaks() map[string]leak {
 		"a list in place of an object":          {"orders", "orders.team_name", `[{"id":"o","team":[{"name":"s3cret"}]}]`},
 		"a list of texts in place of an object": {"orders", "orders.team_name", `[{"id":"o","team":["s3cret"]}]`},
 		"another name in a list of objects":     {"orders", "orders.team_name", `[{"id":"o","team":[{"label":"s3cret"}]}]`},
+		"the name of the outlet of an order":    {"order_items", "outlets.name", `[{"id":"i","outlet":{"name":"s3cret"}}]`},
 		"deep in a list in place of an object":  {"order_items", "order_items.article_writer_last_name", `[{"id":"o","article":[{"writer":{"last_name":"s3cret"}}]}]`},
 		"two values, flat and nested":           {"orders", "orders.team_name", `[{"id":"o","team_name":"s3cret 1","team":{"name":"s3cret 2"}}]`},
 		"an item":                               {"outlets", "outlet_tags.name", `{"id":"o","tags":["s3cret",{"name":"s3cret"}]}`},
@@ -111,6 +113,10 @@ func TestSecondPrivateValueIsNotKept(t *testing.T) {
 	if strings.Contains(got, "extra =") || !strings.Contains(got, "drift questionnaires file conflict x1") {
 		t.Errorf("want the second value only as drift in %s", got)
 	}
+	got = renderProtected(t, streamNamed(t, "orders"), transform.Privacy{Drop: []string{"orders.team_name"}}, `[{"id":"o","team":[7]}]`)
+	if !strings.Contains(got, `drift orders team unknown_field x1 "(withheld`) {
+		t.Errorf("want the list in place of the team as drift in %s", got)
+	}
 }
 
 // TestDroppedColumnsAreNotRenamed decodes records with a field whose name is similar to a dropped column. The column is
@@ -169,6 +175,28 @@ func TestConfiguredNamesOfTheSameKindArePrivate(t *testing.T) {
 	page, err := d.Decode([]byte(`[{"id":[],"address":"s3cret"}]`), transform.Origin{})
 	if got := render(t, d, page, err); strings.Contains(got, "s3cret") {
 		t.Errorf("the dropped value is in %s", got)
+	}
+}
+
+// TestHashedJSONIsDropped hashes a text column of articles, which is JSON in the articles of a campaign.
+func TestHashedJSONIsDropped(t *testing.T) {
+	defs := definitions()
+	articles := defs["campaign_articles"]
+	articles.Columns = slices.Clone(articles.Columns)
+	i := slices.IndexFunc(articles.Columns, func(c stream.Column) bool { return c.Name == "live_url" })
+	articles.Columns[i].Type = stream.JSON
+	defs["campaign_articles"] = articles
+	b, err := transform.Compile(streamNamed(t, "campaign_articles"), defs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Protect(transform.Privacy{Hash: []string{"articles.live_url"}, Key: []byte("k")}); err != nil {
+		t.Fatal(err)
+	}
+	d := b.NewDecoder()
+	page, err := d.Decode([]byte(`[{"id":"a","live_url":"s3cret"}]`), transform.Origin{Param: "c"})
+	if got := render(t, d, page, err); strings.Contains(got, "s3cret") || !strings.Contains(got, "id = a") {
+		t.Errorf("want the article without the value in %s", got)
 	}
 }
 
@@ -246,6 +274,10 @@ func TestListInAPrivateObjectHidesNothingElse(t *testing.T) {
 }
 
 func TestRawValuesOfOtherTablesAreKept(t *testing.T) {
+	other := renderProtected(t, streamNamed(t, "campaigns"), transform.Privacy{Drop: []string{"orders.coupon"}}, `[{"id":"c","profile":{"coupon":"seen"}}]`)
+	if !strings.Contains(other, "seen") {
+		t.Errorf("want the coupon of the profile, which is no order, in %s", other)
+	}
 	p := transform.Privacy{Drop: []string{"orders.client_secret"}}
 	got := renderProtected(t, streamNamed(t, "orders"), p, `[{"id":"o","client_secret":"s3cret","line_items":[{"price":"dear"}]}]`)
 	if strings.Contains(got, "s3cret") || !strings.Contains(got, `raw    "dear"`) {
@@ -283,6 +315,7 @@ func TestProtectErrors(t *testing.T) {
 		privacy transform.Privacy
 		want    string
 	}{
+		"dropping a key of a list":    {"folders", transform.Privacy{Drop: []string{"folders.id"}}, "folders.id: it identifies records"},
 		"dropping a key":              {"orders", transform.Privacy{Drop: []string{"orders.id"}}, "orders.id: it identifies records"},
 		"dropping an id of a detail":  {"order_items", transform.Privacy{Drop: []string{"order_items.article_id"}}, "order_items.article_id: it identifies records"},
 		"dropping the path parameter": {"campaign_articles", transform.Privacy{Drop: []string{"campaign_articles.campaign_id"}}, "it identifies records"},

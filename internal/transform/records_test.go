@@ -57,6 +57,9 @@ func TestEmptyListsAndEmptyObjects(t *testing.T) {
 		{"campaign_status_counts", `{"counts":[7]}`, false, true},
 		{"campaign_status_counts", `{"counts":"none"}`, false, true},
 		{"campaign_status_counts", `{"counts":[],"messages":[7]}`, false, true},
+		{"campaign_status_counts", `{"error":[]}`, true, false},
+		{"campaign_status_counts", `{"errors":[]}`, true, false},
+		{"campaign_status_counts", `{"error":true,"draft":{"count":1}}`, false, true},
 		{"campaign_articles", `[]`, false, false},
 		{"campaign_articles", `{"data":[]}`, false, false},
 		{"campaign_articles", `{"records":[],"error":null}`, false, false},
@@ -97,8 +100,8 @@ func TestUnrequestedRecordIsRejected(t *testing.T) {
 				t.Errorf("%s: page %+v, %d rows, error %v; want it rejected", c.unrequested, page, d.Rows(), err)
 			}
 			findings := d.Findings()
-			if len(findings.Rejects) != 1 || findings.Rejects[0].Reason != c.reason || findings.Rejects[0].Column != "" {
-				t.Errorf("rejects %+v, want one with the reason %q", findings.Rejects, c.reason)
+			if len(findings.Rejects) != 1 || findings.Rejects[0].Reason != c.reason || findings.Rejects[0].Column != "" || findings.Rejects[0].Stream != c.stream {
+				t.Errorf("rejects %+v, want one of %s with the reason %q", findings.Rejects, c.stream, c.reason)
 			}
 			if key := findings.Rejects[0].Key; streamNamed(t, c.stream).Envelope == stream.Object && key != "p" {
 				t.Errorf("the key of the reject is %q, want the requested id", key)
@@ -170,6 +173,7 @@ func TestRejectedRecordsAreCounted(t *testing.T) {
 		{"tags", `["a",{"name":""}]`, 1},
 		{"outlets", `{"id":"p","outlet_channels":[{"id":"c"},{"handle":"x"}]}`, 1},
 		{"campaign_status_counts", `{"draft":{"count":1},"other":{"a":"b","c":1}}`, 1},
+		{"campaign_status_counts", `{"draft":9}`, 0},
 		{"campaign_status_counts", `{"counts":{"draft":{"count":1},"error":"none"}}`, 0},
 		{"campaign_status_counts", "[" + strings.Repeat(`{"draft":1},`, 99) + `{"draft":1}]`, 0}, // many maps, none of them deep
 		{"orders", `[{"id":"o","total":"abc","line_items":[7]}]`, 0},
@@ -248,12 +252,13 @@ func TestRejectedRecordsHaveNoParts(t *testing.T) {
 	}
 }
 
-// TestNaNInPlaceOfAnObjectIsRejected sends a word that JSON does not allow. It cannot be stored in extra.
+// TestNaNInPlaceOfAnObjectIsRejected sends a word that JSON does not allow. It cannot be stored as JSON or in extra.
 func TestNaNInPlaceOfAnObjectIsRejected(t *testing.T) {
 	d := decoderOf(t, "orders")
-	decode(t, d, `[{"id":"o","guest":NaN}]`)
-	if r := d.Findings().Rejects; len(r) != 1 || r[0].Column != "guest" || r[0].Raw != "NaN" {
-		t.Errorf("the rejects are %+v, want the word", r)
+	decode(t, d, `[{"id":"o","guest":NaN,"metadata":NaN}]`)
+	r := d.Findings().Rejects
+	if len(r) != 2 || r[0].Column+r[1].Column != "guestmetadata" || r[0].Raw+r[1].Raw != "NaNNaN" {
+		t.Errorf("the rejects are %+v, want the word of both fields", r)
 	}
 }
 
@@ -366,12 +371,72 @@ func TestFieldsOfLinksAreNoDrift(t *testing.T) {
 			t.Errorf("%s counts drift in %s", name, got)
 		}
 	}
+	got := renderDecoded(t, streamNamed(t, "profile_orders"), `[{"id":"o","order_id":{}},{"id":"p","order_id":{"x":1}}]`)
+	if strings.Count(got, "reject ") != 1 || !strings.Contains(got, `raw    {"x":1}`) {
+		t.Errorf("want one reject, because the other object is empty, in %s", got)
+	}
+}
+
+// TestSecondValueReplacesAnEmptyText sends a column twice, first as an empty text. The values of the other rows stay.
+func TestSecondValueReplacesAnEmptyText(t *testing.T) {
+	d := decoderOf(t, "campaigns")
+	decode(t, d, `[{"id":"a","questionnaire":{"id":"p"}},{"id":"b","questionnaire":{"id":"q","file_name":"","file":{"name":"x"}}},`+
+		`{"id":"c","questionnaire":{"id":"r"}},{"id":"d","questionnaire":{"id":"s","file_name":"y"}}]`)
+	var names []string
+	for _, r := range rowsOf(t, d.Flush())["questionnaires"] {
+		name, isSet := r["file_name"]
+		names = append(names, fmt.Sprint(name, isSet))
+	}
+	if diff := cmp.Diff([]string{"false", "xtrue", "false", "ytrue"}, names); diff != "" {
+		t.Errorf("file names, and whether they are set (-want +got):\n%s", diff)
+	}
+}
+
+// TestTeamFillsItsColumn decodes records without a team. The configured team fills only the column for it.
+func TestTeamFillsItsColumn(t *testing.T) {
+	for name, c := range map[string]struct{ body, want string }{
+		"token":  {`{"token_type":"custom"}`, "map[team_id:7 token_type:custom]"},
+		"orders": {`[{"total":1},{"id":"o"}]`, "map[id:o]"},
+	} {
+		d := decoderOf(t, name)
+		if _, err := d.Decode([]byte(c.body), transform.Origin{Team: "7"}); err != nil {
+			t.Fatal(err)
+		}
+		rows := rowsOf(t, d.Flush())[name]
+		for _, r := range rows {
+			delete(r, stream.RowHash)
+			delete(r, stream.Seq)
+		}
+		if len(rows) != 1 || fmt.Sprint(rows[0]) != c.want {
+			t.Errorf("%s gave the rows %v, want one: %s", c.body, rows, c.want)
+		}
+	}
+}
+
+// TestCurrenciesAreInUpperCase sends currencies, and texts that are none.
+func TestCurrenciesAreInUpperCase(t *testing.T) {
+	for sent, want := range map[string]string{"usd": "USD", "eUr": "EUR", "1a2": "1a2", "a{b": "a{b", "us": "us", "euro": "euro"} {
+		d := decoderOf(t, "product_listings")
+		decode(t, d, fmt.Sprintf(`[{"id":"l","prices":[{"currency":%q}]}]`, sent))
+		if got := rowsOf(t, d.Flush())["product_listing_prices"][0]["currency"]; got != want {
+			t.Errorf("the currency %q is read as %q, want %q", sent, got, want)
+		}
+	}
+}
+
+// TestInvalidTokensAreMalformed sends tokens that JSON does not allow.
+func TestInvalidTokensAreMalformed(t *testing.T) {
+	for _, token := range []string{"\"a\nb\"", "\"a\tlonger text\"", `"\x"`, `"\u12g4"`, "01", "-", "1.", ".5", "+1", "1e", "nul", "NULL", "-Inf", "{,}", "[1,]"} {
+		if _, err := decoderOf(t, "things").Decode([]byte(thingBody(`"doc":`+token)), transform.Origin{}); !errors.Is(err, transform.ErrMalformed) {
+			t.Errorf("%s: got %v, want ErrMalformed", token, err)
+		}
+	}
 }
 
 // TestInvalidUTF8IsCounted sends invalid bytes in a text, and in the object of a column that takes several forms.
 func TestInvalidUTF8IsCounted(t *testing.T) {
 	d := decoderOf(t, "outlets")
-	body := "{\"id\":\"o\",\"name\":\"a\xff\",\"outlet_channels\":[{\"id\":\"c\",\"do_follow_links_allowed\":{\"note\":\"b\xff\"}}]}"
+	body := "{\"id\":\"o\",\"name\":\"a\xff\",\"outlet_channels\":[{\"id\":\"c\",\"do_follow_links_allowed\":{\"note\":\"b\xff\",\"z\":\"é\"}}]}"
 	if _, err := d.Decode([]byte(body), transform.Origin{Seq: 1, Param: "o"}); err != nil {
 		t.Fatal(err)
 	}

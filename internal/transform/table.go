@@ -143,12 +143,7 @@ func (t *table) divideMinorPrice() {
 func (t *table) keyHash(i int) uint64 {
 	var id uint64
 	for n, k := range t.keys {
-		var h uint64
-		if c := &t.cols[k]; c.kind <= document {
-			h = xxh3.Hash(c.bytes(i))
-		} else {
-			h = c.word(i)
-		}
+		h := xxh3.Hash(t.cols[k].bytes(i))
 		if n == 0 {
 			id = h
 			continue
