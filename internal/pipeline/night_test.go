@@ -278,6 +278,13 @@ func TestDiskFailures(t *testing.T) {
 	if h.latest() != res.Run.ID || !strings.Contains(log.String(), "published, but a later step failed") {
 		t.Errorf("readers see %s, want %s and a warning; the log has:\n%s", h.latest(), res.Run.ID, log.String())
 	}
+	// Without its day in the series, a published night is partial.
+	h.cfg.Warehouse.Step = nil
+	testharness.Must(t, errors.Join(os.RemoveAll(h.path("parquet", "orders")), os.WriteFile(h.path("parquet", "orders"), nil, 0o600)))
+	res = h.requirePartial(h.night())
+	if !strings.Contains(res.Run.Error, "extend the Parquet series") {
+		t.Errorf("the ledger has the error %q, want the missing day of the series", res.Run.Error)
+	}
 }
 
 // TestUnsyncedSwitch injects an error into the fsync after the switch of the link "latest". The result of the

@@ -202,13 +202,16 @@ func TestRecordsOfDrift(t *testing.T) {
 	otherKind, otherTable := a, a
 	otherKind.Kind, otherTable.Table = "converted", "tags"
 	d.addFindings(findings(nil, a, b))
+	earlier := a
+	earlier.Key = "earlier"
+	d.addFindings(transform.Findings{Drift: []transform.Drift{{Drift: earlier}}})
 	got := d.addFindings(findings([]stream.DriftRecord{{DriftIndex: 0, Record: 7}, {DriftIndex: 1, Record: 8}, {DriftIndex: 2, Record: 9},
 		{DriftIndex: 3, Record: 7}}, b, otherKind, otherTable, a))
 	want := []stream.DriftRecord{{DriftIndex: 1, Record: 7}, {DriftIndex: 2, Record: 8}, {DriftIndex: 3, Record: 9}, {DriftIndex: 0, Record: 7}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("records of drift (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]stream.Drift{a, b, otherKind, otherTable}, d.drifts); diff != "" {
+	if diff := cmp.Diff([]stream.Drift{earlier, b, otherKind, otherTable}, d.drifts); diff != "" {
 		t.Errorf("drift (-want +got):\n%s", diff)
 	}
 }
@@ -235,9 +238,7 @@ func TestDecodedBodies(t *testing.T) {
 	harness.Must(t, err)
 	stage, err := load.Open(t.Context(), draft, streams, nil)
 	harness.Must(t, err)
-	t.Cleanup(func() {
-		harness.Must(t, errors.Join(stage.Close(context.WithoutCancel(t.Context())), draft.Discard(), lock.Release()))
-	})
+	defer func() { harness.Must(t, errors.Join(draft.Discard(), lock.Release())) }()
 	cfg := Config{Log: slog.New(slog.DiscardHandler), Fetch: fetch.Config{BaseURL: "http://127.0.0.1/"}}
 	client, err := fetch.New(cfg.Fetch, nil, cfg.Log)
 	harness.Must(t, err)
@@ -281,5 +282,14 @@ func TestDecodedBodies(t *testing.T) {
 	harness.Must(t, read.finish(t.Context(), run, k, nil))
 	if run.rows != 3 {
 		t.Errorf("a list of 3 ids, of which one was read twice, has %d rows, want 3", run.rows)
+	}
+	// The stream may have failed already, so the error of its rows is also kept.
+	harness.Must(t, stage.Close(t.Context()))
+	k.free <- d
+	if _, err := k.decodeBody(t.Context(), fetch.Response{Seq: 5, Body: []byte(`["f"]`)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.flushDecoders(t.Context(), d); !errors.Is(err, errStage) || !errors.Is(k.stagingErr, errStage) {
+		t.Errorf("rows that could not be staged: got %v and kept %v, want the error of the warehouse", err, k.stagingErr)
 	}
 }
