@@ -26,6 +26,13 @@ func TestTheRepairIsPossible(t *testing.T) {
 	again := open(t) // the second night was rebuilt with other rows
 	publishFull(t, again, firstNight, secondNight)
 	publishRebuilt(t, again, rebuilt)
+	refreshed := open(t) // the second night builds on a refresh of its day
+	publishFull(t, refreshed, firstNight)
+	d := beginDraft(t, refreshed, secondNight, "refresh")
+	d.Kind = ledger.Refresh
+	publish(t, refreshed, d)
+	const afterRefresh = "20261102T030000Z"
+	publishFull(t, refreshed, afterRefresh)
 	const meta1, tagsOfRebuilt = "parquet/.meta/" + firstNight, "versions/" + rebuilt + "/" + tagsFile
 	const rebuildSeries = ": rebuild --series"
 	manifestIsLost := []string{changes2 + ".json" + rebuildSeries, manifest2 + rebuildSeries, version2 + "manifest.json: prune --version " + secondNight}
@@ -46,6 +53,11 @@ func TestTheRepairIsPossible(t *testing.T) {
 			d.symlink("versions/20261109T020000Z", "latest")
 			d.flip("state/runs.jsonl")
 		}, []string{"latest: rollback " + thirdNight, "state/runs.jsonl: run, lost"}},
+		"a rollback, and the ledger is lost": {nights, func(d damager) {
+			_, err := d.w.Rollback(firstNight, firstNightAt.AddDate(0, 0, 3))
+			harness.Must(d.t, err)
+			d.remove("state/runs.jsonl")
+		}, []string{"state/runs.jsonl: run, lost"}},
 		"another run of the day replaced the file in the series": {twice, func(d damager) { d.flip(version1 + tagsFile) },
 			[]string{version1 + tagsFile + ": prune --version " + firstNight}},
 		"the file was accepted as lost": {nights, func(d damager) {
@@ -58,10 +70,17 @@ func TestTheRepairIsPossible(t *testing.T) {
 			d.remove(version2+"manifest.json", changes2+".json")
 			d.editManifest(manifest2, moveToNextDay)
 		}, manifestIsLost},
+		"all copies of the newest manifest are lost": {nights, func(d damager) {
+			d.remove(version3+"manifest.json", changes3+".json", manifest3)
+		}, []string{manifest3 + ": rebuild --skip-damaged, lost", version3 + "manifest.json: rollback " + secondNight + ", lost"}},
 		"a file before a lost manifest": {nights, func(d damager) {
 			d.remove(version2+"manifest.json", changes2+".json", manifest2)
 			d.flip(series1)
 		}, append([]string{series1 + rebuildSeries, version1 + tagsFile + rebuildSeries}, manifestIsLost...)},
+		"only a refresh has an intact catalog": {refreshed, func(d damager) {
+			d.flip(version1+"catalog.duckdb", "versions/"+afterRefresh+"/catalog.duckdb", series1)
+		}, []string{series1 + rebuildSeries, version1 + "catalog.duckdb: prune --version " + firstNight, version1 + tagsFile + rebuildSeries,
+			"versions/" + afterRefresh + "/catalog.duckdb: rebuild"}},
 		"a night has the snapshot of a rebuilt version": {again, func(d damager) {
 			d.remove("versions/" + rebuilt + "/catalog.duckdb")
 			d.flip(tagsOfRebuilt)
@@ -109,6 +128,8 @@ func TestADayIsRepairedForItsRun(t *testing.T) {
 	_, err := back.Rollback(firstNight, firstNightAt.AddDate(0, 0, 1))
 	harness.Must(t, err)
 	publishFull(t, back, secondNight)
+	newestTwice := open(t) // two runs on the only day
+	publishFull(t, newestTwice, firstNight, later)
 	// copyFile replaces a file. Other hard links of the file stay.
 	copyFile := func(d damager, from, to string) {
 		data, err := os.ReadFile(d.path(from))
@@ -133,6 +154,7 @@ func TestADayIsRepairedForItsRun(t *testing.T) {
 			d.remove(manifest1)
 			writeIndex(d, secondNight)
 		}, firstNight, nil},
+		"the later run was killed before it added its day": {newestTwice, func(d damager) { writeIndex(d, firstNight) }, later, nil},
 		"all manifests of the later run are lost": {back, func(d damager) {
 			d.remove(versionLater, metaLater, manifest1, version2, changes2+".json", manifest2, filepath.Dir(series2))
 			harness.Must(t, d.w.Series.WriteIndex(map[string]string{day: later}))

@@ -176,10 +176,14 @@ func TestACopyOfAMissingLedgerLineIsRemoved(t *testing.T) {
 	publishFull(t, w, firstNight, secondNight)
 	d := damager{t, w}
 	d.flip(version2 + "run.json")
-	d.remove(changes2 + ".json") // this copy of the manifest is repaired after the line
+	first := contentOf(t, w)[changes1+".json"]
+	d.remove(changes1+".json", changes2+".json") // these copies of manifests are repaired after the line
 	keepLines(d, 1)
 	result, err := repair.RepairFromCopies(t.Context(), w)
-	if want := []string{version2 + "run.json", changes2 + ".json"}; err != nil || !slices.Equal(result.Files, want) {
+	if contentOf(t, w)[changes1+".json"] != first {
+		t.Errorf("%s.json was not repaired with its own ledger line", changes1)
+	}
+	if want := []string{version2 + "run.json", changes1 + ".json", changes2 + ".json"}; err != nil || !slices.Equal(result.Files, want) {
 		t.Errorf("RepairFromCopies repaired %v (%v), want %v", result.Files, err, want)
 	}
 	if _, err := os.Stat(d.path(version2 + "run.json")); !errors.Is(err, os.ErrNotExist) {

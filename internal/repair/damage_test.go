@@ -168,6 +168,9 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 					if d.Problem == "" || d.Affected == "" {
 						t.Errorf("damage without a problem or the affected data: %+v", d)
 					}
+					if want := "table " + table + " of 2026-11-03"; d.File == series3 && d.Affected != want {
+						t.Errorf("the damage of %s affects %q, want %q", series3, d.Affected, want)
+					}
 				}
 				if !maps.Equal(contentBefore, contentOf(t, w)) {
 					t.Error("the check changed a file")
@@ -189,6 +192,8 @@ func TestDamageOfCatalogsAndOtherFilesLosesData(t *testing.T) {
 	}{
 		"all catalogs and a file": {func(d damager) { d.remove(catalogs...); d.flip(series1) },
 			append([]string{series1 + skipLost, version1 + tagsFile + ": prune --version " + firstNight, catalogs[2] + ": rebuild --skip-damaged"}, pruneLines...)},
+		"all catalogs and a file of a version": {func(d damager) { d.remove(catalogs...); d.flipOneLink(version2 + tagsFile) },
+			append([]string{version2 + tagsFile + ": rebuild --series", catalogs[2] + ": rebuild"}, pruneLines...)},
 		"all catalogs and the newest file": {func(d damager) { d.remove(catalogs...); d.flip(series3) },
 			append([]string{series3 + skipLost, version3 + tagsFile + skipLost, catalogs[2] + skipLost}, pruneLines...)},
 		"the newest catalog and the newest file": {func(d damager) { d.remove(catalogs[2]); d.flip(series3) },

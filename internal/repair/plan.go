@@ -192,7 +192,7 @@ func nightOf(run string, m warehouse.Manifest) (night, previous string) {
 // ledger names no other kind of run, and no manifest is of a run between them.
 func (inv *inventory) isNightAfter(run string, baseAt time.Time) bool {
 	at, isRunID := warehouse.RunTime(run)
-	if r := ledger.Find(inv.runs, run); !isRunID || r.ID != "" && !r.IsNight() {
+	if !isRunID || !ledger.Find(inv.runs, run).IsNight() {
 		return false
 	}
 	for other := range inv.manifests {

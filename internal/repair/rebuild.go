@@ -448,7 +448,7 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 	var toWrite []stream.Table
 	for _, t := range b.wh.Schema.Tables {
 		from, inManifest := b.newest.Files[t.Name], b.newest.Table(t.Name)
-		if !isSameProgram || from == "" || inManifest.File == "" {
+		if !isSameProgram || inManifest.File == "" {
 			toWrite = append(toWrite, t)
 			continue
 		}

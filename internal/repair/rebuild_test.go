@@ -20,6 +20,7 @@ import (
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
+	"placementsync/schema"
 )
 
 var secondNightAt = firstNightAt.AddDate(0, 0, 1)
@@ -116,9 +117,41 @@ func TestRebuildRecordsWhatItLost(t *testing.T) {
 	}
 	runs, err := w.RunLog.Runs()
 	harness.Must(t, err)
-	if line := ledger.Find(runs, result.Manifest.RunID); line.Outcome != ledger.Partial || line.ExitCode != 3 ||
+	if line := ledger.Find(runs, result.Manifest.RunID); line.Outcome != ledger.Partial || line.ExitCode != 3 || line.Program != "test" || !line.EndedAt.After(line.StartedAt) ||
 		!strings.HasPrefix(line.Error, "skipped damaged or missing files: table "+table+" of 2026-11-02 (") {
 		t.Errorf("the ledger has %+v, want a partial rebuild that names the skipped file", line)
+	}
+}
+
+// TestRebuildIsRecordedAfterItsPublish rebuilds a catalog without a damaged file, on a disk that fails at a step. A rebuild
+// that published nothing must not be in the ledger. A rebuild whose damaged files could not be moved must be.
+func TestRebuildIsRecordedAfterItsPublish(t *testing.T) {
+	original, originalCfg := publishTwoTables(t)
+	damager{t, original}.flip(changes2+".changes", version2+warehouse.MetaFile)
+	breakCatalogs(t, original, firstNight, secondNight)
+	for failing, want := range map[string][]string{
+		"none": {"publish", "set aside", "record"}, "publish": {"publish"}, "set aside": {"publish", "set aside", "record"},
+	} {
+		cfg := originalCfg
+		cfg.AcceptLoss, cfg.Warehouse.Dir = true, clone(t, original).Folder.Dir()
+		var steps []string
+		cfg.Warehouse.Step = func(name, path string) error {
+			step := map[string]string{"before link latest": "publish", "before write runs.jsonl": "record"}[name]
+			if strings.Contains(path, "/damaged/") && strings.HasPrefix(name, "before rename ") {
+				step = "set aside"
+			}
+			if step != "" {
+				steps = append(steps, step)
+			}
+			if step == failing {
+				return syscall.EIO
+			}
+			return nil
+		}
+		_, err := repair.Rebuild(t.Context(), cfg, true)
+		if !slices.Equal(steps, want) || (err != nil) != (failing != "none") {
+			t.Errorf("with the failing step %s the rebuild ended with %v after the steps %q, want the steps %q", failing, err, steps, want)
+		}
 	}
 }
 
@@ -139,9 +172,13 @@ func TestRebuildOfAnEarlierDayHasItsMeta(t *testing.T) {
 // TestRebuildFromTheSeries rebuilds a catalog without versions. Its files are those of the series, unless another program
 // wrote them. The meanings of the statuses are those of the configuration.
 func TestRebuildFromTheSeries(t *testing.T) {
-	for program, isLinked := range map[string]bool{"test": true, "later": false} {
+	for program, isLinked := range map[string]bool{"test": true, "test, another schema": false, "later": false} {
 		t.Run(program, func(t *testing.T) {
 			w, cfg := publishTwoTables(t)
+			program, _, isOtherSchema := strings.Cut(program, ",")
+			if isOtherSchema {
+				damager{t, w}.editManifest(manifest2, func(m *warehouse.Manifest) { m.Schema = "another" })
+			}
 			harness.Must(t, errors.Join(os.RemoveAll(w.Folder.Path(warehouse.VersionsDir)), os.Remove(w.Folder.Path(warehouse.LatestLink))))
 			inSeries, err := os.Stat(w.Series.FilePath(fileOf(table), secondNightAt))
 			harness.Must(t, err)
@@ -155,6 +192,9 @@ func TestRebuildFromTheSeries(t *testing.T) {
 			inVersion, err := os.Stat(filepath.Join(w.Folder.VersionPath(result.Manifest.RunID), table+".parquet"))
 			if err != nil || os.SameFile(inSeries, inVersion) != isLinked {
 				t.Errorf("the version has the file of the series: %t (%v), want %t", !isLinked, err, isLinked)
+			}
+			if grade := result.Manifest.Table(table).Grade; grade != stream.Exact {
+				t.Errorf("the table has the grade %q, want exact as in the series", grade)
 			}
 		})
 	}
@@ -299,12 +339,22 @@ func TestRebuildUsesTheNextBestSource(t *testing.T) {
 		"an earlier file that is not needed": {damage: func(w *warehouse.Warehouse) { removeFile(t, w, firstNight) }, rows: both,
 			want: rebuilt{Unused: 1, RestoredRuns: 2, HasMeta: true}, outcome: ledger.Complete},
 		"closed rows and meta of the catalog": {damage: func(w *warehouse.Warehouse) {
+			removeFile(t, w, firstNight)
 			harness.Must(t, errors.Join(os.Remove(w.Folder.ChangesPath(secondNight)), os.Remove(filepath.Join(w.Folder.VersionPath(secondNight), warehouse.MetaFile))))
-		}, rows: both, want: rebuilt{HasMeta: true}, outcome: ledger.Complete},
+		}, rows: both, want: rebuilt{Unused: 1, HasMeta: true}, outcome: ledger.Complete},
 		"closed rows computed from the snapshots": {damage: func(w *warehouse.Warehouse) {
+			removeFile(t, w, firstNight)
 			harness.Must(t, errors.Join(os.Remove(w.Folder.ChangesPath(secondNight)), os.Remove(filepath.Join(w.Folder.VersionPath(secondNight), warehouse.MetaFile))))
 			breakCatalogs(t, w, firstNight, secondNight)
-		}, skipDamaged: true, rows: both, want: rebuilt{Skipped: 1, HasMeta: true}, outcome: ledger.Partial},
+		}, skipDamaged: true, rows: both, want: rebuilt{Skipped: 2, HasMeta: true}, outcome: ledger.Partial},
+		"a table that earlier releases did not write": {damage: func(w *warehouse.Warehouse) {
+			for _, pattern := range []string{"versions/*/manifest.json", "parquet/.meta/*.json", "parquet/.manifests/*-0?.json"} {
+				for _, name := range matches(t, w, pattern) {
+					damager{t, w}.editManifest(name, func(m *warehouse.Manifest) { m.Tables = m.Tables[:1] })
+				}
+			}
+			breakCatalogs(t, w, firstNight, secondNight)
+		}, rows: both, want: rebuilt{RestoredRuns: 2, HasMeta: true}, outcome: ledger.Complete},
 		"no day and no version of the newest night": {damage: func(w *warehouse.Warehouse) {
 			removeDay(t, w, secondNightAt)
 			harness.Must(t, os.RemoveAll(w.Folder.VersionPath(secondNight)))
@@ -315,7 +365,12 @@ func TestRebuildUsesTheNextBestSource(t *testing.T) {
 			cfg := originalCfg
 			cfg.Warehouse.Dir = clone(t, original).Folder.Dir()
 			var done, total int64
-			cfg.Progress = func(d, n int64) { done, total = d, n }
+			cfg.Progress = func(d, n int64) {
+				done, total = d, n
+				if d > n {
+					t.Errorf("the progress is %d of %d tables", d, n)
+				}
+			}
 			w := warehouse.New(cfg.Warehouse)
 			c.damage(w)
 			result, err := repair.Rebuild(t.Context(), cfg, c.skipDamaged)
@@ -327,6 +382,11 @@ func TestRebuildUsesTheNextBestSource(t *testing.T) {
 			}
 			if total == 0 || done != total {
 				t.Errorf("the last progress is %d of %d files, want all", done, total)
+			}
+			for _, file := range result.Manifest.Tables {
+				if file.Note != "" {
+					t.Errorf("table %s has the note %q, want none: it has the rows of the newest day", file.Name, file.Note)
+				}
 			}
 			runs, err := w.RunLog.Runs()
 			harness.Must(t, err)
@@ -381,8 +441,11 @@ func TestRestoreSeriesUsesTheCatalog(t *testing.T) {
 				t.Errorf("after the repair the check found %q (%v), want no damage", describeDamage(report.Damage), err)
 			}
 			m, err := w.Versions.ReadManifestFile(w.Folder.DayManifestPath("2026-11-01"), "")
-			if got := m.Table(table); err != nil || m.RunID != firstNight || !m.SnapshotAt.Equal(firstNightAt) || got.Rows != 1 || got.Grade != c.grade {
-				t.Errorf("the day has the manifest %+v (%v), want one row of the grade %s of the run %s", m, err, c.grade, firstNight)
+			if m.Schema != schema.SchemaVersion() || m.Program != "test" || m.Format != warehouse.Format {
+				t.Errorf("the day has the manifest %+v (%v), want the schema, program and format of this release", m, err)
+			}
+			if got := m.Table(table); err != nil || m.RunID != firstNight || !m.SnapshotAt.Equal(firstNightAt) || got.Rows != 1 || got.KeyMin != "p" || got.Grade != c.grade {
+				t.Errorf("the day has the manifest %+v (%v), want one row with the key p and the grade %s of the run %s", m, err, c.grade, firstNight)
 			}
 			checkVersion(t, w, secondNight, map[string]string{
 				"SELECT string_agg(name) FROM read_parquet(" + sqltext.Literal(w.Series.FilePath(fileOf(table), firstNightAt)) + ", hive_partitioning = false)": firstNight,

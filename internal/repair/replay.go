@@ -74,7 +74,7 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 		return "", err
 	}
 	// A damaged version does not count: its responses are its only intact copy.
-	isKept := slices.Contains(versions, run) && wh.Versions.VerifyCatalog(run) == nil
+	isKept := wh.Versions.VerifyCatalog(run) == nil
 	if !isKept && run > latest {
 		return latest, nil
 	}

@@ -164,6 +164,12 @@ func TestVerifyNamesReplays(t *testing.T) {
 	storeResponses(t, original, secondNight)
 	storeResponses(t, original, thirdNight)
 	const catalog2, catalog3 = version2 + "catalog.duckdb", version3 + "catalog.duckdb"
+	afterRebuild := open(t) // the third night builds on a rebuilt version of the second
+	publishFull(t, afterRebuild, firstNight, secondNight)
+	publishRebuilt(t, afterRebuild, secondNight+"-2")
+	publishFull(t, afterRebuild, thirdNight)
+	storeResponses(t, afterRebuild, thirdNight)
+	const toBeRemoved = "responses that the next run removes"
 	replayThird := repair.Step{Kind: repair.ReplayNights, Version: secondNight, Nights: thirdNight}
 	for name, c := range map[string]struct {
 		damage func(d damager)
@@ -180,15 +186,34 @@ func TestVerifyNamesReplays(t *testing.T) {
 		}, replayThird},
 		"the newest two nights": {func(d damager) { d.flip(catalog2, series2, catalog3, series3) },
 			repair.Step{Kind: repair.ReplayNights, Version: firstNight, Nights: secondNight + " " + thirdNight}},
+		"all manifests of the newest night, the series without manifests of days": {func(d damager) {
+			d.remove(version3+"manifest.json", changes3+".json", manifest1, manifest2, manifest3, index)
+		}, replayThird},
+		"a manifest that names its own run as the previous one": {func(d damager) {
+			for _, name := range []string{version3 + "manifest.json", changes3 + ".json", manifest3} {
+				d.editManifest(name, func(m *warehouse.Manifest) { m.Previous = thirdNight })
+			}
+			d.flip(catalog3, series3)
+		}, repair.Step{}},
+		"a rebuilt version, and the night after it": {func(d damager) {
+			d.flip("versions/"+secondNight+"-2/catalog.duckdb", catalog3, series3)
+		}, replayThird},
+		toBeRemoved:           {func(d damager) { d.flip(catalog3, series3) }, repair.Step{}},
 		"no stored responses": {func(d damager) { d.flip(catalog3, series3); d.remove("raw/" + thirdNight) }, repair.Step{}},
 		"damaged stored responses": {func(d damager) {
 			d.flip(catalog3, series3, "raw/"+thirdNight+"/journal.jsonl")
 		}, repair.Step{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := clone(t, original)
+			w := original
+			if strings.HasPrefix(name, "a rebuilt version") {
+				w = afterRebuild
+			}
+			w = clone(t, w)
 			c.damage(damager{t, w})
-			report, err := repair.Verify(t.Context(), repairConfig(w), true)
+			cfg := repairConfig(w)
+			cfg.Warehouse.DiscardRaw = name == toBeRemoved
+			report, err := repair.Verify(t.Context(), cfg, true)
 			harness.Must(t, err)
 			plan := repair.Plan(report.Damage)
 			isReplay := len(plan) == 1 && plan[0] == c.want

@@ -1,9 +1,13 @@
 package repair_test
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/repair"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/testing/harness"
@@ -90,6 +94,18 @@ func TestCompareVersionsFindsOtherRows(t *testing.T) {
 			t.Errorf("differences from %s (-want +got):\n%s", c.run, diff)
 		}
 	}
+	withClosedRow := open(t)
+	d = beginDraft(t, withClosedRow, firstNight, "one")
+	harness.Must(t, d.Exec(t.Context(), "INSERT INTO past."+table+" (product_listing_id, position, valid_from, row_hash, valid_to, run_id) VALUES ('p', 1, now(), 1, now(), 'a')"))
+	publish(t, withClosedRow, d)
+	got, err := repair.CompareVersions(t.Context(), withClosedRow, firstNight, earlierRelease, firstNight)
+	if want := []string{"past.product_listing_tags has 1 rows in the restored warehouse, but no in the original"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("the differences from a release without the table past are %q (%v), want %q", got, err, want)
+	}
+	got, err = repair.CompareVersions(t.Context(), w, firstNight, withClosedRow, firstNight)
+	if want := []string{"past.product_listing_tags has 0 rows in the restored warehouse, but 1 in the original"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("the differences from a table with a row are %q (%v), want %q", got, err, want)
+	}
 	if _, err := repair.CompareVersions(t.Context(), w, firstNight, w, "20261109T020000Z"); err == nil {
 		t.Error("CompareVersions with a missing version: got no error")
 	}
@@ -107,6 +123,19 @@ func TestOtherValuesAreReported(t *testing.T) {
 	harness.Must(t, err)
 	want := []repair.Damage{{File: version1 + tagsFile, Problem: "its rows have other values than the catalog", Affected: "catalog and Parquet disagree on table " + table,
 		Repair: repair.Step{Kind: repair.RebuildSeries}}}
+	if diff := cmp.Diff(want, report.Damage); diff != "" {
+		t.Errorf("damage (-want +got):\n%s", diff)
+	}
+	// The file of the newest night has the rows of the night before, and a manifest with its checksum.
+	w = clone(t, threeNights(t))
+	data, err := os.ReadFile(w.Folder.Path(series2))
+	harness.Must(t, errors.Join(err, os.WriteFile(w.Folder.Path(series3), data, 0o600)))
+	for _, name := range []string{version3 + "manifest.json", changes3 + ".json", manifest3} {
+		damager{t, w}.editManifest(name, func(m *warehouse.Manifest) { m.Tables[0].FileSum = checksum.SumText(tagsFile, data) })
+	}
+	report, err = repair.Check(t.Context(), w, true)
+	harness.Must(t, err)
+	want[0].File, want[0].Problem = version3+tagsFile, "it has 2 rows, but the catalog has 3"
 	if diff := cmp.Diff(want, report.Damage); diff != "" {
 		t.Errorf("damage (-want +got):\n%s", diff)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -80,6 +81,10 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 			[]string{"parquet/*/snapshot_date=2026-11-03 (2026-11-03): it is not complete: run " + thirdNight + " was writing it, unfinished"}},
 		"a day that its run did not add": {func(d damager) { d.remove(manifest3, filepath.Dir(series3)); writeIndex(d, firstNight, secondNight) },
 			[]string{first, second, thirdNight + " 11-03 02:00 " + version3 + tagsFile}, nil},
+		"a day that its run did not add, and no link latest": {func(d damager) {
+			d.remove("latest", manifest3, filepath.Dir(series3))
+			writeIndex(d, firstNight, secondNight)
+		}, []string{first, second, thirdNight + " 11-03 02:00 " + version3 + tagsFile}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
@@ -159,6 +164,17 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 			}
 		})
 	}
+	t.Run("the second run has replaced one of two tables", func(t *testing.T) {
+		w, _ := publishTables(t, firstNight, secondRun)
+		d := damager{t, w}
+		d.remove("versions", "latest")
+		harness.Must(t, os.WriteFile(d.path(manifest1), []byte(contentOf(t, w)["parquet/.meta/"+firstNight+".json"]), 0o600))
+		writeIndex(d, firstNight)
+		d.editManifest(secondChanges+".json", func(m *warehouse.Manifest) { m.Tables[1].SHA256 = "not written yet" })
+		if snapshots, damage := readSeries(t, w); len(snapshots) > 0 || len(damage) != 1 || !strings.HasSuffix(damage[0], ", unfinished") {
+			t.Errorf("got snapshots %v and damage %q, want only an unfinished day", snapshots, damage)
+		}
+	})
 	if snapshots, damage := readSeries(t, firstOnly); len(snapshots) != 1 || len(damage) > 0 {
 		t.Errorf("a series of one run: got snapshots %v and damage %v, want one snapshot without damage", snapshots, damage)
 	}

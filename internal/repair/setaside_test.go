@@ -82,15 +82,22 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 	}
 	// The damage was found before the rebuild, which has written a new index since then.
 	w = clone(t, original)
-	harness.Must(t, repair.SetAside(w, run, []repair.Damage{{File: index}}))
-	if got := contentOf(t, w); got[index] == "" {
-		t.Error("the new index was moved")
+	harness.Must(t, repair.SetAside(w, run, []repair.Damage{{File: index}, {File: series1}}))
+	if got := contentOf(t, w); got[index] == "" || got[series1] != "" {
+		t.Error("the new index was moved, or the damaged file was not")
 	}
 	// Files from which the run built its version are kept.
 	w = clone(t, original)
 	harness.Must(t, repair.SetAside(w, thirdNight, []repair.Damage{{File: series3}}))
 	if got := contentOf(t, w); got[series3] == "" {
 		t.Error("a file of the published version was moved")
+	}
+	// The day of the run can have a file of a table that this release no longer has.
+	dropped := "parquet/dropped/snapshot_date=2026-11-03/dropped.parquet"
+	harness.Must(t, errors.Join(os.MkdirAll(filepath.Dir(w.Folder.Path(dropped)), 0o700), os.WriteFile(w.Folder.Path(dropped), []byte("x"), 0o600)))
+	harness.Must(t, repair.SetAside(w, thirdNight, []repair.Damage{{File: dropped}}))
+	if got := contentOf(t, w); got[dropped] != "" {
+		t.Error("the damaged file of a table that the version lacks was not moved")
 	}
 	// A rebuild writes its own day again, so the day stays in the index although its manifest was damaged before.
 	w = clone(t, original)

@@ -29,6 +29,7 @@ func TestRepairsAreOrdered(t *testing.T) {
 		"no removal before repairs":       {[]repair.Step{dropVersion, step(repair.RebuildCatalog)}, "rebuild"},
 		"a removal after a run":           {[]repair.Step{dropVersion, step(repair.RunNight)}, "run; prune --version a"},
 		"a replay before all others":      {[]repair.Step{replay, step(repair.RebuildSeries), dropVersion, replay}, "rollback a; placementsync replay b; placementsync replay c"},
+		"a replay before a run":           {[]repair.Step{step(repair.RunNight), replay}, "rollback a; placementsync replay b; placementsync replay c"},
 		"damage without a repair":         {[]repair.Step{step(repair.NoRepair), step(repair.RunNight)}, "run"},
 	} {
 		var damage []repair.Damage

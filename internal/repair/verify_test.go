@@ -102,10 +102,20 @@ func TestVerifyNamesLostResponsesAndEvents(t *testing.T) {
 		if files := report.Files - ofWarehouse.Files; files != 1+len(want) {
 			t.Errorf("readData %t: %d more files are counted, want the responses of two runs, and the event if it is read", readData, files)
 		}
+		for _, d := range report.Damage {
+			if d.Affected == "" || d.Problem == "" {
+				t.Errorf("readData %t: damage without a problem or the affected data: %+v", readData, d)
+			}
+		}
 		slices.Sort(want)
 		if got := describeDamage(report.Damage); !slices.Equal(got, want) || report.ReadData != readData {
 			t.Errorf("readData %t: the damage is %q, want %q", readData, got, want)
 		}
+	}
+	harness.Must(t, errors.Join(os.RemoveAll(w.Folder.InboxPath()), os.WriteFile(w.Folder.InboxPath(), nil, 0o600)))
+	report, err := repair.Verify(t.Context(), repairConfig(w), true)
+	if got, want := describeDamage(report.Damage), []string{raw, inbox}; err != nil || !slices.Contains(got, inbox) {
+		t.Errorf("with an inbox that cannot be read the damage is %q (%v), want %q", got, err, want)
 	}
 }
 
