@@ -28,8 +28,10 @@ func open(t *testing.T, change func(*bucket.Config)) (*s3sim.Server, *bucket.Buc
 	sim := s3sim.New("store")
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
-	c := bucket.Config{Endpoint: server.URL, Region: "eu-test-1", PathStyle: true, AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey,
-		MaxAttempts: 3, MaxPause: time.Millisecond, Stall: 5 * time.Second}
+	// The library puts the bucket into the path of an address without a host name, whatever PathStyle is.
+	endpoint := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
+	c := bucket.Config{Endpoint: endpoint, Region: "eu-test-1", PathStyle: true, AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey,
+		MaxAttempts: 4, MaxPause: time.Millisecond, Stall: 5 * time.Second}
 	if change != nil {
 		change(&c)
 	}
@@ -60,6 +62,7 @@ func TestObjectsReadBackAsWritten(t *testing.T) {
 			t.Errorf("object %d has %d bytes (%v), want %d", i, len(got), err, len(data))
 		}
 	}
+	harness.Must(t, b.PutBytes(t.Context(), "other/0", nil))
 	list, err := b.List(t.Context(), "data/")
 	var want []bucket.Object
 	for i := range 5 {
@@ -69,11 +72,14 @@ func TestObjectsReadBackAsWritten(t *testing.T) {
 		t.Errorf("the list is %v (%v), want %v", list, err, want)
 	}
 	harness.Must(t, b.Delete(t.Context(), "data/0", "data/4", "data/9"))
-	if n := len(sim.Objects("store")); n != 3 {
-		t.Errorf("%d objects are left, want 3", n)
+	if n := len(sim.Objects("store")); n != 4 {
+		t.Errorf("%d objects are left, want 4", n)
 	}
 	if _, err := b.Read(t.Context(), "data/0", 10); !errors.Is(err, bucket.ErrMissing) {
 		t.Errorf("reading a deleted object: got %v, want %v", err, bucket.ErrMissing)
+	}
+	if data, err := b.Read(t.Context(), "data/3", 3000); err != nil || len(data) != 3000 {
+		t.Errorf("reading an object of the largest allowed size: got %d bytes (%v), want all", len(data), err)
 	}
 	if _, err := b.Read(t.Context(), "data/3", 10); err == nil || !strings.Contains(err.Error(), "3000 bytes") {
 		t.Errorf("reading an object that is too large: got %v, want an error with its size", err)
@@ -136,11 +142,11 @@ func TestFaults(t *testing.T) {
 		reason   error
 	}{
 		{name: "the server is busy twice", method: "PUT", times: 2, fail: slowDown, requests: 3},
-		{name: "the server is always busy", method: "PUT", times: 99, fail: slowDown, requests: 3, want: "put s3://store/a/b/one: the server returned SlowDown (status 503) (3 attempts)"},
+		{name: "the server is always busy", method: "PUT", times: 99, fail: slowDown, requests: 4, want: "put s3://store/a/b/one: the server returned SlowDown (status 503) (4 attempts)"},
 		{name: "the server receives too many requests", method: "PUT", times: 2, fail: refuse(429, "Busy"), requests: 3},
 		{name: "the connection is reset during an upload", method: "PUT", times: 1, fail: resetConnection, requests: 2},
 		{name: "one response is cut off", method: "GET", times: 1, fail: cutOff, requests: 2},
-		{name: "each response is cut off", method: "GET", times: 99, fail: cutOff, requests: 3, want: "get s3://store/a/b/one: unexpected EOF (3 attempts)"},
+		{name: "each response is cut off", method: "GET", times: 99, fail: cutOff, requests: 4, want: "get s3://store/a/b/one: unexpected EOF (4 attempts)"},
 		{name: "each response has wrong bytes", method: "GET", times: 99, fail: wrongBytes, requests: 2, want: "get s3://store/a/b/one: its bytes do not match its checksum (2 attempts)"},
 		{name: "the session token is expired", method: "PUT", times: 99, fail: refuse(400, "ExpiredToken"), requests: 1, reason: bucket.ErrKey,
 			want: "put s3://store/a/b/one: " + bucket.ErrKey.Error() + " (ExpiredToken)"},
@@ -291,13 +297,22 @@ func TestSettingsOfTheEnvironment(t *testing.T) {
 			t.Errorf("with the region %q of the environment: got the region %s and the log %T (%v), want %s and none", environment, cfg.Region, cfg.Logger, err, want)
 		}
 	}
+	t.Setenv("AWS_ACCESS_KEY_ID", "of the environment")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	for configured, want := range map[string]string{"": "of the environment", "configured": "configured"} {
+		cfg, err := bucket.Config{AccessKey: configured, SecretKey: configured}.AWS(t.Context())
+		harness.Must(t, err)
+		if keys, err := cfg.Credentials.Retrieve(t.Context()); err != nil || keys.AccessKeyID != want {
+			t.Errorf("with the configured key %q: got the key %q (%v), want %q", configured, keys.AccessKeyID, err, want)
+		}
+	}
 }
 
 // TestNoServer checks that the error of a refused connection contains the network error.
 func TestNoServer(t *testing.T) {
 	_, b := open(t, func(c *bucket.Config) { c.Endpoint = "http://127.0.0.1:1" })
 	_, err := b.List(t.Context(), "")
-	if err == nil || !strings.Contains(err.Error(), "list s3://store/a/b: dial tcp 127.0.0.1:1: ") || !strings.HasSuffix(err.Error(), "refused (3 attempts)") {
+	if err == nil || !strings.Contains(err.Error(), "list s3://store/a/b: dial tcp 127.0.0.1:1: ") || !strings.HasSuffix(err.Error(), "refused (4 attempts)") {
 		t.Errorf("got %v, want connection refused", err)
 	}
 }

@@ -232,13 +232,17 @@ func TestARollbackOfARebuiltVersionPublishesTheNightBefore(t *testing.T) {
 	w := openNights(t, 3, "one", "two")
 	d, err := w.BeginFrom(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2), "")
 	harness.Must(t, err)
-	d.Kind = ledger.Rebuild
+	d.Kind, d.Source = ledger.Rebuild, secondNight
 	file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
 	harness.Must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
+	harness.Must(t, os.Remove(w.Folder.DayManifestPath("2026-11-01")))
 	m, err := publishDraft(t, w, d)
+	if index, indexErr := w.Series.Index(); indexErr != nil || index["2026-11-01"] != firstNight {
+		t.Errorf("the index is %v (%v), want also the day whose manifest is lost", index, indexErr)
+	}
 	harness.Must(t, err)
-	if m.Previous != "" || !strings.HasPrefix(m.RunID, "20261103") {
-		t.Errorf("the rebuilt version is %+v, want a run of 3 November without a previous version", m)
+	if m.Previous != "" || !strings.HasPrefix(m.RunID, "20261103") || m.Night != secondNight {
+		t.Errorf("the rebuilt version is %+v, want a run of 3 November with the snapshot of %s, without a previous version", m, secondNight)
 	}
 	if got := rollback(t, w, ""); got != secondNight {
 		t.Errorf("rolled back to %s, want %s", got, secondNight)

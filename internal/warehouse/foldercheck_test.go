@@ -105,7 +105,7 @@ func TestLockExistingCreatesNoFolder(t *testing.T) {
 func TestFolderErrorsStateTheCause(t *testing.T) {
 	for want, err := range map[string]error{
 		`not a directory: "/w", or a path above or in it, is a file, not a folder; nothing in the warehouse was changed: correct warehouse.dir in the configuration`: syscall.ENOTDIR,
-		`permission denied; nothing in the warehouse was changed: run the command as the user who owns "/w", or correct the owner of the file`:                       fs.ErrPermission,
+		`permission denied; nothing in the warehouse was changed: run the command as the user who owns "/w", or correct the owner of the file`:                       syscall.EACCES,
 		`read-only file system; nothing in the warehouse was changed: check that the disk of "/w" is mounted and can be written`:                                     syscall.EROFS,
 	} {
 		if got := (&warehouse.FolderError{Dir: "/w", Err: err}).Error(); got != "open the warehouse: "+want {
@@ -251,15 +251,19 @@ func TestNewFoldersGetTheirOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a folder to another user")
 	}
-	const owner = 12345
+	const owner, group = 12345, 12346
 	existing := t.TempDir()
 	w := openWith(t, warehouse.Config{Dir: filepath.Join(existing, "a", "warehouse")})
-	harness.Must(t, w.Folder.Create(&durable.Access{UID: owner, GID: owner}))
+	harness.Must(t, w.Folder.Create(&durable.Access{UID: owner, GID: group}))
 	for name, want := range map[string]int{".": 0, "a": owner, "a/warehouse": owner, "a/warehouse/versions": owner, "a/warehouse/state": owner, "a/warehouse/raw": owner} {
 		info, err := os.Stat(filepath.Join(existing, name))
 		harness.Must(t, err)
-		if got := durable.AccessOf(info).UID; got != want {
-			t.Errorf("%s belongs to user %d, want %d", name, got, want)
+		got, wantGroup := durable.AccessOf(info), 0
+		if want == owner {
+			wantGroup = group
+		}
+		if got.UID != want || got.GID != wantGroup {
+			t.Errorf("%s belongs to user %d and group %d, want %d and %d", name, got.UID, got.GID, want, wantGroup)
 		}
 	}
 	other := openWith(t, warehouse.Config{Dir: filepath.Join(existing, "b")})

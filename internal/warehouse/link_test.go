@@ -136,12 +136,12 @@ func TestRollbackIsInTheLedger(t *testing.T) {
 	for _, r := range runs {
 		line := r.Kind + " " + r.VisibleVersion() + " " + r.SnapshotAt.Format("01-02")
 		if r.Kind == ledger.Rollback {
-			line += fmt.Sprintf(", rows: %d", r.Rows)
+			line += fmt.Sprintf(", rows: %d, %s to %s by %s", r.Rows, r.StartedAt.Format("01-02"), r.EndedAt.Format("01-02"), r.Program)
 		}
 		got = append(got, line)
 	}
-	want := []string{" " + firstNight + " 11-01", " " + secondNight + " 11-02", "rollback " + firstNight + " 11-01, rows: 1",
-		"rollback " + secondNight + " 11-02, rows: 2"}
+	want := []string{" " + firstNight + " 11-01", " " + secondNight + " 11-02", "rollback " + firstNight + " 11-01, rows: 1, 11-01 to 11-01 by test",
+		"rollback " + secondNight + " 11-02, rows: 2, 11-01 to 11-01 by test"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the ledger differs (-want +got):\n%s", diff)
 	}
@@ -199,9 +199,9 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 // TestADamagedUnfinishedRunFileIsIgnored damages the unfinished-run file of a run. The run must not be
 // resumed, and Recover must succeed.
 func TestADamagedUnfinishedRunFileIsIgnored(t *testing.T) {
-	w := open(t)
-	harness.Must(t, os.MkdirAll(w.Folder.RawPath(firstNight), 0o700))
-	harness.Must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+	w := openNights(t, 2, "one")
+	harness.Must(t, os.MkdirAll(w.Folder.RawPath(secondNight), 0o700))
+	harness.Must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: secondNight, StartedAt: firstNightAt, Attempt: 1}))
 	flipBit(t, filepath.Join(w.Folder.Dir(), "state", "unfinished.json"), 50)
 	if u, ok, err := w.RunLog.ResumableRun(); ok || err != nil {
 		t.Errorf("run %q would be resumed (%v), want no run", u.Run, err)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"placementsync/internal/ledger"
@@ -81,6 +82,15 @@ func TestOnlyAnAbandonedVersionIsRemoved(t *testing.T) {
 	start(secondNight)
 	if !exists(t, w.Folder.VersionPath(secondNight)) {
 		t.Error("the version of the resumed run was removed, want it kept")
+	}
+	failing := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
+		if name == "before removal of the version" {
+			return syscall.EIO
+		}
+		return nil
+	}})
+	if err := failing.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: thirdNight}); !errors.Is(err, syscall.EIO) {
+		t.Errorf("on a failing disk the run began with %v, want an error: the abandoned version would look like a published one", err)
 	}
 	start(thirdNight)
 	if exists(t, w.Folder.VersionPath(secondNight)) {

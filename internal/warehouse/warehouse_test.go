@@ -254,11 +254,11 @@ func TestDamagedLinesAreMovedOnce(t *testing.T) {
 	path := w.RunLog.Path()
 	intact, err := os.ReadFile(path)
 	harness.Must(t, err)
-	harness.Must(t, os.WriteFile(path, append([]byte("damaged\r\n"), intact...), 0o600))
+	harness.Must(t, os.WriteFile(path, append([]byte("damaged\r\n\n"), intact...), 0o600))
 	for range 2 {
 		harness.Must(t, w.Recover())
-		if got, err := os.ReadFile(path); err != nil || string(got) != string(intact) {
-			t.Errorf("the ledger is %q, want %q (%v)", got, intact, err)
+		if got, err := os.ReadFile(path); err != nil || string(got) != "\n"+string(intact) {
+			t.Errorf("the ledger is %q (%v), want %q after an empty line", got, err, intact)
 		}
 		if got, err := os.ReadFile(path + ".damaged"); err != nil || string(got) != "damaged\n" {
 			t.Errorf("the moved lines are %q (%v), want the damaged line once", got, err)
