@@ -33,6 +33,20 @@ func TestControlCharactersAreEscapedOnATerminal(t *testing.T) {
 	}
 }
 
+// TestLinesArriveInParts writes a line in parts, as a buffer does. An incomplete line is not shown.
+func TestLinesArriveInParts(t *testing.T) {
+	var out strings.Builder
+	w := &query.ScreenWriter{To: &out}
+	for _, part := range []string{"a\x1b", "[b\r\nc\r", "d\r", "\ne"} {
+		if n, err := w.Write([]byte(part)); err != nil || n != len(part) {
+			t.Errorf("wrote %d bytes of %q (%v), want all", n, part, err)
+		}
+	}
+	if got, want := out.String(), `a\x1b[b`+"\r\n"+`c\rd`+"\r\n"; got != want {
+		t.Errorf("the terminal shows %q, want %q", got, want)
+	}
+}
+
 // requireGraphic checks that a text contains only visible characters, spaces and line feeds.
 func requireGraphic(t *testing.T, text string) {
 	t.Helper()

@@ -27,7 +27,7 @@ func writeQueryFiles(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-const listingsOfCountry = `-- subject: buying
+const listingsOfCountry = `-- subject: report
 -- title: Listings of a country
 -- grain: one row per listing
 -- about: Listings with enough authority.
@@ -44,13 +44,19 @@ INSERT INTO product_listings (id, name, country, domain_authority) VALUES
 	('a', 'The first', 'DE', 10), ('b', 'The second', 'DE', 20), ('c', 'The first', 'FR', 30);`
 
 func TestLoadAddsOwnQueries(t *testing.T) {
-	dir := writeQueryFiles(t, map[string]string{"listings_of.sql": "\ufeff" + strings.ReplaceAll(listingsOfCountry, "\n", "\r\n"), "notes.txt": "no query"})
+	dir := writeQueryFiles(t, map[string]string{"listings_of.SQL": "\ufeff" + strings.ReplaceAll(listingsOfCountry, "\n", "\r\n"), "notes.txt": "no query"})
 	all, err := query.Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if builtIn := query.List(); len(all.List()) != len(builtIn)+1 {
-		t.Fatalf("got %d queries, want one more than the %d built-in ones", len(all.List()), len(builtIn))
+	listed := namesOf(all.List())
+	if builtIn := query.List(); len(listed) != len(builtIn)+1 || !slices.IsSorted(listed) || !slices.Contains(listed, "listings_of") {
+		t.Fatalf("got the queries %q, want the %d built-in ones and listings_of, by name", listed, len(builtIn))
+	}
+	for _, hidden := range []string{"report_headlines", "premium_by_channel"} { // a query of the report, and one with another name
+		if _, ok := all.Find(hidden); !ok || slices.Contains(listed, hidden) {
+			t.Errorf("%s is found: %t, and listed: %t, want found and not listed", hidden, ok, slices.Contains(listed, hidden))
+		}
 	}
 	if q, ok := all.Find("best_value"); !ok || q.IsUserDefined() || q.Subject != "placements" {
 		t.Errorf("best_value: got %+v, found %t, want the built-in query with the subject placements", q, ok)
@@ -60,7 +66,7 @@ func TestLoadAddsOwnQueries(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := query.Query{
-		Name: "listings_of", File: filepath.Join(dir, "listings_of.sql"), Subject: "buying", Title: "Listings of a country",
+		Name: "listings_of", File: filepath.Join(dir, "listings_of.SQL"), Subject: "report", Title: "Listings of a country",
 		Grain: "one row per listing", About: "Listings with enough authority.", SQL: q.SQL,
 		Params: []query.Param{
 			{Name: "country", Type: "VARCHAR", Default: "DE", About: "where", Values: "SELECT country FROM product_listings"},
@@ -146,7 +152,7 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
-	if q, ok := all.Find("Good"); !ok || q.Title != "Good" {
+	if q, ok := all.Find("Good"); !ok || q.Title != "Good" || q.Subject != "own" {
 		t.Errorf("Good: got %+v, found %t, want the query of Good.sql", q, ok)
 	}
 	if q, ok := all.Find("best_value"); !ok || q.IsUserDefined() {

@@ -132,9 +132,9 @@ func TestSpilledFilesAreRemoved(t *testing.T) {
 	if want := "{\"n\":600000}\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
-	limit, err := runQuery(t, db, query.Text("SELECT current_setting('max_temp_directory_size') AS size"), nil, query.JSONL, query.Screen{})
-	if want := "{\"size\":\"1.8 GiB\"}\n"; err != nil || limit != want {
-		t.Errorf("the limit of temporary files is %q, %v, want %q", limit, err, want)
+	limits, err := runQuery(t, db, query.Text("SELECT current_setting('memory_limit') AS m, current_setting('threads') AS t, current_setting('max_temp_directory_size') AS d"), nil, query.CSV, query.Screen{})
+	if want := "m,t,d\r\n38.1 MiB,1,1.8 GiB\r\n"; err != nil || limits != want {
+		t.Errorf("the limits are %q, %v, want %q", limits, err, want)
 	}
 	if err := db.Close(); err != nil {
 		t.Error(err)

@@ -78,9 +78,9 @@ func TestExplainDescribesAQuery(t *testing.T) {
 		{query.Query{
 			Name: "long", File: "my/long.sql", Title: "A long query", Grain: "one row per order", About: strings.Repeat("four ", 20) + "end.\nAnother line.",
 			SQL:    "FROM mart.payables JOIN mart.sold_items",
-			Params: []query.Param{{Name: "most", Type: "COUNT", Default: "3", About: "rows"}},
+			Params: []query.Param{{Name: "most", Type: "COUNT", Default: "3", About: "rows"}, {Name: "day", Type: "DATE", Nullable: true, About: "a day"}},
 		}, "long (own: my/long.sql)\n  A long query\n  one row per order\n  " + strings.TrimSpace(strings.Repeat("four ", 15)) + "\n  " + strings.Repeat("four ", 5) + "end.\n  Another line.\n" +
-			"  mart: payables, sold_items\n  --param " + query.Param{Name: "most", Type: "COUNT", Default: "3", About: "rows"}.String() + "\n"},
+			"  mart: payables, sold_items\n  --param most COUNT (default 3): rows\n  --param day DATE or NULL (required): a day\n"},
 		{query.Query{Name: "grain", Title: "Grain", Grain: "order", Replacement: "new"}, "grain\n  replaced by new\n  Grain\n  one row per order\n"},
 	} {
 		var out bytes.Buffer
