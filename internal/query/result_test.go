@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/query"
 	"placementsync/internal/testing/harness"
 )
@@ -48,6 +50,18 @@ func TestCollectReturnsFirstRowsAndTotal(t *testing.T) {
 	r, err = db.Ask(t.Context(), query.Text("PIVOT (SELECT 'a' AS k, 1 AS n) ON k USING sum(n)"), nil, 1)
 	if err != nil || !r.NoPlan || r.Total != 1 {
 		t.Errorf("PIVOT without IN: got %+v, %v, want NoPlan", r, err)
+	}
+}
+
+func TestRecordsAreGrouped(t *testing.T) {
+	t.Parallel()
+	var records []query.Record
+	for _, text := range []string{"b1", "a1", "b2"} {
+		records = append(records, query.Record{Values: []query.Value{{Text: text}}})
+	}
+	labels, groups := query.GroupRecords(records, func(r query.Record) string { return r.Values[0].Text[:1] })
+	if diff := cmp.Diff([]string{"b", "a"}, labels); diff != "" || len(groups) != 2 || len(groups["b"]) != 2 || groups["b"][1].Values[0].Text != "b2" {
+		t.Errorf("the groups are %v, labels (-want +got):\n%s", groups, diff)
 	}
 }
 
