@@ -29,6 +29,10 @@ func TestUserDefinedQueries(t *testing.T) {
 		"nulls":   "-- title: Nulls\n-- param: x BIGINT? 5 -- A number.\n-- param: y BIGINT 7 -- A number.\nSELECT coalesce($x, -1) AS x, $y AS y",
 		"faulty":  "-- title: Faulty\n-- param: x\nSELECT $x",
 		"mixed":   "-- title: Mixed\n-- chart: bar x=what y=list_now\nSELECT * FROM (VALUES ('a', 10.5, 'USD'), ('b', 12.5, 'EUR')) AS t(what, list_now, list_currency)",
+		"plan":    "-- title: Plan\nEXPLAIN SELECT 42 AS n",
+		"tables":  "-- title: Tables\nPRAGMA show_tables",
+		"few":     "-- title: Few\n-- param: top COUNT 3 -- rows\nSELECT range AS n FROM range(9) LIMIT $top",
+		"limits":  "-- title: Limits\nSELECT current_setting('memory_limit') AS m, current_setting('threads') AS t",
 		"zero":    "-- title: Zero\n-- chart: bar x=month y=paid_total\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i) MONTH AS DATE) AS month, 0::DECIMAL(18,2) AS paid_total FROM range(3) AS t(i)",
 		"sales":   "-- title: Sales\n-- chart: bar x=month y=sale_total\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i) MONTH AS DATE) AS month, i AS orders, i * 1000.125 AS sale_total FROM range(150) AS t(i)",
 		"lines":   "-- title: Lines\n-- chart: line x=month y=orders by=outlet\nSELECT CAST(DATE '2026-08-01' + INTERVAL (i // 2) MONTH AS DATE) AS month, 'site ' || i % 2 AS outlet, i AS orders FROM range(8) AS t(i)",
@@ -44,6 +48,10 @@ func TestUserDefinedQueries(t *testing.T) {
 	s.queriesDir = dir
 	wantTexts(t, s.get(t, "/questions", http.StatusOK), "<script>alert(1)</script> own", "Price by segment", "faulty.sql:2: write a parameter as NAME TYPE DEFAULT")
 	wantTexts(t, s.get(t, "/questions/hostile", http.StatusOK), "Fill in Least, which has no default.")
+	const required = `name="p.least" value="" placeholder="required" autocomplete="off" inputmode="decimal" required`
+	if form := s.get(t, "/questions/hostile", http.StatusOK); !strings.Contains(form, required) {
+		t.Errorf("the form lacks %s", required)
+	}
 	body := s.get(t, "/questions/hostile?p.least=50", http.StatusOK)
 	wantTexts(t, body, "1 row", "Guest post", "</td><script>", "<u>head</u>", "<b>least</b>")
 	for _, bad := range []string{"<script>alert", "<img", "<u>", "<b>"} {
@@ -58,6 +66,12 @@ func TestUserDefinedQueries(t *testing.T) {
 	for address, row := range map[string]string{"nulls": "X Y 5 7", "nulls?p.x=&p.y=": "X Y −1 7", "nulls?p.x=2&p.y=3": "X Y 2 3"} {
 		wantTexts(t, s.get(t, "/questions/"+address, http.StatusOK), row)
 	}
+	wantTexts(t, s.get(t, "/questions/limits", http.StatusOK), "M T 488.2 MiB 1")
+	wantTexts(t, s.get(t, "/questions/plan", http.StatusOK), "1 row", "42")
+	wantTexts(t, s.get(t, "/questions/tables", http.StatusOK), "orders", "profiles")
+	wantTexts(t, s.get(t, "/questions/few?p.top=many", http.StatusBadRequest), `"many" is not a whole number from 0 on`, "The query was not run: a parameter is invalid.")
+	wantTexts(t, s.get(t, "/questions/few?sort=secret", http.StatusBadRequest), `the table has no column "secret"`)
+	s.get(t, "/questions/few/csv?sort=secret", http.StatusBadRequest)
 	mixed := s.get(t, "/questions/mixed", http.StatusOK)
 	wantTexts(t, mixed, "No chart: the result has several currencies.")
 	if strings.Contains(mixed, `class="share"`) {

@@ -80,4 +80,13 @@ func TestSavedQuestions(t *testing.T) {
 	if res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(textOf(body), "already exists") {
 		t.Errorf("the name of a file with mistakes: got status %d, want 422:\n%s", res.StatusCode, textOf(body))
 	}
+	for dir, want := range map[string]string{"": "Not saved the question was not saved: the configuration has no folder for questions Set queries.dir",
+		filepath.Join(s.queriesDir, "gone"): "The user of the program needs the right to write to " + filepath.Join(s.queriesDir, "gone")} {
+		s.queriesDir = dir
+		res, body, err = s.postTo(t.Context(), "/questions/"+question, form("other", "Other"), sameOrigin)
+		harness.Must(t, err)
+		if res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(textOf(body), want) {
+			t.Errorf("the folder %q: got status %d, want 422 with %q:\n%s", dir, res.StatusCode, want, textOf(body))
+		}
+	}
 }

@@ -41,6 +41,21 @@ func testQuestionsAreListed(t *testing.T, s *site) {
 	if body := s.get(t, "/questions/client_spend?p.since=2026-10", http.StatusOK); !strings.Contains(body, `value="2026-10-01"`) {
 		t.Error("the form does not show the first day of the given month")
 	}
+	for path, want := range map[string]string{
+		"client_spend":                               `<input type="date" id="p.since" name="p.since" value="" placeholder="any"`,
+		"client_spend?p.until=x":                     `<input id="p.until" name="p.until" value="x" placeholder="any"`,
+		"client_spend?p.by=month&p.since=2026-11-01": `?p.by=month&amp;p.since=2026-11-01" aria-current="true">This month</a>`,
+		"margins":             `<datalist id="p.timezone-known"><option value="UTC"></option></datalist>`,
+		"campaigns_at_risk":   `<div class="field wide">`,
+		"orders_open?p.top=3": `<details class="ranges" open>`,
+		"orders_open":         `<details class="ranges"><summary>`,
+	} {
+		res, body, err := s.fetch(t.Context(), "/questions/"+path)
+		harness.Must(t, err)
+		if !strings.Contains(body, want) {
+			t.Errorf("%s: the page (%s) lacks %s", path, res.Status, want)
+		}
+	}
 	choices := s.get(t, "/questions/placements_for_budget", http.StatusOK)
 	for _, want := range []string{`"price_per_point" selected>Price per point<`, `"true" selected>yes<`, `"false">no<`, `"pro">Pro<`} {
 		if !strings.Contains(choices, "<option value="+want) {

@@ -120,6 +120,9 @@ func testStatements(t *testing.T, s *site) {
 	wantTexts(t, body, `Referenced column "nam" not found`, "Line 2, column 2")
 	wantTexts(t, s.runSQL(t, "SELECT '<script>' AS \"<b>\"", http.StatusOK), "<script>")
 	wantTexts(t, s.runSQL(t, "SELECT run_id FROM mart.snapshot", http.StatusOK, "as_of", "2026-11-01"), firstRun)
+	const limits = "SELECT current_setting('memory_limit') AS m, current_setting('threads') AS t, current_setting('max_temp_directory_size') AS d"
+	wantTexts(t, s.runSQL(t, limits, http.StatusOK), "m t d 488.2 MiB 1 2.0 GiB")
+	wantTexts(t, s.runSQL(t, "-- param: s STATUSES statuses.orders_ended -- configured statuses\nSELECT $s AS s", http.StatusOK), "cancelled,")
 	// The policy allows the styles of the editor with a nonce that differs on each page.
 	first, _, err := s.fetch(t.Context(), "/sql")
 	harness.Must(t, err)

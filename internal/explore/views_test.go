@@ -45,7 +45,7 @@ func textsOf(rows []html.Row) []string {
 		var texts []string
 		for _, c := range row.Cells {
 			text := c.Text
-			for _, detail := range []string{c.Unit, c.Link, c.Copy} {
+			for _, detail := range []string{c.Unit, c.Link, c.Copy, c.Summary} {
 				if detail != "" {
 					text += " " + detail
 				}
@@ -88,6 +88,7 @@ func TestTablesOfResults(t *testing.T) {
 			heads: []string{"Outlet"}, rows: []string{"Open /explore/outlets/O1"}},
 		"only web addresses are shortened": {result: parseResult("website", "https://www.example.com/x", "ftp://example.com/x"),
 			heads: []string{"Website"}, rows: []string{"example.com", "ftp://example.com/x"}},
+		"JSON is folded": {result: parseResult("extra:JSON", `{"a":1}`), heads: []string{"Extra"}, rows: []string{`{"a":1} JSON, 7 bytes`}},
 		"a column without values is kept if there are more rows": {result: parseResult("name|city", "x|"), total: 2,
 			heads: []string{"Name", "City"}, rows: []string{"x | –"}, notes: "The first 1 of 2 rows."},
 	} {
@@ -118,6 +119,17 @@ func TestTablesOfResults(t *testing.T) {
 		textsOf(buildTable("T", writers[1:], parseResult("group_id|group_name", "W1|Ann", "W2|"), links{}).Rows))
 	if r := rolesOf(parseResult("includes|pricing_tier").Columns); r[0].hasSelection() || !r[1].hasSelection() {
 		t.Error("want a selection of tiers and none of includes, whose values are lists")
+	}
+	if empty, null := (columnRole{}).optionLabel(emptyText), (columnRole{}).optionLabel(notStated); empty != "empty text" || null != "not stated" {
+		t.Errorf("the options of an empty text and of NULL are %q and %q, want empty text and not stated", empty, null)
+	}
+	sold := parseResult("name|paid_total:DECIMAL(18,2)|currency", "a|1|USD", "b|2|")
+	sums := &table{roles: rolesOf(sold.Columns)}
+	view := &tableView{Table: buildTable("T", sums.roles, sold, links{})}
+	sums.addTotals(view, []currencySums{{"", []*string{new("2")}}, {"USD", []*string{new("1")}}})
+	compare(t, "totals", []string{"Total | 2.00 (no currency)", "Total | 1.00 USD"}, textsOf(view.Foot))
+	if view.TotalsNote != "" {
+		t.Errorf("totals in one currency each have the note %q", view.TotalsNote)
 	}
 	typed := buildWholeTable(parseResult("outlet|outlet_id|price:DECIMAL(18,2)|currency", "|O1|5|EUR"), links{})
 	compare(t, "result of typed SQL", []string{"– | O1 /explore/outlets/O1 | 5.00 | EUR"}, textsOf(typed.Rows))
@@ -183,11 +195,11 @@ func TestTooManyChoicesAreRefused(t *testing.T) {
 
 func TestCellsOfTheCatalog(t *testing.T) {
 	s, _ := catalogOf(t, "")
-	columns := "id|name|min_delivery_days|max_delivery_days|tier|website_url"
+	columns := "id|name|min_delivery_days|max_delivery_days|tier|website_url|created_at"
 	for want, row := range map[string]string{
-		"Post /explore/listings/a | 2–5 | Pro | example.com": "a|Post|2|5|Pro|https://www.example.com/x",
-		"a /explore/listings/a | 3 | – | –":                  "a||3|3||",
-		"a /explore/listings/a | 2–– | – | ftp://x":          "a||2|||ftp://x",
+		"Post /explore/listings/a | 2–5 | Pro | example.com | 2026-11-01 02:00": "a|Post|2|5|Pro|https://www.example.com/x|2026-11-01T02:00:00Z",
+		"a /explore/listings/a | 3 | – | – | –":                                 "a||3|3|||",
+		"a /explore/listings/a | 2–– | – | ftp://x | –":                         "a||2|||ftp://x|",
 	} {
 		r := parseResult(columns, row).Rows[0]
 		values := listing{}
@@ -195,7 +207,7 @@ func TestCellsOfTheCatalog(t *testing.T) {
 			values[c.Name] = r.Values[i]
 		}
 		var cells []html.Cell
-		for _, key := range []string{"name", "days", "tier", "website"} {
+		for _, key := range []string{"name", "days", "tier", "website", "created"} {
 			column, _ := findColumn(key)
 			cells = append(cells, s.cell(column, values))
 		}
@@ -290,7 +302,7 @@ func TestPartsOfJSON(t *testing.T) {
 		}
 		compare(t, name, c.want, labels)
 	}
-	for text, want := range map[string]query.Value{`null`: {Null: true}, `[1.50, "a", null]`: {Text: "1.50, a, unknown"}, `[[1]]`: {Text: "1 item"}, `{"a":1}`: {Text: "1 member"}, `true`: {Text: "yes"}, ``: {Null: true}} {
+	for text, want := range map[string]query.Value{`null`: {Null: true}, `[1.50, "a", null]`: {Text: "1.50, a, unknown"}, `[[1]]`: {Text: "1 item"}, `{"a":1}`: {Text: "1 member"}, `true`: {Text: "yes"}, `false`: {Text: "no"}, ``: {Null: true}} {
 		compare(t, "value of "+text, want, describeJSON([]byte(text)))
 	}
 }
@@ -327,6 +339,8 @@ func TestChartsOfResults(t *testing.T) {
 		"one date":                 {"month:DATE|orders:BIGINT", months[:1], query.Chart{Kind: query.ChartBars, X: "month", Y: []string{"orders"}}, 0, "", "", "No chart: the result has fewer than 2 or more than 400 dates."},
 		"negative values":          {"name|orders:BIGINT", names, query.Chart{Kind: query.ChartBars, X: "name", Y: []string{"orders"}}, 0, "", "", "No chart: orders has negative values."},
 		"lines of names":           {"name|orders:BIGINT", names[1:], query.Chart{Kind: query.ChartLines, X: "name", Y: []string{"orders"}}, 0, "", "", "No chart: name is neither a date nor a month."},
+		"bars by time": {"at:TIMESTAMPTZ|orders:BIGINT", []string{"2026-11-01T02:00:00Z|1", "2026-11-01T14:00:00Z|2"}, query.Chart{Kind: query.ChartBars, X: "at", Y: []string{"orders"}},
+			0, "", "", ": [2026-11-01 02:00 2026-11-01 14:00] = [1 2]"},
 		"the week of the snapshot": {"week:DATE|orders:BIGINT", weeks, query.Chart{Kind: query.ChartLines, X: "week", Y: []string{"orders"}}, 0, "2026-11-08T23:00:00Z", "", ": [2026-10-26 2026-11-02 so far] = [1 2]"},
 		"an earlier week":          {"week:DATE|orders:BIGINT", weeks, query.Chart{Kind: query.ChartLines, X: "week", Y: []string{"orders"}}, 0, "2026-11-09T00:00:00Z", "", ": [2026-10-26 2026-11-02] = [1 2]"},
 		"the next month on the clock of the query": {"month:DATE|orders:BIGINT", months, query.Chart{Kind: query.ChartBars, X: "month", Y: []string{"orders"}}, 0, "2026-02-28T23:30:00Z", "Europe/Berlin",
