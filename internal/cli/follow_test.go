@@ -82,6 +82,17 @@ func TestAlertsOfFollowUps(t *testing.T) {
 			t.Errorf("step %d: got alert %+v, want the data of %+v, and the time %d since which it is behind", i, got, entry, step.since)
 		}
 	}
+	// The alert names the newest version.
+	if err := os.Symlink("versions/20261119T020000Z", filepath.Join(dir, "latest")); err != nil {
+		t.Fatal(err)
+	}
+	behind := ledger.BeginFollowUp(ledger.Backup, "test", time.Unix(9, 0)).EndFollowUp(t.Context(), time.Unix(9, 5), errors.New("no bucket"))
+	if err := cli.RecordFollowUp(t.Context(), wh, sender, behind, nightEvents...); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-alerts; got.Run != "20261119T020000Z" {
+		t.Errorf("the alert names the version %q, want the newest", got.Run)
+	}
 	sender.Heartbeat(t.Context())
 	if last := agents[len(agents)-1]; last != "GET placementsync/test" {
 		t.Errorf("the last request is %q, want the heartbeat with the version of the program", last)

@@ -100,6 +100,9 @@ func TestJournalLinesBeginWithTheirPriority(t *testing.T) {
 		}
 		got := read()
 		if format == "json" { // JSON lines keep the time for log collectors
+			if n := len(timeOfLine.FindAllString(got, -1)); n != 5 {
+				t.Errorf("%d of 5 lines have a time:\n%s", n, got)
+			}
 			got = timeOfLine.ReplaceAllString(got, "$1")
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

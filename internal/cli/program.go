@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log"
 	"log/slog"
 	"net/http"
@@ -90,7 +89,7 @@ func (f *Flags) Check() error {
 func (f *Flags) LoadConfig(lookupEnv func(string) (string, bool), sections ...string) (config.Config, error) {
 	cfg, err := config.Load(f.Config, lookupEnv, refuseUnknownNames)
 	var problems *config.Error
-	if len(sections) > 0 && errors.As(err, &problems) && !errors.Is(err, fs.ErrNotExist) {
+	if len(sections) > 0 && errors.As(err, &problems) {
 		err = problems.Within(sections...)
 	}
 	return cfg, err

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"io"
 	"log"
+	"os"
+	"os/exec"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -69,5 +72,60 @@ func TestSignalsEndTheWork(t *testing.T) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil || limit.Cur != 0 || log.Writer() != io.Discard {
 		t.Errorf("core dumps have at most %d bytes (%v), and the global log is written to %T, want 0 and no log", limit.Cur, err, log.Writer())
+	}
+}
+
+// TestTimeLimitAfterASignal sends one signal to two programs whose work goes on. The first ends after its time limit. The
+// second has removed the limit, and waits for its work.
+func TestTimeLimitAfterASignal(t *testing.T) {
+	const workCode = 7
+	var stderr bytes.Buffer
+	released, firstCode, secondStarted := make(chan struct{}), make(chan int, 1), make(chan struct{})
+	workEnded := make(chan struct{})
+	go func() {
+		firstCode <- cli.RunInterruptible(&stderr, "abandoned", func(ctx context.Context, _ func()) int {
+			defer close(workEnded)
+			<-secondStarted
+			if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
+				t.Error(err)
+			}
+			<-ctx.Done()
+			<-released
+			return workCode
+		})
+	}()
+	secondCode := cli.RunInterruptible(io.Discard, "", func(ctx context.Context, removeStopTimeLimit func()) int {
+		removeStopTimeLimit()
+		close(secondStarted)
+		<-ctx.Done()
+		select {
+		case code := <-firstCode:
+			if code != ledger.Interrupted.ExitCode() || stderr.String() != "abandoned\n" {
+				t.Errorf("after the time limit, the exit code is %d with the text %q, want an interruption", code, &stderr)
+			}
+			<-time.After(500 * time.Millisecond) // longer than the limit
+		case <-time.After(20 * time.Second):
+			t.Error("the program goes on after its time limit")
+		}
+		return workCode
+	})
+	close(released)
+	<-workEnded
+	if secondCode != workCode {
+		t.Errorf("without a time limit, the exit code is %d, want %d of the ended work", secondCode, workCode)
+	}
+}
+
+// TestCrashIsAnAbort crashes a child process. Its exit code must not be that of a wrong configuration, after which a
+// supervisor does not restart a program.
+func TestCrashIsAnAbort(t *testing.T) {
+	if os.Getenv("CRASHES") != "" {
+		cli.RunInterruptible(io.Discard, "", func(context.Context, func()) int { panic("a crash") })
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashIsAnAbort$")
+	cmd.Env = append(os.Environ(), "CRASHES=1")
+	_ = cmd.Run()
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGABRT {
+		t.Errorf("the child process ended with %v, want an abort", cmd.ProcessState)
 	}
 }

@@ -51,6 +51,11 @@ func TestVersion(t *testing.T) {
 	if got := run("version"); got != text {
 		t.Errorf("got\n%swant\n%s", got, text)
 	}
+	root := &cobra.Command{Use: "program"}
+	cli.AddVersion(root, "1.0.0", "")
+	if root.Version != "1.0.0" {
+		t.Errorf("without a commit, the version is %q, want 1.0.0", root.Version)
+	}
 	var written bytes.Buffer
 	if err := cli.WriteJSON(&written, map[string]string{"a": "<&>"}); err != nil || written.String() != "{\n  \"a\": \"<&>\"\n}\n" {
 		t.Errorf("WriteJSON wrote %q (%v), want indented JSON with unescaped markup", &written, err)

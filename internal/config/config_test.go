@@ -447,6 +447,20 @@ func TestCheckBaseURL(t *testing.T) {
 	}
 }
 
+// TestSettingsOfQueries checks the settings that queries read, and other computed values.
+func TestSettingsOfQueries(t *testing.T) {
+	c := config.Default()
+	c.Schedule.Timezone, c.Warehouse.MemoryLimit, c.Warehouse.PublishedMode = "Europe/Berlin", "2GB", "0640"
+	c.Statuses.OrdersFulfilled, c.Statuses.OrdersEnded, c.Statuses.CampaignsEnded = []string{"paid", "sent"}, []string{"void"}, nil
+	want := map[string]string{"schedule.timezone": "Europe/Berlin", "statuses.orders_fulfilled": "paid,sent", "statuses.orders_ended": "void", "statuses.campaigns_ended": ""}
+	if diff := cmp.Diff(want, c.QuerySettings()); diff != "" {
+		t.Errorf("the settings of queries (-want +got):\n%s", diff)
+	}
+	if c.Warehouse.MemoryBytes() != 2_000_000_000 || c.Warehouse.Mode() != 0o640 || (config.Warehouse{}).Mode() != 0 {
+		t.Errorf("got %d bytes and the mode %o, want 2000000000, 640, and 0 for no mode", c.Warehouse.MemoryBytes(), c.Warehouse.Mode())
+	}
+}
+
 // TestMeaningsOfStatuses checks the state of each prefix. Revision may repeat prefixes of other lists.
 func TestMeaningsOfStatuses(t *testing.T) {
 	got := config.Statuses{
@@ -476,6 +490,18 @@ func TestPasswordOfAMailServer(t *testing.T) {
 		if got, err := c.smtp.ReadPassword(); err != nil || got.Reveal() != c.want {
 			t.Errorf("got a password of %d bytes (%v), want %q", len(got), err, c.want)
 		}
+	}
+	for name, read := range map[string]func() (config.Secret, error){
+		"the password of Postgres":           config.Lake{PostgresPasswordFile: file, Catalog: "sqlite"}.ReadPassword,
+		"the token of the REST catalog":      config.LakeREST{TokenFile: file}.ReadToken,
+		"the credential of the REST catalog": config.LakeREST{CredentialFile: file}.ReadCredential,
+	} {
+		if got, err := read(); err != nil || got.Reveal() != "hunter3" {
+			t.Errorf("%s has %d bytes (%v), want hunter3", name, len(got), err)
+		}
+	}
+	if got, err := (config.Lake{}).ReadPassword(); err != nil || got != "" {
+		t.Errorf("without a file, the password of Postgres has %d bytes (%v), want none", len(got), err)
 	}
 }
 

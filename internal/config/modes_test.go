@@ -36,6 +36,7 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 		"token file writable by all":                    {withTokenFile, 0o600, 0o602, "config.yaml:1: api.token_file: ", ""},
 		"file of an address, readable by all":           {withAddress, 0o600, 0o604, "", ""},
 		"file of an address, writable by all":           {withAddress, 0o600, 0o602, "config.yaml:1: api.base_url: ", ""},
+		"a device, writable by all":                     {"api: {base_url: https://api.example.com, token_file: /dev/null}\n", 0o600, 0o600, "", ""},
 		"file of the hash key, readable by all":         {withHashKey, 0o600, 0o604, "", "privacy.hash \""},
 		"file named by TOKEN_FILE, private":             {withVariable, 0o600, 0o600, "", ""},
 		"file named by TOKEN_FILE, readable by all":     {withVariable, 0o600, 0o604, "", "api.token \""},

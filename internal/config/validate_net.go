@@ -227,8 +227,7 @@ func (v *validator) checkS3(s S3) {
 	if s.AccessKeyFile != "" {
 		missing, given = given, missing
 	}
-	isOneMissing := (s.AccessKeyFile == "") != (s.SecretKeyFile == "")
-	if isOneMissing && !v.broken[missing] && !v.broken[given] {
+	if (s.AccessKeyFile == "") != (s.SecretKeyFile == "") {
 		v.addProblem(missing, "is empty, and %s is set: give both files; to use the keys of the environment, give neither", given)
 	}
 }

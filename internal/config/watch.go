@@ -143,7 +143,7 @@ func (v *validator) checkSMTP(key string, s SMTP) {
 		v.addProblem(key+".user", "would be sent unencrypted: use starttls or tls, or remove it")
 	}
 	hasPassword := s.Password != "" || s.PasswordFile != ""
-	if v.broken[key+".password"] || v.broken[key+".password_file"] || v.broken[key+".user"] {
+	if v.broken[key+".password"] || v.broken[key+".password_file"] {
 		return
 	}
 	switch {
