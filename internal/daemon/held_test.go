@@ -49,7 +49,7 @@ func TestHeldNight(t *testing.T) {
 		h.wantPage("<title>held", "<h2>Night 20000101T000100Z is held</h2>", "Held since 2000-01-01 00:01 UTC. Readers keep the last snapshot",
 			`<th scope="row"><bdi>prices_scaled</bdi><small>Prices moved</small></th>`, "<bdi>currency EUR, factor 100.00</bdi>",
 			"<code>placementsync publish --accept prices_scaled,column_emptied</code>", "<code>placementsync discard</code>", `<a href="held">`,
-			`<span class="tag poor">held</span>`, "<h2>Checks of 20000101T000000Z</h2>")
+			`UTC</bdi></th><td><span class="tag poor">held</span>`, "<h2>Checks of 20000101T000000Z</h2>")
 		h.wantMetrics(map[string]string{`held_since_timestamp_seconds`: "9.4668486e+08", `last_run_held`: "1", `last_run_outcome{outcome="failed"}`: "1",
 			`last_audit_checks{outcome="failed",severity="hold"}`: "2", `last_audit_checks{outcome="failed",severity="warn"}`: "0",
 			`last_audit_checks{outcome="not_run",severity="hold"}`: "0"})

@@ -107,6 +107,15 @@ func TestGuardRejectsForeignHosts(t *testing.T) {
 			}
 		})
 	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+	fixtures.Must(t, err)
+	request.Host = "evil.example.com"
+	rejected, err := server.Client().Do(request)
+	fixtures.Must(t, err)
+	fixtures.Must(t, rejected.Body.Close())
+	if rejected.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("the rejection has the header %v, want nosniff, because it repeats the host", rejected.Header)
+	}
 	if lines := strings.Count(logged.String(), "\n"); lines != 1 || !strings.Contains(logged.String(), "host=evil.example.com") {
 		t.Errorf("four rejections within a minute were logged as\n%s\nwant one line", logged.String())
 	}

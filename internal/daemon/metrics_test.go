@@ -395,6 +395,7 @@ func TestWarehouseMetrics(t *testing.T) {
 			"<dt>Verified</dt><dd>damaged<small>every byte, 1 d 2 h ago, a, b</small><small>names and sizes: intact, 1 h 0 min ago</small>",
 			`<th scope="row"><bdi>parquet</bdi></th><td class="n"><bdi>3.0 MiB</bdi></td><td class="n"><bdi>75 %</bdi></td>`,
 			`<th scope="row"><bdi>total</bdi></th><td class="n"><bdi>4.0 MiB</bdi></td>`, "Measured 2 min 0 s ago",
+			`<th scope="col">Last checked</th>`, `<th scope="col">Part</th>`,
 			`<tr class="behind"><th scope="row"><bdi>bills</bdi></th><td class="t"><time>1999-12-31 21:00 UTC</time></td><td class="n"><bdi>4</bdi></td><td class="n"><bdi>2</bdi></td><td class="t"><time>1999-12-30 21:00 UTC</time></td>`,
 			`<tr><th scope="row"><bdi>new</bdi></th><td><bdi>not yet</bdi></td><td class="n"><bdi>0</bdi></td><td class="n"><bdi>0</bdi></td><td><bdi>never</bdi></td>`)
 	})

@@ -441,11 +441,12 @@ func TestRetryDuringASuspendIsDropped(t *testing.T) {
 		h.start()
 		defer h.shutDown()
 		time.Sleep(2*time.Hour + 15*time.Minute)
-		suspended.Store(int64(25 * time.Hour))
+		suspended.Store(int64(49 * time.Hour))
 		time.Sleep(time.Hour)
 		if starts := h.nightStarts(); len(starts) != 2 {
 			t.Errorf("nights started at %v, want the failed one and one after the suspend", starts)
 		}
+		h.wantMetrics(map[string]string{`missed_slots_total{reason="downtime"}`: "1"}) // the slot before the last one
 	})
 }
 

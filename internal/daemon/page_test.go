@@ -80,6 +80,9 @@ func TestStatusPage(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
+	if n := strings.Count(text, `<tr class="lacking">`); n != 1 {
+		t.Errorf("%d streams are marked as incomplete, want only orders", n)
+	}
 	// Incomplete streams are first. In each group the worst standing is first.
 	var order []string
 	_, streams, _ := strings.Cut(text, "<h2>Streams of")
@@ -101,6 +104,7 @@ func TestStatusPageAfterRefresh(t *testing.T) {
 	h := newBusyHarness(t)
 	night := h.ledger[4]
 	at := night.SnapshotAt.Add(23 * time.Hour)
+	h.ledger = slices.Insert(h.ledger, 0, ledger.Run{ID: "backup", Kind: ledger.Backup, Outcome: ledger.Complete, EndedAt: h.ledger[0].StartedAt})
 	h.ledger = append(h.ledger, ledger.Run{ID: "refresh", Kind: ledger.Refresh, StartedAt: at, EndedAt: at, SnapshotAt: at, Outcome: ledger.Complete},
 		ledger.Run{ID: "failed refresh", Kind: ledger.Refresh, StartedAt: at, EndedAt: at, Outcome: ledger.Failed})
 	text := h.get("/").Body.String()
