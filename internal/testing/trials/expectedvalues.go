@@ -20,7 +20,7 @@ type valueKind struct {
 func (e TableSpec) kinds() []valueKind {
 	kinds := []valueKind{
 		{e.Text, []string{"VARCHAR"}, text},
-		{e.rawText, []string{"VARCHAR"}, document},
+		{e.rawText, []string{"VARCHAR"}, func(v any) (string, bool) { return Canonical(v), true }},
 		{e.integer, []string{"BIGINT"}, integer},
 		{e.flag, []string{"BOOLEAN"}, flag},
 		{e.money, []string{"DECIMAL(18,6)"}, money},

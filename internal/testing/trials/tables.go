@@ -28,7 +28,7 @@ type TableSpec struct {
 	bare string
 	// The columns, grouped by the type of their values and separated by spaces.
 	Text, integer, flag, money, instant, json string
-	// rawText are columns with the JSON of a value as text.
+	// rawText are columns with the JSON of a value as text, also of null.
 	rawText string
 	// replies is a list in an item. Its items are rows of the same table.
 	replies string
