@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Article cycle time
 -- grain: one row per article status (by its stable prefix)
--- about: Time that articles spend in each status. A stay in a status lasts until the next status of the article. The last stay has no end: it counts in open_articles, unless the article is deleted, but not in the durations. p50 and p90 are durations that occurred. Days have 24 hours and are rounded to 2 places. Statuses without a time are left out.
+-- about: Time that articles spend in each status. A stay in a status lasts until the next status of the article. The last stay of an article has no end: it is left out of the durations, and counts in open_articles unless the article is deleted. p50 and p90 are durations that occurred. Days have 24 hours and are rounded to 2 places. Statuses without a time are left out.
 -- also: status, duration, stay, bottleneck, slow, how long, lead time
 -- chart: bar x=status_name y=p50_days
 -- heading: status_prefix Status code

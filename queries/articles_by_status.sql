@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Articles by current status
 -- grain: one row per current status (by its stable prefix)
--- about: Articles by their status at the snapshot, and the time since they entered this status, in days of 24 hours. The median is a duration that occurred. waits_for is who has to act next, and is empty if nobody has to, or if the configuration does not say. If the history of an article has no time for the status, the article is counted, but left out of the durations. An article begins when it is created, or when it enters its first status if the creation time is unknown. Deleted articles are left out.
+-- about: Articles by their status at the snapshot, and the time since they entered this status, in days of 24 hours. The median is a duration that occurred. waits_for is the party that has to act next; it is empty if the configuration names no party for the status. If the history of an article has no time for the status, the article is counted, but left out of the durations. An article begins when it is created, or when it enters its first status if the creation time is unknown. Deleted articles are left out.
 -- also: pipeline, count, stage, workflow, stuck
 -- chart: bar x=status_name y=articles
 -- heading: status_prefix Status code

@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Who has to act next
 -- grain: one row per article that is neither published nor ended, the longest waiting first
--- about: Open articles, and who has to act next: the partner (to change something), the approval (of the partner), the writer or the publisher. days_waiting is the time since the article entered its status, in days of 24 hours. It is empty if the history of the article has no time for the status. waits_for is empty, and the article last, if its status is in no list of the section "statuses" of the configuration. An article begins when it is created, or when it enters its first status if the creation time is unknown.
+-- about: Open articles, and who has to act next: the partner has to change something (waits_for is partner) or to approve something (approval), or the writer or the publisher has to act. days_waiting is the time since the article entered its status, in days of 24 hours. It is empty if the history of the article has no time for the status. If the status is in no list of the section "statuses" of the configuration, waits_for is empty and the article comes last. An article begins when it is created, or when it enters its first status if the creation time is unknown.
 -- also: stuck, blocked, waiting, todo, action, responsible, pending, approval, people
 -- columns: first article_name waits_for days_waiting status_name outlet_name campaign_name
 -- chart: bar x=article_name y=days_waiting

@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Backlog: paid items without an article
 -- grain: one row per order item that is paid and has no article, longest waiting first
--- about: Paid items without an article. days_waiting is the time from the payment to the snapshot in days of 24 hours, rounded to 2 places; days_past_promise is the time since the promised date (the payment plus the longest delivery time), empty if this is unknown or not past. Refunded and deleted items are left out. The column backlog_at_end of the query weekly_throughput counts the same items. Items have no currency.
+-- about: Paid items without an article. days_waiting is the time from the payment to the snapshot. days_past_promise is the time since the promised date (the payment plus the longest delivery time); it is empty if this date is unknown or not past. Both are in days of 24 hours, rounded to 2 places. Refunded and deleted items are left out. The column backlog_at_end of the query weekly_throughput counts the same items. Items have no currency.
 -- also: waiting, unstarted, not started, pending, open, work, queue, delay
 -- columns: first product_name days_waiting profile_name outlet_name paid_at days_past_promise
 -- chart: bar x=product_name y=days_waiting

@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Bought before and no longer on sale
 -- grain: one row per product that was bought and has no listing, the most recent purchase first
--- about: Products that were bought and are no longer in the catalog. Refunded and deleted items are left out. withdrawn_at is the snapshot since which the listing is missing, empty if no snapshot contained it. last_paid is the price per piece of the last item with a price. outlet_listings counts the current listings of the outlet. Items are dated by the payment of their order; unpaid items count only without "since" and "until". Items have no currency: the sums are valid only if all items are in the same currency.
+-- about: Products that were bought and are no longer in the catalog. Refunded and deleted items are left out. withdrawn_at is the first snapshot without the listing; it is empty if no snapshot contained the listing. last_paid is the price per piece of the last item with a price. outlet_listings counts the current listings of the outlet. Items are dated by the payment of their order; unpaid items count only without "since" and "until". Items have no currency: the sums are valid only if all items are in the same currency.
 -- also: withdrawn, vanished, removed, unavailable, lost, past purchases, left, discontinued
 -- columns: first product_name outlet_name items sale_total last_paid_at withdrawn_at
 -- chart: bar x=product_name y=sale_total

@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Listings and outlets that came or left
 -- grain: one row per listing or outlet, event and currency, the latest event first
--- about: New, withdrawn and returned listings by name, and outlets with the same events. An outlet is in the catalog while it has a listing. A snapshot showed the event at happened_at; last_seen_at is the snapshot before it, only for what was withdrawn. lowest_price is the lowest price in the currency: the last one of what was withdrawn, otherwise the first one. listings counts the listings of an outlet at the same time. Listings of the first snapshot are not new. The query listing_turnover counts the listings by day.
+-- about: New, withdrawn and returned listings by name, and outlets with the same events. An outlet is in the catalog while it has a listing. happened_at is the first snapshot that shows the event. last_seen_at is the snapshot before it, if the listing or outlet was withdrawn. lowest_price is the lowest price in the currency, and listings is the number of listings of an outlet: at last_seen_at if it was withdrawn, otherwise at happened_at. Listings of the first snapshot are not new. The query listing_turnover counts the listings by day.
 -- also: vanished, gone, left, new, disappeared, removed, withdrawn, added, churn, catalog, site, returned
 -- columns: first happened_at event outlet_name listing_name lowest_price currency
 -- param: since DATE? snapshot-30d -- only events that a snapshot showed on or after this date
@@ -31,7 +31,8 @@ ends AS (
     UNION ALL
     SELECT kind, key, valid_to, -1 FROM versions WHERE valid_to < TIMESTAMPTZ 'infinity'
 ),
--- If as many row versions begin as end, there is no event. Most changes are left out here.
+-- If the steps sum to 0, the number of listings is the same before and after, so there is no event. Most changes are
+-- left out here.
 moves AS MATERIALIZED (
     SELECT kind, key, happened_at
     FROM ends
@@ -41,7 +42,7 @@ moves AS MATERIALIZED (
     GROUP BY kind, key, happened_at
     HAVING sum(step) <> 0
 ),
--- The number of listings before and after. A listing itself has one or none.
+-- The number of listings before and after each move. For a listing, it is 1 or 0.
 levels AS (
     SELECT
         m.kind, m.key, m.happened_at,
@@ -57,11 +58,12 @@ events AS (
         kind, key, happened_at,
         CASE
             WHEN listings_after = 0 THEN 'withdrawn'
-            WHEN listings_before > 0 THEN NULL
+            WHEN listings_before > 0 THEN NULL -- the outlet stays, with more or fewer listings
             WHEN first_at < happened_at THEN 'returned'
-            WHEN happened_at > (SELECT min(snapshot_at) FROM meta.runs) THEN 'new'
+            WHEN happened_at > (SELECT min(snapshot_at) FROM meta.runs) THEN 'new' -- not in the first snapshot
         END AS event,
         CASE WHEN listings_after = 0 THEN listings_before ELSE listings_after END AS listings,
+        -- At this time the listing or outlet is in the catalog.
         CASE WHEN listings_after = 0 THEN happened_at - INTERVAL 1 MICROSECOND ELSE happened_at END AS present_at
     FROM levels
 ),
@@ -109,5 +111,5 @@ SELECT
     CASE WHEN r.kind = 'listing' THEN r.key END AS listing_id
 FROM rows AS r
 LEFT JOIN mart.outlet_names AS n ON n.outlet_id = r.outlet_id
-ORDER BY r.happened_at DESC, r.event, r.kind DESC, 4, r.listing_name, r.key, r.currency
+ORDER BY r.happened_at DESC, r.event, r.kind DESC, outlet_name, r.listing_name, r.key, r.currency
 LIMIT $top

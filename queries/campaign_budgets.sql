@@ -25,7 +25,10 @@ SELECT
     CAST(100 * (s.spent + s.committed) / nullif(s.budget, 0) AS DECIMAL(38, 1)) AS used_percent,
     s.articles,
     s.open_articles,
-    CASE WHEN c.total_articles > s.articles THEN c.total_articles - s.articles WHEN c.total_articles IS NOT NULL THEN 0 END AS articles_left,
+    CASE
+        WHEN c.total_articles > s.articles THEN c.total_articles - s.articles
+        WHEN c.total_articles IS NOT NULL THEN 0
+    END                                 AS articles_left,
     s.items_without_price,
     c.id                                AS campaign_id
 FROM mart.campaign_spending AS s

@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Campaign funnel
 -- grain: one row per campaign; campaigns past their target date first, finished campaigns last
--- about: Progress of each campaign: planned articles, order items, and articles that are begun, have a brief or draft, are published (by status or live address) or ended unpublished. A campaign needs the larger number of planned and begun articles, minus the ended articles. is_past_target means that the target date is past and fewer articles are published than it needs. The query overdue_articles lists late articles. Deleted campaigns are left out.
+-- about: Progress of each campaign: planned articles, order items, and articles that are begun, have a brief or draft, are published (by status or live address) or ended unpublished. is_past_target means that the target date is past and articles are missing. The campaign needs the planned or the begun articles, whichever are more, less the ended articles. The query overdue_articles lists late articles. Deleted campaigns are left out.
 -- also: progress, pipeline, brief, draft, published, stage, late
 -- columns: first campaign_name published articles planned_articles published_percent target_date is_past_target profile_name
 -- chart: bar x=campaign_name y=published_percent

@@ -1,6 +1,6 @@
 -- subject: throughput
 -- title: Campaigns at risk
--- grain: one row per campaign with late articles, or that is forecast to exceed its budget or miss a date, the nearest target date first
+-- grain: one row per campaign that has late articles, or is forecast to exceed its budget or to miss a date, the nearest target date first
 -- about: Budget and dates of unfinished campaigns. projected_total is the sum of the sales without refunded items, plus the average sale price for each planned article that has not begun. An article is forecast to take the usual time from start to first publication: the median of the articles that were published at most "days" days before the snapshot. The column pace_days shows this time. past_promise and past_expected count the articles that are late at the snapshot, as in overdue_articles. forecast_past_promise counts the open articles that are in time but forecast to miss their promised date, and forecast_past_target the articles that are forecast for a time after the target date of the campaign.
 -- also: late, delay, overdue, forecast, deadline, budget, overspend, danger, behind, risk
 -- columns: first campaign_name target_date open_articles budget projected_total over_budget profile_name

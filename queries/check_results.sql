@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Results of the checks
 -- grain: one row per check, failed ones first
--- about: The result of each check of the newest snapshot. If the newest run skipped a check, for example because a refresh did not read the tables of the check, the latest result of an earlier run is shown. The column "rows" is the number of violating rows, and "sample" contains the first of them. accepted_at is the time when a person published a held night despite the check; the time is recorded when the next night is published.
+-- about: The result of each check of the newest snapshot. If the newest run skipped a check, for example because a refresh did not read the tables of the check, the latest result of an earlier run is shown. The column "rows" is the number of violating rows, and "sample" contains the first of them. accepted_at is the time when a person published a held night although the check failed. The column is filled when the next night is published.
 -- also: audit, validation, failed, errors, quality, tests
 SELECT
     c.check_name,

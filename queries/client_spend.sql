@@ -1,6 +1,6 @@
 -- subject: orders
 -- title: What each client spent
--- grain: one row per client profile and outlet, where the items without an outlet have a row of their own; with "by" month, per profile and month; with "monthly", per profile, outlet and month
+-- grain: one row per client profile and outlet, and one per profile for items without an outlet; with "by" month, per profile and month; with "monthly", per profile, outlet and month
 -- about: Paid items of each client profile that are not refunded: how many, what was spent, and what a piece cost on average. An item without an outlet counts for the outlet of its product. With "by" outlet, the outlets of a profile with the highest spending come first; with "monthly", the months of an outlet follow each other. Items without a price, and items whose quantity is above 1,000,000, are left out of the average. The spending is empty if no item has a price. Items have no currency: the sums are valid only if all items are in the same currency.
 -- also: customer, spend, spending, paid, revenue, outlet, month, cost, average, invoice, used
 -- columns: first profile_name outlet_name month spent items average_price
@@ -29,7 +29,7 @@ WITH items AS (
 outlets AS (
     SELECT outlet_id, arg_max(outlet_name, (paid_at, outlet_name)) AS outlet_name
     FROM items
-    WHERE outlet_id IS NOT NULL -- the name of another item belongs to no known outlet
+    WHERE outlet_id IS NOT NULL -- without an id, it is unknown which outlet has the name
     GROUP BY outlet_id
 ),
 -- The quantity of a sold item is NULL if it is above 1,000,000. pieces is then NULL, and the average leaves the item out.

@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Delivery against the promised date
 -- grain: one row per outlet, writer, client profile or type of channel, as chosen with "by", and one for articles without a group
--- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts the articles that were published by that date. Days run from payment to publication; p50 and p90 are durations that occurred. open_past_promise counts the open articles that are past their promised date, open_past_expected those past the expected date that the service states, as in overdue_articles. The type of channel is taken from the bought listing, or else from the first placement that the item includes. Deleted articles and items are left out.
+-- about: Articles that were first published in the period, compared with the promised date: payment of the order plus the longest delivery time of the item. on_time counts the articles that were published by that date. Days run from payment to publication; p50 and p90 are durations that occurred. open_past_promise counts the open articles that are past their promised date, and open_past_expected those past the expected date that the service states, as in overdue_articles. The type of channel is taken from the bought listing, or else from the first placement that the item includes. Deleted articles and items are left out.
 -- also: on time, late, punctual, promise, SLA, delay, speed, days, overdue, outlets, writers
 -- columns: first group_name on_time_percent p50_days open_past_promise open_past_expected published articles
 -- chart: bar x=group_name y=on_time_percent
@@ -21,7 +21,9 @@ WITH period AS (
         -- The last and the first microsecond of the period.
         least(CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR) - INTERVAL 1 MICROSECOND, snapshot_at) AS last_at,
         coalesce(CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR),
-            last_at - to_hours(24 * $days) + INTERVAL 1 MICROSECOND) AS first_at
+            last_at - to_hours(24 * $days) + INTERVAL 1 MICROSECOND) AS first_at,
+        -- NULL if the period is empty.
+        nullif(greatest(0, epoch_us(last_at) - epoch_us(first_at) + 1), 0) / 86400e6 AS period_days
     FROM mart.snapshot
 ),
 listing_channel_types AS (
@@ -32,13 +34,24 @@ include_channel_types AS (
 ),
 deliveries AS (
     SELECT
-        CASE $by WHEN 'outlet' THEN p.outlet_id WHEN 'writer' THEN p.writer_id WHEN 'profile' THEN p.profile_id ELSE coalesce(t.channel_type, f.channel_type) END AS group_id,
-        CASE $by WHEN 'outlet' THEN p.outlet_name WHEN 'writer' THEN p.writer_name WHEN 'profile' THEN p.profile_name ELSE coalesce(t.channel_type, f.channel_type) END AS group_name,
+        coalesce(t.channel_type, f.channel_type) AS article_channel_type,
+        CASE $by
+            WHEN 'outlet' THEN p.outlet_id
+            WHEN 'writer' THEN p.writer_id
+            WHEN 'profile' THEN p.profile_id
+            ELSE article_channel_type
+        END AS group_id,
+        CASE $by
+            WHEN 'outlet' THEN p.outlet_name
+            WHEN 'writer' THEN p.writer_name
+            WHEN 'profile' THEN p.profile_name
+            ELSE article_channel_type
+        END AS group_name,
         p.started_at,
         p.state = 'open' AS is_open,
         p.published_at BETWEEN period.first_at AND period.last_at AS is_published_in_period,
         epoch_us(p.published_at) - epoch_us(s.paid_at)            AS delivery_micros,
-        epoch_us(s.promised_at) - epoch_us(s.paid_at)                        AS promised_micros,
+        epoch_us(s.promised_at) - epoch_us(s.paid_at)             AS promised_micros,
         epoch_us(p.published_at) - epoch_us(s.promised_at)        AS late_micros,
         late.past_promise,
         late.past_expected
@@ -75,7 +88,7 @@ SELECT
     open_past_promise,
     open_past_expected,
     published,
-    CAST(7 * published / (SELECT nullif(greatest(0, epoch_us(last_at) - epoch_us(first_at) + 1), 0) / 86400e6 FROM period) AS DECIMAL(18, 2)) AS published_per_week,
+    CAST(7 * published / (SELECT period_days FROM period) AS DECIMAL(18, 2)) AS published_per_week,
     with_promise                                               AS published_with_promise,
     on_time,
     CAST(100 * on_time / nullif(with_promise, 0) AS DECIMAL(38, 1)) AS on_time_percent,

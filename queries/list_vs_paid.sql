@@ -70,6 +70,7 @@ SELECT
     CAST(list_now AS DECIMAL(18, 2))  AS list_now,
     list_currency
 FROM differences
+-- At 0, also products without a percentage are shown.
 WHERE CAST($min_percent AS DECIMAL(18, 6)) = 0 OR abs(percent) >= CAST($min_percent AS DECIMAL(18, 6))
 ORDER BY paid_amount - list_amount, product_id
 LIMIT $top

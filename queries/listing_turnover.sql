@@ -39,6 +39,7 @@ SELECT
     returned_listings,
     withdrawn_listings,
     net,
+    -- The current number of listings, less the changes of all later days.
     CAST((SELECT count(*) FROM product_listings) + net - sum(net) OVER (ORDER BY day DESC) AS BIGINT) AS listings_at_end
 FROM day_counts
 -- This condition is in QUALIFY, because the sum above also needs the days after $until.

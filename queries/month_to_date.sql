@@ -1,7 +1,7 @@
 -- subject: orders
 -- title: This month against the same days of last month
 -- grain: three rows: this month, the same days of last month, and the change
--- about: Orders, sales, margin and publications from the beginning of the month to the end of the period, compared with last month up to the same day and time. A shorter last month is compared as a whole. Orders are those paid in the period; their total leaves out orders without one. Items count by the payment of their order; refunded and deleted ones are left out. The margin is that of items with known costs, which items_with_margin counts. A total is empty if no row states its amount. Amounts have no currency: the sums are valid only if all are in the same currency.
+-- about: Orders, sales, margin and publications from the beginning of the month to the end of the period, compared with last month up to the same day and time. A shorter last month is compared as a whole. Orders are those paid in the period; order_total leaves out orders without a total. Items count by the payment of their order; refunded and deleted ones are left out. The margin is summed over the items with known costs; items_with_margin counts them. A total is empty if no row states its amount. Amounts have no currency: the sums are valid only if all are in the same currency.
 -- also: compare, comparison, progress, so far, current, previous, growth, MTD, revenue, margin
 -- param: until DATE NULL -- the period ends before this date; NULL means at the snapshot
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which months begin, such as America/New_York
@@ -49,6 +49,7 @@ publications AS (
     WHERE $profile IS NULL OR $profile IN (a.profile_id, a.profile_name)
     GROUP BY d.position
 ),
+-- A sum is 0 if the period has no orders or items. It is NULL if none of them states the amount.
 rows AS (
     SELECT
         d.position,

@@ -26,7 +26,7 @@ months AS (
         count(*) - count(total)    AS without_total,
         coalesce(sum(total), 0)    AS totals,
         -- DuckDB divides decimals as floating-point numbers. The average below is computed with integers:
-        -- millionths / divisor is 100 times the average.
+        -- millionths / divisor is 100 times the average, and (2 * m + d) // (2 * d) rounds m / d.
         CAST(sum(total) * 1000000 AS HUGEINT) AS millionths,
         count(total) * 10000                  AS divisor,
         quantile_disc(total, 0.5)  AS median,

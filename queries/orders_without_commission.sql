@@ -25,7 +25,12 @@ WITH item_sums AS (
     GROUP BY order_id
 ),
 paid_orders AS (
-    SELECT o.*, coalesce(s.all_items, 0) AS all_items, coalesce(s.items, 0) AS items, coalesce(s.without_commission, 0) AS without_commission, coalesce(s.sales, 0) AS sales
+    SELECT
+        o.*,
+        coalesce(s.all_items, 0)          AS all_items,
+        coalesce(s.items, 0)              AS items,
+        coalesce(s.without_commission, 0) AS without_commission,
+        coalesce(s.sales, 0)              AS sales
     FROM orders AS o
     LEFT JOIN item_sums AS s ON s.order_id = o.id
     WHERE o.deleted_at IS NULL AND o.date_paid IS NOT NULL

@@ -1,7 +1,7 @@
 -- subject: quality
 -- title: Changes of an outlet
 -- grain: one row per change, the latest night first
--- about: Changes of an outlet and of its channels, listings, prices, tags, links and included placements. changed_at is the first snapshot with the new value. A listing in several lists of the service has one row for a change that these lists show in the same night. A new or removed record has one row, without rows for its parts. An item of a list in another position is not a change. A record counts if it belonged to the outlet at any time. Orders and articles are left out.
+-- about: Changes of an outlet and of its channels, listings, prices, tags, links and included placements. changed_at is the first snapshot with the new value. If several lists of the service show the same change of a listing in the same night, it has one row. A new or removed record has one row, without rows for its parts. If an item of a list moves to another position, this is not a change. A record counts if it belonged to the outlet at any time. Orders and articles are left out.
 -- also: history, news, difference, what changed, site, price, log
 -- param: outlet VARCHAR REQUIRED -- id or name of the outlet
 -- values: SELECT name FROM outlets UNION ALL SELECT outlet_name FROM history.product_listings UNION ALL SELECT id FROM outlets
@@ -111,7 +111,8 @@ ends AS (
     UNION ALL
     SELECT * EXCLUDE (valid_from, valid_to), valid_to, 'old' FROM versions WHERE valid_to IS NOT NULL
 ),
--- An item with the same content at another position has both an old and a new copy. Such copies are left out.
+-- An unchanged item at another position has both an old and a new copy. Equal copies are numbered on each side, and
+-- an old and a new copy with the same number are left out.
 copies AS (
     SELECT *, row_number() OVER (PARTITION BY source, thing, id, label, fields, changed_at, side) AS copy
     FROM ends
@@ -122,6 +123,7 @@ unmatched AS (
     FROM copies
     QUALIFY count(*) OVER (PARTITION BY source, thing, id, label, fields, changed_at, copy) = 1
 ),
+-- Old and new items with the same label are compared in the order of their positions.
 items AS (
     SELECT *, row_number() OVER (PARTITION BY source, thing, id, label, changed_at, side ORDER BY position) AS item FROM unmatched
 ),
@@ -143,6 +145,8 @@ shown_changes AS (
         SELECT 1 FROM changes AS r
         WHERE NOT r.is_part AND r.source = c.source AND r.id = c.id AND r.changed_at = c.changed_at AND r.kind = c.kind)
 ),
+-- A changed record or part has a row for each changed field. A new or removed one has a single row, which contains the
+-- amount of a price.
 field_changes AS (
     SELECT * EXCLUDE (old_fields, new_fields), old_fields -> field AS old_value, new_fields -> field AS new_value
     FROM (SELECT *, unnest(CASE WHEN kind = 'changed' THEN json_keys(new_fields) ELSE ['amount'] END) AS field FROM shown_changes)
@@ -176,6 +180,7 @@ texts AS (
         END) AS exact,
         CASE WHEN thing = 'price' AND field = 'amount' THEN list_transform(exact, lambda v: CAST(CAST(v AS DECIMAL(38, 2)) AS VARCHAR)) ELSE exact END AS rounded,
         CASE
+            -- Such as "2 items" and "2 items, changed".
             WHEN exact[1] = exact[2] THEN [exact[1], exact[2] || ', changed']
             WHEN rounded[1] = rounded[2] THEN exact
             ELSE rounded
@@ -188,7 +193,8 @@ texts AS (
 named_changes AS (
     SELECT
         t.*, coalesce(l.outlet_id, c.outlet_id, t.id) AS outlet_id,
-        -- The service repeats values of the outlet in its listings.
+        -- The service repeats values of the outlet in its listings. Without the id of the listing, these rows are equal,
+        -- and DISTINCT keeps one of them.
         CASE WHEN is_part OR source NOT IN ('product listings', 'outlet listings')
             OR field NOT IN ('outlet_name', 'website_url', 'logo', 'country', 'state', 'city', 'is_indexed') THEN l.id END AS listing_id,
         c.name AS channel_name,
@@ -203,6 +209,7 @@ SELECT DISTINCT
     o.name AS outlet_name,
     l.name AS listing_name,
     c.kind,
+    -- Such as "price PRO, USD", "domain authority", "extra: seats" or "tag news: extra".
     CASE
         WHEN kind <> 'changed' THEN concat_ws(' ', thing, CASE WHEN thing = 'price' THEN nullif(label, '') END)
         ELSE concat_ws(': ',

@@ -33,7 +33,8 @@ bands AS (
     SELECT unnest(['commission', 'publisher', 'reseller']) AS kind, b.band, b.age_band
     FROM (VALUES (1, '0-30 days'), (2, '31-60 days'), (3, '61-90 days'), (4, 'over 90 days'), (5, 'unknown')) AS b(band, age_band)
 ),
--- The kinds whose amount at least one item states. Without items, nothing is owed.
+-- The kinds for which at least one item states an amount; the amounts of the other kinds are empty. If there are no
+-- items, all kinds are in the list, and their amounts are 0.
 stated AS (
     SELECT list_filter([
         CASE WHEN count(commission_amount) > 0 OR count(*) = 0 THEN 'commission' END,

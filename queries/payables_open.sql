@@ -1,7 +1,7 @@
 -- subject: commissions
 -- title: Open payables by item or creditor
 -- grain: one row per order item and open payable (commission, publisher, reseller), or one per kind and creditor, as chosen with "by", the oldest first
--- about: The open payables that the query payables_ageing sums: whom we owe what, since when, and until when. Payables of unknown age come last. The publisher of an outlet is owed for it, and the referrer a commission; the service does not name resellers. With "by" creditor, paid_at and due_at are those of the oldest payable of the creditor, and items without them are summed too. age_days is the time since the customer paid the order, in whole days of 24 hours at the snapshot. due_at is the payment plus "terms", and empty without terms. Items have no currency: the sums are valid only if all items are in the same currency.
+-- about: The open payables that the query payables_ageing sums, with creditor, amount and times. Payables of unknown age come last. The creditor of a publisher payable is the outlet, and that of a commission the referrer; the service does not name resellers. With "by" creditor, paid_at and due_at are those of the oldest payable of the creditor, and payables without these times are summed too. age_days is the time since the customer paid the order, in whole days of 24 hours at the snapshot. due_at is the payment plus "terms", and empty without terms. Items have no currency: the sums are valid only if all items are in the same currency.
 -- also: owed, owe, unpaid, debt, due, pay, payout, creditor, liability, publisher, commission, reseller, invoice
 -- columns: first outlet_name amount due_at kind paid_at age_days product_name
 -- chart: bar x=product_name y=amount
@@ -13,6 +13,7 @@
 -- param: timezone TIMEZONE schedule.timezone -- time zone in which dates begin, such as America/New_York
 -- param: min_days COUNT 0 -- minimum age in days
 -- param: top COUNT NULL -- maximum number of rows
+-- With "by" creditor, the columns of an item are NULL, so the sums below are per kind and creditor.
 WITH open_payables AS (
     SELECT
         p.kind,
@@ -22,7 +23,7 @@ WITH open_payables AS (
         CASE WHEN $by = 'item' THEN p.order_id END                                AS order_id,
         CASE WHEN $by = 'item' THEN p.product_name END                            AS product_name,
         CASE WHEN $by = 'item' OR p.kind = 'publisher' THEN p.outlet_id END       AS outlet_id,
-        CASE WHEN $by = 'item' OR p.kind = 'publisher' AND p.outlet_id IS NOT NULL THEN p.outlet_name END AS outlet_name,
+        CASE WHEN $by = 'item' OR (p.kind = 'publisher' AND p.outlet_id IS NOT NULL) THEN p.outlet_name END AS outlet_name,
         CASE WHEN p.kind = 'commission' THEN i.referrer_id END                    AS referrer_id,
         (epoch_us((SELECT snapshot_at FROM mart.snapshot)) - epoch_us(p.order_paid_at)) // 86400000000 AS age_days
     FROM mart.payables AS p

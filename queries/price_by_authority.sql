@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price by domain authority
 -- grain: one row per tier, currency and band of ten points
--- about: Prices by domain authority. Quartiles are prices that occur. The price per point is a price divided by the domain authority of the listing; its median is rounded to 4 places and leaves out listings whose authority is 0 or unknown. Listings whose authority is unknown or not between 0 and 100 form a band of their own. The tier and currency with the most prices come first.
+-- about: Prices by domain authority. Quartiles are existing prices. The price per point is a price divided by the domain authority of the listing; its median is rounded to 4 places and leaves out listings whose authority is 0 or unknown. Listings whose authority is unknown or not between 0 and 100 form a band of their own. The tier and currency with the most prices come first.
 -- also: DA, domain rating, quality, SEO, cost, median
 -- chart: bar x=authority_band y=median_price
 -- param: currency VARCHAR NULL -- only prices in this currency

@@ -24,7 +24,7 @@ segments AS (
         -- One call with a list of quantiles keeps the amounts in memory only once.
         quantile_disc(unit_amount, [0.25, 0.5, 0.75]) AS quartiles,
         -- DuckDB divides decimals as floating-point numbers. The mean below is computed with integers:
-        -- millionths / divisor is 100 times the mean.
+        -- millionths / divisor is 100 times the mean, and (2 * m + d) // (2 * d) rounds m / d.
         CAST(sum(unit_amount) * 1000000 AS HUGEINT) AS millionths,
         count(*) * 10000                            AS divisor
     FROM prices

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price changes
--- grain: one row per product listing, tier, currency and snapshot with a changed price
--- about: Rises and falls of prices. The newest changes come first, then the largest. Names are from the time of the change. A new price, a removed price and the return of a withdrawn listing are not changes. Prices are rounded to 2 places and percentages to 1; a change from 0 has no percentage and is always shown.
+-- grain: one row per changed price of a product listing, in a tier, currency and snapshot
+-- about: Rises and falls of prices. The newest changes come first, and those of one snapshot in the order of their size in percent. Names are from the time of the change. A new price, a removed price and the return of a withdrawn listing are not changes. Prices are rounded to 2 places and percentages to 1; a change from 0 has no percentage and is always shown.
 -- also: increase, decrease, rise, raise, fall, dearer, cheaper, more expensive, moved
 -- columns: first listing_name old_price new_price change_percent currency outlet_name changed_at
 -- param: since DATE? snapshot-7d -- only changes that a snapshot showed on or after this date

@@ -8,6 +8,7 @@
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: tier VARCHAR NULL -- only prices of this tier
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
+-- The exponent is the number of digits before the point, less 1.
 WITH price_exponents AS (
     SELECT pricing_tier, currency, unit_amount, length(CAST(CAST(floor(unit_amount) AS BIGINT) AS VARCHAR)) - 1 AS exponent
     FROM product_listing_prices

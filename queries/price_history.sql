@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Price history of a listing or an outlet
 -- grain: one row per listing, tier, currency and change of the price, the latest change of a price last
--- about: Each price with the snapshot that first showed it, and the price before. A new price has no old price, and a removed price has no new price. A price that was set before "since" and was still valid then has its row too. A price at another position in the list of the service is not a change. A change that rounds to 0.00 percent has no percentage. A listing counts if it had the name or belonged to the outlet at any time.
+-- about: Each price with the snapshot that first showed it, and the price before. A new price has no old price, and a removed price has no new price. A price that was set before "since" and was still valid then has a row too. A price at another position in the list of the service is not a change. A change that rounds to 0.00 percent has no percentage. A listing counts if it had the name or belonged to the outlet at any time.
 -- also: past, trend, development, over time, old prices, chart
 -- chart: step x=changed_at y=new_price by=listing_name,pricing_tier
 -- param: name VARCHAR REQUIRED -- id or name of a listing, or id or name of an outlet
@@ -40,7 +40,8 @@ ends AS (
     UNION ALL
     SELECT listing_id, pricing_tier, currency, unit_amount, position, valid_to, 'old' FROM versions WHERE valid_to < TIMESTAMPTZ 'infinity'
 ),
--- An unchanged price at another position has both an old and a new copy. Such copies are left out.
+-- An unchanged price at another position has both an old and a new copy. Equal copies are numbered on each side, and
+-- an old and a new copy with the same number are left out.
 copies AS (
     SELECT *, row_number() OVER (PARTITION BY listing_id, pricing_tier, currency, unit_amount, changed_at, side) AS copy FROM ends
 ),
@@ -63,6 +64,7 @@ changes AS (
 since AS (
     SELECT CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR) AS since_time
 ),
+-- For each price that was valid at the time of $since: the change that set it.
 prices_at_since AS (
     SELECT c.*
     FROM changes AS c

@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Net change of prices between two dates
 -- grain: one row per listing, tier and currency with a net change, or per outlet, tier and currency, as chosen with "by", the largest change first
--- about: The price at the start of the day "since" against the price at the end of the period; what happened between is left out. If "since" is before the first snapshot, the first snapshot counts. New and removed prices are not compared. With "by" outlet, the prices of an outlet in one tier and currency are added up, with those that did not change: prices counts them, and changed counts those with a net change. The order is that of the change in percent; a change from 0 has no percentage and comes first.
+-- about: The price at the start of the day "since", compared with the price at the end of the period. Prices in between are left out. If "since" is before the first snapshot, the prices of the first snapshot are compared. New and removed prices are not compared. With "by" outlet, the prices of an outlet in one tier and currency are added up, also the unchanged ones: the column prices counts them, and the column changed counts those with a net change. The largest change in percent comes first; a change from 0 has no percentage and comes before it.
 -- also: increase, decrease, rise, fall, compare, inflation, dearer, cheaper, difference, outlet
 -- columns: first outlet_name listing_name old_price new_price change_percent currency
 -- param: by listing|outlet listing -- grouping of the rows

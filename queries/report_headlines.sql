@@ -4,7 +4,7 @@
 -- about: Numbers at the top of the report; with --as-of, for an earlier snapshot. Deleted articles are left out. The numbers equal the results of other queries: the listings and outlets in "headline", the payables in "payables_ageing", the late articles in "overdue_articles", and the margin in "margins". Days have 24 hours. Sums have no currency: they are valid only if all amounts are in the same currency. The column "reads" contains the tables that a figure needs; if one of them was not read, the figure is not valid. With "since", change_percent is the median change since that snapshot, for prices of the same listing, tier and currency. The column "compared" counts these listings.
 -- also: overview, summary, KPI
 -- param: prices COUNT? 3 -- number of pairs of tier and currency with a median price; pairs with the most prices come first
--- param: since TIMESTAMPTZ NULL -- time of an earlier snapshot, with whose prices the current ones are compared
+-- param: since TIMESTAMPTZ NULL -- time of an earlier snapshot; the current prices are compared with its prices
 WITH clock AS (
     SELECT snapshot_at AS now FROM mart.snapshot
 ),
@@ -39,6 +39,13 @@ changes AS (
 recent_items AS (
     SELECT margin FROM mart.order_item_margins, clock WHERE NOT is_refunded AND paid_at > now - INTERVAL 720 HOURS AND paid_at <= now
 ),
+-- A sum of payables is 0 if there are no items. It is NULL if no item states such an amount.
+stated AS (
+    SELECT
+        count(commission_amount) > 0 OR count(*) = 0 AS has_commissions,
+        count(vendor_cost) > 0 OR count(*) = 0       AS has_vendor_costs
+    FROM order_items
+),
 figures AS (
     SELECT 1 AS position, 'Product listings' AS figure, NULL AS unit, count(*) AS value, 'product_listings' AS reads, NULL AS compared, NULL AS change FROM product_listings
     UNION ALL
@@ -56,10 +63,10 @@ figures AS (
     UNION ALL
     SELECT 5, 'Sold items without a known margin, 30 days', NULL, count(*), 'order_items', NULL, NULL FROM recent_items WHERE margin IS NULL
     UNION ALL
-    SELECT 6, 'Unpaid commissions', 'amount', CASE WHEN (SELECT count(commission_amount) > 0 OR count(*) = 0 FROM order_items) THEN coalesce(sum(amount), 0) END, 'order_items', NULL, NULL
+    SELECT 6, 'Unpaid commissions', 'amount', CASE WHEN (SELECT has_commissions FROM stated) THEN coalesce(sum(amount), 0) END, 'order_items', NULL, NULL
     FROM mart.payables WHERE kind = 'commission' AND NOT is_settled
     UNION ALL
-    SELECT 7, 'Owed to publishers', 'amount', CASE WHEN (SELECT count(vendor_cost) > 0 OR count(*) = 0 FROM order_items) THEN coalesce(sum(amount), 0) END, 'order_items', NULL, NULL
+    SELECT 7, 'Owed to publishers', 'amount', CASE WHEN (SELECT has_vendor_costs FROM stated) THEN coalesce(sum(amount), 0) END, 'order_items', NULL, NULL
     FROM mart.payables WHERE kind = 'publisher' AND NOT is_settled
     UNION ALL
     SELECT 8, 'Articles in progress', NULL, count(*), 'campaign_articles', NULL, NULL FROM mart.article_progress WHERE state = 'open'

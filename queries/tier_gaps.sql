@@ -1,7 +1,7 @@
 -- subject: prices
 -- title: Gaps between tiers
 -- grain: one row per currency and pair of tiers, pairs with the most listings first; with by=listing, one row per listing and currency with different prices of several tiers, widest gap first
--- about: Price difference between two tiers for the same product. The gap is the price of compared_tier less the price of tier, for each listing that has both prices in one currency; quartiles are gaps that occurred. The column tier is the tier with more listings, and compared_cheaper counts the negative gaps. If a listing has several prices of a tier, the lowest counts. With by=listing, tier and compared_tier have the lowest and the highest price of the listing. If tiers have equal prices, the first by name is shown, and listings whose lowest price is 0 or less are left out. Prices without a tier are always left out.
+-- about: Price difference between two tiers for the same product. The gap is the price of compared_tier less the price of tier, for each listing that has both prices in one currency; quartiles are existing gaps. The column tier is the tier with more listings, and compared_cheaper counts the negative gaps. If a listing has several prices of a tier, the lowest counts. With by=listing, tier and compared_tier have the lowest and the highest price of the listing. If tiers have equal prices, the first by name is shown, and listings whose lowest price is 0 or less are left out. Prices without a tier are always left out.
 -- also: difference, discount, pro, standard, pricing plan, saving
 -- param: by tier|listing tier -- one row per pair of tiers or per listing
 -- param: currency VARCHAR NULL -- only prices in this currency
@@ -35,7 +35,8 @@ pairs AS (
     FROM tier_prices AS a
     JOIN tier_prices AS b ON b.product_listing_id = a.product_listing_id
         AND b.currency IS NOT DISTINCT FROM a.currency
-        AND (b.tier_listings < a.tier_listings OR b.tier_listings = a.tier_listings AND b.pricing_tier > a.pricing_tier)
+        AND (b.tier_listings < a.tier_listings
+            OR (b.tier_listings = a.tier_listings AND b.pricing_tier > a.pricing_tier))
 ),
 tier_gaps AS (
     SELECT
@@ -52,6 +53,7 @@ tier_gaps AS (
     WHERE $by = 'tier'
     GROUP BY ALL
 ),
+-- Of equal prices, arg_min takes the tier with the first name. The negative amount is the lowest for the highest price.
 spans AS (
     SELECT
         product_listing_id AS listing_id,
@@ -76,6 +78,7 @@ gaps AS (
     SELECT *, NULL AS listing_id
     FROM tier_gaps
     UNION ALL BY NAME
+    -- The quartiles of one listing are its gap.
     SELECT * EXCLUDE (gap), 1 AS listings, [gap, gap, gap] AS quartiles, 0 AS compared_cheaper
     FROM listing_gaps
 )

@@ -8,6 +8,7 @@
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices
 -- param: top COUNT? 100 -- maximum number of rows
+-- Of equal prices, arg_min takes the tier with the first name. The negative amount is the lowest for the highest price.
 WITH spans AS (
     SELECT
         product_listing_id,

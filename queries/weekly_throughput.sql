@@ -1,7 +1,7 @@
 -- subject: throughput
 -- title: Articles by week
 -- grain: one row per week, which begins on Monday, oldest first
--- about: Articles that began, were first published, or ended without being published in each week. The articles in progress and the backlog are counted at the end of the week; in the week of the snapshot, at the snapshot. The backlog contains paid items that are not refunded and have no article that has begun. An article that is published or ended without a known time is never in progress. Deleted articles and items are left out.
+-- about: Articles that began, were first published, or ended without being published in each week. The articles in progress and the backlog are counted at the end of the week; in the week of the snapshot, at the snapshot. The backlog contains paid items without an article, or whose articles have not begun. Refunded items are left out. An article that is published or ended without a known time is never in progress. Deleted articles and items are left out.
 -- also: output, production, pace, published, started, productivity, trend, volume
 -- chart: bar x=week y=started,published
 -- param: weeks COUNT 12 -- number of weeks, if "since" is not set
