@@ -18,7 +18,7 @@ rows_then AS (
     FROM past.{table}
     WHERE valid_to = $snapshot
 ),
--- One row per row and column.
+-- Each value of a row becomes a row.
 values_now AS (
     UNPIVOT rows_now ON COLUMNS(* EXCLUDE (id)) INTO NAME column_name VALUE value_now
 ),

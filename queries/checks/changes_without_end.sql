@@ -15,7 +15,7 @@ WITH nights AS (
     WHERE t.table_name = {name} AND t.rows >= $min_rows AND t.rows_changed > t.rows * CAST($share AS DECIMAL(9, 3))
     QUALIFY count(*) OVER () = 3
 ),
-sample_step AS ( -- of so many rows, one is compared
+sample_step AS ( -- one of "step" rows is compared
     SELECT greatest(1, count(*) // 1000) AS step FROM {table}
 ),
 -- The rows of the sample before and after each night.
@@ -37,13 +37,15 @@ members AS (
     SELECT id, night, is_before, 'extra.' || member, json_extract(value, '$."' || member || '"')
     FROM (SELECT *, unnest(json_keys(value)) AS member FROM columns WHERE name = 'extra' AND json_type(value) = 'OBJECT')
 ),
+-- The changed columns of each row that exists before and after a night.
 changes AS (
     SELECT id, night, name FROM members
     SEMI JOIN (SELECT id, night FROM versions GROUP BY ALL HAVING count(DISTINCT is_before) = 2) AS changed_rows USING (id, night)
     GROUP BY ALL
     HAVING any_value(CAST(value AS VARCHAR)) FILTER (is_before) IS DISTINCT FROM any_value(CAST(value AS VARCHAR)) FILTER (NOT is_before)
 ),
-endless AS (
+-- The columns that changed in enough rows in each of the three nights.
+endless_columns AS (
     SELECT name, min(times) AS times
     FROM (SELECT name, count(*) AS times FROM changes GROUP BY name, night)
     WHERE times > (SELECT count(*) FROM {table} WHERE hash({key}) % (SELECT step FROM sample_step) = 0) * CAST($share AS DECIMAL(9, 3))
@@ -52,8 +54,8 @@ endless AS (
 -- The share of the changed rows in which only endless columns changed.
 explained_share AS (
     SELECT avg(CAST(has_no_other AS INTEGER)) AS share FROM (
-        SELECT bool_and(name IN (SELECT name FROM endless)) AS has_no_other FROM changes GROUP BY id, night)
+        SELECT bool_and(name IN (SELECT name FROM endless_columns)) AS has_no_other FROM changes GROUP BY id, night)
 )
 SELECT {name} AS table_name, name AS column_name, 'history.ignore: [' || {name} || '.' || name || ']' AS line, times AS rows_changed
-FROM endless WHERE (SELECT share FROM explained_share) > 0.5
+FROM endless_columns WHERE (SELECT share FROM explained_share) > 0.5
 ORDER BY ALL

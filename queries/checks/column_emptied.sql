@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: A column lost its values
 -- grain: one row per column
--- about: A column that had values in at least half of the rows is now empty or nearly empty. Or all its values are now the same, and more than the allowed share of the earlier values differed from this value; of fewer than "min_rows" earlier values, all differed, and at least "min_small" rows are of the previous snapshot. Reason: the service may leave out a field or fill it with a constant. Flags (true or false) may all have the same value. Unknown fields (the column extra) may disappear, for example because a new version of the program reads them into a column. Only tables in which at least a tenth of the rows changed are compared. Not detected: a column that loses its values over several nights, and a column that loses only a part of its values (see nulls_rose).
+-- about: A column that had values in at least half of the rows is now empty or nearly empty. Or all its values are now the same, and more than the allowed share of the earlier values differed from this value. If there were fewer than "min_rows" earlier values, all of them must have differed, and the table must still have "min_small" rows of the previous snapshot. Reason: the service may leave out a field or fill it with a constant. Flags (true or false) may all have the same value. Unknown fields (the column extra) may disappear, for example because a new version of the program reads them into a column. Only tables in which at least a tenth of the rows changed are compared. Not detected: a column that loses its values over several nights, and a column that loses only a part of its values (see nulls_rose).
 -- each: table
 -- param: filled DECIMAL 0.05 -- a column with values in less than this share of the rows is nearly empty
 -- param: share DECIMAL 0.3 -- allowed share of earlier values that differ from the only present value
@@ -22,18 +22,23 @@ WITH suspect_columns AS (
         FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table})) ON COLUMNS(*) INTO NAME column_name VALUE had_several_values) USING (column_name)
     WHERE (content = 'empty' OR had_several_values) AND column_name <> 'extra'
       AND NOT contains($private, ',' || {name} || '.' || column_name || ',')
+),
+-- The earlier values of the columns that now have one single value. They are read only if there are such columns.
+earlier_values AS (
+    SELECT column_name, count(*) AS value_count, count_if('=' || value_before <> content) AS different_count
+    FROM (UNPIVOT (
+        SELECT CAST(COLUMNS('(.*)') AS VARCHAR) AS "\1"
+        FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table} WHERE (SELECT count(*) FROM suspect_columns WHERE content <> 'empty') > 0)) ON COLUMNS(*) INTO NAME column_name VALUE value_before)
+    JOIN suspect_columns USING (column_name)
+    WHERE content <> 'empty'
+    GROUP BY column_name
 )
 SELECT {name} AS table_name, column_name, 'is empty or nearly empty' AS problem FROM suspect_columns WHERE content = 'empty'
 UNION ALL
--- The earlier values are read only if a column in suspect_columns has one single value.
 SELECT {name}, column_name, 'has one single value'
-FROM (UNPIVOT (
-    SELECT CAST(COLUMNS('(.*)') AS VARCHAR) AS "\1"
-    FROM (SELECT * EXCLUDE (valid_from, row_hash) FROM before.{table} WHERE (SELECT count(*) FROM suspect_columns WHERE content <> 'empty') > 0)) ON COLUMNS(*) INTO NAME column_name VALUE value_before)
-JOIN suspect_columns USING (column_name)
-WHERE content <> 'empty'
-GROUP BY column_name
-HAVING count_if('=' || value_before <> content) > count(*) * CAST($share AS DECIMAL(9, 3))
-   AND (count(*) >= $min_rows OR count_if('=' || value_before <> content) = count(*)
-        AND (SELECT count(*) FROM {table} SEMI JOIN before.{table} USING ({key})) >= $min_small)
+FROM earlier_values
+WHERE different_count > value_count * CAST($share AS DECIMAL(9, 3))
+  AND (value_count >= $min_rows
+    OR (different_count = value_count
+      AND (SELECT count(*) FROM {table} SEMI JOIN before.{table} USING ({key})) >= $min_small))
 ORDER BY ALL

@@ -2,7 +2,7 @@
 -- severity: hold
 -- title: Two columns were exchanged
 -- grain: one row per pair of columns
--- about: In more than the allowed share of the rows in which either of two columns of the same type changed, each column now has the earlier value of the other. Reason: the service, or its documentation, may have exchanged two fields. Only tables in which at least a tenth of the rows changed are compared, and exchanges in less than a tenth of the rows are left out, because people correct single records. Not detected: exchanged columns of new rows, and exchanged flags.
+-- about: Two columns of the same type now have the earlier values of each other, in more than the allowed share of the rows in which one of them changed. Reason: the service, or its documentation, may have exchanged two fields. Only tables in which at least a tenth of the rows changed are compared, and exchanges in less than a tenth of the rows are left out, because people correct single records. Not detected: exchanged columns of new rows, and exchanged flags.
 -- each: type
 -- param: share DECIMAL 0.5 -- allowed share of the changed rows
 -- param: min_rows COUNT 5 -- leave out exchanges in fewer rows
@@ -24,5 +24,7 @@ exchanges AS (
 )
 SELECT {name} AS table_name, e.column_name, other_column, rows_exchanged, (SELECT count(*) FROM before.{table}) AS rows_before
 FROM exchanges AS e JOIN change_counts AS a ON a.column_name = e.column_name JOIN change_counts AS b ON b.column_name = other_column
-WHERE rows_exchanged >= $min_rows AND rows_exchanged > greatest(a.changed, b.changed) * CAST($share AS DOUBLE) AND rows_exchanged * 10 > rows_before
+WHERE rows_exchanged >= $min_rows
+  AND rows_exchanged > greatest(a.changed, b.changed) * CAST($share AS DOUBLE)
+  AND 10 * rows_exchanged > rows_before
 ORDER BY ALL

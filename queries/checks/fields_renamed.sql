@@ -16,18 +16,28 @@ WITH empty_columns AS (
         FROM (SELECT * EXCLUDE (extra, valid_from, row_hash) FROM {table}) HAVING count(*) >= $min_rows) ON COLUMNS(*) INTO NAME column_name VALUE filled)
     WHERE filled = 0 AND NOT contains($private, ',' || {name} || '.' || column_name || ',')
 ),
+-- field_name is the path in snake_case.
 unknown_fields AS (
     SELECT path, regexp_replace(lower(regexp_replace(path, '([a-z0-9])([A-Z])', '\1_\2', 'g')), '[^a-z0-9]+', '_', 'g') AS field_name, string_split(field_name, '_') AS field_words
     FROM meta.drift
     WHERE table_name = {name} AND kind = 'unknown_field' AND last_run = $run
 ),
-similar_names AS (
-    SELECT path, column_name, list_intersect(column_words, field_words) AS common_words,
-        len(common_words) / len(list_distinct(list_concat(column_words, field_words))) AS similarity
+name_pairs AS (
+    SELECT
+        path, column_name,
+        list_intersect(column_words, field_words)                              AS common_words,
+        len(common_words) / len(list_distinct(list_concat(column_words, field_words))) AS similarity,
+        (column_words[-1] = 'id') = (field_words[-1] = 'id')                   AS agree_on_id,
+        replace(column_name, '_', '') = replace(field_name, '_', '')           AS differ_only_in_form,
+        2 * len(common_words) >= len(column_words)                             AS have_half_in_common,
+        len(list_filter(common_words, lambda w: w NOT IN ('id', 'url', 'name', 'date', 'at', 'is', 'type'))) > 0 AS have_rare_word_in_common
     FROM empty_columns, unknown_fields
-    WHERE (column_words[-1] = 'id') = (field_words[-1] = 'id')
-      AND (len(list_filter(common_words, lambda w: w NOT IN ('id', 'url', 'name', 'date', 'at', 'is', 'type'))) > 0 AND 2 * len(common_words) >= len(column_words)
-        OR replace(column_name, '_', '') = replace(field_name, '_', ''))
+),
+-- The pairs in which the field is the most similar one of the column, and the column the most similar one of the field.
+similar_names AS (
+    SELECT path, column_name
+    FROM name_pairs
+    WHERE agree_on_id AND (differ_only_in_form OR (have_half_in_common AND have_rare_word_in_common))
     QUALIFY row_number() OVER (PARTITION BY column_name ORDER BY similarity DESC, path) = 1
         AND row_number() OVER (PARTITION BY path ORDER BY similarity DESC, column_name) = 1
 ),

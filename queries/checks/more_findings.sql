@@ -13,10 +13,11 @@ WITH gap AS (
     WHERE n.run_id = $run
 ),
 reject_counts AS (SELECT table_name, count(*) AS findings FROM meta.rejects GROUP BY table_name),
+-- The catalog "before" contains the previous snapshot.
 reject_counts_before AS (SELECT table_name, count(*) AS findings FROM before.meta.rejects GROUP BY table_name),
 drift_counts AS (SELECT table_name, first_run, count(*) AS findings FROM meta.drift GROUP BY ALL),
 findings AS (
-    SELECT r.table_name, 'rejects' AS kind, coalesce(b.findings, 0) AS before, r.findings AS now, $min_rejects AS least
+    SELECT r.table_name, 'rejects' AS kind, coalesce(b.findings, 0) AS findings_before, r.findings AS findings_now, $min_rejects AS min_additional
     FROM reject_counts AS r LEFT JOIN reject_counts_before AS b USING (table_name)
     UNION ALL
     SELECT d.table_name, 'drift', coalesce(max(b.findings), 0), d.findings, $min_drift
@@ -24,7 +25,8 @@ findings AS (
     WHERE d.first_run = $run
     GROUP BY d.table_name, d.findings
 )
-SELECT table_name, kind, before, now
+SELECT table_name, kind, findings_before AS before, findings_now AS now
 FROM findings, gap
-WHERE now - before >= least * days AND now > before * CAST($factor AS DOUBLE) * days
+WHERE findings_now - findings_before >= min_additional * days
+  AND findings_now > findings_before * CAST($factor AS DOUBLE) * days
 ORDER BY ALL

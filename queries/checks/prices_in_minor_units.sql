@@ -2,7 +2,7 @@
 -- severity: warn
 -- title: Prices in the smallest unit of their currency
 -- grain: one row, if the prices are a hundred times what was paid
--- about: The prices of products are a hundred times the amounts that were paid for them: the median of at least "min_pairs" pairs of an order item and a price of its product is within "percent" % of 100. Reason: the service sends prices in cents, and amounts of orders in whole units. The column set_in_configuration is the line that makes the program divide the prices. Refunded and deleted items are left out. If a product has several prices, the one that is nearest to a hundred times the paid amount is used. Not detected: currencies without cents.
+-- about: The prices of products are a hundred times the amounts that were paid for them: for at least "min_pairs" order items, the median of price divided by paid amount is within "percent" % of 100. Reason: the service sends prices in cents, and amounts of orders in whole units. The column set_in_configuration is the line that makes the program divide the prices. Refunded and deleted items are left out. If a product has several prices, the one that is nearest to a hundred times the paid amount is used. Not detected: currencies without cents.
 -- param: min_pairs COUNT 10 -- smallest number of pairs
 -- param: percent DECIMAL 5 -- largest distance of the median from 100, in percent
 WITH sold AS (

@@ -28,8 +28,10 @@ tonight AS (
 SELECT table_name, t.rows, least, most, ranges.nights
 FROM tonight AS t JOIN ranges USING (table_name)
 WHERE ranges.nights >= $min_nights
-  AND (least - t.rows > greatest($min_rows, most - least + least / 10) OR t.rows - most > greatest($min_rows, most - least + most / 10))
+  AND (least - t.rows > greatest($min_rows, most - least + least / 10)
+    OR t.rows - most > greatest($min_rows, most - least + most / 10))
 UNION ALL
+-- Tables that lost too many rows since the previous snapshot, whose number of rows is the range.
 SELECT table_name, t.rows, rows_before, rows_before, 1
 FROM tonight AS t
 WHERE rows_before >= $min_table AND t.rows_gone > rows_before * CAST($gone AS DOUBLE)

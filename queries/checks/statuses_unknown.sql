@@ -2,7 +2,7 @@
 -- severity: warn
 -- title: Statuses of articles without a meaning
 -- grain: one row if there are such statuses
--- about: Prefixes of current statuses of articles that are in no list of the section "statuses" of the configuration. Reason: nobody knows who has to act, and such an article counts as open. To accept a prefix, add it to a list. Not detected: prefixes that only the history of an article contains.
+-- about: Prefixes of current statuses of articles that are in no list of the section "statuses" of the configuration. Reason: it is unknown who has to act on such an article, and it counts as open. To accept a prefix, add it to a list. Not detected: prefixes that only the history of an article contains.
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; set by the program
 WITH unknown AS (
     SELECT status_prefix, count(*) AS articles
