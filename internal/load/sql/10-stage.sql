@@ -107,7 +107,7 @@ WHERE ({key}) IN (SELECT ({key}) FROM {table} GROUP BY ALL HAVING count(*) > 1)
 QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY seq DESC, rowid DESC) > 1
 
 -- name: drop_deeper_rows
--- All rows of one copy of a record have the same seq.
+-- The rows inside child rows of duplicates. All rows of one copy of a record have the same seq.
 DELETE FROM {table} WHERE seq IN (SELECT seq FROM stage.duplicates)
 
 -- name: drop_child_rows
@@ -115,8 +115,8 @@ DELETE FROM {table} WHERE seq IN (SELECT seq FROM stage.duplicates)
 DELETE FROM {table} WHERE (seq, {parent_key}) IN (SELECT (seq, {key}) FROM stage.duplicates WHERE NOT same_record)
 
 -- name: drop_repeated_child_rows
--- Runs after drop_child_rows. If an item occurs twice in one record, the table of the rows inside the item has two groups of rows, one
--- after the other. The last group is kept. It begins at the last row whose position is not higher than the
+-- Runs after drop_child_rows. If an item occurs twice in one record, the table of the rows inside the item has two
+-- groups of rows, one after the other. The last group is kept. It begins at the last row whose position is not higher than the
 -- position of the row before it. This position can be higher than 1, because rejected rows are missing.
 DELETE FROM {table} WHERE rowid IN (
     SELECT row_id FROM (
@@ -131,8 +131,8 @@ DELETE FROM {table} WHERE rowid IN (SELECT row_id FROM stage.duplicates)
 SELECT rowid, {record_key}, row_hash, {position} FROM {main}
 
 -- name: find_records
--- {listed} has the row ids of the records that were staged or were not read. The last copy of an outdated
--- record is unchanged, so its staged rows are deleted. The seq of an unchanged record is the same in all its
+-- {listed} contains the row ids of all stored records, except those with only unchanged copies. is_unchanged means
+-- that the last copy of a record is unchanged. The staged rows of such a record are outdated, and are deleted. The seq of an unchanged record is the same in all its
 -- rows, and higher than that of any staged row. Few nights read the unchanged records, so they are a view.
 CREATE TABLE {maybe_changed} AS SELECT m.{key} AS id FROM {main} m JOIN {listed} l ON m.rowid = l.row_id WHERE NOT l.is_unchanged;
 CREATE TABLE {outdated} AS SELECT m.{key} AS id FROM {main} m JOIN {listed} l ON m.rowid = l.row_id WHERE l.is_unchanged;

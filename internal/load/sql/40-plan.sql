@@ -104,8 +104,8 @@ UPDATE {plan} SET unread = TRUE WHERE why <> 'carried' AND id NOT IN (SELECT id 
 SELECT DISTINCT {param} FROM ({rows}) WHERE {param} IS NOT NULL
 
 -- name: count_listed
--- The ids that returned 404 although a list contains them, those of them with stored rows, and the oldest
--- time at which these rows were read. The time is NULL if it is not known for all of them.
+-- Counts the ids that returned 404 although a list contains them, and those among them that have stored rows. The
+-- third column is the oldest time at which such rows were read, or NULL if one of these times is unknown.
 SELECT count(*), count(*) FILTER (has_rows), CASE WHEN bool_and(NOT has_rows OR read_at IS NOT NULL) THEN min(read_at) FILTER (has_rows) END
 FROM (
     SELECT d.read_at, r.id IN (SELECT {param} FROM {main}) AS has_rows
@@ -147,9 +147,9 @@ SELECT id FROM ({campaigns}) WHERE greatest(created_at, updated_at) >= {now} - I
 UNION ALL SELECT campaign_id FROM ({campaign_articles}) WHERE coalesce(live_url, '') = ''
 
 -- name: changed_campaigns
--- Campaigns whose row changed since they were read, also if they are read for another reason. An article may have
--- been added without a change of updated_at.
-SELECT id FROM {plan} WHERE why = 'changed' OR NOT keeps_rows AND read_at IS NOT NULL
+-- Campaigns whose row changed since they were read, also if they are read for another reason. They are live, because
+-- the new row may mean a new article, and updated_at may be unchanged.
+SELECT id FROM {plan} WHERE why = 'changed' OR (NOT keeps_rows AND read_at IS NOT NULL)
 
 -- name: live_articles
 SELECT id FROM ({campaign_articles}) WHERE campaign_id IN ({live_campaigns})

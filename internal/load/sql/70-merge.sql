@@ -17,7 +17,7 @@ SELECT * FROM {list} WHERE {param} NOT IN {kept}
 -- unchanged or no longer exists. If the list row of an unread id is new or changed, its values are
 -- merged.
 (SELECT {param} FROM {main} WHERE {param} IN (
-    SELECT id FROM {plan} WHERE why = 'carried' OR unread AND keeps_rows
+    SELECT id FROM {plan} WHERE why = 'carried' OR (unread AND keeps_rows)
     UNION ALL SELECT id FROM {requested} WHERE outcome = 'missed'))
 
 -- name: different_extras

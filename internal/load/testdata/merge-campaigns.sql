@@ -3,13 +3,13 @@ CREATE TABLE stage."desired"."$extra campaigns" (id VARCHAR, extra VARCHAR);
 SELECT d."id", l.extra::VARCHAR AS fallback, d.extra AS preferred
 FROM stage."campaign_details"."campaigns" d
 JOIN (SELECT * FROM stage."campaigns"."campaigns" WHERE "id" NOT IN (SELECT "id" FROM main."campaigns" WHERE "id" IN (
-    SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR unread AND keeps_rows
+    SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR (unread AND keeps_rows)
     UNION ALL SELECT id FROM stage."campaign_details"."$requested" WHERE outcome = 'missed'))) l USING ("id")
 WHERE d.extra <> l.extra::VARCHAR
 UNION ALL
 SELECT l."id", m.extra::VARCHAR, l.extra
 FROM (SELECT * FROM stage."campaigns"."campaigns" WHERE "id" NOT IN (SELECT "id" FROM main."campaigns" WHERE "id" IN (
-    SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR unread AND keeps_rows
+    SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR (unread AND keeps_rows)
     UNION ALL SELECT id FROM stage."campaign_details"."$requested" WHERE outcome = 'missed'))) l
 JOIN main."campaigns" m USING ("id")
 ANTI JOIN stage."campaign_details"."campaigns" d USING ("id")
@@ -19,7 +19,7 @@ SELECT d."id", m.extra::VARCHAR, d.extra
 FROM stage."campaign_details"."campaigns" d
 JOIN main."campaigns" m USING ("id")
 ANTI JOIN (SELECT * FROM stage."campaigns"."campaigns" WHERE "id" NOT IN (SELECT "id" FROM main."campaigns" WHERE "id" IN (
-    SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR unread AND keeps_rows
+    SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR (unread AND keeps_rows)
     UNION ALL SELECT id FROM stage."campaign_details"."$requested" WHERE outcome = 'missed'))) l USING ("id")
 WHERE d.extra <> m.extra::VARCHAR;
 
@@ -75,7 +75,7 @@ CREATE TABLE stage."desired"."campaigns" AS SELECT *, md5_number_lower(concat_ws
         coalesce(d."articles", l."articles", m."articles") AS "articles",
         coalesce(x.extra, d.extra, l.extra, m.extra) AS "extra"
     FROM stage."campaign_details"."campaigns" d FULL JOIN (SELECT * FROM stage."campaigns"."campaigns" WHERE "id" NOT IN (SELECT "id" FROM main."campaigns" WHERE "id" IN (
-    SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR unread AND keeps_rows
+    SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR (unread AND keeps_rows)
     UNION ALL SELECT id FROM stage."campaign_details"."$requested" WHERE outcome = 'missed'))) l ON d."id" = l."id"
     LEFT JOIN main."campaigns" m ON m."id" = coalesce(d."id", l."id") AND (d.seq IS NULL OR l.seq IS NULL)
     LEFT JOIN stage."desired"."$extra campaigns" x ON x.id = coalesce(d."id", l."id"));
@@ -85,7 +85,7 @@ SELECT 'campaigns', count(*) FROM main."campaigns" UNION ALL SELECT 'questionnai
 CREATE TABLE stage."changed_keys"."campaigns" AS SELECT coalesce(m."id", w."id") AS "id", w.row_hash IS NULL AS gone, m.row_hash IS NULL AS is_new
 FROM main."campaigns" m FULL JOIN stage."desired"."campaigns" w ON m."id" = w."id"
 WHERE m.row_hash IS DISTINCT FROM w.row_hash AND (w.row_hash IS NOT NULL OR (m."id" NOT IN (SELECT "id" FROM main."campaigns" WHERE "id" IN (
-    SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR unread AND keeps_rows
+    SELECT id FROM stage."campaign_details"."$plan" WHERE why = 'carried' OR (unread AND keeps_rows)
     UNION ALL SELECT id FROM stage."campaign_details"."$requested" WHERE outcome = 'missed'))));
 
 SELECT 0, count(*) FILTER (is_new), count(*) FILTER (NOT gone AND NOT is_new), count(*) FILTER (gone) FROM stage."changed_keys"."campaigns" UNION ALL SELECT 1, count(*), 0, 0 FROM stage."desired"."questionnaires";
