@@ -12,7 +12,7 @@ FROM {macro}({from_time}, {to_time}) {condition}
 SELECT {name} AS table_name, {key} AS row_key, {own_name} AS name, {label} AS label, {outlet_id} AS outlet_id, {owner_id} AS owner_id,
     {has_position} AS has_position, valid_from, valid_to
 FROM history.{table}
-WHERE valid_from <= {to_time} AND (valid_from > {from_time} OR valid_to > {from_time} AND valid_to <= {to_time})
+WHERE valid_from <= {to_time} AND (valid_from > {from_time} OR (valid_to > {from_time} AND valid_to <= {to_time}))
 
 -- name: names_of_table
 SELECT {name} AS owner, {id} AS id, {column} AS name, {outlet_id} AS outlet_id, valid_from FROM history.{table}
@@ -21,6 +21,8 @@ SELECT {name} AS owner, {id} AS id, {column} AS name, {outlet_id} AS outlet_id, 
 -- Each changed member of a JSON object is a row. A list of texts or numbers is shown by the items that were removed
 -- and added. The path of a member is a JSON pointer. Amounts have two decimals, or all if the change is smaller.
 WITH bare_changes AS ({changes}),
+-- changed_at is the time of the last change. A record that is gone can have several versions between the two times,
+-- and the last of them ended when it went. The versions at one position can belong to several items.
 row_versions AS (
     SELECT *, coalesce(valid_to <= {to_time}, false) AS is_gone,
         CASE WHEN NOT is_gone THEN valid_from WHEN has_position THEN valid_to
@@ -91,6 +93,7 @@ texts AS (
             array_to_string(list_filter(new_items, lambda x: NOT list_contains(old_items, x)), ', ')] AS changed_items,
         CASE
             WHEN concat(changed_items[1], changed_items[2]) <> '' THEN [nullif(changed_items[1], ''), nullif(changed_items[2], '')]
+            -- Such as "2 items" and "2 items, changed".
             WHEN exact[1] = exact[2] THEN [exact[1], exact[2] || ', changed']
             WHEN rounded[1] = rounded[2] THEN exact
             ELSE rounded
