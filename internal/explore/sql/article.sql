@@ -33,14 +33,17 @@ LEFT JOIN mart.late_articles AS l ON l.article_id = n.id
 LEFT JOIN main.campaigns AS c ON c.id = coalesce(a.campaign_id, n.campaign_id);
 
 -- name: statuses
+WITH stays AS (
+    SELECT *, lead(effective_at) OVER (ORDER BY effective_at NULLS FIRST, position) AS left_at
+    FROM main.article_statuses WHERE article_id = {id}
+)
 SELECT
     coalesce(name, prefix) AS status,
     effective_at AS entered,
-    CAST((epoch_us(coalesce(lead(effective_at) OVER (ORDER BY effective_at NULLS FIRST, position), (SELECT snapshot_at FROM mart.snapshot))) - epoch_us(effective_at))
-        / 86400e6 AS DECIMAL(18, 1)) AS days_in_it,
-    lead(effective_at) OVER (ORDER BY effective_at NULLS FIRST, position) IS NULL AS present,
+    CAST((epoch_us(coalesce(left_at, (SELECT snapshot_at FROM mart.snapshot))) - epoch_us(effective_at)) / 86400e6 AS DECIMAL(18, 1)) AS days_in_it,
+    left_at IS NULL AS present,
     notes
-FROM main.article_statuses WHERE article_id = {id}
+FROM stays
 ORDER BY effective_at NULLS FIRST, position;
 
 -- name: announced

@@ -20,12 +20,12 @@ FROM page AS l
 ORDER BY l.position;
 
 -- name: counts
--- The number of listings that match an address, and for each value of a facet, the number that would match if this
--- value replaced the chosen values of the facet. A listing counts for the values of a facet if it misses no other
--- facet, that is, if it has one of the chosen values of each other facet. Currency, tier and price range are missed
--- together, as the facet price. "found" contains the listings that match the search and the ranges, except for the
--- price range, and that miss at most one facet, which is in the column "misses". The chosen values of a facet are first,
--- then the most frequent ones, {most} in all.
+-- The number of listings that match an address. Also, for each value of a facet, the number of listings that would
+-- match if this value replaced the chosen values of the facet. A listing misses a facet if it has none of the chosen
+-- values. It counts for the values of a facet if it misses no other facet. Currency, tier and price range are missed
+-- together, as the facet price. "found" contains the listings that match the search and the ranges except the price
+-- range, and miss at most one facet. The column "misses" names this facet. The chosen values of a facet are first, then
+-- the most frequent ones, {most} in all.
 WITH found AS MATERIALIZED (
     SELECT *
     FROM (
@@ -39,7 +39,7 @@ WITH found AS MATERIALIZED (
 count_by_column AS (
     SELECT misses, count(*) AS n,
         coalesce(country, state, channel_type, placement_type, CAST(is_do_follow AS VARCHAR), disclaimer) AS value,
-        CASE 0
+        CASE 0 -- GROUPING is 0 for the column of the grouping set
             WHEN GROUPING(country) THEN 'country'
             WHEN GROUPING(state) THEN 'state'
             WHEN GROUPING(channel_type) THEN 'channel'

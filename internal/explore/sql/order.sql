@@ -44,14 +44,16 @@ ORDER BY l.position;
 SELECT
     i.product_name AS product, i.product_id,
     i.outlet_name AS outlet, i.outlet_id,
-    s.quantity, CAST(i.sale_price / s.quantity AS DECIMAL(38, 6)) AS price_each, i.sale_price AS total, i.product_price AS list_price_each, i.vendor_cost, i.internal_cost, i.reseller_price,
+    s.quantity, CAST(i.sale_price / s.quantity AS DECIMAL(38, 6)) AS price_each, i.sale_price AS total,
+    i.product_price AS list_price_each, i.vendor_cost, i.internal_cost, i.reseller_price,
     i.commission_amount AS commission, m.margin, s.promised_at AS promised,
     CASE
         WHEN m.is_refunded OR s.promised_at IS NULL THEN NULL
         WHEN a.published_at <= s.promised_at THEN 'kept'
         WHEN a.published_at IS NOT NULL THEN 'published late'
         WHEN a.state <> 'open' THEN a.state
-        WHEN l.past_promise OR a.article_id IS NULL AND s.promised_at < (SELECT snapshot_at FROM mart.snapshot) THEN 'past its promise'
+        WHEN l.past_promise THEN 'past its promise'
+        WHEN a.article_id IS NULL AND s.promised_at < (SELECT snapshot_at FROM mart.snapshot) THEN 'past its promise'
         ELSE 'due'
     END AS promise,
     m.is_refunded AS refunded, i.refund_date AS refunded_on, i.deleted_at AS deleted

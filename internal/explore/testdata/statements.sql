@@ -1,4 +1,4 @@
--- Records for the statements of the record pages. Each of them has a row for a rule of a statement. Row versions begin on
+-- Records for the statements of the record pages. Each row is for one rule of a statement. Row versions begin on
 -- 1 November unless they state another day.
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('r1', '2026-11-01 02:00:00+00', 'complete'), ('r2', '2026-11-02 02:00:00+00', 'complete'),
 	('r3', '2026-11-03 02:00:00+00', 'partial'), ('r3', NULL, 'killed');
@@ -11,6 +11,7 @@ INSERT INTO past.product_listing_prices (product_listing_id, position, unit_amou
 	('L', 1, 4, 'USD', 'std', '2026-11-01', '2026-11-02', 'r2'), ('L', 3, 70, 'USD', 'pro', '2026-11-01', '2026-11-03', 'r3');
 INSERT INTO main.product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier, valid_from) VALUES
 	('L', 1, 5, 'USD', 'std', '2026-11-02'), ('L', 2, 8, 'USD', 'std', '2026-11-01'), ('M', 1, 9, 'USD', 'std', '2026-11-01'), ('M', 2, 7, 'USD', 'std', '2026-11-01');
+-- Most prices of this listing lack an amount or a currency, so USD is still the most frequent currency.
 INSERT INTO main.product_listing_prices (product_listing_id, position, unit_amount, currency) SELECT 'none', i, CASE WHEN i > 6 THEN 1 END, CASE WHEN i <= 7 THEN 'EUR' END FROM range(1, 14) AS t(i);
 INSERT INTO main.outlet_listing_prices (outlet_listing_id, position, unit_amount, currency) VALUES ('L', 1, 99, 'EUR'), ('K', 1, 3, 'EUR');
 INSERT INTO main.product_prices (product_id, position, unit_amount, currency) VALUES ('L', 1, 98, 'EUR');
