@@ -16,8 +16,8 @@ const (
 	secondID = "0bbbbbbb-0000-4000-8000-00000000000"
 )
 
-// TestStoredIDsAreWrittenInOneCase begins nights with stored ids in both cases, as earlier releases wrote them. Most ids
-// are in lower case. Rows with ids in upper case are changed, and not deleted and inserted again.
+// TestStoredIDsAreWrittenInOneCase begins a night with three stored ids in each case, as earlier releases wrote them. All
+// are then written in lower case. Rows with ids in upper case are changed, and not deleted and inserted again.
 func TestStoredIDsAreWrittenInOneCase(t *testing.T) {
 	t.Parallel()
 	h := newFixture(t, "product_listings", "products", "files")
@@ -55,7 +55,7 @@ func TestStoredIDsAreWrittenInOneCase(t *testing.T) {
 	h.requireRows("SELECT product_listing_id FROM product_listing_prices", firstID+"1")
 	h.requireRows("SELECT product_listing_id FROM read_parquet('"+h.file("product_listing_prices")+"')", firstID+"1")
 	h.requireRows("SELECT id FROM meta.details", firstID+"1")
-	// upper+"3" stays, because firstID+"3" is stored too.
+	// upper+"3" stays, because firstID+"3" is another stored row.
 	h.requireRows("SELECT id FROM files ORDER BY id", upper+"3", firstID+"3", firstID+"4", secondID+"5")
 }
 

@@ -91,7 +91,8 @@ func TestEveryStatementOfTheFilesRuns(t *testing.T) {
 			t.Errorf("%s did not run", s.name)
 		}
 	}
-	if strings.Contains(log, "{columns}") || strings.Contains(log, "render ") {
+	isMistaken := strings.Contains(log, "render ") // see sqltext.File.Render
+	if isMistaken || strings.Contains(log, "{columns}") {
 		t.Error("DuckDB executed a statement with an unfilled parameter")
 	}
 }
