@@ -38,6 +38,7 @@ func TestAbandonedScratchIsRemoved(t *testing.T) {
 		harness.Must(t, os.WriteFile(filepath.Join(path, "lock"), nil, 0o600))
 		return path
 	}
+	// A folder without a lock is in use if its process exists: a process makes the folder before the lock.
 	wantKept := map[string]bool{
 		makeWithStaleLock(fmt.Sprintf("s-%d.killed", os.Getpid())):     false,
 		makeWithStaleLock(fmt.Sprintf("s-%d.killed", unusedPID)):       false,
