@@ -59,7 +59,7 @@ func TestDiagramsHaveEveryReferenceOfTheSchema(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the relations (-schema +maps):\n%s", diff)
+		t.Errorf("the relations (-schema +diagrams):\n%s", diff)
 	}
 }
 

@@ -46,6 +46,7 @@ func openHistory(t *testing.T) *sql.DB {
 		statements = append(statements, string(s))
 	}
 	statements = append(statements, string(schema.AllChangesStatement([]stream.Table{{Name: "things"}, {Name: "thing_tags"}})),
+		// The values of things are id, price, seen, views, extra, row_hash, valid_from and valid_to.
 		`INSERT INTO past.things VALUES
 			('changed', 1.5, november(3), 1, '{"a":1}', 10, november(1), november(5)),
 			('gone', 2, NULL, 1, NULL, 20, november(1), november(5)),

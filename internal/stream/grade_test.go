@@ -93,8 +93,14 @@ func TestWorseGrade(t *testing.T) {
 func TestGradesOfReadStreams(t *testing.T) {
 	t.Parallel()
 	for grade, want := range map[stream.Grade]struct{ isProven, isUnread bool }{
-		stream.Exact: {isProven: true}, stream.Repaired: {isProven: true}, stream.Bounded: {isProven: true}, stream.BestEffort: {},
-		stream.CarriedForward: {isUnread: true}, stream.Skipped: {isUnread: true}, "": {isUnread: true}, "newer": {},
+		stream.Exact:          {isProven: true},
+		stream.Repaired:       {isProven: true},
+		stream.Bounded:        {isProven: true},
+		stream.BestEffort:     {},
+		stream.CarriedForward: {isUnread: true},
+		stream.Skipped:        {isUnread: true},
+		"":                    {isUnread: true},
+		"newer":               {},
 	} {
 		if grade.IsProven() != want.isProven || grade.IsUnread() != want.isUnread {
 			t.Errorf("grade %q: proven %t, unread %t, want %+v", grade, grade.IsProven(), grade.IsUnread(), want)

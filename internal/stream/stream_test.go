@@ -195,12 +195,12 @@ func TestStreamsFollowTheServicePage(t *testing.T) {
 	_, table, _ := strings.Cut(string(page), "### 4.2")
 	want := map[string]endpoint{}
 	for _, m := range row.FindAllStringSubmatch(table, -1) {
-		path, response := m[1], m[4]
+		path, scopes, request, response := m[1], m[2], m[3], m[4]
 		if strings.HasPrefix(path, "/files/") {
 			continue
 		}
-		e := endpoint{Sorts: strings.Contains(m[3], "pages")}
-		for _, scope := range quoted.FindAllStringSubmatch(m[2], -1) {
+		e := endpoint{Sorts: strings.Contains(request, "pages")}
+		for _, scope := range quoted.FindAllStringSubmatch(scopes, -1) {
 			e.Scopes = append(e.Scopes, scope[1])
 		}
 		switch {
@@ -273,15 +273,20 @@ func TestRulesOfDetails(t *testing.T) {
 		}
 		for _, ref := range s.IDColumns {
 			wantShows := slices.Contains(stream.SameKind(s.Root().Name), ref.Table)
+			isWholeRecord := func(p stream.ForeignPart) bool { return p.At == "" && p.Table == s.Root().Name }
 			for _, name := range stream.FilledBy(stream.All(), ref.Table) {
 				lister, _ := stream.Find(stream.All(), name)
-				wantShows = wantShows || slices.ContainsFunc(lister.ForeignParts, func(p stream.ForeignPart) bool { return p.At == "" && p.Table == s.Root().Name })
+				if slices.ContainsFunc(lister.ForeignParts, isWholeRecord) {
+					wantShows = true
+				}
 			}
 			if ref.ShowsChanges != wantShows {
 				t.Errorf("%s: rows of %s show changes: %t, want %t", s.Name, ref.Table, ref.ShowsChanges, wantShows)
 			}
-			if isListing := ref.Lookup != ""; isListing && !slices.Equal(ref.Unrelated, []string{strings.TrimSuffix(ref.Table, "s") + "_prices"}) {
-				t.Errorf("%s: a change of %v of %s requests it again, want a change of its prices not to", s.Name, ref.Unrelated, ref.Table)
+			isListing := ref.Lookup != ""
+			prices := strings.TrimSuffix(ref.Table, "s") + "_prices"
+			if isListing && !slices.Equal(ref.Unrelated, []string{prices}) {
+				t.Errorf("%s: changes of %v are ignored, want only those of %s", s.Name, ref.Unrelated, prices)
 			}
 		}
 	}
@@ -331,8 +336,11 @@ func TestSameKind(t *testing.T) {
 
 func TestEnclosingTable(t *testing.T) {
 	for child, want := range map[string]string{
-		"order_line_item_includes": "order_line_items", "order_line_items": "orders", "outlet_channel_social_links": "outlet_channels",
-		"outlet_tags": "outlets", "orders": "orders",
+		"order_line_item_includes":    "order_line_items",
+		"order_line_items":            "orders",
+		"outlet_channel_social_links": "outlet_channels",
+		"outlet_tags":                 "outlets",
+		"orders":                      "orders",
 	} {
 		for _, s := range stream.All() {
 			i := slices.IndexFunc(s.Tables, func(t stream.Table) bool { return t.Name == child })
@@ -471,14 +479,19 @@ func TestWithOtherNames(t *testing.T) {
 	if c, _ := given["prices"].Column("total"); len(c.OtherNames) > 0 {
 		t.Errorf("the given definition has the names %v", c.OtherNames)
 	}
-	if again := stream.WithOtherNames(given, map[string]string{"prices.views": "a"}); again["prices"].Columns[1].OtherNames[2] != "a" || got["prices"].Columns[1].OtherNames[2] != "links.views" {
-		t.Error("two calls share the names of a column")
+	again := stream.WithOtherNames(given, map[string]string{"prices.views": "a"})
+	first, second := got["prices"].Columns[1].OtherNames, again["prices"].Columns[1].OtherNames
+	if first[2] != "links.views" || second[2] != "a" {
+		t.Errorf("two calls share the names of a column: %v and %v", first, second)
 	}
 }
 
 func TestPathOfAColumn(t *testing.T) {
 	for comment, want := range map[string]string{
-		"Url. Spec 2.2 Outlet.website_url.": "website_url", "Name. Spec 2.4 Order.team.name.": "team.name", "Url. Spec 2.2.": "", "Spec 2.2 Outlet.url": "",
+		"Url. Spec 2.2 Outlet.website_url.": "website_url",
+		"Name. Spec 2.4 Order.team.name.":   "team.name",
+		"Url. Spec 2.2.":                    "",
+		"Spec 2.2 Outlet.url":               "",
 	} {
 		if got := (stream.Column{Comment: comment}).Path(); got != want {
 			t.Errorf("the path of %q is %q, want %q", comment, got, want)
