@@ -349,6 +349,15 @@ func TestDetails(t *testing.T) {
 	t.Run("a missing scope ends the stream", func(t *testing.T) { checkDetailsFail(t, fetch.ErrScope, statusWithToken(403), workers) })
 	t.Run("a rejected token ends the stream", func(t *testing.T) { checkDetailsFail(t, fetch.ErrAuth, statusWithToken(401), workers) })
 	t.Run("an endpoint that is down ends the stream after a few ids", func(t *testing.T) { checkDetailsFail(t, nil, statusWithToken(501), 20) })
+	t.Run("an endpoint without responses ends the stream after a few ids", func(t *testing.T) {
+		cfg := testConfig(nil)
+		cfg.Transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("connection reset") })
+		var got collector
+		d, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(1000), got.read)
+		if !isError[*fetch.StatusError](err) || d.Failed > 20 {
+			t.Errorf("got %v after %d failed ids, want an error after a few", err, d.Failed)
+		}
+	})
 	t.Run("the list of each id is walked, and the worst grade is the result", func(t *testing.T) {
 		services := map[string]*listService{ // all lists begin with the same ids
 			"/v1/campaigns/id0/articles": {n: 25, dated: true},
@@ -356,10 +365,9 @@ func TestDetails(t *testing.T) {
 			"/v1/campaigns/id2/articles": {n: 3},
 		}
 		var got collector
-		c := newClient(t, testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			services[r.URL.Path].ServeHTTP(w, r)
-		})), nil)
-		d, err := c.Details(t.Context(), articleLists, numberedIDs(3), got.read)
+		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { services[r.URL.Path].ServeHTTP(w, r) }))
+		cfg.Concurrency = 1
+		d, err := newClient(t, cfg, nil).Details(t.Context(), articleLists, numberedIDs(3), got.read)
 		if err != nil || d.Found != 3 || d.Grade != stream.BestEffort || len(got.ids) != 25 || !strings.HasPrefix(d.Reason, `id "id1": `) {
 			t.Errorf("got %+v, %d ids and %v, want best_effort because of id1 with 3 found, and 25 ids", d, len(got.ids), err)
 		}

@@ -214,6 +214,29 @@ func TestTokenIsReadAgainOnlyAfterItsRejection(t *testing.T) {
 	}
 }
 
+// TestTokenIsReplacedTwice rejects two tokens. While patience is left, each new token is tried.
+func TestTokenIsReplacedTwice(t *testing.T) {
+	for patience, want := range map[time.Duration]int{0: 2, time.Hour: 3} {
+		reads := 0
+		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer pc_token3" {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			io.WriteString(w, `{"id":"a"}`)
+		}))
+		cfg.Patience = patience
+		cfg.Token = func(context.Context) (string, error) {
+			reads++
+			return fmt.Sprint("pc_token", min(reads, want)), nil
+		}
+		err := requestTokenInfo(t, newClient(t, cfg, nil))
+		if isRejected := errors.Is(err, fetch.ErrAuth); isRejected != (patience == 0) || reads != want {
+			t.Errorf("with a patience of %v: got %v after %d reads, want %d", patience, err, reads, want)
+		}
+	}
+}
+
 func TestEmptyTokenIsAuthError(t *testing.T) {
 	service := newScript(statusWithToken(200))
 	cfg := testConfig(service)

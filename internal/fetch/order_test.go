@@ -145,16 +145,16 @@ func TestListsAreRequestedNewestFirst(t *testing.T) {
 
 // TestFailureIsNoRefusalOfTheOrder reads a list that fails in any order. The next run must ask for newest first again.
 func TestFailureIsNoRefusalOfTheOrder(t *testing.T) {
-	const attempts = 3
-	for status, want := range map[int]int64{
-		http.StatusInternalServerError: 2 * attempts, // with and without the order
-		http.StatusForbidden:           1,            // refuses the whole list
-	} {
-		service := newScript(statusWithToken(status))
+	for _, c := range []struct {
+		stream   stream.Stream
+		status   int
+		requests int64
+	}{{sortedStream, 500, 6}, {sortedStream, 403, 1}, {sortedStream, 401, 1}, {ordersStream, 500, 3}} {
+		service := newScript(statusWithToken(c.status))
 		var got collector
-		e, err := newClient(t, testConfig(service), nil).Walk(t.Context(), sortedStream, "", got.read)
-		if n := service.n.Load(); err == nil || e.Unsortable || n != want {
-			t.Errorf("status %d: got %+v and %v after %d requests, want a failure after %d", status, e, err, n, want)
+		e, err := newClient(t, testConfig(service), nil).Walk(t.Context(), c.stream, "", got.read)
+		if n := service.n.Load(); err == nil || e.Unsortable || n != c.requests {
+			t.Errorf("status %d: got %+v and %v after %d requests, want a failure after %d", c.status, e, err, n, c.requests)
 		}
 	}
 }

@@ -187,13 +187,15 @@ func TestRejectedRecordsAndCopies(t *testing.T) {
 // the total only if the list does not change.
 func TestRejectedRecordsInSeveralPasses(t *testing.T) {
 	for name, c := range map[string]struct {
+		total  int64
 		pages  [][]string
 		reason string
 	}{
-		"an unchanged list": {[][]string{{"a b", "c !", "e f"}, {"a b", "c !", "e f"}}, "1 record rejected (meta.rejects); apart from that: at one moment, "},
-		"a changed list":    {[][]string{{"a b", "c !", "e f"}, {"a b", "d !", "e f"}, {"a b", "d !", "e f"}}, "two passes were identical but do not prove completeness: "},
+		"without totals":    {-1, [][]string{{"a b", "c !", "e"}, {"a b", "c !", "e"}}, "1 record rejected (meta.rejects); apart from that: the service states no totals; "},
+		"an unchanged list": {6, [][]string{{"a b", "c !", "e f"}, {"a b", "c !", "e f"}}, "1 record rejected (meta.rejects); apart from that: at one moment, "},
+		"a changed list":    {6, [][]string{{"a b", "c !", "e f"}, {"a b", "d !", "e f"}, {"a b", "d !", "e f"}}, "two passes were identical but do not prove completeness: "},
 	} {
-		cfg := testConfig(&passes{pages: c.pages, total: 6})
+		cfg := testConfig(&passes{pages: c.pages, total: c.total})
 		cfg.Concurrency, cfg.PageSize, cfg.MaxPasses = 1, 2, len(c.pages)
 		var got collector
 		read := func(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {

@@ -215,7 +215,7 @@ func (rs *ResponseStore) appendResponse(line *StoredResponse, frame []byte) (syn
 	rs.segmentEnd += int64(len(frame))
 	rs.unsynced += int64(len(text) + len(frame))
 	rs.index[line.indexKey()] = line.location
-	return rs.unsynced >= rs.options.SyncBytes && rs.options.SyncBytes > 0, nil
+	return rs.unsynced >= rs.options.SyncBytes, nil
 }
 
 // With 128 bits a collision within a run is less likely than a hardware fault.

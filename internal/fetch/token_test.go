@@ -131,6 +131,24 @@ func TestScrubAtTheEndOfABody(t *testing.T) {
 	}
 }
 
+// TestPercentSignsOfAToken escapes a token that contains a percent sign before two digits.
+func TestPercentSignsOfAToken(t *testing.T) {
+	t.Parallel()
+	known := tokens{all: []string{"ab%2bcdefgh"}}
+	if got, _ := known.scrubBody([]byte(`{"a":"\u0061b%2bcdefgh"}`)); string(got) != `{"a":"<secret>"}` {
+		t.Errorf("the body becomes %s, want it without the token", got)
+	}
+}
+
+// TestRenewedTokenIsUsed asks for a new token after another worker has read it. The source must not be read again.
+func TestRenewedTokenIsUsed(t *testing.T) {
+	t.Parallel()
+	known := tokens{current: "new", read: func(context.Context) (string, error) { return "", errors.New("read again") }}
+	if renewed, err := known.renewToken(t.Context(), "old"); !renewed || err != nil {
+		t.Errorf("got %t and %v, want the token that is known", renewed, err)
+	}
+}
+
 // BenchmarkScrubBody scrubs a body of the usual page size.
 func BenchmarkScrubBody(b *testing.B) {
 	const token = "pc_Ab9+/xYz0123456789_abcdefghijKLMNOP"

@@ -277,11 +277,18 @@ func TestEndpointsWithoutPages(t *testing.T) {
 		t.Errorf("a record took %d requests (%v), want one; evidence (-want +got):\n%s", single.requests(), err, diff)
 	}
 	service.requestURIs = nil
-	for _, s := range []stream.Stream{ordersStream, array} {
-		_, err := c.ReadFirstPage(t.Context(), s, "", got.read)
+	for _, s := range []stream.Stream{ordersStream, array, record} {
+		_, err := c.ReadFirstPage(t.Context(), s, "a", got.read)
 		harness.Must(t, err)
 	}
-	if diff := cmp.Diff([]string{"/v1/orders?limit=10&page=1", "/v1/items"}, service.requestURIs); diff != "" {
+	if diff := cmp.Diff([]string{"/v1/orders?limit=10&page=1", "/v1/items", "/v1/outlets/a"}, service.requestURIs); diff != "" {
 		t.Errorf("requests of first pages (-want +got):\n%s", diff)
+	}
+	var names []string
+	for _, m := range c.Telemetry() {
+		names = append(names, m.Stream)
+	}
+	if diff := cmp.Diff([]string{"items", "orders", "outlets"}, names); diff != "" {
+		t.Errorf("streams of the telemetry (-want +got):\n%s", diff)
 	}
 }
