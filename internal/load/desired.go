@@ -37,9 +37,9 @@ func (m *merge) createDesired(ctx context.Context) error {
 // desiredRows returns SQL that creates the desired rows of one table. If no detail stream completes
 // the table, the SQL creates a view, which copies no rows.
 func (m *merge) desiredRows(t stream.Table) sqlText {
-	streams, detail := m.sources(t.Name)
+	_, detail := m.sources(t.Name)
 	def := m.draft.Schema.Definitions[t.Name]
-	if detail.Name == "" || len(streams) == 0 {
+	if detail.Name == "" {
 		var parts []sqlText
 		for _, name := range stream.FilledBy(m.streams, t.Name) {
 			parts = append(parts, mergeSQL.Render("staged_rows", values{"columns": allColumns(def), "staged": stagedTable(name, t.Name)}))

@@ -295,7 +295,7 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 
 func (m *merge) writeDeletions(ctx context.Context, tx *sql.Tx, changes []Change) error {
 	for i, t := range stream.Tables(m.streams) {
-		streams := m.recordStreams(t.Name)
+		streams, _ := m.sources(t.Name)
 		// Deletions of records are written, but not of their parts in child tables.
 		if t.Name != streams[0].Root().Name || changes[i].Gone == 0 {
 			continue
@@ -365,9 +365,6 @@ func (m *merge) requestedDetails(t stream.Table) stream.Stream {
 // deleted if they were not staged.
 func (m *merge) scope(t stream.Table) sqlText {
 	streams, detail := m.sources(t.Name)
-	if len(streams) == 0 {
-		streams, detail = []stream.Stream{detail}, stream.Stream{}
-	}
 	var parts []sqlText
 	for _, st := range streams {
 		parts = append(parts, m.streamScope(t, st, detail))

@@ -155,7 +155,8 @@ func (s *Stage) WriteRejects(ctx context.Context, coverage map[string]Coverage) 
 
 // deleteRejectsSQL keeps the rejects of a row if the row, its record or its parent was not read tonight.
 func (s *Stage) deleteRejectsSQL(t stream.Table) sqlText {
-	st := s.recordStreams(t.Name)[0]
+	streams, _ := s.sources(t.Name)
+	st := streams[0]
 	root := st.Root()
 	unreadKeys := func(table stream.Table) sqlText {
 		return metaSQL.Render("unread_keys", values{"key": sqltext.Names(table.Key), "main": mainTable(table.Name), "desired": desiredTable(table.Name)})

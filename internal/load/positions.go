@@ -179,16 +179,9 @@ func (l *itemList) add(it item, isKnown, isPast bool) {
 // positions returns the positions of the staged items. An item takes the position of the stored item with the
 // same content, or else with the same key. An item that was gone and comes back takes its earlier position.
 // Then the remaining items take the positions of stored items without a match, as changed items, in the order of
-// the list. Further items are new, and have positions that were never used. A list without known items keeps
-// its positions.
+// the list. Further items are new, and have positions that were never used.
 func (l *itemList) positions() []int64 {
 	positions := make([]int64, len(l.staged))
-	if len(l.stored)+len(l.past) == 0 {
-		for i, it := range l.staged {
-			positions[i] = it.position
-		}
-		return positions
-	}
 	isTaken, isStored := map[int64]bool{}, map[int64]bool{}
 	for _, it := range l.stored {
 		isStored[it.position] = true

@@ -196,7 +196,7 @@ func joinColumns(a string, columns []string, b string, others []string) sqlText 
 }
 
 // sources returns the streams that fill a table. detail is the detail stream that completes a list of the
-// table, or the zero value. streams are all others: lists, events, and details that complete no list.
+// table, or the zero value. streams are all others, at least one: lists, events, and details that complete no list.
 func (s *Stage) sources(table string) (streams []stream.Stream, detail stream.Stream) {
 	for _, name := range stream.FilledBy(s.streams, table) {
 		st, _ := stream.Find(s.streams, name)
@@ -207,16 +207,6 @@ func (s *Stage) sources(table string) (streams []stream.Stream, detail stream.St
 		}
 	}
 	return streams, detail
-}
-
-// recordStreams returns the streams of sources without the detail stream. If there are none, because the list was
-// excluded, it returns the detail stream.
-func (s *Stage) recordStreams(table string) []stream.Stream {
-	streams, detail := s.sources(table)
-	if len(streams) == 0 {
-		return []stream.Stream{detail}
-	}
-	return streams
 }
 
 // knownRows returns SQL that selects columns of the staged and stored rows of a table. A table that
