@@ -58,6 +58,13 @@ func TestTextsOfTables(t *testing.T) {
 	const wantEnd = "\n## orders\n\nOne row for each order. Key: `id`.\n\n| column | type | meaning |\n|---|---|---|\n| `id` | VARCHAR | Id \\| of the order |\n| `profile_id` | VARCHAR | Profile: profiles.id |\n" +
 		"\n## order_items\n\nItems. Key: `order_id`, `position`.\n\n| column | type | meaning |\n|---|---|---|\n| `order_id` | VARCHAR | Order, see orders.id |\n" +
 		"\n## mart.payables\n\nOpen orders. Grain: one row for each order.\n\n| column | type | meaning |\n|---|---|---|\n"
+	var parts []string // the texts between the tables of columns
+	for part := range strings.SplitSeq(strings.TrimSuffix(page, wantEnd), "\n\n") {
+		parts = append(parts, part[:min(12, len(part))])
+	}
+	if diff := gocmp.Diff([]string{"# Tables", "For readers ", "Every table ", "| column | t", "`past` conta", "| column | t", "`history` co"}, parts); diff != "" {
+		t.Errorf("the parts of the page before the tables (-want +got):\n%s", diff)
+	}
 	if !strings.HasSuffix(page, wantEnd) {
 		t.Errorf("got the page\n%s\nwant the end\n%s", page, wantEnd)
 	}
@@ -200,6 +207,29 @@ func TestDescriptionsOfColumns(t *testing.T) {
 	orders := all[slices.IndexFunc(all, func(table schema.Table) bool { return table.Name() == "orders" })]
 	if want := []string{"GET /orders", "GET /orders/{order_id}"}; !slices.Equal(orders.Sources(), want) || !slices.Equal(orders.Key, []string{"id"}) {
 		t.Errorf("orders is filled by %v with the key %v, want %v and id", orders.Sources(), orders.Key, want)
+	}
+	for name, about := range map[string]string{"tags": "Tags", "meta.deletions": "Records that were deleted", "orders": "Orders"} {
+		i := slices.IndexFunc(all, func(table schema.Table) bool { return table.Name() == name })
+		if !strings.HasPrefix(all[i].About, about) {
+			t.Errorf("%s is described as %q, want %q", name, all[i].About, about)
+		}
+	}
+	var views []string
+	for _, table := range all {
+		if table.Schema == "mart" {
+			views = append(views, table.Table)
+		}
+	}
+	if !slices.IsSorted(views) {
+		t.Errorf("the views are %v, want them by name", views)
+	}
+	wantSnapshot := schema.Table{Schema: "mart", Table: "snapshot", Grain: "one row", Reads: []string{"meta.runs"},
+		About: "The newest snapshot, always one row. Queries use its time as the current time, so their results do not depend on when they run.",
+		Columns: []schema.Column{{Name: "run_id", Type: "VARCHAR", Nullable: true, About: "Run that published the snapshot: meta.runs.run_id."},
+			{Name: "snapshot_at", Type: "TIMESTAMPTZ", Nullable: true, About: "Time of the snapshot, UTC; NULL before the first snapshot."}}}
+	snapshot := all[slices.IndexFunc(all, func(table schema.Table) bool { return table.Name() == "mart.snapshot" })]
+	if diff := gocmp.Diff(wantSnapshot, snapshot); diff != "" {
+		t.Errorf("the view mart.snapshot (-want +got):\n%s", diff)
 	}
 	events := all[slices.IndexFunc(all, func(table schema.Table) bool { return table.Name() == "article_comment_events" })]
 	if want := []string{"comment.created", "comment.updated", "comment.archived"}; !slices.Equal(events.Sources(), want) {
