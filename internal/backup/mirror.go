@@ -161,8 +161,8 @@ func checkEmpty(w *warehouse.Warehouse, isLedgerRestored bool) error {
 	if err != nil {
 		return err
 	}
-	hasPublished := slices.ContainsFunc(runs, ledger.Run.IsPublished)
-	if len(versions) > 0 || hasPublished && !isLedgerRestored {
+	hasOtherRuns := !isLedgerRestored && slices.ContainsFunc(runs, ledger.Run.IsPublished)
+	if len(versions) > 0 || hasOtherRuns {
 		return fmt.Errorf("restore into %s: it has a warehouse; nothing was changed: name a new folder as warehouse.dir", w.Folder.Dir())
 	}
 	return nil

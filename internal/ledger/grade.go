@@ -159,8 +159,11 @@ func (r Run) WorstFirst() []Stream {
 func (r Run) IncompleteStreams() []Stream {
 	onlyMarked := r.Outcome != Partial || slices.ContainsFunc(r.Streams, func(s Stream) bool { return s.Incomplete })
 	return slices.DeleteFunc(r.WorstFirst(), func(s Stream) bool {
+		if s.Incomplete || onlyMarked {
+			return !s.Incomplete
+		}
 		standing := StandingOf(s.Grade)
-		return !s.Incomplete && (onlyMarked || standing != Carried && standing != NotProven)
+		return standing != Carried && standing != NotProven
 	})
 }
 

@@ -53,6 +53,11 @@ func TestTheRepairIsPossible(t *testing.T) {
 			d.symlink("versions/20261109T020000Z", "latest")
 			d.flip("state/runs.jsonl")
 		}, []string{"latest: rollback " + thirdNight, "state/runs.jsonl: run, lost"}},
+		"a rollback, and the index is lost": {nights, func(d damager) {
+			_, err := d.w.Rollback(firstNight, firstNightAt.AddDate(0, 0, 3))
+			harness.Must(d.t, err)
+			d.remove(index)
+		}, []string{index + rebuildSeries}},
 		"a rollback, and the ledger is lost": {nights, func(d damager) {
 			_, err := d.w.Rollback(firstNight, firstNightAt.AddDate(0, 0, 3))
 			harness.Must(d.t, err)

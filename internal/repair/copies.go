@@ -43,7 +43,8 @@ type fix struct {
 func (c *checker) writeIndex() error {
 	days := maps.Clone(c.result.days)
 	maps.DeleteFunc(days, func(_, run string) bool { return run == "" })
-	if c.indexErr == nil && maps.Equal(days, c.indexDays) || len(days) == 0 {
+	isUpToDate := c.indexErr == nil && maps.Equal(days, c.indexDays)
+	if isUpToDate || len(days) == 0 {
 		return nil
 	}
 	c.addFile(c.w.Series.IndexPath())

@@ -132,6 +132,7 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 		"a damaged file of an earlier day in series and version": {func(d damager) { d.flip(series1) }, false, []string{series1 + rebuildSeries, version1 + tagsFile + rebuildSeries}},
 		"no file in series and version":                          {func(d damager) { d.remove(series1, version1+tagsFile) }, true, []string{series1 + rebuildSeries, version1 + tagsFile + rebuildSeries}},
 		"damaged changes in a version":                           {func(d damager) { d.flip(version3 + "meta.changes") }, false, []string{version3 + "meta.changes" + rebuildSeries}},
+		"damaged changes in an earlier version":                  {func(d damager) { d.flip(version2 + "meta.changes") }, false, []string{version2 + "meta.changes" + rebuildSeries}},
 		"damaged changes in the series":                          {func(d damager) { d.flip(changes3 + ".changes") }, false, []string{changes3 + ".changes" + rebuildSeries}},
 		"both copies of changes are damaged":                     {func(d damager) { d.flip(changes3+".changes", version3+"meta.changes") }, false, []string{changes3 + ".changes" + rebuildSeries, version3 + "meta.changes" + rebuildSeries}},
 		"both copies of earlier changes are missing":             {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, true, []string{changes2 + ".changes" + rebuildSeries, version2 + "meta.changes: prune --version " + secondNight}},
@@ -167,6 +168,9 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 				for _, d := range report.Damage {
 					if d.Problem == "" || d.Affected == "" {
 						t.Errorf("damage without a problem or the affected data: %+v", d)
+					}
+					if isEarlier := d.File == version2+"manifest.json"; isEarlier && d.Affected != "a rollback to "+secondNight+" is not possible; readers lose nothing" {
+						t.Errorf("the damage of %s affects %q, want only a rollback", d.File, d.Affected)
 					}
 					if want := "table " + table + " of 2026-11-03"; d.File == series3 && d.Affected != want {
 						t.Errorf("the damage of %s affects %q, want %q", series3, d.Affected, want)

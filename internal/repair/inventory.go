@@ -141,7 +141,9 @@ func (inv *inventory) setExpected() {
 		inv.expected = inv.versions[len(inv.versions)-1]
 	}
 	at, _ := inv.timeOf(inv.expected)
-	if visibleAt, _ := inv.timeOf(inv.visible); len(inv.damagedLines) > 0 && inv.hasVersion(inv.visible) && visibleAt.After(at) {
+	visibleAt, _ := inv.timeOf(inv.visible)
+	mayHaveLostLine := len(inv.damagedLines) > 0 && inv.hasVersion(inv.visible)
+	if mayHaveLostLine && visibleAt.After(at) {
 		inv.expected, at = inv.visible, visibleAt
 	}
 	for _, day := range slices.Sorted(maps.Keys(inv.indexDays)) {

@@ -149,10 +149,13 @@ func (inv *inventory) replayStep(damagedResponses []Damage) (step Step, ok bool)
 			m.Previous = base
 		}
 		night, previous := nightOf(run, m)
-		if previous >= run || night != "" && !hasResponses(inv.w, night, damagedResponses) {
-			return step, false
+		if previous >= run {
+			return step, false // the manifest is wrong
 		}
 		if night != "" {
+			if !hasResponses(inv.w, night, damagedResponses) {
+				return step, false
+			}
 			nights = append(nights, night)
 		}
 		run = previous

@@ -121,6 +121,15 @@ func TestRebuildRecordsWhatItLost(t *testing.T) {
 		!strings.HasPrefix(line.Error, "skipped damaged or missing files: table "+table+" of 2026-11-02 (") {
 		t.Errorf("the ledger has %+v, want a partial rebuild that names the skipped file", line)
 	}
+	if line := contentOf(t, w)["versions/"+result.Manifest.RunID+"/run.json"]; !strings.Contains(line, `"outcome":"partial"`) {
+		t.Errorf("the version has the ledger line %q, want the outcome partial", line)
+	}
+	// The files of changes contain the row of the rebuild.
+	removeMatches(t, w, "versions", "latest")
+	again, err := repair.Rebuild(t.Context(), cfg, true)
+	harness.Must(t, err)
+	checkVersion(t, w, again.Manifest.RunID, map[string]string{
+		"SELECT string_agg(run_id) FROM version.meta.runs WHERE kind = 'rebuild'": result.Manifest.RunID})
 }
 
 // TestRebuildIsRecordedAfterItsPublish rebuilds a catalog without a damaged file, on a disk that fails at a step. A rebuild

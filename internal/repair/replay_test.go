@@ -198,8 +198,9 @@ func TestVerifyNamesReplays(t *testing.T) {
 		"a rebuilt version, and the night after it": {func(d damager) {
 			d.flip("versions/"+secondNight+"-2/catalog.duckdb", catalog3, series3)
 		}, replayThird},
-		toBeRemoved:           {func(d damager) { d.flip(catalog3, series3) }, repair.Step{}},
-		"no stored responses": {func(d damager) { d.flip(catalog3, series3); d.remove("raw/" + thirdNight) }, repair.Step{}},
+		"the manifest of the version before": {func(d damager) { d.flip(catalog3, series3, version2+"manifest.json") }, repair.Step{}},
+		toBeRemoved:                          {func(d damager) { d.flip(catalog3, series3) }, repair.Step{}},
+		"no stored responses":                {func(d damager) { d.flip(catalog3, series3); d.remove("raw/" + thirdNight) }, repair.Step{}},
 		"damaged stored responses": {func(d damager) {
 			d.flip(catalog3, series3, "raw/"+thirdNight+"/journal.jsonl")
 		}, repair.Step{}},

@@ -72,6 +72,14 @@ func TestTheRemedyNamesIntactVersions(t *testing.T) {
 				flipBit(t, filepath.Join(w.Folder.VersionPath(secondNight), file), 40)
 				want = "\"placementsync rollback " + firstNight + "\" (switches to the newest of the intact versions " + firstNight + ")"
 			}
+			explained := &warehouse.DamagedError{File: "a", Remedy: "another remedy"}
+			if w.WithRemedy(explained, thirdNight); explained.Remedy != "another remedy" {
+				t.Errorf("the remedy of an explained error became %q", explained.Remedy)
+			}
+			ofFirst := w.WithRemedy(w.Folder.DamagedErr("a", "test", nil), firstNight)
+			if !strings.Contains(ofFirst.Error(), "rollback "+thirdNight) {
+				t.Errorf("for the first version got %v, want a rollback to the third", ofFirst)
+			}
 			err := damagedErr(w)
 			if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "2026-11-01 to 2026-11-03, days: 3)") {
 				t.Errorf("got %v, want %q", err, want)

@@ -328,7 +328,9 @@ func (v *Versions) staleHeld() (paths []string, err error) {
 	for _, e := range entries {
 		run, path := e.Name(), v.folder.Path(heldDir, e.Name())
 		m, err := v.ReadManifestFile(filepath.Join(path, ManifestFile), run)
-		if strings.HasPrefix(run, ".") || run <= latest || err == nil && !v.canReplace(m, latest) {
+		isRemainder := strings.HasPrefix(run, ".") // of a killed removal
+		isUnusable := err == nil && !v.canReplace(m, latest)
+		if isRemainder || isUnusable || run <= latest {
 			paths = append(paths, path)
 		}
 	}

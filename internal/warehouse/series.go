@@ -215,8 +215,11 @@ func (s *Series) Missing() (missing []Manifest, err error) {
 	}
 	for run != "" {
 		m, err := s.versions.ReadManifest(run)
-		if err != nil || runByDay[DayOf(m.SnapshotAt)] == run || m.Previous >= run {
-			break // the version is in the series, or its manifest is missing, damaged or wrong
+		if err != nil || m.Previous >= run {
+			break // the manifest is missing, damaged or wrong
+		}
+		if runByDay[DayOf(m.SnapshotAt)] == run {
+			break // the version is in the series
 		}
 		missing = append(missing, m)
 		run = m.Previous

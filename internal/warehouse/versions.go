@@ -132,10 +132,10 @@ func (v *Versions) switchTo(run string) error {
 // clearLatest renames a file or folder named "latest", as in a copy of a warehouse without links.
 func (v *Versions) clearLatest() error {
 	info, err := os.Lstat(v.folder.Path(LatestLink))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() == fs.ModeSymlink {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
+	if err != nil || info.Mode().Type() == fs.ModeSymlink {
 		return err
 	}
 	return v.folder.disk.Rename(v.folder.Path(LatestLink), v.folder.Path(LatestLink+".aside"))

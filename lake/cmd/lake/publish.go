@@ -102,8 +102,11 @@ func publishRuns(ctx context.Context, wh *warehouse.Warehouse, l *lake.Lake, o p
 // argument RUN, only a publish of the newest night is recorded.
 func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, began time.Time, args []string, published []lake.Published, err error) error {
 	latest, ok, readErr := newestNight(wh)
-	if readErr != nil || !ok || len(args) > 0 && args[0] != latest {
+	if readErr != nil || !ok {
 		return readErr
+	}
+	if len(args) > 0 && args[0] != latest {
+		return nil // an earlier night
 	}
 	followUp := ledger.BeginFollowUp(ledger.Lake, version, began)
 	for _, p := range published {
