@@ -212,6 +212,9 @@ func TestIncomparableSnapshotsAreUsageErrors(t *testing.T) {
 	if _, err := db.Changes(t.Context(), d, true); !errors.As(err, new(*query.UsageError)) {
 		t.Errorf("unknown table: got %v, want a usage error", err)
 	}
+	if _, err := open(t, "").Changes(t.Context(), query.Diff{From: all[0], To: all[1]}, true); !errors.As(err, new(*query.UsageError)) || !strings.Contains(err.Error(), "lacks the functions that compare snapshots") {
+		t.Errorf("a catalog without functions: got %v, want a usage error", err)
+	}
 	if _, _, err := query.SnapshotsToCompare(all[:1]); !errors.As(err, new(*query.UsageError)) {
 		t.Errorf("one snapshot: got %v, want a usage error", err)
 	}

@@ -149,6 +149,9 @@ func TestJobsOfASnapshot(t *testing.T) {
 		if diff := cmp.Diff(want, db.NewJob(query.Text("SELECT $a"), map[string]string{"a": "1"}, 7)); diff != "" {
 			t.Errorf("job as of %q (-want +got):\n%s", asOf, diff)
 		}
+		if s := db.AsOf(); (s != nil) != (run != "") || s != nil && s.Run != run {
+			t.Errorf("as of %q: the catalog has the snapshot %v, want %q", asOf, s, run)
+		}
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}

@@ -91,6 +91,12 @@ func requireRefused(t *testing.T, db *query.DB, text, reason string) {
 	}
 }
 
+// TestCallsInMacrosAreRefused calls a macro of the catalog that does more than read. Only the plan shows its function.
+func TestCallsInMacrosAreRefused(t *testing.T) {
+	db := open(t, "CREATE MACRO logs() AS TABLE FROM enable_logging(level='trace')")
+	requireRefused(t, db, "SELECT 1 AS query FROM logs()", noFunction)
+}
+
 // fileSums returns the SHA-256 of the files in folders.
 func fileSums(t *testing.T, dirs ...string) map[string][32]byte {
 	t.Helper()

@@ -85,6 +85,10 @@ func TestWorkbook(t *testing.T) {
 		t.Errorf("cells (-want +got):\n%s", diff)
 	}
 
+	missing := query.Workbook{Sheets: []query.Sheet{{Title: "Sales", Query: monthsQuery(), Fields: []query.SheetField{{Column: "nosuch"}}}}}
+	if _, err := db.SaveWorkbook(t.Context(), missing, path); err == nil || !strings.HasSuffix(err.Error(), `write the sheet "Sales": the query has no column "nosuch"`) {
+		t.Errorf("a field without a column: got %v, want an error", err)
+	}
 	texts, _, _ = saveWorkbook(t, db, query.Workbook{Title: "Report", IsForClient: true, Sheets: sheets[:1]})
 	if diff := cmp.Diff([]string{"Currency", "Month", "Sale total", "Items"}, texts["Sales by month"][0]); diff != "" {
 		t.Errorf("columns for a client (-want +got):\n%s", diff)
