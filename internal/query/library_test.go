@@ -185,8 +185,8 @@ func TestParseTextReadsParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 	db := open(t, "")
-	got, err := runQuery(t, db, q, map[string]string{"other": "x"}, query.JSONL, query.Screen{})
-	if want := `{"least":20,"of":"BIGINT","other":"x"}` + "\n"; err != nil || got != want {
+	got, err := runQuery(t, db, q, map[string]string{"other": "NULL"}, query.JSONL, query.Screen{})
+	if want := `{"least":20,"of":"BIGINT","other":"NULL"}` + "\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 	if _, err := runQuery(t, db, q, nil, query.JSONL, query.Screen{}); err == nil || !strings.Contains(err.Error(), `parameter "other" has no value`) {
@@ -403,6 +403,13 @@ func TestChecksOfThePreviousSnapshotAreValidated(t *testing.T) {
 	defer withBefore.Close()
 	if err := checks.ValidateUserFiles(t.Context(), openAt(t, path)); err != nil {
 		t.Errorf("without a previous snapshot: got %v, want no error", err)
+	}
+	repeated, err := query.LoadChecks(writeQueryFiles(t, map[string]string{"mine.sql": "-- title: Mine\n-- severity: warn\n-- each: table orders\nSELECT nosuch FROM {table}"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := repeated.ValidateUserFiles(t.Context(), withBefore); err == nil || !strings.Contains(err.Error(), `column "nosuch" not found`) {
+		t.Errorf("a check of a table: got %v, want that the column does not exist", err)
 	}
 	if err := checks.ValidateUserFiles(t.Context(), withBefore); err == nil || !strings.Contains(err.Error(), "nosuch does not exist") {
 		t.Errorf("with a previous snapshot: got %v, want that the table does not exist", err)

@@ -30,6 +30,7 @@ func TestFilterByWords(t *testing.T) {
 		"MARGIN":             {"margins"}, // the name and the title come before the description
 		"margin month":       {"margins", "refunds_by_month"},
 		"orders month":       {"refunds_by_month"},
+		"profit month":       {"margins"},
 		"fund":               nil,
 		"refund":             {"refunds_by_month"},
 		"what is our profit": {"margins"},
