@@ -194,11 +194,13 @@ func TestUpdatedAtOfCampaignsFollowsTheStatus(t *testing.T) {
 				continue
 			}
 			oldRow := record(t, json.RawMessage(oldJSON))
-			if (oldRow["status"] != row["status"]) != (oldRow["updated_at"] != row["updated_at"]) {
+			isStatusNew := oldRow["status"] != row["status"]
+			isTimeNew := oldRow["updated_at"] != row["updated_at"]
+			if isStatusNew != isTimeNew {
 				t.Errorf("the status changed from %v to %v and updated_at from %v to %v, want both or neither", oldRow["status"], row["status"],
 					oldRow["updated_at"], row["updated_at"])
 			}
-			if oldRow["updated_at"] != row["updated_at"] {
+			if isTimeNew {
 				updated++
 			}
 		}
