@@ -249,7 +249,7 @@ func EventRecord(e stream.Event) ([]byte, error) {
 		return nil, fmt.Errorf("encode the envelope of event %q: %w", e.ID, err)
 	}
 	tail[0] = ',' // commentText has found an id, so the body has members
-	return slices.Concat(bytes.TrimSpace(body[:len(body)-1]), tail), nil
+	return slices.Concat(body[:len(body)-1], tail), nil
 }
 
 // commentText returns the plain text of a comment, or nil if there is none. It treats every topic

@@ -346,7 +346,7 @@ func (d *fixture) startStrict(maxAge time.Duration) {
 
 func TestARepeatedDeliveryIsStoredOnce(t *testing.T) {
 	d := newFixture(t, webhook.Config{}).start()
-	hook := delivery{id: "e1", topic: "x", body: `{"n": 1}`}
+	hook := delivery{id: "e1", topic: "no text\xff", body: `{"n": 1}`} // the topic is stored as text
 	for range 3 {
 		if got := d.send(hook); got != http.StatusNoContent {
 			t.Fatalf("got status %d, want 204", got)
