@@ -1,6 +1,7 @@
 package load_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -218,7 +219,8 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 			harness.Must(t, s.WriteSummary(t.Context(), summary))
 			draftRun := d.Run
 			d.Run = summary.Run.ID
-			harness.Must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{{Name: "check of a " + string(summary.Run.Outcome) + " run"}}))
+			harness.Must(t, load.WriteChecks(t.Context(), d, []ledger.CheckResult{{Name: "check of a " + string(summary.Run.Outcome) + " run",
+				Severity: "warn", Outcome: ledger.CheckFailed, Reason: "why", Rows: 71, Sample: json.RawMessage(`[{"a":1}]`), Seconds: 72}}))
 			d.Run = draftRun
 		}
 		_, err := h.run(nil, load.Limits{})
@@ -228,13 +230,32 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 	writeSummary(load.Summary{Run: run("one", 2, ledger.Run{Outcome: "partial", SnapshotAt: night, Rows: 5, Streams: []ledger.Stream{
 		{Stream: "orders", Grade: "bounded", Reason: "why", TotalFirst: -1, TotalLast: 7, Requests: 3, RateUsed: 0.5}, {Stream: "files", Grade: "skipped"}}}),
 		Ledger: []ledger.Run{failed}, Changes: []load.Change{{Table: "orders", Before: 1, After: 5, New: 4}}})
-	writeSummary(load.Summary{Run: run("one", 2, ledger.Run{Kind: ledger.Refresh, Outcome: "complete", SnapshotAt: night, Streams: []ledger.Stream{{Stream: "orders", Grade: "exact"}}}),
-		Ledger: []ledger.Run{failed, run("one", 2, ledger.Run{Outcome: "other"})}})
+	// Each value of the last attempt is different, so that no column can have the value of another.
+	writeSummary(load.Summary{Run: run("one", 2, ledger.Run{Kind: ledger.Refresh, Outcome: "complete", SnapshotAt: night, EndedAt: night.Add(time.Hour),
+		Requests: 11, Bytes: 12, Retries: 13, ThrottledSeconds: 14, Rows: 15, New: 16, Changed: 17, Gone: 18, Program: "p",
+		Streams: []ledger.Stream{{Stream: "orders", Grade: "exact", Pages: 21, Requests: 22, Passes: 23, TotalFirst: 24, TotalLast: 25, Distinct: 26, Repeated: 27,
+			Rows: 28, RowsOld: 29, Fetched: 30, Carried: 31, Rechecked: 32, Failed: 33, Unread: 34, AgeSince: night, Bytes: 35, Retries: 36, RateLimited: 37,
+			LatencyP50: 38, LatencyP95: 39, LatencyMax: 40, RateWaitSeconds: 41, RetryAfterSeconds: 42, RateUsed: 0.5, Reused: 43}}}),
+		Ledger: []ledger.Run{failed, run("one", 2, ledger.Run{Outcome: "other"})}, Changes: []load.Change{{Table: "orders", Before: 60, After: 61, New: 62, Changed: 63, Gone: 64}}})
+	for table, want := range map[string]string{
+		"runs": `{"run_id":"one","kind":"refresh","started_at":"2026-10-02 02:00:00+00","ended_at":"2026-11-01 03:00:00+00","snapshot_at":"2026-11-01 02:00:00+00",` +
+			`"outcome":"complete","exit_code":0,"requests":11,"bytes":12,"retries":13,"throttled_seconds":14.000000,"rows":15,"rows_new":16,"rows_changed":17,"rows_gone":18,` +
+			`"program_version":"p","error":null}`,
+		"streams": `{"run_id":"one","stream":"orders","grade":"exact","reason":null,"pages":21,"requests":22,"passes":23,"total_first":24,"total_last":25,` +
+			`"distinct_ids":26,"repeated_ids":27,"rows":28,"rows_old":29,"fetched":30,"carried":31,"rechecked":32,"failed":33,"unread":34,"age_since":"2026-11-01 02:00:00+00"}`,
+		"requests": `{"run_id":"one","stream":"orders","requests":22,"bytes":35,"retries":36,"rate_limited":37,"latency_p50_ms":38.000000,"latency_p95_ms":39.000000,` +
+			`"latency_max_ms":40.000000,"rate_wait_seconds":41.000000,"retry_after_seconds":42.000000,"rate_used":0.500000,"landed":43}`,
+		"tables": `{"run_id":"20261102T020000Z","table_name":"orders","rows":61,"rows_new":62,"rows_changed":63,"rows_gone":64}`,
+		"checks": `{"run_id":"one","check_name":"check of a complete run","severity":"warn","outcome":"failed","reason":"why","rows":71,"sample":[{"a":1}],` +
+			`"seconds":72.000000,"accepted_at":null}`,
+	} {
+		h.requireRows("SELECT to_json(r)::VARCHAR FROM meta."+table+" r WHERE run_id IN ('one', '20261102T020000Z')", want)
+	}
 	h.requireRows("SELECT run_id, kind, outcome, exit_code, snapshot_at IS NULL, error FROM meta.runs ORDER BY 1",
 		"failed night failed <nil> true no token", "one "+string(ledger.Refresh)+" complete 0 false <nil>")
-	h.requireRows("SELECT run_id, stream, grade, reason, total_first, total_last FROM meta.streams ORDER BY 1", "failed files skipped <nil> 0 0", "one orders exact <nil> 0 0")
-	h.requireRows("SELECT run_id, stream, requests, rate_used FROM meta.requests ORDER BY 1", "failed files 2 0", "one orders 0 0")
-	h.requireRows("SELECT run_id[7:8], table_name, rows, rows_new FROM meta.tables", "01 orders 5 4")
+	h.requireRows("SELECT run_id, stream, grade, reason, total_first, total_last FROM meta.streams ORDER BY 1", "failed files skipped <nil> 0 0", "one orders exact <nil> 24 25")
+	h.requireRows("SELECT run_id, stream, requests, rate_used FROM meta.requests ORDER BY 1", "failed files 2 0", "one orders 22 0.5")
+	h.requireRows("SELECT run_id[7:8], table_name, rows, rows_new FROM meta.tables ORDER BY 1", "01 orders 5 4", "02 orders 61 62")
 	h.requireRows("SELECT run_id, check_name FROM meta.checks", "one check of a complete run")
 }
 

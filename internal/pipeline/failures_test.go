@@ -175,6 +175,7 @@ func TestOneFailingPage(t *testing.T) {
 		return nil
 	}
 	h := newHarness(t, world, "product_listings")
+	var complete time.Time // the last complete night
 	for _, tc := range []struct {
 		isFailing bool
 		rows      string
@@ -187,8 +188,11 @@ func TestOneFailingPage(t *testing.T) {
 			if s.Failed != 1 {
 				t.Errorf("the ledger counts %d failed pages, want 1", s.Failed)
 			}
+			if !s.AgeSince.Equal(complete) {
+				t.Errorf("the listings of page 2 are from %v, want %v", s.AgeSince, complete)
+			}
 		} else {
-			h.requireComplete(res, err)
+			complete = h.requireComplete(res, err).Run.SnapshotAt
 		}
 		h.requireLines("SELECT count(*) FROM product_listings", tc.rows)
 	}

@@ -244,6 +244,10 @@ func TestDecodedBodies(t *testing.T) {
 	harness.Must(t, err)
 	defer client.Close()
 	read := &reading{prepared: &prepared{locked: &locked{cfg: cfg}, client: client}, drift: newDriftCollector(), stage: stage}
+	harness.Must(t, read.unifyStoredIDs(t.Context()))
+	if id := read.idCase.Unify("A0000000-0000-0000-0000-000000000000"); id[0] != 'A' {
+		t.Errorf("in an empty warehouse, the first id is written as %s, want it as the service sent it", id)
+	}
 	k := &sink{reading: read, stream: tags, free: make(chan *decoder, 1)}
 	k.free <- d
 	first, err := k.decodeBody(t.Context(), fetch.Response{Seq: 1, Body: []byte(`["a","b"]`)})
