@@ -109,6 +109,7 @@ func TestRebuildRecordsWhatItLost(t *testing.T) {
 		"SELECT string_agg(id ORDER BY id) FROM version.meta.details":                                     firstNight,
 		"SELECT string_agg(run_id ORDER BY run_id) FROM version.meta.runs WHERE snapshot_at IS NOT NULL":  firstNight + "," + secondNight,
 		"SELECT string_agg(run_id) FROM version.meta.runs WHERE kind = 'rebuild' AND outcome = 'partial'": result.Manifest.RunID,
+		"SELECT string_agg(DISTINCT stream) FROM version.meta.streams WHERE grade = 'carried_forward'":    "product_listings",
 	})
 	for name, grade := range map[string]stream.Grade{table: stream.CarriedForward, "tags": stream.Exact} {
 		if file := result.Manifest.Table(name); file.Grade != grade || strings.HasPrefix(file.Note, "its newer file is damaged or missing; the rows are from the snapshot of 2026-11-01T02:00:00Z") != (grade != stream.Exact) {
@@ -391,6 +392,9 @@ func TestRebuildUsesTheNextBestSource(t *testing.T) {
 			}
 			if total == 0 || done != total {
 				t.Errorf("the last progress is %d of %d files, want all", done, total)
+			}
+			if strings.HasPrefix(name, "closed rows computed") && total != 4 {
+				t.Errorf("%d tables of snapshots were read, want 4: both snapshots are compared", total)
 			}
 			for _, file := range result.Manifest.Tables {
 				if file.Note != "" {

@@ -96,7 +96,8 @@ func TestCompareVersionsFindsOtherRows(t *testing.T) {
 	}
 	withClosedRow := open(t)
 	d = beginDraft(t, withClosedRow, firstNight, "one")
-	harness.Must(t, d.Exec(t.Context(), "INSERT INTO past."+table+" (product_listing_id, position, valid_from, row_hash, valid_to, run_id) VALUES ('p', 1, now(), 1, now(), 'a')"))
+	harness.Must(t, d.Exec(t.Context(), "INSERT INTO past."+table+" (product_listing_id, position, valid_from, row_hash, valid_to, run_id) VALUES ('p', 1, now(), 1, now(), 'a')",
+		"INSERT INTO meta.runs (run_id) VALUES ('of this warehouse')"))
 	publish(t, withClosedRow, d)
 	got, err := repair.CompareVersions(t.Context(), withClosedRow, firstNight, earlierRelease, firstNight)
 	if want := []string{"past.product_listing_tags has 1 rows in the restored warehouse, but no in the original"}; err != nil || !slices.Equal(got, want) {
