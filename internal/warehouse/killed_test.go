@@ -117,6 +117,9 @@ func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
 		return w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: killed, StartedAt: firstNightAt, Attempt: 1})
 	}))
 	publish(t, w, killed, "one")
+	if u, isResumed, err := w.RunLog.ResumableRun(); isResumed || err != nil {
+		t.Errorf("the published run %s would be resumed (%v), want no resume", u.Run, err)
+	}
 	harness.Must(t, withLock(t, w, "20261101T030000Z", w.Recover))
 	publish(t, w, "20261101T030000Z", "two")
 	if u, isResumed, err := w.RunLog.ResumableRun(); isResumed || err != nil {

@@ -76,8 +76,8 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 		}})
 		d, err := w.Begin(t.Context(), secondRun, firstNightAt.Add(time.Hour))
 		harness.Must(t, err)
-		editManifest(t, w, w.Folder.DayManifestPath("2026-11-01"), func(m *warehouse.Manifest) { // a lost file must not stop the others
-			m.Tables = append([]warehouse.ManifestTable{{Name: "orders", FileSum: checksum.FileSum{File: "orders.parquet", SHA256: "lost"}}}, m.Tables...)
+		editManifest(t, w, w.Folder.DayManifestPath("2026-11-01"), func(m *warehouse.Manifest) { // an unchanged and a lost file must not stop the others
+			m.Tables = append([]warehouse.ManifestTable{{Name: "unchanged"}, {Name: "orders", FileSum: checksum.FileSum{File: "orders.parquet", SHA256: "lost"}}}, m.Tables...)
 		})
 		if isChanged {
 			file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))

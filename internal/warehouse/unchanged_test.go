@@ -77,6 +77,9 @@ func TestFilesOfOtherVersionsAndDamagedFilesAreNotCopied(t *testing.T) {
 		"a table without a file":  {table: "orders"},
 		"a flipped bit":           {func(t *testing.T, v string) { flipBit(t, filepath.Join(v, tagsFile), 40) }, "", tagsTable},
 		"a missing file":          {func(t *testing.T, v string) { harness.Must(t, os.Remove(filepath.Join(v, tagsFile))) }, "", tagsTable},
+		"a folder instead of the file": {func(t *testing.T, v string) {
+			harness.Must(t, errors.Join(os.Remove(filepath.Join(v, tagsFile)), os.Mkdir(filepath.Join(v, tagsFile), 0o700)))
+		}, "", tagsTable},
 		"another schema version": {func(t *testing.T, v string) {
 			file := filepath.Join(v, warehouse.ManifestFile)
 			var m warehouse.Manifest

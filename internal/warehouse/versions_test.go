@@ -59,6 +59,11 @@ func TestErrorsOfARollbackWithoutATarget(t *testing.T) {
 	if _, err := w.Rollback("", firstNightAt); err == nil || err.Error() != want {
 		t.Errorf("the error of a rollback from the first version is %v, want %q", err, want)
 	}
+	publish(t, w, secondNight, "two")
+	replaceLink(t, w, firstNight)
+	if m, err := w.Rollback("", firstNightAt.AddDate(0, 0, 2)); !errors.As(err, new(*warehouse.LostError)) {
+		t.Errorf("with a wrong link the rollback switched to %q (%v), want an error: the version before it is unknown", m.RunID, err)
+	}
 }
 
 // TestTheNewestVersionsAreKept publishes more versions than are kept. The newest must stay, so that a rollback to the last
