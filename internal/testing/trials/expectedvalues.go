@@ -20,15 +20,15 @@ type valueKind struct {
 func (e TableSpec) kinds() []valueKind {
 	kinds := []valueKind{
 		{e.Text, []string{"VARCHAR"}, text},
-		{e.rawText, []string{"VARCHAR"}, func(v any) (string, bool) { return Canonical(v), true }},
 		{e.integer, []string{"BIGINT"}, integer},
 		{e.flag, []string{"BOOLEAN"}, flag},
 		{e.money, []string{"DECIMAL(18,6)"}, money},
 		{e.instant, []string{"TIMESTAMP WITH TIME ZONE"}, instant},
 		{e.json, []string{"JSON"}, document},
 	}
-	// The method row fills this column without write.
+	// The method row fills these columns without write.
 	filledByRow := func(any) (string, bool) { return "", false }
+	kinds = append(kinds, valueKind{e.rawText, []string{"VARCHAR"}, filledByRow})
 	if !e.keyOnly {
 		kinds = append(kinds, valueKind{"extra", []string{"JSON"}, filledByRow})
 	}
@@ -69,6 +69,12 @@ func (it item) row(e TableSpec, nested []string) TextRow {
 			if text, ok := k.write(it.firstValue(sources, e.bare == name)); ok {
 				texts[name] = text
 			}
+		}
+	}
+	if name, sources := Column(e.rawText); name != "" {
+		object, _ := it.value.(map[string]any)
+		if v, isSent := object[sources[0]]; isSent {
+			texts[name] = Canonical(v)
 		}
 	}
 	if unstored := leftover(it.value, used, ""); unstored != nil && !e.keyOnly {

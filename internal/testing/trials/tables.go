@@ -28,7 +28,7 @@ type TableSpec struct {
 	bare string
 	// The columns, grouped by the type of their values and separated by spaces.
 	Text, integer, flag, money, instant, json string
-	// rawText are columns with the JSON of a value as text, also of null.
+	// rawText is a column with the JSON that the service sent for a field, also of null.
 	rawText string
 	// replies is a list in an item. Its items are rows of the same table.
 	replies string
@@ -177,7 +177,8 @@ func campaignTables() []TableSpec {
 		{
 			Table: "articles", Key: "id", path: "/articles/{id}", IDs: "campaign_articles.id order_items.article_id",
 			Text: "id name brief_doc_url draft_doc_url live_url campaign_id product_id profile_id writer.id writer.first_name " +
-				"writer.last_name support_agent support_agent.id support_agent.first_name support_agent.last_name status.name status.prefix status.color expected_completion_date_title",
+				"writer.last_name support_agent support_agent.id support_agent.first_name support_agent.last_name status.name " +
+				"status.prefix status.color expected_completion_date_title",
 			instant: "updated_at expected_completion_date",
 		},
 		{
