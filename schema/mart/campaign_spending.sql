@@ -6,7 +6,7 @@ WITH campaign_items AS (
         p.campaign_id,
         s.order_item_id,
         s.sale_price,
-        max(CASE WHEN p.state = 'open' THEN 1 ELSE 0 END) AS open_articles
+        max(CASE WHEN p.state = 'open' THEN 1 ELSE 0 END) AS has_open_article
     FROM mart.article_progress AS p
     JOIN mart.sold_items AS s ON s.order_item_id = p.order_item_id
     WHERE NOT s.is_refunded
@@ -16,10 +16,10 @@ item_sums AS (
     SELECT
         campaign_id,
         count(*) - count(sale_price)                                    AS items_without_price,
-        count(CASE WHEN open_articles = 0 THEN 1 END)                   AS finished_items,
-        count(CASE WHEN open_articles = 1 THEN 1 END)                   AS open_items,
-        CAST(sum(CASE WHEN open_articles = 0 THEN sale_price END) AS DECIMAL(38, 6)) AS finished_sales,
-        CAST(sum(CASE WHEN open_articles = 1 THEN sale_price END) AS DECIMAL(38, 6)) AS open_sales
+        count(CASE WHEN has_open_article = 0 THEN 1 END)                AS finished_items,
+        count(CASE WHEN has_open_article = 1 THEN 1 END)                AS open_items,
+        CAST(sum(CASE WHEN has_open_article = 0 THEN sale_price END) AS DECIMAL(38, 6)) AS finished_sales,
+        CAST(sum(CASE WHEN has_open_article = 1 THEN sale_price END) AS DECIMAL(38, 6)) AS open_sales
     FROM campaign_items
     GROUP BY campaign_id
 ),

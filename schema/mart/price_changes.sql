@@ -1,8 +1,8 @@
 -- Prices before and after each change.
--- grain: one row per product listing, tier, currency and snapshot
+-- grain: one row per changed price of a product listing, in a tier, currency and snapshot
 CREATE VIEW mart.price_changes AS
--- nth is the number of a price, in the order of position, among the prices of its listing, tier, currency
--- and snapshot.
+-- nth is the rank of a price by position within its listing, tier, currency and snapshot. Old and new prices with
+-- the same nth are a pair.
 WITH closed_prices AS (
     SELECT
         product_listing_id, pricing_tier, currency, unit_amount, valid_to AS changed_at,
@@ -32,7 +32,7 @@ JOIN closed_prices AS c ON c.product_listing_id = o.product_listing_id
     AND c.nth = o.nth
 WHERE o.unit_amount <> c.unit_amount;
 
-COMMENT ON VIEW mart.price_changes IS 'Price changes of product listings, one row per listing, tier, currency and snapshot with a changed amount. If a listing has several prices of one tier and currency, they are compared by position. A new or removed price is not a change. Restrict changed_at: the view reads the whole history.';
+COMMENT ON VIEW mart.price_changes IS 'Price changes of product listings, one row per changed price. If a listing has several prices of one tier and currency, they are compared in the order of position, and each changed one has a row. A new or removed price is not a change. Restrict changed_at: the view reads the whole history.';
 COMMENT ON COLUMN mart.price_changes.changed_at IS 'Time of the snapshot that first showed the new amount, UTC.'; -- TIMESTAMPTZ
 COMMENT ON COLUMN mart.price_changes.listing_id IS 'Id of the listing: product_listings.id.'; -- VARCHAR
 COMMENT ON COLUMN mart.price_changes.pricing_tier IS 'Pricing tier.'; -- VARCHAR

@@ -26,7 +26,8 @@ value_medians AS (
     FROM traits
     GROUP BY ALL
 ),
--- The column segment_medians contains all values of the segment with their medians.
+-- segment_medians contains all values of the segment with their medians. other_value_count is the number of the other
+-- values whose median is above 0.
 segment_values AS (
     SELECT
         trait,

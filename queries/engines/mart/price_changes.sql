@@ -1,5 +1,6 @@
 -- Prices before and after each change.
--- price_number numbers the prices of a listing, tier, currency and snapshot in the order of position.
+-- price_number is the rank of a price by position within its listing, tier, currency and snapshot. Old and new prices
+-- with the same number are a pair.
 WITH closed_prices AS (
     SELECT
         product_listing_id, pricing_tier, currency, unit_amount, valid_to AS changed_at,

@@ -30,7 +30,8 @@ value_medians AS (
         {{quantile "amounts" "0.5" (size "amounts")}} AS median
     FROM value_amounts
 ),
--- The column segment_medians contains all values of the segment with their medians.
+-- segment_medians contains all values of the segment with their medians. other_value_count is the number of the other
+-- values whose median is above 0.
 segment_values AS (
     SELECT
         trait,
