@@ -131,8 +131,6 @@ func (s *outputBuffer) String() string {
 // Job contains the settings of a night in a child process.
 type Job struct {
 	URL, Dir, Report string
-	// Agent is the User-Agent of the requests.
-	Agent string
 	// Streams are the streams with tables in the warehouse. Nil means all.
 	Streams []string
 	At      time.Time
@@ -169,7 +167,7 @@ func (j Job) Config() pipeline.Config {
 		NewWarehouse: true,
 		Warehouse: warehouse.Config{Dir: j.Dir, KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test",
 			DiscardRaw: j.DiscardRaw, Step: j.KillAt.Hook(killSelf)},
-		Fetch: fetch.Config{BaseURL: j.URL, PageSize: 7, UserAgent: j.Agent,
+		Fetch: fetch.Config{BaseURL: j.URL, PageSize: 7,
 			Token: func(context.Context) (string, error) { return Token, nil }},
 		Details: pipeline.ChangedDetails, LiveDays: 45, Recheck: 7, Limits: load.Limits{Share: 0.2, Rows: 50},
 		ResumeMaxAge: 6 * time.Hour, Now: func() time.Time { return j.At }, Log: slog.New(slog.DiscardHandler),
@@ -252,12 +250,6 @@ func (j Job) Start(t *testing.T) *Child {
 	j.Report = filepath.Join(t.TempDir(), "report.json")
 	return Spawn(t, "night", j.Report, j)
 }
-
-// User agents of the runs in the two warehouses of a crash trial.
-const (
-	KilledAgent      = "killed"
-	UndisturbedAgent = "undisturbed"
-)
 
 // StepRecorder records the names of the steps of a night.
 type StepRecorder struct {

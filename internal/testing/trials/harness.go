@@ -223,15 +223,25 @@ func (h *Harness) RequireStream(r ledger.Run, name string, grade stream.Grade, r
 	}
 }
 
-// RequireValues compares the named tables, or all tables if no names are given, with the current data of the service.
-func (h *Harness) RequireValues(ref *Reference, tables ...string) {
+// RequireValues compares all tables with the current data of the service.
+func (h *Harness) RequireValues(ref *Reference) {
 	h.T.Helper()
-	current, catalog := ref.CurrentRows(), h.Catalog()
+	current := ref.CurrentRows()
 	for _, spec := range ref.UniqueTables() {
-		if len(tables) == 0 || slices.Contains(tables, spec.Table) {
-			CheckTable(h.T, spec, current, catalog, "main."+spec.Table)
-		}
+		CheckTable(h.T, spec, current, h.Catalog(), "main."+spec.Table)
 	}
+}
+
+// RequireProvenValues compares the tables whose streams are all proven with the current data of the service, and returns
+// their number.
+func (h *Harness) RequireProvenValues(ref *Reference, r ledger.Run) (tables int) {
+	h.T.Helper()
+	current := ref.CurrentRows()
+	for _, spec := range ref.ProvenTables(ProvenStreams(h.T, r)) {
+		CheckTable(h.T, spec, current, h.Catalog(), "main."+spec.Table)
+		tables++
+	}
+	return tables
 }
 
 // Reasons returns the grades of the streams of a run with their reasons, for messages.
@@ -277,19 +287,6 @@ func (h *Harness) LatestRun() string {
 // RepairConfig returns the configuration of repairs of the warehouse of a night.
 func RepairConfig(cfg pipeline.Config) repair.Config {
 	return repair.Config{Warehouse: cfg.Warehouse, Streams: cfg.Streams, AcceptLoss: cfg.AcceptLoss, Now: cfg.Now, Log: cfg.Log}
-}
-
-// UseChangedDetails configures nights that request only details that may have changed.
-func (h *Harness) UseChangedDetails(liveDays, recheck int) {
-	h.Config.Details, h.Config.LiveDays, h.Config.Recheck = "changed", liveDays, recheck
-}
-
-// ServeListings makes the service return a file of testdata for all requests for listings.
-func (h *Harness) ServeListings(file string) {
-	h.T.Helper()
-	body, err := os.ReadFile(filepath.Join("..", "testdata", file))
-	testharness.Must(h.T, err)
-	h.Service.SetFaults(sim.Fault{Path: "/products/listings", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return body }})
 }
 
 // RequireLines compares the first column of a query result with the wanted lines.

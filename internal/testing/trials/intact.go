@@ -131,7 +131,8 @@ func RequireSameWarehouse(t *testing.T, want, got string) {
 		"meta.runs":    "run_id, started_at, snapshot_at, outcome, exit_code, rows, rows_new, rows_changed, rows_gone",
 		"meta.streams": "run_id, stream, grade, total_first, total_last, distinct_ids, rows, fetched, carried, rechecked, failed",
 	}
-	for _, row := range Query(t, db, "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE database_name = 'want' AND schema_name IN ('main', 'past')") {
+	for _, row := range Query(t, db, `SELECT schema_name || '.' || table_name FROM duckdb_tables()
+		WHERE database_name = 'want' AND schema_name IN ('main', 'past')`) {
 		columns[row[0].String] = "*"
 	}
 	for table, names := range columns {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,11 +46,6 @@ func rewriteFault(name string, rewrite func([]byte) []byte) FaultKind {
 
 // FaultKinds returns all kinds, in the order of the stored results.
 func FaultKinds() []FaultKind {
-	return slices.Concat(RefusalFaults(), ConnectionFaults(), BodyFaults(), encodedFaults())
-}
-
-// RefusalFaults are responses with an error in place of the records.
-func RefusalFaults() []FaultKind {
 	return []FaultKind{
 		statusFault("429 without Retry-After", 429, ""),
 		statusFault("429, Retry-After: seconds", 429, "1"),
@@ -64,12 +58,7 @@ func RefusalFaults() []FaultKind {
 		statusFault("504", 504, ""),
 		statusFault("another 5xx (507)", 507, ""),
 		{Name: "redirect to another host", Fault: &sim.Fault{Kind: sim.FaultRedirect}},
-	}
-}
 
-// ConnectionFaults end or delay the connection.
-func ConnectionFaults() []FaultKind {
-	return []FaultKind{
 		{Name: "connection refused", DetourAddress: closedAddress},
 		{Name: "TLS failure", DetourAddress: untrustedServer},
 		{Name: "reset before the first byte", Fault: &sim.Fault{Kind: sim.FaultReset}},
@@ -77,12 +66,7 @@ func ConnectionFaults() []FaultKind {
 		{Name: "truncated body", Fault: &sim.Fault{Kind: sim.FaultTruncate}},
 		// The body has eight delayed parts, so it takes longer than the timeout.
 		{Name: "trickled body", Fault: &sim.Fault{Kind: sim.FaultSlow, Delay: 40 * time.Millisecond}, AttemptTimeout: 150 * time.Millisecond},
-	}
-}
 
-// BodyFaults are responses whose body is damaged.
-func BodyFaults() []FaultKind {
-	return []FaultKind{
 		{Name: "200 with HTML", Fault: &sim.Fault{Kind: sim.FaultHTML}},
 		{Name: "200, empty", Fault: &sim.Fault{Kind: sim.FaultEmpty}},
 		{Name: "200 with broken JSON", Fault: &sim.Fault{Kind: sim.FaultBrokenJSON}},
@@ -96,12 +80,7 @@ func BodyFaults() []FaultKind {
 			return addField(body, "\"a\\u0000b\xff\xc3(\"")
 		}}, IsNoise: func(text string) bool { return strings.HasPrefix(text, "a\x00b\uFFFD") }},
 		rewriteFault("duplicate keys", duplicateFields),
-	}
-}
 
-// encodedFaults returns kinds whose bodies are compressed or very large.
-func encodedFaults() []FaultKind {
-	return []FaultKind{
 		{Name: "gzip bomb", Spoil: bomb("gzip", newGzip), AttemptTimeout: 20 * time.Second},
 		largeRecord("100 MB record", 100_000_000),
 		{Name: "zstd bomb", Spoil: bomb("zstd", newZstd), AttemptTimeout: 20 * time.Second},

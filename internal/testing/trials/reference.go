@@ -2,7 +2,6 @@ package trials
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,16 +30,18 @@ type Reference struct {
 	Paths   map[string]bool // endpoints of the streams
 	// Rewrite changes a record as the faults of the service do.
 	Rewrite func(record any) any
-	// RequestedIDs contains the values of path parameters, by TableSpec.IDs. They are the ids in the
-	// records of this night and of all earlier nights.
-	RequestedIDs map[string]map[string]bool
+	// RequestedIDs contains the values of path parameters: the ids in the records of this night and of all earlier nights.
+	RequestedIDs map[RequestedID]bool
 }
+
+// RequestedID is a value of the path parameter of a table with these TableSpec.IDs.
+type RequestedID struct{ IDs, ID string }
 
 // NewReference returns a reference of the tables of streams.
 func NewReference(t *testing.T, service *sim.Service, streams []stream.Stream) *Reference {
 	t.Helper()
 	r := &Reference{t: t, service: service, streams: streams, Rewrite: func(v any) any { return v }, Paths: map[string]bool{},
-		RequestedIDs: map[string]map[string]bool{}}
+		RequestedIDs: map[RequestedID]bool{}}
 	tableNames := map[string]bool{}
 	for _, s := range streams {
 		r.Paths[s.Path] = true
@@ -121,18 +122,22 @@ func (r *Reference) params(spec TableSpec, path string, derived map[string][]row
 	case spec.IDs == "team":
 		return []string{r.service.TeamID()}
 	}
-	if r.RequestedIDs[spec.IDs] == nil {
-		r.RequestedIDs[spec.IDs] = map[string]bool{}
-	}
 	for _, ref := range strings.Fields(spec.IDs) {
 		table, column, _ := strings.Cut(ref, ".")
 		for _, row := range derived[table] {
 			if id := row.texts[column]; id != "" {
-				r.RequestedIDs[spec.IDs][id] = true
+				r.RequestedIDs[RequestedID{spec.IDs, id}] = true
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(r.RequestedIDs[spec.IDs]))
+	var params []string
+	for requested := range r.RequestedIDs {
+		if requested.IDs == spec.IDs {
+			params = append(params, requested.ID)
+		}
+	}
+	slices.Sort(params)
+	return params
 }
 
 func fillPath(path, param string) string {

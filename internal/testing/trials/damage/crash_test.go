@@ -3,10 +3,10 @@ package damage_test
 import (
 	"cmp"
 	"fmt"
-	"io/fs"
 	"maps"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,49 +45,48 @@ func newCrashTrial(t *testing.T, seed uint64, streams ...string) *crashTrial {
 	t.Helper()
 	c := &crashTrial{Harness: trials.NewHarness(t, trials.TrialWorld(seed), streams...), streams: streams, dir: t.TempDir(), counter: &requestCounter{}}
 	c.OnRequest(c.counter.count)
-	c.counter.reset()
+	c.counter.take()
 	return c
 }
 
-func (c *crashTrial) job(agent, dir string) trials.Job {
-	return trials.Job{URL: c.Server.URL, Dir: dir, Agent: agent, Streams: c.streams, At: c.At}
+// job returns the next try of the current night in the warehouse whose runs are killed.
+func (c *crashTrial) job() trials.Job {
+	return trials.Job{URL: c.Server.URL, Dir: c.dir, Streams: c.streams, At: c.At}
 }
 
-// requestCounter counts the requests by user agent, and by path and query.
+// requestCounter counts requests by path and query.
 type requestCounter struct {
-	mu      sync.Mutex
-	byAgent map[string]map[string]int
+	mu     sync.Mutex
+	counts map[string]int
 }
 
 func (q *requestCounter) count(r *http.Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.byAgent[r.UserAgent()][r.RequestURI]++
+	q.counts[r.RequestURI]++
 }
 
-func (q *requestCounter) reset() {
+// take returns the counts since the last call.
+func (q *requestCounter) take() map[string]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.byAgent = map[string]map[string]int{trials.KilledAgent: {}, trials.UndisturbedAgent: {}}
-}
-
-func (q *requestCounter) countsOf(agent string) map[string]int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return maps.Clone(q.byAgent[agent])
+	counts := q.counts
+	q.counts = map[string]int{}
+	return counts
 }
 
 // beginNight advances the world by a day and runs the night in the warehouse without kills.
 func (c *crashTrial) beginNight(t *testing.T) {
 	t.Helper()
 	c.NextDay()
-	c.counter.reset()
+	c.counter.take()
 	var recorder trials.StepRecorder
-	cfg := c.job(trials.UndisturbedAgent, c.Config.Warehouse.Dir).Config()
+	j := c.job()
+	j.Dir = c.Config.Warehouse.Dir
+	cfg := j.Config()
 	cfg.Warehouse.Step = recorder.Record
-	res, err := pipeline.Run(t.Context(), cfg)
-	c.MustComplete(res, err)
-	c.runID, c.undisturbedRequests, c.tries = res.Run.ID, c.counter.countsOf(trials.UndisturbedAgent), 0
+	res := c.MustComplete(pipeline.Run(t.Context(), cfg))
+	c.runID, c.undisturbedRequests, c.tries = res.Run.ID, c.counter.take(), 0
 	c.steps = recorder.Steps
 }
 
@@ -96,7 +95,8 @@ func (c *crashTrial) beginNight(t *testing.T) {
 func (c *crashTrial) try(t *testing.T, s trials.StepCall) (killed, published bool) {
 	t.Helper()
 	p, published := c.tryJob(t, trials.Job{KillAt: s})
-	if killed = p.WasKilled(); !killed {
+	killed = p.WasKilled()
+	if !killed {
 		c.requireComplete(t, p)
 	}
 	return killed, published
@@ -123,29 +123,29 @@ func (c *crashTrial) runOnce(t *testing.T, run func(j trials.Job)) (published bo
 	runID := c.runID
 	stored := trials.StoredRequests(t, filepath.Join(c.dir, "raw", runID))
 	c.tries++
-	c.counter.reset()
-	j := c.job(trials.KilledAgent, c.dir)
-	j.At = c.startTime(t)
+	j := c.job()
+	if _, isResumed, err := trials.WarehouseOf(j.Config()).RunLog.ResumableRun(); isResumed || err != nil {
+		testharness.Must(t, err)
+		j.At = c.At.Add(time.Duration(c.tries) * time.Minute)
+	}
+	c.counter.take()
 	run(j)
+	requests := c.counter.take()
 	published = trials.RequireIntact(t, c.dir) == runID
-	c.requireNoRepeats(t, stored)
+	// The try may not repeat a request whose response was stored, with two exceptions: it checks the token, and reads
+	// page 1 of a list again to confirm that the list did not change.
+	for path, n := range requests {
+		isRepeated := n+stored[path] > c.undisturbedRequests[path]
+		if isRepeated && !strings.HasSuffix(path, "page=1") && path != "/auth/token" {
+			t.Errorf("%s: try %d made %d requests after %d stored responses, want at most %d in total, as in a night without a kill", path, c.tries, n,
+				stored[path], c.undisturbedRequests[path])
+		}
+	}
 	if published {
 		c.lastPublished, c.runID = runID, ""
 		trials.RequireSameWarehouse(t, c.Config.Warehouse.Dir, c.dir)
 	}
 	return published
-}
-
-// startTime returns the time at which the next try starts. It is the time of the night for a new
-// run, and a later time for a resumed run.
-func (c *crashTrial) startTime(t *testing.T) time.Time {
-	t.Helper()
-	wh := trials.WarehouseOf(c.job(trials.KilledAgent, c.dir).Config())
-	if _, ok, err := wh.RunLog.ResumableRun(); !ok || err != nil {
-		testharness.Must(t, err)
-		return c.At
-	}
-	return c.At.Add(time.Duration(c.tries) * time.Minute)
 }
 
 func (c *crashTrial) requireComplete(t *testing.T, p *trials.Child) {
@@ -156,20 +156,6 @@ func (c *crashTrial) requireComplete(t *testing.T, p *trials.Child) {
 	if end.Run != runID || end.ExitCode != 0 || end.Outcome != ledger.Complete {
 		t.Fatalf("try %d: run %s ended %s with exit code %d, want run %s complete with exit code 0: %s", c.tries, end.Run, end.Outcome, end.ExitCode, runID,
 			end.Error)
-	}
-}
-
-// requireNoRepeats checks that the last try did not repeat a request whose response had been stored
-// before. stored counts these responses. There are two exceptions: each try checks the token, and
-// reads page 1 of a list again to confirm that the list did not change.
-func (c *crashTrial) requireNoRepeats(t *testing.T, stored map[string]int) {
-	t.Helper()
-	for path, n := range c.counter.countsOf(trials.KilledAgent) {
-		isRepeated := n+stored[path] > c.undisturbedRequests[path]
-		if isRepeated && !strings.HasSuffix(path, "page=1") && path != "/auth/token" {
-			t.Errorf("%s: try %d made %d requests after %d stored responses, want at most %d in total, as in a night without a kill", path, c.tries, n,
-				stored[path], c.undisturbedRequests[path])
-		}
 	}
 }
 
@@ -191,7 +177,10 @@ func (c *crashTrial) finish(t *testing.T) {
 		t.Errorf("the ledgers differ (-undisturbed +killed):\n%s", diff)
 	}
 	for _, folder := range []string{"parquet", "versions"} {
-		if diff := gocmp.Diff(listFiles(t, c.Path(folder)), listFiles(t, filepath.Join(c.dir, folder))); diff != "" {
+		paths := func(dir string) []string {
+			return slices.Sorted(maps.Keys(trials.SumTree(t, filepath.Join(dir, folder))))
+		}
+		if diff := gocmp.Diff(paths(c.Config.Warehouse.Dir), paths(c.dir)); diff != "" {
 			t.Errorf("%s differs (-undisturbed +killed):\n%s", folder, diff)
 		}
 	}
@@ -209,15 +198,4 @@ func ledgerResults(t *testing.T, dir string) map[string]string {
 		results[r.ID] = fmt.Sprintf("%s with %d, %d rows", r.Outcome, r.ExitCode, r.Rows)
 	}
 	return results
-}
-
-// listFiles returns the paths below a folder, relative to it.
-func listFiles(t *testing.T, dir string) []string {
-	t.Helper()
-	var names []string
-	testharness.Must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		names = append(names, strings.TrimPrefix(path, dir))
-		return err
-	}))
-	return names
 }

@@ -57,8 +57,9 @@ func TestTortureRepairs(t *testing.T) {
 	inParallel(t, workers, combinations, r.runCombination)
 	trials.RecordTrial(t, startedAt, func() torture.Trial {
 		return torture.Trial{Name: "repairs", Runs: combinations,
-			Procedure: "one or two places of a warehouse are damaged: a file is removed, truncated, changed by one bit, swapped with another file or replaced by the file of another run; a folder or a link is removed",
-			Outcome:   strings.Trim(fmt.Sprint(r.results), "map[]")}
+			Procedure: "one or two places of a warehouse are damaged: a file is removed, truncated, changed by one bit, swapped with " +
+				"another file or replaced by the file of another run; a folder or a link is removed",
+			Outcome: strings.Trim(fmt.Sprint(r.results), "map[]")}
 	})
 }
 
@@ -188,8 +189,8 @@ func (r *repairTrial) readFacts(t *testing.T, db *sql.DB, path, name string) fac
 			for _, key := range table.Key {
 				columns = append(columns, "past_row['"+key+"'] AS "+key)
 			}
-			rows := "(SELECT " + strings.Join(columns, ", ") + ", past_row['valid_from']::TIMESTAMPTZ AS valid_from, past_row['valid_to']::TIMESTAMPTZ AS valid_to, past_row['row_hash']::UBIGINT AS row_hash FROM " +
-				source + " WHERE meta_table = 'past." + table.Name + "')"
+			rows := fmt.Sprintf(`(SELECT %s, past_row['valid_from']::TIMESTAMPTZ AS valid_from, past_row['valid_to']::TIMESTAMPTZ AS valid_to,
+				past_row['row_hash']::UBIGINT AS row_hash FROM %s WHERE meta_table = 'past.%s')`, strings.Join(columns, ", "), source, table.Name)
 			collect(rowFacts(table, rows, ""))
 			collect(rowFacts(table, rows, " || ' until ' || epoch_us(valid_to)"))
 		}

@@ -55,8 +55,8 @@ type rotTrial struct {
 }
 
 func (r *rotTrial) String() string {
-	return fmt.Sprintf("%d found by verify, the others harmless, all values equal; next nights: %d refused with a repair command, %d published correct rows; silently wrong: 0",
-		r.found, r.refused, r.published)
+	return fmt.Sprintf("%d found by verify, the others harmless, all values equal; next nights: %d refused with a repair command, "+
+		"%d published correct rows; silently wrong: 0", r.found, r.refused, r.published)
 }
 
 func newRotTrial(t *testing.T) *rotTrial {

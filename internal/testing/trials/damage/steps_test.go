@@ -168,7 +168,7 @@ func (c *crashTrial) failAt(t *testing.T, i int, s trials.StepCall) {
 	switch {
 	case !published:
 		isRight = end.Outcome == ledger.Failed && end.ExitCode == 1 && strings.Contains(end.Error, cause.Error())
-		runs, err := trials.WarehouseOf(c.job(trials.KilledAgent, c.dir).Config()).RunLog.AllRuns()
+		runs, err := trials.WarehouseOf(c.job().Config()).RunLog.AllRuns()
 		testharness.Must(t, err)
 		if outcome := ledger.Find(runs, runID).Outcome; outcome != "" && outcome != ledger.Failed && outcome != ledger.Killed {
 			t.Errorf("the ledger has the outcome %s for the unpublished run %s, want failed or killed", outcome, runID)
@@ -190,7 +190,7 @@ func TestKilledRunIsPublished(t *testing.T) {
 	t.Parallel()
 	c := newCrashTrial(t, 5, trials.FewStreams()...)
 	c.try(t, trials.StepCall{Step: "before write run.json"})
-	j := c.job(trials.KilledAgent, c.dir)
+	j := c.job()
 	j.At = c.At.Add(7 * time.Hour)
 	res := c.MustComplete(pipeline.Run(t.Context(), j.Config()))
 	db := trials.Open(t, filepath.Join(c.dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")

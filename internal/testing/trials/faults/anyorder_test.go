@@ -72,7 +72,7 @@ func (d *randomTransport) nextResponse() (delay time.Duration, busy bool, encodi
 // sequentialConfig returns the configuration of a night with one request at a time.
 func sequentialConfig(t *testing.T, service *sim.Service, dir string, at time.Time, streams []string) pipeline.Config {
 	t.Helper()
-	cfg := trials.Job{Dir: dir, URL: "http://127.0.0.1/", Agent: trials.UndisturbedAgent, Streams: streams, At: at}.Config()
+	cfg := trials.Job{Dir: dir, URL: "http://127.0.0.1/", Streams: streams, At: at}.Config()
 	cfg.Fetch.Concurrency = 1
 	cfg.Fetch.Transport = &randomTransport{service: service}
 	return cfg

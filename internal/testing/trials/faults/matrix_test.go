@@ -78,6 +78,10 @@ func TestTortureFaultMatrix(t *testing.T) {
 // allows for the rest of the program. The test process also runs the service.
 const maxMemoryBytes = 512_000_000 + 480<<20
 
+// maxDuration is the maximum duration of a night, on a busy machine and with all attempts of some requests up to their
+// timeouts.
+const maxDuration = 30 * time.Minute
+
 // matrixCell is a harness for one kind of fault at one rate.
 type matrixCell struct {
 	*trials.Harness
@@ -125,14 +129,6 @@ func newMatrixCell(t *testing.T, seed uint64, kind trials.FaultKind, streams ...
 	return c
 }
 
-// maxDuration returns the maximum duration of a night. It is one minute, for a busy machine, plus the time of some
-// slow requests: one for each pass of each stream, with all attempts up to their timeouts.
-func (c *matrixCell) maxDuration() time.Duration {
-	f := c.Config.Fetch
-	attempt := f.Timeout + f.Retry.Max + time.Duration(float64(f.Retry.Max)*f.Retry.Jitter)
-	return time.Minute + time.Duration(len(c.Config.Streams)*f.MaxPasses*(1+f.Retry.MaxRetries))*attempt
-}
-
 // runNights runs the nights of a rate, more if the fault is rare and has affected no request, and then a night without
 // faults that must restore all rows. It returns the number of nights.
 func (c *matrixCell) runNights(t *testing.T, r rate) (nights int) {
@@ -161,7 +157,7 @@ func (c *matrixCell) runNights(t *testing.T, r rate) (nights int) {
 func (c *matrixCell) runFaultyNight(t *testing.T) {
 	keysBefore := c.publishedKeys(t)
 	latestBefore := c.LatestRun()
-	ctx, cancel := context.WithTimeout(t.Context(), c.maxDuration())
+	ctx, cancel := context.WithTimeout(t.Context(), maxDuration)
 	defer cancel()
 	resetPeakMemory()
 	start := time.Now()
@@ -170,7 +166,7 @@ func (c *matrixCell) runFaultyNight(t *testing.T) {
 	c.peak = max(c.peak, peakMemory())
 	switch {
 	case ctx.Err() != nil:
-		t.Fatalf("the night took longer than its maximum duration of %v: %v", c.maxDuration(), err)
+		t.Fatalf("the night took longer than %v: %v", maxDuration, err)
 	case err != nil:
 		c.failed++
 		c.requireFailed(t, res, err, latestBefore)

@@ -56,7 +56,7 @@ type season struct {
 	churned       int
 	// nightIDs contains the ids that were in a list at any time of the night. It is nil if the lists
 	// do not change while they are read.
-	nightIDs map[string]map[string]bool
+	nightIDs map[trials.RequestedID]bool
 }
 
 // conditions are the conditions of one night.
@@ -146,7 +146,7 @@ func (s *season) runNight(n seasonNight) {
 	}
 	s.nightIDs = nil
 	if s.tonight.hasMovingLists {
-		s.nightIDs = map[string]map[string]bool{}
+		s.nightIDs = map[trials.RequestedID]bool{}
 	}
 	s.At = s.Service.Now().Add(2*time.Hour + s.tonight.clock)
 	attempts := s.tonight.accidents
@@ -303,7 +303,7 @@ func (s *season) requireNewWarehouse() {
 	testharness.Must(s.T, err)
 	cfg.Now = func() time.Time { return s.At }
 	s.MustComplete(pipeline.Run(s.T.Context(), cfg))
-	s.ref.RequestedIDs = map[string]map[string]bool{}
+	s.ref.RequestedIDs = map[trials.RequestedID]bool{}
 	current := s.ref.CurrentRows()
 	db := trials.Open(s.T, filepath.Join(fresh.Dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
 	for _, spec := range s.ref.UniqueTables() {

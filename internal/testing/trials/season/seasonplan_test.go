@@ -166,7 +166,7 @@ func decisions() []string { return []string{"leave", "publish", "discard"} }
 // seasonFaults returns the faults of the service that do not depend on time. It leaves out faults that
 // add a field which a night can store.
 func seasonFaults() []trials.FaultKind {
-	return slices.DeleteFunc(slices.Concat(trials.RefusalFaults(), trials.ConnectionFaults(), trials.BodyFaults()), func(k trials.FaultKind) bool {
+	return slices.DeleteFunc(trials.FaultKinds(), func(k trials.FaultKind) bool {
 		return k.Fault == nil || k.Fault.Kind == sim.FaultSlow || k.IsNoise != nil
 	})
 }

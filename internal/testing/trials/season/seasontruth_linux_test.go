@@ -79,46 +79,37 @@ func (s *season) readService() serviceState {
 	if s.nightIDs == nil {
 		return serviceState{known, known}
 	}
-	for columns, ids := range s.ref.RequestedIDs {
-		if s.nightIDs[columns] == nil {
-			s.nightIDs[columns] = map[string]bool{}
-		}
-		maps.Copy(s.nightIDs[columns], ids)
-	}
+	maps.Copy(s.nightIDs, s.ref.RequestedIDs)
 	s.ref.RequestedIDs = s.nightIDs
 	return serviceState{known, s.ref.CurrentRows()}
 }
 
 // knownIDs returns the ids in the published rows. A night requests these ids even if no list contains them any more.
-func (s *season) knownIDs() map[string]map[string]bool {
-	known := map[string]map[string]bool{}
+func (s *season) knownIDs() map[trials.RequestedID]bool {
+	known := map[trials.RequestedID]bool{}
 	if len(s.snapshots) == 0 {
 		return known
+	}
+	add := func(spec trials.TableSpec, table, column string) {
+		for _, r := range s.last().Rows[table] {
+			if r[column] != "" {
+				known[trials.RequestedID{IDs: spec.IDs, ID: r[column]}] = true
+			}
+		}
 	}
 	for _, spec := range s.ref.Tables {
 		if spec.IDs == "" || spec.IDs == "team" {
 			continue
 		}
-		if known[spec.IDs] == nil {
-			known[spec.IDs] = map[string]bool{}
-		}
 		for _, ref := range strings.Fields(spec.IDs) {
 			table, column, _ := strings.Cut(ref, ".")
-			s.addIDs(known[spec.IDs], table, column)
+			add(spec, table, column)
 		}
 		if spec.At == "" {
-			s.addIDs(known[spec.IDs], spec.Table, paramColumn(spec))
+			add(spec, spec.Table, paramColumn(spec))
 		}
 	}
 	return known
-}
-
-func (s *season) addIDs(ids map[string]bool, table, column string) {
-	for _, r := range s.last().Rows[table] {
-		if r[column] != "" {
-			ids[r[column]] = true
-		}
-	}
 }
 
 // paramColumn returns the column with the value of the path parameter. Without such a column, the

@@ -47,7 +47,8 @@ func buildRelease(t *testing.T, r release) builtProgram {
 	t.Helper()
 	repository := runTool(t, ".", "git", "rev-parse", "--show-toplevel")
 	commit := r.commit
-	if tagged, err := exec.CommandContext(t.Context(), "git", "-C", repository, "rev-parse", "--verify", "--quiet", "refs/tags/v"+r.version+"^{commit}").Output(); err == nil {
+	tag := exec.CommandContext(t.Context(), "git", "-C", repository, "rev-parse", "--verify", "--quiet", "refs/tags/v"+r.version+"^{commit}")
+	if tagged, err := tag.Output(); err == nil {
 		commit = strings.TrimSpace(string(tagged))
 	}
 	cache, err := os.UserCacheDir()

@@ -162,7 +162,8 @@ func (u *upgrade) unchangedNight(p builtProgram) {
 	u.At = u.At.Add(time.Hour)
 	u.mustExecute(p, "run")
 	u.runs++
-	if changes := u.QueryOne("SELECT concat_ws(' ', rows_new, rows_changed, rows_gone) FROM meta.runs ORDER BY snapshot_at DESC NULLS LAST LIMIT 1"); changes != "0 0 0" {
+	changes := u.QueryOne("SELECT concat_ws(' ', rows_new, rows_changed, rows_gone) FROM meta.runs ORDER BY snapshot_at DESC NULLS LAST LIMIT 1")
+	if changes != "0 0 0" {
 		u.T.Errorf("a night of %s without changes found %s new, changed and deleted rows, want 0 0 0", p.version, changes)
 	}
 }
