@@ -107,7 +107,7 @@ func TestExportEscapesPartitionValues(t *testing.T) {
 	parent := t.TempDir()
 	q := query.Text("SELECT '../../' || range AS part, range AS n FROM range(2)")
 	m, err := open(t, "").Export(t.Context(), filepath.Join(parent, "out"), query.Export{Query: &q, Format: query.Parquet, PartitionBy: "part"})
-	if err != nil || len(m.Files) != 2 || m.Files[0].File != "answer/part=..%2F..%2F0/data_0.parquet" {
+	if err != nil || m.Partition != "part" || len(m.Files) != 2 || m.Files[0].File != "answer/part=..%2F..%2F0/data_0.parquet" {
 		t.Errorf("got files %+v, %v, want two files with escaped slashes in their paths", m.Files, err)
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 {

@@ -192,7 +192,7 @@ func TestParseTextReadsParameters(t *testing.T) {
 	if _, err := runQuery(t, db, q, nil, query.JSONL, query.Screen{}); err == nil || !strings.Contains(err.Error(), `parameter "other" has no value`) {
 		t.Errorf("undeclared parameter without a value: got %v, want an error", err)
 	}
-	quoted, err := query.ParseText("asked.sql", "-- a comment\n\n-- param: name VARCHAR 'it''s one' -- name\nSELECT $name")
+	quoted, err := query.ParseText("asked.sql", "-- note: a comment\n\n-- param: name VARCHAR 'it''s one' -- name\nSELECT $name")
 	if err != nil || quoted.Params[0].Default != "it's one" {
 		t.Errorf("a quoted default: got %+v, %v, want it's one", quoted.Params, err)
 	}
@@ -274,7 +274,7 @@ func TestNamesAreFoundByTheirWords(t *testing.T) {
 	for i := range 80 {
 		names = append(names, fmt.Sprintf("Outlet %02d", i), fmt.Sprintf("0f1d5f0e-9b3c-4a1e-8f55-0c2f9d1b7a%02d", i)) // the ids come first
 	}
-	q := query.Query{Name: "places", Params: []query.Param{{Name: "other", Type: "VARCHAR"},
+	q := query.Query{Name: "places", Params: []query.Param{{Name: "free", Type: "VARCHAR"}, {Name: "other", Type: "VARCHAR", Values: "SELECT 'acme'"},
 		{Name: "name", Type: "VARCHAR", Values: "SELECT unnest(['" + strings.Join(names, "','") + "'])"}}}
 	for given, want := range map[string]struct{ resolved, note, unknown string }{
 		acme:          {acme, "", ""},
@@ -290,7 +290,7 @@ func TestNamesAreFoundByTheirWords(t *testing.T) {
 		"berlin post, nowhere": {"berlin post, nowhere", "", `parameter "name": the data has no value "berlin post, nowhere"; it has Acme & Söhne GmbH, Berlin Post, Berlin Tech Observer, ` +
 			`Outlet 00, Outlet 01, Outlet 02, Outlet 03, Outlet 04, Outlet 05, Outlet 06 and others`},
 	} {
-		resolved, notes, err := db.ResolveNames(t.Context(), q, map[string]string{"name": given, "other": "acme"})
+		resolved, notes, err := db.ResolveNames(t.Context(), q, map[string]string{"name": given, "other": "acme", "free": "acme"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +336,7 @@ func TestValidateUserFiles(t *testing.T) {
 	harness.Slow(t)
 	dir := t.TempDir()
 	files := map[string]string{
-		"good":    "-- title: Good\nFROM orders SELECT count(*) WHERE id = $id",
+		"good":    "-- title: Good\n-- param: id VARCHAR NULL -- id\nFROM orders SELECT count(*) WHERE id = $id",
 		"typo":    "-- title: Typo\nSELECT id\n  FORM orders WHERE id = 'ü'",
 		"ends":    "-- title: Ends\nSELECT (1",
 		"quote":   "-- title: Quote\nSELECT 'ü', 'x",

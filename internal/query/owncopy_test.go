@@ -21,6 +21,7 @@ const ownText = `-- title: The original
 
 -- A comment in the statement.
 SELECT $top, $since, $name, $city, $state -- param: x
+-- title: a comment of the statement
 
 
 `
@@ -50,6 +51,7 @@ func TestCopiesAreSaved(t *testing.T) {
 
 -- A comment in the statement.
 SELECT $top, $since, $name, $city, $state -- param: x
+-- title: a comment of the statement
 `
 	if err != nil || string(text) != want {
 		t.Errorf("the copy is %q (%v), want %q", text, err, want)

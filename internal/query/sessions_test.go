@@ -18,7 +18,7 @@ import (
 func TestSessionsReadTheCatalog(t *testing.T) {
 	harness.Concurrent(t)
 	path := createCatalog(t, oneListing)
-	db, err := query.Open(t.Context(), path, query.Options{MemoryLimit: "256MB", Threads: 1, Sessions: 2})
+	db, err := query.Open(t.Context(), path, query.Options{MemoryLimit: "256MB", Threads: 1, Sessions: 2, Settings: query.Settings{"statuses.orders_ended": "lost"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,6 +30,10 @@ func TestSessionsReadTheCatalog(t *testing.T) {
 		got, err := runQuery(t, session, query.Text("SELECT count(*) AS n, now()::VARCHAR LIKE '%+00' AS utc FROM product_listings"), nil, query.JSONL, query.Screen{})
 		if want := "{\"n\":1,\"utc\":true}\n"; err != nil || got != want {
 			t.Errorf("session %d: got %q, %v, want %q", i, got, err, want)
+		}
+		q := query.Query{Name: "q", SQL: "SELECT $s AS s", Params: []query.Param{{Name: "s", Type: "STATUSES", Default: "statuses.orders_ended"}}}
+		if got, err := runQuery(t, session, q, nil, query.CSV, query.Screen{}); err != nil || got != "s\r\nlost\r\n" {
+			t.Errorf("session %d: got %q, %v, want the configured statuses", i, got, err)
 		}
 	}
 	var sent bytes.Buffer

@@ -85,6 +85,13 @@ func TestWorkbook(t *testing.T) {
 		t.Errorf("cells (-want +got):\n%s", diff)
 	}
 
+	if s := query.NewSheet(query.Query{Title: "T", About: "A"}); s.Chart != nil || s.Title != "T" || s.About != "A" {
+		t.Errorf("the sheet of a query without a chart is %+v", s)
+	}
+	charted := query.NewSheet(query.Query{Chart: &query.Chart{Kind: query.ChartSteps, X: "day", Y: []string{"n"}, By: []string{"tier"}}})
+	if diff := cmp.Diff(&query.SheetChart{IsLine: true, Category: "day", Values: []string{"n"}, MaxRows: 30, Same: []string{"tier"}}, charted.Chart); diff != "" {
+		t.Errorf("chart of a sheet (-want +got):\n%s", diff)
+	}
 	missing := query.Workbook{Sheets: []query.Sheet{{Title: "Sales", Query: monthsQuery(), Fields: []query.SheetField{{Column: "nosuch"}}}}}
 	if _, err := db.SaveWorkbook(t.Context(), missing, path); err == nil || !strings.HasSuffix(err.Error(), `write the sheet "Sales": the query has no column "nosuch"`) {
 		t.Errorf("a field without a column: got %v, want an error", err)

@@ -147,6 +147,9 @@ func TestExcelHasHeaderFilterAndAboutSheet(t *testing.T) {
 			t.Errorf("%s is %q, want %q", label, about[label], want)
 		}
 	}
+	if text, ok := about["Tables"]; ok {
+		t.Errorf("the row Tables has the text %q although the tables are known, want no row", text)
+	}
 	if !strings.Contains(about["SQL"], "FROM product_listings LIMIT $rows") {
 		t.Errorf("the SQL is %q, want the query", about["SQL"])
 	}
