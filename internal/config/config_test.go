@@ -387,7 +387,7 @@ func TestValuesAtTheirLimitsAreAccepted(t *testing.T) {
 	for _, text := range []string{
 		"verify: {cron: \"\"}", "schedule: {cron: \"0 2 29 2 *\"}",
 		"serve: {inbox_max: 1TB}", "serve: {inbox_max: 16MB}", "serve: {inbox_max: \"\"}",
-		"warehouse: {memory_limit: 160MB}",
+		"warehouse: {memory_limit: 200MB}",
 		"s3: {endpoint: \"http://store.example.com/\", allow_insecure: true}", "s3: {access_key_file: a, secret_key_file: b}",
 		"notify: {failure_url: \"https://user:password@hooks.example.com\"}",
 		"privacy: {drop: [orders.guest_email, outlet_listing_prices.currency]}",

@@ -196,7 +196,7 @@ func (a API) MaxBodyBytes() int64 { return parseSize(a.MaxBody) }
 func (w Warehouse) MemoryBytes() int64 { return parseSize(w.MemoryLimit) }
 
 // minMemory is the least memory with which DuckDB can run a night of all streams, even if they have few records.
-const minMemory = "160MB"
+const minMemory = "200MB"
 
 func (v *validator) checkWarehouse(w Warehouse) {
 	if w.Dir == "" {

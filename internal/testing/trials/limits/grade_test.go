@@ -78,7 +78,7 @@ func TestTrialNightsWithTheLowestMemoryLimit(t *testing.T) {
 	testharness.Long(t)
 	t.Parallel()
 	h := trials.NewHarness(t, sim.Options{Token: trials.Token})
-	h.Config.Warehouse.MemoryLimit, h.Config.Fetch.PageSize = "160MB", 100
+	h.Config.Warehouse.MemoryLimit, h.Config.Fetch.PageSize = "200MB", 100
 	h.GoodNight()
 	h.GoodNight()
 }
