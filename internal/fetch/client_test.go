@@ -309,6 +309,9 @@ func TestRedirects(t *testing.T) {
 		target := redirectTo("http://" + token + ".other.test/")
 		checkError(t, requestTokenInfo(t, newClient(t, testConfig(target), nil)), `the redirect to "http://<secret>.other.test" was not followed`)
 	})
+	t.Run("a redirect without a target is not followed", func(t *testing.T) {
+		checkError(t, requestTokenInfo(t, newClient(t, testConfig(respondWith(http.StatusNotModified, "")), nil)), "because it has no target: correct api.base_url")
+	})
 	t.Run("five redirects are followed", func(t *testing.T) {
 		again := redirectTo("/again")
 		service := newScript(again, again, again, again, again, textBody(`{"id":"a"}`))

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"placementsync/internal/fetch"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 // countConcurrentReads requests n bodies and returns how many readers ran at the same time.
@@ -106,4 +108,13 @@ func TestHugeHeadersAreNotReceived(t *testing.T) {
 	}))
 	cfg.Retry.MaxRetries = 0
 	checkError(t, requestTokenInfo(t, newClient(t, cfg, nil)), "headers exceeded")
+}
+
+// TestRequestsUseTheProxy requests a host that only the proxy can reach.
+func TestRequestsUseTheProxy(t *testing.T) {
+	cfg := serverConfig(t, textBody(`{"id":"a"}`))
+	proxy, err := url.Parse(cfg.BaseURL)
+	harness.Must(t, err)
+	cfg.BaseURL, cfg.Proxy = "http://service.invalid/v1", http.ProxyURL(proxy)
+	checkError(t, requestTokenInfo(t, newClient(t, cfg, nil)), "")
 }

@@ -410,20 +410,23 @@ func TestWaitIsReported(t *testing.T) {
 	})
 }
 
-// TestEach429IsAWait rejects a request without stating a time. The operator must see the wait at once.
+// TestEach429IsAWait rejects a request without stating a time. The operator must see the wait for a 429 at once. Other
+// failures are repeated first, without a wait of all workers.
 func TestEach429IsAWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := patientConfig(refuseFor(5*time.Second, 429))
-		cfg.Retry.Base, cfg.Retry.Max = 10*time.Second, 20*time.Second
-		c := newClient(t, cfg, nil)
-		done := make(chan error, 1)
-		go func() { done <- requestTokenInfo(t, c) }()
-		<-time.After(5 * time.Second) // the time is virtual (synctest)
-		if w, ok := c.Waiting(); !ok || w.Reason != "the service answered 429 Too Many Requests" {
-			t.Errorf("the client reports the wait %+v (%v), want one for the 429", w, ok)
-		}
-		harness.Must(t, <-done)
-	})
+	for status, isWait := range map[int]bool{http.StatusTooManyRequests: true, http.StatusServiceUnavailable: false} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg := patientConfig(refuseFor(5*time.Second, status))
+			cfg.Retry.Base, cfg.Retry.Max = 10*time.Second, 20*time.Second
+			c := newClient(t, cfg, nil)
+			done := make(chan error, 1)
+			go func() { done <- requestTokenInfo(t, c) }()
+			<-time.After(5 * time.Second) // the time is virtual (synctest)
+			if w, ok := c.Waiting(); ok != isWait || ok && w.Reason != "the service answered 429 Too Many Requests" {
+				t.Errorf("after a %d the client reports the wait %+v (%v), want one only for a 429", status, w, ok)
+			}
+			harness.Must(t, <-done)
+		})
+	}
 }
 
 // TestLimitOfOneEndpoint rejects one list with 429 while the service answers others. Alone, it is waited for. While

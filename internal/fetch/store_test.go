@@ -181,6 +181,23 @@ func TestLaterResponseReplacesEarlierOne(t *testing.T) {
 	}
 }
 
+// TestEachFieldIdentifiesARequest stores a response and looks up requests that differ in one field.
+func TestEachFieldIdentifiesARequest(t *testing.T) {
+	l := testStore(t, t.TempDir())
+	storeResponses(t, l, 1, 1)
+	for name, change := range map[string]func(*fetch.Request){
+		"stream": func(r *fetch.Request) { r.Stream = "other" }, "path": func(r *fetch.Request) { r.Path = "/y/{id}" },
+		"query": func(r *fetch.Request) { r.Query = "a=c" }, "param": func(r *fetch.Request) { r.Param = "p2" },
+		"pass": func(r *fetch.Request) { r.Pass = 2 }, "page": func(r *fetch.Request) { r.Page = 2 },
+	} {
+		r := testRequest(1)
+		change(&r)
+		if found, ok := l.Lookup(r); ok {
+			t.Errorf("the response %q is found for another %s", found.Body, name)
+		}
+	}
+}
+
 // withoutSync returns options without fsync, for tests that open thousands of stores.
 func withoutSync() fetch.StoreOptions { return fetch.StoreOptions{SyncBytes: -1} }
 
@@ -340,7 +357,8 @@ func TestStoredResponsesAreIgnoredOnRequest(t *testing.T) {
 	online := newClient(t, cfg, l)
 	cfg.Offline = true
 	offline := newClient(t, cfg, l)
-	checkError(t, requestTokenInfo(t, offline), "the response is not stored")
+	checkError(t, requestTokenInfo(t, offline),
+		`fetch stream "token": GET http://service.test/v1/auth/token?access_token=<secret>&x=1: the response is not stored`)
 	for _, step := range []struct {
 		name      string
 		client    *fetch.Client

@@ -133,6 +133,12 @@ func TestOrderOfPages(t *testing.T) {
 			t.Errorf("%s: %d descending steps, want %d", name, got, c.falls)
 		}
 	}
+	for first, want := range map[int64]bool{90: false, 91: true} {
+		v := view{total: 2, ids: make([]uint64, 2), pages: []pageState{page(first, 90, 0, false), page(80, 70, 9, false)}}
+		if v.isConfirmable() != want {
+			t.Errorf("page 1 has records of the times %d and 90, and its repetition is a proof: %t, want %t", first, !want, want)
+		}
+	}
 }
 
 // TestSortedListsThatOverlap decides whether the service has no fixed order for records of the same time.
@@ -275,8 +281,25 @@ func TestNoBurstFollowsA429(t *testing.T) {
 	})
 }
 
-// TestRateRecovers rejects two requests at different times. Each 429 lowers the rate to 70 %. The rate regains 10 % of
-// the full rate per second, and never exceeds it.
+// TestBurst reserves requests after a time without requests. One token of the burst stays unused.
+func TestBurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for burst, want := range map[int]int{1: 1, 2: 1, 5: 4} {
+			a, atOnce := NewAllowance(10, burst), 0
+			for range 10 {
+				if _, delay, _ := a.reserve(); delay == 0 {
+					atOnce++
+				}
+			}
+			if atOnce != want {
+				t.Errorf("with a burst of %d, %d requests start together, want %d", burst, atOnce, want)
+			}
+		}
+	})
+}
+
+// TestRateRecovers rejects requests at different times. The rate falls with each 429 that is not explained by the one
+// before, rises again, and never exceeds the configured rate.
 func TestRateRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const perSecond = 100.0

@@ -46,6 +46,7 @@ func TestWalk(t *testing.T) {
 		{"an array as long as a page is confirmed", &listService{n: 10, shape: "array"}, stream.Exact, 3},
 		{"records without totals on one page take one request", &listService{n: 9, shape: "records"}, stream.Exact, 1},
 		{"a short page in an envelope without totals is confirmed", &listService{n: 9, noTotal: true}, stream.Exact, 2},
+		{"a next page contradicts the total", &listService{n: 10, endless: true}, stream.Exact, 4},
 		{"a total without records proves nothing", &listService{totalError: 5}, stream.BestEffort, 0},
 		{"two pages without totals need a second pass", &listService{n: 15, noTotal: true}, stream.Exact, 4},
 		{"newest first without totals needs a second pass", &listService{n: 35, noTotal: true, dated: true}, stream.Exact, 8},
@@ -91,6 +92,12 @@ func TestWalkEvidence(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, e); diff != "" {
 		t.Errorf("evidence (-want +got):\n%s", diff)
+	}
+	e, err = newClient(t, testConfig(&listService{n: 7}), nil).Walk(t.Context(), ordersStream, "", got.read)
+	harness.Must(t, err)
+	want = fetch.Evidence{Grade: stream.Exact, Pages: 1, Passes: 1, TotalFirst: 7, TotalLast: 7, Distinct: 7, Reason: "complete in one response"}
+	if diff := cmp.Diff(want, e); diff != "" {
+		t.Errorf("evidence of one page (-want +got):\n%s", diff)
 	}
 }
 
@@ -202,23 +209,24 @@ func TestFailedPages(t *testing.T) {
 	})
 }
 
-// TestEmptyPageInTheMiddle reads a list whose service removes all records of page 3 after dividing the list into pages.
-// The total is that of the 55 records that remain.
-func TestEmptyPageInTheMiddle(t *testing.T) {
-	service := &listService{n: 65, totalError: -10, correctNext: true, dated: true}
-	for _, concurrency := range []int{1, 8} {
-		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Query().Get("page") == "3" {
-				service.write(w, nil, 3, 10)
-				return
+// TestEmptyPagesInTheMiddle reads lists whose service removes all records of some pages after dividing the list into pages.
+func TestEmptyPagesInTheMiddle(t *testing.T) {
+	for _, c := range []struct{ n, emptyPages int }{{65, 1}, {50, 2}} { // from page 3 on
+		service := &listService{n: c.n, totalError: -10 * c.emptyPages, correctNext: true, dated: true}
+		for _, concurrency := range []int{1, 8} {
+			cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if page, _ := strconv.Atoi(r.URL.Query().Get("page")); page >= 3 && page < 3+c.emptyPages {
+					service.write(w, nil, page, 10)
+					return
+				}
+				service.ServeHTTP(w, r)
+			}))
+			cfg.Concurrency = concurrency
+			var got collector
+			e, err := newClient(t, cfg, nil).Walk(t.Context(), ordersStream, "", got.read)
+			if want := c.n - 10*c.emptyPages; err != nil || len(got.ids) != want || e.Grade != stream.Exact {
+				t.Errorf("concurrency %d: got %d ids, %+v and %v, want %d ids and exact", concurrency, len(got.ids), e, err, want)
 			}
-			service.ServeHTTP(w, r)
-		}))
-		cfg.Concurrency = concurrency
-		var got collector
-		e, err := newClient(t, cfg, nil).Walk(t.Context(), ordersStream, "", got.read)
-		if err != nil || len(got.ids) != 55 || e.Grade != stream.Exact {
-			t.Errorf("concurrency %d: got %d ids, %+v and %v, want 55 ids and exact", concurrency, len(got.ids), e, err)
 		}
 	}
 }
@@ -276,12 +284,21 @@ func TestEndpointsWithoutPages(t *testing.T) {
 	if diff := cmp.Diff(want, e); err != nil || diff != "" || single.requests() != 1 {
 		t.Errorf("a record took %d requests (%v), want one; evidence (-want +got):\n%s", single.requests(), err, diff)
 	}
+	bare := &listService{n: 3, shape: "array"}
+	if _, err := newClient(t, testConfig(bare), nil).Walk(t.Context(), array, "", got.read); err != nil || bare.requests() != 1 {
+		t.Errorf("a bare array took %d requests (%v), want one", bare.requests(), err)
+	}
+	if c.HasStored(array, "") {
+		t.Error("a response is found without a store")
+	}
 	service.requestURIs = nil
-	for _, s := range []stream.Stream{ordersStream, array, record} {
+	counts := array
+	counts.Envelope = stream.StatusCounts
+	for _, s := range []stream.Stream{ordersStream, array, counts, record} {
 		_, err := c.ReadFirstPage(t.Context(), s, "a", got.read)
 		harness.Must(t, err)
 	}
-	if diff := cmp.Diff([]string{"/v1/orders?limit=10&page=1", "/v1/items", "/v1/outlets/a"}, service.requestURIs); diff != "" {
+	if diff := cmp.Diff([]string{"/v1/orders?limit=10&page=1", "/v1/items", "/v1/items", "/v1/outlets/a"}, service.requestURIs); diff != "" {
 		t.Errorf("requests of first pages (-want +got):\n%s", diff)
 	}
 	var names []string
