@@ -204,6 +204,7 @@ func TestRefresh(t *testing.T) {
 	h.at = h.at.Add(time.Hour)
 	failed := h.requirePartial(pipeline.Refresh(t.Context(), h.cfg, targets))
 	h.requireStream(failed.Run, "articles", stream.BestEffort, "1 of 1 id failed", true)
+	h.requireStream(failed.Run, "article_status_events", stream.BestEffort, "built from received webhook deliveries", false)
 	h.service.SetFaults()
 	// A failed refresh is not resumed.
 	h.service.SetFaults(statusFault("/auth/token", 500))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -141,5 +142,19 @@ func TestReplayKeepsAnotherUnfinishedRun(t *testing.T) {
 	testharness.Must(t, err)
 	if r := ledger.Find(runs, killed.Run); r.Outcome != ledger.Killed {
 		t.Errorf("the ledger has the killed refresh as %q, want %q", r.Outcome, ledger.Killed)
+	}
+	// The responses of a replayed run are published, so this run is not resumed.
+	h.cfg.Warehouse.Step = func(name, _ string) error {
+		if name == "before write run.json" {
+			return syscall.EIO
+		}
+		return nil
+	}
+	unpublished, _ := h.failedNight()
+	h.cfg.Warehouse.Step = nil
+	h.at = h.at.Add(time.Minute)
+	h.requireComplete(pipeline.Replay(t.Context(), h.cfg, unpublished.Run.ID))
+	if last, isUnfinished, err := h.warehouse().RunLog.ResumableRun(); err != nil || isUnfinished {
+		t.Errorf("after its replay, the run %s can still be resumed (%v), want no unfinished run", last.Run, err)
 	}
 }
