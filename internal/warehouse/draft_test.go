@@ -249,6 +249,11 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 	if name != "two" || s.Manifest.RunID != secondNight || s.Dir != w.Folder.VersionPath(secondNight) || !strings.HasPrefix(s.Scratch, path(w, "state", ".sealed.")) {
 		t.Errorf("opened %s with the newest tag %s in %s and the scratch folder %s, want %s with the tag two", s.Manifest.RunID, name, s.Dir, s.Scratch, secondNight)
 	}
+	var threads int64
+	harness.Must(t, s.DB.QueryRowContext(t.Context(), "SELECT current_setting('threads')").Scan(&threads))
+	if threads != 1 {
+		t.Errorf("DuckDB reads the version with %d threads, want the configured one", threads)
+	}
 	columns := w.Schema.Definitions[tagsTable].Columns
 	missingColumn := columns[0]
 	missingColumn.Name = "colour"
