@@ -157,6 +157,10 @@ func TestNewWarehouseKeepsTheHistory(t *testing.T) {
 	second := h.night()
 	h.publish()
 	h.requireEqualTables(second)
+	third := h.night()
+	h.removeFromLedger(second) // meta.runs of the third night contains it
+	h.publish()
+	h.requireEqualTables(third)
 }
 
 // removeFromLedger removes a run from the ledger.
