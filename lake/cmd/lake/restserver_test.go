@@ -129,13 +129,22 @@ func (s *restServer) serveCommit(w http.ResponseWriter, r *http.Request) {
 				Namespace []string
 				Name      string
 			}
-			Updates table.Updates
+			Requirements table.Requirements
+			Updates      table.Updates
 		} `json:"table-changes"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		panic(err)
 	}
 	apply := func(tableCount int) {
+		for _, c := range in.Changes {
+			for _, requirement := range c.Requirements {
+				if err := requirement.Validate(s.tables[c.Identifier.Namespace[0]+"."+c.Identifier.Name]); err != nil {
+					writeError(w, http.StatusConflict)
+					return
+				}
+			}
+		}
 		for i, c := range in.Changes {
 			if i == tableCount {
 				return
@@ -216,12 +225,12 @@ func TestSimultaneousPublishToServerFails(t *testing.T) {
 	s := h.useRESTServer()
 	h.publish()
 	second := h.night()
-	s.commit = func(w http.ResponseWriter, _ func(int)) {
+	s.commit = func(_ http.ResponseWriter, apply func(int)) {
 		s.commit = nil
 		s.mu.Unlock()
 		h.publish()
 		s.mu.Lock()
-		writeError(w, http.StatusConflict)
+		apply(allTables) // the server refuses the commit, because the requirements are no longer met
 	}
 	h.mustFail(1, "another publisher", "publish")
 	if run := h.shownRun(); run != second {
