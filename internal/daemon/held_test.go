@@ -30,13 +30,16 @@ func TestHeldNight(t *testing.T) {
 		h.wantPage("<title>ready", "<h2>Checks of 20000101T000000Z</h2>",
 			`<th scope="row"><bdi>hosts_twice</bdi><small>The same host twice</small></th><td><bdi>warn</bdi></td><td><span class="tag bad">failed</span></td>`,
 			"<td class=\"n\"><bdi>1,234</bdi></td><td class=\"why\"><bdi>host a.example, id &lt;b&gt;\nhost c.example</bdi></td>",
-			`<td class="why"><bdi>it took longer than 30s</bdi></td>`)
+			`<td class="why"><bdi>it took longer than 30s</bdi></td>`, `<th scope="col">Severity</th>`)
+		if text := h.get("/").Body.String(); strings.Index(text, "<bdi>slow<") > strings.Index(text, "<bdi>hosts_twice<") {
+			t.Error("a check that warns is before one that holds")
+		}
 		h.wantMetrics(map[string]string{`last_run_held`: "0",
 			`last_audit_checks{outcome="failed",severity="hold"}`: "0", `last_audit_checks{outcome="failed",severity="warn"}`: "1",
 			`last_audit_checks{outcome="not_run",severity="hold"}`: "1", `last_audit_checks{outcome="not_run",severity="warn"}`: "0"})
 
 		end := time.Now()
-		held := ledger.Run{ID: "20000101T000100Z", StartedAt: end.Add(-time.Minute), EndedAt: end, SnapshotAt: end, Outcome: ledger.Complete, Checks: []ledger.CheckResult{
+		held := ledger.Run{ID: "20000101T000100Z", StartedAt: end.Add(-time.Minute), EndedAt: end, SnapshotAt: end.Add(-time.Minute), Outcome: ledger.Complete, Checks: []ledger.CheckResult{
 			{Name: "prices_scaled", Title: "Prices moved", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 40, Sample: []byte(`[{"currency":"EUR","factor":100.00}]`)},
 			{Name: "column_emptied", Title: "A column is empty", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 1}}}
 		failed := held

@@ -34,7 +34,7 @@ func TestNightsStartAtSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		h.start()
-		time.Sleep(50*time.Hour + time.Minute)
+		time.Sleep(50*time.Hour + 4*time.Minute)
 		if w := h.get("/healthz"); w.Code != 200 {
 			t.Errorf("two days after the start, /healthz returned %d %q, want 200", w.Code, w.Body)
 		}
@@ -188,7 +188,7 @@ func TestStopWaitsForNight(t *testing.T) {
 			h.start()
 			time.Sleep(2*time.Hour + time.Minute)
 			h.wantMetrics(map[string]string{`run_active`: "1"})
-			h.wantPage("<dt>Running</dt><dd>yes<small>for 1 min 0 s")
+			h.wantPage("<dt>Running</dt><dd>yes<small>for 1 min 0 s", "0 2 * * * UTC</span>")
 			h.shutDown()
 			if got := h.metric(`runs_total{outcome="interrupted"}`); got != "1" {
 				t.Errorf("%s nights are interrupted, want 1", got)
@@ -318,6 +318,9 @@ func TestWaitOfANightIsShown(t *testing.T) {
 		want := []string{next, "STATUS=" + wait, next}
 		if got := slices.DeleteFunc(slices.Clone(h.notified), func(s string) bool { return !strings.HasPrefix(s, "STATUS=") }); !slices.Equal(got, want) {
 			t.Errorf("the status lines are %q, want %q", got, want)
+		}
+		if slices.Contains(h.notified, "WATCHDOG=1") {
+			t.Error("a service manager without a watchdog is notified")
 		}
 	})
 }

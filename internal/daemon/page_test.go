@@ -66,7 +66,11 @@ func TestStatusPage(t *testing.T) {
 		"2026-11-20 02:00 UTC<small>1 d 0 h old, complete, 1 stream not read, 1 carried, 1 not proven</small>",
 		"1,204 of about 3,412 requests, 9.8 a second of 10.0 allowed, 3 retries, about 3 min 42 s left",
 		`<progress max="100" value="37">37 %</progress> 310 of 821`, `<progress></progress> 12`,
-		`<span class="tag bad">failed</span>`, "6 min 12 s", "1,234,567",
+		`<span class="tag bad">failed</span>`, "placementsync v1.2.3, ", `<th scope="col">Grade</th>`,
+		`<td class="n"><bdi>6 min 12 s</bdi></td><td class="n"><bdi>1,234,567</bdi></td><td class="n"><bdi>812</bdi></td><td class="n"><bdi>12,040</bdi></td>` +
+			`<td class="n"><bdi>33</bdi></td><td class="n"><bdi>3,412</bdi></td><td class="n"><bdi>7</bdi></td>`,
+		`<td class="n"><bdi>9,001</bdi></td><td class="n"><bdi>0</bdi></td><td class="n"><bdi>6</bdi></td><td class="n"><bdi>5</bdi></td><td class="why"><bdi>GET /orders answered`,
+		`<td class="n"><bdi>82,100</bdi></td><td class="n"><bdi>12</bdi></td><td class="n"><bdi>3,284</bdi></td><td class="n"><bdi>0</bdi></td>`,
 		"read the service: no stream could be read; nothing was published; readers keep the last snapshot: run placementsync check</bdi></td>",
 		`<span class="tag poor">carried</span><small>carried_forward</small>`,
 		`<span class="tag good">proven</span><small>repaired</small>`,
@@ -91,6 +95,9 @@ func TestStatusPage(t *testing.T) {
 	}
 	if got := strings.Join(order, " "); got != "orders files product_listings token outlet_listings" {
 		t.Errorf("the streams are in the order %s, want orders files product_listings token outlet_listings", got)
+	}
+	if strings.Contains(text, "rows of 0001") || strings.Contains(text, `href="explore/"`) {
+		t.Error("the page shows an unknown time, or a link to pages that are not served")
 	}
 	if strings.Contains(text, "<script") || strings.Contains(text, "style=") {
 		t.Error("the page contains scripts or styles that its policy forbids")
@@ -124,6 +131,10 @@ func TestStatusPageEscapesText(t *testing.T) {
 	h := newBusyHarness(t)
 	h.ledger[3].Error = `<script>alert(1)</script> & "quoted"`
 	h.ledger[4].Streams[0].Reason = `<img src=x onerror=alert(1)>`
+	at := h.ledger[4].EndedAt
+	h.ledger = append(h.ledger, ledger.Run{ID: "stopped", Outcome: ledger.Interrupted, StartedAt: at, EndedAt: at})
+	h.wantMetrics(map[string]string{"run_requests": "1204", "run_requests_per_second": "9.8"})
+	h.wantPage("<title>interrupted - ")
 	text := h.get("/").Body.String()
 	if strings.Contains(text, "<script>") || strings.Contains(text, "<img") {
 		t.Error("the page contains unescaped text")

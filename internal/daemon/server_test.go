@@ -81,6 +81,7 @@ func TestTokenIsRequired(t *testing.T) {
 		{"as a bearer token", "/metrics", "Bearer opensesame", 200},
 		{"as a password", "/", basic("opensesame"), 200},
 		{"the scheme in lower case", "/", "bearer opensesame", 200},
+		{"another scheme", "/", "Token opensesame", 401},
 		{"health needs no token", "/healthz", "", 200},
 		{"readiness needs a token", "/readyz", "", 401},
 		{"no token for hooks without a receiver", "/hooks", "", 404},
@@ -197,7 +198,15 @@ func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 func TestSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	base := serve(t, newHarness(t, nil))
-	res, _ := sendRequest(t, http.MethodGet, base+"/", "")
+	res, _ := sendRequest(t, http.MethodGet, base+"/", "Bearer unneeded") // no token is configured
+	for path, want := range map[string]string{"/": "text/html; charset=utf-8", "/healthz": "text/plain; charset=utf-8"} {
+		if res, _ := sendRequest(t, http.MethodGet, base+path, ""); res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != want {
+			t.Errorf("%s has the status %d and the type %q, want 200 and %s", path, res.StatusCode, res.Header.Get("Content-Type"), want)
+		}
+	}
+	if res.StatusCode != http.StatusOK {
+		t.Errorf("an unneeded token is answered with %d, want 200", res.StatusCode)
+	}
 	for header, want := range map[string]string{
 		"Content-Security-Policy": "default-src 'none'; style-src 'self'",
 		"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
