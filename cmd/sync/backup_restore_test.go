@@ -84,12 +84,6 @@ func (h *restoreHarness) restoreDamaged(t *testing.T, damage func(objects map[st
 	return h.out.String(), err
 }
 
-func removeObject(objects map[string][]byte, name string) { delete(objects, name) }
-
-func truncateObject(objects map[string][]byte, name string) {
-	objects[name] = objects[name][:len(objects[name])/2]
-}
-
 // unsharedFile returns a file of a day whose object contains no other file.
 func (h *restoreHarness) unsharedFile(t *testing.T, pattern string) string {
 	t.Helper()
@@ -122,8 +116,8 @@ func TestRestore(t *testing.T) {
 	t.Run("unfinished restore", h.testUnfinishedRestore)
 }
 
-// testDamagedBackup loses or damages single objects of a backup. Everything else must be restored,
-// and the files must be named. The rows of all other files must be published. The tests of the packages backup and
+// testDamagedBackup cuts a file of the newest day of a backup, and removes the ledger. Everything else must be restored,
+// and both files must be named. The rows of all other files must be published. The tests of the packages backup and
 // repair damage the other kinds of files.
 func (h *restoreHarness) testDamagedBackup(t *testing.T) {
 	wh, _, err := h.g.openWarehouse()
@@ -131,38 +125,34 @@ func (h *restoreHarness) testDamagedBackup(t *testing.T) {
 	index, err := wh.Series.Index()
 	harness.Must(t, err)
 	newest := slices.Max(slices.Collect(maps.Keys(index)))
-	for _, c := range []struct {
-		name, pattern string
-		damage        func(objects map[string][]byte, name string)
-		// lostTable means that only the rows of the table of this file can be lost.
-		lostTable bool
-	}{
-		{"a file of the newest day is cut", "parquet/product_listing_prices/snapshot_date=" + newest + "/*", truncateObject, true},
-		{"the ledger is missing", "state/runs.jsonl", removeObject, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			file := h.unsharedFile(t, c.pattern)
-			output, err := h.restoreDamaged(t, c.damage, file)
-			if exitCodeOf(t, err) != ledger.Partial.ExitCode() {
-				t.Fatalf("the restore ended with %d: %v, want the outcome partial\n%s", exitCodeOf(t, err), err, output)
-			}
-			if !strings.Contains(output, "not restored: "+file+": ") || !strings.Contains(output, h.objectOf[file]) {
-				t.Errorf("the output does not name %s and its object %s:\n%s", file, h.objectOf[file], output)
-			}
-			rows := h.historyRows(t)
-			for table, want := range h.rows {
-				isLost := c.lostTable && strings.HasPrefix(file, "parquet/"+table+"/")
-				if rows[table] != want && !isLost {
-					t.Errorf("history.%s has %s, want %s", table, rows[table], want)
-				}
-			}
-			if err := runRebuild(t.Context(), h.g, rebuildOptions{series: true}); err != nil {
-				t.Errorf("rebuild --series ended with %v", err)
-			}
-			harness.Must(t, runVerify(t.Context(), h.g, verifyOptions{readData: true, format: "text"}))
-			harness.Must(t, runBackup(t.Context(), h.g, backupOptions{}))
-		})
+	const ledgerFile, cutTable = "state/runs.jsonl", "product_listing_prices"
+	cut := h.unsharedFile(t, "parquet/"+cutTable+"/snapshot_date="+newest+"/*")
+	output, err := h.restoreDamaged(t, func(objects map[string][]byte, name string) {
+		if name == h.objectOf[ledgerFile] {
+			delete(objects, name)
+		} else {
+			objects[name] = objects[name][:len(objects[name])/2]
+		}
+	}, cut, ledgerFile)
+	if exitCodeOf(t, err) != ledger.Partial.ExitCode() {
+		t.Fatalf("the restore ended with %d: %v, want the outcome partial\n%s", exitCodeOf(t, err), err, output)
 	}
+	for _, file := range []string{cut, ledgerFile} {
+		if !strings.Contains(output, "not restored: "+file+": ") || !strings.Contains(output, h.objectOf[file]) {
+			t.Errorf("the output does not name %s and its object %s:\n%s", file, h.objectOf[file], output)
+		}
+	}
+	rows := h.historyRows(t)
+	for table, want := range h.rows {
+		if rows[table] != want && table != cutTable {
+			t.Errorf("history.%s has %s, want %s", table, rows[table], want)
+		}
+	}
+	if err := runRebuild(t.Context(), h.g, rebuildOptions{series: true}); err != nil {
+		t.Errorf("rebuild --series ended with %v", err)
+	}
+	harness.Must(t, runVerify(t.Context(), h.g, verifyOptions{readData: true, format: "text"}))
+	harness.Must(t, runBackup(t.Context(), h.g, backupOptions{}))
 }
 
 // testUnfinishedRestore interrupts a restore. Commands must then name the command that finishes the
@@ -178,7 +168,7 @@ func (h *restoreHarness) testUnfinishedRestore(t *testing.T) {
 		}
 		return gets > 40
 	})
-	_, err := h.restoreDamaged(t, removeObject)
+	_, err := h.restoreDamaged(t, nil)
 	if err == nil || !strings.Contains(err.Error(), "run the same command again to continue") {
 		t.Fatalf("the interrupted restore ended with %v, want advice to run it again", err)
 	}

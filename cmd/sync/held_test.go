@@ -11,12 +11,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/cli"
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	"placementsync/internal/testing/harness"
+	"placementsync/internal/warehouse"
 )
 
 // TestHeldNightHasNoFollowUp runs two nights. A check holds the second night. Watches, lake and backup
@@ -109,10 +112,37 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 		t.Errorf("readers see %s and the lineage is %+v, want only %s", latest, lineage, firstRun)
 	}
 
-	if err := runPublishHeld(t.Context(), d.g, []string{"two_nights"}); cli.OutcomeOf(t.Context(), err) != ledger.Partial {
-		t.Fatalf("publish ended with %v, want the outcome partial", err)
+	// The ledger line cannot be written after the switch, so readers see the night, and the follow-ups run.
+	d.g.Step = func(_, path string) error {
+		if latest, _, _ := wh.Versions.Latest(); latest == heldRun && strings.Contains(path, "runs.jsonl") {
+			d.g.Step = nil
+			return syscall.EIO
+		}
+		return nil
+	}
+	err = runPublishHeld(t.Context(), d.g, []string{"two_nights"})
+	if cli.OutcomeOf(t.Context(), err) != ledger.Partial || !errors.Is(err, syscall.EIO) || !strings.Contains(d.out.String(), "published "+heldRun+", the snapshot of ") {
+		t.Fatalf("publish ended with %v, want the outcome partial, the failed write, and that the night is published:\n%s", err, d.out)
 	}
 	if got := listFollowUps(); !slices.Equal(got[len(got)-3:], []string{"watch " + heldRun, "lake", "backup " + heldRun}) || len(messages) != 2 {
 		t.Errorf("after the publish the follow-ups are %q and %d messages were sent, want watch, lake and backup of %s, and 2 messages", got, len(messages), heldRun)
+	}
+
+	// The manifest of the published version has a later format, and is then damaged.
+	if previous, err := previousCatalog(wh, false); err != nil || previous != wh.Folder.VersionCatalog(firstRun) {
+		t.Errorf("the previous catalog is %q (%v), want that of %s", previous, err, firstRun)
+	}
+	manifest := filepath.Join(wh.Folder.VersionPath(heldRun), warehouse.ManifestFile)
+	m, err := wh.Versions.ReadManifest(heldRun)
+	harness.Must(t, err)
+	m.Format = warehouse.Format + 1
+	text, err = checksum.Seal(m)
+	harness.Must(t, errors.Join(err, os.WriteFile(manifest, text, 0o644)))
+	if _, err := openCatalog(t.Context(), d.g, query.Options{}); !errors.As(err, new(*warehouse.NewerError)) {
+		t.Errorf("a version of a later program: got %v, want an error that names its format", err)
+	}
+	harness.Must(t, os.WriteFile(manifest, []byte("damaged"), 0o644))
+	if previous, err := previousCatalog(wh, false); err != nil || previous != "" {
+		t.Errorf("with a damaged manifest, the previous catalog is %q (%v), want none: opening the snapshot reports the damage", previous, err)
 	}
 }

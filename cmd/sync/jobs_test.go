@@ -246,3 +246,18 @@ func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 		t.Errorf("the last record is %+v (%v), want the damage without the failure", v, err)
 	}
 }
+
+// TestServeHasNoTimeLimitToStop stops "serve" at its start. A night that is publishing may need more time to end than
+// other commands.
+func TestServeHasNoTimeLimitToStop(t *testing.T) {
+	t.Parallel()
+	g := newLoggingGlobals(t, io.Discard, io.Discard, "serve: {listen: '127.0.0.1:0'}\n")
+	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
+	ctx, stop := context.WithCancel(t.Context())
+	isLimitRemoved := false
+	g.removeStopTimeLimit = func() { isLimitRemoved = true }
+	stop()
+	if err := runServe(ctx, g); err != nil || !isLimitRemoved {
+		t.Errorf("serve ended with %v, and the time limit is removed: %t, want no error and no limit", err, isLimitRemoved)
+	}
+}

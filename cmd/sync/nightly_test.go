@@ -1,16 +1,26 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"placementsync/internal/cli"
+	"placementsync/internal/config"
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
+	"placementsync/internal/load"
 	"placementsync/internal/notify"
+	"placementsync/internal/pipeline"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -38,5 +48,101 @@ func TestAlertOfANightThatDidNotStart(t *testing.T) {
 	a := newAlert(notify.Failed, ledger.Run{}, errors.New("the folder contains no warehouse"), nil, now)
 	if a.StartedAt != now || a.EndedAt != now || a.Since != now || a.Streak != 1 || a.ExitCode != 1 {
 		t.Errorf("the alert is %+v, want the time %s in all times, one failure and exit code 1", a, now)
+	}
+}
+
+// TestNotificationsOfANight ends nights in different ways, while the program is being stopped.
+func TestNotificationsOfANight(t *testing.T) {
+	t.Parallel()
+	var got []string
+	var alert notify.Alert
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			got = append(got, "heartbeat")
+			return
+		}
+		alert = notify.Alert{}
+		if err := json.NewDecoder(r.Body).Decode(&alert); err != nil {
+			t.Error(err)
+		}
+		got = append(got, alert.Event)
+	}))
+	defer receiver.Close()
+	address := config.Secret(receiver.URL)
+	cfg := config.Config{Notify: config.Notify{FailureURL: address, HeartbeatURL: address}}
+	night := pipeline.Config{Warehouse: warehouse.Config{Dir: t.TempDir()}, Log: slog.New(slog.DiscardHandler)}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	now := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	check := ledger.CheckResult{Name: "prices_scaled", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 4}
+	for _, c := range []struct {
+		name    string
+		outcome ledger.Outcome
+		err     error
+		want    string
+		code    int
+		text    string // in Alert.Error
+	}{
+		{"complete", ledger.Complete, nil, "heartbeat", 0, ""},
+		{"partial", ledger.Partial, nil, notify.Partial, 3, "the series was not extended"},
+		{"failed", ledger.Failed, errors.New("the service is unreachable"), notify.Failed, 1, "the service is unreachable"},
+		{"held", ledger.Failed, &pipeline.HoldError{Checks: []ledger.CheckResult{check}}, notify.Held, 1, "prices_scaled"},
+		{"stopped by a gate", ledger.Failed, &load.MassDeleteError{}, notify.Gate, 1, ""},
+		{"damaged before the publish", ledger.Failed, &warehouse.VerifyError{Run: "r"}, notify.Gate, 1, ""},
+		{"interrupted", ledger.Interrupted, context.Canceled, "", 0, ""},
+		{"locked", "", &warehouse.LockedError{}, "", 0, ""},
+	} {
+		got = nil
+		r := ledger.Run{ID: "r", Outcome: c.outcome, ExitCode: c.outcome.ExitCode(), StartedAt: now, EndedAt: now.Add(time.Minute),
+			Streams: []ledger.Stream{{Stream: "orders", Grade: "carried_forward", Reason: "503", Incomplete: true}, {Stream: "outlets", Grade: "exact"}}}
+		if c.outcome == ledger.Partial {
+			r.Error = c.text
+		}
+		notifyOfNight(ctx, cfg, night, r, now, c.err)
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: sent %q, want %q", c.name, got, c.want)
+		}
+		if c.code == 0 {
+			continue
+		}
+		if alert.ExitCode != c.code || !strings.Contains(alert.Error, c.text) || alert.Run != "r" || !alert.EndedAt.Equal(r.EndedAt) || strings.Contains(alert.Text, "Readers have no snapshot") {
+			t.Errorf("%s: got the alert %+v, want exit code %d, the error %q, the run, and no statement about the unknown snapshot", c.name, alert, c.code, c.text)
+		}
+		if len(alert.Streams) != 1 || alert.Streams[0].Stream != "orders" || alert.Streams[0].Standing != "carried" || len(alert.Checks) == 0 == (c.want == notify.Held) {
+			t.Errorf("%s: got the streams %+v and the checks %+v, want only orders, and the checks of a held night", c.name, alert.Streams, alert.Checks)
+		}
+	}
+}
+
+// TestOutcomeWithAFailedFollowUp joins the error of a follow-up with that of its night.
+func TestOutcomeWithAFailedFollowUp(t *testing.T) {
+	t.Parallel()
+	errBackup := errors.New("no bucket")
+	for _, c := range []struct {
+		night error
+		want  ledger.Outcome
+	}{{nil, ledger.Partial}, {cli.EndWith(ledger.Partial, nil), ledger.Partial}, {cli.EndWith(ledger.Failed, nil), ledger.Failed}} {
+		err := joinFollowUpError(t.Context(), c.night, errBackup)
+		if got := cli.OutcomeOf(t.Context(), err); got != c.want || !errors.Is(err, errBackup) {
+			t.Errorf("a night that ended with %v: got the outcome %s (%v), want %s and the error of the follow-up", c.night, got, err, c.want)
+		}
+		if err := joinFollowUpError(t.Context(), c.night, nil); !errors.Is(err, c.night) {
+			t.Errorf("without a failure got %v, want %v of the night", err, c.night)
+		}
+	}
+}
+
+// TestStoppedServeBeginsNoWork waits for a turn that is free after the stop. Select chooses at random between the two.
+func TestStoppedServeBeginsNoWork(t *testing.T) {
+	t.Parallel()
+	h := &hooks{turn: make(chan struct{}, 1)}
+	ctx, stop := context.WithCancel(t.Context())
+	harness.Must(t, h.runInTurn(ctx, func() error { return nil }))
+	stop()
+	for range 100 {
+		err := h.runInTurn(ctx, func() error { t.Fatal("work began after the stop"); return nil })
+		if !errors.Is(err, context.Canceled) || len(h.turn) != 0 {
+			t.Fatalf("got %v with the turn taken %d times, want the cause of the stop and a free turn", err, len(h.turn))
+		}
 	}
 }

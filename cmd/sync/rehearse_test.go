@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +47,24 @@ func TestRehearsal(t *testing.T) {
 	if failure := d.lastRehearsal(t); failure.Last.Outcome != ledger.Failed || !failure.IsBehind() || failure.SucceededAt != success.SucceededAt {
 		t.Errorf("after a failure the ledger contains %+v, want a failed rehearsal and the time of the earlier success", failure)
 	}
+
+	// The backup lacks a file of the warehouse that was damaged before it was sent.
+	damaged, err := filepath.Glob(filepath.Join(d.dir(), "parquet/orders/*/*.parquet"))
+	harness.Must(t, err)
+	intact, err := os.ReadFile(damaged[0])
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(damaged[0], intact[:len(intact)-1], 0o600))
+	d.store.Change("store", func(objects map[string][]byte) {
+		maps.DeleteFunc(objects, func(_ string, data []byte) bool { return bytes.Equal(data, intact) })
+	})
+	if err := runBackup(t.Context(), d.g, backupOptions{}); exitCodeOf(t, err) != ledger.Partial.ExitCode() {
+		t.Errorf("the backup of a damaged file ended with %v, want the outcome partial", err)
+	}
+	err = runBackup(t.Context(), d.g, backupOptions{rehearse: true})
+	if err == nil || !strings.Contains(err.Error(), "rehearse the restore: the backup lacks 1 file, such as ") {
+		t.Errorf("the rehearsal of a backup without a file ended with %v, want an error with this file", err)
+	}
+	harness.Must(t, os.WriteFile(damaged[0], intact, 0o600))
 
 	entries, err := os.ReadDir(d.root)
 	harness.Must(t, err)
