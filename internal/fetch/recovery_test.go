@@ -3,6 +3,7 @@ package fetch_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -163,29 +164,31 @@ func TestVerifyAfterAKill(t *testing.T) {
 	}
 }
 
-// TestBodiesOfTheLastTwoSyncsAreVerified damages a body that is more than SyncBytes before the end. A power cut can
-// damage it, because its sync may still have been running. The response is removed, so that it is not reported as lost.
+// TestBodiesOfTheLastTwoSyncsAreVerified damages a body that is more than SyncBytes before the end, with all bodies in one
+// file, and with a file for each body. A power cut can damage the body, because its sync may still have been running. The
+// response is removed, so that it is not reported as lost.
 func TestBodiesOfTheLastTwoSyncsAreVerified(t *testing.T) {
-	dir := t.TempDir()
-	options := fetch.StoreOptions{SyncBytes: 200}
-	l := openStore(t, dir, options)
-	random := rand.NewChaCha8([32]byte{})
-	for i := range 4 {
-		body := make([]byte, 100) // random, so that it is not compressed
-		if _, err := random.Read(body); err != nil {
-			t.Fatal(err)
+	for _, segmentBytes := range []int64{0, 1} {
+		dir := t.TempDir()
+		options := fetch.StoreOptions{SyncBytes: 200, SegmentBytes: segmentBytes}
+		l := openStore(t, dir, options)
+		random := rand.NewChaCha8([32]byte{})
+		for i := range 4 {
+			body := make([]byte, 100) // random, so that it is not compressed
+			if _, err := random.Read(body); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.Append(fetch.Response{Request: testRequest(i), Status: http.StatusOK, Body: body}, time.Now(), 0); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if _, err := l.Append(fetch.Response{Request: testRequest(i), Status: http.StatusOK, Body: body}, time.Now(), 0); err != nil {
-			t.Fatal(err)
-		}
+		closeStore(t, l)
+		damaged := storedResponses(t, dir)[1]
+		const withinBody = 20
+		damageFile(t, filepath.Join(dir, fmt.Sprintf("%06d.bodies", damaged.Segment+1)), int(damaged.Offset)+withinBody)
+		closeStore(t, openStore(t, dir, options))
+		checkLost(t, dir, 0)
 	}
-	closeStore(t, l)
-	bodies := filepath.Join(dir, "000001.bodies")
-	stored := storedResponses(t, dir)
-	const withinBody = 20
-	damageFile(t, bodies, int(stored[1].Offset)+withinBody)
-	closeStore(t, openStore(t, dir, options))
-	checkLost(t, dir, 0)
 }
 
 // TestEndOfTheJournal removes the line break of the last line, and then damages this line. A line without its break is

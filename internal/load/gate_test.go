@@ -119,7 +119,7 @@ func TestLimitsApplyToEachListOfATable(t *testing.T) {
 	lists := func(countryCount, firstCity, cityCount int) map[string]streamInput {
 		return map[string]streamInput{"countries": list("country", 0, countryCount), "cities": list("city", firstCity, cityCount)}
 	}
-	h := newFixture(t, "countries", "cities")
+	h := newFixture(t, "product_listings", "countries", "cities")
 	limits := load.Limits{Share: 0.2, Rows: 50}
 	_, err := h.run(lists(40, 0, 10), limits)
 	harness.Must(t, err)
@@ -141,9 +141,9 @@ func TestLimitsApplyToEachListOfATable(t *testing.T) {
 	if massDelete == nil || !cmp.Equal(massDelete.Losses, want) {
 		t.Errorf("got %v, want losses %v", err, want)
 	}
-	limits.Confirmed = func(table string) bool { return table == "tags" }
+	limits.Confirmed = func(table string) bool { return table == "product_listings" }
 	if _, err = h.run(lists(2, 0, 1), limits); !errors.As(err, new(*load.MassDeleteError)) {
-		t.Errorf("with the confirmation of another table: got %v, want a mass deletion", err)
+		t.Errorf("with the confirmation of an earlier table: got %v, want a mass deletion", err)
 	}
 	limits.Confirmed = func(table string) bool { return table == "locations" }
 	_, err = h.run(lists(2, 0, 1), limits)
