@@ -38,8 +38,10 @@ func parseInstant(b []byte) (micros int64, rounded, zoneless, ok bool) {
 	}
 	offset, zoneless, ok := p.zone()
 	micros += clock - offset
-	if p.isLeapSecond && (micros-micros%microsPerSecond)%microsPerDay != 0 {
-		ok = false // leap seconds are inserted at the end of a day in UTC
+	// A leap second ends a day in UTC. It was read as the next second, which is the first of a day.
+	isFirstSecondOfDay := (micros-micros%microsPerSecond)%microsPerDay == 0
+	if p.isLeapSecond && !isFirstSecondOfDay {
+		ok = false
 	}
 	return micros, p.isRounded || p.isLeapSecond, zoneless, ok && firstMicro <= micros && micros <= lastMicro
 }
@@ -162,7 +164,8 @@ func (p *instantParser) clock() (micros int64, ok bool) {
 		}
 		micros += fraction
 	}
-	return micros, hours < 24 || micros == microsPerDay && !p.isRounded
+	isEndOfDay := micros == microsPerDay && !p.isRounded // 24:00:00.0000001 is rounded to the same value
+	return micros, hours < 24 || isEndOfDay
 }
 
 // fraction reads a fraction of a unit. Digits after the ninth are ignored.
@@ -232,7 +235,8 @@ func parseUnix(b []byte) (micros int64, rounded, ok bool) {
 	if !ok || d.negative {
 		return 0, false, false
 	}
-	// As microseconds for seconds, and as nanoseconds for milliseconds. No valid time has more digits.
+	// v is the number times a million: microseconds if the text has seconds, nanoseconds if it has milliseconds. A valid
+	// number of milliseconds has at most 13 digits before the point.
 	v, inexact, ok := d.scaleTo(6, 13)
 	if !ok {
 		return 0, false, false
