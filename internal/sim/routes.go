@@ -138,7 +138,9 @@ func (w *world) recordInPath(rt *route, id string) (n uint32, ok bool) {
 	case kindOutlet:
 		ok = i < len(w.outlets.all)
 	case kindProduct:
-		ok = i < len(w.products.all) && !(w.products.isWithdrawn(n) && oneIn(w.seed.roll(kindProduct, n, 5), 8))
+		const deletedSalt = 5 // differs from the other salts of products
+		isDeleted := w.products.isWithdrawn(n) && oneIn(w.seed.roll(kindProduct, n, deletedSalt), 8)
+		ok = i < len(w.products.all) && !isDeleted
 	case kindTeam:
 		ok = i == 0
 	case kindProfile:
@@ -158,7 +160,7 @@ func (w *world) recordInPath(rt *route, id string) (n uint32, ok bool) {
 // viewOf returns the content of a list. n is the number of the record in the path.
 func (rt *route) viewOf(n uint32) view {
 	if rt.whole != nil {
-		return view{numbers: rt.whole.numbers, reversed: true, render: rt.render}
+		return view{numbers: rt.whole.numbers, reversed: true, render: rt.render} // the newest record is first
 	}
 	return rt.view(n)
 }
@@ -182,16 +184,28 @@ func (w *world) renderToken(e *enc, _ uint32) {
 func (s *Service) findRoute(path string) (matched *route, id string) {
 	segments := strings.Split(path, "/")
 	for i := range s.routes {
-		pattern := strings.Split(s.routes[i].pattern, "/")
-		if len(pattern) != len(segments) {
+		rt := &s.routes[i]
+		if !rt.matches(segments) {
 			continue
 		}
-		if s.routes[i].parent != 0 {
-			id, pattern[2] = segments[2], segments[2]
+		if rt.parent != 0 {
+			id = segments[idSegment]
 		}
-		if slices.Equal(pattern, segments) {
-			return &s.routes[i], id
-		}
+		return rt, id
 	}
 	return nil, ""
+}
+
+// idSegment is the index of the parameter in the segments of a path. The segment before the first slash is empty.
+const idSegment = 2
+
+func (rt *route) matches(segments []string) bool {
+	pattern := strings.Split(rt.pattern, "/")
+	if len(pattern) != len(segments) {
+		return false
+	}
+	if rt.parent != 0 {
+		pattern[idSegment] = segments[idSegment] // any id matches
+	}
+	return slices.Equal(pattern, segments)
 }
