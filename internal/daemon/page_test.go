@@ -61,6 +61,7 @@ func someStreams(began time.Time) []ledger.Stream {
 func TestStatusPage(t *testing.T) {
 	t.Parallel()
 	text := newBusyHarness(t).get("/").Body.String()
+	// The page of a running night is loaded again after 3 seconds.
 	for _, want := range []string{
 		`<title>ready - placementsync</title>`, `content="3"`, `<a href="report">`,
 		"2026-11-20 02:00 UTC<small>1 d 0 h old, complete, 1 stream not read, 1 carried, 1 not proven</small>",
@@ -131,10 +132,6 @@ func TestStatusPageEscapesText(t *testing.T) {
 	h := newBusyHarness(t)
 	h.ledger[3].Error = `<script>alert(1)</script> & "quoted"`
 	h.ledger[4].Streams[0].Reason = `<img src=x onerror=alert(1)>`
-	at := h.ledger[4].EndedAt
-	h.ledger = append(h.ledger, ledger.Run{ID: "stopped", Outcome: ledger.Interrupted, StartedAt: at, EndedAt: at})
-	h.wantMetrics(map[string]string{"run_requests": "1204", "run_requests_per_second": "9.8"})
-	h.wantPage("<title>interrupted - ")
 	text := h.get("/").Body.String()
 	if strings.Contains(text, "<script>") || strings.Contains(text, "<img") {
 		t.Error("the page contains unescaped text")
@@ -144,9 +141,21 @@ func TestStatusPageEscapesText(t *testing.T) {
 	}
 }
 
+// TestStatusPageAfterInterruptedNight interrupts the last night, while the next one runs. The title has the outcome of the
+// interrupted night, and the metrics have the requests of the running one.
+func TestStatusPageAfterInterruptedNight(t *testing.T) {
+	t.Parallel()
+	h := newBusyHarness(t)
+	at := h.ledger[4].EndedAt
+	h.ledger = append(h.ledger, ledger.Run{ID: "stopped", Outcome: ledger.Interrupted, StartedAt: at, EndedAt: at})
+	h.wantMetrics(map[string]string{"run_requests": "1204", "run_requests_per_second": "9.8"})
+	h.wantPage("<title>interrupted - ")
+}
+
 func TestStatusPageBeforeFirstNight(t *testing.T) {
 	t.Parallel()
 	text := newHarness(t, nil).get("/").Body.String()
+	// Without a running night, the page is loaded again after 60 seconds.
 	for _, want := range []string{"nothing yet", "Not ready: no night has succeeded yet", "No night has run yet", "<title>not ready", `content="60"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
