@@ -19,7 +19,7 @@ type Chart struct {
 	// Unit is the unit of all values, such as a currency. It is empty if the values have no
 	// unit, or if Series.Texts contain the unit.
 	Unit       string `json:"unit,omitempty"`
-	Horizontal bool   `json:"across,omitempty"`
+	Horizontal bool   `json:"horizontal,omitempty"`
 	Stacked    bool   `json:"stacked,omitempty"`
 	LogScale   bool   `json:"log,omitempty"`
 	// The user chooses one of the variants with a control that has the label ChoiceLabel.
@@ -37,7 +37,7 @@ const (
 	Steps Kind = "step" // each value is valid until the next value
 )
 
-// SoFar ends the name of a category that is a period which has not ended, see Variant.Unfinished.
+// SoFar is the suffix of the name of an unfinished period, see Variant.Unfinished.
 const SoFar = " so far"
 
 // MaxSeries is the number of series colors in the style sheet.
@@ -54,7 +54,7 @@ type Variant struct {
 	Series     []Series `json:"series"`
 	// AxisEnd is the end of the value axis. An axis with negative values begins at -AxisEnd. If AxisEnd is
 	// zero, all values fit the axis. Note lists the values that do not fit, and says whether the chart has all rows.
-	AxisEnd float64 `json:"most,omitempty"`
+	AxisEnd float64 `json:"axis_end,omitempty"`
 	Note    string  `json:"note,omitempty"`
 	// Unfinished means that the last category is a period that has not ended, such as the current month. Its
 	// bars are pale.
@@ -113,8 +113,8 @@ func (v *Variant) CutOutliers(stacked bool) {
 	}
 	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(b.size, a.size) })
 	// The largest value is first. Of fewer than four values, it is the 75th percentile itself.
-	limit := factor * bars[len(bars)/4].size
-	outlierCount := slices.IndexFunc(bars, func(b bar) bool { return b.size <= limit })
+	percentile75 := bars[len(bars)/4].size
+	outlierCount := slices.IndexFunc(bars, func(b bar) bool { return b.size <= factor*percentile75 })
 	if outlierCount == 0 {
 		return
 	}

@@ -44,9 +44,9 @@ const Charts = (() => {
   };
 
   const categoryAxis = (chart, variant, narrow) => ({
-    type: "category", data: variant.categories, inverse: chart.across,
+    type: "category", data: variant.categories, inverse: chart.horizontal,
     axisTick: { show: false }, axisLine: { lineStyle: { color: "var(--line)" } },
-    axisLabel: chart.across
+    axisLabel: chart.horizontal
       ? { color: "var(--ink)", fontFamily: font, fontSize: 12, interval: 0, width: narrow ? 110 : 170, overflow: "truncate" }
       : { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true, showMaxLabel: variant.unfinished },
   });
@@ -86,10 +86,10 @@ const Charts = (() => {
   const valueAxis = (chart, variant) => {
     const { ticks, ...axis } = chart.log && lowest(variant) > 0 ? logAxis(variant) : { type: "value", scale: isTimed(variant), minInterval: numbers(variant).every(Number.isInteger) ? 1 : 0 };
     // Larger values are cut at the end of the axis. The note below the chart names them.
-    const most = variant.most || Infinity;
+    const axisEnd = variant.axis_end || Infinity;
     return {
-      max: (v) => v.max > most ? most : null, min: (v) => v.min < -most ? -most : null,
-      ...axis, name: chart.unit, nameTextStyle: { color: quiet, fontFamily: font, fontSize: 11, align: chart.across ? "left" : "right" },
+      max: (v) => v.max > axisEnd ? axisEnd : null, min: (v) => v.min < -axisEnd ? -axisEnd : null,
+      ...axis, name: chart.unit, nameTextStyle: { color: quiet, fontFamily: font, fontSize: 11, align: chart.horizontal ? "left" : "right" },
       splitLine: { lineStyle: { color: "var(--faint)" } }, axisLine: { show: false }, splitNumber: 4,
       axisLabel: { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true, customValues: ticks, formatter: (v) => short.format(v) },
     };
@@ -141,12 +141,12 @@ const Charts = (() => {
 
   // topMargin is the space above the values, for the legend and the unit.
   const topMargin = (chart, variant, width) =>
-    (hasLegend(variant) ? legendHeight(variant, width) : 10) + (chart.unit && !chart.across ? 18 : 0);
+    (hasLegend(variant) ? legendHeight(variant, width) : 10) + (chart.unit && !chart.horizontal ? 18 : 0);
 
   const options = (chart, variant, width) => {
     const narrow = width < 480;
     // The last label of a horizontal axis is centered at the last value.
-    const half = isTimed(variant) ? 34 : chart.across ? 16 : Math.max(16, 3 * variant.categories.at(-1).length - 8);
+    const half = isTimed(variant) ? 34 : chart.horizontal ? 16 : Math.max(16, 3 * variant.categories.at(-1).length - 8);
     const place = isTimed(variant) ? timeAxis(variant) : categoryAxis(chart, variant, narrow), value = valueAxis(chart, variant);
     return {
       animation: false, useUTC: true, textStyle: { fontFamily: font },
@@ -155,7 +155,7 @@ const Charts = (() => {
         icon: "roundRect", textStyle: { color: quiet, fontFamily: font, fontSize: 12, width: legendText(width), overflow: "truncate" } } : undefined,
       tooltip: { trigger: isTimed(variant) ? "item" : "axis", axisPointer: { type: "shadow", shadowStyle: { color: "rgba(128,128,128,0.12)" } }, confine: true,
         backgroundColor: "var(--card)", borderColor: "var(--line)", borderWidth: 1, padding: 8, transitionDuration: 0, formatter: tooltip(chart, variant) },
-      xAxis: chart.across ? value : place, yAxis: chart.across ? place : value,
+      xAxis: chart.horizontal ? value : place, yAxis: chart.horizontal ? place : value,
       series: variant.series.map(series(chart, variant)),
     };
   };
@@ -164,7 +164,7 @@ const Charts = (() => {
     const lines = chart.stacked || chart.kind === "box" ? 1 : variant.series.length;
     const top = topMargin(chart, variant, width);
     const low = "print" in document.documentElement.dataset;
-    return chart.across ? 32 + top + (11 + 13 * lines) * variant.categories.length : (low ? 170 : 236) + top;
+    return chart.horizontal ? 32 + top + (11 + 13 * lines) * variant.categories.length : (low ? 170 : 236) + top;
   };
 
   const all = () => [...document.querySelectorAll(".chart")];
