@@ -59,10 +59,13 @@ func (q Query) Param(name string) (Param, bool) {
 	return Param{}, false
 }
 
-// DescribeCut returns a note if the parameter "top" may have cut a result of so many rows. It returns an empty text if
+// DescribeCut returns a note if the parameter "top" may have cut a result with this number of rows. It returns an empty text if
 // the query has no such limit, or if the result is below it.
 func (q Query) DescribeCut(values map[string]string, rows int64) string {
-	p, _ := q.Param("top")
+	p, isDeclared := q.Param("top")
+	if !isDeclared {
+		return ""
+	}
 	value, isGiven := values[p.Name]
 	if !isGiven {
 		value = p.Default
@@ -74,6 +77,7 @@ func (q Query) DescribeCut(values map[string]string, rows int64) string {
 	return fmt.Sprintf("There may be more rows: the parameter top is %d (%s).", limit, p.About)
 }
 
+// wrapErr names the file first, because the fault can be in its SQL.
 func (q Query) wrapErr(err error) error {
 	if name := cmp.Or(q.File, q.Name); name != "" {
 		return fmt.Errorf("run query %q: %w", name, err)
@@ -81,6 +85,7 @@ func (q Query) wrapErr(err error) error {
 	return fmt.Errorf("run query: %w", err)
 }
 
+// errPrefix names the query as the caller did, because the mistake is in the call.
 func (q Query) errPrefix() string {
 	if name := cmp.Or(q.Name, q.File); name != "" {
 		return fmt.Sprintf("query %q: ", name)
