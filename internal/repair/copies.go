@@ -20,8 +20,8 @@ type repairResult struct {
 	// Source is the version with the newest intact catalog, or empty. At is its snapshot time.
 	Source string
 	At     time.Time
-	// IsChainBroken means that the manifest of a run in the chain is lost, or the file of changes of a run up to At. All
-	// rows of the schemas meta and past in the catalog of Source must then be written to a new file of changes.
+	// IsChainBroken means that the changes cannot be followed from run to run up to At, because the manifest or the file
+	// of changes of a run is lost. All rows of the schemas meta and past in the catalog of Source must then be written to a new file of changes.
 	IsChainBroken bool
 	// days are the days that the series must have, each with its run.
 	days map[string]string
@@ -78,7 +78,8 @@ func (c *checker) carryOutFixes() error {
 }
 
 // repairLedgerLine writes a damaged copy of a run's ledger line again, or removes it if the ledger lacks the
-// run. The line can have changed since, so the manifests get the new checksum.
+// run. The line can have changed since the copy was written, so the manifests
+// get the new checksum.
 func (c *checker) repairLedgerLine(path string, m warehouse.Manifest) error {
 	var sum *checksum.FileSum
 	if ledgerRun := ledger.Find(c.runs, m.RunID); ledgerRun.ID != "" {
@@ -92,7 +93,7 @@ func (c *checker) repairLedgerLine(path string, m warehouse.Manifest) error {
 	}
 	for _, f := range c.fixes {
 		if f.manifest != nil && f.manifest.RunID == m.RunID {
-			f.manifest.LedgerLine = sum // of a manifest that is not written yet
+			f.manifest.LedgerLine = sum // carryOutFixes has not written this manifest yet
 		}
 	}
 	return changeManifests(c.w, m, func(m *warehouse.Manifest) { m.LedgerLine = sum })
@@ -111,8 +112,8 @@ func (c *checker) repairFile(f fix) error {
 	return c.w.Folder.Disk().Copy(c.findCopy(f.sum), f.path)
 }
 
-// changeManifests changes all intact copies of a run's manifest, the manifest of the day last: if the repair is
-// killed earlier, the next repair finds the old checksum there and starts again.
+// changeManifests changes all intact copies of a run's manifest, in the order of ManifestPaths. The manifest of the day
+// is last: if the repair is killed earlier, the next repair finds the old checksum there and starts again.
 func changeManifests(w *warehouse.Warehouse, original warehouse.Manifest, change func(m *warehouse.Manifest)) error {
 	for _, path := range w.Folder.ManifestPaths(original.RunID, warehouse.DayOf(original.SnapshotAt)) {
 		m, err := w.Versions.ReadManifestFile(path, original.RunID)

@@ -29,8 +29,8 @@ type RebuildResult struct {
 	// Unfinished lists days that a run was still writing when the files of the warehouse were copied, for
 	// example by a backup of the disk.
 	Unfinished []Damage
-	// LostRun is a run that was published, if its snapshot is newer than the intact days of the series. It is the
-	// version that readers should see, or the version that they see.
+	// LostRun is a published run whose snapshot is newer than every intact day of the series, or empty. Two runs are
+	// tried: first the version that readers should see, then the version that they see.
 	LostRun string
 	// SnapshotsWithoutDay counts the snapshots in meta, from First to Last, that have no day in the series.
 	// It is 0 unless history was computed by comparing the snapshots of the series.
@@ -66,8 +66,8 @@ func (e *SeriesError) Error() string {
 
 // Rebuild builds the catalog from the retained Parquet series and the files of changes, and publishes the
 // catalog. Current rows come from the newest day of the series. Closed rows and meta come from the files
-// of changes of all runs, or from the catalog that readers see. If neither contains the closed rows,
-// history has at most one version of a row for each day of the series. Every file is compared with the
+// of changes of all runs, or from an intact catalog that is not older than the series. If neither contains the
+// closed rows, history has at most one version of a row for each day of the series. Every file is compared with the
 // checksum in its manifest. Damaged and missing files that are needed cause a *SeriesError. With
 // skipDamaged they are skipped instead.
 func Rebuild(ctx context.Context, cfg Config, skipDamaged bool) (RebuildResult, error) {
@@ -143,6 +143,8 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	if err := b.completeLedgerLine(ctx); err != nil {
 		return err
 	}
+	// The new files of the series have the run and time of the newest snapshot in their metadata.
+	b.draft.Run, b.draft.At = b.newest.SourceRun(), b.newest.SnapshotAt
 	files, err := b.writeParquet(ctx)
 	if err != nil {
 		return err
@@ -153,7 +155,8 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	if err := b.draft.WriteLedgerCopy(b.run); err != nil {
 		return err
 	}
-	b.draft.Run, b.draft.At, b.draft.Kind, b.draft.Source = b.run.ID, b.newest.SnapshotAt, ledger.Rebuild, b.newest.SourceRun()
+	// The version has the id of this run, and the time of the newest snapshot.
+	b.draft.Run, b.draft.Kind, b.draft.Source = b.run.ID, ledger.Rebuild, b.newest.SourceRun()
 	b.Manifest, err = b.draft.Publish(ctx, files)
 	if errors.As(err, new(*warehouse.AfterSwitchError)) {
 		b.cfg.Log.Warn("published, but a later step failed; the next run completes it", "run", b.run.ID, "error", err)
@@ -167,7 +170,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	return errors.Join(err, b.wh.RunLog.Record(b.run))
 }
 
-// applySeries fills main and past from the series, the files of changes and the newest catalog.
+// applySeries fills main from the series, and past from the files of changes, from b.catalog or from the series.
 func (b *rebuild) applySeries(ctx context.Context) (err error) {
 	if b.inv, err = takeInventory(ctx, b.wh, true); err != nil {
 		return err
@@ -187,7 +190,7 @@ func (b *rebuild) applySeries(ctx context.Context) (err error) {
 	b.chooseFiles()
 	for _, run := range []string{b.inv.visible, b.inv.expected} {
 		if at, _ := b.inv.timeOf(run); at.After(b.newest.SnapshotAt) {
-			b.LostRun = run
+			b.LostRun = run // the expected run, if both are newer
 		}
 	}
 	b.catalog = b.inv.catalogNotBefore(b.newest.SnapshotAt)
@@ -207,17 +210,20 @@ func (b *rebuild) isCatalogWhole() bool { return b.inv.hasIntactCatalog(b.inv.vi
 func (b *rebuild) chooseFiles() {
 	b.rowsAt = map[string]time.Time{}
 	for _, t := range b.wh.Schema.Tables {
+		for _, snap := range b.series.Snapshots { // the oldest is first
+			if snap.Files[t.Name] != "" {
+				b.rowsAt[t.Name] = snap.SnapshotAt
+			}
+		}
+		if _, hasFile := b.rowsAt[t.Name]; hasFile {
+			continue
+		}
 		isDamaged := slices.ContainsFunc(b.series.Damage, func(d Damage) bool {
 			table, _, _ := warehouse.SplitSeriesFile(d.File)
 			return table == t.Name
 		})
 		if !isDamaged { // an earlier program may have written no file of the table
 			b.rowsAt[t.Name] = b.newest.SnapshotAt
-		}
-		for _, snap := range b.series.Snapshots {
-			if snap.Files[t.Name] != "" {
-				b.rowsAt[t.Name] = snap.SnapshotAt
-			}
 		}
 	}
 }
@@ -263,8 +269,8 @@ func (b *rebuild) isUnneeded(d Damage) bool {
 	return true
 }
 
-// tablesOf returns the tables whose files of a snapshot are read. If the closed rows are exact, only the current rows
-// are needed.
+// tablesOf returns the tables that are read from the files of snap. If the closed rows are exact, only the current
+// rows are needed.
 func (b *rebuild) tablesOf(snap warehouse.Snapshot) []stream.Table {
 	if !b.hasExactPast {
 		return b.wh.Schema.Tables
@@ -361,8 +367,9 @@ func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 	return err
 }
 
-// checkLoss compares current rows only if both catalogs contain the same snapshot. Of a damaged catalog,
-// it counts the readable parts. If it cannot be read at all, nothing is compared.
+// checkLoss returns an error if the result has less data than the version that readers see. It compares current rows
+// only if both catalogs contain the same snapshot. Of a damaged catalog, it counts the readable parts. If the catalog
+// cannot be read at all, nothing is compared.
 func (b *rebuild) checkLoss(ctx context.Context) error {
 	if b.inv.visible == "" || b.cfg.AcceptLoss {
 		return nil
@@ -418,8 +425,8 @@ func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 	return load.WriteRun(ctx, b.draft, line)
 }
 
-// carryTables records which tables lack the rows of the newest snapshot. Details that were read after the rows of such a
-// table are lost, so the next night requests them again.
+// carryTables records which tables lack the rows of the newest snapshot. Such a table lacks the details that were read
+// after its rows. The next night requests these details again.
 func (b *rebuild) carryTables(ctx context.Context) error {
 	for _, t := range b.wh.Schema.Tables {
 		note, at := b.noteOf(t.Name), b.rowsAt[t.Name]
@@ -457,8 +464,6 @@ func (b *rebuild) writeParquet(ctx context.Context) ([]warehouse.ManifestTable, 
 		}
 		files[t.Name] = inManifest
 	}
-	// New files have the run and time of the newest snapshot in their metadata.
-	b.draft.Run, b.draft.At = b.newest.SourceRun(), b.newest.SnapshotAt
 	written, err := load.WriteParquet(ctx, b.draft, toWrite, nil)
 	if err != nil {
 		return nil, err
