@@ -53,7 +53,8 @@ func TestHelpListsGroups(t *testing.T) {
 	}
 }
 
-// TestFlagsOfEveryCommand executes a command with the flags that all commands have, and one without a command.
+// TestFlagsOfEveryCommand executes a command with the flags that all commands have, and the
+// command docs without a subcommand.
 func TestFlagsOfEveryCommand(t *testing.T) {
 	var f cli.Flags
 	var stdout, stderr bytes.Buffer
