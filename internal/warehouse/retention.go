@@ -178,8 +178,8 @@ func (p *Pruner) RemoveUnneededResponses() error {
 	return nil
 }
 
-// KeptDays returns the newest Daily days, and the last day of each of the newest Weekly ISO weeks and of the
-// newest Monthly months. The newest day is always kept. Days have the form 2006-01-02.
+// KeptDays returns the newest r.Daily days, and the last day of each of the newest r.Weekly ISO weeks and of the
+// newest r.Monthly months. The newest day is always kept. Days have the form 2006-01-02.
 func (r Retention) KeptDays(days []string) map[string]bool {
 	keep := map[string]bool{}
 	keepLast := func(periods int, nameOf func(day time.Time) string) {
