@@ -33,8 +33,8 @@ func TestCharsets(t *testing.T) {
 		"mark and UTF-8":       {"application/json; charset=UTF-8", "\ufeff" + want, ""},
 		"Latin-1":              {"application/json; charset=ISO-8859-1", latin1, ""},
 		"compressed Latin-1":   {`application/json; charset="latin1"`, string(compressGzip(latin1, "")), "gzip"},
-		"UTF-16":               {"application/json;charset=utf-16", utf16, ""},
-		"UTF-16 and a mark":    {"application/json;charset=utf-16le", utf16, ""},
+		"UTF-16, mark":         {"application/json;charset=utf-16", utf16, ""},
+		"UTF-16LE, mark":       {"application/json;charset=utf-16le", utf16, ""},
 		"unknown charset":      {"application/json; charset=martian", want, ""},
 		"invalid content type": {"application/json; charset", want, ""},
 	} {
@@ -48,7 +48,7 @@ func TestCharsets(t *testing.T) {
 				}
 				_, _ = w.Write([]byte(c.body))
 			})), l)
-			for _, source := range []string{"service", "store"} {
+			for _, source := range []string{"service", "store"} { // the store answers the second request
 				var got string
 				_, err := client.Get(t.Context(), pageRequest(1, 1), func(_ context.Context, r fetch.Response) (stream.PageFacts, error) {
 					got = string(r.Body)
