@@ -43,8 +43,8 @@ type upgrade struct {
 // newColumns are columns whose fields the releases up to 1.0.1 store in extra.
 var newColumns = []string{"expected_completion_date", "expected_completion_date_title"}
 
-// asEarlierRead changes a response, or a part of it, to a form of which all releases read the same values: it has no
-// newColumns, and metadata is not JSON in a text, which releases up to 1.0.1 keep as text.
+// asEarlierRead changes a response, or a part of it, so that all releases store the same values. It removes the
+// newColumns. If metadata is a text that contains JSON, it decodes the text, because releases up to 1.0.1 do not.
 func asEarlierRead(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -180,6 +180,7 @@ func (u *upgrade) rollBack(run string) {
 func (u *upgrade) requireVerifiedBut(p builtProgram, run string) {
 	u.T.Helper()
 	code, out, stderr := u.execute(p, "verify", "--read-data")
+	// The output has one line for the responses of the run, and the summary.
 	damaged := regexp.MustCompile(`(?m)^\S+: .*(damaged|missing|lost).*$`).FindAllString(out, -1)
 	if code != 1 || len(damaged) != 2 || !strings.HasPrefix(damaged[0], "raw/"+run+": ") || !strings.HasPrefix(damaged[1], "damaged: ") {
 		u.T.Errorf("verify of %s ended with exit code %d, want 1 and only damaged responses of run %s:\n%s%s", p.version, code, run, out, stderr)
