@@ -22,7 +22,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
 	w.Advice = "Pay them."
-	f.columns = []string{"id", "amount#", "title"}
+	f.columns = []string{"id", "amount#", "title"} // # marks a numeric column
 	var rows []string
 	for i := range 1234 {
 		rows = append(rows, fmt.Sprintf("%d%s|NULL|%s", i, strings.Repeat("ä", 5000), strings.Repeat("ö", 500)))
@@ -144,7 +144,7 @@ func TestEvaluationErrors(t *testing.T) {
 			if results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) || len(f.delivered) > 0 {
 				t.Errorf("got %v, want %s", results[0].Err, c.want)
 			}
-			// A later evaluation of the same snapshot has the findings.
+			// A later evaluation of the same snapshot has the findings. The star marks a new one.
 			f.runQuery, f.readPlan = nil, nil
 			if _, got := f.evaluate(t, billsWatch()); formatDeliveries(got) != "chat(a*)" {
 				t.Errorf("after the repair, delivered %s, want chat(a*)", formatDeliveries(got))
@@ -213,7 +213,7 @@ func TestMessageSaysThatItsSourcesAreUnknown(t *testing.T) {
 	f, w := newFixture(t), billsWatch()
 	f.publish("a|1")
 	f.sourcesErr = fmt.Errorf("plan the query: %w%s", query.ErrNoPlan, strings.Repeat("!", 1000))
-	if res, got := f.evaluate(t, w); res.Err != nil || len(got) != 1 || len(got[0].message.NotProven) > 203 || !strings.Contains(got[0].message.Text, "\nPossibly incomplete: plan the query: ") {
+	if res, got := f.evaluate(t, w); res.Err != nil || len(got) != 1 || len(got[0].message.NotProven) > 200+len("…") || !strings.Contains(got[0].message.Text, "\nPossibly incomplete: plan the query: ") {
 		t.Errorf("got %+v and the messages %+v, want one that is possibly incomplete", res, got)
 	}
 	f.publish("a|1", "b|1")
@@ -240,8 +240,8 @@ func TestUnreadTablesInAMessageAreLimited(t *testing.T) {
 	}
 }
 
-// TestMessageAfterARollbackBehindTheFirstEvaluation rolls back every evaluated night. The next message must not
-// say that every finding is new, because it leaves out a known one.
+// TestMessageAfterARollbackBehindTheFirstEvaluation rolls back every evaluated night. The next message leaves out the
+// finding a, which was sent before the rollback. So it must not say that every finding is new.
 func TestMessageAfterARollbackBehindTheFirstEvaluation(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
