@@ -8,6 +8,7 @@ shopt -s nullglob nocaseglob
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 export LC_ALL=C
 
+tags=${1:?usage: licenses.sh TAGS}
 declare -A printed
 
 # print_terms NAME FILE...
@@ -35,13 +36,13 @@ the source of DuckDB contains the libraries in DuckDB and their licenses.
 EOF
 print_terms "Go, runtime and standard library" "$(go env GOROOT)"/LICENSE
 print_terms "Apache ECharts, htmx and CodeMirror, within the pages" internal/html/assets/NOTICE
-# modules FOLDER PACKAGE: lists the modules of a program, without those of this project.
-modules() {
+# list_modules FOLDER PACKAGE: lists the modules of a program, without those of this project.
+list_modules() {
 	go list -C "$1" -deps -tags "$tags" \
 		-f '{{with .Module}}{{if not (or .Main .Replace)}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' "$2"
 }
-tags=${1:?usage: licenses.sh TAGS}
-modules=$({ modules . ./cmd/sync; modules lake ./cmd/lake; } | sort -u)
+modules=$({ list_modules . ./cmd/sync; list_modules lake ./cmd/lake; } | sort -u)
+# The classes [u], [c] and [n] make patterns of these names: nullglob then leaves out those without a file.
 while read -r path version dir; do
 	print_terms "$path $version" "$dir"/{licen[cs]e,[u]nlicense,[c]opying,[n]otice}{,[-_]*,.txt,.md}
 done <<< "$modules"
