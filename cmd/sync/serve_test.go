@@ -79,7 +79,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	body, _ := io.ReadAll(q.Body)                                                // a request that was cut off is recorded too
 	_, _ = fmt.Fprintf(&r.got, "%s %s %s\n", q.Method, q.URL.Path, string(body)) // writing to a buffer cannot fail
 	if strings.HasPrefix(q.URL.Path, "/refused/") {
-		http.Error(w, "s3cret", http.StatusForbidden)
+		http.Error(w, "s3cret", http.StatusForbidden) // the program must not log the body
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -94,7 +94,7 @@ func receive(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("RECEIVER_URL", server.URL)
 }
 
-// received checks the requests so far. A program sends its notifications before it ends.
+// received checks the requests so far. It does not wait, because a program sends its notifications before it ends.
 func received(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptEnvOf(ts)
 	requireUsage(ts, len(args) == 1 && s.receiver != nil, "received REGEXP (after receive)")
