@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,6 +64,32 @@ func TestFollowUpDoesNotDelayNights(t *testing.T) {
 		if running != 0 {
 			t.Error("the daemon ended before the follow-ups of the last night")
 		}
+	})
+}
+
+// TestFollowUpIsRepeatedOnce runs three nights. The follow-ups of the first take a day and a half, the others an hour. One
+// start makes up for the second night, which is published meanwhile, and the third night has one of its own.
+func TestFollowUpIsRepeatedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, nil)
+		var started atomic.Int32
+		h.followUp = func(ctx context.Context) {
+			took := time.Hour
+			if started.Add(1) == 1 {
+				took = 36 * time.Hour
+			}
+			select {
+			case <-time.After(took):
+			case <-ctx.Done():
+			}
+		}
+		h.start()
+		time.Sleep(3 * 24 * time.Hour)
+		synctest.Wait()
+		if nights := len(h.nightStarts()); nights != 3 || started.Load() != 3 {
+			t.Errorf("%d nights started follow-ups %d times, want 3 nights and 3 starts", nights, started.Load())
+		}
+		h.shutDown()
 	})
 }
 
