@@ -153,7 +153,7 @@ func (s *Stage) WriteRejects(ctx context.Context, coverage map[string]Coverage) 
 	return nil
 }
 
-// deleteRejectsSQL keeps the rejects of a row if the row, its record or its parent was not read tonight.
+// deleteRejectsSQL deletes the earlier rejects of a table. It keeps those whose row, record or parent was not read tonight.
 func (s *Stage) deleteRejectsSQL(t stream.Table) sqlText {
 	streams, _ := s.sources(t.Name)
 	st := streams[0]
@@ -164,6 +164,7 @@ func (s *Stage) deleteRejectsSQL(t stream.Table) sqlText {
 	unread := []sqlText{"key IN " + unreadKeys(t)}
 	switch {
 	case t.Name != root.Name:
+		// The parent is the record or a row in it. A questionnaire without an id has the key of its record.
 		unread = append(unread, "parent IN "+unreadKeys(t), "key IN "+unreadKeys(root), "parent IN "+unreadKeys(root))
 	case st.IsDetail() && st.Param != "":
 		unread = append(unread, "parent IN "+metaSQL.Render("unread_parents", values{"plan": planTable(st.Name), "requested": requestedTable(st.Name)}))
@@ -266,7 +267,7 @@ func writeRun(ctx context.Context, tx *sql.Tx, r ledger.Run) error {
 			nullIf(st.TotalFirst < 0, st.TotalFirst), nullIf(st.TotalLast < 0, st.TotalLast), st.Distinct, st.Repeated, st.Rows, st.RowsOld,
 			st.Fetched, st.Carried, st.Rechecked, st.Failed, st.Unread, nullIf(st.AgeSince.IsZero(), st.AgeSince))
 		requests = append(requests, r.ID, st.Stream, st.Requests, st.Bytes, st.Retries, st.RateLimited, st.LatencyP50, st.LatencyP95, st.LatencyMax,
-			st.RateWaitSeconds, st.RetryAfterSeconds, st.RateUsed, st.Reused)
+			st.RateWaitSeconds, st.RetryAfterSeconds, st.RateUsed, st.Reused) // the column landed counts reused responses
 	}
 	if err := insertMeta(ctx, tx, "streams", streamColumns, streams); err != nil {
 		return err

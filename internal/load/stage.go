@@ -124,7 +124,7 @@ func (s *Stage) createTables(ctx context.Context) error {
 		}
 		if s.canSkip(st) {
 			statements = append(statements, stageSQL.Render("create_table", values{
-				"table": stagedTable(st.Name, listedName), "columns": sqlText("row_id BIGINT, is_unchanged BOOLEAN"),
+				"table": stagedTable(st.Name, exceptionsName), "columns": sqlText("row_id BIGINT, is_unchanged BOOLEAN"),
 			}))
 		}
 		for _, t := range tablesOf(st) {

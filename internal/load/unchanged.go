@@ -28,8 +28,8 @@ type Stored struct {
 type storedRecord struct {
 	rowID    int64
 	key, sum uint64 // the hash of the key, and the sum of stream.RowSum over the rows of the record
-	// unchangedSeq is the highest seq of the copies that equal the stored record, and changedSeq of those that
-	// differ. 0 means no such copy.
+	// The service can return a record several times, as copies with different seqs. unchangedSeq is the highest seq of the
+	// copies that equal the stored record, and changedSeq of those that differ. 0 means no such copy.
 	unchangedSeq, changedSeq uint64
 }
 
@@ -44,6 +44,7 @@ func (s *Stage) canSkip(st stream.Stream) bool {
 		return false
 	}
 	for _, t := range st.Tables[1:] {
+		// Items in the table of the records are records themselves.
 		isPartOfRecord := t.Name != st.Root().Name && st.EnclosingTable(t) == 0
 		if !isPartOfRecord {
 			return false
@@ -179,13 +180,14 @@ func (s *Stage) addStoredRows(ctx context.Context, st stream.Stream, stored *Sto
 	if numUnchanged == 0 {
 		return nil // all records were staged or were not read
 	}
-	listed := make([]storedRecord, 0, len(stored.records)-numUnchanged)
+	// Most records are unchanged, so only the others are appended.
+	exceptions := make([]storedRecord, 0, len(stored.records)-numUnchanged)
 	for _, r := range stored.records {
 		if !r.hasOnlyUnchangedCopies() {
-			listed = append(listed, r)
+			exceptions = append(exceptions, r)
 		}
 	}
-	err := appendRows(ctx, s, st.Name, listedName, listed, func(r storedRecord) []driver.Value {
+	err := appendRows(ctx, s, st.Name, exceptionsName, exceptions, func(r storedRecord) []driver.Value {
 		return []driver.Value{r.rowID, r.lastCopyIsUnchanged()}
 	})
 	if err != nil {
@@ -196,7 +198,7 @@ func (s *Stage) addStoredRows(ctx context.Context, st stream.Stream, stored *Sto
 	}
 	statements := []sqlText{stageSQL.Render("find_records", values{
 		"maybe_changed": maybeChangedTable(st.Name), "outdated": outdatedTable(st.Name), "unchanged": unchangedTable(st.Name),
-		"listed": stagedTable(st.Name, listedName), "key": sqltext.Name(st.Root().Key[0]), "main": catalogName + "." + mainTable(st.Root().Name)})}
+		"exceptions": stagedTable(st.Name, exceptionsName), "key": sqltext.Name(st.Root().Key[0]), "main": catalogName + "." + mainTable(st.Root().Name)})}
 	for _, t := range tablesOf(st) {
 		columns := sqltext.Join(s.draft.Schema.Definitions[t.Name].Columns, ", ", func(c stream.Column) sqlText {
 			name := sqlText("m." + sqltext.Quote(c.Name))

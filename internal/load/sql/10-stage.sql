@@ -131,11 +131,11 @@ DELETE FROM {table} WHERE rowid IN (SELECT row_id FROM stage.duplicates)
 SELECT rowid, {record_key}, row_hash, {position} FROM {main}
 
 -- name: find_records
--- {listed} contains the row ids of all stored records, except those with only unchanged copies. is_unchanged means
+-- {exceptions} contains the row ids of all stored records, except those with only unchanged copies. is_unchanged means
 -- that the last copy of a record is unchanged. The staged rows of such a record are outdated, and are deleted. The seq of an unchanged record is the same in all its
 -- rows, and higher than that of any staged row. Few nights read the unchanged records, so they are a view.
-CREATE TABLE {maybe_changed} AS SELECT m.{key} AS id FROM {main} m JOIN {listed} l ON m.rowid = l.row_id WHERE NOT l.is_unchanged;
-CREATE TABLE {outdated} AS SELECT m.{key} AS id FROM {main} m JOIN {listed} l ON m.rowid = l.row_id WHERE l.is_unchanged;
+CREATE TABLE {maybe_changed} AS SELECT m.{key} AS id FROM {main} m JOIN {exceptions} e ON m.rowid = e.row_id WHERE NOT e.is_unchanged;
+CREATE TABLE {outdated} AS SELECT m.{key} AS id FROM {main} m JOIN {exceptions} e ON m.rowid = e.row_id WHERE e.is_unchanged;
 CREATE VIEW {unchanged} AS SELECT m.{key} AS id, m.rowid::UBIGINT + 9223372036854775808 AS seq
 FROM {main} m ANTI JOIN {maybe_changed} c ON m.{key} = c.id
 
