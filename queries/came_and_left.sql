@@ -1,7 +1,7 @@
 -- subject: placements
 -- title: Listings and outlets that came or left
 -- grain: one row per listing or outlet, event and currency, the latest event first
--- about: New, withdrawn and returned listings by name, and outlets with the same events. An outlet is in the catalog while it has a listing. happened_at is the first snapshot that shows the event. last_seen_at is the snapshot before it, if the listing or outlet was withdrawn. lowest_price is the lowest price in the currency, and listings is the number of listings of an outlet: at last_seen_at if it was withdrawn, otherwise at happened_at. Listings of the first snapshot are not new. The query listing_turnover counts the listings by day.
+-- about: New, withdrawn and returned listings by name, and outlets with the same events. An outlet is in the catalog while it has a listing. happened_at is the first snapshot that shows the event. last_seen_at is the snapshot before it, if the listing or outlet was withdrawn. lowest_price is the lowest price in the currency. listings is the number of listings of an outlet. Both are the values at last_seen_at if the listing or outlet was withdrawn, otherwise at happened_at. Listings of the first snapshot are not new. The query listing_turnover counts the listings by day.
 -- also: vanished, gone, left, new, disappeared, removed, withdrawn, added, churn, catalog, site, returned
 -- columns: first happened_at event outlet_name listing_name lowest_price currency
 -- param: since DATE? snapshot-30d -- only events that a snapshot showed on or after this date
@@ -26,7 +26,7 @@ WITH versions AS (
     FROM history.product_listings
     WHERE outlet_id IS NOT NULL
 ),
-ends AS (
+steps AS (
     SELECT kind, key, valid_from AS happened_at, 1 AS step FROM versions
     UNION ALL
     SELECT kind, key, valid_to, -1 FROM versions WHERE valid_to < TIMESTAMPTZ 'infinity'
@@ -35,7 +35,7 @@ ends AS (
 -- left out here.
 moves AS MATERIALIZED (
     SELECT kind, key, happened_at
-    FROM ends
+    FROM steps
     WHERE ($kind IS NULL OR kind = $kind)
       AND ($since IS NULL OR happened_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
       AND ($until IS NULL OR happened_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))

@@ -42,8 +42,8 @@ recent_items AS (
 -- A sum of payables is 0 if there are no items. It is NULL if no item states such an amount.
 stated AS (
     SELECT
-        count(commission_amount) > 0 OR count(*) = 0 AS has_commissions,
-        count(vendor_cost) > 0 OR count(*) = 0       AS has_vendor_costs
+        count(commission_amount) > 0 OR count(*) = 0 AS commissions_are_known,
+        count(vendor_cost) > 0 OR count(*) = 0       AS vendor_costs_are_known
     FROM order_items
 ),
 figures AS (
@@ -63,10 +63,10 @@ figures AS (
     UNION ALL
     SELECT 5, 'Sold items without a known margin, 30 days', NULL, count(*), 'order_items', NULL, NULL FROM recent_items WHERE margin IS NULL
     UNION ALL
-    SELECT 6, 'Unpaid commissions', 'amount', CASE WHEN (SELECT has_commissions FROM stated) THEN coalesce(sum(amount), 0) END, 'order_items', NULL, NULL
+    SELECT 6, 'Unpaid commissions', 'amount', CASE WHEN (SELECT commissions_are_known FROM stated) THEN coalesce(sum(amount), 0) END, 'order_items', NULL, NULL
     FROM mart.payables WHERE kind = 'commission' AND NOT is_settled
     UNION ALL
-    SELECT 7, 'Owed to publishers', 'amount', CASE WHEN (SELECT has_vendor_costs FROM stated) THEN coalesce(sum(amount), 0) END, 'order_items', NULL, NULL
+    SELECT 7, 'Owed to publishers', 'amount', CASE WHEN (SELECT vendor_costs_are_known FROM stated) THEN coalesce(sum(amount), 0) END, 'order_items', NULL, NULL
     FROM mart.payables WHERE kind = 'publisher' AND NOT is_settled
     UNION ALL
     SELECT 8, 'Articles in progress', NULL, count(*), 'campaign_articles', NULL, NULL FROM mart.article_progress WHERE state = 'open'
