@@ -122,7 +122,7 @@ var pricesSection = section{
 		},
 		{
 			id: "do-follow", title: "Price of a do-follow link",
-			about: "The column Premium compares the median price of the row with the median price of the tier. The column Similar listings compares the prices of the row with those of similar listings (same country, authority, channel and placement) with another kind of link.",
+			about: "The column Premium compares the median price of the row with the median price of the tier. The column Similar listings compares the prices of the row with the prices of similar listings (same country, authority, channel and placement) that have the other kind of link.",
 			query: "premium", params: map[string]string{"by": "is_do_follow"}, rowLimit: tableRows,
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "value", label: "Do-follow", as: asYesNo},
