@@ -112,9 +112,11 @@ func TestNightsAreDrawnOldestFirst(t *testing.T) {
 		Categories: []string{"2026-11-02", "2026-11-04 02:00", "2026-11-04 14:30"},
 		Series:     []html.Series{{Name: "new", Values: []any{2.0, 3.0, 4.0}, Texts: []string{"2", "3", "4"}}},
 	}}, plot{categoryColumns: []string{"snapshot_at"}, limit: 9, newestFirst: true, skipIfNull: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(result.Rows))
-	got := plot{categoryColumns: []string{"snapshot_at"}, limit: 1, measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(result.Rows)
-	if diff := cmp.Diff([]string{"2026-11-04 14:30"}, got[0].Categories); diff != "" {
-		t.Errorf("the newest of two snapshots of a day (-want +got):\n%s", diff)
+	for _, newestFirst := range []bool{false, true} {
+		p := plot{categoryColumns: []string{"snapshot_at"}, limit: 1, newestFirst: newestFirst, measures: []measure{{column: "rows_new", name: "new"}}}
+		if diff := cmp.Diff([]string{"2026-11-04 14:30"}, p.drawVariants(result.Rows)[0].Categories); diff != "" {
+			t.Errorf("the newest of two snapshots of a day, drawn oldest first: %t (-want +got):\n%s", newestFirst, diff)
+		}
 	}
 	if result.Rows[0].Get("rows_new").Text != "4" {
 		t.Error("drawVariants changed the order of its argument's rows")
