@@ -37,7 +37,7 @@ var articlesSection = section{
 			about: "Weeks begin on Monday. The last week may be incomplete.",
 			query: "weekly_throughput", rowLimit: weeksDrawn,
 			plot: &plot{kind: html.Bars, unit: "articles", categoryColumns: []string{"week"}, limit: weeksDrawn,
-				measures: []measure{{column: "started", name: "started", colour: 5}, {column: "published", name: "published", colour: 2}}},
+				measures: []measure{{column: "started", name: "started", colour: grey}, {column: "published", name: "published", colour: green}}},
 			fields: []field{
 				{column: "week", label: "Week"}, {column: "started", label: "Started", as: asNumber},
 				{column: "published", label: "Published", as: asNumber}, {column: "ended", label: "Ended unpublished", as: asNumber},
@@ -51,7 +51,7 @@ var articlesSection = section{
 			about: "Days from one status to the next. Articles that are still in the status are not included.",
 			query: "article_cycle_time", rowLimit: 40,
 			plot: &plot{kind: html.Bars, horizontal: true, unit: "days", categoryColumns: []string{"status_name"}, limit: 40,
-				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: 1, as: asDays}}},
+				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: orange, as: asDays}}},
 			fields: []field{
 				{column: "status_name", label: "Status"}, {column: "finished_stays", label: "Finished stays", as: asNumber},
 				{column: "p50_days", label: "Median", as: asDays}, {column: "p90_days", label: "90th percentile", as: asDays},
@@ -65,7 +65,7 @@ var articlesSection = section{
 			about: "Days from payment to publication, by the month of publication.",
 			query: "paid_to_live", rowLimit: monthsDrawn,
 			plot: &plot{kind: html.Lines, unit: "days", categoryColumns: []string{"month"}, limit: monthsDrawn,
-				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: 1, as: asDays}}},
+				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: orange, as: asDays}}},
 			fields: []field{
 				{column: "month", label: "Month", as: asMonth}, {column: "articles", label: "Articles", as: asNumber},
 				{column: "p50_days", label: "Median", as: asDays}, {column: "p90_days", label: "90th percentile", as: asDays},

@@ -127,6 +127,16 @@ func rowLabel(row query.Record, columns ...string) string {
 	return strings.Join(parts, separator)
 }
 
+// Colours of series. Their values are the numbers of the variables --c0 to --c7 in page.css.
+const (
+	blue      = 0 // if no colour is set
+	orange    = 1
+	green     = 2
+	pink      = 3
+	grey      = 5
+	lightBlue = 7
+)
+
 // measure is a column whose values are drawn as one series with this name and colour, see html.Series.
 type measure struct {
 	column, name string

@@ -24,8 +24,8 @@ func TestSeriesByMeasure(t *testing.T) {
 		W2|1234||y
 		W3|||z
 		W4|0|7.50|z`)
-	p := plot{categoryColumns: []string{"week"}, limit: 10, unit: "articles", measures: []measure{{column: "started", name: "started", colour: 5},
-		{column: "published", name: "published", colour: 2, below: true, as: asDays}}}
+	p := plot{categoryColumns: []string{"week"}, limit: 10, unit: "articles", measures: []measure{{column: "started", name: "started", colour: grey},
+		{column: "published", name: "published", colour: green, below: true, as: asDays}}}
 	requireVariants(t, []html.Variant{{
 		Heading:    "articles",
 		Categories: []string{"W1", "W2", "W4"}, // in W3, both measures are NULL

@@ -69,7 +69,7 @@ var pricesSection = section{
 			query: "price_moves", rowLimit: 60,
 			plot: &plot{kind: html.Bars, stacked: true, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "changes",
 				categoryColumns: []string{"day"}, limit: daysDrawn, unit: "number of prices",
-				measures: []measure{{column: "rises", name: "risen", colour: 1}, {column: "falls", name: "fallen", colour: 0, below: true}}},
+				measures: []measure{{column: "rises", name: "risen", colour: orange}, {column: "falls", name: "fallen", colour: blue, below: true}}},
 			fields: []field{
 				{column: "day", label: "Day"}, {column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
 				{column: "changes", label: "Changes", as: asNumber}, {column: "rises", label: "Risen", as: asNumber},
@@ -83,8 +83,8 @@ var pricesSection = section{
 			about: "New, returned and withdrawn listings on days with a snapshot.",
 			query: "listing_turnover", rowLimit: daysDrawn,
 			plot: &plot{kind: html.Bars, stacked: true, categoryColumns: []string{"day"}, limit: daysDrawn, unit: "listings", measures: []measure{
-				{column: "new_listings", name: "new", colour: 2}, {column: "returned_listings", name: "returned", colour: 7},
-				{column: "withdrawn_listings", name: "withdrawn", colour: 3, below: true}}},
+				{column: "new_listings", name: "new", colour: green}, {column: "returned_listings", name: "returned", colour: lightBlue},
+				{column: "withdrawn_listings", name: "withdrawn", colour: pink, below: true}}},
 			fields: []field{
 				{column: "day", label: "Day"}, {column: "new_listings", label: "New", as: asNumber},
 				{column: "returned_listings", label: "Returned", as: asNumber}, {column: "withdrawn_listings", label: "Withdrawn", as: asNumber},

@@ -37,8 +37,8 @@ var qualitySection = section{
 				// All rows are new in the first night, so that its bar would be far longer than the others.
 				skipIfNull: "hours_since_previous",
 				measures: []measure{
-					{column: "rows_new", name: "new", colour: 2}, {column: "rows_changed", name: "changed", colour: 0},
-					{column: "rows_gone", name: "deleted", colour: 3, below: true}}},
+					{column: "rows_new", name: "new", colour: green}, {column: "rows_changed", name: "changed", colour: blue},
+					{column: "rows_gone", name: "deleted", colour: pink, below: true}}},
 			fields: []field{
 				{column: "snapshot_at", label: "Snapshot", as: asMoment, sub: "run_id"}, {column: "outcome", label: "Outcome", as: asTag},
 				{column: "rows", label: "Rows", as: asNumber}, {column: "rows_new", label: "New", as: asNumber},
