@@ -27,6 +27,17 @@ type traits struct {
 	offer     *offer // in a realistic world
 }
 
+// Salts of the random numbers of a product. enc.begin uses salt 1. The last two are the starts of ranges: the number
+// of changes or of the day is added.
+const (
+	saltOfTraits       = 2
+	saltOfPrice        = 3
+	saltOfCreation     = 4
+	saltOfAbsence      = 5
+	saltOfPriceChanges = 1000
+	saltOfDays         = 2000
+)
+
 // products contains all products that were ever on sale, and two lists of the products on sale.
 type products struct {
 	*world
@@ -36,14 +47,15 @@ type products struct {
 }
 
 // newProducts creates products in the two years before the first simulated day. One in 64 has the
-// same created_at as the previous product. Products with the same created_at are sorted by id.
+// same created_at as the previous product. The list is stored oldest first and served newest first. So products
+// of the same time are stored in descending order of their ids, and served in ascending order.
 func newProducts(w *world) *products {
 	s := &products{world: w}
 	count := w.opts.Listings
 	span := s.dayStart(s.day) - s.birth
 	for i := range count {
 		created := s.birth + span*int64(i)/int64(count)
-		if i > 0 && oneIn(s.seed.roll(kindProduct, uint32(i), 4), 64) {
+		if i > 0 && oneIn(s.seed.roll(kindProduct, uint32(i), saltOfCreation), 64) {
 			created = s.all[i-1].created
 		}
 		s.addProduct(created)
@@ -177,7 +189,7 @@ func (s *products) withdrawProduct(n uint32) {
 
 // updateToday sets the time of the last change. All changes of a product on a day have the same time.
 func (s *products) updateToday(n uint32) {
-	second := s.seed.roll(kindProduct, n, 2000+uint64(s.day+s.opts.HistoryDays+1)) % daySeconds
+	second := s.seed.roll(kindProduct, n, saltOfDays+uint64(s.day+s.opts.HistoryDays+1)) % daySeconds
 	s.all[n].updated = max(s.dayStart(s.day)+int64(second), s.all[n].created)
 }
 
@@ -230,11 +242,11 @@ func (s *products) writeHead(e *enc, n uint32, t traits) {
 		e.raw("requirements", pick(s.words.requirements, mix(t.roll)))
 	}
 	writeDeliveryDays(e, t, s.all[n].changes)
-	e.optFlag("is_featured", t.roll>>50%9 == 0)
+	e.optFlag("is_featured", (t.roll>>50)%9 == 0)
 }
 
 func writeDeliveryDays(e *enc, t traits, changes int) {
-	least := int64(1 + t.roll>>12%10)
+	least := int64(1 + (t.roll>>12)%10)
 	most := least + 2 + int64(changes%4)
 	if e.realistic {
 		most = t.promisedDays() + int64(changes%3)
@@ -250,9 +262,9 @@ func (s *products) writeDescription(e *enc, t traits) {
 	}
 	e.key("description")
 	facts := mix(t.roll)
-	count := 2 + t.roll>>44%4
+	count := 2 + (t.roll>>44)%4
 	first := fmt.Sprintf("%s counted %d visits last month, %d %% of them by search; rate card %s. ",
-		s.outlets.all[t.outlet].name, 900+facts%4_000_000, 11+facts>>24%80, strconv.FormatUint(facts>>32, 36))
+		s.outlets.all[t.outlet].name, 900+facts%4_000_000, 11+(facts>>24)%80, strconv.FormatUint(facts>>32, 36))
 	if e.realistic {
 		first = fmt.Sprintf("%s has %d,000 readers a month. ", s.outlets.all[t.outlet].name, 20+facts%400)
 		count = 2
@@ -261,7 +273,8 @@ func (s *products) writeDescription(e *enc, t traits) {
 	e.b = e.b[:len(e.b)-1] // the sentences follow before the closing quote
 	for i := range count {
 		// A stride of 3 through ten sentences never repeats one.
-		e.b = append(e.b, s.words.sentences[(t.roll>>12+3*i)%uint64(len(s.words.sentences))]...)
+		index := (t.roll >> 12) + 3*i
+		e.b = append(e.b, s.words.sentences[index%uint64(len(s.words.sentences))]...)
 	}
 	e.b = append(e.b, '"', ',')
 }
@@ -273,9 +286,9 @@ func (s *products) writeExampleLinks(e *enc, n uint32, t traits) {
 		e.close(']')
 		return
 	}
-	for i := range t.roll >> 36 % 3 {
+	for i := range (t.roll >> 36) % 3 {
 		link := fmt.Sprintf(`"https://www.example.com/articles/%d?utm_source=placement&utm_medium=example"`, n)
-		if t.roll>>39%3 == 0 {
+		if (t.roll>>39)%3 == 0 {
 			link = fmt.Sprintf(`{"title":"Example \u2116 %d","url":%s}`, i+1, link)
 		}
 		e.b = append(append(e.b, link...), ',')
@@ -292,13 +305,13 @@ func (s *products) writePrices(e *enc, n uint32, t traits) {
 		return
 	}
 	currency := "USD"
-	if t.roll>>20%8 == 0 {
+	if (t.roll>>20)%8 == 0 {
 		currency = "EUR"
 	}
 	e.arr("prices")
 	writePrice(e, base, currency, "standard", t.roll)
 	writePrice(e, base.perMille(900), currency, "pro", t.roll>>3)
-	switch t.roll >> 24 % 16 {
+	switch (t.roll >> 24) % 16 {
 	case 0:
 		writePrice(e, base.perMille(920), "EUR", "standard", t.roll>>6)
 	case 1:
@@ -312,17 +325,17 @@ func (s *products) writePrices(e *enc, n uint32, t traits) {
 func writePrice(e *enc, amount micros, currency, tier string, roll uint64) {
 	e.b = append(e.b, '{')
 	e.key("unit_amount")
-	if roll>>30%10 == 0 {
+	if (roll>>30)%10 == 0 {
 		e.b = append(e.b, '"')
 		e.b = append(appendDecimal(e.b, amount), '"')
 	} else {
 		e.b = appendMoney(e.b, amount)
 	}
 	e.b = append(e.b, ',')
-	if roll>>34%40 > 0 {
+	if (roll>>34)%40 > 0 {
 		e.str("currency", currency)
 	}
-	if roll>>41%40 > 0 {
+	if (roll>>41)%40 > 0 {
 		e.str("pricing_tier", tier)
 	} else {
 		e.null("pricing_tier")
@@ -330,28 +343,38 @@ func writePrice(e *enc, amount micros, currency, tier string, roll uint64) {
 	e.end()
 }
 
-// An eighth of the products have no field includes.
+// writeIncludes writes the field "includes" of a listing. One listing in eight lacks the field, and another one has null.
+// In a realistic world, each listing has null or a list that is not empty.
 func (s *products) writeIncludes(e *enc, roll uint64) {
-	switch form := roll >> 8 % 8; {
-	case form == 0 && !e.realistic:
+	form := includeForm(roll)
+	switch {
+	case !e.realistic && form == 0:
 		return
-	case form == 1, form != 4 && e.realistic:
+	case !e.realistic && form == 1:
 		e.null("includes")
-		return
+	case e.realistic && form != realisticIncludes:
+		e.null("includes")
+	default:
+		s.writeIncludeList(e, roll)
 	}
-	s.writeIncludeList(e, roll)
 }
+
+// realisticIncludes is the form of the products that include something in a realistic world.
+const realisticIncludes = 4
+
+// includeForm returns one of eight forms of the field "includes".
+func includeForm(roll uint64) uint64 { return (roll >> 8) % 8 }
 
 func (s *products) writeIncludeList(e *enc, roll uint64) {
 	e.arr("includes")
 	if e.realistic {
-		if roll>>8%8 == 4 {
+		if includeForm(roll) == realisticIncludes {
 			e.b = append(e.b, `{"channel_type":"NEWSLETTER","placement_type":"MENTION"},`...)
 		}
 		e.close(']')
 		return
 	}
-	for i := range roll >> 8 % 4 {
+	for i := range (roll >> 8) % 4 {
 		e.b = append(e.b, '{')
 		if i == 0 {
 			e.str("channel_type", "WEBSITE")
@@ -365,7 +388,7 @@ func (s *products) writeIncludeList(e *enc, roll uint64) {
 }
 
 func (s *products) traitsOf(n uint32) traits {
-	h := s.seed.roll(kindProduct, n, 2)
+	h := s.seed.roll(kindProduct, n, saltOfTraits)
 	outlets := uint32(len(s.outlets.all))
 	o := n % outlets
 	if s.opts.Realistic {
@@ -373,30 +396,30 @@ func (s *products) traitsOf(n uint32) traits {
 	}
 	return traits{
 		roll: h, outlet: o, channel: int(n/outlets) % len(s.outlets.all[o].channels),
-		placement: pick(placementTypes, h), typeIndex: int(h >> 40 % uint64(len(s.words.productTypes))),
+		placement: pick(placementTypes, h), typeIndex: int((h >> 40) % uint64(len(s.words.productTypes))),
 	}
 }
 
-// isOutletListing reports whether a product is also in GET /outlets, unless churn inserted it. The first
-// product of each outlet is in this list, and every third product after it, so an outlet may occur
-// several times.
-func (s *products) isOutletListing(n uint32) bool { return n/uint32(len(s.outlets.all))%3 == 0 }
+// isOutletListing reports whether a product is also in GET /outlets. The first product of each outlet is in this list,
+// and every third product after it, so an outlet may occur several times. The answer does not hold for products
+// that churn inserted: each of them is in one list only.
+func (s *products) isOutletListing(n uint32) bool { return (n/uint32(len(s.outlets.all)))%3 == 0 }
 
 // priceOf returns the current price of a product in the standard tier.
 func (s *products) priceOf(n uint32) micros {
 	if s.opts.Realistic {
 		return s.realisticPrice(n)
 	}
-	h := s.seed.roll(kindProduct, n, 3)
-	base := 40 + h%400*5
+	h := s.seed.roll(kindProduct, n, saltOfPrice)
+	base := 40 + 5*(h%400)
 	if oneIn(h, 5) {
 		base *= 10
 	}
-	variation := s.seed.roll(kindProduct, n, 1000+uint64(s.all[n].changes))
+	variation := s.seed.roll(kindProduct, n, saltOfPriceChanges+uint64(s.all[n].changes))
 	m := wholeUnits(int64(base)).perMille(900 + int64(variation%200))
-	switch variation >> 20 % 8 {
+	switch (variation >> 20) % 8 {
 	case 0:
-		return m + micros(variation>>30%100_000)*10 // long decimals such as 239.86784
+		return m + micros((variation>>30)%100_000)*10 // long decimals such as 239.86784
 	case 1, 2:
 		return m
 	}

@@ -34,7 +34,7 @@ var realisticWords = vocabulary{
 		{"Singapore", "SG", "", "Singapore"},
 		{"India", "IN", "Maharashtra", "Mumbai"},
 	},
-	// The first tags belong to the beats.
+	// The tag with the index i belongs to beats[i]. The tags after these belong to no beat.
 	tagNames: []string{
 		"News", "Technology", "Business", "Health", "Finance", "Arts & Culture", "Startups",
 		"Climate", "Sports", "Travel", "Law", "Cryptocurrency",
@@ -160,20 +160,20 @@ func slug(name string) string {
 // newRealisticOutlet names an outlet by a beat and a masthead. Each pair is used once. Outlets after that, and half of
 // the others, also carry the name of their place.
 func (s *outlets) newRealisticOutlet(n uint32) outlet {
-	// Each draw uses other bits of one of these random numbers.
+	// The draws use bits of two random numbers. Some draws share bits, which does not matter here.
 	h, measures := s.seed.roll(kindOutlet, n, 2), s.seed.roll(kindOutlet, n, 5)
 	var (
 		createdAfter  = int64(h % (365 * daySeconds))
 		isNamedByCity = oneIn(h, 2)
-		doFollow      = h>>16%5 < 3 // three outlets in five
-		disclaimer    = int(h >> 24 % uint64(len(s.words.disclaimers)))
-		hasSecondTag  = h>>40%3 > 0 // two outlets in three
-		secondTag     = len(beats) + int(h>>44%uint64(len(s.words.tagNames)-len(beats)))
+		doFollow      = (h>>16)%5 < 3 // three outlets in five
+		disclaimer    = int((h >> 24) % uint64(len(s.words.disclaimers)))
+		hasSecondTag  = (h>>40)%3 > 0 // two outlets in three
+		secondTag     = len(beats) + int((h>>44)%uint64(len(s.words.tagNames)-len(beats)))
 
-		authority    = int64(20 + (measures%73+measures>>8%73)/2) // the mean of two draws: most are in the middle of the range
-		ratePerMille = 750 + int64(measures>>16%600)
-		ranking      = min(95, authority-5+int64(measures>>24%15))
-		firstOther   = int(min(measures>>32%6, measures>>40%6)) // the smaller of two draws: the first channel types are more frequent
+		authority    = int64(20 + (measures%73+(measures>>8)%73)/2) // the mean of two draws: most are in the middle of the range
+		ratePerMille = 750 + int64((measures>>16)%600)
+		ranking      = min(95, authority-5+int64((measures>>24)%15))
+		firstOther   = int(min((measures>>32)%6, (measures>>40)%6)) // the smaller of two draws: the first channel types are more frequent
 		channelCount = pick([]int{1, 1, 1, 2, 2, 3}, measures>>40)
 	)
 	o := outlet{n: n, place: pick(s.words.cities, s.seed.roll(kindOutlet, n, 3)), created: s.birth + createdAfter}
@@ -213,8 +213,9 @@ func (s *outlets) newRealisticOutlet(n uint32) outlet {
 	return o
 }
 
-// realisticTraits returns the traits of a product. ordinal is the number of earlier products of the outlet. The first
-// products of an outlet have one channel each, then the channels are used again for their next offers.
+// realisticTraits returns the traits of a product. ordinal is the number of earlier products of the outlet. Product 0 of
+// an outlet is the first offer of channel 0, product 1 the first offer of channel 1, and so on. After the last channel,
+// the next products are the second offers of the channels.
 func (s *products) realisticTraits(roll uint64, outlet uint32, ordinal int) traits {
 	channels := s.outlets.all[outlet].channels
 	t := traits{roll: roll, outlet: outlet, channel: ordinal % len(channels)}
@@ -231,14 +232,14 @@ func (s *products) realisticTraits(roll uint64, outlet uint32, ordinal int) trai
 }
 
 // promisedDays returns the longest delivery time.
-func (t traits) promisedDays() int64 { return t.offer.days + int64(t.roll>>12%7) }
+func (t traits) promisedDays() int64 { return t.offer.days + int64((t.roll>>12)%7) }
 
 // The price depends on the authority of the outlet and on the offer. Changes keep it within an eighth of the first price.
 func (s *products) realisticPrice(n uint32) micros {
 	t := s.traitsOf(n)
-	price := s.outlets.all[t.outlet].rate.perMille(t.offer.perMille).perMille(900 + int64(t.roll>>20%200))
+	price := s.outlets.all[t.outlet].rate.perMille(t.offer.perMille).perMille(900 + int64((t.roll>>20)%200))
 	if changes := s.all[n].changes; changes > 0 {
-		price = price.perMille(920 + int64(s.seed.roll(kindProduct, n, 1000+uint64(changes))%200))
+		price = price.perMille(920 + int64(s.seed.roll(kindProduct, n, saltOfPriceChanges+uint64(changes))%200))
 	}
 	return price.listPrice()
 }

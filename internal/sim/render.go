@@ -47,7 +47,7 @@ func (e *enc) endRecord() {
 		e.end()
 		return
 	}
-	switch e.roll >> 20 % 24 {
+	switch (e.roll >> 20) % 24 {
 	case 0:
 		e.raw("legacy_ref", `{"system":"v1","keys":[7,null,"x"]}`)
 	case 1:
@@ -282,7 +282,7 @@ func appendTime(b []byte, sec int64) []byte {
 		layout, zone = "2006-01-02T15:04:05.000Z07:00", time.FixedZone("", -5*60*60)
 	}
 	b = append(b, '"')
-	return append(time.Unix(sec, int64(h>>32%1_000_000_000)).In(zone).AppendFormat(b, layout), '"')
+	return append(time.Unix(sec, int64((h>>32)%1_000_000_000)).In(zone).AppendFormat(b, layout), '"')
 }
 
 // micros is an amount of money in millionths of its currency.
