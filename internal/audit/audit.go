@@ -180,21 +180,27 @@ func (s Set) runCheck(ctx context.Context, db *query.DB, scope auditScope, q que
 	var rows []query.Record
 	var total int64
 	hasUnreadViolations := false // whether a part has violating rows, but selects only from unread tables
+	// collect adds the violating rows of a part. It adds them even if it cannot find out whether their tables are unread.
+	collect := func(part query.Query) error {
+		partResult, err := db.Collect(ctx, part, values, maxSampleRows)
+		if err != nil || partResult.Total == 0 {
+			return err
+		}
+		isUnread, err := scope.selectsOnlyUnread(ctx, db, part, values)
+		if isUnread {
+			hasUnreadViolations = true
+			return nil
+		}
+		total += partResult.Total
+		rows = append(rows, partResult.Rows...)
+		return err
+	}
 	for _, part := range parts {
 		if err != nil && ctx.Err() != nil { // the time limit, which ends the other parts too
 			break
 		}
-		partResult, partErr := db.Collect(ctx, part, values, maxSampleRows)
-		if partErr == nil && partResult.Total > 0 {
-			var isUnread bool
-			if isUnread, partErr = scope.selectsOnlyUnread(ctx, db, part, values); isUnread {
-				hasUnreadViolations = true
-				continue
-			}
-			total += partResult.Total
-			rows = append(rows, partResult.Rows...)
-		}
-		err = cmp.Or(err, partErr)
+		partErr := collect(part)
+		err = cmp.Or(err, partErr) // the first error
 	}
 	if err != nil {
 		result.Reason = reasonOf(err)
@@ -246,7 +252,7 @@ func (s Set) prepare(db *query.DB, scope auditScope, q query.Query) (parts []que
 	}
 	parts = q.Expand(scope.changedTables, s.private)
 	if len(parts) == 0 {
-		return nil, nil, "too few rows of its tables changed to run it"
+		return nil, nil, "too few rows of its tables changed, or its tables have nothing that it checks"
 	}
 	values = map[string]string{}
 	maps.Copy(values, s.rules[q.Name].Params)
@@ -329,6 +335,7 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 	for _, r := range unknown.Rows {
 		scope.changedTables.WithUnknownFields = append(scope.changedTables.WithUnknownFields, r.Get("table_name").Text)
 	}
+	// A table without a row in counts is in neither map, so it counts as much changed.
 	isUnchanged, isLittleChanged := map[string]bool{}, map[string]bool{}
 	for _, r := range counts.Rows {
 		table := r.Get("table_name").Text
