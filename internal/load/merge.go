@@ -68,8 +68,8 @@ func (l Limits) AreExceeded(deleted, total int64) bool {
 type MassDeleteError struct {
 	// Losses counts the rows that would be deleted, or the ids that were answered 404, by table.
 	Losses []ledger.Loss
-	// Reread is true if the lists that lack the deleted records were read a second time. A replay cannot
-	// read them again.
+	// Reread is true if the lists that lack the deleted records were read a second time. The caller of Merge reads
+	// them again and sets it. It stays false in a replay, which cannot read them again.
 	Reread bool
 }
 
@@ -119,7 +119,8 @@ func (s *Stage) Merge(ctx context.Context, coverage map[string]Coverage, limits 
 // compare finds the changes of tables, parents before children: which rows of a child table can be deleted
 // depends on the changed keys of its parent table.
 func (m *merge) compare(ctx context.Context, tables []stream.Table) ([]Change, error) {
-	// A directly filled table was empty before tonight, so its rows are not compared.
+	// Directly filled tables are not counted. They were empty before tonight: their Before stays 0. Below, 0 means that
+	// no rows are compared.
 	before, err := countTables(ctx, m.draft, slices.DeleteFunc(slices.Clone(tables),
 		func(t stream.Table) bool { return m.direct.has(t.Name) })...)
 	if err != nil {
@@ -279,7 +280,7 @@ func (m *merge) writeTable(ctx context.Context, tx *sql.Tx, t stream.Table, c *C
 		if err != nil {
 			return err
 		}
-		c.New = n - c.Changed
+		c.New = n - c.Changed // the rows that were written, not those that compare expected
 	}
 	c.After, c.Replaced = c.Before+c.New-c.Gone, m.replaced[t.Name]
 	if !m.hasReplaced[t.Name] {
