@@ -27,12 +27,12 @@ const (
 	// the name.
 	EachTable = "table"
 	// EachReference repeats a check for every reference that schema/ declares. In the SQL, {table}
-	// and {column} are replaced by the referring column, {target} and {target_column} by the
-	// referenced column, and {name} and {target_name} by string literals of the form table.column.
+	// and {column} are replaced by the names of the referring column and its table, {target} and {target_column}
+	// by those of the referenced column, and {name} and {target_name} by string literals of the form table.column.
 	EachReference = "reference"
 	// EachColumn repeats a check for every column of the type listed after the word. Keys and untracked
-	// columns are left out. In the SQL, {table} and {column} are replaced by the column, {key} by the key
-	// of its table, and {name} and {column_name} by string literals. {currency} is replaced by the column
+	// columns are left out. In the SQL, {column} is replaced by the name of the column, {table} by its table, {key} by
+	// the key of the table, and {name} and {column_name} by string literals. {currency} is replaced by the column
 	// currency of the table, and {labels} by its columns currency and pricing_tier. If the table lacks
 	// these columns, {currency} is NULL and {labels} is empty.
 	EachColumn = "column"
@@ -88,12 +88,13 @@ var (
 
 func (q Query) withoutHeader() string { return cutLeadingComments(q.SQL) }
 
-func (q Query) splitEach() (kind string, tables []string) {
-	words := strings.Fields(q.Each)
-	if len(words) == 0 {
+// splitEach returns the first word of the field Each, and the tables or the type after it.
+func (q Query) splitEach() (kind string, words []string) {
+	all := strings.Fields(q.Each)
+	if len(all) == 0 {
 		return "", nil
 	}
-	return words[0], words[1:]
+	return all[0], all[1:]
 }
 
 // ChangedTables are the tables of a snapshot that a check may compare with the previous snapshot.
@@ -107,9 +108,10 @@ type ChangedTables struct {
 	Rewritten []string
 }
 
-// Expand returns the queries of a check, see EachTable and the constants after it. Only much
-// changed tables are read, but amounts are compared in all changed tables, because the prices of one currency
-// can be a small part of a table. For a check without the field Each, Expand returns only q. References from or to a
+// Expand returns the queries of a check, see EachTable and the constants after it. The kinds
+// table, column, type and reference have queries only for much changed tables; one of the two tables of a reference is
+// enough. Columns with amounts have queries for all changed tables, because the prices of one currency can be a small
+// part of a table. For a check without the field Each, Expand returns only q. References from or to a
 // private column, and references of nested rows to their own record, are left out. The names in private have the form
 // table.column.
 func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
