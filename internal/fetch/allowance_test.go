@@ -96,12 +96,12 @@ func TestRateIsUsedAndNotExceeded(t *testing.T) {
 }
 
 // TestRefusalPausesWorkers refuses a request in the middle. A 429 pauses all workers and lowers the rate, with and
-// without patience. A 503 with a time pauses all workers, but the rate is not its cause.
+// without patience. A 503 pauses only its own request, and with patience all workers. It does not lower the rate.
 func TestRefusalPausesWorkers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status      int
 		patience    time.Duration
-		least, most int // requests in the second after the pause, or 0 if the others do not pause
+		least, most int // requests in the second after the pause, or 0 if the other requests do not pause
 	}{
 		"503":               {http.StatusServiceUnavailable, 0, 0, 0},
 		"429":               {http.StatusTooManyRequests, 0, 60, 85},
@@ -146,7 +146,7 @@ func TestRefusalPausesWorkers(t *testing.T) {
 					t.Errorf("%d requests in the sixth second after the pause, want at least 97 of 100", n)
 				}
 				isLimited := tc.status == http.StatusTooManyRequests
-				if m := c.Telemetry()[0]; m.RateLimited == 1 != isLimited || m.Retries != 1 || m.RetryWait < 3*time.Second || m.RateWait == 0 {
+				if m := c.Telemetry()[0]; (m.RateLimited == 1) != isLimited || m.Retries != 1 || m.RetryWait < 3*time.Second || m.RateWait == 0 {
 					t.Errorf("telemetry is %+v, want one 429 (%t), one retry, and waits for the retry and the rate", m, isLimited)
 				}
 			})
@@ -162,9 +162,9 @@ func TestSlowReadersDoNotBunchRequests(t *testing.T) {
 		cfg := testConfig(service)
 		cfg.Concurrency, cfg.RequestsPerSecond, cfg.Burst = 1, 10, 1
 		c := newClient(t, cfg, nil)
-		var isSlow sync.Once
+		var slowOnce sync.Once
 		read := func(context.Context, fetch.Response) (stream.PageFacts, error) {
-			isSlow.Do(func() { <-time.After(5 * time.Second) }) // the time is virtual (synctest)
+			slowOnce.Do(func() { <-time.After(5 * time.Second) }) // the time is virtual (synctest)
 			return stream.PageFacts{}, nil
 		}
 		var requests sync.WaitGroup
@@ -316,7 +316,7 @@ func TestDetails(t *testing.T) {
 		}
 	})
 	for _, status := range []int{http.StatusOK, http.StatusNotFound} {
-		t.Run(fmt.Sprintf("failures between %ds do not end the stream", status), func(t *testing.T) {
+		t.Run(fmt.Sprintf("failures that alternate with status %d do not end the stream", status), func(t *testing.T) {
 			requests := 0
 			cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				requests++

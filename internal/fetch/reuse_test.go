@@ -41,14 +41,14 @@ func TestIdenticalPagesAreReused(t *testing.T) {
 		list            func() http.Handler
 		decoded, reused int64 // numbers of responses, not compared if decoded is 0
 	}{
-		"a second pass over an unchanged list":    {func() http.Handler { return &listService{n: 35} }, 4, 4},
-		"the confirmation of a list newest first": {func() http.Handler { return &listService{n: 35, dated: true} }, 4, 1},
-		"records without totals":                  {func() http.Handler { return &listService{n: 40, shape: "records"} }, 6, 4},
-		"a list that is not paged":                {func() http.Handler { return &listService{n: 35, shape: "fixed"} }, 2, 0},
-		"the last page is repeated":               {func() http.Handler { return &listService{n: 35, shape: "array", clamp: true} }, 5, 5},
-		"one page changes":                        {func() http.Handler { return &passes{pages: [][]string{six, {"a b", "c g", "e f"}}, total: 6} }, 4, 5},
-		"a record occurs twice":                   {func() http.Handler { return &passes{pages: [][]string{six, fTwice, six}, total: 6} }, 5, 4},
-		"the second pass lacks the last page":     {func() http.Handler { return &passes{pages: [][]string{six, six[:2], six}, total: 6} }, 0, 0},
+		"a second pass over an unchanged list":                   {func() http.Handler { return &listService{n: 35} }, 4, 4},
+		"the confirmation of a list that is sorted newest first": {func() http.Handler { return &listService{n: 35, dated: true} }, 4, 1},
+		"records without totals":                                 {func() http.Handler { return &listService{n: 40, shape: "records"} }, 6, 4},
+		"a list that is not paged":                               {func() http.Handler { return &listService{n: 35, shape: "fixed"} }, 2, 0},
+		"the last page is repeated":                              {func() http.Handler { return &listService{n: 35, shape: "array", clamp: true} }, 5, 5},
+		"one page changes":                                       {func() http.Handler { return &passes{pages: [][]string{six, {"a b", "c g", "e f"}}, total: 6} }, 4, 5},
+		"a record occurs twice":                                  {func() http.Handler { return &passes{pages: [][]string{six, fTwice, six}, total: 6} }, 5, 4},
+		"the second pass lacks the last page":                    {func() http.Handler { return &passes{pages: [][]string{six, six[:2], six}, total: 6} }, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			walk := func(read fetch.Reader, l *fetch.ResponseStore) fetch.Evidence {
