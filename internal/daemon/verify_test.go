@@ -29,7 +29,8 @@ func TestScheduledVerify(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			record = repair.VerifyRecord{ReadData: true, At: time.Now(), Seconds: 1, Result: repair.Whole}
-			if starts = append(starts, time.Now().UTC().Format("01-02 15:04")); len(starts) == 2 {
+			starts = append(starts, time.Now().UTC().Format("01-02 15:04"))
+			if len(starts) == 2 {
 				record.Result, record.DamagedFiles = "rebuildable", []string{"latest", "parquet/orders/x"}
 			}
 			return record, nil
@@ -91,7 +92,7 @@ func TestVerificationsNeverOverlap(t *testing.T) {
 }
 
 // TestUnscheduledVerifyIsNotRetried removes the schedule of the verification while a retry is planned. The daemon must
-// not wait for this retry, which would use a whole core.
+// drop this retry. If it waited for the retry, its loop would never sleep and would use a whole core.
 func TestUnscheduledVerifyIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const manyInspections = 1000 // one a minute would be 180
@@ -139,7 +140,8 @@ func TestVerifyRetriesLockedWarehouse(t *testing.T) {
 		failed := repair.VerifyRecord{ReadData: true, At: at, Result: "damaged", DamagedFiles: []string{"a"}, Error: "no disk", FailedAt: at.Add(time.Hour)}
 		h.settings.VerifySchedule = parseSchedule(t, "57 1 * * 0", "UTC")
 		h.verify = func(context.Context) (repair.VerifyRecord, error) {
-			if starts = append(starts, time.Now().UTC().Format("01-02 15:04")); len(starts) < 3 {
+			starts = append(starts, time.Now().UTC().Format("01-02 15:04"))
+			if len(starts) < 3 {
 				return repair.VerifyRecord{}, &warehouse.LockedError{PID: 1, Run: "x"}
 			}
 			return failed, nil
