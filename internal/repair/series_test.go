@@ -18,7 +18,7 @@ import (
 )
 
 // readSeries reads the series of a warehouse. It returns a line for each snapshot, with its files, and
-// a line for each damaged file.
+// a line for each damaged file. It checks that Table returns the table with the requested name.
 func readSeries(t *testing.T, w *warehouse.Warehouse) (snapshots, damage []string) {
 	t.Helper()
 	series, err := repair.ReadSeries(t.Context(), w)
@@ -30,8 +30,8 @@ func readSeries(t *testing.T, w *warehouse.Warehouse) (snapshots, damage []strin
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Files)) {
 			line += " " + w.Folder.Relative(s.Files[name])
-			if s.Table(name).File != "" && s.Table(name).Name != name {
-				t.Errorf("version %s: Table(%q) is %+v, want the table of that name", s.RunID, name, s.Table(name))
+			if table := s.Table(name); table.File != "" && table.Name != name {
+				t.Errorf("version %s: Table(%q) is %+v, want the table of that name", s.RunID, name, table)
 			}
 		}
 		snapshots = append(snapshots, line)
@@ -79,9 +79,9 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 		}, []string{first, third}, []string{"parquet/*/snapshot_date=2026-11-02 (2026-11-02): it is not complete: it has files, but no manifest, unfinished"}},
 		"a run that the ledger lacks": {func(d damager) { keepLines(d, 2); d.remove(version3); d.flip(series3) }, []string{first, second},
 			[]string{"parquet/*/snapshot_date=2026-11-03 (2026-11-03): it is not complete: run " + thirdNight + " was writing it, unfinished"}},
-		"a day that its run did not add": {func(d damager) { d.remove(manifest3, filepath.Dir(series3)); writeIndex(d, firstNight, secondNight) },
+		"a published day that its run did not add to the series": {func(d damager) { d.remove(manifest3, filepath.Dir(series3)); writeIndex(d, firstNight, secondNight) },
 			[]string{first, second, thirdNight + " 11-03 02:00 " + version3 + tagsFile}, nil},
-		"a day that its run did not add, and no link latest": {func(d damager) {
+		"a published day that its run did not add to the series, and no link latest": {func(d damager) {
 			d.remove("latest", manifest3, filepath.Dir(series3))
 			writeIndex(d, firstNight, secondNight)
 		}, []string{first, second, thirdNight + " 11-03 02:00 " + version3 + tagsFile}, nil},
@@ -137,7 +137,7 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 		"the manifest of the first run": {restoreFirst, []string{secondRun + " 11-01 03:00 " + series1}, nil},
 		"no manifest of the second run": {func(d damager) { restoreFirst(d); d.remove(secondChanges + ".json") }, nil, []string{otherSize}},
 		"a file of neither run":         {func(d damager) { restoreFirst(d); d.flip(series1) }, nil, []string{otherSize}},
-		// The manifest of the day is lost, and the files are those of both runs.
+		// The manifest of the day is lost, and the files match the manifests of both runs. The later run is chosen.
 		"two complete runs": {func(d damager) {
 			second, err := d.w.Series.ReadDayManifest("2026-11-01", secondRun)
 			harness.Must(d.t, err)
@@ -191,9 +191,10 @@ func TestFilesOfChangesAreCopiesOrOriginals(t *testing.T) {
 		hasPast bool
 		damaged string
 	}{
-		"no damage":                     {func(d damager) {}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, true, ""},
-		"a damaged file":                {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes1 + ".changes", version2 + "meta.changes", changes3 + ".changes"}, true, ""},
-		"no file and no copy of it":     {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, []string{changes1 + ".changes", changes3 + ".changes"}, true, changes2 + ".changes: it is missing: meta and closed rows of run " + secondNight},
+		"no damage":                 {func(d damager) {}, []string{changes1 + ".changes", changes2 + ".changes", changes3 + ".changes"}, true, ""},
+		"a damaged file":            {func(d damager) { d.flip(changes2 + ".changes") }, []string{changes1 + ".changes", version2 + "meta.changes", changes3 + ".changes"}, true, ""},
+		"no file and no copy of it": {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, []string{changes1 + ".changes", changes3 + ".changes"}, true, changes2 + ".changes: it is missing: meta and closed rows of run " + secondNight},
+		// The manifest of a night names the files of earlier nights, so the changes of the first night are lost too.
 		"no manifest and no copy of it": {func(d damager) { d.remove(changes2+".json", manifest2, version2+"manifest.json") }, []string{changes3 + ".changes"}, true, changes2 + ".json: it is missing: meta and closed rows of run " + secondNight + " and of earlier runs"},
 		"no schema past": {func(d damager) {
 			d.editManifest(changes2+".json", func(m *warehouse.Manifest) { m.Meta.HasPast = false })
