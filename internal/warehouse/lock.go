@@ -72,7 +72,7 @@ func (w *Warehouse) tryLock() (*Lock, error) {
 	l := &Lock{flock.New(path, flock.SetPermissions(privateFile))}
 	ok, err := l.file.TryLock()
 	if err != nil {
-		return nil, w.Folder.folderErr(fmt.Errorf("lock it with the file %s: %w", path, err))
+		return nil, w.Folder.folderErr(fmt.Errorf("take its lock in the file %s: %w", path, err))
 	}
 	if !ok {
 		return nil, lockedBy(path)
