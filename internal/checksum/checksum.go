@@ -25,7 +25,7 @@ type FileSum struct {
 	SHA256 string `json:"sha256"`
 }
 
-// SumFile returns the FileSum of the file name in dir.
+// SumFile returns the FileSum of the file dir/name. Its field File is name.
 func SumFile(ctx context.Context, dir, name string) (sum FileSum, err error) {
 	f, err := os.Open(filepath.Join(dir, name))
 	if err != nil {

@@ -116,7 +116,8 @@ func TestCacheComparesFiles(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if problem := checksum.NewCache(ctx).Compare(file, otherSum, true); problem != context.Canceled.Error() {
+	currentSum := otherSum // the file now contains "124"
+	if problem := checksum.NewCache(ctx).Compare(file, currentSum, true); problem != context.Canceled.Error() {
 		t.Errorf("Compare after cancellation: got %q, want that it was cancelled", problem)
 	}
 	if _, err := checksum.SumFile(ctx, dir, "a"); !errors.Is(err, context.Canceled) {
@@ -140,7 +141,7 @@ func TestSumsOfOneContent(t *testing.T) {
 	}
 }
 
-// TestOnlyJSONIsSealed seals a value that JSON cannot express.
+// TestOnlyJSONIsSealed seals a value that JSON cannot express, and unseals texts without a seal. Both must fail.
 func TestOnlyJSONIsSealed(t *testing.T) {
 	for name, seal := range map[string]func(any) ([]byte, error){"object": checksum.Seal, "line": checksum.SealLine} {
 		if text, err := seal(make(chan int)); err == nil {
