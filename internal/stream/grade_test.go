@@ -22,8 +22,8 @@ func TestGradeTable(t *testing.T) {
 		"both were read":                            {exact, exact, nil, "orders", exact, "orders", ""},
 		"the list was repaired":                     {repaired, exact, nil, "orders", repaired, "orders", ""},
 		"the list is worse":                         {bestEffort, bounded, nil, "orders", bestEffort, "orders", ""},
-		"details are carried":                       {exact, bounded, nil, "orders", bounded, "order_details", ""},
-		"items of carried details":                  {exact, bounded, nil, "order_line_item_includes", bounded, "order_details", ""},
+		"only due details were read":                {exact, bounded, nil, "orders", bounded, "order_details", ""},
+		"items, only due details were read":         {exact, bounded, nil, "order_line_item_includes", bounded, "order_details", ""},
 		"a table with all columns in the list":      {exact, bounded, []string{"orders"}, "order_line_items", exact, "orders", ""},
 		"a table with columns only in the detail":   {exact, bounded, []string{"orders"}, "orders", bounded, "order_details", ""},
 		"all columns in the list, unproven details": {exact, bestEffort, []string{"orders"}, "order_line_items", bestEffort, "order_details", ""},
@@ -55,7 +55,7 @@ func TestGradeTable(t *testing.T) {
 		got, isFilled := stream.GradeTable(streams, c.table, grades)
 		want := stream.TableGrade{Stream: c.wantStream, Note: c.wantNote}
 		switch {
-		case c.wantNote != "" && c.want == bestEffort:
+		case c.wantNote != "" && c.want == bestEffort: // the unread details cause the grade, so the note is also its reason
 			want.GradeReason = stream.GradeReason{Grade: c.want, Reason: c.wantNote}
 		case c.wantStream != "":
 			want.GradeReason = stream.GradeReason{Grade: c.want, Reason: "why " + c.wantStream}
@@ -71,9 +71,9 @@ func TestGradeTable(t *testing.T) {
 			t.Errorf("%s: a table of no stream has a grade", name)
 		}
 	}
-	carried := map[string]stream.GradeReason{"outlets": {Grade: bounded}}
-	if got, _ := stream.GradeTable(stream.All(), "outlets", carried); got.Grade != bounded {
-		t.Errorf("a table of carried details has the grade %q, want bounded", got.Grade)
+	boundedOnly := map[string]stream.GradeReason{"outlets": {Grade: bounded}}
+	if got, _ := stream.GradeTable(stream.All(), "outlets", boundedOnly); got.Grade != bounded {
+		t.Errorf("a table of a bounded stream has the grade %q, want bounded", got.Grade)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestWorseGrade(t *testing.T) {
 	t.Parallel()
 	grades := stream.Grades()
 	for i, worse := range grades {
-		for _, better := range append(grades[i:], "") {
+		for _, better := range slices.Concat(grades[i:], []stream.Grade{""}) {
 			if a, b := stream.WorseGrade(worse, better), stream.WorseGrade(better, worse); a != worse || b != worse {
 				t.Errorf("of %q and %q, the worse grade is %q or %q, want %q", worse, better, a, b, worse)
 			}
