@@ -39,6 +39,7 @@ func TestFullerCopyIsStaged(t *testing.T) {
 			if diff := cmp.Diff([]string{c.table + " " + c.want}, o.Rows); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
+			// Each list of parts in the bodies has one part.
 			if want := strings.Count(c.body, "parts"); len(all["parts"]) != want {
 				t.Errorf("%d parts, want %d", len(all["parts"]), want)
 			}
