@@ -166,6 +166,9 @@ func (s *Stage) deleteRejectsSQL(t stream.Table) sqlText {
 	case t.Name != root.Name:
 		// The parent is the record or a row in it. A questionnaire without an id has the key of its record.
 		unread = append(unread, "parent IN "+unreadKeys(t), "key IN "+unreadKeys(root), "parent IN "+unreadKeys(root))
+		if enclosing := st.Tables[st.EnclosingTable(t)]; enclosing.Name != root.Name {
+			unread = append(unread, "parent IN "+unreadKeys(enclosing))
+		}
 	case st.IsDetail() && st.Param != "":
 		unread = append(unread, "parent IN "+metaSQL.Render("unread_parents", values{"plan": planTable(st.Name), "requested": requestedTable(st.Name)}))
 	}
