@@ -36,7 +36,7 @@ func (s *catalogState) conditions() []condition {
 	if chosen := s.Chosen["tag"]; len(chosen) > 0 {
 		all = append(all, condition{"tag", hasTag(chosen)})
 	}
-	if len(s.Chosen["currency"])+len(s.Chosen["tier"]) > 0 {
+	if len(s.Chosen["currency"])+len(s.Chosen["tier"]) > 0 { // a price range always has a currency, see listingsSQL
 		all = append(all, condition{priceFacet, s.hasPrice()})
 	}
 	for _, r := range rangeFilters() {
@@ -224,11 +224,12 @@ const maxValues = 100
 // countsSQL returns a statement that counts the listings and the values of all facets.
 func (s *catalogState) countsSQL() sqltext.SQL {
 	var conditions []sqltext.SQL // of the search and the ranges, which apply to all counts
+	// Each element is SQL for a facet, or for NULL if the listing does not miss the facet. concat_ws needs at least one.
 	missedFacets := []sqltext.SQL{"NULL"}
-	isOfFound := noCondition // all listings are found, except for those without the chosen prices
+	isOfFoundListing := noCondition // needed only if there are conditions besides the one of the prices
 	for _, c := range s.conditions() {
 		if c.facet != priceFacet {
-			isOfFound = catalogSQL.Render("is_of_found", nil)
+			isOfFoundListing = catalogSQL.Render("is_of_found_listing", nil)
 		}
 		if c.facet == "" {
 			conditions = append(conditions, c.text)
@@ -248,7 +249,7 @@ func (s *catalogState) countsSQL() sqltext.SQL {
 	}
 	return catalogSQL.Render("counts", sqltext.Values{"listings": listings, "conditions": allOf(conditions), "misses": sqltext.JoinSQL(missedFacets, ", "),
 		"prices_of_all_currencies": s.priceConditions("currency"), "prices_of_all_tiers": s.priceConditions("tier"), "price_range": s.priceRange(),
-		"is_of_found": isOfFound, "is_chosen": sqltext.JoinSQL(isChosen, " OR "), "most": maxValues})
+		"is_of_found_listing": isOfFoundListing, "is_chosen": sqltext.JoinSQL(isChosen, " OR "), "most": maxValues})
 }
 
 func countListings(v *visit, s *catalogState) (counts, error) {

@@ -60,14 +60,14 @@ listing_tags AS (
 listing_currencies AS (
     SELECT product_listing_id, currency AS value
     FROM main.product_listing_prices
-    WHERE {prices_of_all_currencies} AND {is_of_found}
+    WHERE {prices_of_all_currencies} AND {is_of_found_listing}
     GROUP BY product_listing_id, value
     HAVING {price_range}
 ),
 listing_tiers AS (
     SELECT product_listing_id, pricing_tier AS value
     FROM main.product_listing_prices
-    WHERE {prices_of_all_tiers} AND {is_of_found}
+    WHERE {prices_of_all_tiers} AND {is_of_found_listing}
     GROUP BY product_listing_id, value
     HAVING {price_range}
 ),
@@ -90,7 +90,7 @@ UNION ALL
 SELECT facet, value, n, rank FROM ranked WHERE is_chosen OR rank <= {most}
 ORDER BY facet, rank;
 
--- name: is_of_found
+-- name: is_of_found_listing
 product_listing_id IN (SELECT id FROM found WHERE misses IN ('', 'price'));
 
 -- name: named_listings

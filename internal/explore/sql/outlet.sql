@@ -81,7 +81,8 @@ SELECT name AS product, product_id, active, min_delivery_days, max_delivery_days
 FROM main.outlet_products WHERE outlet_id = {id} ORDER BY name, product_id;
 
 -- name: gone
--- Listings that belonged to the outlet in an earlier snapshot and no longer belong to it.
+-- Listings that belonged to the outlet in an earlier snapshot and no longer belong to it. A listing has one row, with its
+-- last name and types.
 SELECT h.name AS listing, h.id AS listing_id, h.channel_type, h.placement_type, max(h.valid_to) AS vanished
 FROM history.product_listings AS h
 WHERE h.outlet_id = {id} AND h.id NOT IN (SELECT id FROM main.product_listings WHERE outlet_id = {id})
