@@ -160,6 +160,7 @@ func TestCheckRights(t *testing.T) {
 		if !c.wantErr && err != nil {
 			t.Errorf("%s: got error %v, want none", name, err)
 		}
+		// A run is resumable only if it has the folder of stored responses.
 		if err := os.MkdirAll(l.wh.Folder.RawPath(l.line.ID), 0o700); err != nil {
 			t.Fatal(err)
 		}
