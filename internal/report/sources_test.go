@@ -95,7 +95,8 @@ func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 				for _, m := range p.plot.measures {
 					columns = append(columns, m.column)
 				}
-				if boxes := boxColumns(); p.plot.kind == html.Boxes {
+				if p.plot.kind == html.Boxes {
+					boxes := boxColumns()
 					columns = append(columns, boxes[:]...)
 				}
 			}
