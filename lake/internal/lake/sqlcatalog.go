@@ -52,7 +52,8 @@ func openSQL(ctx context.Context, cfg Config, f *files) (*sqlCatalog, error) {
 	switch {
 	case cfg.Catalog == SQLite:
 		path = filepath.Join(cfg.Warehouse, "catalog.db")
-	case !isFile:
+	case isFile: // path is set
+	default:
 		c.hasTablesSQL = "SELECT to_regclass('iceberg_tables') IS NOT NULL"
 		c.db, err = openPostgres(ctx, cfg)
 		return c, err
@@ -190,10 +191,11 @@ type swap struct {
 	from, to string
 }
 
-// commit replaces the metadata files of all tables in the catalog in one transaction.
+// commit replaces the metadata files of all tables in the catalog in one transaction. The catalog itself drops no tags, so
+// tagsKept is true after a commit.
 func (c *sqlCatalog) commit(ctx context.Context, changes []change) (tagsKept bool, err error) {
 	swaps, staged := make([]swap, len(changes)), make([]*stagedFile, len(changes))
-	defer func() {
+	defer func() { // discard removes no file that showMetadata has shown
 		for _, s := range staged {
 			if s != nil {
 				s.discard()
@@ -222,7 +224,7 @@ func (c *sqlCatalog) commit(ctx context.Context, changes []change) (tagsKept boo
 		committed = err == nil
 		return err
 	})
-	if err != nil && committed { // Step failed after the commit
+	if err != nil && committed { // the step function of the disk failed after the commit
 		err = unknownResult(err)
 	}
 	return true, err
