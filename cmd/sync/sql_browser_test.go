@@ -137,7 +137,8 @@ func (w *exploreBrowser) typeSQL(t *testing.T) {
 	w.eval(`document.querySelector("#statement .main").click()`, nil)
 	w.waitFor(`document.querySelector("#result .chart svg")`)
 	w.saveScreenshots("sql-chart-light-1280", 1280)
-	// A head sorts the shown rows, and Back shows the statement before.
+	// A head sorts the shown rows. Back shows the last statement that ended before the chart: the cancelled statement is
+	// only in the history.
 	w.eval(`document.querySelectorAll("#result th")[1].click(); document.querySelectorAll("#result th")[1].click()`, nil)
 	var first string
 	w.eval(`document.querySelector("#result tbody tr").cells[1].textContent.trim()`, &first)
