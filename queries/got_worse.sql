@@ -24,7 +24,7 @@ WITH versions AS (
     WHERE $since IS NULL OR coalesce(valid_to, TIMESTAMPTZ 'infinity') > CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR)
     WINDOW by_listing AS (PARTITION BY id ORDER BY valid_from)
 ),
-first_states AS (
+first_states_and_changes AS (
     SELECT
         v.id,
         arg_min({'follow': v.is_do_follow, 'indexed': v.is_indexed, 'authority': v.domain_authority, 'days': v.max_delivery_days}, v.valid_from) AS before,
@@ -37,7 +37,7 @@ first_states AS (
 ),
 states AS (
     SELECT f.*, l.* EXCLUDE (id)
-    FROM first_states AS f
+    FROM first_states_and_changes AS f
     JOIN product_listings AS l USING (id)
     WHERE $country IS NULL OR l.country = $country
 ),

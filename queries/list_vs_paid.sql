@@ -15,9 +15,13 @@
 -- values: SELECT DISTINCT pricing_tier FROM product_listing_prices
 -- param: min_percent DECIMAL 0 -- leave out smaller differences, in percent of the list price
 -- param: top COUNT NULL -- maximum number of rows
-WITH items AS (
-    SELECT *, list_price * quantity AS list_amount, list_amount IS NOT NULL AND sale_price IS NOT NULL AS has_both_prices
+WITH amounts AS (
+    SELECT *, list_price * quantity AS list_amount
     FROM mart.sold_items
+),
+items AS (
+    SELECT *, list_amount IS NOT NULL AND sale_price IS NOT NULL AS has_both_prices
+    FROM amounts
     WHERE NOT is_refunded
       AND ($since IS NULL OR paid_at >= CAST(CAST($since AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))
       AND ($until IS NULL OR paid_at < CAST(CAST($until AS DATE) AS TIMESTAMP) AT TIME ZONE CAST($timezone AS VARCHAR))

@@ -1,7 +1,7 @@
 -- subject: margins
 -- title: Sales and margin
 -- grain: one row per group, as chosen with "by", and one for items without a group; with "monthly", one row per group and month
--- about: Sales and margin by group. The margin is the sale price less vendor, internal and reseller cost and commission. It is summed over the items with known costs: they state the vendor cost and, if any item states an internal cost, the internal cost too. items_with_margin counts these items, margin_known_percent is their share of the items, and margin_percent the share of the margin in their sales. A cost that no item of the group states is empty. Costs of items without a sale price are not summed. Items are dated by the payment of their order; unpaid items count only without "since" and "until". Months are in order of time; other groups begin with the largest margin, and groups in which less than half of the items have a margin come last. Items have no currency: the sums are valid only if all items are in the same currency.
+-- about: Sales and margin by group. The margin is the sale price less vendor, internal and reseller cost and commission. Only items with known costs are summed. The costs of an item are known if it states the vendor cost and the internal cost; if no item at all states an internal cost, the vendor cost is enough. items_with_margin counts these items, margin_known_percent is their share of the items, and margin_percent the share of the margin in their sales. A cost that no item of the group states is empty. Costs of items without a sale price are not summed. Items are dated by the payment of their order; unpaid items count only without "since" and "until". Months are in order of time; other groups begin with the largest margin, and groups in which less than half of the items have a margin come last. Items have no currency: the sums are valid only if all items are in the same currency.
 -- also: profit, revenue, commission, earn, earned, earning, cost, profitable, best, outlets, clients, products, writers, month
 -- columns: first group_name margin_total margin_percent sale_total items month margin_known_percent orders
 -- chart: bar x=group_name y=margin_total
@@ -24,13 +24,14 @@ WITH items AS (
             WHEN 'profile' THEN s.profile_id
             WHEN 'product' THEN m.product_id
             WHEN 'referrer' THEN s.referrer_id
-            ELSE coalesce(i.article_writer_id, p.writer_id)
+            WHEN 'writer' THEN coalesce(i.article_writer_id, p.writer_id)
         END AS group_id,
         CASE $by
             WHEN 'month' THEN strftime(m.paid_at AT TIME ZONE CAST($timezone AS VARCHAR), '%Y-%m')
             WHEN 'outlet' THEN m.outlet_name
             WHEN 'profile' THEN s.profile_name
             WHEN 'product' THEN m.product_name
+            WHEN 'referrer' THEN NULL -- referrers have no name
             WHEN 'writer' THEN coalesce(nullif(trim(concat_ws(' ', i.article_writer_first_name, i.article_writer_last_name)), ''), p.writer_name)
         END AS group_name,
         CASE WHEN $monthly THEN CAST(date_trunc('month', m.paid_at AT TIME ZONE CAST($timezone AS VARCHAR)) AS DATE) END AS month
