@@ -31,6 +31,9 @@ func Fill(data []byte, values map[string]string) ([]byte, error) {
 		}
 		key, old, gap, comment, end := match[1], match[2], match[3], match[4], match[5]
 		value := []byte(quoteYAML(values[path]))
+		if values[path] == "true" { // the value of a switch, not a text
+			value = []byte("true")
+		}
 		if len(comment) > 0 { // keep the comment in its column if the value is short enough
 			gap = bytes.Repeat([]byte(" "), max(1, len(old)+len(gap)-len(value)))
 		}
@@ -63,9 +66,10 @@ var (
 	plainValue = regexp.MustCompile(`^(?:[a-z][a-z0-9_]*|(?:https?://|\$\{)[\w./:@%~${}=&?+-]*[\w/}])$`)
 )
 
-// quoteYAML quotes a value, unless YAML reads the same text without quotes.
+// quoteYAML quotes a value, unless every version of YAML reads the same text without quotes.
 func quoteYAML(text string) string {
-	if plainValue.MatchString(text) && text != "null" {
+	hasOtherType := slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, text)
+	if plainValue.MatchString(text) && !hasOtherType {
 		return text
 	}
 	return strconv.Quote(text)

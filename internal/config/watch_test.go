@@ -34,6 +34,11 @@ func TestFormatWatch(t *testing.T) {
 			if diff := cmp.Diff([]config.Watch{want}, cfg.Watch); diff != "" {
 				t.Errorf("the lines have other values (-want +got):\n%s\n%s", diff, lines)
 			}
+			for _, quoted := range []string{`"yes": "no"`, `"true": "false"`} {
+				if !strings.Contains(lines, quoted) {
+					t.Errorf("the lines lack %s, which other programs read as booleans without quotes:\n%s", quoted, lines)
+				}
+			}
 		})
 	}
 }
