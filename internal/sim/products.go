@@ -33,7 +33,7 @@ const (
 	saltOfTraits       = 2
 	saltOfPrice        = 3
 	saltOfCreation     = 4
-	saltOfAbsence      = 5
+	saltOfDeletion     = 5
 	saltOfPriceChanges = 1000
 	saltOfDays         = 2000
 )

@@ -138,8 +138,7 @@ func (w *world) recordInPath(rt *route, id string) (n uint32, ok bool) {
 	case kindOutlet:
 		ok = i < len(w.outlets.all)
 	case kindProduct:
-		const deletedSalt = 5 // differs from the other salts of products
-		isDeleted := w.products.isWithdrawn(n) && oneIn(w.seed.roll(kindProduct, n, deletedSalt), 8)
+		isDeleted := w.products.isWithdrawn(n) && oneIn(w.seed.roll(kindProduct, n, saltOfDeletion), 8)
 		ok = i < len(w.products.all) && !isDeleted
 	case kindTeam:
 		ok = i == 0
