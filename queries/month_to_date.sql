@@ -49,7 +49,7 @@ publications AS (
     WHERE $profile IS NULL OR $profile IN (a.profile_id, a.profile_name)
     GROUP BY d.position
 ),
--- A sum is 0 if the period has no orders or items. It is NULL if none of them states the amount.
+-- A sum is 0 if the period has no orders or items. It is NULL if all of them lack the amount.
 rows AS (
     SELECT
         d.position,

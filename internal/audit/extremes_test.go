@@ -10,7 +10,7 @@ import (
 )
 
 // TestExtremeValuesFailNoCheck runs all checks on a snapshot with the largest and smallest values that its
-// columns can hold. Each check must run, with whatever result.
+// columns can hold. Each check must run; its result does not matter.
 func TestExtremeValuesFailNoCheck(t *testing.T) {
 	empty := fixture.NewEmptyCatalog(t)
 	before := &query.Before{Catalog: empty.Fill(t, fixture.ExtremeRows(100))}

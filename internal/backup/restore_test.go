@@ -227,7 +227,7 @@ func TestVerifyListsAllDamagedObjects(t *testing.T) {
 				c.readData, v.Damaged, v.Fetched, c.want, m.Files[:len(c.want)], c.fetched)
 		}
 	}
-	// The files are sorted, whatever their order in the manifest.
+	// The files are sorted, also if the manifest has another order.
 	slices.Reverse(m.Files)
 	m.At = f.now().AddDate(1, 0, 0)
 	_, err = writeManifest(t.Context(), f.config.Bucket, m)

@@ -28,7 +28,7 @@ func open(t *testing.T, change func(*bucket.Config)) (*s3sim.Server, *bucket.Buc
 	sim := s3sim.New("store")
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
-	// The library puts the bucket into the path of an address without a host name, whatever PathStyle is.
+	// Without PathStyle too, the library puts the bucket into the path of an address without a host name.
 	endpoint := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
 	c := bucket.Config{Endpoint: endpoint, Region: "eu-test-1", PathStyle: true, AccessKey: s3sim.AccessKey, SecretKey: s3sim.SecretKey,
 		MaxAttempts: 4, MaxPause: time.Millisecond, Stall: 5 * time.Second}

@@ -141,7 +141,7 @@ func TestLostRowsAreErrors(t *testing.T) {
 func TestURLColumns(t *testing.T) {
 	for name, want := range map[string]bool{"url": true, "live_url": true, "file_url": true, "logo": true, "team_logo": true, "curl": false, "url_count": false} {
 		if isURLColumn(stream.Column{Name: name, Type: stream.Text}) != want || isURLColumn(stream.Column{Name: name, Type: stream.JSON}) {
-			t.Errorf("the text column %s contains URLs: %t, want %t; a JSON column has its own rule", name, !want, want)
+			t.Errorf("the text column %s contains URLs: %t, want %t; JSON columns follow another rule", name, !want, want)
 		}
 	}
 }

@@ -187,7 +187,7 @@ func TestRunsOfTheSnapshot(t *testing.T) {
 	}
 }
 
-// TestRecordsOfDrift checks that each record is counted for its own drift, in whatever order the decoders found it.
+// TestRecordsOfDrift checks that each record is counted for its own drift, in each order in which the decoders can find it.
 func TestRecordsOfDrift(t *testing.T) {
 	t.Parallel()
 	d := newDriftCollector()

@@ -59,8 +59,8 @@ func (q Query) Param(name string) (Param, bool) {
 	return Param{}, false
 }
 
-// DescribeCut returns a note if the parameter "top" may have cut a result with this number of rows. It returns an empty text if
-// the query has no such limit, or if the result is below it.
+// DescribeCut returns a note if the parameter "top" may have cut a result with this number of rows. It returns an empty
+// text if the query has no such limit, or if the result is below it.
 func (q Query) DescribeCut(values map[string]string, rows int64) string {
 	p, isDeclared := q.Param("top")
 	if !isDeclared {

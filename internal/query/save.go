@@ -137,7 +137,8 @@ func (db *DB) writeParquet(ctx context.Context, r array.RecordReader, path strin
 		return 0, fmt.Errorf("write parquet: %w", err)
 	}
 	defer release()
-	copySQL := sqltext.Fill("COPY ({rows}) TO {path} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880, {option})", sqltext.Values{"rows": selectForParquet(columnsOf(r.Schema()), o.plainJSON), "path": path, "option": copyOption})
+	copySQL := sqltext.Fill("COPY ({rows}) TO {path} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880, {option})",
+		sqltext.Values{"rows": selectForParquet(columnsOf(r.Schema()), o.plainJSON), "path": path, "option": copyOption})
 	result, err := instance.conn.ExecContext(ctx, string(copySQL))
 	if err != nil {
 		return 0, fmt.Errorf("write parquet: %w", err)

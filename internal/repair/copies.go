@@ -21,7 +21,8 @@ type repairResult struct {
 	Source string
 	At     time.Time
 	// IsChainBroken means that the changes cannot be followed from run to run up to At, because the manifest or the file
-	// of changes of a run is lost. All rows of the schemas meta and past in the catalog of Source must then be written to a new file of changes.
+	// of changes of a run is lost. All rows of the schemas meta and past in the catalog of Source must then be written to
+	// a new file of changes.
 	IsChainBroken bool
 	// days are the days that the series must have, each with its run.
 	days map[string]string
@@ -78,8 +79,7 @@ func (c *checker) carryOutFixes() error {
 }
 
 // repairLedgerLine writes a damaged copy of a run's ledger line again, or removes it if the ledger lacks the
-// run. The line can have changed since the copy was written, so the manifests
-// get the new checksum.
+// run. The line can have changed since the copy was written, so the manifests get the new checksum.
 func (c *checker) repairLedgerLine(path string, m warehouse.Manifest) error {
 	var sum *checksum.FileSum
 	if ledgerRun := ledger.Find(c.runs, m.RunID); ledgerRun.ID != "" {

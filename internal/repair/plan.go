@@ -220,9 +220,9 @@ func (c *checker) makeRebuildsSkipDamage() {
 }
 
 // Plan returns the repairs of all damage in the order in which they must run, each once, without
-// NoRepair. With a rebuild it leaves out rollbacks, because a rebuild also sets the links. If files must be repaired first, it leaves out DropVersion; the next
-// verify reports the damaged version again. With ReplayNights it leaves out all other repairs: the replayed
-// nights write their files again, and the next verify reports the rest.
+// NoRepair. With a rebuild it leaves out rollbacks, because a rebuild also sets the links. If files must be repaired
+// first, it leaves out DropVersion; the next verify reports the damaged version again. With ReplayNights it leaves out
+// all other repairs: the replayed nights write their files again, and the next verify reports the rest.
 func Plan(damage []Damage) []Step {
 	var plan []Step
 	for _, d := range damage {

@@ -52,9 +52,9 @@ func (c *checker) checkRows(ctx context.Context) (err error) {
 }
 
 // CompareVersions compares a version of a restored warehouse with a version of the original. It reads all
-// rows of the schemas main and past, and returns a sentence for each table that differs. An
-// earlier release may have written the original, so only the columns of the original are compared. A table that the
-// original lacks must be empty in the restored warehouse. CompareVersions does not read the schema meta, whose rows differ with each run.
+// rows of the schemas main and past, and returns a sentence for each table that differs. An earlier release may have
+// written the original, so only the columns of the original are compared. A table that the original lacks must be empty
+// in the restored warehouse. CompareVersions does not read the schema meta, whose rows differ with each run.
 func CompareVersions(ctx context.Context, restored *warehouse.Warehouse, restoredRun string, original *warehouse.Warehouse, originalRun string) (differences []string, err error) {
 	restoredVersion, err := restored.OpenVerified(ctx, restoredRun)
 	if err != nil {

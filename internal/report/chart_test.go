@@ -37,7 +37,7 @@ func TestSeriesByMeasure(t *testing.T) {
 	}}, p.drawVariants(result.Rows))
 }
 
-// TestStackedBarsAreCutByTheirTotals draws a week whose total is an outlier, although none of its values is one.
+// TestStackedBarsAreCutByTheirTotals draws a week whose total is an outlier. The single values of the week are not.
 func TestStackedBarsAreCutByTheirTotals(t *testing.T) {
 	result := parseResult("week|a|b\nW1|1|1\nW2|1|1\nW3|1|1\nW4|4|8\nW5|1|1")
 	p := plot{categoryColumns: []string{"week"}, limit: 10, stacked: true, measures: []measure{{column: "a", name: "a"}, {column: "b", name: "b"}}}

@@ -175,7 +175,7 @@ func TestRejectedRecordsAreCounted(t *testing.T) {
 		{"campaign_status_counts", `{"draft":{"count":1},"other":{"a":"b","c":1}}`, 1},
 		{"campaign_status_counts", `{"draft":9}`, 0},
 		{"campaign_status_counts", `{"counts":{"draft":{"count":1},"error":"none"}}`, 0},
-		{"campaign_status_counts", "[" + strings.Repeat(`{"draft":1},`, 99) + `{"draft":1}]`, 0}, // many maps, none of them deep
+		{"campaign_status_counts", "[" + strings.Repeat(`{"draft":1},`, 99) + `{"draft":1}]`, 0}, // many maps, all of them flat
 		{"orders", `[{"id":"o","total":"abc","line_items":[7]}]`, 0},
 	} {
 		page, err := decoderOf(t, c.stream).Decode([]byte(c.body), transform.Origin{Param: "p"})
@@ -324,7 +324,7 @@ func TestFieldOfTheSpecPrecedesOthers(t *testing.T) {
 }
 
 // TestDriftCountsRecords counts the different records of each entry of Findings.Drift. Record b is in two
-// bodies, and record d has its id twice. The first and the last body are cut off, so their drift does not count. A
+// bodies, and record d contains its id twice. The first and the last body are cut off, so their drift does not count. A
 // record without an id counts as a record of its own.
 func TestDriftCountsRecords(t *testing.T) {
 	d := decoderOf(t, "things")

@@ -132,8 +132,9 @@ SELECT rowid, {record_key}, row_hash, {position} FROM {main}
 
 -- name: find_records
 -- {exceptions} contains the row ids of all stored records, except those with only unchanged copies. is_unchanged means
--- that the last copy of a record is unchanged. The staged rows of such a record are outdated, and are deleted. The seq of an unchanged record is the same in all its
--- rows, and higher than that of any staged row. Few nights read the unchanged records, so they are a view.
+-- that the last copy of a record is unchanged. The staged rows of such a record are outdated, and are deleted. The seq
+-- of an unchanged record is the same in all its rows, and higher than that of any staged row. Few nights read the
+-- unchanged records, so they are a view.
 CREATE TABLE {maybe_changed} AS SELECT m.{key} AS id FROM {main} m JOIN {exceptions} e ON m.rowid = e.row_id WHERE NOT e.is_unchanged;
 CREATE TABLE {outdated} AS SELECT m.{key} AS id FROM {main} m JOIN {exceptions} e ON m.rowid = e.row_id WHERE e.is_unchanged;
 CREATE VIEW {unchanged} AS SELECT m.{key} AS id, m.rowid::UBIGINT + 9223372036854775808 AS seq

@@ -168,7 +168,7 @@ func validTypes(types []string, tableExpr string) []string {
 }
 
 // exactTextSQL returns the SQL expression that converts a column to text without loss. Times are
-// written in UTC, whatever the time zone of the session is.
+// written in UTC, in each time zone of the session.
 func exactTextSQL(name, columnType string) string {
 	if columnType == "TIMESTAMP WITH TIME ZONE" {
 		return fmt.Sprintf("strftime(make_timestamp(epoch_us(%s)), '%%Y-%%m-%%d %%H:%%M:%%S.%%f')", strconv.Quote(name))

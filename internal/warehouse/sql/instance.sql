@@ -10,7 +10,7 @@ SET GLOBAL autoinstall_known_extensions = false;
 -- they are discarded.
 PRAGMA disable_checkpoint_on_shutdown;
 -- Versions of DuckDB before 1.5 cannot read reused metadata ("Failed to load metadata pointer"),
--- whatever the storage version of the file is.
+-- with any storage version of the file.
 SET GLOBAL experimental_metadata_reuse = false;
 -- DuckDB returns freed memory to the system immediately. The peak of a night with 1,000,000 listings is
 -- 780 MiB with this setting and up to 1,130 MiB without it. The night takes the same time.

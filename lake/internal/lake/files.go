@@ -388,7 +388,7 @@ func (f *files) listObjects(ctx context.Context, address string) ([]bucket.Objec
 	return objects, err
 }
 
-// localView opens the local copy of a file of the lake, whatever name is passed to Open. So iceberg-go does
+// localView opens the local copy of a file of the lake, for any name that is passed to Open. So iceberg-go does
 // not download the file.
 type localView struct {
 	icebergio.IO

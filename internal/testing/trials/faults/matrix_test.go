@@ -181,7 +181,7 @@ func (c *matrixCell) runFaultyNight(t *testing.T) {
 	for _, spec := range c.ref.UniqueTables() {
 		for _, r := range current[spec.Table] {
 			if key := spec.Table + "/" + trials.KeyOf(spec, r); keysBefore[key] && !keysAfter[key] {
-				t.Errorf("the row %s is lost, and the service still has its record", key)
+				t.Errorf("the row %s is lost, although the service still sends its record", key)
 			}
 		}
 	}
