@@ -94,7 +94,7 @@ func TestASeriesThatNeverRestsIsNotBackedUp(t *testing.T) {
 	}
 }
 
-// TestOlderBackupsAreUsedOnRequest damages the newest of two manifests.
+// TestOlderBackupsAreUsedOnRequest damages the newest of two manifests, beside an older one that was never readable.
 func TestOlderBackupsAreUsedOnRequest(t *testing.T) {
 	f := newFixture(t)
 	if _, err := f.config.readNewest(t.Context()); err == nil || !strings.Contains(err.Error(), "find a backup in s3://store/a: there is none") {
@@ -105,7 +105,9 @@ func TestOlderBackupsAreUsedOnRequest(t *testing.T) {
 	f.night()
 	f.backUp()
 	newest := f.manifests()[1]
-	f.store.Change("store", func(objects map[string][]byte) { objects[newest] = []byte("{}") })
+	f.store.Change("store", func(objects map[string][]byte) {
+		objects[newest], objects["a/manifests/20200101T020000.000Z-0.json"] = []byte("{}"), []byte("{}")
+	})
 	_, err := Verify(t.Context(), f.config, false)
 	if err == nil || !strings.Contains(err.Error(), "nothing was changed: --older uses the newest readable backup, of run "+first.Run) {
 		t.Errorf("without the option: got %v, want an error that names the run %s", err, first.Run)

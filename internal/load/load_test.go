@@ -390,6 +390,22 @@ func TestRepeatedItemOfDistinctRecordsIsStoredOnce(t *testing.T) {
 	h.requireRows("SELECT id, row_hash FROM main.article_comments ORDER BY id", "c1 1", "c2 3", "r 4")
 }
 
+// TestRepeatedItemsOfALaterTableAreStoredOnce reads two different outlets that contain the same channel. The table of the
+// outlets has no repeated row.
+func TestRepeatedItemsOfALaterTableAreStoredOnce(t *testing.T) {
+	h := newFixture(t, "outlets")
+	outlet := func(id string, seq int) string { return jsonRow(seq, seq, "id", quote(id)) }
+	channel := func(outlet string, seq int) string {
+		return jsonRow(seq, seq, "id", quote("c"), "outlet_id", quote(outlet))
+	}
+	_, err := h.run(map[string]streamInput{"outlets": {
+		rows:     rows{"outlets": outlet("a", 1) + "," + outlet("b", 2), "outlet_channels": channel("a", 1) + "," + channel("b", 2)},
+		coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}},
+	}}, load.Limits{})
+	harness.Must(t, err)
+	h.requireRows("SELECT id, outlet_id FROM main.outlet_channels", "c b")
+}
+
 // TestLatestCopyOfARecordWinsWithItsItems stages a listing twice, with different prices. The response with the latest copy
 // was decoded first.
 func TestLatestCopyOfARecordWinsWithItsItems(t *testing.T) {

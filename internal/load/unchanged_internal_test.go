@@ -135,6 +135,10 @@ func TestLostRowsAreErrors(t *testing.T) {
 	if err := ins.commit(t.Context()); err != cause {
 		t.Errorf("the commit after a failed batch returned %v, want the first error", err)
 	}
+	ins = &inserter{hasTransaction: true}
+	if err := ins.inOpenTransaction(t.Context(), func() error { return cause }); err != cause || ins.firstErr != cause {
+		t.Errorf("a batch failed with %v, and the commit would return %v, want %v: the rows of the batch are lost", err, ins.firstErr, cause)
+	}
 }
 
 // TestURLColumns lists columns whose values may contain a signature.
