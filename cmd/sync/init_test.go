@@ -130,41 +130,44 @@ func TestInitWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestInitFillsInPackageExample checks that the example of a package is filled in once and keeps
-// its values and its mode, and that the token file has the group of the example.
+// TestInitFillsInPackageExample checks that the example of a package is filled in once and keeps its values and its
+// mode. The token file has the group of the example, but its group may read it only if the example is closed to others.
 func TestInitFillsInPackageExample(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("file modes have no groups on this system")
 	}
-	baseURL, dir := smallService(t), t.TempDir()
-	file, tokenFile := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
-	text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "", "api.token_file": tokenFile, "warehouse.dir": filepath.Join(dir, "state/warehouse")})
-	harness.Must(t, err)
-	harness.Must(t, os.WriteFile(file, append(text, "# added by somebody\n"...), 0o600))
-	const group = 12345
-	if os.Geteuid() == 0 {
-		harness.Must(t, os.Chown(file, 0, group))
-	}
-	harness.Must(t, os.Chmod(file, 0o640))
-
-	if result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", baseURL); result.code != 0 {
-		t.Fatalf("init ended with %d, want 0:\n%s", result.code, &result.stderr)
-	}
-	want := []string{"base_url: " + baseURL, `token: ""`, fmt.Sprintf("token_file: %q", tokenFile), fmt.Sprintf("dir: %q", filepath.Join(dir, "state/warehouse")), "# added by somebody"}
-	if diff := cmp.Diff(want, changedLines(t, file)); diff != "" {
-		t.Errorf("the configuration (-want +got):\n%s", diff)
-	}
-	for _, name := range []string{file, tokenFile} {
-		info, err := os.Stat(name)
+	baseURL := smallService(t)
+	for mode, tokenMode := range map[os.FileMode]os.FileMode{0o640: 0o640, 0o644: 0o600} {
+		dir := t.TempDir()
+		file, tokenFile := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "token")
+		text, err := config.Fill(placementsync.ExampleConfig, map[string]string{"api.token": "", "api.token_file": tokenFile, "warehouse.dir": filepath.Join(dir, "state/warehouse")})
 		harness.Must(t, err)
-		if gid := durable.AccessOf(info).GID; info.Mode() != 0o640 || os.Geteuid() == 0 && gid != group {
-			t.Errorf("%s has the mode %v and the group %d, want 0640 and the group of the example", name, info.Mode(), gid)
+		harness.Must(t, os.WriteFile(file, append(text, "# added by somebody\n"...), 0o600))
+		const group = 12345
+		if os.Geteuid() == 0 {
+			harness.Must(t, os.Chown(file, 0, group))
 		}
-	}
-	if result := executeInit(t, "", "--config", file, "--base-url", baseURL); result.code != 2 || !strings.Contains(result.stderr.String(), "is already filled in") {
-		t.Errorf("a second init ended with %d, want 2: %s", result.code, &result.stderr)
+		harness.Must(t, os.Chmod(file, mode))
+
+		if result := executeInit(t, "pc_demo\r", "--config", file, "--base-url", baseURL); result.code != 0 {
+			t.Fatalf("init ended with %d, want 0:\n%s", result.code, &result.stderr)
+		}
+		want := []string{"base_url: " + baseURL, `token: ""`, fmt.Sprintf("token_file: %q", tokenFile), fmt.Sprintf("dir: %q", filepath.Join(dir, "state/warehouse")), "# added by somebody"}
+		if diff := cmp.Diff(want, changedLines(t, file)); diff != "" {
+			t.Errorf("the configuration (-want +got):\n%s", diff)
+		}
+		for name, want := range map[string]os.FileMode{file: mode, tokenFile: tokenMode} {
+			info, err := os.Stat(name)
+			harness.Must(t, err)
+			if gid := durable.AccessOf(info).GID; info.Mode() != want || os.Geteuid() == 0 && gid != group {
+				t.Errorf("%s has the mode %v and the group %d, want %v and the group of the example", name, info.Mode(), gid, want)
+			}
+		}
+		if result := executeInit(t, "", "--config", file, "--base-url", baseURL); result.code != 2 || !strings.Contains(result.stderr.String(), "is already filled in") {
+			t.Errorf("a second init ended with %d, want 2: %s", result.code, &result.stderr)
+		}
 	}
 }
 
