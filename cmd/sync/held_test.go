@@ -29,12 +29,65 @@ func TestHeldNightHasNoFollowUp(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
 	d := newBucketHarness(t, "product_listings", "orders")
+	messages := d.configureFollowUps(t)
+	if err := d.night(t); exitCodeOf(t, err) != ledger.Partial.ExitCode() {
+		t.Fatalf("the first night ended with %v, want the outcome partial\n%s", err, d.out)
+	}
+	wh, _, err := d.g.openWarehouse()
+	harness.Must(t, err)
+	firstRun, _, err := wh.Versions.Latest()
+	harness.Must(t, err)
+	afterFirst := listFollowUps(t, wh)
+	if want := []string{"watch " + firstRun, "lake", "backup " + firstRun}; !slices.Equal(afterFirst, want) || len(messages()) != 1 {
+		t.Fatalf("the follow-ups of the first night are %q with %d messages, want %q and one message", afterFirst, len(messages()), want)
+	}
+
+	if err := d.night(t); exitCodeOf(t, err) != ledger.Failed.ExitCode() {
+		t.Fatalf("the second night ended with %v, want the outcome failed\n%s", err, d.out)
+	}
+	h, err := findHeld(wh)
+	harness.Must(t, err)
+	heldRun := h.Manifest.RunID
+	if got := listFollowUps(t, wh); !slices.Equal(got, afterFirst) || len(messages()) != 1 {
+		t.Errorf("after the held night the follow-ups are %q, want %q; the messages are %q, want one", got, afterFirst, messages())
+	}
+	harness.Must(t, runWatch(t.Context(), d.g, nil, false))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
+	if got := messages(); len(got) != 1 {
+		t.Errorf("a watch sent a message about the held night: %q", got)
+	}
+	d.requireHidden(t, wh, firstRun, heldRun)
+
+	// The ledger line cannot be written after the switch, so readers see the night, and the follow-ups run.
+	d.g.Step = func(_, path string) error {
+		if latest, _, _ := wh.Versions.Latest(); latest == heldRun && strings.Contains(path, "runs.jsonl") {
+			d.g.Step = nil
+			return syscall.EIO
+		}
+		return nil
+	}
+	err = runPublishHeld(t.Context(), d.g, []string{"two_nights"})
+	if cli.OutcomeOf(t.Context(), err) != ledger.Partial || !errors.Is(err, syscall.EIO) ||
+		!strings.Contains(d.out.String(), "published "+heldRun+", the snapshot of ") {
+		t.Fatalf("publish ended with %v, want the outcome partial, the failed write, and that the night is published:\n%s", err, d.out)
+	}
+	got, want := listFollowUps(t, wh), []string{"watch " + heldRun, "lake", "backup " + heldRun}
+	if !slices.Equal(got[len(got)-3:], want) || len(messages()) != 2 {
+		t.Errorf("after the publish the follow-ups are %q and %d messages were sent, want %q at the end, and 2 messages", got, len(messages()), want)
+	}
+	d.testUnusableManifest(t, wh, firstRun, heldRun)
+}
+
+// configureFollowUps adds a watch, a lake and a check that holds the second night. The returned function returns the
+// messages of the watch.
+func (d *bucketHarness) configureFollowUps(t *testing.T) (messages func() []string) {
+	t.Helper()
 	var mu sync.Mutex
-	var messages []string
+	var sent []string
 	chat := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body) // an error is ignored: the test only counts messages
 		mu.Lock()
-		messages = append(messages, string(body))
+		sent = append(sent, string(body))
 		mu.Unlock()
 	}))
 	t.Cleanup(chat.Close)
@@ -48,42 +101,33 @@ notify: {channels: [{name: chat, type: webhook, url: "%s"}]}
 watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], send: [chat]}]
 `, chat.URL), 0o600))
 	harness.Must(t, os.Mkdir(filepath.Join(d.root, "checks"), 0o700))
-	harness.Must(t, os.WriteFile(filepath.Join(d.root, "checks", "two_nights.sql"), []byte("-- title: Two nights\n-- severity: hold\n"+
-		"SELECT run_id FROM meta.runs WHERE snapshot_at IS NOT NULL AND (SELECT count(*) FROM meta.runs WHERE snapshot_at IS NOT NULL) > 1 ORDER BY 1"), 0o600))
-	// listFollowUps returns the kind and the version of each follow-up in the ledger.
-	listFollowUps := func() (all []string) {
-		wh, _, err := d.g.openWarehouse()
-		harness.Must(t, err)
-		entries, err := wh.RunLog.RunsAndFollowUps()
-		harness.Must(t, err)
-		for _, r := range entries {
-			if r.IsFollowUp() {
-				all = append(all, strings.TrimSpace(r.Kind+" "+r.Version))
-			}
-		}
-		return all
+	harness.Must(t, os.WriteFile(filepath.Join(d.root, "checks", "two_nights.sql"), []byte(`-- title: Two nights
+-- severity: hold
+SELECT run_id FROM meta.runs
+WHERE snapshot_at IS NOT NULL AND (SELECT count(*) FROM meta.runs WHERE snapshot_at IS NOT NULL) > 1 ORDER BY 1`), 0o600))
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(sent)
 	}
-	if err := d.night(t); exitCodeOf(t, err) != ledger.Partial.ExitCode() {
-		t.Fatalf("the first night ended with %v, want the outcome partial\n%s", err, d.out)
-	}
-	wh, _, err := d.g.openWarehouse()
-	harness.Must(t, err)
-	firstRun, _, err := wh.Versions.Latest()
-	harness.Must(t, err)
-	afterFirst := listFollowUps()
-	if want := []string{"watch " + firstRun, "lake", "backup " + firstRun}; !slices.Equal(afterFirst, want) || len(messages) != 1 {
-		t.Fatalf("the follow-ups of the first night are %q with %d messages, want %q and one message", afterFirst, len(messages), want)
-	}
+}
 
-	if err := d.night(t); exitCodeOf(t, err) != ledger.Failed.ExitCode() {
-		t.Fatalf("the second night ended with %v, want the outcome failed\n%s", err, d.out)
-	}
-	h, err := findHeld(wh)
+// listFollowUps returns the kind and the version of each follow-up in the ledger.
+func listFollowUps(t *testing.T, wh *warehouse.Warehouse) (all []string) {
+	t.Helper()
+	entries, err := wh.RunLog.RunsAndFollowUps()
 	harness.Must(t, err)
-	heldRun := h.Manifest.RunID
-	if got := listFollowUps(); !slices.Equal(got, afterFirst) || len(messages) != 1 {
-		t.Errorf("after the held night the follow-ups are %q, want %q; the messages are %q, want one", got, afterFirst, messages)
+	for _, r := range entries {
+		if r.IsFollowUp() {
+			all = append(all, strings.TrimSpace(r.Kind+" "+r.Version))
+		}
 	}
+	return all
+}
+
+// requireHidden checks that readers and backups do not see the held night, and that an assistant sees it only on request.
+func (d *bucketHarness) requireHidden(t *testing.T, wh *warehouse.Warehouse, firstRun, heldRun string) {
+	t.Helper()
 	for _, held := range []bool{false, true} {
 		db, err := mcpWarehouse{d.g}.Open(t.Context(), query.Options{}, held)
 		harness.Must(t, err)
@@ -93,13 +137,9 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 			t.Errorf("with held=%t, an assistant sees %s; the held night is %s", held, snapshot.Run, heldRun)
 		}
 	}
-	harness.Must(t, runWatch(t.Context(), d.g, nil, false))
-	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
-	if len(messages) != 1 {
-		t.Errorf("a watch sent a message about the held night: %q", messages)
-	}
 	for name, data := range d.store.Objects("store") {
-		if strings.Contains(name, heldRun) || strings.Contains(name, "/held") || strings.HasPrefix(name, "night/parquet") && strings.Contains(string(data), heldRun) {
+		isInSeries := strings.HasPrefix(name, "night/parquet") && strings.Contains(string(data), heldRun)
+		if strings.Contains(name, heldRun) || strings.Contains(name, "/held") || isInSeries {
 			t.Errorf("the backup contains %s of the held night", name)
 		}
 	}
@@ -111,32 +151,19 @@ watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], sen
 	if len(lineage) != 1 || lineage[0].RunID != firstRun || latest != firstRun {
 		t.Errorf("readers see %s and the lineage is %+v, want only %s", latest, lineage, firstRun)
 	}
+}
 
-	// The ledger line cannot be written after the switch, so readers see the night, and the follow-ups run.
-	d.g.Step = func(_, path string) error {
-		if latest, _, _ := wh.Versions.Latest(); latest == heldRun && strings.Contains(path, "runs.jsonl") {
-			d.g.Step = nil
-			return syscall.EIO
-		}
-		return nil
+// testUnusableManifest gives the manifest of the newest version a later format, and then damages it.
+func (d *bucketHarness) testUnusableManifest(t *testing.T, wh *warehouse.Warehouse, previousRun, newestRun string) {
+	t.Helper()
+	if previous, err := previousCatalog(wh, false); err != nil || previous != wh.Folder.VersionCatalog(previousRun) {
+		t.Errorf("the previous catalog is %q (%v), want that of %s", previous, err, previousRun)
 	}
-	err = runPublishHeld(t.Context(), d.g, []string{"two_nights"})
-	if cli.OutcomeOf(t.Context(), err) != ledger.Partial || !errors.Is(err, syscall.EIO) || !strings.Contains(d.out.String(), "published "+heldRun+", the snapshot of ") {
-		t.Fatalf("publish ended with %v, want the outcome partial, the failed write, and that the night is published:\n%s", err, d.out)
-	}
-	if got := listFollowUps(); !slices.Equal(got[len(got)-3:], []string{"watch " + heldRun, "lake", "backup " + heldRun}) || len(messages) != 2 {
-		t.Errorf("after the publish the follow-ups are %q and %d messages were sent, want watch, lake and backup of %s, and 2 messages", got, len(messages), heldRun)
-	}
-
-	// The manifest of the published version has a later format, and is then damaged.
-	if previous, err := previousCatalog(wh, false); err != nil || previous != wh.Folder.VersionCatalog(firstRun) {
-		t.Errorf("the previous catalog is %q (%v), want that of %s", previous, err, firstRun)
-	}
-	manifest := filepath.Join(wh.Folder.VersionPath(heldRun), warehouse.ManifestFile)
-	m, err := wh.Versions.ReadManifest(heldRun)
+	manifest := filepath.Join(wh.Folder.VersionPath(newestRun), warehouse.ManifestFile)
+	m, err := wh.Versions.ReadManifest(newestRun)
 	harness.Must(t, err)
 	m.Format = warehouse.Format + 1
-	text, err = checksum.Seal(m)
+	text, err := checksum.Seal(m)
 	harness.Must(t, errors.Join(err, os.WriteFile(manifest, text, 0o644)))
 	if _, err := openCatalog(t.Context(), d.g, query.Options{}); !errors.As(err, new(*warehouse.NewerError)) {
 		t.Errorf("a version of a later program: got %v, want an error that names its format", err)
