@@ -3,10 +3,10 @@ package damage_test
 import (
 	"cmp"
 	"fmt"
-	"maps"
+	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -177,8 +177,12 @@ func (c *crashTrial) finish(t *testing.T) {
 		t.Errorf("the ledgers differ (-undisturbed +killed):\n%s", diff)
 	}
 	for _, folder := range []string{"parquet", "versions"} {
-		paths := func(dir string) []string {
-			return slices.Sorted(maps.Keys(trials.SumTree(t, filepath.Join(dir, folder))))
+		paths := func(dir string) (all []string) { // of files and folders
+			testharness.Must(t, fs.WalkDir(os.DirFS(dir), folder, func(path string, _ fs.DirEntry, err error) error {
+				all = append(all, path)
+				return err
+			}))
+			return all
 		}
 		if diff := gocmp.Diff(paths(c.Config.Warehouse.Dir), paths(c.dir)); diff != "" {
 			t.Errorf("%s differs (-undisturbed +killed):\n%s", folder, diff)
