@@ -105,11 +105,16 @@ func TestNotificationsOfANight(t *testing.T) {
 		if c.code == 0 {
 			continue
 		}
-		if alert.ExitCode != c.code || !strings.Contains(alert.Error, c.text) || alert.Run != "r" || !alert.EndedAt.Equal(r.EndedAt) || strings.Contains(alert.Text, "Readers have no snapshot") {
-			t.Errorf("%s: got the alert %+v, want exit code %d, the error %q, the run, and no statement about the unknown snapshot", c.name, alert, c.code, c.text)
+		if alert.ExitCode != c.code || !strings.Contains(alert.Error, c.text) || alert.Run != "r" || !alert.EndedAt.Equal(r.EndedAt) ||
+			strings.Contains(alert.Text, "Readers have no snapshot") {
+			t.Errorf("%s: got the alert %+v, want exit code %d, the error %q, the run, and no statement about the unknown snapshot",
+				c.name, alert, c.code, c.text)
 		}
-		if len(alert.Streams) != 1 || alert.Streams[0].Stream != "orders" || alert.Streams[0].Standing != "carried" || len(alert.Checks) == 0 == (c.want == notify.Held) {
-			t.Errorf("%s: got the streams %+v and the checks %+v, want only orders, and the checks of a held night", c.name, alert.Streams, alert.Checks)
+		if len(alert.Streams) != 1 || alert.Streams[0].Stream != "orders" || alert.Streams[0].Standing != "carried" {
+			t.Errorf("%s: got the streams %+v, want only orders", c.name, alert.Streams)
+		}
+		if hasChecks := len(alert.Checks) > 0; hasChecks != (c.want == notify.Held) {
+			t.Errorf("%s: got the checks %+v, want checks only for a held night", c.name, alert.Checks)
 		}
 	}
 }
