@@ -51,8 +51,11 @@ func TestFollowUpDoesNotDelayNights(t *testing.T) {
 			t.Errorf("the page does not show the failed backup:\n%s", text)
 		}
 		metrics := h.get("/metrics").Body.String()
-		for _, want := range []string{`placementsync_follow_behind{kind="backup"} 1`, `placementsync_follow_last_success_timestamp_seconds{kind="backup"} 9.469404e+08`,
-			`placementsync_follow_info{kind="backup",run="20260101T020000Z"} 1`} {
+		for _, want := range []string{
+			`placementsync_follow_behind{kind="backup"} 1`,
+			`placementsync_follow_last_success_timestamp_seconds{kind="backup"} 9.469404e+08`,
+			`placementsync_follow_info{kind="backup",run="20260101T020000Z"} 1`,
+		} {
 			if !strings.Contains(metrics, want) {
 				t.Errorf("the metrics do not contain %s", want)
 			}

@@ -39,7 +39,8 @@ func TestHeldNight(t *testing.T) {
 			`last_audit_checks{outcome="not_run",severity="hold"}`: "1", `last_audit_checks{outcome="not_run",severity="warn"}`: "0"})
 
 		end := time.Now()
-		held := ledger.Run{ID: "20000101T000100Z", StartedAt: end.Add(-time.Minute), EndedAt: end, SnapshotAt: end.Add(-time.Minute), Outcome: ledger.Complete, Checks: []ledger.CheckResult{
+		began := end.Add(-time.Minute)
+		held := ledger.Run{ID: "20000101T000100Z", StartedAt: began, EndedAt: end, SnapshotAt: began, Outcome: ledger.Complete, Checks: []ledger.CheckResult{
 			{Name: "prices_scaled", Title: "Prices moved", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 40, Sample: []byte(`[{"currency":"EUR","factor":100.00}]`)},
 			{Name: "column_emptied", Title: "A column is empty", Severity: "hold", Outcome: ledger.CheckFailed, Rows: 1}}}
 		failed := held

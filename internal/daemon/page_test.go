@@ -70,7 +70,8 @@ func TestStatusPage(t *testing.T) {
 		`<span class="tag bad">failed</span>`, "placementsync v1.2.3, ", `<th scope="col">Grade</th>`,
 		`<td class="n"><bdi>6 min 12 s</bdi></td><td class="n"><bdi>1,234,567</bdi></td><td class="n"><bdi>812</bdi></td><td class="n"><bdi>12,040</bdi></td>` +
 			`<td class="n"><bdi>33</bdi></td><td class="n"><bdi>3,412</bdi></td><td class="n"><bdi>7</bdi></td>`,
-		`<td class="n"><bdi>9,001</bdi></td><td class="n"><bdi>0</bdi></td><td class="n"><bdi>6</bdi></td><td class="n"><bdi>5</bdi></td><td class="why"><bdi>GET /orders answered`,
+		`<td class="n"><bdi>9,001</bdi></td><td class="n"><bdi>0</bdi></td><td class="n"><bdi>6</bdi></td><td class="n"><bdi>5</bdi></td>` +
+			`<td class="why"><bdi>GET /orders answered`,
 		`<td class="n"><bdi>82,100</bdi></td><td class="n"><bdi>12</bdi></td><td class="n"><bdi>3,284</bdi></td><td class="n"><bdi>0</bdi></td>`,
 		"read the service: no stream could be read; nothing was published; readers keep the last snapshot: run placementsync check</bdi></td>",
 		`<span class="tag poor">carried</span><small>carried_forward</small>`,
