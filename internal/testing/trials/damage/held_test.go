@@ -110,8 +110,8 @@ func TestTrialOtherRunsBesideAHeldNight(t *testing.T) {
 		raw, err := os.ReadDir(m.Path("raw"))
 		testharness.Must(t, err)
 		if events := m.Count("meta.webhook_events", "true"); next.Run.ID == heldRun || events != 1 || isHeld || len(raw) > 0 {
-			t.Errorf("%s: the next night %s has %d events, a night is held: %t, and raw contains %v, want a new run with 1 event, no held night and no responses",
-				c.name, next.Run.ID, events, isHeld, raw)
+			t.Errorf("%s: the next night %s has %d events, a night is held: %t, and raw contains %v, "+
+				"want a new run with 1 event, no held night and no responses", c.name, next.Run.ID, events, isHeld, raw)
 		}
 	}
 }

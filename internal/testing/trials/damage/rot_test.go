@@ -39,8 +39,9 @@ func TestTortureRot(t *testing.T) {
 	r := newRotTrial(t)
 	inParallel(t, workers, damages, r.damageAndCompare)
 	trials.RecordTrial(t, startedAt, func() torture.Trial {
-		return torture.Trial{Name: "rot", Procedure: "one file, folder or link of a warehouse of 6 nights is changed by one bit, truncated, removed, replaced or swapped",
-			Runs: damages, Outcome: r.String()}
+		return torture.Trial{Name: "rot",
+			Procedure: "one file, folder or link of a warehouse of 6 nights is changed by one bit, truncated, removed, replaced or swapped",
+			Runs:      damages, Outcome: r.String()}
 	})
 }
 

@@ -181,7 +181,9 @@ func (c *crashTrial) failAt(t *testing.T, i int, s trials.StepCall) {
 		isRight = end.ExitCode == 3 && strings.Contains(end.Error, "injected at")
 	}
 	if !isRight {
-		t.Errorf("%v: the run %s ended %s with exit code %d, published %t and durable %t: %s", s, runID, end.Outcome, end.ExitCode, published, isDurable, end.Error)
+		t.Errorf("%v: the run %s ended %s with exit code %d, published %t: %s\nwant failed with the injected error if it is not published, an error with "+
+			"\"readers see the version\" if the switch of latest is not durable (durable: %t), and otherwise complete or partial",
+			s, runID, end.Outcome, end.ExitCode, published, end.Error, isDurable)
 	}
 }
 

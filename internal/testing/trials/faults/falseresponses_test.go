@@ -274,7 +274,8 @@ func TestTortureFalseResponses(t *testing.T) {
 			defer trials.RecordTrial(t, time.Now(), func() torture.Trial {
 				return torture.Trial{Name: "False responses: " + kind.name, Runs: sum(first) + sum(later),
 					Procedure: "each endpoint that can send this response, for a whole first or later night, followed by a normal night",
-					Outcome:   fmt.Sprintf("later nights: %v; 0 rows lost or changed without a lower grade, 0 tables wrongly graded exact; first nights: %v", later, first)}
+					Outcome: fmt.Sprintf("later nights: %v; 0 rows lost or changed without a lower grade, 0 tables wrongly graded exact; "+
+						"first nights: %v", later, first)}
 			})
 			later = falsifyLaterNights(t, kind, true)
 			first = falsifyFirstNights(t, kind, stream.All())
