@@ -212,7 +212,8 @@ func TestIncomparableSnapshotsAreUsageErrors(t *testing.T) {
 	if _, err := db.Changes(t.Context(), d, true); !errors.As(err, new(*query.UsageError)) {
 		t.Errorf("unknown table: got %v, want a usage error", err)
 	}
-	if _, err := open(t, "").Changes(t.Context(), query.Diff{From: all[0], To: all[1]}, true); !errors.As(err, new(*query.UsageError)) || !strings.Contains(err.Error(), "lacks the functions that compare snapshots") {
+	_, err = open(t, "").Changes(t.Context(), query.Diff{From: all[0], To: all[1]}, true)
+	if !errors.As(err, new(*query.UsageError)) || !strings.Contains(err.Error(), "lacks the functions that compare snapshots") {
 		t.Errorf("a catalog without functions: got %v, want a usage error", err)
 	}
 	if _, _, err := query.SnapshotsToCompare(all[:1]); !errors.As(err, new(*query.UsageError)) {
@@ -237,7 +238,8 @@ func TestIncomparableSnapshotsAreUsageErrors(t *testing.T) {
 			t.Errorf("%v: got %v, want %s", c.names, err, c.want)
 		}
 	}
-	for _, names := range [][]string{{"2026-11-01", "2026-11-03T23:59:59Z"}, {"2026-11-01T02:00:00Z", "20261103T020000Z"}, {"20261101T020000Z"}, {"2026-11-02 01:59", "2026-11-03 02:00"}} {
+	for _, names := range [][]string{{"2026-11-01", "2026-11-03T23:59:59Z"}, {"2026-11-01T02:00:00Z", "20261103T020000Z"},
+		{"20261101T020000Z"}, {"2026-11-02 01:59", "2026-11-03 02:00"}} {
 		from, to, err := query.SnapshotsToCompare(all, names...)
 		if err != nil || from != all[0] || to != newest {
 			t.Errorf("%v: got %v, %v, %v, want the first and the newest snapshot", names, from, to, err)

@@ -164,14 +164,16 @@ func TestNarrowTerminalShowsTierAndPrice(t *testing.T) {
 		}
 	}
 	unnamed := query.Text("SELECT i AS n, 'same' AS label, i * 1.5 AS amount, true AS flag, 'x' AS other FROM range(2) AS t(i)")
-	if text, err := runQuery(t, open(t, ""), unnamed, nil, query.Table, query.Screen{Terminal: true, Width: 30}); err != nil || !strings.Contains(text, "label") || !strings.Contains(text, "1.5") {
+	text, err := runQuery(t, open(t, ""), unnamed, nil, query.Table, query.Screen{Terminal: true, Width: 30})
+	if err != nil || !strings.Contains(text, "label") || !strings.Contains(text, "1.5") {
 		t.Errorf("got error %v and this table, want the first text and the amount of each row:\n%s", err, text)
 	}
-	if text, err := runQuery(t, open(t, ""), q, nil, query.Table, query.Screen{Terminal: true, Width: 45, Rows: 2}); err != nil || !strings.HasSuffix(text, "\n2 of 3 rows shown; --format csv shows all\n") {
+	text, err = runQuery(t, open(t, ""), q, nil, query.Table, query.Screen{Terminal: true, Width: 45, Rows: 2})
+	if err != nil || !strings.HasSuffix(text, "\n2 of 3 rows shown; --format csv shows all\n") {
 		t.Errorf("got error %v and this result, want a note that a row is left out:\n%s", err, text)
 	}
 	wideNumber := query.Text("SELECT 'a long name of a row' AS name, 123456789012345678901234567890123456::HUGEINT AS n, 'text' AS a, 'text' AS b, 'text' AS c")
-	text, err := runQuery(t, open(t, ""), wideNumber, nil, query.Table, query.Screen{Terminal: true, Width: 60})
+	text, err = runQuery(t, open(t, ""), wideNumber, nil, query.Table, query.Screen{Terminal: true, Width: 60})
 	if err != nil || !strings.Contains(text, "123456789012345678901234567890123456") {
 		t.Errorf("got error %v and this table, want all digits of the number:\n%s", err, text)
 	}

@@ -127,7 +127,9 @@ func TestJobsAreLimited(t *testing.T) {
 		t.Errorf("a cancelled job: got %v, want the cause", err)
 	}
 	var crash *query.CrashError
-	if _, err := (query.Job{Catalog: path, SQL: "SELECT 1"}).Run(t.Context(), []string{"sh", "-c", "echo broken >&2; kill -SEGV $$"}, nil); !errors.As(err, &crash) || crash.State != "signal: segmentation fault" || crash.Output != "broken\n" ||
+	crashing := []string{"sh", "-c", "echo broken >&2; kill -SEGV $$"}
+	_, err = (query.Job{Catalog: path, SQL: "SELECT 1"}).Run(t.Context(), crashing, nil)
+	if !errors.As(err, &crash) || crash.State != "signal: segmentation fault" || crash.Output != "broken\n" ||
 		!strings.Contains(err.Error(), "ended without a result (signal: segmentation fault)") {
 		t.Errorf("a crashed job: got %#v, want a CrashError", err)
 	}

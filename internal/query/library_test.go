@@ -100,10 +100,11 @@ func TestLoadAddsOwnQueries(t *testing.T) {
 func TestLoadReportsAllMistakes(t *testing.T) {
 	const good = "-- title: Good\nSELECT 1 AS n"
 	dir := writeQueryFiles(t, map[string]string{
-		"best_value.sql":  good,
-		"Good.sql":        good,
-		"good.sql":        good,
-		"columns.sql":     "-- title: Columns\n-- columns: a b\n-- columns: first a\n-- columns: first b\n-- heading: a\n-- heading: a A\n-- heading: a B\nSELECT 1",
+		"best_value.sql": good,
+		"Good.sql":       good,
+		"good.sql":       good,
+		"columns.sql": "-- title: Columns\n-- columns: a b\n-- columns: first a\n-- columns: first b\n" +
+			"-- heading: a\n-- heading: a A\n-- heading: a B\nSELECT 1",
 		"charts.sql":      "-- title: Charts\n-- chart: pie x=a y=b\n-- chart: bar x=a y=b,c by=d\n-- chart: bar x=a y=b\n-- chart: bar x=a y=c\nSELECT 1",
 		"my-query.sql":    good,
 		"no_title.sql":    "SELECT 1 AS n",
@@ -276,19 +277,19 @@ func TestNamesAreFoundByTheirWords(t *testing.T) {
 	}
 	q := query.Query{Name: "places", Params: []query.Param{{Name: "free", Type: "VARCHAR"}, {Name: "other", Type: "VARCHAR", Values: "SELECT 'acme'"},
 		{Name: "name", Type: "VARCHAR", Values: "SELECT unnest(['" + strings.Join(names, "','") + "'])"}}}
+	const known = "; it has Acme & Söhne GmbH, Berlin Post, Berlin Tech Observer, " +
+		"Outlet 00, Outlet 01, Outlet 02, Outlet 03, Outlet 04, Outlet 05, Outlet 06 and others"
 	for given, want := range map[string]struct{ resolved, note, unknown string }{
-		acme:          {acme, "", ""},
-		id:            {id, "", ""},
-		"acme":        {acme, `name: "acme" stands for "` + acme + `"`, ""},
-		"Berlin Tech": {"Berlin Tech Observer", `name: "Berlin Tech" stands for "Berlin Tech Observer"`, ""},
-		"berlin":      {"berlin", "", `parameter "name": the data has no value "berlin" (did you mean Berlin Post or Berlin Tech Observer?)`},
-		"Berlin Teck": {"Berlin Teck", "", `parameter "name": the data has no value "Berlin Teck" (did you mean Berlin Tech Observer?)`},
-		"outlet":      {"outlet", "", `parameter "name": the data has no value "outlet" (did you mean Outlet 00 or Outlet 01 or Outlet 02 or Outlet 03 or Outlet 04 or others?)`},
-		"4f1d5f0e": {"4f1d5f0e", "", `parameter "name": the data has no value "4f1d5f0e"; it has Acme & Söhne GmbH, Berlin Post, Berlin Tech Observer, ` +
-			`Outlet 00, Outlet 01, Outlet 02, Outlet 03, Outlet 04, Outlet 05, Outlet 06 and others`},
+		acme:                     {acme, "", ""},
+		id:                       {id, "", ""},
+		"acme":                   {acme, `name: "acme" stands for "` + acme + `"`, ""},
+		"Berlin Tech":            {"Berlin Tech Observer", `name: "Berlin Tech" stands for "Berlin Tech Observer"`, ""},
+		"berlin":                 {"berlin", "", `parameter "name": the data has no value "berlin" (did you mean Berlin Post or Berlin Tech Observer?)`},
+		"Berlin Teck":            {"Berlin Teck", "", `parameter "name": the data has no value "Berlin Teck" (did you mean Berlin Tech Observer?)`},
+		"outlet":                 {"outlet", "", `parameter "name": the data has no value "outlet" (did you mean Outlet 00 or Outlet 01 or Outlet 02 or Outlet 03 or Outlet 04 or others?)`},
+		"4f1d5f0e":               {"4f1d5f0e", "", `parameter "name": the data has no value "4f1d5f0e"` + known},
 		"berlin post, outlet 07": {"berlin post, outlet 07", "", ""}, // each part exists
-		"berlin post, nowhere": {"berlin post, nowhere", "", `parameter "name": the data has no value "berlin post, nowhere"; it has Acme & Söhne GmbH, Berlin Post, Berlin Tech Observer, ` +
-			`Outlet 00, Outlet 01, Outlet 02, Outlet 03, Outlet 04, Outlet 05, Outlet 06 and others`},
+		"berlin post, nowhere":   {"berlin post, nowhere", "", `parameter "name": the data has no value "berlin post, nowhere"` + known},
 	} {
 		resolved, notes, err := db.ResolveNames(t.Context(), q, map[string]string{"name": given, "other": "acme", "free": "acme"})
 		if err != nil {
@@ -404,7 +405,8 @@ func TestChecksOfThePreviousSnapshotAreValidated(t *testing.T) {
 	if err := checks.ValidateUserFiles(t.Context(), openAt(t, path)); err != nil {
 		t.Errorf("without a previous snapshot: got %v, want no error", err)
 	}
-	repeated, err := query.LoadChecks(writeQueryFiles(t, map[string]string{"mine.sql": "-- title: Mine\n-- severity: warn\n-- each: table orders\nSELECT nosuch FROM {table}"}))
+	const repeatedCheck = "-- title: Mine\n-- severity: warn\n-- each: table orders\nSELECT nosuch FROM {table}"
+	repeated, err := query.LoadChecks(writeQueryFiles(t, map[string]string{"mine.sql": repeatedCheck}))
 	if err != nil {
 		t.Fatal(err)
 	}

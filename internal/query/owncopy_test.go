@@ -37,7 +37,8 @@ func TestCopiesAreSaved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := query.Copy{Name: "my_copy", Title: " Mine ", Values: map[string]string{"top": "3", "since": "NULL", "name": "it's one", "city": "Bonn", "state": "NULL"}}
+	c := query.Copy{Name: "my_copy", Title: " Mine ",
+		Values: map[string]string{"top": "3", "since": "NULL", "name": "it's one", "city": "Bonn", "state": "NULL"}}
 	if err := library.SaveCopy(dir, original, c); err != nil {
 		t.Fatal(err)
 	}

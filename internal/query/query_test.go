@@ -139,7 +139,8 @@ func TestSpilledFilesAreRemoved(t *testing.T) {
 	if want := "{\"n\":600000}\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
-	limits, err := runQuery(t, db, query.Text("SELECT current_setting('memory_limit') AS m, current_setting('threads') AS t, current_setting('max_temp_directory_size') AS d"), nil, query.CSV, query.Screen{})
+	text = "SELECT current_setting('memory_limit') AS m, current_setting('threads') AS t, current_setting('max_temp_directory_size') AS d"
+	limits, err := runQuery(t, db, query.Text(text), nil, query.CSV, query.Screen{})
 	if want := "m,t,d\r\n38.1 MiB,1,1.8 GiB\r\n"; err != nil || limits != want {
 		t.Errorf("the limits are %q, %v, want %q", limits, err, want)
 	}

@@ -44,7 +44,8 @@ func TestCollectReturnsFirstRowsAndTotal(t *testing.T) {
 	if err != nil || r.Total != 4 || len(r.Rows) != 3 {
 		t.Errorf("got %d rows of %d, %v, want 3 of 4, the limit", len(r.Rows), r.Total, err)
 	}
-	if _, err = db.Collect(t.Context(), query.Text("SELECT 1; -- end").Limit(4), nil, 3); err == nil || !strings.Contains(err.Error(), "cannot be limited: remove the semicolon or the comment") {
+	_, err = db.Collect(t.Context(), query.Text("SELECT 1; -- end").Limit(4), nil, 3)
+	if err == nil || !strings.Contains(err.Error(), "cannot be limited: remove the semicolon or the comment") {
 		t.Errorf("a comment after the semicolon: got %v, want the advice to remove it", err)
 	}
 	r, err = db.Ask(t.Context(), query.Text("PIVOT (SELECT 'a' AS k, 1 AS n) ON k USING sum(n)"), nil, 1)

@@ -111,7 +111,8 @@ func requireOnlyFile(t *testing.T, dir, file, want string) {
 
 func TestSaveRejectsFolders(t *testing.T) {
 	var usage *query.UsageError
-	if _, err := open(t, "").Save(t.Context(), query.Text("SELECT 1"), nil, query.Output{Format: query.CSV}, t.TempDir()); !errors.As(err, &usage) || !strings.Contains(usage.Problem, "is not a regular file") {
+	_, err := open(t, "").Save(t.Context(), query.Text("SELECT 1"), nil, query.Output{Format: query.CSV}, t.TempDir())
+	if !errors.As(err, &usage) || !strings.Contains(usage.Problem, "is not a regular file") {
 		t.Errorf("got %v, want a usage error", err)
 	}
 }

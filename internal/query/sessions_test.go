@@ -18,7 +18,8 @@ import (
 func TestSessionsReadTheCatalog(t *testing.T) {
 	harness.Concurrent(t)
 	path := createCatalog(t, oneListing)
-	db, err := query.Open(t.Context(), path, query.Options{MemoryLimit: "256MB", Threads: 1, Sessions: 2, Settings: query.Settings{"statuses.orders_ended": "lost"}})
+	db, err := query.Open(t.Context(), path, query.Options{MemoryLimit: "256MB", Threads: 1, Sessions: 2,
+		Settings: query.Settings{"statuses.orders_ended": "lost"}})
 	if err != nil {
 		t.Fatal(err)
 	}

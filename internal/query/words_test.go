@@ -16,7 +16,8 @@ func TestColumnsHaveHeadings(t *testing.T) {
 	for column, want := range map[string]string{
 		"p50_days": "Days, median", "p90_days_to_start": "Days to start, 90th percentile", "p25_percent": "P25, %", "p25_price": "Price, lower quartile",
 		"outlet_name": "Outlet", "outlet_id": "Outlet ID", "website_url": "Website URL", "first_name": "First name", "name": "Name", "is_do_follow": "Do-follow",
-		"paid_at": "Paid", "at": "At", "change_percent": "Change, %", "min_authority": "Minimum authority", "max_price": "Maximum price", "timezone": "Time zone", "": "",
+		"paid_at": "Paid", "at": "At", "change_percent": "Change, %", "min_authority": "Minimum authority", "max_price": "Maximum price",
+		"timezone": "Time zone", "": "",
 	} {
 		if got := query.LabelOf(column); got != want {
 			t.Errorf("the heading of %q is %q, want %q", column, got, want)

@@ -52,7 +52,8 @@ func TestWorkbook(t *testing.T) {
 		{Title: "Sales by month", About: "All sales.", Query: monthsQuery()},
 		{Title: "sales by month", Query: monthsQuery(), Fields: []query.SheetField{{Column: "month", Heading: "Month"}, {Column: "sale_total", Heading: "Sales"}}},
 		{Title: "Not yet", Query: query.Text("SELECT nosuch FROM product_listings")},
-		{Title: "Orders", Query: query.Query{SQL: "SELECT 'o1' AS id, 'ON_HOLD' AS order_status, DATE '2026-09-01' AS paid_month, DATE '2026-09-05' AS day, TIMESTAMPTZ '2026-09-05 02:00:00+00' AS at",
+		{Title: "Orders", Query: query.Query{SQL: `SELECT 'o1' AS id, 'ON_HOLD' AS order_status,
+			DATE '2026-09-01' AS paid_month, DATE '2026-09-05' AS day, TIMESTAMPTZ '2026-09-05 02:00:00+00' AS at`,
 			Headings: map[string]string{"order_status": "State of the order"}}},
 		{Title: "Pivot", Query: query.Text("PIVOT (SELECT 'a' AS k, 1 AS n) ON k USING sum(n)")},
 	}
@@ -62,7 +63,9 @@ func TestWorkbook(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer book.Close()
-	for cell, want := range map[string]string{"A8": "'Sales by month'!A1", "A9": "'sales by month 2'!A1", "A10": "", "A11": "'Orders'!A1", "A12": "'Pivot'!A1"} {
+	for cell, want := range map[string]string{
+		"A8": "'Sales by month'!A1", "A9": "'sales by month 2'!A1", "A10": "", "A11": "'Orders'!A1", "A12": "'Pivot'!A1",
+	} {
 		if _, link, err := book.GetCellHyperLink("Cover", cell); err != nil || link != want {
 			t.Errorf("%s of the cover links to %q (%v), want %q", cell, link, err, want)
 		}
@@ -74,7 +77,8 @@ func TestWorkbook(t *testing.T) {
 	want := map[string][][]string{
 		"Cover": {{"Report"}, nil, {"Snapshot", "unknown"}, {"Completeness", "complete"}, {"Times", "UTC"}, nil, {"Sheet", "Contents", "Rows", "Note"},
 			{"Sales by month", "All sales.", "4", cut}, {"sales by month", "", "4", cut},
-			{"Not yet", "", "", "This snapshot lacks a table or column that the question reads."}, {"Orders", "", "1"}, {"Pivot", "", "1", "The completeness of these rows is unknown."}},
+			{"Not yet", "", "", "This snapshot lacks a table or column that the question reads."},
+			{"Orders", "", "1"}, {"Pivot", "", "1", "The completeness of these rows is unknown."}},
 		"Pivot": {{"A"}, {"1"}},
 		"Sales by month": {{"Currency", "Month", "Sale total", "Items", "Order ID"}, {"EUR", "2026-09", "1,234.57", "3", "x1"},
 			{"EUR", "2026-10", "20.00", "1", "x2"}, {"USD", "2026-09", "7.00", "2", "x3"}, {"EUR", "2026-11", "9.00", "4", "x4"}},
@@ -89,11 +93,13 @@ func TestWorkbook(t *testing.T) {
 		t.Errorf("the sheet of a query without a chart is %+v", s)
 	}
 	charted := query.NewSheet(query.Query{Chart: &query.Chart{Kind: query.ChartSteps, X: "day", Y: []string{"n"}, By: []string{"tier"}}})
-	if diff := cmp.Diff(&query.SheetChart{IsLine: true, Category: "day", Values: []string{"n"}, MaxRows: 30, Same: []string{"tier"}}, charted.Chart); diff != "" {
+	wantChart := &query.SheetChart{IsLine: true, Category: "day", Values: []string{"n"}, MaxRows: 30, Same: []string{"tier"}}
+	if diff := cmp.Diff(wantChart, charted.Chart); diff != "" {
 		t.Errorf("chart of a sheet (-want +got):\n%s", diff)
 	}
 	missing := query.Workbook{Sheets: []query.Sheet{{Title: "Sales", Query: monthsQuery(), Fields: []query.SheetField{{Column: "nosuch"}}}}}
-	if _, err := db.SaveWorkbook(t.Context(), missing, path); err == nil || !strings.HasSuffix(err.Error(), `write the sheet "Sales": the query has no column "nosuch"`) {
+	_, err = db.SaveWorkbook(t.Context(), missing, path)
+	if err == nil || !strings.HasSuffix(err.Error(), `write the sheet "Sales": the query has no column "nosuch"`) {
 		t.Errorf("a field without a column: got %v, want an error", err)
 	}
 	texts, _, _ = saveWorkbook(t, db, query.Workbook{Title: "Report", IsForClient: true, Sheets: sheets[:1]})

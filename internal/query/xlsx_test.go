@@ -115,7 +115,8 @@ func TestExcelTimesAreCutToMilliseconds(t *testing.T) {
 func TestExcelHasHeaderFilterAndAboutSheet(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, fillCatalog(t, poorNights))
-	q, err := query.ParseText("own.sql", "-- subject: tests\n-- title: Two listings\n-- param: rows BIGINT 2 -- the number of rows\n-- param: first BIGINT 0 -- the first row\nSELECT name, id FROM product_listings LIMIT $rows OFFSET $first")
+	q, err := query.ParseText("own.sql", "-- subject: tests\n-- title: Two listings\n-- param: rows BIGINT 2 -- the number of rows\n"+
+		"-- param: first BIGINT 0 -- the first row\nSELECT name, id FROM product_listings LIMIT $rows OFFSET $first")
 	if err != nil {
 		t.Fatal(err)
 	}
