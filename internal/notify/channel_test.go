@@ -60,14 +60,18 @@ func TestDeliverByHTTP(t *testing.T) {
 	}
 	want := []string{
 		`POST /s3cret 0123abcd application/json {"id":"0123abcd"}`,
-		`POST /s3cret 0123abcd application/json {"mrkdwn":false,"text":"see \u0026lt;https://evil.example|here\u0026gt; \u0026amp; \u0026lt;!channel\u0026gt;\n*all* @` + "\u200b" + `all,@` + "\u200b" + `here a1@b.example c@b.example ![]` + "\u200b" + `(https://evil.example) [a]` + "\u200b" + `[b] [c] d","unfurl_links":false,"unfurl_media":false}`,
+		`POST /s3cret 0123abcd application/json {"mrkdwn":false,"text":"see \u0026lt;https://evil.example|here\u0026gt; \u0026amp; \u0026lt;!channel\u0026gt;\n` +
+			"*all* @\u200ball,@\u200bhere a1@b.example c@b.example ![]\u200b(https://evil.example) [a]\u200b[b] [c] d" +
+			`","unfurl_links":false,"unfurl_media":false}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("received requests (-want +got):\n%s", diff)
 	}
 	var slack struct{ Text string }
 	_, body, _ := strings.Cut(got[1], "json ")
-	if err := json.Unmarshal([]byte(body), &slack); err != nil || slack.Text != "see &lt;https://evil.example|here&gt; &amp; &lt;!channel&gt;\n*all* @\u200ball,@\u200bhere a1@b.example c@b.example ![]\u200b(https://evil.example) [a]\u200b[b] [c] d" {
+	const text = "see &lt;https://evil.example|here&gt; &amp; &lt;!channel&gt;\n" +
+		"*all* @\u200ball,@\u200bhere a1@b.example c@b.example ![]\u200b(https://evil.example) [a]\u200b[b] [c] d"
+	if err := json.Unmarshal([]byte(body), &slack); err != nil || slack.Text != text {
 		t.Errorf("the decoded text for Slack is %q (%v), want markup and mentions escaped", slack.Text, err)
 	}
 	if err := newNotifier(longTimeout).Deliver(t.Context(), notify.Channel{Kind: "fax"}, testMessage()); err == nil {
