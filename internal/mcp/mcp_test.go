@@ -154,8 +154,9 @@ func testFailedChecks(t *testing.T, path string) {
 
 func testExactValues(t *testing.T, path string) {
 	session := connect(t, config(path))
-	got := callQuery(t, session, "sql", map[string]any{"sql": `SELECT unit_amount, sum(unit_amount) OVER () AS total, row_hash, 9007199254740992, 9007199254740993, -9007199254740993, -9007199254740992,
-		170141183460469231731687303715884105727::HUGEINT AS huge, 0.1::DOUBLE AS d, 'nan'::DOUBLE AS nan, {'a': 1} AS struct, NULL AS nothing, [1.10::DECIMAL(9,2)] AS list,
+	got := callQuery(t, session, "sql", map[string]any{"sql": `SELECT unit_amount, sum(unit_amount) OVER () AS total, row_hash,
+		9007199254740992, 9007199254740993, -9007199254740993, -9007199254740992, 170141183460469231731687303715884105727::HUGEINT AS huge,
+		0.1::DOUBLE AS d, 'nan'::DOUBLE AS nan, {'a': 1} AS struct, NULL AS nothing, [1.10::DECIMAL(9,2)] AS list,
 		TIMESTAMPTZ '2026-11-01 02:00:00+00' AS at FROM product_listing_prices ORDER BY unit_amount DESC LIMIT 1`})
 	want := []string{`["123456789012.123456","123456789022.623456",2,9007199254740992,"9007199254740993","-9007199254740993",-9007199254740992,` +
 		`"170141183460469231731687303715884105727",0.1,null,{"a":1},null,[1.10],"2026-11-01T02:00:00Z"]`}
@@ -195,7 +196,8 @@ func testNamedQueries(t *testing.T, path string) {
 	if got := callQuery(t, session, "run_query", map[string]any{"name": "find_placements", "parameters": map[string]any{"top": 2}, "max_rows": 1}); got.Cut == nil || !strings.Contains(got.Cut.Why, "only the first 1 rows") {
 		t.Errorf("got the cut %+v with two limits, want the smaller one", got.Cut)
 	}
-	if got := callQuery(t, session, "run_query", map[string]any{"name": "find_placements", "parameters": map[string]any{"do_follow": true}}); len(got.Rows) != 0 {
+	doFollow := map[string]any{"name": "find_placements", "parameters": map[string]any{"do_follow": true}}
+	if got := callQuery(t, session, "run_query", doFollow); len(got.Rows) != 0 {
 		t.Errorf("got the rows %s with do-follow links, want none", got.rows())
 	}
 	if text, _ := call(t, session, "list_queries", map[string]any{"name": "price_by_segment"}); !strings.Contains(text, `"examples":["EUR","USD"]`) {
@@ -223,7 +225,8 @@ func testNamedQueries(t *testing.T, path string) {
 	if text, failed := call(t, session, "run_query", map[string]any{"name": "SELECT 1"}); !failed || !strings.Contains(text, "sql runs SQL") {
 		t.Errorf("got %s for SQL as a name, want a hint to the tool sql", text)
 	}
-	if text, failed := call(t, session, "run_query", map[string]any{"name": "orders"}); !failed || !strings.Contains(text, "but a table is") || strings.Contains(text, "the arguments are") {
+	text, failed := call(t, session, "run_query", map[string]any{"name": "orders"})
+	if !failed || !strings.Contains(text, "but a table is") || strings.Contains(text, "the arguments are") {
 		t.Errorf("got %s for a table as a name, want the error that it is a table", text)
 	}
 	if text, failed := call(t, session, "run_query", map[string]any{"name": "headline", "max_row": 3}); !failed || !strings.Contains(text, `unknown field "max_row"; the arguments are as_of, held, max_rows, name, parameters`) {
@@ -307,7 +310,8 @@ func TestListQueriesAndDescribeTables(t *testing.T) {
 	if text, failed := call(t, session, "describe_tables", map[string]any{"tables": []string{"*"}}); failed || len(text) > 60_000 || !strings.Contains(text, "name fewer tables") {
 		t.Errorf("got %d bytes for the columns of all tables, want a cut", len(text))
 	}
-	if text, failed := call(t, session, "describe_tables", map[string]any{"tables": []string{"orders"}}); failed || !strings.Contains(text, `"row":"key: id","from":["GET /orders","GET /orders/{order_id}"],"columns":[{"name":"id","type":"VARCHAR","about":"Id of the order."}`) {
+	const orders = `"row":"key: id","from":["GET /orders","GET /orders/{order_id}"],"columns":[{"name":"id","type":"VARCHAR","about":"Id of the order."}`
+	if text, failed := call(t, session, "describe_tables", map[string]any{"tables": []string{"orders"}}); failed || !strings.Contains(text, orders) {
 		t.Errorf("got %s, want the key, the sources and the columns of orders", text)
 	}
 }
