@@ -300,7 +300,8 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 
 func TestBuildPanel(t *testing.T) {
 	p := panel{id: "p", title: "Prices", about: "All.", query: "prices", params: map[string]string{"top": "2", "name": "it's"}, rowLimit: 2, wide: true, empty: "None.",
-		plot: &plot{kind: html.Bars, horizontal: true, stacked: true, logScale: true, choiceLabel: "Tier", split: []string{"tier"}, unit: "price", categoryColumns: []string{"name"}, limit: 9, measures: []measure{{column: "price", name: "price"}}},
+		plot: &plot{kind: html.Bars, horizontal: true, stacked: true, logScale: true, choiceLabel: "Tier", split: []string{"tier"}, unit: "price",
+			categoryColumns: []string{"name"}, limit: 9, measures: []measure{{column: "price", name: "price"}}},
 		fields: []field{{column: "name", label: "Name", sub: "tier"}, {column: "price", label: "Price", as: asNumber, currency: "currency", about: "Net"},
 			{column: "grade", label: "Grade", as: asTag}, {column: "grade", label: "Standing", as: asGrade}, {column: "at", label: "At", as: asMoment}}}
 	const text = "name|tier|price|currency|grade|at\n" +

@@ -42,7 +42,9 @@ func TestFormatCell(t *testing.T) {
 }
 
 func TestCellsAreAligned(t *testing.T) {
-	for as, want := range map[valueFormat]string{asNumber: "n", asPercent: "n", asChange: "n", asDays: "n", asMoment: "t", asDate: "t", asMonth: "", asTag: ""} {
+	for as, want := range map[valueFormat]string{
+		asNumber: "n", asPercent: "n", asChange: "n", asDays: "n", asMoment: "t", asDate: "t", asMonth: "", asTag: "",
+	} {
 		if got := (field{column: "x", as: as}).tableCell(parseResult("x\n1").Rows[0]).Class; got != want {
 			t.Errorf("format %d: got the class %q, want %q", as, got, want)
 		}

@@ -88,9 +88,10 @@ func visibleText(page string) string {
 // prices must come from the listings that are in both snapshots.
 func TestPageShowsHeadlineChanges(t *testing.T) {
 	text := visibleText(writePage(t, resultTexts{
-		"snapshots":                         nights,
-		"report_headlines":                  headlines,
-		"best_value":                        "pricing_tier|currency|rank|listing_name|outlet_name|domain_authority|price|price_per_point\npro|USD|1|A|B|40|10.00|0.25\npro|EUR|1|C|D|40|10.00|0.25",
+		"snapshots":        nights,
+		"report_headlines": headlines,
+		"best_value": "pricing_tier|currency|rank|listing_name|outlet_name|domain_authority|price|price_per_point\n" +
+			"pro|USD|1|A|B|40|10.00|0.25\npro|EUR|1|C|D|40|10.00|0.25",
 		"report_headlines@08":               "figure|unit|value\nProduct listings|NULL|1200.00\nUnpaid commissions|amount|9000.10\nMedian price, pro|EUR|50.00",
 		"report_headlines@02":               "figure|unit|value\nProduct listings|NULL|0.00\nUnpaid commissions|amount|12000.35\nMedian price, pro|USD|40.00\nMedian price, base|USD|40.00",
 		"report_headlines since 2026-11-08": "figure|unit|value|compared|change_percent\nMedian price, pro|USD|50.00|0|NULL\nMedian price, base|USD|20.00|1200|0.0",
@@ -132,7 +133,8 @@ func TestPageOfAPartialNightHasNotices(t *testing.T) {
 		t.Error("a notice lists article_status_events, want only streams with numbers on the page")
 	}
 	// The findings are first, and then what is not known.
-	attention, notKnown, facts := strings.Index(text, "This snapshot is partial."), strings.Index(text, "Not known: articles was not read: missing scope articles:read."), strings.Index(text, "Snapshot 2026-11-09")
+	attention, facts := strings.Index(text, "This snapshot is partial."), strings.Index(text, "Snapshot 2026-11-09")
+	notKnown := strings.Index(text, "Not known: articles was not read: missing scope articles:read.")
 	if attention < 0 || notKnown < attention || facts < notKnown {
 		t.Errorf("the notices, the line on unknown data and the facts are at %d, %d and %d, want them in this order:\n%.900s", attention, notKnown, facts, text)
 	}
