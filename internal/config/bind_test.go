@@ -101,7 +101,8 @@ func TestTheVariableOfAFileIsNoFile(t *testing.T) {
 		t.Errorf("got the token file %q (%v), want /run/token", cfg.API.TokenFile, err)
 	}
 	env = writeCredentials(t, nil, map[string]string{"TOKEN": "pc_a", "TOKEN_FILE": ""})
-	if cfg, err := config.Parse("f", []byte("api: {base_url: https://api.example.com, token: \"${TOKEN}\"}\n"), env); err != nil || cfg.API.Token.Reveal() != "pc_a" {
+	cfg, err = config.Parse("f", []byte("api: {base_url: https://api.example.com, token: \"${TOKEN}\"}\n"), env)
+	if err != nil || cfg.API.Token.Reveal() != "pc_a" {
 		t.Errorf("an empty TOKEN_FILE: got %v, want the value of TOKEN", err)
 	}
 }

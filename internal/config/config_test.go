@@ -452,7 +452,8 @@ func TestSettingsOfQueries(t *testing.T) {
 	c := config.Default()
 	c.Schedule.Timezone, c.Warehouse.MemoryLimit, c.Warehouse.PublishedMode = "Europe/Berlin", "2GB", "0640"
 	c.Statuses.OrdersFulfilled, c.Statuses.OrdersEnded, c.Statuses.CampaignsEnded = []string{"paid", "sent"}, []string{"void"}, nil
-	want := map[string]string{"schedule.timezone": "Europe/Berlin", "statuses.orders_fulfilled": "paid,sent", "statuses.orders_ended": "void", "statuses.campaigns_ended": ""}
+	want := map[string]string{"schedule.timezone": "Europe/Berlin", "statuses.orders_fulfilled": "paid,sent",
+		"statuses.orders_ended": "void", "statuses.campaigns_ended": ""}
 	if diff := cmp.Diff(want, c.QuerySettings()); diff != "" {
 		t.Errorf("the settings of queries (-want +got):\n%s", diff)
 	}
