@@ -69,9 +69,15 @@ func TestAddAdvice(t *testing.T) {
 	if got := permissionAdvice("/nosuch/x.csv", 65534); !strings.HasPrefix(got, want) {
 		t.Errorf("a folder of root outside of the warehouse: got %q, want %q", got, want)
 	}
-	for _, err := range []error{nil, errors.New("disk"), fs.ErrPermission, &fs.PathError{Op: "open", Path: file, Err: syscall.ENOENT},
-		&net.OpError{Op: "dial", Net: "tcp", Err: syscall.EADDRNOTAVAIL}, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EACCES}, &net.OpError{Op: "listen", Net: "tcp", Err: syscall.EMFILE},
-		&durable.TempError{Dir: "/tmp", Err: syscall.ENOSPC}, &warehouse.FolderError{Dir: unreadable, Err: errDenied}, &warehouse.DiskFullError{Dir: "/w", Err: syscall.ENOSPC}} {
+	for _, err := range []error{nil, errors.New("disk"), fs.ErrPermission,
+		&fs.PathError{Op: "open", Path: file, Err: syscall.ENOENT},
+		&net.OpError{Op: "dial", Net: "tcp", Err: syscall.EADDRNOTAVAIL},
+		&net.OpError{Op: "dial", Net: "tcp", Err: syscall.EACCES},
+		&net.OpError{Op: "listen", Net: "tcp", Err: syscall.EMFILE},
+		&durable.TempError{Dir: "/tmp", Err: syscall.ENOSPC},
+		&warehouse.FolderError{Dir: unreadable, Err: errDenied},
+		&warehouse.DiskFullError{Dir: "/w", Err: syscall.ENOSPC},
+	} {
 		if got := addAdvice(err); !errors.Is(got, err) || got != nil && got.Error() != err.Error() {
 			t.Errorf("got %q, want %q unchanged", got, err)
 		}

@@ -76,7 +76,8 @@ func TestFeedsJournal(t *testing.T) {
 func TestJournalLinesBeginWithTheirPriority(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[string]string{
-		"text": "<7>level=DEBUG msg=a run=1\n<6>level=INFO msg=b run=1 took=1.235s until=1970-01-01T00:00:00.000Z\n<4>level=WARN msg=\"c\\nd\" run=1 g.stream=orders\n<3>level=ERROR msg=e\n" +
+		"text": "<7>level=DEBUG msg=a run=1\n<6>level=INFO msg=b run=1 took=1.235s until=1970-01-01T00:00:00.000Z\n" +
+			"<4>level=WARN msg=\"c\\nd\" run=1 g.stream=orders\n<3>level=ERROR msg=e\n" +
 			"<3>program: the service failed\n<3>two lines\n",
 		"json": `<7>{"level":"DEBUG","msg":"a","run":1}` + "\n" + `<6>{"level":"INFO","msg":"b","run":1,"took":1.235,"until":"1970-01-01T00:00:00Z"}` + "\n" +
 			`<4>{"level":"WARN","msg":"c\nd","run":1,"g":{"stream":"orders"}}` + "\n" + `<3>{"level":"ERROR","msg":"e"}` + "\n" +

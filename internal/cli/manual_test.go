@@ -47,7 +47,8 @@ func TestHelpListsGroups(t *testing.T) {
 	if strings.Contains(text, "Do a rare thing") || strings.Contains(text, "docs") {
 		t.Errorf("the help describes a command without a group, or lists a hidden one:\n%s", text)
 	}
-	want := "Exit codes:\n  0    done\n  1    not done\n  2    wrong usage or configuration, or an unknown name\n  3    half done\n  4    busy\n  130  interrupted"
+	want := "Exit codes:\n  0    done\n  1    not done\n  2    wrong usage or configuration, or an unknown name\n" +
+		"  3    half done\n  4    busy\n  130  interrupted"
 	if help := execute(t, "work", "--help"); !strings.Contains(help, want) {
 		t.Errorf("the help of a command lacks %q:\n%s", want, help)
 	}
@@ -58,7 +59,8 @@ func TestHelpListsGroups(t *testing.T) {
 func TestFlagsOfEveryCommand(t *testing.T) {
 	var f cli.Flags
 	var stdout, stderr bytes.Buffer
-	if code := f.Execute(t.Context(), newProgram(&f), []string{"rare", "--config", "other.yaml", "--quiet"}, &stdout, &stderr); code != 0 || f.Config != "other.yaml" || !f.Quiet {
+	code := f.Execute(t.Context(), newProgram(&f), []string{"rare", "--config", "other.yaml", "--quiet"}, &stdout, &stderr)
+	if code != 0 || f.Config != "other.yaml" || !f.Quiet {
 		t.Errorf("the command ended with %d and the flags %+v, want 0, other.yaml and quiet: %s", code, f, &stderr)
 	}
 	if help := execute(t, "docs"); !strings.Contains(help, "Write the manual pages into a folder") {

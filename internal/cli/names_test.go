@@ -32,7 +32,8 @@ F:3: privacy.drop[1]: "qqqqqqqq.zzzzzzzz" is not a column: run placementsync sch
 			`F:2: streams.include[0]: "[a" is not a pattern: close the bracket or write the stream's name
 F:3: privacy.drop[0]: "orders" is not table.column: write one such as orders.guest_email
 F:4: history.ignore[0]: "files" is not table.column: *`},
-		"ignored columns": {"history:\n  ignore: [files.file_url, orders.extra.fetched_at,\n    files.file_ulr,\n    files.id,\n    files.name.x,\n    outlet_channels.outlet_id]",
+		"ignored columns": {"history:\n  ignore: [files.file_url, orders.extra.fetched_at,\n" +
+			"    files.file_ulr,\n    files.id,\n    files.name.x,\n    outlet_channels.outlet_id]",
 			`F:4: history.ignore[2]: "files.file_ulr" is not a column: did you mean files.file_url?
 F:5: history.ignore[3]: "files.id" identifies its row, and cannot be ignored: remove the line
 F:6: history.ignore[4]: "files.name.x" is a member, but the column is not JSON: write files.name
