@@ -222,12 +222,15 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestUnknownFormatsAreUsageErrors(t *testing.T) {
+func TestFormatsAreParsed(t *testing.T) {
 	for _, format := range query.Formats() {
 		if got, err := query.ParseFormat(string(format)); err != nil || got != format {
 			t.Errorf("the format %s is parsed as %s (%v)", format, got, err)
 		}
 	}
+}
+
+func TestUnknownFormatsAreUsageErrors(t *testing.T) {
 	_, err := query.ParseFormat("xml")
 	var usage *query.UsageError
 	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "table, vertical, csv, json, jsonl, markdown, parquet") {

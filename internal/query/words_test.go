@@ -8,11 +8,14 @@ import (
 	"placementsync/internal/query"
 )
 
-func TestColumnsHaveHeadings(t *testing.T) {
+func TestColumnsOfCharts(t *testing.T) {
 	c := query.Chart{X: "day", Y: []string{"rises", "falls"}, By: []string{"currency"}}
 	if got := c.Columns(); !slices.Equal(got, []string{"day", "rises", "falls", "currency"}) {
 		t.Errorf("the chart has the columns %q, want those of x, y and by", got)
 	}
+}
+
+func TestColumnsHaveHeadings(t *testing.T) {
 	for column, want := range map[string]string{
 		"p50_days": "Days, median", "p90_days_to_start": "Days to start, 90th percentile", "p25_percent": "P25, %", "p25_price": "Price, lower quartile",
 		"outlet_name": "Outlet", "outlet_id": "Outlet ID", "website_url": "Website URL", "first_name": "First name", "name": "Name", "is_do_follow": "Do-follow",

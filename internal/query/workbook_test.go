@@ -44,6 +44,17 @@ func monthsQuery() query.Query {
 	return q
 }
 
+func TestSheetsOfQueries(t *testing.T) {
+	if s := query.NewSheet(query.Query{Title: "T", About: "A"}); s.Chart != nil || s.Title != "T" || s.About != "A" {
+		t.Errorf("the sheet of a query without a chart is %+v", s)
+	}
+	charted := query.NewSheet(query.Query{Chart: &query.Chart{Kind: query.ChartSteps, X: "day", Y: []string{"n"}, By: []string{"tier"}}})
+	want := &query.SheetChart{IsLine: true, Category: "day", Values: []string{"n"}, MaxRows: 30, Same: []string{"tier"}}
+	if diff := cmp.Diff(want, charted.Chart); diff != "" {
+		t.Errorf("chart of a sheet (-want +got):\n%s", diff)
+	}
+}
+
 // TestWorkbook checks the cover, names of sheets, headings, the order of columns and the decimals of amounts.
 func TestWorkbook(t *testing.T) {
 	t.Parallel()
@@ -89,14 +100,6 @@ func TestWorkbook(t *testing.T) {
 		t.Errorf("cells (-want +got):\n%s", diff)
 	}
 
-	if s := query.NewSheet(query.Query{Title: "T", About: "A"}); s.Chart != nil || s.Title != "T" || s.About != "A" {
-		t.Errorf("the sheet of a query without a chart is %+v", s)
-	}
-	charted := query.NewSheet(query.Query{Chart: &query.Chart{Kind: query.ChartSteps, X: "day", Y: []string{"n"}, By: []string{"tier"}}})
-	wantChart := &query.SheetChart{IsLine: true, Category: "day", Values: []string{"n"}, MaxRows: 30, Same: []string{"tier"}}
-	if diff := cmp.Diff(wantChart, charted.Chart); diff != "" {
-		t.Errorf("chart of a sheet (-want +got):\n%s", diff)
-	}
 	missing := query.Workbook{Sheets: []query.Sheet{{Title: "Sales", Query: monthsQuery(), Fields: []query.SheetField{{Column: "nosuch"}}}}}
 	_, err = db.SaveWorkbook(t.Context(), missing, path)
 	if err == nil || !strings.HasSuffix(err.Error(), `write the sheet "Sales": the query has no column "nosuch"`) {
