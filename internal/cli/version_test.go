@@ -56,6 +56,9 @@ func TestVersion(t *testing.T) {
 	if root.Version != "1.0.0" {
 		t.Errorf("without a commit, the version is %q, want 1.0.0", root.Version)
 	}
+}
+
+func TestWriteJSON(t *testing.T) {
 	var written bytes.Buffer
 	if err := cli.WriteJSON(&written, map[string]string{"a": "<&>"}); err != nil || written.String() != "{\n  \"a\": \"<&>\"\n}\n" {
 		t.Errorf("WriteJSON wrote %q (%v), want indented JSON with unescaped markup", &written, err)
