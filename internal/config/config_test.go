@@ -492,6 +492,14 @@ func TestPasswordOfAMailServer(t *testing.T) {
 			t.Errorf("got a password of %d bytes (%v), want %q", len(got), err, c.want)
 		}
 	}
+}
+
+// TestSecretsOfLakes reads secrets from files. The password of Postgres needs no file.
+func TestSecretsOfLakes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte("hunter3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, read := range map[string]func() (config.Secret, error){
 		"the password of Postgres":           config.Lake{PostgresPasswordFile: file, Catalog: "sqlite"}.ReadPassword,
 		"the token of the REST catalog":      config.LakeREST{TokenFile: file}.ReadToken,
