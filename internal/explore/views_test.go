@@ -123,6 +123,11 @@ func TestTablesOfResults(t *testing.T) {
 	if empty, null := (columnRole{}).optionLabel(emptyText), (columnRole{}).optionLabel(notStated); empty != "empty text" || null != "not stated" {
 		t.Errorf("the options of an empty text and of NULL are %q and %q, want empty text and not stated", empty, null)
 	}
+	typed := buildWholeTable(parseResult("outlet|outlet_id|price:DECIMAL(18,2)|currency", "|O1|5|EUR"), links{})
+	compare(t, "result of typed SQL", []string{"– | O1 /explore/outlets/O1 | 5.00 | EUR"}, textsOf(typed.Rows))
+}
+
+func TestTotalsOfEachCurrency(t *testing.T) {
 	sold := parseResult("name|paid_total:DECIMAL(18,2)|currency", "a|1|USD", "b|2|")
 	sums := &table{roles: rolesOf(sold.Columns)}
 	view := &tableView{Table: buildTable("T", sums.roles, sold, links{})}
@@ -131,8 +136,6 @@ func TestTablesOfResults(t *testing.T) {
 	if view.TotalsNote != "" {
 		t.Errorf("totals in one currency each have the note %q", view.TotalsNote)
 	}
-	typed := buildWholeTable(parseResult("outlet|outlet_id|price:DECIMAL(18,2)|currency", "|O1|5|EUR"), links{})
-	compare(t, "result of typed SQL", []string{"– | O1 /explore/outlets/O1 | 5.00 | EUR"}, textsOf(typed.Rows))
 }
 
 // catalogOf returns the state and the view of a catalog address.
