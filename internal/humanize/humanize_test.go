@@ -18,9 +18,6 @@ func TestCounts(t *testing.T) {
 		"2 patches":      humanize.Count(2, "patch"),
 		"2 boxes":        humanize.Count(2, "box"),
 		"2 crashes":      humanize.Count(2, "crash"),
-		"Order ID":       humanize.UpperFirst("order ID"),
-		"order ID":       humanize.LowerFirst("Order ID"),
-		"":               humanize.UpperFirst("") + humanize.LowerFirst(""),
 		"2 new findings": humanize.Count(2, "new finding"),
 		"streams":        humanize.Noun(0, "stream"),
 		"0":              humanize.Number(0),
@@ -28,6 +25,18 @@ func TestCounts(t *testing.T) {
 		"1,000":          humanize.Number(int64(1000)),
 		"-999,999":       humanize.Number(-999_999),
 		"1,234,567":      humanize.Number(1_234_567),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestFirstLetters(t *testing.T) {
+	for want, got := range map[string]string{
+		"Order ID": humanize.UpperFirst("order ID"),
+		"order ID": humanize.LowerFirst("Order ID"),
+		"":         humanize.UpperFirst("") + humanize.LowerFirst(""),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
