@@ -20,7 +20,7 @@ func Endpoints() []string {
 	return []string{"/products/listings", "/orders", "/orders/*", "/campaigns", "/campaigns/*/articles", "/files", "/auth/token"}
 }
 
-// FaultKind is a kind of fault. Exactly one of the fields fault, spoil and DetourAddress is set.
+// FaultKind is a kind of fault. Exactly one of the fields Fault, Spoil and DetourAddress is set.
 type FaultKind struct {
 	Name string
 	// Fault is a fault of the demo service.

@@ -210,9 +210,9 @@ func (f *falsifierTrial) requireUnharmed(t *testing.T, withHistory bool) {
 	}
 }
 
-// falsifyLaterNights runs a normal night, and then for each stream a night in which the stream is falsified. If
-// checkEach is set, requireUnharmed follows each falsified night. Otherwise it follows only the last falsified night.
-// It then also detects rows that an earlier falsified night closed, because the history keeps closed rows.
+// falsifyLaterNights runs a normal night, and then for each stream a night in which the stream is falsified.
+// requireUnharmed follows the last of them, and each of them if checkEach is set. After the last, it also detects rows
+// that an earlier falsified night closed, because the history keeps closed rows.
 func falsifyLaterNights(t *testing.T, kind falsification, checkEach bool, names ...string) (outcomes map[string]int) {
 	f := newFalsifierTrial(t, names...)
 	f.SameDayNight()
