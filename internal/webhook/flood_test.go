@@ -145,11 +145,9 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	if state.Bytes != inboxBytes(t, d.dir) || state.Limit != limit || !state.FullSince.Equal(d.now) {
 		t.Errorf("the state of the full inbox is %+v, want %d bytes, limit %d, full since %s", state, inboxBytes(t, d.dir), limit, d.now)
 	}
-	resp, err := http.DefaultClient.Do(d.request(largeDelivery(n)))
-	harness.Must(t, err)
-	harness.Must(t, resp.Body.Close())
-	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "300" {
-		t.Errorf("got status %d with Retry-After %q, want 503 with 300", resp.StatusCode, resp.Header.Get("Retry-After"))
+	status, header := d.do(d.request(largeDelivery(n)))
+	if wait := header.Get("Retry-After"); status != http.StatusServiceUnavailable || wait != "300" {
+		t.Errorf("got status %d with Retry-After %q, want 503 with 300", status, wait)
 	}
 	if got := d.send(largeDelivery(0)); got != http.StatusNoContent {
 		t.Errorf("a known event got status %d from a full inbox, want 204", got)

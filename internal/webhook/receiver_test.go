@@ -141,15 +141,21 @@ func (d *fixture) request(hook delivery) *http.Request {
 	return req
 }
 
+// send returns the status of the response.
 func (d *fixture) send(hook delivery) int {
 	d.t.Helper()
-	resp, err := http.DefaultClient.Do(d.request(hook))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	status, _ := d.do(d.request(hook))
+	return status
+}
+
+// do returns the status and the headers of the response.
+func (d *fixture) do(req *http.Request) (int, http.Header) {
+	d.t.Helper()
+	resp, err := http.DefaultClient.Do(req)
+	harness.Must(d.t, err)
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, resp.Body)
-	return resp.StatusCode
+	return resp.StatusCode, resp.Header
 }
 
 // storedIDs returns the ids of the events in a folder, without the event that fixture.start sends.
@@ -214,11 +220,8 @@ func TestSeveralSignatureHeadersCountAsOne(t *testing.T) {
 	d := newFixture(t, webhook.Config{}).start()
 	req := d.request(delivery{id: "1", body: "{}", signature: sign("other", "{}")})
 	req.Header.Add("x-hook-signature", sign(secret, "{}"))
-	resp, err := http.DefaultClient.Do(req)
-	harness.Must(t, err)
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusNoContent {
-		t.Errorf("got status %d, want 204", resp.StatusCode)
+	if status, _ := d.do(req); status != http.StatusNoContent {
+		t.Errorf("got status %d, want 204", status)
 	}
 }
 
@@ -288,10 +291,8 @@ func TestOnlyPostedBodiesOfAllowedSizeAreStored(t *testing.T) {
 	if diff := cmp.Diff([]string{"1", "2", "3", "4", "5"}, storedIDs(t, d.dir)); diff != "" {
 		t.Errorf("stored ids (-want +got):\n%s", diff)
 	}
-	resp, err := http.DefaultClient.Do(d.request(delivery{method: http.MethodGet}))
-	harness.Must(t, err)
-	harness.Must(t, resp.Body.Close())
-	if allow := resp.Header.Get("Allow"); allow != http.MethodPost {
+	_, header := d.do(d.request(delivery{method: http.MethodGet}))
+	if allow := header.Get("Allow"); allow != http.MethodPost {
 		t.Errorf("a GET is told to use %q, want POST", allow)
 	}
 }
@@ -465,11 +466,9 @@ func TestOneInboxHasOneReceiver(t *testing.T) {
 	if err := second.receiver.Open(); err == nil || !strings.Contains(err.Error(), "another process receives into "+d.dir) {
 		t.Errorf("a second receiver ended with %v, want an error that the inbox is in use", err)
 	}
-	resp, err := http.DefaultClient.Do(second.request(delivery{id: "1", body: "{}"}))
-	harness.Must(t, err)
-	harness.Must(t, resp.Body.Close())
-	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "1" {
-		t.Errorf("the second receiver responds with %d and Retry-After %q, want 503 and 1", resp.StatusCode, resp.Header.Get("Retry-After"))
+	status, header := second.do(second.request(delivery{id: "1", body: "{}"}))
+	if wait := header.Get("Retry-After"); status != http.StatusServiceUnavailable || wait != "1" {
+		t.Errorf("the second receiver responds with %d and Retry-After %q, want 503 and 1", status, wait)
 	}
 	harness.Must(t, d.receiver.Close())
 	if got := d.send(newDelivery("1")); got != http.StatusServiceUnavailable {
