@@ -263,6 +263,7 @@ func parseDelays(text string) (all []time.Duration) {
 	return all
 }
 
+// TestDetails checks the counts, the grade and the reason of details that end with their last id.
 func TestDetails(t *testing.T) {
 	t.Run("404s and failures are reported, and other ids are read", func(t *testing.T) {
 		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -301,7 +302,8 @@ func TestDetails(t *testing.T) {
 	})
 	t.Run("deleted records are counted in the reason", func(t *testing.T) {
 		var got collector
-		d, err := newClient(t, testConfig(newScript(respondWith(404, ""), textBody(`{"id":"a"}`))), nil).Details(t.Context(), outletDetail, numberedIDs(3), got.read)
+		service := newScript(respondWith(404, ""), textBody(`{"id":"a"}`))
+		d, err := newClient(t, testConfig(service), nil).Details(t.Context(), outletDetail, numberedIDs(3), got.read)
 		if err != nil || d.Grade != stream.Exact || d.Reason != "2 of 3 ids were read completely; 1 returned 404" {
 			t.Errorf("got %+v (%v), want exact with one 404", d, err)
 		}
@@ -315,6 +317,24 @@ func TestDetails(t *testing.T) {
 			t.Errorf("got %+v (%v), want best_effort with 3 rejected records", d, err)
 		}
 	})
+	t.Run("the list of each id is walked, and the worst grade is the result", func(t *testing.T) {
+		services := map[string]*listService{ // all lists begin with the same ids
+			"/v1/campaigns/id0/articles": {n: 25, dated: true},
+			"/v1/campaigns/id1/articles": {n: 25, totalError: 3},
+			"/v1/campaigns/id2/articles": {n: 3},
+		}
+		var got collector
+		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { services[r.URL.Path].ServeHTTP(w, r) }))
+		cfg.Concurrency = 1
+		d, err := newClient(t, cfg, nil).Details(t.Context(), articleLists, numberedIDs(3), got.read)
+		if err != nil || d.Found != 3 || d.Grade != stream.BestEffort || len(got.ids) != 25 || !strings.HasPrefix(d.Reason, `id "id1": `) {
+			t.Errorf("got %+v, %d ids and %v, want best_effort because of id1 with 3 found, and 25 ids", d, len(got.ids), err)
+		}
+	})
+}
+
+// TestFailuresOfDetails checks which failures end the stream and which cost only their id.
+func TestFailuresOfDetails(t *testing.T) {
 	for _, status := range []int{http.StatusOK, http.StatusNotFound} {
 		t.Run(fmt.Sprintf("failures that alternate with status %d do not end the stream", status), func(t *testing.T) {
 			requests := 0
@@ -329,9 +349,11 @@ func TestDetails(t *testing.T) {
 			cfg.Concurrency = 1
 			var got collector
 			d, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(20), got.read)
-			if err != nil || d.Found+len(d.Gone) != 10 || d.Failed != 10 || !strings.Contains(d.FirstFailure.Error(), "/id1 ") {
-				t.Errorf("found %d ids, %d gone, %d failed (%v, %v), want 10 found or gone and 10 failed, the first of them id1", d.Found, len(d.Gone), d.Failed, err,
-					d.FirstFailure)
+			if err != nil || d.Found+len(d.Gone) != 10 || d.Failed != 10 {
+				t.Fatalf("found %d ids, %d gone, %d failed (%v), want 10 found or gone and 10 failed", d.Found, len(d.Gone), d.Failed, err)
+			}
+			if !strings.Contains(d.FirstFailure.Error(), "/id1 ") {
+				t.Errorf("the first failure is %v, want the one of id1", d.FirstFailure)
 			}
 		})
 	}
@@ -364,20 +386,6 @@ func TestDetails(t *testing.T) {
 		d, err := newClient(t, cfg, nil).Details(t.Context(), outletDetail, numberedIDs(1000), got.read)
 		if !isError[*fetch.StatusError](err) || d.Failed > 20 {
 			t.Errorf("got %v after %d failed ids, want an error after a few", err, d.Failed)
-		}
-	})
-	t.Run("the list of each id is walked, and the worst grade is the result", func(t *testing.T) {
-		services := map[string]*listService{ // all lists begin with the same ids
-			"/v1/campaigns/id0/articles": {n: 25, dated: true},
-			"/v1/campaigns/id1/articles": {n: 25, totalError: 3},
-			"/v1/campaigns/id2/articles": {n: 3},
-		}
-		var got collector
-		cfg := testConfig(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { services[r.URL.Path].ServeHTTP(w, r) }))
-		cfg.Concurrency = 1
-		d, err := newClient(t, cfg, nil).Details(t.Context(), articleLists, numberedIDs(3), got.read)
-		if err != nil || d.Found != 3 || d.Grade != stream.BestEffort || len(got.ids) != 25 || !strings.HasPrefix(d.Reason, `id "id1": `) {
-			t.Errorf("got %+v, %d ids and %v, want best_effort because of id1 with 3 found, and 25 ids", d, len(got.ids), err)
 		}
 	})
 }
