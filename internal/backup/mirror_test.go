@@ -128,7 +128,10 @@ func TestABackupHasTheFilesOfTheSeriesAndTheState(t *testing.T) {
 		!slices.Contains(got, checksum.FileSum{File: "parquet/.meta/" + firstNight + ".json"}) {
 		t.Errorf("with damaged manifests the files are %v, want the manifests but not the files that they name", got)
 	}
-	for _, intact := range []checksum.FileSum{renamed(first.Tables[0].FileSum, parquetName(first)), renamed(second.Meta.FileSum, "parquet/.meta/"+secondNight+".changes")} {
+	for _, intact := range []checksum.FileSum{
+		renamed(first.Tables[0].FileSum, parquetName(first)),
+		renamed(second.Meta.FileSum, "parquet/.meta/"+secondNight+".changes"),
+	} {
 		if !slices.Contains(got, intact) {
 			t.Errorf("with damaged manifests the files are %v, want also %v of an intact manifest", got, intact)
 		}

@@ -54,6 +54,7 @@ func damage(data []byte, isShort bool) []byte {
 	return damaged
 }
 
+// TestRestores restores a backup into new folders, while the bucket fails, and after it lost data.
 func TestRestores(t *testing.T) {
 	f := newFixture(t)
 	f.night()
@@ -142,6 +143,13 @@ func TestRestores(t *testing.T) {
 		}
 		harness.Must(t, c.Warehouse.Folder.CheckRestored())
 	})
+}
+
+// TestRestoreKeepsOtherFiles restores a backup into folders with files that are not from it. Each must be refused.
+func TestRestoreKeepsOtherFiles(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	f.backUp()
 	t.Run("a folder with a warehouse", func(t *testing.T) {
 		if _, err := Restore(t.Context(), f.config); err == nil || !strings.Contains(err.Error(), "it has a warehouse; nothing was changed") {
 			t.Errorf("got %v, want an error", err)
@@ -149,7 +157,7 @@ func TestRestores(t *testing.T) {
 	})
 	t.Run("a different file of the series", func(t *testing.T) {
 		c := f.newTarget()
-		path := c.Warehouse.Folder.Path(file.File)
+		path := c.Warehouse.Folder.Path(f.fileOfTable().File)
 		harness.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		harness.Must(t, os.WriteFile(path, []byte("of the user"), 0o600))
 		_, err := Restore(t.Context(), c)
@@ -168,20 +176,24 @@ func TestRestores(t *testing.T) {
 			t.Errorf("the restore returned %v, want an error and no change (-before +after):\n%s", err, diff)
 		}
 	})
-	t.Run("unreadable manifests", func(t *testing.T) {
-		defer f.store.Change("store", func(objects map[string][]byte) { delete(objects, "a/manifests/20200101T020000.000Z-0.json") })
-		f.store.Change("store", func(objects map[string][]byte) { objects["a/manifests/20200101T020000.000Z-0.json"] = []byte("{}") })
-		if _, err := f.config.readNewest(t.Context()); err != nil {
-			t.Errorf("an old unreadable manifest stops a restore: %v", err)
-		}
-		name := f.manifests()[1]
-		f.store.Change("store", func(objects map[string][]byte) {
-			objects[name] = []byte(strings.Replace(string(intact[name]), `"parquet/`, `"parquex/`, 1))
-		})
-		if _, err := f.config.readNewest(t.Context()); err == nil || !strings.Contains(err.Error(), "do not match its checksum") {
-			t.Errorf("a changed manifest: got %v, want an error", err)
-		}
+}
+
+// TestRestoreNeedsOnlyTheNewestManifest adds an old manifest that cannot be read, and then changes the newest one.
+func TestRestoreNeedsOnlyTheNewestManifest(t *testing.T) {
+	f := newFixture(t)
+	f.night()
+	f.backUp()
+	f.store.Change("store", func(objects map[string][]byte) { objects["a/manifests/20200101T020000.000Z-0.json"] = []byte("{}") })
+	if _, err := f.config.readNewest(t.Context()); err != nil {
+		t.Errorf("an old unreadable manifest stops a restore: %v", err)
+	}
+	newest := f.manifests()[1]
+	f.store.Change("store", func(objects map[string][]byte) {
+		objects[newest] = []byte(strings.Replace(string(objects[newest]), `"parquet/`, `"parquex/`, 1))
 	})
+	if _, err := f.config.readNewest(t.Context()); err == nil || !strings.Contains(err.Error(), "do not match its checksum") {
+		t.Errorf("a changed manifest: got %v, want an error", err)
+	}
 }
 
 func TestABackupWithoutALedgerIsNotRestored(t *testing.T) {
