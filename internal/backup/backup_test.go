@@ -67,20 +67,11 @@ func openWarehouse(t *testing.T) *warehouse.Warehouse {
 	return warehouse.New(warehouse.Config{Dir: filepath.Join(t.TempDir(), "w"), KeepVersions: 3, Threads: 1, MemoryLimit: "256MB", Program: "test", Tables: others})
 }
 
-// sharedNight is a copy of the warehouse after the first night, which is the same in all tests.
-var sharedNight string
+// sharedDir contains a copy of the warehouse after the first night, which is the same in all tests.
+var sharedDir string
 
-// TestMain runs the tests and removes the shared night.
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "backup-test-")
-	if err != nil {
-		panic(err)
-	}
-	sharedNight = filepath.Join(dir, "w")
-	code := m.Run()
-	_ = os.RemoveAll(dir) // an error leaves only temporary files
-	os.Exit(code)
-}
+// TestMain creates sharedDir and checks that backups leak no goroutine.
+func TestMain(m *testing.M) { harness.MainWithFolder(m, "backup-test-", &sharedDir) }
 
 // copyWarehouse copies the folder of a warehouse to a new folder. cp keeps links, hard links and times.
 func (f *fixture) copyWarehouse(from, to string) {
@@ -96,6 +87,7 @@ func (f *fixture) night() {
 	f.pass(24 * time.Hour)
 	w := f.config.Warehouse
 	_, folderErr := os.Stat(w.Folder.Dir())
+	sharedNight := filepath.Join(sharedDir, "w")
 	isFirst := f.now().Equal(beginning.Add(24*time.Hour)) && errors.Is(folderErr, fs.ErrNotExist)
 	if _, err := os.Stat(sharedNight); isFirst && err == nil {
 		f.copyWarehouse(sharedNight, w.Folder.Dir())
