@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,9 +111,13 @@ func logProgress(log *slog.Logger, tracker *pipeline.ProgressTracker) {
 		return
 	}
 	current, streamsRead := currentStream(p)
-	log.Info("progress", "run", p.Run, "phase", p.Phase, "stream", current.Name, "done", current.Done, "total", current.Total, "rows", current.Rows,
+	facts := []any{"run", p.Run, "phase", p.Phase, "stream", current.Name, "done", current.Done, "total", current.Total, "rows", current.Rows,
 		"streams_read", streamsRead, "streams", len(p.Streams), "requests", p.Requests, "retries", p.Retries,
-		"requests_per_second", p.PerSecond, "allowed_per_second", p.AllowedPerSecond, "time_left", p.Left)
+		"requests_per_second", math.Round(p.PerSecond*10) / 10, "allowed_per_second", p.AllowedPerSecond}
+	if p.Left > 0 { // otherwise it is unknown
+		facts = append(facts, "time_left", p.Left.Round(time.Second))
+	}
+	log.Info("progress", facts...)
 }
 
 func currentStream(p ledger.Progress) (current ledger.StreamProgress, streamsRead int) {

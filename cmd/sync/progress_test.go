@@ -82,6 +82,9 @@ func TestProgressIsLogged(t *testing.T) {
 			t.Errorf("the log does not contain %s: %s", want, logged)
 		}
 	}
+	if strings.Contains(logged.String(), `"time_left":0`) {
+		t.Errorf("an unknown time is logged as 0: %s", logged)
+	}
 }
 
 // TestWaitsAreLogged logs a wait at its start and after ten minutes, with and without --quiet.
