@@ -34,7 +34,7 @@ var articlesSection = section{
 		},
 		{
 			id: "weekly-throughput", title: "Started and published by week",
-			about: "Weeks begin on Monday. The last week may be incomplete.",
+			about: "Weeks begin on Monday.",
 			query: "weekly_throughput", rowLimit: weeksDrawn,
 			plot: &plot{kind: html.Bars, unit: "articles", categoryColumns: []string{"week"}, limit: weeksDrawn,
 				measures: []measure{{column: "started", name: "started", colour: grey}, {column: "published", name: "published", colour: green}}},

@@ -405,18 +405,23 @@ func TestPanelsOfUnreadTablesHaveNoNumbers(t *testing.T) {
 	}
 }
 
-// TestTheMonthOfTheSnapshotIsMarked draws months in the night of 9 November: the numbers of November are not complete.
-func TestTheMonthOfTheSnapshotIsMarked(t *testing.T) {
-	p := panel{query: "spend", rowLimit: 9, plot: &plot{kind: html.Bars, categoryColumns: []string{"month"}, limit: 9, measures: []measure{{column: "n"}}}}
-	for last, want := range map[string]string{"2026-11-01": "2026-11 so far", "2026-10-01": "2026-10"} {
-		b := newBuilder(map[string]string{"spend": "month|n\n2026-09-01|1\n" + last + "|2"})
-		b.snapshots.at = time.Date(2026, time.November, 9, 2, 0, 0, 0, time.UTC)
+// TestThePeriodOfTheSnapshotIsMarked draws months and weeks in the night of Sunday, 15 November: the numbers of November, and
+// of the week from 9 November on, are not complete.
+func TestThePeriodOfTheSnapshotIsMarked(t *testing.T) {
+	for _, c := range []struct{ column, last, want string }{
+		{"month", "2026-11-01", "2026-11 so far"}, {"month", "2026-10-01", "2026-10"},
+		{"week", "2026-11-09", "2026-11-09 so far"}, {"week", "2026-11-02", "2026-11-02"},
+	} {
+		want := c.want
+		p := panel{query: "spend", rowLimit: 9, plot: &plot{kind: html.Bars, categoryColumns: []string{c.column}, limit: 9, measures: []measure{{column: "n"}}}}
+		b := newBuilder(map[string]string{"spend": c.column + "|n\n2026-09-01|1\n" + c.last + "|2"})
+		b.snapshots.at = time.Date(2026, time.November, 15, 2, 0, 0, 0, time.UTC)
 		got, err := b.buildPanel(p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if v := got.Chart.Variants[0]; v.Categories[1] != want || v.Unfinished != strings.HasSuffix(want, "so far") {
-			t.Errorf("got the month %q, pale: %t, want %q", v.Categories[1], v.Unfinished, want)
+			t.Errorf("got the period %q, pale: %t, want %q", v.Categories[1], v.Unfinished, want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"placementsync/internal/html"
 	"placementsync/internal/humanize"
@@ -99,8 +100,9 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 		out.Empty = p.empty
 		return out, nil
 	}
-	out.Chart = p.buildChart(result)
-	b.markUnfinished(out.Chart)
+	if out.Chart = p.buildChart(result); out.Chart != nil {
+		b.markUnfinished(out.Chart, p.plot.categoryColumns[0])
+	}
 	out.Table = p.buildTable(result, out.Chart != nil)
 	if out.Table.More != "" && out.Command.Text != "" {
 		out.Table.More += " The query below returns all."
@@ -141,16 +143,18 @@ func (p panel) buildChart(result query.Result) *html.Chart {
 	return c
 }
 
-// markUnfinished marks the month of the snapshot in a chart by months: its numbers are smaller than those of whole
-// months.
-func (b *builder) markUnfinished(c *html.Chart) {
-	if c == nil {
-		return
+// markUnfinished marks the month or week of the snapshot in a chart by months or weeks: its numbers are smaller than those
+// of whole periods.
+func (b *builder) markUnfinished(c *html.Chart, column string) {
+	at := b.snapshots.at.UTC()
+	period := at.Format("2006-01")
+	if column == "week" {
+		daysSinceMonday := (int(at.Weekday()) + 6) % 7
+		period = at.AddDate(0, 0, -daysSinceMonday).Format(time.DateOnly)
 	}
-	month := b.snapshots.at.UTC().Format("2006-01")
 	for i := range c.Variants {
 		v := &c.Variants[i]
-		if last := len(v.Categories) - 1; v.Categories[last] == month {
+		if last := len(v.Categories) - 1; v.Categories[last] == period {
 			v.Categories[last] += html.SoFar
 			v.Unfinished = true
 		}
