@@ -150,6 +150,10 @@ func buildTable(caption string, roles []columnRole, result query.Result, l links
 		}
 		return isBlank
 	})
+	// With "by" month, for example, another column has the heading of the empty column month.
+	t.Blank = slices.DeleteFunc(t.Blank, func(label string) bool {
+		return slices.ContainsFunc(roles, func(r columnRole) bool { return strings.ToLower(r.label) == label })
+	})
 	slices.SortStableFunc(roles, func(a, b columnRole) int { return cmp.Compare(a.idRank(), b.idRank()) })
 	addCells(t, roles, result, l)
 	if result.Total > n {

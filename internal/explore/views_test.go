@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +113,12 @@ func TestTablesOfResults(t *testing.T) {
 		if got := strings.Join(table.Blank, ", "); got != c.blank || table.More != c.notes {
 			t.Errorf("%s: got the blank columns %q and the note %q, want %q and %q", name, got, table.More, c.blank, c.notes)
 		}
+	}
+	months := parseResult("group_name|month:DATE|city", "2026-11||")
+	roles := rolesOf(months.Columns)
+	roles[0].label = roles[1].label // as with "by" month
+	if got := buildTable("T", roles, months, links{}).Blank; !slices.Equal(got, []string{"city"}) {
+		t.Errorf("the columns without values are %q, want only city: a shown column has the heading of the other", got)
 	}
 	writers := rolesOf(parseResult("group_id|group_name", "W1|Ann", "W2|").Columns)
 	writers[1].kind, writers[1].idColumn = "writer", "group_id"
