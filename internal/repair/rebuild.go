@@ -137,7 +137,14 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	if err := b.fixComputedHistory(ctx); err != nil {
 		return err
 	}
-	if err := b.checkLoss(ctx); err != nil {
+	counts, err := countCatalog(ctx, b.draft.Instance, "catalog")
+	if err != nil {
+		return fmt.Errorf("rebuild the catalog: count the rebuilt rows: %w; nothing was published", err)
+	}
+	for _, t := range b.wh.Schema.Tables {
+		b.run.Rows += counts.ByName["rows of main."+t.Name]
+	}
+	if err := b.checkLoss(ctx, counts); err != nil {
 		return err
 	}
 	if err := b.completeLedgerLine(ctx); err != nil {
@@ -370,7 +377,7 @@ func (b *rebuild) fixComputedHistory(ctx context.Context) error {
 // checkLoss returns an error if the result has less data than the version that readers see. It compares current rows
 // only if both catalogs contain the same snapshot. Of a damaged catalog, it counts the readable parts. If the catalog
 // cannot be read at all, nothing is compared.
-func (b *rebuild) checkLoss(ctx context.Context) error {
+func (b *rebuild) checkLoss(ctx context.Context, after catalogCounts) error {
 	if b.inv.visible == "" || b.cfg.AcceptLoss {
 		return nil
 	}
@@ -384,10 +391,6 @@ func (b *rebuild) checkLoss(ctx context.Context) error {
 			return nil
 		}
 		return fmt.Errorf("rebuild the catalog: compare with version %s: %w; nothing was published", b.inv.visible, err)
-	}
-	after, err := countCatalog(ctx, b.draft.Instance, "catalog")
-	if err != nil {
-		return fmt.Errorf("rebuild the catalog: count the rebuilt rows: %w; nothing was published", err)
 	}
 	losses := before.losses(after)
 	if len(losses) == 0 {

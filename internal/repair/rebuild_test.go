@@ -109,6 +109,7 @@ func TestRebuildRecordsWhatItLost(t *testing.T) {
 		"SELECT string_agg(id ORDER BY id) FROM version.meta.details":                                     firstNight,
 		"SELECT string_agg(run_id ORDER BY run_id) FROM version.meta.runs WHERE snapshot_at IS NOT NULL":  firstNight + "," + secondNight,
 		"SELECT string_agg(run_id) FROM version.meta.runs WHERE kind = 'rebuild' AND outcome = 'partial'": result.Manifest.RunID,
+		"SELECT sum(rows)::BIGINT FROM version.meta.runs WHERE kind = 'rebuild'":                          "2",
 		"SELECT string_agg(DISTINCT stream) FROM version.meta.streams WHERE grade = 'carried_forward'":    "product_listings",
 	})
 	for name, grade := range map[string]stream.Grade{table: stream.CarriedForward, "tags": stream.Exact} {
@@ -121,6 +122,9 @@ func TestRebuildRecordsWhatItLost(t *testing.T) {
 	if line := ledger.Find(runs, result.Manifest.RunID); line.Outcome != ledger.Partial || line.ExitCode != 3 || line.Program != "test" || !line.EndedAt.After(line.StartedAt) ||
 		!strings.HasPrefix(line.Error, "skipped damaged or missing files: table "+table+" of 2026-11-02 (") {
 		t.Errorf("the ledger has %+v, want a partial rebuild that names the skipped file", line)
+	}
+	if line := ledger.Find(runs, result.Manifest.RunID); line.Rows != 2 {
+		t.Errorf("the ledger says that the rebuild has %d rows, want the 2 rows that readers see", line.Rows)
 	}
 	if line := contentOf(t, w)["versions/"+result.Manifest.RunID+"/run.json"]; !strings.Contains(line, `"outcome":"partial"`) {
 		t.Errorf("the version has the ledger line %q, want the outcome partial", line)
