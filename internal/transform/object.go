@@ -6,6 +6,33 @@ import (
 	"strings"
 )
 
+// seqBits is the number of low bits in the column seq of staged rows. They contain the index of the record
+// in the body, or the largest index that fits. The other bits are Origin.Seq.
+const seqBits = 20
+
+// input is a body and the position in it.
+type input struct {
+	scanner
+	origin       Origin
+	seq          uint64 // of the record
+	recordNumber int    // in the body, from 1
+	// path contains the names of the objects around the position. path[base:] is the part
+	// inside the current row.
+	path []string
+	base int
+	// privatePath is the dotted path of the private field that contains the position, or empty.
+	privatePath string
+	values      []value // of the current record
+	seen        []bool  // for each field of the objects around the position, whether it has occurred
+}
+
+func (in *input) startRecord(earlierRecords int) {
+	in.recordNumber = earlierRecords + 1
+	const maxRecordInSeq = 1<<seqBits - 1
+	number := min(earlierRecords, maxRecordInSeq) // all later records share the last number
+	in.seq = in.origin.Seq<<seqBits | uint64(number)
+}
+
 // value is a value inside a record: a member of an object or an item of a list, or the record itself.
 type value struct {
 	field      *field // of a member, or nil if its name is unknown

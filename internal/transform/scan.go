@@ -35,28 +35,6 @@ type scanner struct {
 	depth int
 }
 
-type input struct {
-	scanner
-	origin       Origin
-	seq          uint64 // of the record
-	recordNumber int    // in the body, from 1
-	// path contains the names of the objects around the position. path[base:] is the part
-	// inside the current row.
-	path []string
-	base int
-	// privatePath is the dotted path of the private field that contains the position, or empty.
-	privatePath string
-	values      []value // of the current record
-	seen        []bool  // for each field of the objects around the position, whether it has occurred
-}
-
-func (in *input) startRecord(earlierRecords int) {
-	in.recordNumber = earlierRecords + 1
-	const maxRecordInSeq = 1<<seqBits - 1
-	number := min(earlierRecords, maxRecordInSeq) // all later records share the last number
-	in.seq = in.origin.Seq<<seqBits | uint64(number)
-}
-
 func (s *scanner) syntaxErr(detail string) error {
 	if s.pos >= len(s.buf) {
 		return fmt.Errorf("%w: it ends at byte %d, %s", ErrMalformed, s.pos, detail)

@@ -27,10 +27,6 @@ var ErrMalformed = errors.New("body discarded")
 // and decode the body again. The whole body was discarded.
 var ErrFull = errors.New("decoder is full")
 
-// seqBits is the number of low bits in the column seq of staged rows. They contain the index of the record
-// in the body, or the largest index that fits. The other bits are Origin.Seq.
-const seqBits = 20
-
 // Kinds of drift.
 const (
 	// UnknownField is a field without a column. It is kept in extra.
