@@ -37,11 +37,17 @@ func (s *serveProgram) newJobs(cfg config.Config, night pipeline.Config) *jobs {
 }
 
 // Night also prunes the warehouse, because no other program may be able to: systemd can run "serve" as a
-// user that exists only as long as "serve" (DynamicUser).
+// user that exists only as long as "serve" (DynamicUser). A failure that the next attempt may overcome is not
+// reported.
 func (j *jobs) Night(ctx context.Context, willRetry func() bool) (ledger.Run, error) {
 	var res pipeline.Result
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
-		if res, err = j.s.g.runAndNotify(ctx, j.cfg, j.night, willRetry); err == nil {
+		res, err = pipeline.Run(ctx, j.night)
+		isRetried := isTransient(res.Run, err) && willRetry()
+		if !isRetried {
+			notifyOfNight(ctx, j.cfg, j.night, res.Run, j.s.g.Now(), err)
+		}
+		if err == nil {
 			j.pruneWarehouse() // before the turn ends: a later refresh could take the lock
 		}
 		return err

@@ -17,17 +17,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// runAndNotify calls willRetry after a failure that another attempt can overcome. If willRetry returns true, the
-// failure is not reported.
-func (g *globals) runAndNotify(ctx context.Context, cfg config.Config, night pipeline.Config, willRetry func() bool) (pipeline.Result, error) {
-	res, err := pipeline.Run(ctx, night)
-	isRetried := isTransient(res.Run, err) && willRetry()
-	if !night.DryRun && !isRetried {
-		notifyOfNight(ctx, cfg, night, res.Run, g.Now(), err)
-	}
-	return res, err
-}
-
 func notifyOfNight(ctx context.Context, cfg config.Config, night pipeline.Config, r ledger.Run, now time.Time, err error) {
 	sender := cli.NewNotifier(cfg.Notify, version, night.Log)
 	// The result is sent even while the program is being stopped.

@@ -76,8 +76,11 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	night.Progress = &pipeline.ProgressTracker{}
 	log, stop := g.showProgress(night.Progress, !isPublished)
 	night.Log = log
-	res, err := g.runAndNotify(ctx, cfg, night, func() bool { return false })
+	res, err := pipeline.Run(ctx, night)
 	stop()
+	if !o.dryRun {
+		notifyOfNight(ctx, cfg, night, res.Run, g.Now(), err)
+	}
 	if res.Run.ID != "" && !g.showsBars() { // a terminal with bars needs only the summary
 		res.Run.LogEnd(log, nil) // the command itself prints the error
 	}
