@@ -276,24 +276,36 @@ func IsFull(err error) bool {
 // MakeFolder creates a folder and the missing folders above it, and syncs the parent of each
 // new folder. Without the sync, a power cut could remove a new folder with all synced files in it.
 func (d Disk) MakeFolder(path string, mode fs.FileMode) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil
+	if info, err := os.Stat(path); err == nil {
+		if info.IsDir() {
+			return nil
+		}
+		return &fs.PathError{Op: "mkdir", Path: path, Err: syscall.ENOTDIR}
 	}
-	parent := filepath.Dir(path)
-	if err := d.MakeFolder(parent, mode); err != nil {
+	if err := d.MakeFolder(filepath.Dir(path), mode); err != nil {
 		return err
 	}
-	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(path, mode); err != nil && !isFolder(path) {
 		return err
 	}
-	// A parent folder that the user is not allowed to read is not synced.
-	if err := syncPath(parent); err != nil && !errors.Is(err, fs.ErrPermission) {
+	err := d.Do("fsync above", path, func() error {
+		err := syncPath(filepath.Dir(path))
+		if errors.Is(err, fs.ErrPermission) {
+			return nil // the user may write to the parent folder, but not read it
+		}
 		return err
+	})
+	if err != nil {
+		// The next attempt makes the folder again, and syncs its parent. A folder in use is not empty, and is kept.
+		_ = os.Remove(path)
 	}
-	if d.Step == nil {
-		return nil
-	}
-	return d.Step("after fsync above "+d.label(path), path)
+	return err
+}
+
+// isFolder is true for a folder that another process has just made.
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // Remove removes a file. If there is no such file, it does nothing and does not call Step.

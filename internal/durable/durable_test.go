@@ -491,10 +491,6 @@ func TestChangesAreSyncedInOrder(t *testing.T) {
 				if change, ok := strings.CutPrefix(step, "before "); ok {
 					steps = append(steps, change)
 				}
-				// MakeFolder reports its syncs only afterwards.
-				if folder, ok := strings.CutPrefix(step, "after fsync above "); ok {
-					steps = append(steps, "fsync above "+folder)
-				}
 			}
 			if got := strings.Join(steps, ", "); got != tc.want {
 				t.Errorf("the steps are %q, want %q", got, tc.want)
@@ -516,14 +512,16 @@ func TestNamesAreSyncedInTheirFolder(t *testing.T) {
 		"Link": func(d durable.Disk, dir string) error {
 			return d.Link(filepath.Join(dir, "origin"), filepath.Join(dir, "file"))
 		},
-		"Discard": func(d durable.Disk, dir string) error { return d.Discard(filepath.Join(dir, "folder")) },
-		"Sync":    func(d durable.Disk, dir string) error { return d.Sync(dir) },
+		"MakeFolder": func(d durable.Disk, dir string) error { return d.MakeFolder(filepath.Join(dir, "new"), 0o700) },
+		"Discard":    func(d durable.Disk, dir string) error { return d.Discard(filepath.Join(dir, "folder")) },
+		"Sync":       func(d durable.Disk, dir string) error { return d.Sync(dir) },
 	} {
 		dir := filepath.Join(t.TempDir(), "top")
 		harness.Must(t, os.MkdirAll(filepath.Join(dir, "folder"), 0o700))
 		harness.Must(t, os.WriteFile(filepath.Join(dir, "origin"), nil, 0o600))
 		disk := durable.Disk{Step: func(step, _ string) error {
-			if step == "before fsync beside file" || step == "before fsync top" {
+			switch step {
+			case "before fsync beside file", "before fsync above new", "before fsync top":
 				return os.Rename(dir, dir+"-moved")
 			}
 			return nil
@@ -602,11 +600,34 @@ func TestRemoveOfAFileThatVanishes(t *testing.T) {
 	}
 }
 
-func TestMakeFolderBelowAFileFails(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	harness.Must(t, os.WriteFile(path, nil, 0o600))
-	if err := (durable.Disk{}).MakeFolder(filepath.Join(path, "below"), 0o700); !errors.Is(err, syscall.ENOTDIR) {
-		t.Errorf("got %v, want ENOTDIR", err)
+// TestMakeFolderFailsAtAFile makes a folder with the name of a file, and below a file.
+func TestMakeFolderFailsAtAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	harness.Must(t, os.WriteFile(file, nil, 0o600))
+	for _, path := range []string{file, filepath.Join(file, "below")} {
+		if err := (durable.Disk{}).MakeFolder(path, 0o700); !errors.Is(err, syscall.ENOTDIR) {
+			t.Errorf("%s: got %v, want ENOTDIR", path, err)
+		}
+	}
+}
+
+// TestMakeFolderSyncsAgainAfterAFailedSync makes each sync of the parents fail. The second attempt must sync the parent
+// of each folder, or a power cut could remove the folders with the files in them.
+func TestMakeFolderSyncsAgainAfterAFailedSync(t *testing.T) {
+	for failAt, want := range map[int][]string{
+		1: {"before fsync above a", "after fsync above a", "before fsync above b", "after fsync above b"},
+		3: {"before fsync above b", "after fsync above b"},
+	} {
+		path := filepath.Join(t.TempDir(), "a/b")
+		failing := &stepRecorder{failAt: failAt}
+		if err := (durable.Disk{Step: failing.step}).MakeFolder(path, 0o700); !errors.Is(err, syscall.EIO) {
+			t.Errorf("step %d failed: got %v, want EIO", failAt, err)
+		}
+		second := &stepRecorder{}
+		harness.Must(t, durable.Disk{Step: second.step}.MakeFolder(path, 0o700))
+		if !slices.Equal(second.steps, want) {
+			t.Errorf("step %d failed: the steps of the second attempt are %q, want %q", failAt, second.steps, want)
+		}
 	}
 }
 

@@ -17,9 +17,10 @@ func TestPublishSyncsBeforeReadersDependOnIt(t *testing.T) {
 	w := openFullNights(t, 1, "one")
 	const second = "20261101T030000Z"
 	var changes []string
+	joinWords := strings.NewReplacer("fsync beside", "fsync-beside", "fsync above", "fsync-above")
 	w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 1, Step: func(name, path string) error {
 		if change, ok := strings.CutPrefix(name, "before "); ok {
-			action, _, _ := strings.Cut(strings.Replace(change, "fsync beside", "fsync-beside", 1), " ")
+			action, _, _ := strings.Cut(joinWords.Replace(change), " ")
 			changes = append(changes, action+" "+strings.ReplaceAll(w.Folder.Relative(path), second, "RUN"))
 		}
 		return nil
@@ -52,6 +53,7 @@ func TestPublishSyncsBeforeReadersDependOnIt(t *testing.T) {
 		"copy parquet/.meta/.RUN.json.next", "fsync parquet/.meta/.RUN.json.next", "rename parquet/.meta/RUN.json",
 		"fsync-beside parquet/.meta/RUN.json",
 		// The file of the first run is linked before it is replaced.
+		"fsync-above parquet/.replaced", "fsync-above parquet/.replaced/" + firstNight,
 		"link parquet/.replaced/" + firstNight + "/product_listing_tags.parquet", "rename parquet/.replaced/" + firstNight + "/product_listing_tags.parquet",
 		"fsync-beside parquet/.replaced/" + firstNight + "/product_listing_tags.parquet",
 		"link " + day, "rename " + day, "fsync-beside " + day,

@@ -208,10 +208,7 @@ func (d *DiskTrace) Step(name, path string) error {
 	previous := d.newest
 	d.newest = d.list(previous)
 	d.pending = append(d.pending, nameChanges(previous.objects, d.newest.objects)...)
-	if strings.HasPrefix(name, "after fsync above ") {
-		parent := d.paths[filepath.Dir(path)]
-		d.markSynced(map[object]content{parent: {}})
-	} else if stepSuffix, ok := strings.CutPrefix(name, "before fsync"); ok {
+	if stepSuffix, ok := strings.CutPrefix(name, "before fsync"); ok {
 		d.syncing[stepSuffix+path] = d.objectsToSync(stepSuffix, path)
 	} else if stepSuffix, ok := strings.CutPrefix(name, "after fsync"); ok {
 		d.markSynced(d.syncing[stepSuffix+path])
@@ -234,7 +231,7 @@ func (d *DiskTrace) Acknowledge(event string) {
 // file, path may be the name to which the file will be renamed. stepSuffix is the rest of the name of
 // the step after "before fsync".
 func (d *DiskTrace) objectsToSync(stepSuffix, path string) map[object]content {
-	if strings.HasPrefix(stepSuffix, " beside ") {
+	if strings.HasPrefix(stepSuffix, " beside ") || strings.HasPrefix(stepSuffix, " above ") {
 		path = filepath.Dir(path)
 	}
 	objects := map[object]content{}
