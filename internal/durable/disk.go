@@ -223,10 +223,14 @@ func (d Disk) writeViaTemp(path string, mode fs.FileMode, finish func(from, to s
 		err = finish(f.Name(), path)
 	}
 	// Closing the temporary file unlocks it. Another process may then remove it.
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
+	if err = errors.Join(err, f.Close()); err == nil {
+		return nil
 	}
-	return nil
+	removeErr := os.Remove(f.Name())
+	if errors.Is(removeErr, fs.ErrNotExist) {
+		removeErr = nil // the file was renamed before the error
+	}
+	return errors.Join(fmt.Errorf("write %s: %w", path, err), removeErr)
 }
 
 // Rename renames a synced file or folder and syncs the parent folder. After an error, the file

@@ -631,6 +631,21 @@ func TestMakeFolderSyncsAgainAfterAFailedSync(t *testing.T) {
 	}
 }
 
+// TestFailedSyncIsTheOnlyError makes the sync of the folder fail after the temporary file was renamed.
+func TestFailedSyncIsTheOnlyError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	disk := durable.Disk{Step: func(name, _ string) error {
+		if name == "before fsync beside file" {
+			return syscall.EIO
+		}
+		return nil
+	}}
+	want := fmt.Sprintf("write %s: %v", path, syscall.EIO)
+	if err := disk.WriteFile(path, nil, 0o600); fmt.Sprint(err) != want {
+		t.Errorf("got the error %v, want %s", err, want)
+	}
+}
+
 // TestChangesCloseTheirFiles counts the open files. A night makes thousands of changes.
 func TestChangesCloseTheirFiles(t *testing.T) {
 	const openFiles = "/proc/self/fd"
