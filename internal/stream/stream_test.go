@@ -106,6 +106,98 @@ func TestParentsAreReadFirst(t *testing.T) {
 	}
 }
 
+// TestIDsOfDetails lists the columns whose ids are requested, in the order in which the details are read. Without a column,
+// a night would miss the records that only this column names. If a night runs out of time, it misses the last details.
+func TestIDsOfDetails(t *testing.T) {
+	const outlets = " outlet_listings.outlet_id(outlet_products.product_id)" +
+		" product_listings.outlet_id(outlet_products.product_id) order_items.outlet_id"
+	want := []string{
+		"campaign_details: campaigns.id", "campaign_articles: campaigns.id", "campaign_status_counts: campaigns.id",
+		"articles: campaign_articles.id order_items.article_id",
+		"article_comments: articles.id campaign_articles.id(without articles)",
+		"order_details: orders.id order_items.order_id",
+		"profile_orders: profiles.id", "profile_order_items: profiles.id", "profile_campaigns: profiles.id",
+		"outlets:" + outlets, "outlet_products:" + outlets,
+		"products: product_listings.id outlet_listings.id" +
+			" order_items.product_id order_line_items.product_id articles.product_id",
+	}
+	isEvents := func(s stream.Stream) bool { return s.IsEvents() }
+	withoutEvents := slices.DeleteFunc(stream.AllWithEvents(), isEvents)
+	for name, all := range map[string][]stream.Stream{"All": stream.All(), "AllWithEvents": withoutEvents} {
+		var got []string
+		for _, s := range all {
+			if !s.IsDetail() {
+				continue
+			}
+			line := s.Name + ":"
+			for _, ref := range s.IDColumns {
+				line += " " + ref.Table + "." + ref.Column
+				if ref.Lookup != "" {
+					line += "(" + ref.Lookup + "." + ref.LookupKey + ")"
+				}
+				if ref.IfUnread != "" {
+					line += "(without " + ref.IfUnread + ")"
+				}
+			}
+			got = append(got, line)
+		}
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("ids of the details of %s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestKeysAreThoseOfTheSchema compares the key of each table with the columns that are never empty. The key of the
+// enclosing row comes first in a child table, under the same names with a prefix. Otherwise rows would replace each other.
+func TestKeysAreThoseOfTheSchema(t *testing.T) {
+	for _, s := range stream.AllWithEvents() {
+		for _, table := range s.Tables {
+			sql, err := os.ReadFile("../../schema/" + table.Name + ".sql")
+			harness.Must(t, err)
+			d, err := stream.ParseDefinition(table.Name, string(sql))
+			harness.Must(t, err)
+			var want []string
+			for _, c := range d.Columns {
+				if c.NotNull {
+					want = append(want, c.Name)
+				}
+			}
+			if diff := gocmp.Diff(want, table.Key); diff != "" {
+				t.Errorf("key of %s (-schema +stream):\n%s", table.Name, diff)
+			}
+			if table.At == "" {
+				continue
+			}
+			enclosing := s.Tables[s.EnclosingTable(table)]
+			isSame := func(parent, key string) bool { return strings.HasSuffix("_"+parent, "_"+key) }
+			if !slices.EqualFunc(table.Parents, enclosing.Key, isSame) {
+				t.Errorf("%s has the columns %v for the key of %s, %v", table.Name, table.Parents, enclosing.Name, enclosing.Key)
+			}
+		}
+	}
+}
+
+// TestKnownValues compares the known values with the page of the service. A missing value would be reported as drift.
+func TestKnownValues(t *testing.T) {
+	page, err := os.ReadFile("../../docs/service.md")
+	harness.Must(t, err)
+	got := stream.Enums()
+	for column, lines := range map[string]string{
+		"channel_type":   "(?m)^(?:\\| channel type|Channel types can also be) .*$",
+		"placement_type": "(?m)^\\| placement type .*$", "token_type": "(?m)^\\| token type .*$",
+	} {
+		text := strings.Join(regexp.MustCompile(lines).FindAllString(string(page), -1), "\n")
+		text = regexp.MustCompile(`\([^)]*\)`).ReplaceAllString(text, "") // the older name of a channel
+		var want []string
+		for _, m := range regexp.MustCompile("`([^`]*)`").FindAllStringSubmatch(text, -1) {
+			want = append(want, m[1])
+		}
+		if diff := gocmp.Diff(want, got[column]); diff != "" || len(want) < 3 {
+			t.Errorf("values of %s (-page +stream):\n%s", column, diff)
+		}
+	}
+}
+
 func TestTablesHasNoDuplicates(t *testing.T) {
 	var names []string
 	for _, table := range stream.Tables(stream.All()) {
@@ -418,6 +510,10 @@ func TestFormsOfRecords(t *testing.T) {
 		"texts of tags are": "name", "texts of profile_primary_goals are": "name", "texts of campaign_article_addons are": "name",
 		"texts of article_files are": "value", "texts of outlet_tags are": "name", "texts of outlet_channel_social_links are": "url",
 		"texts of product_prices are": "unit_amount", "texts of product_example_links are": "url",
+		"order_details is requested with": "include_outlets_data=true",
+		"profile_orders is named by":      "order_id", "profile_campaigns is named by": "campaign_id",
+		"outlet_products is named by": "product_id", "article_comment_events is named by": "comment_id",
+		"profile_orders contains": "only keys", "profile_campaigns contains": "only keys",
 	}
 	got := map[string]string{}
 	set := func(key, value string) {
@@ -425,7 +521,8 @@ func TestFormsOfRecords(t *testing.T) {
 			got[key] = value
 		}
 	}
-	for _, s := range stream.All() {
+	for _, s := range stream.AllWithEvents() {
+		set(s.Name+" is requested with", s.Query)
 		set(s.Name+" requires", strings.Join(s.RequireOne, " "))
 		set(s.Name+" has columns of", strings.Join(s.TablesWithDetailColumns, " "))
 		set(s.Name+" cannot be empty for", strings.Trim(s.NonEmptyFor.Table+"."+s.NonEmptyFor.Column, "."))
@@ -433,6 +530,10 @@ func TestFormsOfRecords(t *testing.T) {
 			set(table.Name+" without an id have", strings.Join(table.KeyFrom, " "))
 			set("rows of "+s.Name+" have the kind", table.Const["kind"])
 			set("texts of "+table.Name+" are", table.Value)
+			set(table.Name+" is named by", table.ID)
+			if table.Link {
+				set(table.Name+" contains", "only keys")
+			}
 			for _, column := range table.UnwrapText {
 				set(table.Name+"."+column+" can be", "text")
 			}
