@@ -3,11 +3,13 @@ package fetch_test
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"placementsync/internal/fetch"
@@ -156,6 +158,25 @@ func TestFailureIsNoRefusalOfTheOrder(t *testing.T) {
 		if n := service.n.Load(); err == nil || e.Unsortable || n != c.requests {
 			t.Errorf("status %d: got %+v and %v after %d requests, want a failure after %d", c.status, e, err, n, c.requests)
 		}
+	}
+}
+
+// TestRefusedConnectionIsNoRefusalOfTheOrder refuses the connections of all attempts of the first request. The list is
+// not read, and the next run must ask for newest first again.
+func TestRefusedConnectionIsNoRefusalOfTheOrder(t *testing.T) {
+	cfg, attempts := testConfig(nil), 0
+	service := handlerTransport{&sortingService{}}
+	cfg.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		attempts++
+		if attempts <= 3 {
+			return nil, syscall.ECONNREFUSED
+		}
+		return service.RoundTrip(r)
+	})
+	var got collector
+	e, err := newClient(t, cfg, nil).Walk(t.Context(), sortedStream, "", got.read)
+	if !errors.Is(err, fetch.ErrUnreachable) || e.Unsortable {
+		t.Errorf("got %+v and %v, want ErrUnreachable, and no refusal of the order", e, err)
 	}
 }
 

@@ -455,17 +455,56 @@ func TestLimitOfOneEndpoint(t *testing.T) {
 	})
 }
 
-// TestWaitEndsWithItsContext cancels a wait.
+// TestWaitEndsWithItsContext cancels a wait for the service, and one for a new token.
 func TestWaitEndsWithItsContext(t *testing.T) {
+	for _, status := range []int{http.StatusServiceUnavailable, http.StatusUnauthorized} {
+		synctest.Test(t, func(t *testing.T) {
+			isDown := false
+			cfg := patientConfig(&outage{refuse: func(w http.ResponseWriter, _ *http.Request) bool {
+				if isDown {
+					w.WriteHeader(status)
+				}
+				return isDown
+			}})
+			cfg.TokenCanChange = true
+			c, stop := newClient(t, cfg, nil), errors.New("stopped by the user")
+			harness.Must(t, requestTokenInfo(t, c)) // a token that the service accepted before can be replaced
+			isDown = true
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(3*time.Minute, func() { cancel(stop) })
+			start := time.Now()
+			var got collector
+			_, err := c.Get(ctx, fetch.Request{Stream: "orders", Path: "/orders"}, got.read)
+			if !errors.Is(err, stop) || errors.Is(err, fetch.ErrAuth) || time.Since(start) != 3*time.Minute {
+				t.Errorf("after a %d: ended after %v with %v, want 3m and the cause", status, time.Since(start), err)
+			}
+		})
+	}
+}
+
+// TestProbesKeepTheRate makes a request fail for good, and compares the send times of its last attempt and of the
+// request for the token info that follows.
+func TestProbesKeepTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stop := errors.New("stopped by the user")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(3*time.Minute, func() { cancel(stop) })
-		start := time.Now()
+		service := &outage{refuse: func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == "/v1/auth/token" {
+				return false
+			}
+			w.WriteHeader(http.StatusInternalServerError)
+			return true
+		}}
+		cfg := testConfig(service)
+		cfg.Patience, cfg.RequestsPerSecond, cfg.Retry.MaxRetries = time.Hour, 1, 1
 		var got collector
-		_, err := newClient(t, patientConfig(refuseFor(time.Hour, 503)), nil).Walk(ctx, ordersStream, "", got.read)
-		if !errors.Is(err, stop) || time.Since(start) != 3*time.Minute {
-			t.Errorf("ended after %v with %v, want 3m and the cause", time.Since(start), err)
+		_, err := newClient(t, cfg, nil).Get(t.Context(), fetch.Request{Stream: "orders", Path: "/orders"}, got.read)
+		checkError(t, err, "after 2 attempts")
+		if len(service.sent) != 3 {
+			t.Fatalf("sent %d requests, want two attempts and a request for the token info", len(service.sent))
+		}
+		for i, at := range service.sent[1:] {
+			if gap := at.Sub(service.sent[i]); gap < time.Second {
+				t.Errorf("request %d was sent %v after the one before, want at least 1s", i+2, gap)
+			}
 		}
 	})
 }

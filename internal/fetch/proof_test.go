@@ -340,4 +340,9 @@ func TestEvidenceOfAChangedList(t *testing.T) {
 	if err != nil || e.TotalFirst != 20 || e.TotalLast != 21 || e.Repeated != 1 || e.Distinct != 19 {
 		t.Errorf("got %+v and %v, want the totals 20 and 21, one repeated id and 19 different ones", e, err)
 	}
+	responses = unchangedList().withResponse(6, pageResponse{"p n", 20})
+	d, err := newClient(t, cfg, nil).Details(t.Context(), articleLists, numberedIDs(1), got.read)
+	if err != nil || d.Repeated != 1 || d.Distinct != 19 {
+		t.Errorf("the list of an id: got %+v and %v, want one repeated id and 19 different ones", d, err)
+	}
 }

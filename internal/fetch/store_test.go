@@ -500,13 +500,13 @@ func BenchmarkStore(b *testing.B) {
 // must have its body.
 func TestBodiesAreSyncedBeforeTheJournal(t *testing.T) {
 	var syncs []string
-	l, err := fetch.OpenResponseStore(t.TempDir(), fetch.StoreOptions{SyncBytes: 1, Step: func(name, _ string) error {
+	step := func(name, _ string) error {
 		if file, ok := strings.CutPrefix(name, "before fsync "); ok {
 			syncs = append(syncs, file)
 		}
 		return nil
-	}})
-	harness.Must(t, err)
+	}
+	l := openStore(t, t.TempDir(), fetch.StoreOptions{SyncBytes: 1, Step: step})
 	for _, number := range []int{3, 4} { // two bodies in one file; response 2 would have no body
 		syncs = nil
 		storeResponses(t, l, number, number)
@@ -514,7 +514,16 @@ func TestBodiesAreSyncedBeforeTheJournal(t *testing.T) {
 			t.Errorf("order of the syncs after response %d (-want +got):\n%s", number, diff)
 		}
 	}
-	harness.Must(t, l.Close())
+	closeStore(t, l)
+	l = openStore(t, t.TempDir(), fetch.StoreOptions{SegmentBytes: 1, Step: step})
+	storeResponses(t, l, 3, 5)
+	syncs = nil
+	harness.Must(t, l.Sync())
+	want := []string{"of the bodies", "of the bodies", "of the bodies", "of the journal", "of the stored responses"}
+	if diff := cmp.Diff(want, syncs); diff != "" {
+		t.Errorf("syncs of three files of bodies (-want +got):\n%s", diff)
+	}
+	closeStore(t, l)
 }
 
 // TestSyncsOfTheDefault stores a body of 17 MB, after which a power cut must not lose the responses before.

@@ -221,12 +221,16 @@ func TestWaitOfAllWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, start := newPatience(time.Hour, slog.New(slog.DiscardHandler)), time.Now()
 		<-time.After(time.Second)
-		p.spend(time.Minute, "")
+		p.spend(time.Minute, "the first failure")
 		<-time.After(time.Second)
-		p.spend(2*time.Hour, "")
+		p.spend(2*time.Hour, "the second failure")
 		p.noteAnswer(start)
-		if w, ok := p.current(); !ok || w.Since.Sub(start) != time.Second || p.isExhausted() {
+		w, ok := p.current()
+		if !ok || w.Since.Sub(start) != time.Second || p.isExhausted() {
 			t.Errorf("the wait is %+v (%v), exhausted %v, want one since the first failure that is not over", w, ok, p.isExhausted())
+		}
+		if w.Reason != "the second failure" {
+			t.Errorf("the reason of the wait is %s, want the second one", w.Reason)
 		}
 	})
 }
