@@ -31,7 +31,7 @@ type mailServer struct {
 	rcptErr  map[string]error // of RCPT, by recipient
 	dataErr  error
 	authErr  error
-	hangUp   bool // closes the connection once instead of confirming a message
+	hangUps  int  // this often, closes the connection instead of confirming a message
 	hasHaste bool // closes the connection after the confirmation
 	// mechanism is the offered mechanism of a login, PLAIN by default.
 	mechanism string
@@ -136,8 +136,8 @@ func (s *mailSession) Data(r io.Reader) error {
 	}
 	s.current.text = string(text)
 	s.server.received = append(s.server.received, s.current)
-	if s.server.hangUp {
-		s.server.hangUp = false
+	if s.server.hangUps > 0 {
+		s.server.hangUps--
 		return s.conn.Close()
 	}
 	return nil
@@ -305,11 +305,14 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 		"no StartTLS":                    {server: &mailServer{}, offered: notify.NoTLS, required: notify.StartTLS, wantConns: 3, wantErr: "reach the mail server: "},
 		"no FullTLS":                     {server: &mailServer{}, offered: notify.NoTLS, required: notify.FullTLS, wantErr: "reach the mail server: tls: "},
 		"untrusted certificate":          {server: &mailServer{}, offered: notify.FullTLS, change: func(m *notify.Mail) { m.Trust = nil }, wantErr: "reach the mail server: tls: failed to verify certificate"},
-		"closed before the confirmation": {server: &mailServer{hangUp: true}, offered: notify.StartTLS, wantConns: 2, wantMails: 2},
-		"closed after the confirmation":  {server: &mailServer{hasHaste: true}, offered: notify.StartTLS, wantConns: 1, wantMails: 1},
-		"only LOGIN":                     {server: &mailServer{mechanism: sasl.Login}, offered: notify.StartTLS, wantConns: 1, wantMails: 1},
-		"StartTLS is offered to NoTLS":   {server: &mailServer{}, offered: notify.StartTLS, required: notify.NoTLS, change: func(m *notify.Mail) { m.User, m.Trust = "", nil }, wantConns: 1, wantMails: 1},
-		"closed port":                    {server: &mailServer{}, offered: notify.StartTLS, change: func(m *notify.Mail) { m.Port = 1 }, wantErr: "reach the mail server: dial tcp"},
+		"closed before the confirmation": {server: &mailServer{hangUps: 1}, offered: notify.StartTLS, wantConns: 2, wantMails: 2},
+		"always closed before the confirmation": {server: &mailServer{hangUps: 3}, offered: notify.StartTLS, wantConns: 3, wantMails: 3,
+			wantErr: "reach the mail server: "},
+		"closed after the confirmation": {server: &mailServer{hasHaste: true}, offered: notify.StartTLS, wantConns: 1, wantMails: 1},
+		"only LOGIN":                    {server: &mailServer{mechanism: sasl.Login}, offered: notify.StartTLS, wantConns: 1, wantMails: 1},
+		"StartTLS is offered to NoTLS":  {server: &mailServer{}, offered: notify.StartTLS, required: notify.NoTLS, change: func(m *notify.Mail) { m.User, m.Trust = "", nil }, wantConns: 1, wantMails: 1},
+		"no sender":                     {server: &mailServer{}, offered: notify.StartTLS, change: func(m *notify.Mail) { m.From = "" }, wantErr: "write the e-mail: "},
+		"closed port":                   {server: &mailServer{}, offered: notify.StartTLS, change: func(m *notify.Mail) { m.Port = 1 }, wantErr: "reach the mail server: dial tcp"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

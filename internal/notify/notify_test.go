@@ -114,13 +114,12 @@ func TestAlertTexts(t *testing.T) {
 			"night r1 is published, but partial: extend the Parquet series by 2026-11-20: it is a file", "Readers of the catalog see the rows of this night.", "correct the cause; the next night completes the failed step."},
 		"two streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{Stream: "orders", Standing: "carried"}, {Stream: "outlets", Standing: "not read", Reason: "403"}}},
 			"partial: orders is carried; outlets is not read: 403", "Since ", "nothing, if"},
-		"four streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{}, {}, {}, {}}}, "and 1 more stream", "Since ", "nothing, if"},
-		"gate":         {notify.Alert{Event: notify.Gate, Run: "r1", Error: long, Since: at}, "night r1 was not published: a gate stopped it: the service answered", "Readers have", "check the service. If these records were really deleted, run placementsync run --allow-mass-delete"},
-		"own advice":   {notify.Alert{Event: notify.Gate, Run: "r1", Advice: "check the disk."}, "night r1 was not published: a gate stopped it", "Readers have", "check the disk."},
-		"damaged":      {notify.Alert{Event: notify.Damaged, Error: "2 files: a, b", StartedAt: at}, "the warehouse is damaged: 2 files: a, b", "Found on 2026-11-20 02:00 UTC.", "run placementsync verify --read-data"},
-		"behind":       {notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Streak: 2}, "the backup failed after the published night r1: the service answered", "2 attempts in a row. Readers of the warehouse see the snapshot of this night.", "correct the cause; the next night tries again, or run placementsync backup now."},
-		"lake":         {notify.Alert{Event: notify.Behind, Work: "lake", Run: "r1", Since: at}, "the publishing to the lake failed after the published night r1", "Since ", "correct the cause; the next night tries again, or run placementsync lake publish --all now."},
-		"recovered":    {notify.Alert{Event: notify.Recovered, Work: "watch", Run: "r1", Since: at}, "the run of the watches is up to date again, with night r1", "It had been behind since 2026-11-20 02:00 UTC.", "nothing."},
+		"gate":       {notify.Alert{Event: notify.Gate, Run: "r1", Error: long, Since: at}, "night r1 was not published: a gate stopped it: the service answered", "Readers have", "check the service. If these records were really deleted, run placementsync run --allow-mass-delete"},
+		"own advice": {notify.Alert{Event: notify.Gate, Run: "r1", Advice: "check the disk."}, "night r1 was not published: a gate stopped it", "Readers have", "check the disk."},
+		"damaged":    {notify.Alert{Event: notify.Damaged, Error: "2 files: a, b", StartedAt: at}, "the warehouse is damaged: 2 files: a, b", "Found on 2026-11-20 02:00 UTC.", "run placementsync verify --read-data"},
+		"behind":     {notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Streak: 2}, "the backup failed after the published night r1: the service answered", "2 attempts in a row. Readers of the warehouse see the snapshot of this night.", "correct the cause; the next night tries again, or run placementsync backup now."},
+		"lake":       {notify.Alert{Event: notify.Behind, Work: "lake", Run: "r1", Since: at}, "the publishing to the lake failed after the published night r1", "Since ", "correct the cause; the next night tries again, or run placementsync lake publish --all now."},
+		"recovered":  {notify.Alert{Event: notify.Recovered, Work: "watch", Run: "r1", Since: at}, "the run of the watches is up to date again, with night r1", "It had been behind since 2026-11-20 02:00 UTC.", "nothing."},
 		"full inbox": {notify.Alert{Event: notify.Full, Work: notify.Inbox, StartedAt: at}, "the webhook inbox is full: events are refused",
 			"Since 2026-11-20 02:00 UTC. Accepted events are kept;", "run the command \"placementsync runs\""},
 		"room in the inbox": {notify.Alert{Event: notify.Recovered, Work: notify.Inbox, StartedAt: at}, "the webhook inbox has room again: events are accepted",
@@ -159,8 +158,8 @@ func TestAlertTexts(t *testing.T) {
 	}
 }
 
-// TestAlertsOfChecks compares the whole texts of alerts about checks. The rows of the checks
-// contain markup.
+// TestAlertsOfChecks compares the whole texts of alerts about checks, whose rows contain markup, and of one about
+// streams.
 func TestAlertsOfChecks(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
@@ -170,6 +169,7 @@ func TestAlertsOfChecks(t *testing.T) {
 	scaled := failedCheck("prices_scaled", "Prices moved", `[{"currency":"EUR","factor":100.00,"list":null},{"currency":"<!here>","factor":3}]`)
 	slow := ledger.CheckResult{Name: "slow", Title: "Too slow", Severity: "warn", Outcome: ledger.CheckNotRun, Reason: "it took longer than 30s"}
 	long := failedCheck("long", "Long", `[{"text":"`+strings.Repeat("x", 1000)+`"}]`)
+	orders := notify.Stream{Stream: "orders", Standing: "carried"}
 	for name, c := range map[string]struct {
 		alert notify.Alert
 		want  string
@@ -187,6 +187,9 @@ func TestAlertsOfChecks(t *testing.T) {
 		"seven checks": {notify.Alert{Event: notify.Warned, Run: "r1", StartedAt: at, Advice: "x", Checks: []ledger.CheckResult{slow, slow, slow, slow, slow, slow, slow}},
 			"placementsync: night r1 is published with warnings\n" + strings.Repeat("- Too slow: it took longer than 30s\n", 5) +
 				"- and 2 more checks\nFound on 2026-11-20 02:00 UTC. Readers see the snapshot of this night.\nTo do: x"},
+		"five streams": {notify.Alert{Event: notify.Partial, Run: "r1", StartedAt: at, Advice: "x", Streams: []notify.Stream{orders, orders, orders, orders, orders}},
+			"placementsync: night r1 is published, but partial: " + strings.Repeat("orders is carried; ", 3) + "and 2 more streams\n" +
+				"Since 2026-11-20 02:00 UTC. Readers see the rows of this night in all other streams.\nTo do: x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
