@@ -44,7 +44,7 @@ func backupCommand(g *globals) *cobra.Command {
 			cli.Meanings{Complete: "the backup is complete, or no damage was found",
 				Failed:  "the backup failed and the previous backup was kept, or damage was found",
 				Partial: "complete except for damaged files of the warehouse", Locked: "another backup is running"}.Table(),
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBackup(cmd.Context(), g, o) },
 	}
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "check the backup; send nothing")

@@ -30,7 +30,7 @@ func checkCommand(g *globals) *cobra.Command {
 		Long: "Check configuration, token, scopes, disk, lock and warehouse, and show the plan of a night.\n\n" +
 			cli.Meanings{Complete: "a night can start", Failed: "a night would fail",
 				Partial: "the token lost the right to read a stream, so nights would be partial", Locked: "another run holds the lock"}.Table(),
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runCheck(cmd.Context(), g, offline) },
 	}
 	cmd.Flags().BoolVar(&offline, "offline", false, "check the configuration only; send no request")

@@ -42,7 +42,7 @@ func demoCommand(g *globals) *cobra.Command {
 		Short: "Sync several simulated nights from the embedded demo service",
 		Long: "Start the embedded demo service on a loopback address, sync several simulated nights into\n" +
 			"a new warehouse, and show the result.",
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o) },
 	}
 	f := cmd.Flags()

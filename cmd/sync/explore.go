@@ -37,7 +37,7 @@ func exploreCommand(g *globals) *cobra.Command {
 			"prints the address, which contains a random token, so that other users of this machine cannot\n" +
 			"open the pages. The pages are for this machine only. They change nothing, except that they save\n" +
 			"questions into queries.dir. The command \"serve\" has the same pages below /explore.",
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runExplore(cmd.Context(), g, o) },
 	}
 	cmd.Flags().StringVar(&o.listen, "listen", o.listen, "loopback `address` to serve on; port 0 means any free port")
@@ -144,7 +144,7 @@ func statementCommand(g *globals) *cobra.Command {
 		Use:    statementCommandName,
 		Short:  "Run one SQL statement from stdin for the pages of explore and for assistants",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// When memory runs out, this process must end before others. If a call fails, the system's limits apply.
 			_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: memory, Max: memory})

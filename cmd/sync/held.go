@@ -36,7 +36,7 @@ func publishCommand(g *globals) *cobra.Command {
 			"check that holds the night; the ledger records these names. The next night builds on this night.\n\n" +
 			cli.Meanings{Complete: "published", Failed: "failed, the night is still held", Partial: "published, but a later step failed; the next run completes it",
 				Locked: "another run holds the lock"}.Table(),
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPublishHeld(cmd.Context(), g, accept) },
 	}
 	ignoreHeldFlag(cmd)
@@ -91,7 +91,7 @@ func discardCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "discard",
 		Short: "Discard the held night; readers keep the last snapshot",
-		Args:  cobra.NoArgs,
+		Args:  cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			wh, _, err := g.openWarehouse()
 			if err != nil {

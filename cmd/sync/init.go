@@ -46,7 +46,7 @@ func initCommand(g *globals) *cobra.Command {
 			"variable of --token-env is not set.\n\n" +
 			cli.Meanings{Complete: "written, and a night can start", Failed: "not written; or written, and the check failed",
 				Locked: "written; a run holds the lock"}.Table(),
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runInit(cmd.Context(), g, o) },
 	}
 	f := cmd.Flags()

@@ -24,7 +24,7 @@ func mcpCommand(g *globals) *cobra.Command {
 			"stdout: named queries, SQL, the dictionary, grades and snapshots. The command reads only the\n" +
 			"catalog. The assistant's program starts the command and ends it by closing stdin; stderr is\n" +
 			"the log. docs/guide/assistants.md shows how to add the command to common programs.",
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runMCP(cmd.Context(), g, queryTimeout) },
 	}
 	cmd.Flags().DurationVar(&queryTimeout, "timeout", 30*time.Second, "stop a query after this `duration`; 0 means never")

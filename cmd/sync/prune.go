@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/humanize"
 	"placementsync/internal/warehouse"
@@ -20,7 +21,7 @@ func pruneCommand(g *globals) *cobra.Command {
 		Long: "Remove stored responses, days of the Parquet series and versions that expired according to\n" +
 			"retention and keep_versions in the configuration, and a held night that can no longer be\n" +
 			"published. The newest stored responses, day and version are never removed.",
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error { return runPrune(g, dryRun, run) },
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list the files to remove; remove nothing")

@@ -48,7 +48,7 @@ func rebuildCommand(g *globals) *cobra.Command {
 			"again to continue. Files that are missing or damaged in the bucket are listed and skipped, and\n" +
 			"the command ends with 3. If the newest backup cannot be read, the command fails; --older\n" +
 			"restores the newest readable backup.\n\n" + exitCodes(),
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), g, o) },
 	}
 	cmd.Flags().BoolVar(&o.skipDamaged, "skip-damaged", false, "skip damaged files, and list them")

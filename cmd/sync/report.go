@@ -38,7 +38,7 @@ func reportCommand(g *globals) *cobra.Command {
 			"query.\n\n" +
 			"With --profile, the page is for one client, and can be sent: the campaigns, spending and articles of this\n" +
 			"client, without costs, margins, commissions and commands.",
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.profile != "" && g.held {
 				return cli.UsageErr("--profile and --held exclude each other: a held night is not published")

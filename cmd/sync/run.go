@@ -30,7 +30,7 @@ func runCommand(g *globals) *cobra.Command {
 			"before this step, readers keep the last snapshot.\n\n" +
 			"If the folder contains no warehouse, for example because its disk is not mounted, run ends with\n" +
 			"exit code 2. init, demo and --new create a warehouse.\n\n" + exitCodes(),
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runNight(cmd.Context(), g, o) },
 	}
 	f := cmd.Flags()

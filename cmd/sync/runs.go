@@ -19,7 +19,7 @@ func runsCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "Show the ledger: nights and other work, including failures",
-		Args:  cobra.NoArgs,
+		Args:  cli.NoArguments,
 		RunE:  func(*cobra.Command, []string) error { return runRuns(g, format) },
 	}
 	cli.AddFormat(cmd, &format, "table", "json")

@@ -39,7 +39,7 @@ func serveCommand(g *globals) *cobra.Command {
 			"night that is reading stops, and the next night resumes it. A second signal ends serve at once.\n" +
 			"SIGHUP reads the configuration again. If the configuration has errors, the old settings remain\n" +
 			"in use.",
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("probe") {
 				return probeDaemon(cmd.Context(), g, probe)

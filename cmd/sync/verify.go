@@ -37,7 +37,7 @@ func verifyCommand(g *globals) *cobra.Command {
 			"a killed publish of a held night. It changes nothing else.\n\n" +
 			cli.Meanings{Complete: "intact", Failed: "damaged, and some data is lost; or verify itself failed",
 				Partial: "damaged, and all damage can be repaired", Locked: "another run holds the lock"}.Table(),
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), g, o) },
 	}
 	cmd.Flags().BoolVar(&o.readData, "read-data", false, "read every byte, not only names and sizes")

@@ -36,7 +36,7 @@ func Environment() []ManualEntry {
 // AddManual adds the hidden command "docs man" to a program. "make install" writes the manual pages with
 // it, one for each command of the program.
 func AddManual(root *cobra.Command, m Manual) {
-	docs := &cobra.Command{Use: "docs", Short: "Write the manual pages", Hidden: true, Args: cobra.NoArgs}
+	docs := &cobra.Command{Use: "docs", Short: "Write the manual pages", Hidden: true, Args: NoArguments}
 	root.AddCommand(docs)
 	docs.AddCommand(&cobra.Command{
 		Use:   "man FOLDER",

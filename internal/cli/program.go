@@ -153,21 +153,20 @@ func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	explainUnknown(root)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	if cmd.Name() == "help" { // its own help does not list the commands
+		cmd = root
+	}
 	if err != nil && !f.checked {
-		err = UsageErr("%w\nsee %s --help", joinSuggestions(err), root.Name())
+		err = UsageErr("%w\nsee %s --help", joinSuggestions(err), cmd.CommandPath())
 	}
 	err = addAdvice(err)
 	code := OutcomeOf(ctx, err).ExitCode()
 	switch {
 	case err == nil || err.Error() == "": // no error, or EndWith without an error
 	case f.checked && f.LogFormat == "json": // log collectors expect JSON for the error too
-		name := ""
-		if cmd, _, err := root.Find(args); err == nil {
-			name = cmd.Name()
-		}
 		log := f.NewLogger(stderr)
-		log.Error("command failed", "command", name, "exit_code", code, "error", err)
+		log.Error("command failed", "command", cmd.Name(), "exit_code", code, "error", err)
 	default:
 		text := fmt.Sprintf("%s: %s\n", root.Name(), query.EscapeLines(err.Error()))
 		if f.Journal {
@@ -178,10 +177,18 @@ func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string,
 	return code
 }
 
+// NoArguments returns an error if a command gets arguments. cobra.NoArgs would call the argument an unknown command.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s takes no arguments and got %q", cmd.Name(), args[0])
+}
+
 // explainUnknown adds suggestions to the errors of misspelt flags. With it, an unknown subcommand, help topic or
 // shell is an error, like an unknown command. The usage of "completion" names the shells.
 func explainUnknown(root *cobra.Command) {
-	root.SetFlagErrorFunc(suggestFlag)
+	root.SetFlagErrorFunc(explainFlag)
 	root.InitDefaultHelpCmd()
 	commands := root.Commands()
 	if i := slices.IndexFunc(commands, func(cmd *cobra.Command) bool { return cmd.Name() == "help" }); i >= 0 {
@@ -219,13 +226,26 @@ func checkSubcommand(cmd *cobra.Command, args []string) error {
 
 func checkTopic(help *cobra.Command, args []string) error {
 	topic, rest, err := help.Root().Find(args)
-	if err == nil && len(rest) > 0 {
-		err = topic.ValidateArgs(rest)
+	if err != nil || len(rest) == 0 {
+		return err
+	}
+	if err = topic.ValidateArgs(rest); err != nil && !topic.HasSubCommands() {
+		return fmt.Errorf("unknown command %q for %q", rest[0], topic.CommandPath())
 	}
 	return err
 }
 
-func suggestFlag(cmd *cobra.Command, err error) error {
+// explainFlag leaves out the name of the parsing function from the error of an invalid value.
+func explainFlag(cmd *cobra.Command, err error) error {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		flag := invalid.GetFlag()
+		want := map[string]string{"bool": "true or false", "int": "a whole number", "uint64": "a whole number, 0 or more",
+			"duration": "a duration such as 30s or 5m"}[flag.Value.Type()]
+		if want == "" {
+			return err
+		}
+		return fmt.Errorf("--%s is %q: use %s", flag.Name, invalid.GetValue(), want)
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
 		return err

@@ -24,7 +24,10 @@ func TestExecutePrintsErrors(t *testing.T) {
 		"failed work":                   {[]string{"work"}, 1, []string{`program: the service answered \x1b]0;title\x07` + "\n" + `\u202etxt.exe` + "\n"}},
 		"failed work, as JSON":          {[]string{"work", "--log-format", "json"}, 1, []string{`"msg":"command failed","command":"work","exit_code":1,"error":"the service answered \u001b]0;`}},
 		"usage error":                   {[]string{"misuse"}, 2, []string{"program: name a table\n"}},
-		"unknown flag":                  {[]string{"work", "--\x1b[2J"}, 2, []string{"program: unknown flag: ", "\nsee program --help\n"}},
+		"unknown flag":                  {[]string{"work", "--\x1b[2J"}, 2, []string{"program: unknown flag: ", "\nsee program work --help\n"}},
+		"invalid number":                {[]string{"work", "--count", "x"}, 2, []string{`program: --count is "x": use a whole number` + "\nsee program work --help\n"}},
+		"invalid switch":                {[]string{"work", "--quiet=x"}, 2, []string{`program: --quiet is "x": use true or false` + "\nsee"}},
+		"surplus argument":              {[]string{"version", "x"}, 2, []string{`program: version takes no arguments and got "x"` + "\nsee program version --help\n"}},
 		"misspelt flag":                 {[]string{"work", "--quit"}, 2, []string{"program: unknown flag: --quit: did you mean --quiet?\nsee"}},
 		"unlike any flag":               {[]string{"work", "--qqqqqqqq"}, 2, []string{"program: unknown flag: --qqqqqqqq\nsee"}},
 		"a full disk":                   {[]string{"full"}, 1, []string{"program: no space left on device: the disk is full or the quota is used up: free some space\n"}},
@@ -33,7 +36,7 @@ func TestExecutePrintsErrors(t *testing.T) {
 		"truncated flag":                {[]string{"work", "--log"}, 2, []string{"program: unknown flag: --log: did you mean --log-format?\nsee"}},
 		"short flag":                    {[]string{"work", "-x"}, 2, []string{"program: unknown shorthand flag: 'x' in -x\nsee"}},
 		"misspelt command":              {[]string{"misuze"}, 2, []string{`program: unknown command "misuze" for "program": did you mean misuse?` + "\nsee"}},
-		"help on a misspelt command":    {[]string{"help", "misuze"}, 2, []string{`program: unknown command "misuze" for "program": did you mean misuse?` + "\nsee"}},
+		"help on a misspelt command":    {[]string{"help", "misuze"}, 2, []string{`program: unknown command "misuze" for "program": did you mean misuse?` + "\nsee program --help\n"}},
 		"help on an unknown command":    {[]string{"help", "nosuch"}, 2, []string{`program: unknown command "nosuch" for "program"` + "\nsee"}},
 		"help on an unknown subcommand": {[]string{"help", "version", "nosuch"}, 2, []string{`program: unknown command "nosuch" for "program version"` + "\nsee"}},
 		"unknown version format":        {[]string{"version", "--format", "xml"}, 2, []string{`program: --format is "xml": use text or json` + "\n"}},
@@ -43,7 +46,7 @@ func TestExecutePrintsErrors(t *testing.T) {
 		"misspelt subcommand":           {[]string{"docs", "mann"}, 2, []string{`program: unknown command "mann" for "program docs": did you mean man?` + "\nsee"}},
 		"outcome without error":         {[]string{"silent"}, 3, nil},
 		"conflicting flags":             {[]string{"work", "--quiet", "--verbose"}, 2, []string{"program: --quiet and --verbose exclude each other: use one of them\n"}},
-		"unknown log format":            {[]string{"work", "--log-format", "xml"}, 2, []string{`program: --log-format is "xml": use text or json` + "\nsee program --help\n"}},
+		"unknown log format":            {[]string{"work", "--log-format", "xml"}, 2, []string{`program: --log-format is "xml": use text or json` + "\nsee program work --help\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var f cli.Flags
@@ -53,7 +56,9 @@ func TestExecutePrintsErrors(t *testing.T) {
 			cli.AddManual(root, cli.Manual{})
 			for name, err := range map[string]error{"work": errors.New("the service answered \x1b]0;title\x07\n\u202etxt.exe"),
 				"misuse": cli.UsageErr("name a %s", "table"), "silent": cli.EndWith(ledger.Partial, nil), "full": syscall.ENOSPC} {
-				root.AddCommand(&cobra.Command{Use: name, RunE: func(*cobra.Command, []string) error { return err }})
+				cmd := &cobra.Command{Use: name, RunE: func(*cobra.Command, []string) error { return err }}
+				cmd.Flags().Int("count", 0, "")
+				root.AddCommand(cmd)
 			}
 			var stdout, stderr bytes.Buffer
 			if code := f.Execute(t.Context(), root, c.args, &stdout, &stderr); code != c.code || stdout.Len() > 0 {

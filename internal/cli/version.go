@@ -52,7 +52,7 @@ func AddVersion(root *cobra.Command, version, commit string) {
 			"Three versions describe the files that the program writes: the storage version of the DuckDB\n" +
 			"files, the format of the warehouse, and the schema of the tables. Every later DuckDB can open\n" +
 			"the DuckDB files.",
-		Args: cobra.NoArgs,
+		Args: NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			duckDBVersion, err := warehouse.EngineVersion(cmd.Context())
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/cli"
 	"placementsync/internal/warehouse"
 	"placementsync/lake/internal/lake"
 )
@@ -15,7 +16,7 @@ func checkCommand(g *globals) *cobra.Command {
 		Short: "Check write access to the lake",
 		Long: "Write a file and a table to the lake and remove both, to find a wrong address, key or\n" +
 			"permission before a night.",
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 	}, func(ctx context.Context, _ *warehouse.Warehouse, l *lake.Lake, _ []string) (result, error) {
 		if err := l.Check(ctx); err != nil {
 			return result{}, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/cli"
 	"placementsync/internal/humanize"
 	"placementsync/internal/warehouse"
 	"placementsync/lake/internal/lake"
@@ -21,7 +22,7 @@ func expireCommand(g *globals) *cobra.Command {
 			"for the tables of the night. Other unreferenced files, such as files of a killed publish,\n" +
 			"are removed when they are three days old. Tables of other programs and the files of these\n" +
 			"tables are not changed.",
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 	}
 	dryRun := cmd.Flags().Bool("dry-run", false, "list what would be removed; remove nothing")
 	return g.lakeCommand(cmd, func(ctx context.Context, _ *warehouse.Warehouse, l *lake.Lake, _ []string) (result, error) {

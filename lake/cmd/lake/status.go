@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placementsync/internal/cli"
 	"placementsync/internal/humanize"
 	"placementsync/internal/warehouse"
 	"placementsync/lake/internal/lake"
@@ -16,7 +17,7 @@ func statusCommand(g *globals) *cobra.Command {
 	return g.lakeCommand(&cobra.Command{
 		Use:   "status",
 		Short: "Compare the newest night of the lake with the warehouse",
-		Args:  cobra.NoArgs,
+		Args:  cli.NoArguments,
 	}, readStatus)
 }
 

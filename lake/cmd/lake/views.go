@@ -27,7 +27,7 @@ func viewsCommand(g *globals) *cobra.Command {
 		Long: "Print the statements that install the views of mart in an engine, in the namespace\n" +
 			"<namespace>_mart beside the tables. The command executes no SQL.",
 		Example: "  placementsync-lake views --dialect trino --catalog lake > views.sql",
-		Args:    cobra.NoArgs,
+		Args:    cli.NoArguments,
 		RunE:    func(*cobra.Command, []string) error { return runViews(g, o) },
 	}
 	flags := cmd.Flags()
