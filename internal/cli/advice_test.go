@@ -45,10 +45,16 @@ func TestAddAdvice(t *testing.T) {
 		}
 		advice = unreadable + " belongs to " + name + ": run the command as that user"
 	}
+	plainFile := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(plainFile, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, errBelowFile := os.ReadDir(filepath.Join(plainFile, "raw"))
 	for name, c := range map[string]struct {
 		err  error
 		want string
 	}{
+		"a path below a file":        {errBelowFile, "raw: not a directory: a part of this path is a file, not a folder: correct the path"},
 		"port in use":                {errInUse, "another process already listens on this port, perhaps an instance of this program"},
 		"address of another machine": {errNotLocal, "this machine does not have the address"},
 		"a port of root": {fmt.Errorf("serve: %w", &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EACCES)}),

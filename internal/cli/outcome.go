@@ -117,6 +117,8 @@ func addAdvice(err error) error {
 		return fmt.Errorf("%w: this machine does not have the address: choose an address of this machine, such as 127.0.0.1", err)
 	case isFile && errors.Is(fileErr, fs.ErrPermission):
 		return fmt.Errorf("%w: %s", err, permissionAdvice(fileErr.Path, os.Geteuid()))
+	case isFile && errors.Is(fileErr, syscall.ENOTDIR):
+		return fmt.Errorf("%w: a part of this path is a file, not a folder: correct the path on the command line or in the configuration", err)
 	case isFile && errors.Is(fileErr, syscall.EROFS):
 		return fmt.Errorf("%w: the file system is mounted read-only: remount it, or choose another folder", err)
 	}
