@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"placementsync/internal/humanize"
 )
@@ -90,6 +91,12 @@ func Clip(text string, maxChars int) string {
 		return text
 	}
 	return string(runes[:maxChars]) + "\u2026"
+}
+
+// IsCode reports whether a text is one short word with a digit, such as an id or a month. It must not break at a hyphen.
+func IsCode(text string) bool {
+	const maxBytes = 24
+	return len(text) <= maxBytes && strings.ContainsAny(text, "0123456789") && !strings.ContainsFunc(text, unicode.IsSpace)
 }
 
 // WebAddress returns an address that is safe to link to, or an empty text.

@@ -9,11 +9,11 @@ import (
 )
 
 // compare calls a function with each input and compares the result.
-func compare(t *testing.T, name string, do func(string) string, cases map[string]string) {
+func compare[T comparable](t *testing.T, name string, do func(string) T, cases map[string]T) {
 	t.Helper()
 	for in, want := range cases {
 		if got := do(in); got != want {
-			t.Errorf("%s(%q) = %q, want %q", name, in, got, want)
+			t.Errorf("%s(%q) = %v, want %v", name, in, got, want)
 		}
 	}
 }
@@ -69,6 +69,12 @@ func TestSharesAreRoundedDown(t *testing.T) {
 	if third, undefined := html.Share(1, 3), html.Share(1, 0); third != "33 %" || undefined != "0 %" {
 		t.Errorf("Share(1, 3) = %q and Share(1, 0) = %q, want 33 %% and 0 %%", third, undefined)
 	}
+}
+
+func TestCodesAreShortWordsWithADigit(t *testing.T) {
+	t.Parallel()
+	compare(t, "IsCode", html.IsCode, map[string]bool{"2026-11": true, "R-53bb1543": true, "20-29": true, "": false, "do-follow": false, "0-30 days": false,
+		"20261115T020000Z-aaaaaaa1": false})
 }
 
 func TestLongTextsAreClipped(t *testing.T) {

@@ -48,8 +48,8 @@ type Cell struct {
 	Text string
 	Unit string // shown after the value, for example a currency
 	// Class contains CSS classes, such as "n" for a number, "t" for a time, "s" for a short text, "w" or
-	// "why" for a text that may wrap, "host" for a name of a host, which does not wrap, "long" for JSON, "lines"
-	// for one value per line, and "none" for a missing value.
+	// "why" for a text that may wrap, "code" for an id and "host" for a name of a host, which do not wrap, "long"
+	// for JSON, "lines" for one value per line, and "none" for a missing value.
 	Class   string
 	Summary string // hides the text until it is clicked
 	Exact   string // the full value if Text is a shorter form

@@ -67,10 +67,12 @@ func (f field) tableCell(row query.Record) html.Cell {
 	switch {
 	case f.isNumeric():
 		cell.Class, cell.Sort = "n", v.Text
-	case f.as == asMoment || f.as == asDate:
+	case f.as == asMoment || f.as == asDate || f.as == asMonth:
 		cell.Class, cell.Sort = "t", v.Text
 	case f.sub != "" || len(cell.Text) > wideLength:
 		cell.Class = "w"
+	case f.as == asText && html.IsCode(cell.Text):
+		cell.Class = "code"
 	}
 	return cell
 }

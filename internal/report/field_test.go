@@ -43,7 +43,7 @@ func TestFormatCell(t *testing.T) {
 
 func TestCellsAreAligned(t *testing.T) {
 	for as, want := range map[valueFormat]string{
-		asNumber: "n", asPercent: "n", asChange: "n", asDays: "n", asMoment: "t", asDate: "t", asMonth: "", asTag: "",
+		asNumber: "n", asPercent: "n", asChange: "n", asDays: "n", asMoment: "t", asDate: "t", asMonth: "t", asTag: "", asText: "code",
 	} {
 		if got := (field{column: "x", as: as}).tableCell(parseResult("x\n1").Rows[0]).Class; got != want {
 			t.Errorf("format %d: got the class %q, want %q", as, got, want)

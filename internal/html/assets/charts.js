@@ -43,12 +43,22 @@ const Charts = (() => {
     return box;
   };
 
-  const categoryAxis = (chart, variant, narrow) => ({
+  // labelText breaks the label of an unfinished period, and that of an unknown category.
+  const labelText = (category) => category.replace(/ (?=so far$|unknown\)$)/, "\n");
+
+  // labelStep returns n if every n-th label of a horizontal axis fits.
+  const labelStep = (variant, width) => {
+    const longest = Math.max(...variant.categories.flatMap((c) => labelText(c).split("\n")).map((line) => line.length));
+    return Math.ceil((6.5 * longest + 8) * variant.categories.length / (width - 70));
+  };
+
+  const categoryAxis = (chart, variant, width) => ({
     type: "category", data: variant.categories, inverse: chart.horizontal,
     axisTick: { show: false }, axisLine: { lineStyle: { color: "var(--line)" } },
     axisLabel: chart.horizontal
-      ? { color: "var(--ink)", fontFamily: font, fontSize: 12, interval: 0, width: narrow ? 110 : 170, overflow: "truncate" }
-      : { color: quiet, fontFamily: font, fontSize: 11, hideOverlap: true, showMaxLabel: variant.unfinished },
+      ? { color: "var(--ink)", fontFamily: font, fontSize: 12, interval: 0, width: width < 480 ? 110 : 170, overflow: "truncate" }
+      : { color: quiet, fontFamily: font, fontSize: 11, lineHeight: 13, formatter: labelText,
+        interval: (i) => (variant.categories.length - 1 - i) % labelStep(variant, width) === 0 },
   });
 
   // timeAxis labels up to five of the dates in UTC, or the times if they span less than two days. Each label is
@@ -144,10 +154,9 @@ const Charts = (() => {
     (hasLegend(variant) ? legendHeight(variant, width) : 10) + (chart.unit && !chart.horizontal ? 18 : 0);
 
   const options = (chart, variant, width) => {
-    const narrow = width < 480;
     // The last label of a horizontal axis is centered at the last value.
     const half = isTimed(variant) ? 34 : chart.horizontal ? 16 : Math.max(16, 3 * variant.categories.at(-1).length - 8);
-    const place = isTimed(variant) ? timeAxis(variant) : categoryAxis(chart, variant, narrow), value = valueAxis(chart, variant);
+    const place = isTimed(variant) ? timeAxis(variant) : categoryAxis(chart, variant, width), value = valueAxis(chart, variant);
     return {
       animation: false, useUTC: true, textStyle: { fontFamily: font },
       grid: { left: 4, right: Math.min(half, 60), top: topMargin(chart, variant, width), bottom: 4, containLabel: true },
