@@ -208,12 +208,13 @@ func (c Column) HasWord(words ...string) bool {
 }
 
 // IsEnum reports whether the column contains values of an enumeration, by its name: the service sends them as
-// FULL_FEATURE or on_hold_review. A segment is the type of a placement or channel, or a country.
+// FULL_FEATURE or on_hold_review. A segment is the type of a placement or channel, or a country. A figure of the report can
+// end with a tier.
 func (c Column) IsEnum() bool {
 	if c.Type != "VARCHAR" {
 		return false
 	}
-	return c.Name == "segment" || c.HasWord("status", "type", "kind", "tier", "side", "trait", "includes", "included", "waits")
+	return c.Name == "segment" || c.Name == "figure" || c.HasWord("status", "type", "kind", "tier", "side", "trait", "includes", "included", "waits")
 }
 
 // codePattern matches FULL_FEATURE and on_hold_review.

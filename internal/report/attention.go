@@ -8,6 +8,7 @@ import (
 
 	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
+	"placementsync/internal/query"
 	"placementsync/internal/stream"
 )
 
@@ -115,9 +116,11 @@ func (b *builder) findUnprovenStreams() (notices []Notice, goodNews string, err 
 	return notices, "All streams behind these numbers are proven.", nil
 }
 
-// findLateArticles returns a notice of the articles past the promised date, and one of those past the expected date.
+// findLateArticles returns a notice of the articles past the promised date, and one of those past the expected date. If
+// both would list the same articles, they are one notice.
 func (b *builder) findLateArticles() (notices []Notice, goodNews string, err error) {
 	isKnown := true
+	var promised query.Result // the rows of the first notice
 	for _, late := range []struct {
 		past, date, days string
 		needs            []string
@@ -145,7 +148,14 @@ func (b *builder) findLateArticles() (notices []Notice, goodNews string, err err
 		if more := result.Total - int64(len(n.Lines)); more > 0 {
 			n.Lines = append(n.Lines, humanize.Number(more)+" more")
 		}
-		notices = append(notices, n)
+		isSameArticle := func(a, b query.Record) bool { return a.Get("article_id") == b.Get("article_id") }
+		isRepeated := len(notices) > 0 && slices.Equal(n.Lines, notices[0].Lines) && slices.EqualFunc(result.Rows, promised.Rows, isSameArticle)
+		if isRepeated {
+			notices[0].Title = humanize.Count(result.Total, "article") + " past the promised and the expected date:"
+			notices[0].Command = b.commandOf(QuerySpec{Query: q.Query})
+			continue
+		}
+		notices, promised = append(notices, n), result
 	}
 	if len(notices) == 0 && isKnown {
 		return nil, "No article is late.", nil

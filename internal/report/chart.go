@@ -148,6 +148,7 @@ type measure struct {
 // drawMeasures skips rows in which all measures, or the column p.skipIfNull, are NULL.
 func (p plot) drawMeasures(rows []query.Record) html.Variant {
 	var v html.Variant
+	total := len(rows)
 	known := filterRows(rows, func(row query.Record) bool {
 		if p.skipIfNull != "" && row.Get(p.skipIfNull).Null {
 			return false
@@ -155,7 +156,9 @@ func (p plot) drawMeasures(rows []query.Record) html.Variant {
 		return slices.ContainsFunc(p.measures, func(m measure) bool { return !row.Get(m.column).Null })
 	})
 	rows = known[:min(len(known), p.limit)]
-	v.Note = describeCut(len(rows), len(known), "rows")
+	if len(rows) < len(known) {
+		v.Note = describeCut(len(rows), total, "rows")
+	}
 	if p.newestFirst {
 		slices.Reverse(rows)
 	}

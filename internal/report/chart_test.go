@@ -47,12 +47,12 @@ func TestStackedBarsAreCutByTheirTotals(t *testing.T) {
 }
 
 func TestSeriesByMeasureLimitsCategories(t *testing.T) {
-	result := parseResult("day|n\nd1|1\nd2|2\nd3|3")
+	result := parseResult("day|n\nd1|1\nd2|2\nd3|3\nd4|") // d4 has no value
 	got := plot{categoryColumns: []string{"day"}, limit: 2, measures: []measure{{column: "n", name: "n"}}}.drawMeasures(result.Rows)
 	if diff := cmp.Diff([]string{"d1", "d2"}, got.Categories); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
-	if want := "The chart shows 2 of 3 rows."; got.Note != want {
+	if want := "The chart shows 2 of 4 rows."; got.Note != want {
 		t.Errorf("got the note %q, want %q", got.Note, want)
 	}
 	if len(got.Series[0].Values) != 2 {

@@ -115,6 +115,11 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 				{Title: "1 article past the expected date:", Command: Command{Text: "ps query overdue_articles --param past=expected"},
 					Lines: []string{"A · X · 1.00" + html.Thin + "d late"}},
 			}},
+		"the same articles past both dates": {texts: map[string]string{
+			"overdue_articles?past=promise":  late + "A|X|9.50|9.50",
+			"overdue_articles?past=expected": late + "A|X|9.50|9.50"},
+			want: []Notice{{Title: "1 article past the promised and the expected date:", Command: Command{Text: "ps query overdue_articles"},
+				Lines: []string{"A · X · 9.50" + html.Thin + "d late"}}}},
 	} {
 		b := newBuilder(c.texts)
 		b.opts.Notices, b.snapshots.outcome = c.given, "complete"

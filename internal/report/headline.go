@@ -44,7 +44,7 @@ func figureLabel(row query.Record) string { return rowLabel(row, "figure", "unit
 
 func newTile(result query.Result, row query.Record, earlier []earlierFigures) Tile {
 	value, unit := row.Get("value"), row.Get("unit").Text
-	t := Tile{Label: clipText(row.Get("figure").Text), Value: figureText(value, unit), Unit: clipText(unit)}
+	t := Tile{Label: clipText(textOf(row, "figure").Text), Value: figureText(value, unit), Unit: clipText(unit)}
 	switch unit {
 	case unitAmount:
 		t.Unit = ""

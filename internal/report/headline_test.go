@@ -67,15 +67,16 @@ func TestTileHasChangesToEachSnapshot(t *testing.T) {
 		figure|unit|value
 		Listings||1234.00
 		Unpaid|amount|9000.10
-		Median price|USD|50.00
+		Median price, basic|USD|50.00
 		Lowest price|no currency|7.00`)
+	current.Columns[0].Type = "VARCHAR"
 	previous := figuresByLabel(parseResult("figure|unit|value\nListings||1200.00\nUnpaid|amount|9000.10\nMedian price|EUR|1.00"))
 	week := figuresByLabel(parseResult("figure|unit|value\nListings||1234.00"))
 	earlier := []earlierFigures{{comparison: "vs previous", values: previous}, {comparison: "vs week", values: week}}
 	want := []Tile{
 		{Label: "Listings", Value: "1,234", Changes: []Change{{"up", "▲\u00a0+34 (+2.8 %)", "vs previous"}, {"same", "no change", "vs week"}}},
 		{Label: "Unpaid", Value: "9,000.10", Changes: []Change{{"same", "no change", "vs previous"}, {"none", "not known", "vs week"}}},
-		{Label: "Median price", Value: "50.00", Unit: "USD", Currency: "USD", Changes: []Change{{"none", "not known", "vs previous"}, {"none", "not known", "vs week"}}},
+		{Label: "Median price, Basic", Value: "50.00", Unit: "USD", Currency: "USD", Changes: []Change{{"none", "not known", "vs previous"}, {"none", "not known", "vs week"}}},
 		{Label: "Lowest price", Value: "7.00", Unit: "no currency", Currency: html.NoCurrency,
 			Changes: []Change{{"none", "not known", "vs previous"}, {"none", "not known", "vs week"}}},
 	}
