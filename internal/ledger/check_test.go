@@ -13,6 +13,10 @@ func TestSampleLines(t *testing.T) {
 	if got := c.SampleLines(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	c.Sample = []byte(`[{"id":"a","id":"b"}]`) // a query can return two columns with one name
+	if got := c.SampleLines(); !slices.Equal(got, []string{"id a, id b"}) {
+		t.Errorf("two columns with one name: got %q, want both", got)
+	}
 	c.Sample = []byte(`[{"id":"a"},{"id`)
 	if got := c.SampleLines(); !slices.Equal(got, []string{"id a"}) {
 		t.Errorf("a truncated sample: got %q, want only the first row", got)

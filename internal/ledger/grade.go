@@ -159,7 +159,7 @@ func (r Run) WorstFirst() []Stream {
 func (r Run) IncompleteStreams() []Stream {
 	onlyMarked := r.Outcome != Partial || slices.ContainsFunc(r.Streams, func(s Stream) bool { return s.Incomplete })
 	return slices.DeleteFunc(r.WorstFirst(), func(s Stream) bool {
-		if s.Incomplete || onlyMarked {
+		if onlyMarked {
 			return !s.Incomplete
 		}
 		standing := StandingOf(s.Grade)

@@ -124,6 +124,9 @@ func TestSummaryOfStreams(t *testing.T) {
 	if got, want := names(r.WorstFirst()), strings.Fields("f h e d c g b events a"); !slices.Equal(got, want) {
 		t.Errorf("the order is %q, want %q", got, want)
 	}
+	if got := names((ledger.Run{Streams: []ledger.Stream{streams[4], streams[3]}}).WorstFirst()); !slices.Equal(got, []string{"e", "d"}) {
+		t.Errorf("the order is %q, want the incomplete stream e before the unread stream d", got)
+	}
 	if got := names(r.IncompleteStreams()); !slices.Equal(got, []string{"f", "h", "e"}) {
 		t.Errorf("the incomplete streams are %q, want the marked streams f, h and e", got)
 	}

@@ -45,6 +45,8 @@ func TestEstimateRemaining(t *testing.T) {
 		"a waiting stream that needed no request": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 0, 2, 2),
 			progressOf(ledger.Waiting, 0, 0, 0, 0)}, requestsBefore: []int64{12, 0},
 			requests: 2, wantExpected: 12, wantLeft: 5 * time.Second, wantStreamLeft: 5 * time.Second, wantRate: 2},
+		"a list of one page, at half a request per second": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 0, 1, 3, 0.5)},
+			requestsBefore: []int64{50}, requests: 3, wantExpected: 4, wantLeft: 2 * time.Second, wantStreamLeft: 2 * time.Second, wantRate: 0.5},
 		"a list that grew": {streams: []ledger.StreamProgress{progressOf(ledger.Reading, 12, 10, 12, 2)}, requestsBefore: []int64{12},
 			requests: 12, wantExpected: 12, wantRate: 2},
 	} {

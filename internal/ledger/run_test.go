@@ -127,6 +127,9 @@ func TestFollowUpLine(t *testing.T) {
 		if got.Outcome != c.outcome || got.ExitCode != c.exitCode || got.Error != message || got.Took() != time.Minute {
 			t.Errorf("a follow-up that ended with %v: got %+v, want the outcome %s", c.err, got, c.outcome)
 		}
+		if got.EndedAt.Location() != time.UTC {
+			t.Errorf("a follow-up ended at %v, want the time in UTC like those of runs", got.EndedAt)
+		}
 	}
 	followUps := ledger.FollowUps([]ledger.Run{
 		{Kind: ledger.Night, Outcome: ledger.Failed, StartedAt: nightAt(0)},
@@ -147,6 +150,7 @@ func TestProgressShares(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[int64]ledger.StreamProgress{
 		-1:  {State: ledger.Reading, Done: 3},
+		0:   {State: ledger.Reading, Total: 1},
 		100: {State: ledger.Read},
 		33:  {State: ledger.Reading, Done: 1, Total: 3},
 		99:  {State: ledger.Waiting, Done: 99, Total: 100},
