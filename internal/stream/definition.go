@@ -148,7 +148,7 @@ func ParseDefinition(name, sql string) (Definition, error) {
 			return Definition{}, fmt.Errorf("read schema %s, line %d: %w", name, n+1, err)
 		}
 	}
-	if d.Name == "" || d.Comment == "" {
+	if d.Comment == "" { // a COMMENT without a CREATE TABLE is an error of its line
 		return d, fmt.Errorf("read schema %s: no CREATE TABLE or no COMMENT ON TABLE", name)
 	}
 	for _, c := range d.Columns {
