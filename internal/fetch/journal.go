@@ -162,7 +162,7 @@ func (rs *ResponseStore) readLines(end int64) iter.Seq2[scannedLine, error] {
 			at += int64(len(text))
 			s := scannedLine{text: text, end: at}
 			s.StoredResponse, s.ok = parseLine(text)
-			if !yield(s, nil) || err != nil {
+			if !yield(s, nil) {
 				return
 			}
 		}

@@ -235,7 +235,7 @@ func (w *walk) readPage(ctx context.Context, p *pass, number int) error {
 // services answer an unknown parameter with 400, some with 500, and some do not answer.
 func canRefuseOrder(err error) bool {
 	failed, ok := ownErr(err)
-	if !ok || failed.Attempts == 0 || failed.patienceUsedUp || errors.Is(err, ErrUnreachable) {
+	if !ok || failed.patienceUsedUp || errors.Is(err, ErrUnreachable) {
 		return false
 	}
 	return !failed.Is(ErrAuth) && !failed.Is(ErrScope)
