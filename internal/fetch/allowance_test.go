@@ -377,6 +377,13 @@ func TestFailuresOfDetails(t *testing.T) {
 	})
 	const workers = 8 // the default of Config.Concurrency
 	t.Run("a missing scope ends the stream", func(t *testing.T) { checkDetailsFail(t, fetch.ErrScope, statusWithToken(403), workers) })
+	t.Run("a rejected token ends a stream of three ids", func(t *testing.T) {
+		var got collector
+		d, err := newClient(t, testConfig(statusWithToken(401)), nil).Details(t.Context(), outletDetail, numberedIDs(3), got.read)
+		if !errors.Is(err, fetch.ErrAuth) || d.Grade != stream.BestEffort {
+			t.Errorf("got %+v and %v, want best_effort and ErrAuth", d, err)
+		}
+	})
 	t.Run("a rejected token ends the stream", func(t *testing.T) { checkDetailsFail(t, fetch.ErrAuth, statusWithToken(401), workers) })
 	t.Run("an endpoint that is down ends the stream after a few ids", func(t *testing.T) { checkDetailsFail(t, nil, statusWithToken(501), 20) })
 	t.Run("an endpoint without responses ends the stream after a few ids", func(t *testing.T) {

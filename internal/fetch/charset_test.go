@@ -85,8 +85,11 @@ func TestConvertedBodyIsLimited(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json; charset=windows-1252")
 		_, _ = w.Write([]byte(`{"id":"` + strings.Repeat("\xe9", 60) + `"}`))
 	}))
-	cfg.MaxBody = 100
-	if err := requestTokenInfo(t, newClient(t, cfg, nil)); !errors.Is(err, fetch.ErrTooLarge) {
-		t.Errorf("got %v, want ErrTooLarge", err)
+	inUTF8 := int64(len(`{"id":"`) + 2*60 + len(`"}`))
+	for limit, isTooLarge := range map[int64]bool{100: true, inUTF8 - 1: true, inUTF8: false} {
+		cfg.MaxBody = limit
+		if err := requestTokenInfo(t, newClient(t, cfg, nil)); errors.Is(err, fetch.ErrTooLarge) != isTooLarge {
+			t.Errorf("with a limit of %d: got %v, want ErrTooLarge: %t", limit, err, isTooLarge)
+		}
 	}
 }

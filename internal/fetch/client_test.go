@@ -253,6 +253,14 @@ func TestEmptyTokenIsAuthError(t *testing.T) {
 func TestUnreadableTokenError(t *testing.T) {
 	cfg := testConfig(statusWithToken(401))
 	reads := 0
+	cfg.Token = func(context.Context) (string, error) {
+		reads++
+		if reads > 1 {
+			return " ", nil
+		}
+		return token, nil
+	}
+	checkError(t, requestTokenInfo(t, newClient(t, cfg, nil)), "read the token: the file or variable is empty")
 	for name, goodReads := range map[string]int{"on the first read": 0, "after a 401": 1} {
 		reads = 0
 		cfg.Token = func(context.Context) (string, error) {

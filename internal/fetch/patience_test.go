@@ -268,7 +268,7 @@ func TestSingleFailureIsNotWaitedFor(t *testing.T) {
 	for status, tokenStatus := range map[int]int{500: 200, 408: 200, 502: 400} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, patientConfig(&outage{refuse: func(w http.ResponseWriter, r *http.Request) bool {
+				cfg := patientConfig(&outage{refuse: func(w http.ResponseWriter, r *http.Request) bool {
 					if r.URL.Path == "/v1/auth/token" && tokenStatus != 200 {
 						w.WriteHeader(tokenStatus)
 						return true
@@ -278,8 +278,9 @@ func TestSingleFailureIsNotWaitedFor(t *testing.T) {
 					}
 					w.WriteHeader(status)
 					return true
-				}}), nil)
-				start := time.Now()
+				}})
+				cfg.TokenCanChange = true // only a 401 is a reason to wait for another token
+				c, start := newClient(t, cfg, nil), time.Now()
 				var got collector
 				d, err := c.Details(t.Context(), outletDetail, numberedIDs(40), got.read)
 				if err != nil || d.Failed != 1 || d.Found != 39 {

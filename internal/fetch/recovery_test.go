@@ -105,8 +105,14 @@ func checkLost(t *testing.T, dir string, want int) {
 // TestDamagedLineIsReportedOnce damages a line in the middle of the journal. After a resumed run requested its
 // response again, no response is lost, until the file of the bodies is removed.
 func TestDamagedLineIsReportedOnce(t *testing.T) {
+	t.Run("all bodies are verified", func(t *testing.T) { checkDamagedLine(t, withoutSync()) })
+	t.Run("the last bodies are verified", func(t *testing.T) { checkDamagedLine(t, fetch.StoreOptions{SyncBytes: 1}) })
+}
+
+func checkDamagedLine(t *testing.T, options fetch.StoreOptions) {
+	t.Helper()
 	dir := t.TempDir()
-	l := openStore(t, dir, withoutSync())
+	l := openStore(t, dir, options)
 	storeResponses(t, l, 3, 5)
 	closeStore(t, l)
 	journal := filepath.Join(dir, "journal.jsonl")
@@ -118,7 +124,7 @@ func TestDamagedLineIsReportedOnce(t *testing.T) {
 		t.Errorf("without a known number, VerifyResponses returned %+v (%v), want 2 responses and the damaged line", c, err)
 	}
 	for _, damaged := range []int{1, 0} {
-		l = openStore(t, dir, withoutSync())
+		l = openStore(t, dir, options)
 		if l.Damaged() != damaged {
 			t.Errorf("the journal has %d damaged lines, want %d", l.Damaged(), damaged)
 		}
@@ -162,6 +168,12 @@ func TestVerifyAfterAKill(t *testing.T) {
 	if c, err := fetch.VerifyResponses(dir, 2); err != nil || c != want {
 		t.Errorf("VerifyResponses returned %+v (%v), want %+v", c, err, want)
 	}
+	stored, err := fetch.OpenStoredResponses(dir)
+	harness.Must(t, err)
+	for range stored.All() {
+		break // a reader may stop early
+	}
+	harness.Must(t, stored.Close())
 }
 
 // TestBodiesOfTheLastTwoSyncsAreVerified damages a body that is more than SyncBytes before the end, with all bodies in one

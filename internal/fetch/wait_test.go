@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,6 +32,17 @@ func TestFailedPagesAreNamedInOrder(t *testing.T) {
 		v := view{failedPages: []int{1, 2, 3, 4, 5, 6, 7}[:n], firstFailure: errors.New("a failure")}
 		if got := v.failure().Error(); !strings.HasPrefix(got, want+";") {
 			t.Errorf("%d failed pages: got %s, want %s", n, got, want)
+		}
+	}
+}
+
+// TestIDsThatFailedBeforeTheRunWasResumed counts failures without a response of the service.
+func TestIDsThatFailedBeforeTheRunWasResumed(t *testing.T) {
+	t.Parallel()
+	d := &detailCollector{}
+	for n := 1; n <= maxFailuresInARow; n++ {
+		if err := d.addFailure("a", errFailedBefore); errors.Is(err, errFailedBefore) != (n == maxFailuresInARow) {
+			t.Errorf("failure %d: got %v, want an error after %d", n, err, maxFailuresInARow)
 		}
 	}
 }
@@ -215,6 +229,53 @@ func TestRequestsRejectedTogetherLowerTheRateOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestSlow429DoesNotLowerTheRateAgain sends two requests together. The 429 to the second one arrives after the pause of the
+// first 429, with and without patience.
+func TestSlow429DoesNotLowerTheRateAgain(t *testing.T) {
+	for _, patience := range []time.Duration{0, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			var rejected sync.Map
+			a := NewAllowance(100, 3)
+			cfg := Config{Allowance: a, Patience: patience, Retry: Retry{MaxRetries: 5}, Transport: transport(func(r *http.Request) *http.Response {
+				w := httptest.NewRecorder()
+				if _, isRepeated := rejected.LoadOrStore(r.URL.Path, true); isRepeated {
+					w.WriteString("{}")
+					return w.Result()
+				}
+				if r.URL.Path == "/slow" {
+					<-time.After(2500 * time.Millisecond) // the time is virtual (synctest)
+				}
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusTooManyRequests)
+				return w.Result()
+			})}
+			cfg.BaseURL, cfg.Token = "http://service.test", func(context.Context) (string, error) { return "pc_token", nil }
+			c, err := New(cfg, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read := func(context.Context, Response) (stream.PageFacts, error) { return stream.PageFacts{}, nil }
+			var requests sync.WaitGroup
+			for _, path := range []string{"/fast", "/slow"} {
+				requests.Go(func() {
+					if _, err := c.Get(t.Context(), Request{Stream: "list", Path: path, Param: "a"}, read); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			requests.Wait()
+			if got := a.bucket.Limit() / a.fullRate; got < 0.9 {
+				t.Errorf("patience %v: %.2f of the rate is used after a slow 429, want more than 0.9", patience, got)
+			}
+		})
+	}
+}
+
+// transport answers requests without a network.
+type transport func(*http.Request) *http.Response
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
 
 // TestWaitOfAllWorkers extends a wait until the patience is used up. An answer to an earlier request does not end it.
 func TestWaitOfAllWorkers(t *testing.T) {

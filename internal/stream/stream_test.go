@@ -20,6 +20,7 @@ func TestLiteralsAreValid(t *testing.T) {
 	for _, s := range stream.AllWithEvents() {
 		t.Run(s.Name, func(t *testing.T) {
 			for problem, broken := range map[string]bool{
+				"no name":                      s.Name == "",
 				"the name is used twice":       seen[s.Name],
 				"no path":                      !strings.HasPrefix(s.Path, "/") && !s.IsEvents(),
 				"events with a path":           s.Path != "" && s.IsEvents(),
