@@ -161,15 +161,15 @@ func (s *Stage) deleteRejectsSQL(t stream.Table) sqlText {
 	unreadKeys := func(table stream.Table) sqlText {
 		return metaSQL.Render("unread_keys", values{"key": sqltext.Names(table.Key), "main": mainTable(table.Name), "desired": desiredTable(table.Name)})
 	}
-	unread := []sqlText{"key IN " + unreadKeys(t)}
+	// The parent of a reply is in the table of the replies.
+	unread := []sqlText{"key IN " + unreadKeys(t), "parent IN " + unreadKeys(t)}
 	switch {
-	case t.Name != root.Name:
-		// The parent is the record or a row in it. A questionnaire without an id has the key of its record.
-		unread = append(unread, "parent IN "+unreadKeys(t), "key IN "+unreadKeys(root), "parent IN "+unreadKeys(root))
+	case t.Name != root.Name: // the parent is the record or a row in it
+		unread = append(unread, "parent IN "+unreadKeys(root))
 		if enclosing := st.Tables[st.EnclosingTable(t)]; enclosing.Name != root.Name {
 			unread = append(unread, "parent IN "+unreadKeys(enclosing))
 		}
-	case st.IsDetail() && st.Param != "":
+	case st.IsDetail():
 		unread = append(unread, "parent IN "+metaSQL.Render("unread_parents", values{"plan": planTable(st.Name), "requested": requestedTable(st.Name)}))
 	}
 	return metaSQL.Render("delete_rejects", values{"table": t.Name, "unread": sqltext.JoinSQL(unread, " OR ")})
