@@ -38,7 +38,7 @@ type layout struct {
 	// enclosing is the index of the table whose rows contain the rows of this table, or -1
 	// for the table of the records.
 	enclosing int
-	// keys are the columns of the key. required are the columns that must not be NULL, including keys.
+	// keys are the columns of the key. required are the columns that must not be NULL, as all keys are.
 	keys, required []int
 	// ownKeys and ownRequired are keys and required without the position and the columns that are
 	// inherited from the enclosing row.
@@ -260,11 +260,6 @@ func (b *Binding) compileTable(t stream.Table, d stream.Definition) error {
 	}
 	l.findUnions()
 	l.keys = l.namedColumns("Key", t.Key)
-	for _, i := range l.keys {
-		if !slices.Contains(l.required, i) {
-			l.required = append(l.required, i)
-		}
-	}
 	for name, fixed := range t.Const {
 		l.consts = append(l.consts, constant{l.namedColumn("Const", name), fixed})
 	}

@@ -72,7 +72,6 @@ func (b *bodyReader) readCountList(path string) error {
 }
 
 func (b *bodyReader) readCountObject(name, path string) error {
-	depth := b.in.depth
 	object, err := b.in.index(nil, "", b.root.rowNode, nil)
 	if err != nil {
 		return err
@@ -113,7 +112,7 @@ func (b *bodyReader) readCountObject(name, path string) error {
 	switch {
 	case hasCount && (hasID || name != "" && onlyCount):
 		b.content.counts++
-		b.in.pos, b.in.depth = start, depth
+		b.in.pos = start
 		return b.records.readRecord(name)
 	case scalars > 0 && containers == 0 && numbers < scalars:
 		b.content.unrecognized, b.content.unrecognizedItem = true, true
@@ -125,7 +124,7 @@ func (b *bodyReader) readCountObject(name, path string) error {
 	}
 	isCountMap := scalars > paging && containers == 0 // of prefixes to numbers
 	for _, m := range members {
-		b.in.pos, b.in.depth = int(m.start), depth+1
+		b.in.pos = int(m.start)
 		if isCountMap {
 			b.content.counts++
 			err = b.records.readRecord(m.name)
@@ -136,6 +135,6 @@ func (b *bodyReader) readCountObject(name, path string) error {
 			return err
 		}
 	}
-	b.in.pos, b.in.depth = end, depth
+	b.in.pos = end
 	return nil
 }

@@ -90,8 +90,6 @@ func (d *Decoder) beginBody(body []byte, o Origin) {
 		o.Param = d.values.idCase.Unify(o.Param)
 	}
 	d.in = input{scanner: scanner{buf: body}, origin: o, path: d.in.path[:0], values: d.in.values[:0], seen: d.in.seen[:0]}
-	d.report.extras = d.report.extras[:0]
-	d.rows.innerLists = d.rows.innerLists[:0]
 	d.records.beginBody()
 	d.body.members = d.body.members[:0]
 }

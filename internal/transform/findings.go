@@ -200,7 +200,7 @@ func (p *reporter) keepExtra(t *table, kind, name string, raw []byte) {
 		raw = p.redactRaw(t, path, raw)
 	}
 	p.countDrift(t, kind, name, raw)
-	p.extras = append(p.extras, extraValue{append(slices.Clone(p.in.path[p.in.base:]), name), raw})
+	p.extras = append(p.extras, extraValue{append(slices.Clone(p.in.path), name), raw})
 }
 
 // writeExtra writes the values without a column, p.extras[first:], into the extra column of the current row:
@@ -249,7 +249,7 @@ func (p *reporter) appendNested(dst []byte, own []extraValue, depth int) []byte 
 // dottedPath returns the path of a field of the current row. It is valid until the next call.
 func (p *reporter) dottedPath(name string) []byte {
 	p.pathBuf = p.pathBuf[:0]
-	for _, part := range p.in.path[p.in.base:] {
+	for _, part := range p.in.path {
 		p.pathBuf = append(append(p.pathBuf, part...), '.')
 	}
 	p.pathBuf = append(p.pathBuf, name...)

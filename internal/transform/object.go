@@ -16,10 +16,9 @@ type input struct {
 	origin       Origin
 	seq          uint64 // of the record
 	recordNumber int    // in the body, from 1
-	// path contains the names of the objects around the position. path[base:] is the part
-	// inside the current row.
+	// path contains the names of the objects around the position, inside the current row. The lists of a row are
+	// read after its other members, so a row begins with an empty path.
 	path []string
-	base int
 	// privatePath is the dotted path of the private field that contains the position, or empty.
 	privatePath string
 	values      []value // of the current record

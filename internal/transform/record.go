@@ -188,9 +188,7 @@ type innerList struct {
 // readRow reads a value as a row of a table: a record, or the item of a list in the enclosing row. itemNumber
 // is the number of the item in the list, from 1. If the row is rejected, readRow returns the reason.
 func (r *rowReader) readRow(t *table, value, itemNumber int, prefix string) (reason string, err error) {
-	outerBase, outerPath := r.in.base, len(r.in.path)
 	earlierExtras, earlierLists, earlierRejects := len(r.report.extras), len(r.innerLists), len(r.report.rejects)
-	r.in.base = outerPath
 	t.beginRow()
 	for _, p := range t.parents {
 		if !p.mayBeInJSON {
@@ -219,7 +217,7 @@ func (r *rowReader) readRow(t *table, value, itemNumber int, prefix string) (rea
 		r.rejectedKey = r.currentKey(t)
 		t.undoRow()
 	}
-	r.in.path, r.in.base, r.innerLists = r.in.path[:outerPath], outerBase, r.innerLists[:earlierLists]
+	r.innerLists = r.innerLists[:earlierLists]
 	r.report.extras = r.report.extras[:earlierExtras]
 	return reason, err
 }
