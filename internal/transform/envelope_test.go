@@ -43,6 +43,15 @@ func TestSniffedEnvelopes(t *testing.T) {
 	}
 }
 
+// TestFieldsOfASingleRecordAreNoPages decodes a record with a field that has a name of the envelope. The night would
+// never find as many records as it states.
+func TestFieldsOfASingleRecordAreNoPages(t *testing.T) {
+	page, err := decoderOf(t, "orders").Decode([]byte(`{"total_records":7,"id":"o"}`), transform.Origin{})
+	if err != nil || page.Records != 1 || page.Total != -1 || page.Paginated {
+		t.Errorf("page %+v, error %v; want one record and no total", page, err)
+	}
+}
+
 // recordsOf returns the records of testdata/<name>/record.json, which have all fields.
 func recordsOf(t *testing.T, name string) []json.RawMessage {
 	t.Helper()

@@ -267,9 +267,22 @@ func TestOtherColumnsOfAPrivateObjectAreKept(t *testing.T) {
 func TestListInAPrivateObjectHidesNothingElse(t *testing.T) {
 	s := streamNamed(t, "things")
 	s.Tables[1].At = "owner.parts"
-	got := renderProtected(t, s, transform.Privacy{Drop: []string{"things.owner"}}, `[{"id":"a","owner":{"name":"s3cret","parts":[{"name":"p"}]}},{"id":"b","new":1}]`)
+	got := renderProtected(t, s, transform.Privacy{Drop: []string{"things.owner"}},
+		`[{"id":"a","owner":{"name":"s3cret","parts":[{"name":"p","more":"s3cret"}]}},{"id":"b","new":1}]`)
 	if strings.Contains(got, "s3cret") || !strings.Contains(got, "name = p") || !strings.Contains(got, `extra = {"new":1}`) {
 		t.Errorf("want the part, the new field and no dropped value in %s", got)
+	}
+}
+
+// TestPrivateValuesWithoutAColumnAreOnlyCounted reads private values that no column can store.
+func TestPrivateValuesWithoutAColumnAreOnlyCounted(t *testing.T) {
+	got := renderProtected(t, streamNamed(t, "campaigns"), transform.Privacy{Drop: []string{"profiles.overview"}}, leaks()["a profile in a campaign list"].body)
+	if !strings.Contains(got, `extra = {"profile":{"more":1}}`+"\n") || !strings.Contains(got, "drift campaigns profile.overview unknown_field x1 ") {
+		t.Errorf("want the overview only as drift in %s", got)
+	}
+	got = renderProtected(t, streamNamed(t, "orders"), transform.Privacy{Drop: []string{"orders.coupon"}}, leaks()["an object"].body)
+	if !strings.Contains(got, `reject orders key="o" parent="" column="coupon"`) {
+		t.Errorf("want a reject, because the object is no text, in %s", got)
 	}
 }
 
@@ -277,6 +290,10 @@ func TestRawValuesOfOtherTablesAreKept(t *testing.T) {
 	other := renderProtected(t, streamNamed(t, "campaigns"), transform.Privacy{Drop: []string{"orders.coupon"}}, `[{"id":"c","profile":{"coupon":"seen"}}]`)
 	if !strings.Contains(other, "seen") {
 		t.Errorf("want the coupon of the profile, which is no order, in %s", other)
+	}
+	other = renderProtected(t, streamNamed(t, "product_listings"), transform.Privacy{Drop: []string{"outlets.name"}}, `[{"id":"l","name":"seen","outlet":{"name":"s3cret"}}]`)
+	if !strings.Contains(other, "name = seen") || strings.Contains(other, "s3cret") {
+		t.Errorf("want the name of the listing, and not that of its outlet, in %s", other)
 	}
 	p := transform.Privacy{Drop: []string{"orders.client_secret"}}
 	got := renderProtected(t, streamNamed(t, "orders"), p, `[{"id":"o","client_secret":"s3cret","line_items":[{"price":"dear"}]}]`)

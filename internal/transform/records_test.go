@@ -63,6 +63,9 @@ func TestEmptyListsAndEmptyObjects(t *testing.T) {
 		{"campaign_articles", `[]`, false, false},
 		{"campaign_articles", `{"data":[]}`, false, false},
 		{"campaign_articles", `{"records":[],"error":null}`, false, false},
+		{"campaign_articles", `{"records":[],"error":0}`, false, false},
+		{"campaign_articles", ``, false, false}, // status 204
+		{"campaign_status_counts", ``, false, true},
 		{"article_comments", `{"records":[]}`, false, false},
 		{"cities", `{"cities":[]}`, false, false},
 	} {
@@ -145,6 +148,9 @@ func TestIDsThatAreNoPathSegments(t *testing.T) {
 				}
 			}
 		}
+		if got := renderDecoded(t, streamNamed(t, "tags"), fmt.Sprintf(`["%s"]`, id)); (id != "") != strings.Contains(got, "name = "+id+"\n") {
+			t.Errorf("want the tag %q, which is in no URL, unless it is empty, in %s", id, got)
+		}
 	}
 }
 
@@ -205,20 +211,22 @@ func TestOnlyRepeatedResponsesHaveTheSameHash(t *testing.T) {
 	}
 }
 
-// TestEnvelopeDriftCountsPages decodes page 1 twice and page 2 once. Each has an unknown member beside the records.
+// TestEnvelopeDriftCountsPages decodes page 2 twice, and once page 1 and page 2 of another parameter. Each has an unknown
+// member beside the records. The sample is that of page 1.
 func TestEnvelopeDriftCountsPages(t *testing.T) {
 	d := decoderOf(t, "orders")
-	for seq, page := range []int{1, 2, 1} {
-		if _, err := d.Decode([]byte(`{"records":[],"new":1}`), transform.Origin{Seq: uint64(seq), Page: page}); err != nil {
+	for seq, o := range []transform.Origin{{Param: "a", Page: 2}, {Param: "a", Page: 1}, {Param: "b", Page: 2}, {Param: "a", Page: 2}} {
+		o.Seq = uint64(seq)
+		if _, err := d.Decode(fmt.Appendf(nil, `{"records":[],"new":%d}`, o.Page), o); err != nil {
 			t.Fatal(err)
 		}
 	}
-	pages := map[uint64]bool{}
-	for _, r := range d.Findings().DriftRecords {
+	pages, findings := map[uint64]bool{}, d.Findings()
+	for _, r := range findings.DriftRecords {
 		pages[r.Record] = true
 	}
-	if len(pages) != 2 {
-		t.Errorf("the member is counted for %d pages, want 2", len(pages))
+	if len(pages) != 3 || findings.Drift[0].Sample != "1" {
+		t.Errorf("the member is counted for %d pages with the sample %s, want 3 pages and the sample of page 1", len(pages), findings.Drift[0].Sample)
 	}
 }
 
@@ -435,21 +443,23 @@ func TestInvalidTokensAreMalformed(t *testing.T) {
 
 // TestInvalidUTF8IsCounted sends invalid bytes in a text, and in the object of a column that takes several forms.
 func TestInvalidUTF8IsCounted(t *testing.T) {
-	d := decoderOf(t, "outlets")
-	body := "{\"id\":\"o\",\"name\":\"a\xff\",\"outlet_channels\":[{\"id\":\"c\",\"do_follow_links_allowed\":{\"note\":\"b\xff\",\"z\":\"é\"}}]}"
-	if _, err := d.Decode([]byte(body), transform.Origin{Seq: 1, Param: "o"}); err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]bool{}
-	for _, drift := range d.Findings().Drift {
-		if drift.Kind == transform.InvalidUTF8 {
-			got[drift.Table+"."+drift.Path] = true
+	for _, object := range []string{"{\"note\":\"b\xff\",\"z\":\"é\"}", "{\"n\xff\":1}"} {
+		d := decoderOf(t, "outlets")
+		body := "{\"id\":\"o\",\"name\":\"a\xff\",\"outlet_channels\":[{\"id\":\"c\",\"do_follow_links_allowed\":" + object + "}]}"
+		if _, err := d.Decode([]byte(body), transform.Origin{Seq: 1, Param: "o"}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if diff := cmp.Diff(map[string]bool{"outlets.name": true, "outlet_channels.do_follow_links_allowed": true}, got); diff != "" {
-		t.Errorf("columns with invalid UTF-8 (-want +got):\n%s", diff)
-	}
-	for _, b := range d.Flush() {
-		b.Rows.Release()
+		got := map[string]bool{}
+		for _, drift := range d.Findings().Drift {
+			if drift.Kind == transform.InvalidUTF8 {
+				got[drift.Table+"."+drift.Path] = true
+			}
+		}
+		if diff := cmp.Diff(map[string]bool{"outlets.name": true, "outlet_channels.do_follow_links_allowed": true}, got); diff != "" {
+			t.Errorf("%s: columns with invalid UTF-8 (-want +got):\n%s", object, diff)
+		}
+		for _, b := range d.Flush() {
+			b.Rows.Release()
+		}
 	}
 }

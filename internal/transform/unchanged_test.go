@@ -109,11 +109,17 @@ func TestUnchangedRecordsHaveNoRows(t *testing.T) {
 					other = append(other, stored.keys[copied.Record])
 				}
 			}
-			got := [][]string{unchanged, other, keysByTable(d)["things"]}
+			rows := keysByTable(d)
+			got := [][]string{unchanged, other, rows["things"]}
 			want := [][]string{strings.Fields(c.unchanged), strings.Fields(c.other), c.things}
 			for i, name := range []string{"unchanged copies", "other copies", "rows"} {
 				if !slices.Equal(want[i], got[i]) {
 					t.Errorf("%s are of %q, want %q", name, got[i], want[i])
+				}
+			}
+			for _, key := range rows["parts"] {
+				if !slices.Contains(c.things, key) {
+					t.Errorf("a part of the unchanged record %q is staged", key)
 				}
 			}
 		})
