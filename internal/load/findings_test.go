@@ -253,7 +253,8 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 		Streams: []ledger.Stream{{Stream: "orders", Grade: "exact", Pages: 21, Requests: 22, Passes: 23, TotalFirst: 24, TotalLast: 25, Distinct: 26, Repeated: 27,
 			Rows: 28, RowsOld: 29, Fetched: 30, Carried: 31, Rechecked: 32, Failed: 33, Unread: 34, AgeSince: night, Bytes: 35, Retries: 36, RateLimited: 37,
 			LatencyP50: 38, LatencyP95: 39, LatencyMax: 40, RateWaitSeconds: 41, RetryAfterSeconds: 42, RateUsed: 0.5, Reused: 43}}}),
-		Ledger: []ledger.Run{failed, run("one", 2, ledger.Run{Outcome: "other"})}, Changes: []load.Change{{Table: "orders", Before: 60, After: 61, New: 62, Changed: 63, Gone: 64}}})
+		Ledger:  []ledger.Run{failed, run("one", 2, ledger.Run{Outcome: "other"}), run("two", 3, ledger.Run{Outcome: "killed", ExitCode: -1})},
+		Changes: []load.Change{{Table: "orders", Before: 60, After: 61, New: 62, Changed: 63, Gone: 64}}})
 	for table, want := range map[string]string{
 		"runs": `{"run_id":"one","kind":"refresh","started_at":"2026-10-02 02:00:00+00","ended_at":"2026-11-01 03:00:00+00","snapshot_at":"2026-11-01 02:00:00+00",` +
 			`"outcome":"complete","exit_code":0,"requests":11,"bytes":12,"retries":13,"throttled_seconds":14.000000,"rows":15,"rows_new":16,"rows_changed":17,"rows_gone":18,` +
@@ -269,7 +270,7 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 		h.requireRows("SELECT to_json(r)::VARCHAR FROM meta."+table+" r WHERE run_id IN ('one', '20261102T020000Z')", want)
 	}
 	h.requireRows("SELECT run_id, kind, outcome, exit_code, snapshot_at IS NULL, error FROM meta.runs ORDER BY 1",
-		"failed night failed <nil> true no token", "one "+string(ledger.Refresh)+" complete 0 false <nil>")
+		"failed night failed <nil> true no token", "one "+string(ledger.Refresh)+" complete 0 false <nil>", "two night killed <nil> true <nil>")
 	h.requireRows("SELECT run_id, stream, grade, reason, total_first, total_last FROM meta.streams ORDER BY 1", "failed files skipped <nil> 0 0", "one orders exact <nil> 24 25")
 	h.requireRows("SELECT run_id, stream, requests, rate_used FROM meta.requests ORDER BY 1", "failed files 2 0", "one orders 22 0.5")
 	h.requireRows("SELECT run_id[7:8], table_name, rows, rows_new FROM meta.tables ORDER BY 1", "01 orders 5 4", "02 orders 61 62")
@@ -279,7 +280,7 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 // TestRowAgesAreCounted counts all rows of lists and details, and the old rows, which the night did not
 // read. The oldest detail was read before the first night. A detail of another stream must not count.
 func TestRowAgesAreCounted(t *testing.T) {
-	h := newFixture(t, "orders", "order_details", "countries", "cities")
+	h := newFixture(t, "orders", "order_details", "countries", "cities", "article_status_events")
 	h.planDetails = true
 	location := func(kind, name string, hash int) string {
 		return jsonRow(hash, 1, "kind", quote(kind), "name", quote(name))
@@ -291,6 +292,8 @@ func TestRowAgesAreCounted(t *testing.T) {
 			rows: rows{"orders": order("a", 11) + "," + order("b", 12) + "," + order("c", 13)}},
 		"countries": {coverage: load.Whole, rows: rows{"locations": location("country", "x", 1) + "," + location("country", "y", 2) + "," + location("country", "z", 4)}},
 		"cities":    {coverage: load.Whole, rows: rows{"locations": location("city", "x", 3)}},
+		// An event is read once, so it is never old.
+		"article_status_events": {coverage: load.Unproven, rows: rows{"article_status_events": jsonRow(1, 1, "event_id", `"e"`)}},
 	}, load.Limits{})
 	harness.Must(t, err)
 	h.afterMerge = func(s *load.Stage, d *warehouse.Draft, coverage map[string]load.Coverage, _ []load.Change) {
@@ -303,6 +306,8 @@ func TestRowAgesAreCounted(t *testing.T) {
 			"order_details": "3 rows, 2 old, 2026-10-31",
 			"countries":     "3 rows, 2 old, none",
 			"cities":        "1 rows, 1 old, none",
+
+			"article_status_events": "1 rows, 0 old, none",
 		} {
 			since := "none"
 			if !ages[name].Since.IsZero() {
@@ -319,6 +324,8 @@ func TestRowAgesAreCounted(t *testing.T) {
 			rows: rows{"orders": order("b", 12)}},
 		"countries": {coverage: load.Unproven, rows: rows{"locations": location("country", "x", 1)}},
 		"cities":    {coverage: load.Carried},
+
+		"article_status_events": {coverage: load.Unproven},
 	}, load.Limits{})
 	harness.Must(t, err)
 }

@@ -54,17 +54,16 @@ type fixture struct {
 }
 
 // newFixture returns a new warehouse with the tables of streams. The race detector makes these tests slow, so they run
-// without it. Tests of goroutines use newRaceFixture.
+// only without it. Tests of goroutines use newRaceFixture.
 func newFixture(t *testing.T, names ...string) *fixture {
 	t.Helper()
 	harness.Slow(t)
 	return createFixture(t, names...)
 }
 
-// newRaceFixture is like newFixture, but the tests run with the race detector.
+// newRaceFixture is like newFixture, but the tests also run with the race detector.
 func newRaceFixture(t *testing.T, names ...string) *fixture {
 	t.Helper()
-	harness.Concurrent(t)
 	return createFixture(t, names...)
 }
 

@@ -524,6 +524,30 @@ func TestRefreshPlansOnlyItsTargets(t *testing.T) {
 	})
 }
 
+// TestIDsOfAnUnreadStreamArePlanned plans the comments of articles. An article of a campaign has comments only if the
+// article itself was read. In a night that does not read articles, and in a refresh, its comments may be stored.
+func TestIDsOfAnUnreadStreamArePlanned(t *testing.T) {
+	h := newFixture(t, "campaign_articles", "articles", "article_comments")
+	_, err := h.run(map[string]streamInput{"campaign_articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"c"}},
+		rows: rows{"campaign_articles": jsonRow(1, 1, "id", `"a"`, "campaign_id", `"c"`)}}}, load.Limits{})
+	harness.Must(t, err)
+	comments, _ := stream.Find(h.streams, "article_comments")
+	h.check(map[string]streamInput{}, func(s *load.Stage, _ *warehouse.Draft) {
+		for _, wasRead := range []bool{true, false} {
+			plan, err := s.PlanDetails(t.Context(), comments, load.Rereading{}, func(string) bool { return wasRead })
+			harness.Must(t, err)
+			if isPlanned := plan.ToRequest == 1; isPlanned == wasRead {
+				t.Errorf("articles were read %t: the plan is %+v, want the comments of the article only if they were not", wasRead, plan)
+			}
+		}
+		plan, err := s.PlanIDs(t.Context(), comments, []string{"b"})
+		harness.Must(t, err)
+		if plan.ToRequest != 1 || plan.Carried != 1 {
+			t.Errorf("the plan of a refresh is %+v, want 1 id to request and 1 carried", plan)
+		}
+	})
+}
+
 // TestSecondPlanContainsLaterIDs plans again after more records were staged. They name a planned id and a new id.
 func TestSecondPlanContainsLaterIDs(t *testing.T) {
 	h := newFixture(t, "product_listings", "products", "order_items")

@@ -163,6 +163,15 @@ func TestKeepListedChanges404ToMissed(t *testing.T) {
 					t.Errorf("%s, lists were read %t: KeepListed returned %d, want %d; outcomes (-want +got):\n%s", name, wasRead, kept.IDs, missed, diff)
 				}
 			}
+			if !wasRead {
+				return
+			}
+			st, _ := stream.Find(h.streams, "campaign_articles")
+			kept, err := s.KeepListed(t.Context(), st, func(string) bool { return true })
+			harness.Must(t, err)
+			if kept.IDs != 0 {
+				t.Error("the 404 for a campaign that its list no longer contains counts as missed, because its stored row is still there")
+			}
 		})
 	}
 }
