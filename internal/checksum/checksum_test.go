@@ -64,6 +64,8 @@ func TestCacheComparesFiles(t *testing.T) {
 	otherSum.SHA256 = checksum.Hex([]byte("124"))
 	otherSize := want
 	otherSize.Bytes = 4
+	smallerSize := want
+	smallerSize.Bytes = 2
 	cache := checksum.NewCache(t.Context())
 	for name, c := range map[string]struct {
 		path     string
@@ -76,6 +78,7 @@ func TestCacheComparesFiles(t *testing.T) {
 		"a wrong checksum":   {file, otherSum, true, checksum.WrongSum},
 		"a wrong checksum, if only the size is compared": {file, otherSum, false, ""},
 		"a wrong size":        {file, otherSize, false, "it has 3 bytes, but 4 in its manifest"},
+		"a file that grew":    {file, smallerSize, false, "it has 3 bytes, but 2 in its manifest"},
 		"a missing file":      {file + "c", want, false, "it is missing"},
 		"a folder":            {dir, want, false, "it is not a regular file"},
 		"a path below a file": {file + "/c", want, false, "stat " + file + "/c: not a directory"},
@@ -153,6 +156,21 @@ func TestOnlyJSONIsSealed(t *testing.T) {
 			if err := unseal([]byte(text), &sealedValue{}); !errors.Is(err, checksum.ErrSeal) {
 				t.Errorf("%s %q: got %v, want ErrSeal", name, text, err)
 			}
+		}
+	}
+}
+
+// TestTextsOfEarlierReleasesAreRead unseals an object and a line that release 1.0.0 sealed.
+func TestTextsOfEarlierReleasesAreRead(t *testing.T) {
+	const object = "{\n  \"run_id\": \"20261101T020000Z\",\n  \"rows\": 7,\n  \"seal\": \"e9d91969a860973a14fbd25556d363c7cd11914dd22eb26803a0afc504869863\"\n}\n"
+	const line = `{"run_id":"20261101T020000Z","rows":7,"sum":"c22a6957"}`
+	for _, form := range []struct {
+		text   string
+		unseal func([]byte, any) error
+	}{{object, checksum.Unseal}, {line, checksum.UnsealLine}} {
+		var got sealedValue
+		if err := form.unseal([]byte(form.text), &got); err != nil || got != (sealedValue{"20261101T020000Z", 7}) {
+			t.Errorf("%q is read as %+v (%v), want run 20261101T020000Z with 7 rows: manifests and ledgers of earlier releases would be damaged", form.text, got, err)
 		}
 	}
 }
