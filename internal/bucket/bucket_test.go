@@ -110,6 +110,11 @@ func TestTooLargeObjectIsNotSent(t *testing.T) {
 	if err := b.Put(t.Context(), "large", bytes.NewReader(nil), sum); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
+	sum.Bytes--
+	sim.FailWith(nil)
+	if err := b.Put(t.Context(), "large", bytes.NewReader(nil), sum); err == nil || strings.Contains(err.Error(), "more than the 5 GiB") {
+		t.Errorf("with exactly 5 GiB, which S3 accepts: got %v, want the error of an empty file", err)
+	}
 }
 
 // TestFaults makes some or all requests fail, and checks the error, the number of requests and the
@@ -346,6 +351,48 @@ func TestRefusedRequests(t *testing.T) {
 	} {
 		if !errors.Is(err, bucket.ErrDenied) || !strings.HasPrefix(err.Error(), want+": ") {
 			t.Errorf("got %v, want %s with the reason %v", err, want, bucket.ErrDenied)
+		}
+	}
+}
+
+// TestCodesOfServersHaveAReason refuses a request with the codes of different servers. Each reason names the setting
+// to correct.
+func TestCodesOfServersHaveAReason(t *testing.T) {
+	code := ""
+	sim, b := open(t, nil)
+	sim.FailWith(func(w http.ResponseWriter, _ *http.Request) bool {
+		s3sim.Refuse(w, http.StatusBadRequest, code)
+		return true
+	})
+	for reason, codes := range map[error]string{
+		bucket.ErrMissing:  "NoSuchKey NotFound",
+		bucket.ErrNoBucket: "NoSuchBucket",
+		bucket.ErrKey:      "InvalidAccessKeyId InvalidSecurity InvalidToken ExpiredToken",
+		bucket.ErrSecret:   "SignatureDoesNotMatch",
+		bucket.ErrClock:    "RequestTimeTooSkewed RequestExpired",
+		bucket.ErrDenied:   "AccessDenied Forbidden AllAccessDisabled",
+		bucket.ErrRegion:   "PermanentRedirect TemporaryRedirect AuthorizationHeaderMalformed IllegalLocationConstraintException",
+	} {
+		for code = range strings.FieldsSeq(codes) {
+			if _, err := b.Read(t.Context(), "one", 10); !errors.Is(err, reason) {
+				t.Errorf("for the code %s: got %v, want %v", code, err, reason)
+			}
+		}
+	}
+}
+
+// TestErrorsOfABusyServerStayTheSame reads from a server that is busy for a whole backup. The last of the errors must
+// still name the server's code. The limit of attempts is the default.
+func TestErrorsOfABusyServerStayTheSame(t *testing.T) {
+	sim, b := open(t, func(c *bucket.Config) { c.MaxAttempts = 0 })
+	sim.FailWith(func(w http.ResponseWriter, _ *http.Request) bool {
+		s3sim.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
+		return true
+	})
+	const want = "get s3://store/a/b/one: the server returned SlowDown (status 503) (6 attempts)"
+	for range 30 {
+		if _, err := b.Read(t.Context(), "one", 10); err == nil || err.Error() != want {
+			t.Fatalf("got %v, want %s", err, want)
 		}
 	}
 }

@@ -43,6 +43,10 @@ func TestRequestsThatCannotSucceedAreNotRepeated(t *testing.T) {
 	if _, err := b.Read(t.Context(), "one", 10); err == nil || sim.Requests()["GET"] != 2 {
 		t.Errorf("an object that is too large: got %v after %d requests, want an error after 1", err, sim.Requests()["GET"]-1)
 	}
+	err = b.Get(t.Context(), "one", sum, func() (io.Writer, error) { return nil, errors.New("the file is closed") })
+	if err == nil || !strings.Contains(err.Error(), "the file is closed") {
+		t.Errorf("a file that cannot be written: got %v, want its error", err)
+	}
 	var got bytes.Buffer
 	sum = checksum.SumText("", data[:10])
 	err = b.Get(t.Context(), "one", sum, func() (io.Writer, error) { got.Reset(); return &got, nil })
