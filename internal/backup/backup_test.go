@@ -191,6 +191,11 @@ func TestManifestsAreWrittenLastAndRemovedFirst(t *testing.T) {
 	if n := len(f.manifests()); removals != 2 || n != 2 {
 		t.Errorf("%d manifests are left after the first of %d removals, want 2 after the first of 2", n, removals)
 	}
+	f.night()
+	removals = 1 // the next removal, of manifests, fails
+	if f.backUp(); removals != 2 {
+		t.Errorf("after a failed removal of manifests, %d more were sent, want none: the manifests still list the objects", removals-2)
+	}
 }
 
 // TestTheNewestTwoBackupsAreKept makes four backups, each with files of its own. The last two must be restorable. The
@@ -257,7 +262,7 @@ func TestAFailedBackupKeepsTheOneBefore(t *testing.T) {
 }
 
 // TestRecentObjectsAreKept stores two objects that no manifest names, 23 and 25 hours before a backup. The newer one
-// may belong to a backup whose manifest is not written yet.
+// may belong to a backup whose manifest is not written yet. The clock of this machine must not matter.
 func TestRecentObjectsAreKept(t *testing.T) {
 	f := newFixture(t)
 	f.night()
@@ -266,6 +271,7 @@ func TestRecentObjectsAreKept(t *testing.T) {
 	f.pass(2 * time.Hour)
 	f.store.Change("store", func(objects map[string][]byte) { objects["a/data/recent"] = []byte("x") })
 	f.pass(-time.Hour)
+	f.config.Now = func() time.Time { return f.now().AddDate(0, 0, 2) } // a wrong clock, unlike that of the server
 	f.backUp()
 	objects := f.store.Objects("store")
 	if objects["a/data/old"] != nil || objects["a/data/recent"] == nil {

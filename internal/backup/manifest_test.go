@@ -60,10 +60,11 @@ func TestUnreadableManifests(t *testing.T) {
 	}
 }
 
-// TestNoReadableManifest checks the errors of a bucket whose only backup is unreadable. Only a new backup, not
-// a restore, can use another prefix.
+// TestNoReadableManifest checks the errors of a bucket whose two backups are unreadable. They must name the newer one.
+// Only a new backup, not a restore, can use another prefix.
 func TestNoReadableManifest(t *testing.T) {
 	b := openBucket(t)
+	harness.Must(t, b.PutBytes(t.Context(), manifestsDir+"00010101T000000.000Z-"+strings.Repeat("-", 64)+manifestSuffix, []byte("older")))
 	if _, err := writeManifest(t.Context(), b, Manifest{Kind: manifestKind, Format: manifestFormat + 1, Program: "v9"}); err != nil {
 		t.Fatal(err)
 	}
@@ -83,11 +84,12 @@ func TestBackupTimesIncrease(t *testing.T) {
 	for _, c := range []struct{ now, previous, want time.Time }{
 		{at, time.Time{}, at}, // the first backup
 		{at.Add(900 * time.Microsecond), at.AddDate(0, 0, -1), at},           // names have a precision of milliseconds
+		{at.In(time.FixedZone("", 3600)), time.Time{}, at},                   // names have the time in UTC
 		{at, at, at.Add(time.Millisecond)},                                   // two backups in a millisecond
 		{at, at.AddDate(1, 0, 0), at.AddDate(1, 0, 0).Add(time.Millisecond)}, // the clock was set back
 	} {
-		if got := timeAfter(c.now, c.previous); !got.Equal(c.want) {
-			t.Errorf("timeAfter(%s, %s) = %s, want %s", c.now, c.previous, got, c.want)
+		if got := timeAfter(c.now, c.previous).Format(nameTimeFormat); got != c.want.Format(nameTimeFormat) {
+			t.Errorf("timeAfter(%s, %s) = %s in a name, want %s", c.now, c.previous, got, c.want.Format(nameTimeFormat))
 		}
 	}
 }

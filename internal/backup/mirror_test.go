@@ -34,7 +34,7 @@ func TestOnlyFilesOfABackupAreRestored(t *testing.T) {
 	}
 }
 
-// TestFilesOfRunningCommandsAreNotBackedUp lists a warehouse with locks, the cache and a scratch folder.
+// TestFilesOfRunningCommandsAreNotBackedUp lists a warehouse with locks, the cache, a scratch folder and a link.
 func TestFilesOfRunningCommandsAreNotBackedUp(t *testing.T) {
 	w := warehouse.New(warehouse.Config{Dir: t.TempDir()})
 	for _, name := range []string{"state/.sealed.12345.x/past.orders.parquet", "state/lock", "state/backup.lock", "state/seen/list", "state/inbox/one", "parquet/.meta/one"} {
@@ -42,6 +42,7 @@ func TestFilesOfRunningCommandsAreNotBackedUp(t *testing.T) {
 		harness.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		harness.Must(t, os.WriteFile(path, []byte("x"), 0o600))
 	}
+	harness.Must(t, os.Symlink("/etc/hostname", w.Folder.Path("state", "link"))) // to a file of the user
 	files, err := filesOf(w)
 	if err != nil || len(files) != 2 || files[0].File != "state/inbox/one" || files[1].File != "parquet/.meta/one" {
 		t.Errorf("a backup contains %v (%v), want state/inbox/one and parquet/.meta/one", files, err)

@@ -105,6 +105,11 @@ func TestRestores(t *testing.T) {
 		f.store.FailWith(nil)
 		if checkErr := c.Warehouse.Folder.CheckRestored(); err == nil || !errors.As(checkErr, new(*warehouse.UnfinishedRestoreError)) {
 			t.Fatalf("the restore returned %v, and the next night %v; want errors of both", err, checkErr)
+		} else if !strings.Contains(checkErr.Error(), "rebuild --from s3://store/a,") {
+			t.Errorf("the next night returned %v, want the address from which the restore continues", checkErr)
+		}
+		if _, err := os.Stat(c.Warehouse.RunLog.Path()); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("after the failed restore the ledger has the error %v, want no ledger: an earlier release could begin a night", err)
 		}
 		harness.Must(t, c.Warehouse.Folder.StateFile("note.json").Write("of a night that failed meanwhile"))
 		_, err = Restore(t.Context(), c)

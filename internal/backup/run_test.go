@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -201,6 +202,9 @@ func TestCopiesOfDamagedFilesAreSent(t *testing.T) {
 	harness.Must(t, j.sendFile(t.Context(), checksum.FileSum{File: "state/gone"}))
 	if len(j.result.LeftOut) > 0 {
 		t.Errorf("left out %v, want no file: another process removed a file of state/", j.result.LeftOut)
+	}
+	if err := j.sendFile(t.Context(), checksum.FileSum{File: "state/runs.jsonl/unreadable"}); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("a file that cannot be opened: got %v, want an error: the backup would lack the file", err)
 	}
 }
 
