@@ -320,7 +320,7 @@ func (b *Bucket) Put(ctx context.Context, name string, content io.ReaderAt, sum 
 	digest, err := hex.DecodeString(sum.SHA256)
 	if err == nil {
 		_, err = b.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.bucket, Key: b.objectKey(name),
-			Body: io.NewSectionReader(content, 0, sum.Bytes), ContentLength: &sum.Bytes,
+			Body:           io.NewSectionReader(content, 0, sum.Bytes),
 			ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(digest))})
 	}
 	return b.newError("put", name, err)
