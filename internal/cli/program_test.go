@@ -11,6 +11,7 @@ import (
 
 	"placementsync/internal/cli"
 	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
 )
 
 // TestExecutePrintsErrors checks the text of errors on stderr, and that control characters
@@ -34,6 +35,7 @@ func TestExecutePrintsErrors(t *testing.T) {
 		"wrong usage, as JSON":          {[]string{"work", "--log-format", "json", "--nosuch"}, 2, []string{"program: unknown flag: --nosuch\nsee"}},
 		"manual without a folder":       {[]string{"docs", "man"}, 2, []string{"program: accepts 1 arg(s), received 0\nsee"}},
 		"truncated flag":                {[]string{"work", "--log"}, 2, []string{"program: unknown flag: --log: did you mean --log-format?\nsee"}},
+		"misspelt hidden flag":          {[]string{"work", "--hiden"}, 2, []string{"program: unknown flag: --hiden\nsee"}},
 		"short flag":                    {[]string{"work", "-x"}, 2, []string{"program: unknown shorthand flag: 'x' in -x\nsee"}},
 		"misspelt command":              {[]string{"misuze"}, 2, []string{`program: unknown command "misuze" for "program": did you mean misuse?` + "\nsee"}},
 		"help on a misspelt command":    {[]string{"help", "misuze"}, 2, []string{`program: unknown command "misuze" for "program": did you mean misuse?` + "\nsee program --help\n"}},
@@ -57,7 +59,8 @@ func TestExecutePrintsErrors(t *testing.T) {
 			for name, err := range map[string]error{"work": errors.New("the service answered \x1b]0;title\x07\n\u202etxt.exe"),
 				"misuse": cli.UsageErr("name a %s", "table"), "silent": cli.EndWith(ledger.Partial, nil), "full": syscall.ENOSPC} {
 				cmd := &cobra.Command{Use: name, RunE: func(*cobra.Command, []string) error { return err }}
-				cmd.Flags().Int("count", 0, "")
+				cmd.Flags().Bool("hidden", false, "")
+				harness.Must(t, cmd.Flags().MarkHidden("hidden"))
 				root.AddCommand(cmd)
 			}
 			var stdout, stderr bytes.Buffer

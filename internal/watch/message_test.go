@@ -12,6 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	"placementsync/internal/testing/harness"
@@ -53,6 +55,44 @@ func TestMessagesAreBounded(t *testing.T) {
 	f.publish(rows...)
 	if res, got := f.evaluate(t, w); res.Err == nil || !strings.Contains(res.Err.Error(), "evaluate the watch bills: there are more than 10000 findings: narrow the query or its condition") || len(got) > 0 {
 		t.Errorf("delivered %d messages with the error %v, want none and the error \"more than 10000 findings\"", len(got), res.Err)
+	}
+}
+
+// TestMessageObjects compares the whole objects of a message about a finding of the second night, and of one about a table
+// that the third night did not read.
+func TestMessageObjects(t *testing.T) {
+	t.Parallel()
+	f, w := newFixture(t), billsWatch()
+	f.publish("a|1")
+	f.evaluate(t, w)
+	for _, c := range []struct {
+		rows    []string
+		sources []query.Source
+		want    string
+	}{
+		{[]string{"a|1", "b|NULL"}, nil, `{"watch":"bills","subject":"placementsync: bills: 1 new finding, 2 in all",` +
+			`"text":"bills: 1 new finding, 2 in all in the snapshot of 2026-11-02 02:00 UTC\n` +
+			`New findings are those that the snapshot of 2026-11-01 02:00 UTC did not have.\n- id: b",` +
+			`"run_id":"20261102T020000Z","snapshot_at":"2026-11-02T02:00:00Z","since":"2026-11-01T02:00:00Z","found":2,"new":1,"more":0,` +
+			`"findings":[{"new":true,"since":"2026-11-02T02:00:00Z","values":{"amount":null,"id":"b"}}],"not_read":[],"program_version":"test"}`},
+		{nil, unreadTable("orders", "403"), `{"watch":"bills","subject":"placementsync: bills: not checked",` +
+			`"text":"bills: not checked, because tables are missing from the snapshot of 2026-11-03 02:00 UTC\n- orders was not read: 403\n` +
+			`The watch continues as soon as these tables are read. The command \"placementsync check\" shows which streams the token may read.",` +
+			`"run_id":"20261103T020000Z","snapshot_at":"2026-11-03T02:00:00Z","found":0,"new":0,"more":0,` +
+			`"findings":[],"not_read":["orders was not read: 403"],"program_version":"test"}`},
+	} {
+		f.publish(c.rows...)
+		f.sources = c.sources
+		res, got := f.evaluate(t, w)
+		if res.Watch != "bills" || len(got) != 1 || len(got[0].message.ID) != 32 {
+			t.Fatalf("the watch %q delivered %+v, want one message of the watch bills with an id", res.Watch, got)
+		}
+		id := fmt.Sprintf(`{"id":%q,`, got[0].message.ID)
+		body, err := json.Marshal(got[0].message)
+		harness.Must(t, err)
+		if diff := cmp.Diff(id+c.want[1:], string(body)); diff != "" {
+			t.Errorf("object (-want +got):\n%s", diff)
+		}
 	}
 }
 
