@@ -68,6 +68,9 @@ func TestDiskUsageIsMeasuredSeldom(t *testing.T) {
 			if inspection.Held != nil {
 				t.Fatalf("the night %+v is held, want none", inspection.Held)
 			}
+			if slices.ContainsFunc(inspection.Usage, func(u warehouse.Usage) bool { return u.Part == "lake" }) {
+				t.Fatalf("the disk usage is %+v, want no lake, which is not configured", inspection.Usage)
+			}
 			if at := inspection.UsageAt.Format("15:04"); !slices.Contains(measured, at) {
 				measured = append(measured, at)
 			}

@@ -1,10 +1,12 @@
 package daemon_test
 
 import (
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,18 +108,52 @@ func TestStatusPage(t *testing.T) {
 	}
 }
 
+// TestHeadingsOfStatusPage lists the tables of the page with their headings. # marks a column of numbers.
+func TestHeadingsOfStatusPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inspection := fullInspection()
+		h := newInspectedHarness(t, &inspection)
+		defer h.shutDown()
+		at := time.Now()
+		h.record(ledger.Run{ID: "r", Outcome: ledger.Complete, StartedAt: at, EndedAt: at, SnapshotAt: at, Streams: someStreams(at),
+			Checks: []ledger.CheckResult{{Name: "slow", Severity: "warn", Outcome: ledger.CheckNotRun}}})
+		time.Sleep(time.Minute)
+		head := regexp.MustCompile(`<th scope="col"( class="n")?>(.*?)</th>`)
+		var got []string
+		for _, table := range regexp.MustCompile(`<caption>(.*)</caption>\n(.*)</thead>`).FindAllStringSubmatch(h.get("/").Body.String(), -1) {
+			var labels []string
+			for _, m := range head.FindAllStringSubmatch(table[2], -1) {
+				labels = append(labels, m[2]+strings.Replace(m[1], ` class="n"`, "#", 1))
+			}
+			got = append(got, table[1]+": "+strings.Join(labels, ", "))
+		}
+		want := []string{
+			"Last nights: Night, Outcome, Took#, Rows#, New#, Changed#, Gone#, Requests#, Retries#, Why",
+			"Checks that failed or did not run: Check, Severity, Outcome, Rows#, First rows",
+			"Streams of the last published night: Stream, Grade, Rows#, Rejects#, Requests#, Retries#, Evidence",
+			"Watches: Watch, Last checked, Found#, Not delivered#, Last sent",
+			"Use of the disk: Part, Takes#, Share#",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("tables (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestStatusPageAfterRefresh checks that the page shows the snapshot of a refresh, and does
 // not list the refresh as a night.
 func TestStatusPageAfterRefresh(t *testing.T) {
 	t.Parallel()
 	h := newBusyHarness(t)
+	h.cfg.Explore = http.NotFoundHandler()
 	night := h.ledger[4]
 	at := night.SnapshotAt.Add(23 * time.Hour)
 	h.ledger = slices.Insert(h.ledger, 0, ledger.Run{ID: "backup", Kind: ledger.Backup, Outcome: ledger.Complete, EndedAt: h.ledger[0].StartedAt})
 	h.ledger = append(h.ledger, ledger.Run{ID: "refresh", Kind: ledger.Refresh, StartedAt: at, EndedAt: at, SnapshotAt: at, Outcome: ledger.Complete},
 		ledger.Run{ID: "failed refresh", Kind: ledger.Refresh, StartedAt: at, EndedAt: at, Outcome: ledger.Failed})
 	text := h.get("/").Body.String()
-	for _, want := range []string{"<title>ready", "2026-11-21 01:00 UTC<small>1 h 4 min old, complete, from a refresh</small>", "<h2>Streams of " + night.ID} {
+	for _, want := range []string{"<title>ready", `<a href="." aria-current="page">Status</a>`, `<a href="explore/">Explore</a>`,
+		`<a href="report">Report</a>`, `<a href="metrics">Metrics</a>`, "2026-11-21 01:00 UTC<small>1 h 4 min old, complete, from a refresh</small>", "<h2>Streams of " + night.ID} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}

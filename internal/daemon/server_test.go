@@ -226,6 +226,17 @@ func TestSecurityHeaders(t *testing.T) {
 	}
 }
 
+// TestServerLimitsTimes protects a public address from clients that keep connections open.
+func TestServerLimitsTimes(t *testing.T) {
+	t.Parallel()
+	s := daemon.NewServer(http.NotFoundHandler(), slog.New(slog.DiscardHandler))
+	for name, limit := range map[string]time.Duration{"headers": s.ReadHeaderTimeout, "requests": s.ReadTimeout, "responses": s.WriteTimeout, "idle connections": s.IdleTimeout} {
+		if limit <= 0 || limit > time.Minute {
+			t.Errorf("the time of %s is limited to %s, want at most a minute", name, limit)
+		}
+	}
+}
+
 func TestReport(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)

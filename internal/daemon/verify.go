@@ -29,12 +29,10 @@ func verdict(v repair.VerifyRecord) string {
 	return v.Result
 }
 
-// A planned retry keeps its time, and is dropped if there is no schedule anymore.
+// A planned retry keeps its time. Without a schedule, it does not start.
 func (s *scheduler) scheduleVerification(now time.Time) {
 	s.verifyAt = time.Time{}
-	if schedule := s.d.settings().VerifySchedule; schedule.IsNever() {
-		s.verifyRetryAt = time.Time{}
-	} else {
+	if schedule := s.d.settings().VerifySchedule; !schedule.IsNever() {
 		s.verifyAt = schedule.Next(now)
 	}
 	s.d.state.update(func(st *state) { st.NextVerify = s.verifyAt })

@@ -76,11 +76,14 @@ func TestHeldPageShowsTheChanges(t *testing.T) {
 	h.cfg.Held = &daemon.HeldPage{Warehouse: w, MemoryLimit: "256MB", Threads: 1, Log: h.cfg.Log}
 	got := h.get("/held")
 	for _, want := range []string{"<h1>Held night 20261102T020000Z</h1>", "Changes from the snapshot of 2026-11-01 02:00 UTC", "Changed fields, with an example of each",
-		"<bdi>second</bdi>", "<bdi>first</bdi>", "Changes by table", `<a href="held" aria-current="page">Held night</a>`,
+		"<bdi>second</bdi>", "<bdi>first</bdi>", "Changes by table", `<a href=".">Status</a>`, `<a href="held" aria-current="page">Held night</a>`,
 		`<th scope="col">table</th>`, `<td class="n"><bdi>2</bdi></td>`, `<td class="why"><bdi>second</bdi></td>`, `<td><bdi>product_listing_tags</bdi></td>`} {
 		if got.Code != http.StatusOK || !strings.Contains(got.Body.String(), want) {
 			t.Errorf("the page has the status %d and lacks %q:\n%s", got.Code, want, got.Body)
 		}
+	}
+	if strings.Contains(got.Body.String(), "The first ") {
+		t.Errorf("the page calls its few rows a part of more rows:\n%s", got.Body)
 	}
 }
 
