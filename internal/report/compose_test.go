@@ -331,9 +331,13 @@ func TestBuildPanel(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("panel (-want +got):\n%s", diff)
 	}
-	p.plot.split = nil
+	p.plot.split, p.plot.horizontal, p.plot.logScale = nil, false, false
 	b.opts.Client = Client{ID: "p1"}
-	if got, err := b.buildPanel(p); err != nil || got.Chart.ChoiceLabel != "" || got.Table.More != "2 of 4 rows." {
+	got, err = b.buildPanel(p)
+	if c := got.Chart; !c.Stacked || c.Horizontal || c.LogScale {
+		t.Errorf("the chart is stacked: %t, horizontal: %t, logarithmic: %t, want only stacked", c.Stacked, c.Horizontal, c.LogScale)
+	}
+	if err != nil || got.Chart.ChoiceLabel != "" || got.Table.More != "2 of 4 rows." {
 		t.Errorf("got the choice %q and the note %q (%v), want no choice of one variant, and no command for a client", got.Chart.ChoiceLabel, got.Table.More, err)
 	}
 	if got, want := b.notReadText([]ledger.Problem{{Name: "orders", Reason: "a secret"}}), "No numbers: the data could not be read."; got != want {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/config"
 	"placementsync/internal/html"
 	"placementsync/internal/query"
@@ -61,14 +63,15 @@ func TestNeededTablesAreSources(t *testing.T) {
 	}
 }
 
-// TestQueriesHaveTheColumnsOfThePage checks that each query returns the columns that the page reads.
+// TestQueriesHaveTheColumnsOfThePage checks that each query returns the columns that the page reads, and that the formats
+// and charts of the page fit them.
 func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 	db, err := query.Open(t.Context(), fixture.NewEmptyCatalog(t).Fill(t, ""), query.Options{Threads: 1, Settings: config.Default().QuerySettings()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	requireColumns := func(name string, params map[string]string, columns ...string) {
+	requireColumns := func(name string, params map[string]string, columns ...string) map[string]query.Column {
 		t.Helper()
 		q, err := query.Resolve(name)
 		if err != nil {
@@ -83,7 +86,13 @@ func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 				t.Errorf("the query %s has no column %s", name, column)
 			}
 		}
+		byName := map[string]query.Column{}
+		for _, c := range r.Columns {
+			byName[c.Name] = c
+		}
+		return byName
 	}
+	var charts []string
 	for _, s := range slices.Concat(allSections(), clientSections(Client{ID: "p1"})) {
 		for _, p := range s.panels {
 			var columns []string
@@ -100,8 +109,19 @@ func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 					columns = append(columns, boxes[:]...)
 				}
 			}
-			requireColumns(p.query, p.params, columns...)
+			byName := requireColumns(p.query, p.params, columns...)
+			checkFields(t, p, byName)
+			if p.plot != nil {
+				checkPlot(t, p, byName)
+				charts = append(charts, p.id)
+			}
 		}
+	}
+	want := []string{"price-spread", "price-distribution", "price-authority", "price-moves", "listing-turnover", "payables-ageing", "commissions-by-month",
+		"margin-by-month", "refunds", "margin-by-outlet", "articles-by-status", "weekly-throughput", "cycle-time", "paid-to-live", "nights",
+		"spending-by-month", "spending-by-outlet"}
+	if diff := cmp.Diff(want, charts); diff != "" {
+		t.Errorf("panels with a chart (-want +got):\n%s", diff)
 	}
 	requireColumns("report_headlines", nil, "figure", "unit", "value", "reads", "compared", "change_percent")
 	requireColumns("check_results", nil, "check_name", "outcome", "rows", "sample", "reason")
@@ -109,4 +129,65 @@ func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 	requireColumns("overdue_articles", map[string]string{"past": "promise"}, "article_name", "campaign_name", "days_past_promise", "days_past_expected")
 	requireColumns("snapshots", nil, "run_id", "outcome", "snapshot_at")
 	requireColumns("price_distribution", nil, "price_from", "price_below")
+}
+
+// checkFields compares the formats of the fields of a panel with the names and types of their columns.
+func checkFields(t *testing.T, p panel, columns map[string]query.Column) {
+	t.Helper()
+	labels := map[string]bool{}
+	for _, f := range p.fields {
+		if f.label == "" || labels[f.label] {
+			t.Errorf("panel %s: the label %q of %s is empty or used twice", p.id, f.label, f.column)
+		}
+		labels[f.label] = true
+		if want := formatsOf(columns[f.column]); !slices.Contains(want, f.as) {
+			t.Errorf("panel %s: %s %s has the format %d, want one of %v", p.id, f.column, columns[f.column].Type, f.as, want)
+		}
+	}
+}
+
+func checkPlot(t *testing.T, p panel, columns map[string]query.Column) {
+	t.Helper()
+	isComplete := p.plot.kind == html.Boxes || columns[p.plot.series].Name != "" && columns[p.plot.value].Numeric || len(p.plot.measures) > 0
+	if !isComplete || p.plot.kind == "" || p.plot.limit <= 0 || p.plot.unit == "" || len(p.plot.split) > 0 && p.plot.choiceLabel == "" {
+		t.Errorf("panel %s: got the chart %+v, want a kind, series, a limit, a unit and a label of its choice", p.id, *p.plot)
+	}
+	colours := map[int]bool{}
+	for _, m := range p.plot.measures {
+		if m.name == "" || !columns[m.column].Numeric || colours[m.colour] {
+			t.Errorf("panel %s: got the series %+v, want a name, numbers and a colour of its own", p.id, m)
+		}
+		colours[m.colour] = true
+	}
+}
+
+// formatsOf returns the formats that fit a column. A missing column has none.
+func formatsOf(c query.Column) []valueFormat {
+	switch {
+	case c.Name == "":
+		return nil
+	case strings.HasSuffix(c.Name, "_percent") && c.HasWord("change", "premium", "gap", "median"):
+		return []valueFormat{asChange}
+	case strings.HasSuffix(c.Name, "_percent"):
+		return []valueFormat{asPercent}
+	case c.Numeric && c.HasWord("days"):
+		return []valueFormat{asDays}
+	case c.Numeric:
+		return []valueFormat{asNumber}
+	case strings.HasPrefix(c.Type, "TIMESTAMP"):
+		return []valueFormat{asMoment}
+	case c.Type == "DATE":
+		return []valueFormat{asDate, asMonth, asText}
+	case c.Type == "BOOLEAN":
+		return []valueFormat{asYesNo}
+	case c.Name == "grade":
+		return []valueFormat{asGrade}
+	case c.Name == "outcome":
+		return []valueFormat{asTag}
+	case c.Name == "value": // of is_do_follow
+		return []valueFormat{asYesNo}
+	case c.HasWord("url"):
+		return []valueFormat{asLink}
+	}
+	return []valueFormat{asText}
 }
