@@ -178,11 +178,29 @@ func matchPatterns(names, patterns []string) ([]string, error) {
 			}
 		}
 		if !hasMatch {
-			return nil, &UsageError{Problem: fmt.Sprintf("no table is named %q; tables: %s", p, strings.Join(names, ", "))}
+			// An export also knows the tables of history, past, mart and meta, too many for a message.
+			known := tablesIn(schemaOf(p), names)
+			if len(known) == 0 {
+				known = tablesIn("", names)
+			}
+			return nil, &UsageError{Problem: fmt.Sprintf("no table is named %q", p) + SuggestNames(known, p, "tables")}
 		}
 	}
 	slices.Sort(picked)
 	return slices.Compact(picked), nil
+}
+
+// schemaOf returns the schema of a table, such as "history", or "" for a current table.
+func schemaOf(table string) string {
+	schema, _, hasSchema := strings.Cut(table, ".")
+	if !hasSchema {
+		return ""
+	}
+	return schema
+}
+
+func tablesIn(schema string, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return schemaOf(name) != schema })
 }
 
 // withChangesInWords returns the WITH clause of the relation worded. tables are the tables to compare.

@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -208,8 +209,16 @@ func TestOneTableIsSavedToAFile(t *testing.T) {
 	if want := "a file contains one table, but 2 were chosen: name one, or export into a folder with --to"; !errors.As(err, new(*query.UsageError)) || err.Error() != want {
 		t.Errorf("two tables: got %v, want %q", err, want)
 	}
-	if _, err := db.SaveExport(t.Context(), query.Export{Tables: []string{"nosuch"}, Format: query.CSV}, file); !errors.As(err, new(*query.UsageError)) {
-		t.Errorf("an unknown table: got %v, want a usage error", err)
+	for table, want := range map[string]string{
+		"nosuch":      "; tables: name_count, names, product_listings",
+		"other.names": "; tables: name_count, names, product_listings",
+		"name_counts": " (did you mean name_count?)",
+	} {
+		_, err := db.SaveExport(t.Context(), query.Export{Tables: []string{table}, Format: query.CSV}, file)
+		want = fmt.Sprintf("no table is named %q", table) + want
+		if !errors.As(err, new(*query.UsageError)) || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 
