@@ -160,8 +160,8 @@ func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string,
 	if err != nil && !f.checked {
 		err = UsageErr("%w\nsee %s --help", joinSuggestions(err), cmd.CommandPath())
 	}
-	err = addAdvice(err)
 	code := OutcomeOf(ctx, err).ExitCode()
+	err = nameCause(ctx, addAdvice(err))
 	switch {
 	case err == nil || err.Error() == "": // no error, or EndWith without an error
 	case f.checked && f.LogFormat == "json": // log collectors expect JSON for the error too
@@ -175,6 +175,18 @@ func (f *Flags) Execute(ctx context.Context, root *cobra.Command, args []string,
 		_, _ = io.WriteString(stderr, text)
 	}
 	return code
+}
+
+// nameCause replaces "context canceled" at the end of an error with the signal that stopped the command.
+func nameCause(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	action, ok := strings.CutSuffix(err.Error(), context.Canceled.Error())
+	if !ok {
+		return err
+	}
+	return fmt.Errorf("%s%w", action, context.Cause(ctx))
 }
 
 // NoArguments returns an error if a command gets arguments. cobra.NoArgs would call the argument an unknown command.

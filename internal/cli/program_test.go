@@ -2,7 +2,10 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +16,23 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/testing/harness"
 )
+
+// TestStoppedCommandNamesTheSignal stops a command whose error says only that its context ended.
+func TestStoppedCommandNamesTheSignal(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var f cli.Flags
+	root := &cobra.Command{Use: "program"}
+	f.AddTo(root)
+	root.AddCommand(&cobra.Command{Use: "work", RunE: func(*cobra.Command, []string) error {
+		cancel(errors.New("stopped by an interrupt (SIGINT)"))
+		return fmt.Errorf("run query: %w", ctx.Err())
+	}})
+	var stderr bytes.Buffer
+	code := f.Execute(ctx, root, []string{"work"}, io.Discard, &stderr)
+	if want := "program: run query: stopped by an interrupt (SIGINT)\n"; code != 130 || stderr.String() != want {
+		t.Errorf("the exit code is %d and stderr %q, want 130 and %q", code, &stderr, want)
+	}
+}
 
 // TestExecutePrintsErrors checks the text of errors on stderr, and that control characters
 // in a quoted response do not reach the terminal.
