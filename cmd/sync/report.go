@@ -172,7 +172,8 @@ func findRecord(ctx context.Context, g *globals, db *query.DB, noun, table, name
 		if err != nil {
 			return "", "", err
 		}
-		return "", "", cli.UsageErr("no %s is named %q: %s", noun, nameOrID, query.EscapeLines(strings.TrimPrefix(strings.Join(problems, " "), `parameter "record": `)))
+		known := strings.TrimPrefix(strings.Join(problems, " "), fmt.Sprintf(`parameter "record": the data has no value %q`, nameOrID))
+		return "", "", cli.UsageErr("no %s is named %q%s", noun, nameOrID, query.EscapeLines(strings.Replace(known, "; it has ", ": the data has ", 1)))
 	case 1:
 		for _, note := range notes {
 			if !g.Quiet {
