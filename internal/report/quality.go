@@ -12,7 +12,7 @@ var qualitySection = section{
 			query: "stream_grades", rowLimit: 60,
 			fields: []field{
 				{column: "stream", label: "Stream"}, {column: "grade", label: "Grade", as: asGrade}, {column: "rows", label: "Rows", as: asNumber},
-				{column: "fetched", label: "Fetched", as: asNumber}, {column: "carried", label: "Carried", as: asNumber},
+				{column: "fetched", label: "Ids read", as: asNumber}, {column: "carried", label: "Ids not read again", as: asNumber},
 				{column: "failed", label: "Failed", as: asNumber}, {column: "rows_old", label: "Rows of earlier runs", as: asNumber},
 				{column: "oldest_days", label: "Oldest row", as: asDays}, {column: "reason", label: "Evidence"},
 			},
