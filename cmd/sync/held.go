@@ -22,7 +22,7 @@ func addHeldFlag(cmd *cobra.Command, g *globals) {
 func findHeld(wh *warehouse.Warehouse) (warehouse.HeldNight, error) {
 	h, ok, err := wh.Held()
 	if err == nil && !ok {
-		err = &ledger.UnknownRunError{Message: "no night is held; it may have been published, discarded or replaced: see placementsync runs"}
+		err = &ledger.UnknownRunError{Message: "find the held night: no night is held; it may have been published, discarded or replaced: see placementsync runs"}
 	}
 	return h, err
 }

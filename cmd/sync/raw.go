@@ -89,15 +89,18 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 	}
 	defer responses.Close()
 	var selected []fetch.StoredResponse
-	damagedLines := 0 // of the journal
+	stored, damagedLines := 0, 0 // lines of the journal
 	for r, err := range responses.All() {
 		switch {
 		case errors.Is(err, fetch.ErrDamagedLine):
 			damagedLines++
 		case err != nil:
 			return err
-		case o.selects(r):
-			selected = append(selected, r)
+		default:
+			stored++
+			if o.selects(r) {
+				selected = append(selected, r)
+			}
 		}
 	}
 	printable := selected
@@ -109,6 +112,8 @@ func runRaw(g *globals, o rawOptions, args []string) error {
 		err = printBody(g, run, responses, printable[0])
 	case len(selected) == 0 && cli.SuggestStream(o.stream) != "":
 		err = cli.UsageErr("no stream is named %q: %s", o.stream, cli.SuggestStream(o.stream))
+	case stored+damagedLines == 0:
+		err = fmt.Errorf("find responses of run %s: the run stored no responses: placementsync runs shows why", run)
 	case len(selected) == 0:
 		err = fmt.Errorf("find responses of run %s: no stored response matches: list all with placementsync raw %s --format table", run, run)
 	case o.print:

@@ -84,7 +84,7 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 		return "", lost
 	}
 	if !ok {
-		return "", errors.New("roll back: no version was published; nothing was changed")
+		return "", errors.New("roll back: no version was published; nothing was changed: start a night with placementsync run")
 	}
 	return w.Versions.baseOf(latest, versions)
 }
