@@ -35,7 +35,7 @@ func userDefinedQueries() map[string]string {
 		"months":  "-- title: Months\n-- chart: bar x=month y=orders\nSELECT month::DATE AS month, outlet, orders FROM (VALUES ('2026-08-01', 'a', 10), ('2026-08-01', 'b', 5), ('2026-10-01', 'a', 0), ('2026-11-01', 'a', 7), (NULL, 'a', 99)) AS t(month, outlet, orders)",
 		"ids":     "-- title: Ids\n-- heading: n Number of days\nSELECT '4f1d5f0e-9b3c-4a1e-8f55-0c2f9d1b7a10' AS order_item_id, 'R1' AS order_id, 1 AS n, true AS is_late, TIMESTAMPTZ '2026-11-01 02:00:00+00' AS late_at",
 		"lacking": "-- title: Lacking\n-- chart: bar x=month y=orders\nSELECT DATE '2026-08-01' AS month",
-		"long":    "-- title: Long\nSELECT i AS n, 'x' || i AS text FROM range(2500) AS t(i) ORDER BY i",
+		"long":    "-- title: Long\nSELECT i AS n, 'x' || i AS text, NULL AS nothing, CASE WHEN i = 2400 THEN 'R-1' END AS later FROM range(2500) AS t(i) ORDER BY i",
 	}
 }
 
@@ -111,7 +111,11 @@ func testResultsOfOwnQueries(t *testing.T, s *site) {
 	wantTexts(t, s.get(t, "/questions/ids", http.StatusOK), "Order Number of days Late Late at Order item ID PO-17 1 yes 2026-11-01 02:00 Copy id")
 	wantTexts(t, s.get(t, "/questions/few?sort=secret", http.StatusBadRequest), `the table has no column "secret"`)
 	s.get(t, "/questions/few/csv?sort=secret", http.StatusBadRequest)
-	wantTexts(t, s.get(t, "/questions/long", http.StatusOK), "2,500 rows, 1 to 100")
+	// The column later has a value on another page.
+	wantTexts(t, s.get(t, "/questions/long", http.StatusOK), "2,500 rows, 1 to 100", "N Text Later 0 x0 –", "No value in any row: nothing.")
+	if last := s.get(t, "/questions/long?page=25", http.StatusOK); !strings.Contains(last, `<td class="code" data-label="Later"><bdi>R-1</bdi>`) {
+		t.Error("the id can break at its hyphen")
+	}
 	if rows := len(s.csv(t, "/questions/long/csv")); rows != 2501 {
 		t.Errorf("the CSV has %d lines, want 2501", rows)
 	}

@@ -18,6 +18,7 @@ type columnRole struct {
 	query.Column
 	label  string // the heading
 	hidden bool
+	blank  bool // no row of a table with pages has a value, see table.read
 	// names are the names of the records by id, if the column contains only ids. See visit.nameRecords.
 	names map[string]string
 	// idColumn is set if this column contains names or ids of records. It is the name of the column
@@ -131,7 +132,7 @@ func setLabels(roles []columnRole, labelOf func(column string) string) {
 	}
 }
 
-// buildTable leaves out columns without values if the table contains all rows of the result.
+// buildTable leaves out columns without values in all rows of the result.
 func buildTable(caption string, roles []columnRole, result query.Result, l links) *html.Table {
 	t := &html.Table{Caption: caption, Empty: "No rows.", Stacked: true}
 	n := int64(len(result.Rows))
@@ -143,8 +144,8 @@ func buildTable(caption string, roles []columnRole, result query.Result, l links
 			hasID := r.idColumn != "" && !row.Get(r.idColumn).Null
 			return hasID || !row.Get(r.Name).Null
 		})
-		hasAllRows := n > 0 && n == result.Total
-		isBlank := hasAllRows && !hasValue
+		hasAllRows := n == result.Total
+		isBlank := n > 0 && !hasValue && (hasAllRows || r.blank)
 		if isBlank {
 			t.Blank = append(t.Blank, strings.ToLower(r.label))
 		}
@@ -315,8 +316,11 @@ func buildCell(c query.Column, v query.Value) html.Cell {
 	}
 	cell := html.Cell{Text: html.Clip(v.Text, maxCellText), Class: "s"}
 	const wideText = 24 // bytes
-	if len(cell.Text) > wideText {
+	switch {
+	case len(cell.Text) > wideText:
 		cell.Class = "w"
+	case html.IsCode(cell.Text):
+		cell.Class = "code"
 	}
 	if lastWord := c.Name[strings.LastIndex(c.Name, "_")+1:]; slices.Contains([]string{"url", "address", "website", "link"}, lastWord) {
 		cell.Address = html.WebAddress(v.Text)

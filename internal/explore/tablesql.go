@@ -183,12 +183,12 @@ func (t *table) read() (tableRows, error) {
 	}
 	filters := filterValues{}
 	statement := tableSQL.Render("page", sqltext.Values{"result_columns": resultColumns, "query": t.innerSQL(), "conditions": t.conditions(filters),
-		"sums": t.sumsSQL(), "choices": t.choicesSQL(), "order": t.order(), "rows": tablePageRows, "offset": (t.state.Page - 1) * tablePageRows, "hidden": hidden})
+		"sums": t.sumsSQL(), "choices": t.choicesSQL(), "counts": t.countsSQL(), "order": t.order(), "rows": tablePageRows, "offset": (t.state.Page - 1) * tablePageRows, "hidden": hidden})
 	result, err := t.run(t.outerQuery(statement, filters))
 	if err != nil {
 		return tableRows{}, err
 	}
-	const leadingColumns = 4 // the columns before those of the table: the count, the totals, the choices and the position
+	const leadingColumns = 5 // the columns before those of the table: the count, the totals, the choices, the counts and the position
 	r := tableRows{Result: query.Result{Columns: result.Columns[leadingColumns:]}}
 	first := result.Rows[0].Values
 	if r.Total, err = strconv.ParseInt(first[0].Text, 10, 64); err != nil {
@@ -199,6 +199,15 @@ func (t *table) read() (tableRows, error) {
 	}
 	if err := json.Unmarshal([]byte(first[2].Text), &r.Choices); err != nil {
 		return r, fmt.Errorf("read the choices of the table: %w", err)
+	}
+	var counts []int64
+	if err := json.Unmarshal([]byte(first[3].Text), &counts); err != nil {
+		return r, fmt.Errorf("read the counts of the table: %w", err)
+	}
+	for i := range t.roles {
+		r := &t.roles[i]
+		id := slices.IndexFunc(t.roles, func(other columnRole) bool { return other.Name == r.idColumn })
+		r.blank = counts[i] == 0 && (id < 0 || counts[id] == 0)
 	}
 	for _, row := range result.Rows {
 		if !row.Values[leadingColumns-1].Null {
@@ -232,6 +241,14 @@ func (t *table) sumsSQL() sqltext.SQL {
 		return "NULL"
 	}
 	return tableSQL.Render("sums", sqltext.Values{"currency": currency, "sums": sqltext.JoinSQL(sums, ", "), "grouping": grouping})
+}
+
+func (t *table) countsSQL() sqltext.SQL {
+	counts := make([]sqltext.SQL, len(t.roles))
+	for i, r := range t.roles {
+		counts[i] = sqltext.Fill("count({column})", sqltext.Values{"column": sqltext.Name(r.Name)})
+	}
+	return sqltext.JoinSQL(counts, ", ")
 }
 
 func (t *table) choicesSQL() sqltext.SQL {

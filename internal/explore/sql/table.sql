@@ -7,7 +7,8 @@ SELECT * FROM (
 ) LIMIT 0;
 
 -- name: page
--- One page of the table, its totals and its choices. The choices are also read from rows that do not match the filters.
+-- One page of the table, its totals, its choices, and the number of values in each column. The choices are also read
+-- from rows that do not match the filters.
 WITH result AS MATERIALIZED (
     SELECT {result_columns} FROM (
 {query}
@@ -16,7 +17,7 @@ matching_rows AS MATERIALIZED (
     SELECT row_number() OVER () AS "row of the query", * FROM result WHERE {conditions}
 ),
 summary AS (
-    SELECT (SELECT count(*) FROM matching_rows), {sums}, CAST([{choices}] AS VARCHAR[][])
+    SELECT (SELECT count(*) FROM matching_rows), {sums}, CAST([{choices}] AS VARCHAR[][]), (SELECT [{counts}] FROM matching_rows)
 ),
 page_rows AS (
     SELECT * FROM matching_rows ORDER BY {order} LIMIT {rows} OFFSET {offset}
