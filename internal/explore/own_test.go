@@ -123,7 +123,7 @@ func testResultsOfOwnQueries(t *testing.T, s *site) {
 
 func testChartsOfOwnQueries(t *testing.T, s *site) {
 	mixed := s.get(t, "/questions/mixed", http.StatusOK)
-	wantTexts(t, mixed, "No chart: the result has several currencies.")
+	wantTexts(t, mixed, "No bars in the table: the result has several currencies.")
 	if strings.Contains(mixed, `class="share"`) {
 		t.Error("amounts of two currencies have bars in the same column, want no bars")
 	}

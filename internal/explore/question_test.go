@@ -155,9 +155,9 @@ func testQuestionCharts(t *testing.T, s *site) {
 	for _, c := range []struct{ path, has, lacks string }{
 		{"/questions/weekly_throughput", `&#34;Started, published by week&#34;`, "No chart"},
 		{"/questions/payables_ageing", `class="share"`, `class="chart"`},
-		{"/questions/price_by_segment", "No chart: the result has several currencies.", `class="share"`},
+		{"/questions/price_by_segment", "No bars in the table: the result has several currencies.", `class="share"`},
 		{"/questions/price_by_segment?p.currency=EUR", `class="share"`, `class="chart"`},
-		{"/questions/price_history?p.name=L1&p.currency=USD", `&#34;New price by changed&#34;,&#34;kind&#34;:&#34;step&#34;,&#34;unit&#34;:&#34;USD&#34;`, "No chart"},
+		{"/questions/price_history?p.name=L1&p.currency=USD", `&#34;New price over time&#34;,&#34;kind&#34;:&#34;step&#34;,&#34;unit&#34;:&#34;USD&#34;`, "No chart"},
 		{"/questions/price_changes?p.since=2026-01-01", "L1", `class="share"`},
 	} {
 		body := s.get(t, c.path, http.StatusOK)

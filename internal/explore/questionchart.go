@@ -21,7 +21,11 @@ func (q *question) addChart(result query.Result, rowsInTable []query.Record) {
 		return
 	}
 	d := chartDrawing{question: q, Chart: *q.view.Query.Chart, roles: map[string]columnRole{}, result: result}
-	if reason := d.draw(rowsInTable); reason != "" {
+	reason := d.draw(rowsInTable)
+	switch {
+	case reason != "" && d.Kind == query.ChartBars && !d.isDated():
+		q.view.NoChartReason = "No bars in the table: " + reason
+	case reason != "":
 		q.view.NoChartReason = "No chart: " + reason
 	}
 }
@@ -51,14 +55,13 @@ func (d chartDrawing) draw(rowsInTable []query.Record) (reason string) {
 	if !slices.ContainsFunc(d.result.Rows, d.hasValue) {
 		return d.labelsOf(d.Y) + " has no value other than 0."
 	}
-	isDated := slices.ContainsFunc(d.result.Rows, func(r query.Record) bool { _, ok := dateOf(r.Get(d.X)); return ok })
-	if !isDated && d.Kind == query.ChartBars {
+	if !d.isDated() && d.Kind == query.ChartBars {
 		if !addBars(d.view.Table.Table, rowsInTable, d.Y[0]) {
 			return d.labelsOf(d.Y[:1]) + " has negative values."
 		}
 		return ""
 	}
-	if !isDated {
+	if !d.isDated() {
 		return fmt.Sprintf("%s is neither a date nor a month.", d.labelsOf([]string{d.X}))
 	}
 	if d.result.Total > int64(len(d.result.Rows)) {
@@ -66,6 +69,10 @@ func (d chartDrawing) draw(rowsInTable []query.Record) (reason string) {
 	}
 	d.view.Chart, reason = d.drawDates()
 	return reason
+}
+
+func (d chartDrawing) isDated() bool {
+	return slices.ContainsFunc(d.result.Rows, func(r query.Record) bool { _, ok := dateOf(r.Get(d.X)); return ok })
 }
 
 func (d chartDrawing) hasSeveralCurrencies() bool {
@@ -121,8 +128,8 @@ func addBars(t *html.Table, records []query.Record, column string) bool {
 
 // chartPoint is the sum of the values of a series at one date. record is one of its rows.
 type chartPoint struct {
-	sum    *big.Rat
-	digits string // of the only value, or the sum
+	sum    *big.Rat // nil if the last value ends at this date
+	digits string   // of the only value, or the sum
 	record query.Record
 }
 
@@ -146,17 +153,24 @@ func (d chartDrawing) drawDates() (_ *html.Chart, reason string) {
 			known[at] = true
 		}
 	}
+	x := d.roles[d.X]
+	if end := d.lastTime(); !isPeriod(x) && !end.IsZero() {
+		known[end] = true
+	}
 	dates := slices.SortedFunc(maps.Keys(known), time.Time.Compare)
 	if len(dates) < 2 || len(dates) > maxDates {
 		return nil, fmt.Sprintf("the result has fewer than 2 or more than %d dates.", maxDates)
 	}
-	x := d.roles[d.X]
 	kind := map[query.ChartKind]html.Kind{query.ChartBars: html.Bars, query.ChartLines: html.Lines, query.ChartSteps: html.Steps}[d.Kind]
 	unit := ""
 	if column := all[0].column.unitColumn; column != "" && !slices.Contains(d.By, column) {
 		unit = d.result.Rows[0].Get(column).Text
 	}
-	c := &html.Chart{Kind: kind, Title: humanize.UpperFirst(d.labelsOf(d.Y)) + " by " + d.labelsOf([]string{d.X}), Unit: unit}
+	by := " by " + d.labelsOf([]string{d.X})
+	if x.Type == "TIMESTAMPTZ" {
+		by = " over time"
+	}
+	c := &html.Chart{Kind: kind, Title: humanize.UpperFirst(d.labelsOf(d.Y)) + by, Unit: unit}
 	if kind == html.Bars || isPeriod(x) {
 		c.Variants = []html.Variant{d.drawCategories(all, x, dates)}
 	} else {
@@ -184,11 +198,16 @@ func (d chartDrawing) collectSeries() []chartSeries {
 			for _, r := range groups[name] {
 				at, isDate := dateOf(r.Get(d.X))
 				value, isNumber := new(big.Rat).SetString(r.Get(y).Text)
-				if !isDate || !isNumber {
+				isEnd := !isNumber && d.Kind == query.ChartSteps
+				if !isDate || !isNumber && !isEnd {
 					continue
 				}
 				p, isRepeated := s.points[at]
-				if !isRepeated {
+				if isEnd {
+					s.points[at] = p
+					continue
+				}
+				if !isRepeated || p.sum == nil {
 					s.points[at] = chartPoint{value, r.Get(y).Text, r}
 					continue
 				}
@@ -270,17 +289,42 @@ func (d chartDrawing) localSnapshot() time.Time {
 	return at.Add(time.Duration(offset) * time.Second)
 }
 
+// lastTime returns the time to which the last value of steps is valid: that of the snapshot or, if it is earlier, of the
+// parameter "until". It is zero for other charts, and if the table is filtered, because changes can be missing then.
+func (d chartDrawing) lastTime() time.Time {
+	if d.Kind != query.ChartSteps || len(d.view.Table.Chips) > 0 {
+		return time.Time{}
+	}
+	p, _ := d.view.Param("until")
+	until, err := time.Parse(time.DateOnly, d.shownValue(p, d.values["until"]))
+	if err == nil && until.Before(d.snapshot.At) {
+		return until
+	}
+	return d.snapshot.At.UTC()
+}
+
 func (d chartDrawing) drawTimes(all []chartSeries, x columnRole, dates []time.Time) html.Variant {
 	var v html.Variant
 	for i, s := range all {
 		drawn := html.Series{Name: s.name, Colour: i}
+		digits := "" // of the value before a date
 		for _, at := range dates {
-			p, ok := s.points[at]
-			if !ok {
+			p, hasPoint := s.points[at]
+			hasEnded := hasPoint && p.sum == nil
+			if digits != "" && (hasEnded || at.Equal(d.lastTime())) { // a line without a mark
+				drawn.AddAt(at, digits, "")
+				d.addLink(&drawn, chartPoint{})
+			}
+			if !hasPoint {
 				continue
 			}
-			drawn.AddAt(at, p.digits, x.buildCell(p.record.Get(d.X)).Text+": "+s.column.buildCell(query.Value{Text: p.digits}).Text)
+			text := ""
+			if !hasEnded {
+				text = x.buildCell(p.record.Get(d.X)).Text + ": " + s.column.buildCell(query.Value{Text: p.digits}).Text
+			}
+			drawn.AddAt(at, p.digits, text)
 			d.addLink(&drawn, p)
+			digits = p.digits
 		}
 		v.Series = append(v.Series, drawn)
 	}
