@@ -3,6 +3,10 @@
 -- grain: one row per tier, currency and value of the column "by"
 -- about: Price premium of each channel type, placement type or kind of link ("by"). premium_percent compares the median price of the value with the median of all prices of the tier and currency. like_premium_percent compares the value with the other values of the column within segments. A segment has one country, one authority band, and one value of each of the other two columns of "by". The result is the median of these comparisons, weighted by the number of prices, and empty if fewer than "min_prices" prices are compared. like_segments and like_prices count the compared segments and prices. The tier and currency with the most prices come first.
 -- also: channel, placement, dofollow, nofollow, SEO, backlink, surcharge, markup, cost
+-- heading: median_all Median of all prices
+-- heading: like_segments Compared segments
+-- heading: like_prices Compared prices
+-- heading: like_premium_percent Premium within segments, %
 -- param: by channel_type|placement_type|is_do_follow is_do_follow -- column whose values are compared
 -- param: currency VARCHAR NULL -- only prices in this currency
 -- values: SELECT DISTINCT currency FROM product_listing_prices

@@ -55,7 +55,7 @@ func buildPrices(records []query.Record, end time.Time) []priceView {
 }
 
 func priceName(r query.Record) string {
-	name := r.Get("tier").Text
+	name := query.EnumWords(r.Get("tier").Text)
 	if name == "" {
 		name = "(no tier)"
 	}

@@ -56,6 +56,8 @@ func testQuestionsAreListed(t *testing.T, s *site) {
 			t.Errorf("%s: the page (%s) lacks %s", path, res.Status, want)
 		}
 	}
+	// The column "value" has the name and the values of the column that the parameter chooses.
+	wantTexts(t, s.get(t, "/questions/premium?p.min_prices=1&p.currency=USD", http.StatusOK), "Pricing tier Do-follow Prices Median price Median of all prices Premium, %", "Pro yes 1")
 	choices := s.get(t, "/questions/placements_for_budget", http.StatusOK)
 	for _, want := range []string{`"price_per_point" selected>Price per point<`, `"true" selected>yes<`, `"false">no<`, `"pro">Pro<`} {
 		if !strings.Contains(choices, "<option value="+want) {

@@ -151,6 +151,8 @@ func labelOfValue(p query.Param, value string) string {
 	switch {
 	case p.Type == "BOOLEAN":
 		return html.YesNo(value)
+	case strings.Contains(p.Type, "|"): // names of columns or of ways to compare
+		return query.LabelOf(value)
 	case p.Values == "", query.Column{Name: p.Name, Type: "VARCHAR"}.IsEnum():
 		return query.EnumWords(value)
 	}

@@ -258,7 +258,11 @@ func (q *question) addResult() error {
 // showTable adds a page of the table to the view, and returns its rows.
 func (q *question) showTable(t *table) (query.Result, error) {
 	for i := range t.roles {
-		if r := &t.roles[i]; r.idColumn == "group_id" {
+		r := &t.roles[i]
+		if r.Name == "value" && r.Type == "VARCHAR" && q.groupedBy() != "" { // of the column that "by" chooses
+			r.label, r.isEnum = query.LabelOf(q.groupedBy()), true
+		}
+		if r.idColumn == "group_id" {
 			r.kind, r.label = q.groupKind(), query.LabelOf(q.groupedBy())
 			r.isEnum = q.groupedBy() == "channel_type"
 		}

@@ -62,9 +62,9 @@ func TestPages(t *testing.T) {
 func testListingHistory(t *testing.T, s *site) {
 	body := s.get(t, "/listings/L1", http.StatusOK)
 	wantTexts(t, body, "Guest post", "Promised delivery 2 to 7 days", "In snapshots since 2026-11-01 02:00 (the first one)",
-		"standard 1,234.57 USD 2026-11-02 02:00 1 earlier 1,100.00 USD 2026-11-01 02:00 to 2026-11-02 02:00",
-		"pro 80.50 USD 2026-11-01 02:00", // only the position changed
-		"standard 90.00 EUR 2026-11-01 02:00",
+		"Standard 1,234.57 USD 2026-11-02 02:00 1 earlier 1,100.00 USD 2026-11-01 02:00 to 2026-11-02 02:00",
+		"Pro 80.50 USD 2026-11-01 02:00", // only the position changed
+		"Standard 90.00 EUR 2026-11-01 02:00",
 		"news since 2026-11-01 02:00", "politics 2026-11-01 02:00 to 2026-11-02 02:00",
 		"Domain authority 55 2026-11-02 02:00 1 earlier 40 2026-11-01 02:00 to 2026-11-02 02:00",
 		"Maximum delivery days 7 2026-11-03 02:00 1 earlier 9",
@@ -140,7 +140,7 @@ func testReferencedRecords(t *testing.T, s *site) {
 // testRecordsAsOf checks that values and links belong to the snapshot of the address.
 func testRecordsAsOf(t *testing.T, s *site) {
 	body := s.get(t, "/listings/L1?as_of=20261101T020000Z", http.StatusOK)
-	wantTexts(t, body, "standard 1,100.00 USD 2026-11-01 02:00", "Domain authority 40 2026-11-01 02:00", "newest, 2026-11-03 02:00")
+	wantTexts(t, body, "Standard 1,100.00 USD 2026-11-01 02:00", "Domain authority 40 2026-11-01 02:00", "newest, 2026-11-03 02:00")
 	if text := textOf(body); strings.Contains(text, "1,234.57") || strings.Contains(text, "Spain") {
 		t.Errorf("the page of the first snapshot has later values:\n%s", text)
 	}

@@ -342,7 +342,11 @@ func (r columnRole) buildCell(v query.Value) html.Cell {
 	case r.isAmount:
 		cell = html.MoneyCell(v.Text)
 	case r.isEnum:
-		if text := query.EnumWords(v.Text); text != v.Text {
+		text := html.YesNo(v.Text)
+		if text == v.Text {
+			text = query.EnumWords(v.Text)
+		}
+		if text != v.Text {
 			cell.Text, cell.Exact = text, v.Text
 		}
 	}

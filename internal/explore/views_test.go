@@ -271,7 +271,7 @@ func TestPricesHaveACurrencyEach(t *testing.T) {
 		got = append(got, d)
 	}
 	compare(t, "prices", []drawn{
-		{"EUR", "", []string{"pro: 95.00", "pro #2: –"}, [][]any{{90.0, 90.0, nil, 95.0, 95.0}, {nil, nil}}},
+		{"EUR", "", []string{"Pro: 95.00", "Pro #2: –"}, [][]any{{90.0, 90.0, nil, 95.0, 95.0}, {nil, nil}}},
 		{"(no currency)", "", []string{"(no tier): 7.00"}, [][]any{{7.0, 7.0, nil}}},
 	}, got)
 	if views := buildPrices(parseResult(begin, "pro|EUR|1|90|2026-11-04T02:00:00Z|").Rows, at(4)); views[0].Chart != nil {
