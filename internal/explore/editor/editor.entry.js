@@ -10,7 +10,7 @@ import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { PostgreSQL, SQLDialect, sql } from "@codemirror/lang-sql";
 import { HighlightStyle, bracketMatching, syntaxHighlighting } from "@codemirror/language";
 import { EditorState } from "@codemirror/state";
-import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
+import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
 // CodeMirror has no dialect of DuckDB. This one has the literals and types of PostgreSQL, whose
@@ -68,7 +68,7 @@ export const open = (area, { words, nonce, run }) => {
   const view = new EditorView({
     doc: area.value,
     extensions: [
-      lineNumbers(), history(), drawSelection(), bracketMatching(), closeBrackets(), autocompletion(), highlightActiveLine(), EditorView.lineWrapping,
+      lineNumbers(), placeholder(area.placeholder), history(), drawSelection(), bracketMatching(), closeBrackets(), autocompletion(), highlightActiveLine(), EditorView.lineWrapping,
       language, duckdb.language.data.of({ autocomplete: macros }), syntaxHighlighting(colors), theme, EditorState.tabSize.of(2), EditorView.cspNonce.of(nonce),
       keymap.of([{ key: "Mod-Enter", run: () => { run(); return true; } }, ...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
       EditorView.contentAttributes.of({ "aria-label": area.getAttribute("aria-label") }),
