@@ -161,15 +161,15 @@ func TestRareChosenValuesAreCounted(t *testing.T) {
 // testInvalidAddresses checks that invalid parameters are errors and are never ignored.
 func testInvalidAddresses(t *testing.T, s *site) {
 	for address, want := range map[string]string{
-		"sort=price&currency=USD&currency=EUR":  "prices of different currencies cannot be compared",
-		"price_min=1&currency=USD&currency=EUR": "prices of different currencies cannot be compared",
+		"sort=price&currency=USD&currency=EUR":  "Prices of different currencies cannot be compared",
+		"price_min=1&currency=USD&currency=EUR": "Prices of different currencies cannot be compared",
 		"price_min=1e3&currency=USD":            `price_min "1e3" is not a number`,
-		"authority_max=1);DROP+TABLE+x":         "read the address: invalid semicolon",
-		"col=row_hash":                          `unknown column "row_hash"`,
-		"sort=id%27":                            "the catalog cannot be sorted by",
-		"page=0":                                `page "0" is not a number`,
-		"q=%00":                                 `the parameter "q" is not a text`,
-		"q=%ff":                                 `the parameter "q" is not a text`,
+		"authority_max=1);DROP+TABLE+x":         "Read the address: invalid semicolon",
+		"col=row_hash":                          `Unknown column "row_hash"`,
+		"sort=id%27":                            "The catalog cannot be sorted by",
+		"page=0":                                `Page "0" is not a number`,
+		"q=%00":                                 `The parameter "q" is not a text`,
+		"q=%ff":                                 `The parameter "q" is not a text`,
 		"q=" + strings.Repeat("a+", 20):         "more than 12 words",
 	} {
 		wantTexts(t, s.get(t, "/catalog?"+address, http.StatusBadRequest), want)

@@ -122,7 +122,7 @@ func showCatalog(v *visit) (reply, error) {
 
 // showMistake shows the form without listings.
 func (view catalogView) showMistake(mistake *statusError) htmlPage {
-	view.Problem, view.Advice = mistake.problem, mistake.advice
+	view.Problem, view.Advice = startSentence(mistake.problem), mistake.advice
 	if strings.TrimPrefix(view.SortParam, "-") != view.State.Sort { // the sort order of the address is invalid
 		view.SortParam = ""
 	}

@@ -46,12 +46,12 @@ func TestErrorPages(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
 	s := newSite(t, "listings.sql")
-	wantTexts(t, s.get(t, "/nothing", http.StatusNotFound), "Not found no page has this address Choose a page above.")
+	wantTexts(t, s.get(t, "/nothing", http.StatusNotFound), "Not found No page has this address Choose a page above.")
 	wantTexts(t, s.get(t, "/snapshot?as_of=yesterday", http.StatusBadRequest), `Invalid address "yesterday" is not a time`)
 	wantTexts(t, s.get(t, "/snapshot?as_of=2026-10-01", http.StatusBadRequest), "before the first snapshot")
 	wantTexts(t, s.get(t, "/snapshot?as_of=+2026-11-01", http.StatusOK), "This is the snapshot of 2026-11-01 02:00 UTC. Show the newest")
 	s.publish(explore.Version{})
-	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "The page cannot be shown now open catalog: nothing is published yet: start a night")
+	wantTexts(t, s.get(t, "/snapshot", http.StatusServiceUnavailable), "The page cannot be shown now Open catalog: nothing is published yet: start a night")
 	cancelled, stop := context.WithCancel(t.Context())
 	stop()
 	if _, _, err := s.fetch(cancelled, "/snapshot"); err == nil {
@@ -63,10 +63,10 @@ func TestErrorPages(t *testing.T) {
 // a page that ignored as_of would show the newest snapshot instead of an earlier one.
 func testUnknownParameters(t *testing.T, s *site) {
 	for address, want := range map[string]string{
-		"/orders?as_of=2026-10-01;x":                                    "read the address: invalid semicolon",
-		"/orders?as_of=%zz":                                             "read the address: invalid URL escape",
-		"/snapshot?as_of=2026-11-01&as_of=2026-10-01":                   `the parameter "as_of" is given 2 times`,
-		"/questions/price_by_segment/csv?p.currency=USD&p.currency=EUR": `the parameter "p.currency" is given 2 times`,
+		"/orders?as_of=2026-10-01;x":                                    "Read the address: invalid semicolon",
+		"/orders?as_of=%zz":                                             "Read the address: invalid URL escape",
+		"/snapshot?as_of=2026-11-01&as_of=2026-10-01":                   `The parameter "as_of" is given 2 times`,
+		"/questions/price_by_segment/csv?p.currency=USD&p.currency=EUR": `The parameter "p.currency" is given 2 times`,
 	} {
 		wantTexts(t, s.get(t, address, http.StatusBadRequest), want)
 	}

@@ -32,7 +32,7 @@ func TestSavedQuestions(t *testing.T) {
 		forged.Set("token", c.token)
 		res, body, err := s.postTo(t.Context(), "/questions/"+question, forged, c.headers)
 		harness.Must(t, err)
-		if res.StatusCode != http.StatusForbidden || !strings.Contains(body, "the question was not saved") {
+		if res.StatusCode != http.StatusForbidden || !strings.Contains(body, "The question was not saved") {
 			t.Errorf("%s: got status %d, want 403:\n%s", c.name, res.StatusCode, textOf(body))
 		}
 	}
@@ -80,7 +80,7 @@ func TestSavedQuestions(t *testing.T) {
 	if res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(textOf(body), "already exists") {
 		t.Errorf("the name of a file with mistakes: got status %d, want 422:\n%s", res.StatusCode, textOf(body))
 	}
-	for dir, want := range map[string]string{"": "Not saved the question was not saved: the configuration has no folder for questions Set queries.dir",
+	for dir, want := range map[string]string{"": "Not saved The question was not saved: the configuration has no folder for questions Set queries.dir",
 		filepath.Join(s.queriesDir, "gone"): "The user of the program needs the right to write to " + filepath.Join(s.queriesDir, "gone")} {
 		s.queriesDir = dir
 		res, body, err = s.postTo(t.Context(), "/questions/"+question, form("other", "Other"), sameOrigin)

@@ -131,9 +131,10 @@ func testWrongParameters(t *testing.T, s *site) {
 	if !strings.Contains(body, `value="few"`) || !strings.Contains(body, `aria-invalid="true"`) || strings.Contains(body, "<b>") {
 		t.Errorf("the form lacks the given values:\n%s", body)
 	}
-	wantTexts(t, s.get(t, "/questions/price_by_segment?p.colour=red", http.StatusBadRequest), `unknown parameter "colour"`)
+	wantTexts(t, s.get(t, "/questions/price_by_segment?p.colour=red", http.StatusBadRequest), `unknown parameter "colour". The parameters are currency, min_listings.`)
+	wantTexts(t, s.get(t, "/questions/price_by_segment?currency=USD", http.StatusBadRequest), `The address has the parameter "currency" without its prefix Write p.currency in it.`)
 	wantTexts(t, s.get(t, "/questions/price_by_segment/csv?p.min_listings=few", http.StatusBadRequest), "is not a whole number")
-	wantTexts(t, s.get(t, "/questions/price_by_segment/xls", http.StatusBadRequest), "unknown format")
+	wantTexts(t, s.get(t, "/questions/price_by_segment/xls", http.StatusBadRequest), "Unknown format")
 }
 
 // testQuestionsAsOf checks that the page and its downloads read the snapshot of the address.

@@ -155,6 +155,9 @@ func (v *visit) findQuestion() (*question, error) {
 	namedQuery.SQL = strings.TrimSpace(namedQuery.SQL)
 	q := &question{visit: v, view: questionView{Query: namedQuery}, values: map[string]string{}}
 	for _, p := range namedQuery.Params {
+		if v.URL.Query().Has(p.Name) && !slices.Contains(v.route.keys, p.Name) {
+			return nil, usageErr(fmt.Sprintf("the address has the parameter %q without its prefix", p.Name), "Write "+paramKey+p.Name+" in it.")
+		}
 		text := strings.TrimSpace(v.params.Get(paramKey + p.Name))
 		switch {
 		case text != "":
@@ -193,7 +196,14 @@ func (q *question) runForm() (status int, err error) {
 	case errors.As(err, new(*statusError)):
 		return 0, err
 	case isWrongUse:
-		q.view.Problem = wrongUse.Problem
+		q.view.Problem = startSentence(wrongUse.Problem)
+		if len(q.view.Params) > 1 && len(wrongUse.Params) == len(q.view.Params) { // a parameter is unknown
+			names := make([]string, len(wrongUse.Params))
+			for i, p := range wrongUse.Params {
+				names[i] = p.Name
+			}
+			q.view.Problem += ". The parameters are " + strings.Join(names, ", ") + "."
+		}
 		for _, f := range q.view.allFields() {
 			_, problem, isInvalid := strings.Cut(wrongUse.Problem, fmt.Sprintf("parameter %q", strings.TrimPrefix(f.Key, paramKey)))
 			if isInvalid {

@@ -101,9 +101,9 @@ func testDeletedRecords(t *testing.T, s *site) {
 	if strings.Contains(textOf(beforeDeletion), "Deleted") {
 		t.Error("the listing is shown as deleted before its deletion")
 	}
-	wantTexts(t, s.get(t, "/listings/none", http.StatusNotFound), `this snapshot has no listing with the id "none"`)
+	wantTexts(t, s.get(t, "/listings/none", http.StatusNotFound), `This snapshot has no listing with the id "none"`)
 	for _, id := range []string{"it%27s", "a%00b", "%ff"} { // texts that need care in SQL
-		wantTexts(t, s.get(t, "/listings/"+id, http.StatusNotFound), "this snapshot has no listing with the id")
+		wantTexts(t, s.get(t, "/listings/"+id, http.StatusNotFound), "This snapshot has no listing with the id")
 	}
 }
 
@@ -189,7 +189,7 @@ func testUnreadTables(t *testing.T, s *site) {
 	if !strings.Contains(text, "missing scope orders.read") || strings.Contains(text, "No orders.") {
 		t.Errorf("orders were not read, but the page shows:\n%s", text)
 	}
-	wantTexts(t, s.get(t, "/orders/R1", http.StatusNotFound), `this snapshot has no order with the id "R1"`, "missing scope orders.read")
+	wantTexts(t, s.get(t, "/orders/R1", http.StatusNotFound), `This snapshot has no order with the id "R1"`, "missing scope orders.read")
 	list := textOf(s.get(t, "/orders", http.StatusOK))
 	if !strings.Contains(list, "missing scope orders.read") || strings.Contains(list, "No records found.") {
 		t.Errorf("orders were not read, but the list shows:\n%s", list)

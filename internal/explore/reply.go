@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"placementsync/internal/html"
+	"placementsync/internal/humanize"
 	"placementsync/internal/query"
 	"placementsync/internal/report"
 )
@@ -213,11 +214,20 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	heading := cmp.Or(map[int]string{http.StatusNotFound: "Not found", http.StatusBadRequest: "Invalid address", http.StatusForbidden: "Not allowed",
 		http.StatusUnprocessableEntity: "Not saved"}[shown.status],
 		"The page cannot be shown now")
-	p := newPage("Error", "error", map[string]any{"Heading": heading, "Problem": query.EscapeLines(shown.problem), "Advice": shown.advice})
+	p := newPage("Error", "error", map[string]any{"Heading": heading, "Problem": query.EscapeLines(startSentence(shown.problem)), "Advice": shown.advice})
 	p.Status = shown.status
 	if err := p.send(e, w, v); err != nil {
 		e.cfg.Log.Error("error page not shown", "url", v.URL.Path, "error", err)
 	}
+}
+
+// startSentence begins a problem with a capital letter, except a problem that begins with a name, such as as_of.
+func startSentence(problem string) string {
+	word, _, _ := strings.Cut(problem, " ")
+	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "" {
+		return problem
+	}
+	return humanize.UpperFirst(problem)
 }
 
 func parseTemplates() (map[string]*template.Template, error) {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"placementsync/internal/explore"
+	"placementsync/internal/humanize"
 	"placementsync/internal/testing/escapes"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/pinned"
@@ -158,7 +159,7 @@ func testStatementFiles(t *testing.T, s *site) {
 		}
 	}
 	wantTexts(t, s.runSQL(t, "SELECT nam", http.StatusBadRequest, "format", "csv"), `Referenced column "nam"`)
-	wantTexts(t, s.runSQL(t, "SELECT 1", http.StatusBadRequest, "format", "exe"), "unknown format")
+	wantTexts(t, s.runSQL(t, "SELECT 1", http.StatusBadRequest, "format", "exe"), "Unknown format")
 	broken := &site{Server: httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.Config.Handler.ServeHTTP(&brokenWriter{w, false}, r) }))}
 	defer broken.Close()
 	if res, body, err := broken.post(t.Context(), url.Values{"sql": {"FROM range(100000)"}, "format": {"csv"}, "token": {s.token(t)}}, nil); err == nil {
@@ -209,7 +210,7 @@ func testForgedStatements(t *testing.T, s *site) {
 	for _, c := range forgeries(token) {
 		res, body, err := s.post(t.Context(), url.Values{"sql": {"SELECT 42 AS answer"}, "token": {c.token}}, c.headers)
 		harness.Must(t, err)
-		if res.StatusCode != http.StatusForbidden || !strings.Contains(body, "the statement was not run") {
+		if res.StatusCode != http.StatusForbidden || !strings.Contains(body, "The statement was not run") {
 			t.Errorf("%s: got status %d, want 403 and no result:\n%s", c.name, res.StatusCode, textOf(body))
 		}
 	}
@@ -353,6 +354,7 @@ func testRefusedStatements(t *testing.T, s *site, statements map[string][]string
 	harness.Must(t, err)
 	placeholders := strings.NewReplacer("DIR", outside, "CATALOG", s.version.Catalog)
 	for reason, texts := range statements {
+		reason = humanize.UpperFirst(reason)
 		for _, text := range texts {
 			_, result, _ := strings.Cut(s.runSQL(t, placeholders.Replace(text), http.StatusBadRequest), `<section id="result"`)
 			if !strings.Contains(textOf(result), reason) || strings.Contains(result, "root:") {

@@ -156,7 +156,7 @@ func (q *queue) enter(ctx context.Context) (leave func(), err error) {
 func (view sqlView) explain(e *Explorer, err error) (reply, error) {
 	mistake, isMistake := errors.AsType[*query.StatementError](err)
 	crash, isCrash := errors.AsType[*query.CrashError](err)
-	view.Problem = query.EscapeLines(err.Error())
+	view.Problem = query.EscapeLines(startSentence(err.Error()))
 	switch {
 	case isMistake:
 		view.Line, view.Column = mistake.Line, mistake.Column

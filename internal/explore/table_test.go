@@ -199,8 +199,8 @@ func TestWrongTableAddresses(t *testing.T) {
 		"min.paid=yesterday":            `min.paid "yesterday" is not a date`,
 		"max.total=1e9":                 `max.total "1e9" is not a number`,
 		"min.status=a":                  "only dates and numbers have ranges",
-		"page=0":                        `page "0" is not a number`,
-		"q=%00":                         `the parameter "q" is not a text`,
+		"page=0":                        `Page "0" is not a number`,
+		"q=%00":                         `The parameter "q" is not a text`,
 		"q=" + strings.Repeat("a+", 20): "more than 12 words",
 	} {
 		wantTexts(t, s.get(t, "/orders?"+address, http.StatusBadRequest), want)
@@ -302,9 +302,9 @@ func TestSectionsAreTables(t *testing.T) {
 	if diff := cmp.Diff(want, column(s.csv(t, "/profiles/P0/orders/csv?"+address), 1)); diff != "" {
 		t.Errorf("the CSV has different rows (-SQL +CSV):\n%s", diff)
 	}
-	wantTexts(t, s.get(t, "/profiles/none/orders", http.StatusNotFound), `this snapshot has no profile with the id "none"`)
+	wantTexts(t, s.get(t, "/profiles/none/orders", http.StatusNotFound), `This snapshot has no profile with the id "none"`)
 	for _, section := range []string{"goals", "none"} {
-		wantTexts(t, s.get(t, "/profiles/P0/"+section, http.StatusNotFound), fmt.Sprintf("the page of a profile has no table %q", section))
+		wantTexts(t, s.get(t, "/profiles/P0/"+section, http.StatusNotFound), fmt.Sprintf("The page of a profile has no table %q", section))
 	}
-	wantTexts(t, s.get(t, "/profiles/P0/orders/xls", http.StatusBadRequest), "unknown format")
+	wantTexts(t, s.get(t, "/profiles/P0/orders/xls", http.StatusBadRequest), "Unknown format")
 }
