@@ -322,7 +322,7 @@ func (s *Stage) KeepListed(ctx context.Context, st stream.Stream, wasRead func(s
 func (s *Stage) listedIDs(st stream.Stream, wasRead func(string) bool) (listed []sqlText) {
 	for _, ref := range usedIDColumns(st, wasRead) {
 		for _, name := range stream.FilledBy(s.streams, ref.Table) {
-			if name == st.Name || !ref.ShowsRecord() {
+			if !ref.ShowsRecord() {
 				continue
 			}
 			source, _ := stream.Find(s.streams, name)

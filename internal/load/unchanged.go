@@ -40,7 +40,7 @@ func (s *Stage) canSkip(st stream.Stream) bool {
 	if st.IsEvents() || !fillsAlone(s.streams, st) {
 		return false
 	}
-	if len(st.Root().Key) != 1 || len(st.Root().Const) > 0 {
+	if len(st.Root().Key) != 1 {
 		return false
 	}
 	for _, t := range st.Tables[1:] {
