@@ -181,6 +181,7 @@ func TestItemsKeepTheirPositions(t *testing.T) {
 		want   string   // the stored items in the order of position; 3:c3 is stored at position 3
 	}{
 		"the amount of a moved price changes":      {[]string{"a1 b2", "b3 a1", "b3 a1"}, "a1 b3"},
+		"the amounts of moved prices change":       {[]string{"a1 b2", "b3 a4", "a4 b3"}, "a4 b3"},
 		"a price is gone":                          {[]string{"a1 b2 c3", "a1 c3", "c3 a1"}, "a1 3:c3"},
 		"a price comes back":                       {[]string{"a1 b2 c3", "c3", "c3 b2 a1"}, "a1 b2 c3"},
 		"a new price does not use an old position": {[]string{"a1 b2", "a1", "c3 a1"}, "a1 3:c3"},

@@ -78,6 +78,26 @@ func TestFindStoredRecords(t *testing.T) {
 	}
 }
 
+// TestItemsAreMatchedByTheirSecondKey matches items without the first key, such as line items before the payment of
+// their order. One item of each list has other values than before.
+func TestItemsAreMatchedByTheirSecondKey(t *testing.T) {
+	known := func(position int64, content, first, second uint64) item {
+		return item{position: position, content: content, keys: [2]uint64{first, second}}
+	}
+	staged := func(content, second uint64) item { return item{content: content, keys: [2]uint64{0, second}} }
+	for name, c := range map[string]struct {
+		list itemList
+		want []int64
+	}{
+		"stored items in another order": {itemList{stored: []item{known(1, 1, 10, 11), known(2, 2, 20, 22)}, staged: []item{staged(3, 22), staged(4, 11)}}, []int64{2, 1}},
+		"an item that was gone":         {itemList{stored: []item{known(1, 1, 10, 11)}, past: []item{known(2, 2, 20, 22)}, staged: []item{staged(1, 11), staged(4, 22)}}, []int64{1, 2}},
+	} {
+		if got := c.list.positions(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: the positions are %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // TestStreamsWhoseRecordsCanBeSkipped lists the streams whose unchanged records are not staged. Records of other streams
 // are completed by details, have children of children, or have columns whose changes the fingerprint does not show.
 func TestStreamsWhoseRecordsCanBeSkipped(t *testing.T) {
