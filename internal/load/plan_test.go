@@ -145,9 +145,10 @@ func TestLiveDetailsAreRead(t *testing.T) {
 			jsonRow(1, 1, "id", `"created lately"`, "created_at", lately)}},
 		"campaign_articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open"}}, rows: rows{
 			"campaign_articles": article("a1", "settled", "u") + "," + article("a2", "changed", "u") + "," + article("a3", "open", "")}},
-		"articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3", "a4"}}, rows: rows{
-			"articles": article("a1", "settled", "u") + "," + article("a2", "changed", "u") + "," + article("a3", "open", "") + "," + jsonRow(1, 1, "id", `"a4"`)}},
-		"article_comments": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3", "a4"}}, rows: rows{
+		"articles": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3", "a4", "a5"}}, rows: rows{
+			"articles": article("a1", "settled", "u") + "," + article("a2", "changed", "u") + "," + article("a3", "open", "") + "," + jsonRow(1, 1, "id", `"a4"`) + "," +
+				jsonRow(1, 1, "id", `"a5"`, "live_url", `""`)}},
+		"article_comments": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a1", "a2", "a3", "a4", "a5"}}, rows: rows{
 			"article_comments": jsonRow(1, 1, "article_id", `"a1"`, "id", `"k1"`)}},
 		"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"settled", "changed", "open", "created lately"}}},
 		"profiles": {coverage: load.Whole, rows: rows{"profiles": jsonRow(1, 1, "id", `"f-settled"`, "created_at", old) + "," +
@@ -178,7 +179,7 @@ func TestLiveDetailsAreRead(t *testing.T) {
 		wantEvent map[string][]string // the ids with events by stream
 	}{
 		"no event": {nil, map[string][]string{"campaign_status_counts": {"changed", "created lately", "open"}, "articles": {"a2", "a3"},
-			"article_comments": {"a2", "a3", "a4"}, "profile_orders": {"f-changed", "f-new", "f-open"}}, nil},
+			"article_comments": {"a2", "a3", "a4", "a5"}, "profile_orders": {"f-changed", "f-new", "f-open"}}, nil},
 		"a status event": {statusEvents(afterReading),
 			map[string][]string{"campaign_status_counts": {"changed", "created lately", "open"}},
 			map[string][]string{"campaign_status_counts": {"settled"}, "articles": {"a1"}, "article_comments": {"a1"}, "profile_orders": nil}},
@@ -296,7 +297,7 @@ func TestFingerprintsContainLookedUpRows(t *testing.T) {
 }
 
 // TestLiveDaysBoundaryIsLive checks which details are live by the time of the last change or payment. A campaign, a
-// profile and an order that changed exactly LiveDays ago are live, and so is an order that was paid then. A campaign, a
+// profile and an order that changed exactly LiveDays ago are live, and so is an order that was created or paid then. A campaign, a
 // profile and an order that changed a microsecond earlier are not live.
 func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	days := config.Default().Streams.LiveDays
@@ -320,17 +321,18 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 		"campaigns": {coverage: load.Whole, rows: rows{"campaigns": dated("boundary", "by campaign", boundary) + "," + dated("earlier", "none", earlier)}},
 		"orders": {coverage: load.Whole, rows: rows{"orders": strings.Join([]string{
 			order("changed", "by order", boundary, old), order("paid", "by payment", old, boundary), order("earlier", "none", earlier, earlier),
+			jsonRow(1, 1, "id", `"created"`, "profile_id", `"by creation"`, "created_at", boundary),
 		}, ",")}},
 		"profiles": {coverage: load.Whole, rows: rows{"profiles": strings.Join([]string{
-			profile("itself", boundary), profile("by campaign", old), profile("by order", old), profile("by payment", old), profile("none", earlier),
+			profile("itself", boundary), profile("by campaign", old), profile("by creation", old), profile("by order", old), profile("by payment", old), profile("none", earlier),
 		}, ",")}},
 		"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"boundary", "earlier"}}},
-		"profile_orders":         {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"by campaign", "by order", "by payment", "itself", "none"}}},
+		"profile_orders":         {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"by campaign", "by creation", "by order", "by payment", "itself", "none"}}},
 	}, load.Limits{})
 	harness.Must(t, err)
 	h.planDetails = false
 	h.check(map[string]streamInput{}, func(s *load.Stage, d *warehouse.Draft) {
-		for name, want := range map[string][]string{"campaign_status_counts": {"boundary"}, "profile_orders": {"by campaign", "by order", "by payment", "itself"}} {
+		for name, want := range map[string][]string{"campaign_status_counts": {"boundary"}, "profile_orders": {"by campaign", "by creation", "by order", "by payment", "itself"}} {
 			st, _ := stream.Find(h.streams, name)
 			_, err := s.PlanDetails(t.Context(), st, load.Rereading{LiveDays: days}, func(string) bool { return true })
 			harness.Must(t, err)
