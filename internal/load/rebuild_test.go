@@ -94,6 +94,24 @@ func TestHistoryIsRebuiltFromSnapshots(t *testing.T) {
 	}
 }
 
+// TestReplacedValuesHaveNoVersionInARebuild rebuilds history from the files of two nights. In the second night only an
+// ignored column had another value, which made no version.
+func TestReplacedValuesHaveNoVersionInARebuild(t *testing.T) {
+	h := newFixture(t, "product_listings")
+	h.ignored = []string{"product_listings.name"}
+	all := h.runSnapshots("a1", "a2")
+	h.requireRows("SELECT name, strftime(valid_from, '%d'), valid_to FROM history.product_listings", "a2 01 <nil>")
+	d, err := h.w.BeginFrom(t.Context(), "again", night.AddDate(0, 1, 0), "")
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Discard()) }()
+	for _, snapshot := range all {
+		harness.Must(t, load.ApplySnapshot(t.Context(), d, h.w.Schema.Tables, snapshot))
+	}
+	if diff := cmp.Diff([]string{"a2 01"}, queryDraft(t, d, "SELECT name, strftime(valid_from, '%d'), valid_to FROM history.product_listings")); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+}
+
 // TestSnapshotsOfEarlierProgramsAreApplied rebuilds history from files. Some files have unsigned
 // fingerprints, because earlier versions of the program wrote them.
 func TestSnapshotsOfEarlierProgramsAreApplied(t *testing.T) {

@@ -12,11 +12,12 @@ CREATE TEMP VIEW snapshot_rows AS SELECT {columns}, valid_from, {row_hash} AS ro
 
 -- name: find_ending_rows
 -- The rows of main that the snapshot changes or deletes. A changed row ends when its next row version
--- begins. A deleted row ends at the time of the snapshot.
+-- begins. A deleted row ends at the time of the snapshot. A row with other values and the same valid_from is the same
+-- version: signatures of URLs and ignored columns change without a version.
 CREATE TEMP TABLE ending_rows AS SELECT {stored_key}, coalesce(s.valid_from, {now}) AS valid_to
 FROM {main} m
 LEFT JOIN snapshot_rows s ON {same_key}
-WHERE s.row_hash IS NULL OR s.row_hash <> m.row_hash OR s.valid_from <> m.valid_from
+WHERE s.valid_from IS DISTINCT FROM m.valid_from
 
 -- name: end_rows
 INSERT INTO {past} ({columns}, valid_from, row_hash, valid_to, run_id)
