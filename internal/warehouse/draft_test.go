@@ -254,6 +254,14 @@ func TestAPublishedVersionIsOpened(t *testing.T) {
 	if threads != 1 {
 		t.Errorf("DuckDB reads the version with %d threads, want the configured one", threads)
 	}
+	if err := s.Exec(t.Context(), "DELETE FROM version.main.product_listing_tags"); err == nil {
+		t.Error("a row of a published version was removed, want an error: readers of the file would be locked out")
+	}
+	var storage string
+	harness.Must(t, s.DB.QueryRowContext(t.Context(), "SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = 'version'").Scan(&storage))
+	if storage != "v1.0.0+" { // DuckDB's name for the formats of 1.0 and 1.1
+		t.Errorf("the catalog has the storage version %s, want %s, which DuckDB 1.1 can open", storage, warehouse.StorageVersion)
+	}
 	columns := w.Schema.Definitions[tagsTable].Columns
 	missingColumn := columns[0]
 	missingColumn.Name = "colour"

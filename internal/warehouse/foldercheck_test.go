@@ -83,6 +83,9 @@ func TestBackupsOfOneSecondGetDifferentIDs(t *testing.T) {
 	if want := []string{"20261101T020000Z-backup", "20261101T020000Z-backup-2", "20261101T020000Z-backup-3"}; !slices.Equal(ids, want) {
 		t.Errorf("the ids in the ledger are %v, want %v", ids, want)
 	}
+	if runs, err := w.RunLog.Runs(); err != nil || len(runs) > 0 {
+		t.Errorf("the runs are %+v (%v), want none: a backup is no run", runs, err)
+	}
 }
 
 func TestLockExistingCreatesNoFolder(t *testing.T) {

@@ -252,6 +252,10 @@ func TestANightDoesNotBeginBesideAnUnpublishedVersion(t *testing.T) {
 	if _, err := openFailingAt(t, w, "before removal of the version").Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2)); !errors.Is(err, syscall.EIO) {
 		t.Errorf("the next night began with %v, want EIO", err)
 	}
+	harness.Must(t, os.Remove(w.Folder.CatalogPath()))
+	if _, err := openFailingAt(t, w, "before link catalog.duckdb").Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2)); !errors.Is(err, syscall.EIO) {
+		t.Errorf("the next night began with %v, want EIO: readers do not find the catalog", err)
+	}
 	harness.Must(t, beginDraft(t, w, thirdNight, "three").Discard())
 	if versions, err := w.Versions.List(); err != nil || !slices.Equal(versions, []string{firstNight}) {
 		t.Errorf("the versions are %v (%v), want only %s", versions, err, firstNight)

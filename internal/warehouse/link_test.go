@@ -45,7 +45,7 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 		},
 			"version " + thirdNight + `, which the link "latest" names, is missing; no version was changed: run "placementsync rollback ` + secondNight + `" (the newest of the kept versions ` + firstNight + ", " + secondNight, secondNight, []string{"one", "two"}},
 		"the link and the ledger are gone": {func(t *testing.T, w *warehouse.Warehouse) {
-			harness.Must(t, errors.Join(os.Remove(link(w)), os.Remove(filepath.Join(w.Folder.Dir(), "state", "runs.jsonl"))))
+			harness.Must(t, errors.Join(os.Remove(link(w)), os.Remove(filepath.Join(w.Folder.Dir(), "state", "runs.jsonl")), os.Remove(w.Folder.CatalogPath())))
 		}, "and so is the ledger", thirdNight, []string{"one", "two", "three"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,6 +144,9 @@ func TestRollbackIsInTheLedger(t *testing.T) {
 		"rollback " + secondNight + " 11-02, rows: 2, 11-01 to 11-01 by test"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the ledger differs (-want +got):\n%s", diff)
+	}
+	if exists(t, w.RunLog.UnresumableRunPath()) {
+		t.Error("the rollback looks unfinished, and the next lock would end a night that can be resumed")
 	}
 }
 

@@ -15,8 +15,11 @@ import (
 // fullDiskArg is the argument with which the test program checks a warehouse on a disk that is full.
 const fullDiskArg = "check-on-a-full-disk"
 
-// TestMain runs the tests and removes the shared warehouses.
+// TestMain runs the tests in another time zone than UTC, and removes the shared warehouses.
 func TestMain(m *testing.M) {
+	if err := os.Setenv("TZ", "America/New_York"); err != nil {
+		panic(err)
+	}
 	if len(os.Args) > 1 && os.Args[1] == fullDiskArg {
 		harness.Main(m, fullDiskArg, checkOnAFullDisk)
 		return

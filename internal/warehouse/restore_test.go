@@ -36,8 +36,9 @@ func TestLockAfterAnUnfinishedRestore(t *testing.T) {
 		return lock
 	}
 	lock := restore("s3://b/one")
-	if _, err := w.LockForRestore("s3://b/two", now); !errors.As(err, new(*warehouse.LockedError)) {
-		t.Errorf("a second restore got the error %v, want a LockedError", err)
+	var locked *warehouse.LockedError
+	if _, err := w.LockForRestore("s3://b/two", now); !errors.As(err, &locked) || locked.Run != "restore" {
+		t.Errorf("a second restore got the error %v, want a LockedError that names the restore", err)
 	}
 	harness.Must(t, lock.Release())
 	requireUnfinished("s3://b/one")

@@ -3,6 +3,7 @@
 package warehouse_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -119,4 +120,18 @@ func fileModes(t *testing.T, dir string) map[string]string {
 	})
 	harness.Must(t, err)
 	return got
+}
+
+// TestUnpublishedFilesArePrivate begins a night and holds it. Its files have the mode of published files, so the folders
+// around them must be closed to other users.
+func TestUnpublishedFilesArePrivate(t *testing.T) {
+	setUmask(t, 0o022)
+	w := openWith(t, warehouse.Config{Dir: openNights(t, 2, "one").Folder.Dir(), PublishedMode: 0o644})
+	d := beginDraft(t, w, secondNight, "two")
+	draft, draftErr := os.Stat(d.Dir)
+	harness.Must(t, errors.Join(draftErr, d.Discard(), holdNight(t, w, secondNight, "two")))
+	held, err := os.Stat(w.Folder.Path("held"))
+	if err != nil || held.Mode().Perm() != 0o700 || draft.Mode().Perm() != 0o700 {
+		t.Errorf("the folders of a draft and of the held night have the modes %v and %v (%v), want 0700", draft.Mode(), held.Mode(), err)
+	}
 }

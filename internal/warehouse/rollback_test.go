@@ -229,6 +229,7 @@ func TestARollbackEndsInterruptedRuns(t *testing.T) {
 			harness.Must(t, w.RunLog.Record(ledger.Run{ID: replay, Kind: ledger.Replay, Outcome: ledger.Killed}))
 			harness.Must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: "20261103T020001Z", Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 			replaceLink(t, w, firstNight)
+			harness.Must(t, os.Remove(w.Folder.CatalogPath()))
 			flipBit(t, filepath.Join(w.Folder.VersionPath(firstNight), tagsFile), 40) // a damaged file must not stop it
 			harness.Must(t, os.Remove(seriesFile(w, "2026-11-01")))
 			return withLock(t, w, "next", func() error { return nil })
@@ -246,6 +247,9 @@ func TestARollbackEndsInterruptedRuns(t *testing.T) {
 		if ledger.Find(runs, replay).Outcome != ledger.Killed {
 			t.Errorf("after %s, the ledger has %+v, want the killed replay", name, runs)
 		}
+		if got := readTags(t, w); !slices.Equal(got, []string{"one"}) {
+			t.Errorf("after %s a reader got %v, want the first night", name, got)
+		}
 	}
 	w := openNights(t, 2, "one", "two")
 	harness.Must(t, os.MkdirAll(w.Folder.RawPath(thirdNight), 0o700))
@@ -254,5 +258,30 @@ func TestARollbackEndsInterruptedRuns(t *testing.T) {
 	harness.Must(t, withLock(t, w, "next", func() error { return nil }))
 	if _, isResumed, err := w.RunLog.ResumableRun(); !isResumed || err != nil {
 		t.Errorf("after a rollback that was killed before the switch, the night is resumed: %t (%v), want true", isResumed, err)
+	}
+}
+
+// TestAKilledRollbackIsFinishedLater locks a warehouse with a killed rollback while the series cannot be written, and while
+// there is no link. The missing days are then unknown, so a later lock must still find the rollback.
+func TestAKilledRollbackIsFinishedLater(t *testing.T) {
+	w := openNights(t, 2, "one", "two")
+	harness.Must(t, os.Remove(seriesFile(w, "2026-11-02")))
+	harness.Must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: thirdNight, Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+	noChange := func() error { return nil }
+	requireUnfinished := func(name string) {
+		t.Helper()
+		if _, isKilled, err := w.RunLog.KilledRollback(); !isKilled || err != nil {
+			t.Errorf("%s, the killed rollback is forgotten (%v), and its days stay lost", name, err)
+		}
+	}
+	harness.Must(t, withLock(t, openFailingAt(t, w, "before rename "+tagsFile), "next", noChange))
+	requireUnfinished("on a failing disk")
+	harness.Must(t, os.Remove(link(w)))
+	harness.Must(t, withLock(t, w, "next", noChange))
+	requireUnfinished("without the link")
+	harness.Must(t, os.Symlink(filepath.Join("versions", secondNight), link(w)))
+	harness.Must(t, withLock(t, w, "next", noChange))
+	if got := seriesDays(t, w); !slices.Equal(got, []string{"2026-11-01", "2026-11-02"}) {
+		t.Errorf("the series has %v, want the days of both nights", got)
 	}
 }

@@ -42,12 +42,15 @@ func TestADraftHasAllTablesAndViews(t *testing.T) {
 		if diff := cmp.Diff(withoutUnstoredFields(def.Columns), columnsInDuckDB(t, d, "plain", table.Name)); diff != "" {
 			t.Errorf("columns of %s (-ParseDefinition +DuckDB):\n%s", table.Name, diff)
 		}
-		harness.Must(t, d.Exec(t.Context(), "DROP SCHEMA plain CASCADE"))
+		if diff := cmp.Diff(columnsInDuckDB(t, d, "plain", table.Name), columnsInDuckDB(t, d, "main", table.Name)[:len(def.Columns)]); diff != "" {
+			t.Errorf("columns of %s (-schema file +draft):\n%s", table.Name, diff)
+		}
 		for schema, systemColumns := range map[string]int{"main": 2, "past": 4} {
 			if got := len(columnsInDuckDB(t, d, schema, table.Name)); got != len(def.Columns)+systemColumns {
 				t.Errorf("%s.%s has %d columns, want %d", schema, table.Name, got, len(def.Columns)+systemColumns)
 			}
 		}
+		harness.Must(t, d.Exec(t.Context(), "DROP SCHEMA plain CASCADE"))
 		if err := d.Exec(t.Context(), sqltext.SQL("FROM history."+sqltext.Quote(table.Name)),
 			sqltext.SQL("FROM "+sqltext.Quote(table.Name+"_at")+"(TIMESTAMP '2026-11-01')")); err != nil {
 			t.Errorf("read the history of %s: %v", table.Name, err)
@@ -67,9 +70,12 @@ func TestADraftHasAllTablesAndViews(t *testing.T) {
 	}
 	uncommented := queryOne(t, d, `SELECT coalesce(string_agg(schema_name || '.' || table_name || '.' || column_name, ', '), '') FROM duckdb_columns()
 		WHERE (schema_name IN ('main', 'meta', 'mart') OR schema_name = 'past' AND column_name IN ('valid_to', 'run_id'))
-			AND database_name = 'catalog' AND NOT internal AND coalesce(comment, '') = ''`)
+			AND database_name = 'catalog' AND NOT internal AND coalesce(comment, '') = ''
+		UNION ALL SELECT string_agg(schema_name || '.' || table_name, ', ') FROM duckdb_tables()
+		WHERE schema_name IN ('main', 'meta') AND database_name = 'catalog' AND coalesce(comment, '') = ''
+		ORDER BY 1 DESC NULLS LAST LIMIT 1`)
 	if uncommented != "" {
-		t.Errorf("columns without a comment: %s, want none", uncommented)
+		t.Errorf("columns or tables without a comment: %s, want none", uncommented)
 	}
 }
 
@@ -136,6 +142,9 @@ func TestNewColumnsAreAddedAndOtherDifferencesAreErrors(t *testing.T) {
 		{"a column of another type is refused", "ALTER TABLE main.product_listing_tags ALTER name TYPE BIGINT USING 1", "name is BIGINT in the warehouse and VARCHAR in this program"},
 		{"a column that this program lacks is refused", "ALTER TABLE main.product_listing_tags ADD COLUMN colour VARCHAR", "colour is VARCHAR in the warehouse and absent"},
 		{"a table that this program lacks is refused", "CREATE TABLE main.adverts (id VARCHAR)", "main.adverts is a table in the warehouse and absent"},
+		{"a table of past that this program lacks is refused", "CREATE TABLE past.adverts (id VARCHAR)", "past.adverts is a table in the warehouse and absent"},
+		{"a column of past of another type is refused", "DROP VIEW history.product_listing_tags; ALTER TABLE past.product_listing_tags ALTER name TYPE BIGINT USING 1", "past.product_listing_tags.name is BIGINT"},
+		{"a column of meta that this program lacks is refused", "ALTER TABLE meta.statuses ADD COLUMN colour VARCHAR", "meta.statuses.colour is VARCHAR in the warehouse and absent"},
 		{"a table of meta that this program lacks is refused", "CREATE TABLE meta.adverts (id VARCHAR)", "meta.adverts is a table in the warehouse and absent"},
 	}
 	for _, c := range cases {
@@ -153,8 +162,8 @@ func TestNewColumnsAreAddedAndOtherDifferencesAreErrors(t *testing.T) {
 				next.Discard()
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "rebuild") {
-				t.Errorf("got error %v, want an error with %q and the command rebuild", err, c.want)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `(version test), or run "placementsync rebuild"`) {
+				t.Errorf("got error %v, want an error with %q, the program that wrote it and the command rebuild", err, c.want)
 			}
 			drafts, globErr := filepath.Glob(filepath.Join(w.Folder.Dir(), "versions", ".*"))
 			if len(drafts) > 0 || globErr != nil {

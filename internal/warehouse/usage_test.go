@@ -113,6 +113,11 @@ func TestReadLatestDistinguishesNoVersionFromALostLink(t *testing.T) {
 	if n, err := w.Versions.NextNightBytes(); n != 2*size || err != nil {
 		t.Errorf("a night needs %d bytes (%v), want %d", n, err, 2*size)
 	}
+	harness.Must(t, os.RemoveAll(w.Folder.VersionPath(m.RunID)))
+	if n, err := w.Versions.NextNightBytes(); n != 0 || err != nil {
+		t.Errorf("without the visible version a night needs %d bytes (%v), want 0: another check reports the version", n, err)
+	}
+	harness.Must(t, os.Mkdir(w.Folder.VersionPath(m.RunID), 0o700))
 	var damaged *warehouse.DamagedError
 	harness.Must(t, os.Remove(filepath.Join(w.Folder.Dir(), "latest")))
 	if _, ok, err := w.Versions.ReadLatest(); ok || !errors.As(err, &damaged) {

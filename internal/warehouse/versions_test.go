@@ -54,6 +54,9 @@ func TestErrorsOfARollbackWithoutATarget(t *testing.T) {
 	if _, err := w.Rollback(firstNight, firstNightAt); err == nil || !strings.HasSuffix(err.Error(), "the kept versions are none") {
 		t.Errorf("the error of a rollback without versions is %v, want none in it", err)
 	}
+	if _, err := w.Rollback("", firstNightAt); err == nil || !strings.Contains(err.Error(), "no version was published; nothing was changed") {
+		t.Errorf("the error of a rollback before the first night is %v, want that no version was published", err)
+	}
 	publish(t, w, firstNight, "one")
 	want := "roll back: no version before " + firstNight + " is kept; nothing was changed: the kept versions are " + firstNight
 	if _, err := w.Rollback("", firstNightAt); err == nil || err.Error() != want {
