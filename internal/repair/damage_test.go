@@ -172,8 +172,12 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 					if isEarlier := d.File == version2+"manifest.json"; isEarlier && d.Affected != "a rollback to "+secondNight+" is not possible; readers lose nothing" {
 						t.Errorf("the damage of %s affects %q, want only a rollback", d.File, d.Affected)
 					}
-					if want := "table " + table + " of 2026-11-03"; d.File == series3 && d.Affected != want {
-						t.Errorf("the damage of %s affects %q, want %q", series3, d.Affected, want)
+					for file, want := range map[string]string{series3: "table " + table + " of 2026-11-03",
+						version3 + tagsFile: "readers of latest/" + tagsFile + " (table " + table + ")",
+						version1 + tagsFile: "table " + table + " in Parquet, after a rollback to " + firstNight} {
+						if d.File == file && d.Affected != want {
+							t.Errorf("the damage of %s affects %q, want %q", file, d.Affected, want)
+						}
 					}
 				}
 				if !maps.Equal(contentBefore, contentOf(t, w)) {
@@ -210,6 +214,8 @@ func TestDamageOfCatalogsAndOtherFilesLosesData(t *testing.T) {
 				catalogs[2] + ": rebuild --from ADDRESS, lost", version3 + tagsFile + ": rebuild --from ADDRESS, lost"}, pruneLines...)},
 		"all catalogs and both copies of changes": {func(d damager) { d.remove(catalogs...); d.remove(changes2+".changes", version2+"meta.changes") },
 			append([]string{changes2 + ".changes" + skipLost, version2 + "meta.changes: prune --version " + secondNight, catalogs[2] + ": rebuild --skip-damaged"}, pruneLines...)},
+		"the newest catalog and both copies of its changes": {func(d damager) { d.remove(catalogs[2], changes3+".changes", version3+"meta.changes") },
+			[]string{catalogs[2] + ": rebuild --skip-damaged", changes3 + ".changes" + skipLost, version3 + "meta.changes: rebuild --skip-damaged"}},
 		"all catalogs and all copies of a manifest": {func(d damager) { d.remove(catalogs...); d.remove(version2, changes2+".json", manifest2) },
 			[]string{catalogs[0] + ": prune --version " + firstNight, changes2 + ".json" + skipLost, catalogs[2] + ": rebuild --skip-damaged", manifest2 + skipLost}},
 	} {

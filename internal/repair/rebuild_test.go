@@ -133,24 +133,29 @@ func TestRebuildRecordsWhatItLost(t *testing.T) {
 	removeMatches(t, w, "versions", "latest")
 	again, err := repair.Rebuild(t.Context(), cfg, true)
 	harness.Must(t, err)
+	if again.Manifest.Night != secondNight {
+		t.Errorf("a rebuild from the files of a rebuild has the snapshot of %q, want that of the night %s", again.Manifest.Night, secondNight)
+	}
 	checkVersion(t, w, again.Manifest.RunID, map[string]string{
 		"SELECT string_agg(run_id) FROM version.meta.runs WHERE kind = 'rebuild'": result.Manifest.RunID})
 }
 
 // TestRebuildIsRecordedAfterItsPublish rebuilds a catalog without a damaged file, on a disk that fails at a step. A rebuild
-// that published nothing must not be in the ledger. A rebuild whose damaged files could not be moved must be.
+// that published nothing must not be in the ledger. A rebuild whose damaged files could not be moved must be. The next run
+// completes a day that could not be added to the series.
 func TestRebuildIsRecordedAfterItsPublish(t *testing.T) {
 	original, originalCfg := publishTwoTables(t)
 	damager{t, original}.flip(changes2+".changes", version2+warehouse.MetaFile)
 	breakCatalogs(t, original, firstNight, secondNight)
 	for failing, want := range map[string][]string{
-		"none": {"publish", "set aside", "record"}, "publish": {"publish"}, "set aside": {"publish", "set aside", "record"},
+		"none": {"publish", "extend", "set aside", "record"}, "publish": {"publish"}, "extend": {"publish", "extend", "set aside", "record"},
+		"set aside": {"publish", "extend", "set aside", "record"},
 	} {
 		cfg := originalCfg
 		cfg.AcceptLoss, cfg.Warehouse.Dir = true, clone(t, original).Folder.Dir()
 		var steps []string
 		cfg.Warehouse.Step = func(name, path string) error {
-			step := map[string]string{"before link latest": "publish", "before write runs.jsonl": "record"}[name]
+			step := map[string]string{"before link latest": "publish", "before rename of the day": "extend", "before write runs.jsonl": "record"}[name]
 			if strings.Contains(path, "/damaged/") && strings.HasPrefix(name, "before rename ") {
 				step = "set aside"
 			}
@@ -163,7 +168,7 @@ func TestRebuildIsRecordedAfterItsPublish(t *testing.T) {
 			return nil
 		}
 		_, err := repair.Rebuild(t.Context(), cfg, true)
-		if !slices.Equal(steps, want) || (err != nil) != (failing != "none") {
+		if !slices.Equal(steps, want) || (err != nil) != (failing == "publish" || failing == "set aside") {
 			t.Errorf("with the failing step %s the rebuild ended with %v after the steps %q, want the steps %q", failing, err, steps, want)
 		}
 	}
@@ -206,6 +211,13 @@ func TestRebuildFromTheSeries(t *testing.T) {
 			inVersion, err := os.Stat(filepath.Join(w.Folder.VersionPath(result.Manifest.RunID), table+".parquet"))
 			if err != nil || os.SameFile(inSeries, inVersion) != isLinked {
 				t.Errorf("the version has the file of the series: %t (%v), want %t", !isLinked, err, isLinked)
+			}
+			if result.Snapshots != 2 || !result.First.Equal(firstNightAt) || !result.Last.Equal(secondNightAt) {
+				t.Errorf("the rebuild used %d snapshots from %s to %s, want 2 from the first night to the second", result.Snapshots, result.First, result.Last)
+			}
+			if !isLinked {
+				checkVersion(t, w, result.Manifest.RunID, map[string]string{"SELECT string_agg(decode(value) ORDER BY decode(key)) FROM parquet_kv_metadata(" +
+					sqltext.Literal(w.Series.FilePath(fileOf(table), secondNightAt)) + ") WHERE decode(key) LIKE 'changed%'": "2026-11-02T02:00:00Z," + secondNight})
 			}
 			if grade := result.Manifest.Table(table).Grade; grade != stream.Exact {
 				t.Errorf("the table has the grade %q, want exact as in the series", grade)
@@ -337,6 +349,7 @@ type rebuilt struct {
 	LostRun                       string
 	Unused, Skipped, RestoredRuns int
 	HasMeta                       bool
+	SnapshotsWithoutDay           int
 }
 
 // TestRebuildUsesTheNextBestSource rebuilds warehouses with damage that another source makes good.
@@ -390,7 +403,7 @@ func TestRebuildUsesTheNextBestSource(t *testing.T) {
 			result, err := repair.Rebuild(t.Context(), cfg, c.skipDamaged)
 			harness.Must(t, err)
 			checkVersion(t, w, result.Manifest.RunID, map[string]string{tagsQuery: c.rows})
-			got := rebuilt{result.LostRun, len(result.Unused), len(result.Skipped), result.RestoredRuns, result.HasMeta}
+			got := rebuilt{result.LostRun, len(result.Unused), len(result.Skipped), result.RestoredRuns, result.HasMeta, result.SnapshotsWithoutDay}
 			if got != c.want {
 				t.Errorf("the rebuild returned %+v, want %+v", got, c.want)
 			}
@@ -435,23 +448,38 @@ func TestRestoreSeriesUsesTheCatalog(t *testing.T) {
 		}, []string{changes2 + ".changes", "table " + table + " of 2026-11-01", "table tags of 2026-11-01", manifest1}, stream.Bounded},
 		"the index, and a day whose run has a manifest": {func(d damager) {
 			removeDay(d.t, d.w, firstNightAt)
-			d.remove(version1, index)
+			d.remove(version1, index, changes2+".json")
 			removeFile(d.t, d.w, secondNight)
-		}, []string{index, "table " + table + " of 2026-11-02", tagsOfFirst, manifest1, "table " + table + " of 2026-11-01"}, stream.Exact},
+		}, []string{changes2 + ".json", index, "table " + table + " of 2026-11-02", tagsOfFirst, manifest1, "table " + table + " of 2026-11-01"}, stream.Exact},
 		"a day that the version has": {func(d damager) {
 			removeDay(d.t, d.w, firstNightAt)
 			d.remove(index)
 		}, []string{series1, tagsOfFirst, manifest1, index}, stream.Exact},
+		"a file with the bytes of another day": {func(d damager) { d.flip(tagsOfFirst) }, []string{version1 + "tags.parquet", tagsOfFirst}, stream.Exact},
+		"a day that its run did not add": {func(d damager) {
+			removeDay(d.t, d.w, secondNightAt)
+			writeIndex(d, firstNight)
+		}, []string{"the files of 2026-11-02"}, stream.Exact},
+		"a day that its run did not add, with a damaged file": {func(d damager) {
+			removeDay(d.t, d.w, secondNightAt)
+			writeIndex(d, firstNight)
+			d.flip(version2 + tagsFile)
+		}, []string{"table " + table + " of 2026-11-02"}, stream.Exact},
 		"the changes of a run": {func(d damager) { d.remove(allOfFirst[0], changes1+".changes") }, []string{changes2 + ".changes"}, stream.Exact},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := originalCfg
-			cfg.Warehouse.Dir = clone(t, original).Folder.Dir()
+			cfg.Warehouse.Dir, cfg.Warehouse.PublishedMode = clone(t, original).Folder.Dir(), 0o640
 			w := warehouse.New(cfg.Warehouse)
 			c.damage(damager{t, w})
 			files, err := repair.RestoreSeries(t.Context(), cfg, warehouse.Retention{Daily: 30})
 			if err != nil || !slices.Equal(files, c.files) {
 				t.Errorf("the repair restored %q (%v), want %q", files, err, c.files)
+			}
+			for name, path := range map[string]string{"table " + table + " of 2026-11-01": series1, changes2 + ".changes": changes2 + ".changes"} {
+				if info, err := os.Stat(w.Folder.Path(path)); slices.Contains(c.files, name) && (err != nil || info.Mode().Perm() != 0o640) {
+					t.Errorf("the restored %s has %v (%v), want the mode 0640 of published files", path, info, err)
+				}
 			}
 			report, err := repair.Check(t.Context(), w, true)
 			if err != nil || len(report.Damage) > 0 {
@@ -647,5 +675,34 @@ func TestRestoreSeriesNamesWhatIsLost(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestComputedHistoryNamesItsGaps rebuilds three nights whose closed rows an early program did not record, after the
+// retention removed the second day. The history between the other two is incomplete, and the result must say so.
+func TestComputedHistoryNamesItsGaps(t *testing.T) {
+	w, cfg := publishTables(t, firstNight, secondNight, thirdNight)
+	d := damager{t, w}
+	d.editManifest(changes1+".json", func(m *warehouse.Manifest) { m.Meta.HasPast = false })
+	removeDay(t, w, secondNightAt)
+	writeIndex(d, firstNight, thirdNight)
+	d.remove("versions", "latest")
+	result, err := repair.Rebuild(t.Context(), cfg, false)
+	if err != nil || result.Snapshots != 2 || result.SnapshotsWithoutDay != 1 || result.RestoredRuns != 0 {
+		t.Errorf("the rebuild is %+v (%v), want two snapshots, and one without a day", result, err)
+	}
+}
+
+// TestRepairsReportAFullDisk repairs and rebuilds on a full disk.
+func TestRepairsReportAFullDisk(t *testing.T) {
+	w, cfg := publishTwoTables(t)
+	removeFile(t, w, firstNight)
+	cfg.Warehouse.Step = func(string, string) error { return syscall.ENOSPC }
+	_, rebuildErr := repair.Rebuild(t.Context(), cfg, false)
+	_, restoreErr := repair.RestoreSeries(t.Context(), cfg, warehouse.Retention{Daily: 30})
+	for _, err := range []error{rebuildErr, restoreErr} {
+		if !errors.As(err, new(*warehouse.DiskFullError)) {
+			t.Errorf("got %v, want a *DiskFullError, which says what to do", err)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -222,5 +223,20 @@ func TestVerifyNamesReplays(t *testing.T) {
 				t.Errorf("verify reports %s and plans %+v, want %+v, or a loss without responses\n%q", report.Result(), plan, c.want, describeDamage(report.Damage))
 			}
 		})
+	}
+}
+
+// TestResponsesOfAnotherRunDoNotMatter damages the newest night, and the stored responses of another run of the same second.
+func TestResponsesOfAnotherRunDoNotMatter(t *testing.T) {
+	w := clone(t, threeNights(t))
+	d, other := damager{t, w}, thirdNight+"-2"
+	storeResponses(t, w, thirdNight)
+	storeResponses(t, w, other)
+	harness.Must(t, w.RunLog.Record(ledger.Run{ID: other, Outcome: ledger.Failed, Responses: 2}))
+	d.flip(version3+"catalog.duckdb", series3, "raw/"+other+"/journal.jsonl")
+	report, err := repair.Verify(t.Context(), repairConfig(w), true)
+	want := []repair.Step{{Kind: repair.ReplayNights, Version: secondNight, Nights: thirdNight}}
+	if plan := repair.Plan(report.Damage); err != nil || !slices.Equal(plan, want) {
+		t.Errorf("verify plans %+v (%v), want %+v", plan, err, want)
 	}
 }

@@ -1,6 +1,7 @@
 package repair_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -107,6 +108,12 @@ func TestCompareVersionsFindsOtherRows(t *testing.T) {
 	if want := []string{"past.product_listing_tags has 0 rows in the restored warehouse, but 1 in the original"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("the differences from a table with a row are %q (%v), want %q", got, err, want)
 	}
+	damager{t, w}.flip(version2 + warehouse.CatalogFile)
+	for restored, original := range map[string]string{firstNight: secondNight, secondNight: firstNight} {
+		if _, err := repair.CompareVersions(t.Context(), w, restored, w, original); !errors.As(err, new(*warehouse.DamagedError)) {
+			t.Errorf("CompareVersions of %s with %s, of which one is damaged: got %v, want a *DamagedError", restored, original, err)
+		}
+	}
 	if _, err := repair.CompareVersions(t.Context(), w, firstNight, w, "20261109T020000Z"); err == nil {
 		t.Error("CompareVersions with a missing version: got no error")
 	}
@@ -139,5 +146,50 @@ func TestOtherValuesAreReported(t *testing.T) {
 	want[0].File, want[0].Problem = version3+tagsFile, "it has 2 rows, but the catalog has 3"
 	if diff := cmp.Diff(want, report.Damage); diff != "" {
 		t.Errorf("damage (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnUnreadableCatalogIsReported publishes a catalog that DuckDB cannot read, with its checksum in all manifests.
+func TestAnUnreadableCatalogIsReported(t *testing.T) {
+	w := clone(t, threeNights(t))
+	text := []byte("no database")
+	harness.Must(t, os.WriteFile(w.Folder.VersionCatalog(thirdNight), text, 0o600))
+	for _, name := range []string{version3 + "manifest.json", changes3 + ".json", manifest3} {
+		damager{t, w}.editManifest(name, func(m *warehouse.Manifest) { m.Catalog = checksum.SumText(warehouse.CatalogFile, text) })
+	}
+	report, err := repair.Check(t.Context(), w, true)
+	if want := []string{version3 + "catalog.duckdb: rebuild"}; err != nil || !slices.Equal(describeDamage(report.Damage), want) {
+		t.Errorf("the damage is %+v (%v), want %q", report.Damage, err, want)
+	}
+}
+
+// endingContext is cancelled after some calls of Err.
+type endingContext struct {
+	context.Context
+	left *int
+}
+
+func (c endingContext) Err() error {
+	if *c.left--; *c.left < 0 {
+		return context.Canceled
+	}
+	return c.Context.Err()
+}
+
+// TestAnInterruptedCheckIsAnError interrupts a check at some of its steps. Unread files must not look damaged.
+func TestAnInterruptedCheckIsAnError(t *testing.T) {
+	w := threeNights(t)
+	for calls := 0; ; calls += 5 {
+		left := calls
+		report, err := repair.Check(endingContext{t.Context(), &left}, w, true)
+		if err == nil && len(report.Damage) > 0 {
+			t.Errorf("interrupted after %d steps, the check reports %q and no error", calls, describeDamage(report.Damage))
+		}
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("interrupted after %d steps, the check returned %v, want that it was cancelled", calls, err)
+		}
 	}
 }

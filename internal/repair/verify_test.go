@@ -82,8 +82,8 @@ func TestResultOfAReport(t *testing.T) {
 	}
 }
 
-// TestVerifyNamesLostResponsesAndEvents removes the journal of stored responses, and damages an event. A run that stored
-// nothing is no damage. Without the option to read data, only the missing journal is found.
+// TestVerifyNamesLostResponsesAndEvents removes the journal of stored responses, and damages an event of the inbox and one
+// of the run. A run that stored nothing is no damage. Without the option to read data, only the missing journal is found.
 func TestVerifyNamesLostResponsesAndEvents(t *testing.T) {
 	w := open(t)
 	storeResponses(t, w, firstNight)
@@ -93,8 +93,10 @@ func TestVerifyNamesLostResponsesAndEvents(t *testing.T) {
 	event := filepath.Join(w.Folder.InboxPath(), "20261101T020000.000000000Z-0.log")
 	harness.Must(t, os.MkdirAll(w.Folder.InboxPath(), 0o700))
 	harness.Must(t, os.WriteFile(event, []byte("{}\n"), 0o600))
+	read := filepath.Join(w.Folder.EventsPath(firstNight), filepath.Base(event))
+	harness.Must(t, errors.Join(os.MkdirAll(filepath.Dir(read), 0o700), os.WriteFile(read, []byte("{}\n"), 0o600)))
 	raw, inbox := "raw/"+firstNight+": , lost", w.Folder.Relative(w.Folder.InboxPath())+": run, lost"
-	for readData, want := range map[bool][]string{false: {raw}, true: {inbox, raw}} {
+	for readData, want := range map[bool][]string{false: {raw}, true: {inbox, raw, "raw/" + firstNight + "/webhooks: run, lost"}} {
 		ofWarehouse, err := repair.Check(t.Context(), w, readData)
 		harness.Must(t, err)
 		report, err := repair.Verify(t.Context(), repairConfig(w), readData)
@@ -156,5 +158,15 @@ func TestFailureNeedsAWarehouse(t *testing.T) {
 	t.Parallel()
 	if _, err := repair.SaveFailure(openWith(t, warehouse.Config{Dir: t.TempDir()}).Folder, true, firstNightAt, errors.New("no disk")); !errors.As(err, new(*warehouse.NoWarehouseError)) {
 		t.Errorf("SaveFailure without a warehouse: got %v, want a *NoWarehouseError", err)
+	}
+}
+
+// TestAWarehouseWithoutAccessToItsLockIsVerified makes the lock file unusable, as in a warehouse that this user can only read.
+func TestAWarehouseWithoutAccessToItsLockIsVerified(t *testing.T) {
+	w := clone(t, threeNights(t))
+	damager{t, w}.symlink("runs.jsonl/lock", "state/lock")
+	report, err := repair.Verify(t.Context(), repairConfig(w), true)
+	if err != nil || len(report.Damage) > 0 || report.Bytes == 0 {
+		t.Errorf("verify read %d bytes and found %+v (%v), want an intact warehouse", report.Bytes, report.Damage, err)
 	}
 }
