@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,7 +20,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/config"
+	"placementsync/internal/query"
 	"placementsync/internal/testing/harness"
+	"placementsync/internal/watch"
 )
 
 // mailServer is an SMTP server that keeps the received messages.
@@ -156,6 +159,40 @@ func TestTrialWatchesOfTheExample(t *testing.T) {
 	}
 	if len(mail.messages) != 1 || !strings.Contains(mail.messages[0], "Subject: placementsync: payables: ") || receivedLines["payables"] == "" {
 		t.Errorf("the mail server got %q and the chat %v, want the watch \"payables\" once in each", mail.messages, receivedLines)
+	}
+}
+
+// TestResultsOfWatchesAreShown prints each kind of result.
+func TestResultsOfWatchesAreShown(t *testing.T) {
+	t.Parallel()
+	snapshot := query.Snapshot{Run: "r1"}
+	results := []watch.Result{
+		{Watch: "a", Snapshot: snapshot, New: 1, Found: 2, NotProven: "orders is carried", Skipped: 1, Messages: []watch.Message{{Text: "a: 1\n- b\x1b"}}},
+		{Watch: "b", Snapshot: snapshot, Unread: []string{"orders was not read", "tags was not read"}},
+		{Watch: "c", Snapshot: snapshot, WasEvaluated: true, Pending: 2, Err: errors.New("refused")},
+		{Watch: "d", Snapshot: snapshot, Err: errors.New("no column")},
+	}
+	watches := []config.Watch{{Send: []string{"chat", "mail"}}, {}, {}, {}}
+	const want = `a: 1 new, 2 in all in r1
+  possibly incomplete: orders is carried
+  skipped: 1 row without a number in the column of the condition
+  would send to chat, mail:
+    a: 1
+    - b\x1b
+b: not checked, because tables were not read: orders was not read; tags was not read
+c: r1 was already checked; waiting to be sent: 2
+d: failed
+`
+	for _, dryRun := range []bool{true, false} {
+		var text strings.Builder
+		showWatches(&text, watches, results, dryRun)
+		want := want
+		if !dryRun {
+			want = strings.Replace(want, "would send to chat, mail", "sent", 1)
+		}
+		if diff := cmp.Diff(want, text.String()); diff != "" {
+			t.Errorf("results (-want +got):\n%s", diff)
+		}
 	}
 }
 
