@@ -61,10 +61,11 @@ func runReport(ctx context.Context, g *globals, o reportOptions) (err error) {
 	if g.held {
 		opts.Program += " --held"
 	}
-	wh, _, err := g.openWarehouse()
+	wh, cfg, err := g.openWarehouse()
 	if err != nil {
 		return err
 	}
+	opts.Timezone = cfg.Schedule.Timezone
 	if opts.Notices, err = heldNotices(wh, g.held); err != nil {
 		return err
 	}

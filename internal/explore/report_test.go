@@ -9,8 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/explore"
 	"placementsync/internal/query"
 	"placementsync/internal/report"
+	"placementsync/internal/testing/fixture"
 	"placementsync/internal/testing/harness"
 )
 
@@ -59,4 +61,18 @@ func testReportEqualsFile(t *testing.T, s *site) {
 		}
 	}
 	wantTexts(t, s.get(t, "/report?as_of=2026-11-01", http.StatusBadRequest), "this page shows only the newest snapshot")
+}
+
+// TestReportMarksTheWeekOfTheConfiguredTimeZone shows the night of Monday, 2 November. On the clock of the configuration,
+// it is Sunday, and the week has not ended.
+func TestReportMarksTheWeekOfTheConfiguredTimeZone(t *testing.T) {
+	catalog := fixture.NewEmptyCatalog(t).Fill(t, `
+INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261101T020000Z', '2026-11-02 02:00:00+00', 'complete');
+INSERT INTO meta.streams (run_id, stream, grade) SELECT '20261101T020000Z', unnest(['campaigns', 'campaign_articles', 'articles']), 'exact';
+INSERT INTO campaign_articles (id, campaign_id, created_at) VALUES ('A1', 'C1', '2026-10-20 12:00:00+00');
+CHECKPOINT`)
+	s := newSiteOf(t, catalog, func(cfg *explore.Config) { cfg.Settings = query.Settings{query.ScheduleTimezone: "Pacific/Honolulu"} })
+	if body := s.get(t, "/report", http.StatusOK); !strings.Contains(body, "2026-10-26 so far") {
+		t.Errorf("the report does not mark the week of 26 October:\n%s", body)
+	}
 }

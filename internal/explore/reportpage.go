@@ -14,7 +14,8 @@ func showReport(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := report.Options{Program: v.pool.cfg.Program, QueryPages: rootPath + "/questions/", Notices: notices}
+	options := report.Options{Program: v.pool.cfg.Program, QueryPages: rootPath + "/questions/", Notices: notices,
+		Timezone: v.pool.cfg.Settings[query.ScheduleTimezone]}
 	content, err := report.Build(v.Context(), v.runReportQuery, options)
 	return newPage("Report", "report", content, report.Scripts()...), err
 }

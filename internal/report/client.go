@@ -62,7 +62,7 @@ func clientSpending(c Client) section {
 		panels: []panel{
 			{
 				id: "spending-by-month", title: "Spending by month",
-				about: "By the month of the payment. The last month may be incomplete.",
+				about: "By the month of the payment.",
 				query: "client_spend", params: c.params("by", "month"), rowLimit: maxRows,
 				plot: &plot{kind: html.Bars, unit: "amount", categoryColumns: []string{"month"}, limit: monthsDrawn,
 					measures: []measure{{column: "spent", name: "spent"}}},

@@ -414,17 +414,18 @@ func TestPanelsOfUnreadTablesHaveNoNumbers(t *testing.T) {
 	}
 }
 
-// TestThePeriodOfTheSnapshotIsMarked draws months and weeks in the night of Sunday, 15 November: the numbers of November, and
-// of the week from 9 November on, are not complete.
+// TestThePeriodOfTheSnapshotIsMarked draws months and weeks in the night of Sunday, 15 November: the numbers of November,
+// and of the week from 9 November on, are not complete. In Tokyo it is already Monday.
 func TestThePeriodOfTheSnapshotIsMarked(t *testing.T) {
-	for _, c := range []struct{ column, last, want string }{
-		{"month", "2026-11-01", "2026-11 so far"}, {"month", "2026-10-01", "2026-10"},
-		{"week", "2026-11-09", "2026-11-09 so far"}, {"week", "2026-11-02", "2026-11-02"},
+	for _, c := range []struct{ column, last, timezone, want string }{
+		{"month", "2026-11-01", "", "2026-11 so far"}, {"month", "2026-10-01", "", "2026-10"},
+		{"week", "2026-11-09", "", "2026-11-09 so far"}, {"week", "2026-11-02", "", "2026-11-02"},
+		{"week", "2026-11-16", "Asia/Tokyo", "2026-11-16 so far"}, {"week", "2026-11-09", "Asia/Tokyo", "2026-11-09"},
 	} {
 		want := c.want
 		p := panel{query: "spend", rowLimit: 9, plot: &plot{kind: html.Bars, categoryColumns: []string{c.column}, limit: 9, measures: []measure{{column: "n"}}}}
 		b := newBuilder(map[string]string{"spend": c.column + "|n\n2026-09-01|1\n" + c.last + "|2"})
-		b.snapshots.at = time.Date(2026, time.November, 15, 2, 0, 0, 0, time.UTC)
+		b.snapshots.at, b.opts.Timezone = time.Date(2026, time.November, 15, 22, 0, 0, 0, time.UTC), c.timezone
 		got, err := b.buildPanel(p)
 		if err != nil {
 			t.Fatal(err)

@@ -101,7 +101,9 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 		return out, nil
 	}
 	if out.Chart = p.buildChart(result); out.Chart != nil {
-		b.markUnfinished(out.Chart, p.plot.categoryColumns[0])
+		if err := b.markUnfinished(out.Chart, p.plot.categoryColumns[0]); err != nil {
+			return out, err
+		}
 	}
 	out.Table = p.buildTable(result, out.Chart != nil)
 	if out.Table.More != "" && out.Command.Text != "" {
@@ -143,10 +145,14 @@ func (p panel) buildChart(result query.Result) *html.Chart {
 	return c
 }
 
-// markUnfinished marks the month or week of the snapshot in a chart by months or weeks: its numbers are smaller than those
-// of whole periods.
-func (b *builder) markUnfinished(c *html.Chart, column string) {
-	at := b.snapshots.at.UTC()
+// markUnfinished marks the month or week of the snapshot in a chart by months or weeks: its numbers are smaller than
+// those of whole periods.
+func (b *builder) markUnfinished(c *html.Chart, column string) error {
+	location, err := time.LoadLocation(b.opts.Timezone)
+	if err != nil {
+		return err
+	}
+	at := b.snapshots.at.In(location)
 	period := at.Format("2006-01")
 	if column == "week" {
 		daysSinceMonday := (int(at.Weekday()) + 6) % 7
@@ -159,6 +165,7 @@ func (b *builder) markUnfinished(c *html.Chart, column string) {
 			v.Unfinished = true
 		}
 	}
+	return nil
 }
 
 func (p panel) buildTable(result query.Result, folded bool) *html.Table {

@@ -39,6 +39,8 @@ type Options struct {
 	// that the snapshot is a held night. The caller then adds --held to Program.
 	Earlier, Held bool
 	Notices       []Notice // shown first
+	// Timezone is the time zone in which the weeks and months of the queries begin, such as Europe/Berlin. Empty means UTC.
+	Timezone string
 	// Client, if its ID is set, is the profile for which the page is made. The page then has only numbers of this
 	// client, and no costs, margins, commissions, commands or reasons of the service, so that it can be sent.
 	Client Client
