@@ -114,8 +114,8 @@ func logProgress(log *slog.Logger, tracker *pipeline.ProgressTracker) {
 	facts := []any{"run", p.Run, "phase", p.Phase, "stream", current.Name, "done", current.Done, "total", current.Total, "rows", current.Rows,
 		"streams_read", streamsRead, "streams", len(p.Streams), "requests", p.Requests, "retries", p.Retries,
 		"requests_per_second", math.Round(p.PerSecond*10) / 10, "allowed_per_second", p.AllowedPerSecond}
-	if p.Left > 0 { // otherwise it is unknown
-		facts = append(facts, "time_left", p.Left.Round(time.Second))
+	if left := p.Left.Round(time.Second); left > 0 { // otherwise it is unknown or almost over
+		facts = append(facts, "time_left", left)
 	}
 	log.Info("progress", facts...)
 }
