@@ -61,8 +61,8 @@ func fillErr(path string) error {
 var (
 	// valueLine matches the key, the value, the gap before a comment, the comment, and the line end.
 	valueLine = regexp.MustCompile(`^(\s*[a-z_]+:[ \t]+)("(?:[^"\\]|\\.)*"|'[^']*'|[^"'#\s]\S*)([ \t]*)(#[^\r\n]*)?([\r\n]*)$`)
-	// plainValue matches values that need no quotes in YAML: a word, an http(s) address, or a text that begins
-	// with ${NAME}. The last character is not a colon.
+	// plainValue matches values that need no quotes in YAML: a word (but see quoteYAML), an http(s) address, or a text
+	// that begins with ${NAME}. The last character is not a colon.
 	plainValue = regexp.MustCompile(`^(?:[a-z][a-z0-9_]*|(?:https?://|\$\{)[\w./:@%~${}=&?+-]*[\w/}])$`)
 )
 
