@@ -30,7 +30,7 @@ const maxRows = 2000 // of a result
 // table or column that the query reads. This can happen if an older release created the snapshot.
 type Ask func(ctx context.Context, q QuerySpec) (r query.Result, ok bool, err error)
 
-// Options contains texts and addresses of the page.
+// Options contains settings, texts and addresses of the page.
 type Options struct {
 	// Program is the beginning of shown commands, such as
 	// "placementsync --config demo/config.yaml". It is never run.
@@ -39,7 +39,8 @@ type Options struct {
 	// that the snapshot is a held night. The caller then adds --held to Program.
 	Earlier, Held bool
 	Notices       []Notice // shown first
-	// Timezone is the time zone in which the weeks and months of the queries begin, such as Europe/Berlin. Empty means UTC.
+	// Timezone is the time zone in which the weeks and months of the queries begin, such as Europe/Berlin. Empty means
+	// UTC.
 	Timezone string
 	// Client, if its ID is set, is the profile for which the page is made. The page then has only numbers of this
 	// client, and no costs, margins, commissions, commands or reasons of the service, so that it can be sent.
