@@ -424,7 +424,8 @@ func TestPendingRetryIsShown(t *testing.T) {
 		}
 		requireNext(time.Date(2000, 1, 1, 3, 10, 0, 0, time.UTC))
 		at := time.Now()
-		h.record(ledger.Run{ID: "by hand", Outcome: ledger.Complete, StartedAt: at, EndedAt: at.Add(time.Minute), SnapshotAt: at})
+		began := at.Add(-10 * time.Minute) // before the failure
+		h.record(ledger.Run{ID: "by hand", Outcome: ledger.Complete, StartedAt: began, EndedAt: at.Add(time.Minute), SnapshotAt: began})
 		time.Sleep(2 * time.Hour)
 		requireNext(time.Date(2000, 1, 2, 2, 0, 0, 0, time.UTC))
 		if starts := h.nightStarts(); len(starts) != 1 {
