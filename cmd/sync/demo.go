@@ -80,7 +80,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := showDemo(ctx, g, last); err != nil {
+	if err := showDemo(ctx, g, last, o.keep); err != nil {
 		return err
 	}
 	if o.keep {
@@ -156,7 +156,8 @@ func clockFrom(simulated time.Time) func() time.Time {
 	return func() time.Time { return simulated.Add(time.Since(startTime()).Truncate(time.Millisecond)) }
 }
 
-func showDemo(ctx context.Context, g *globals, last pipeline.Result) error {
+// showDemo shows the last night and commands to try next. keep means that the service keeps running.
+func showDemo(ctx context.Context, g *globals, last pipeline.Result, keep bool) error {
 	fmt.Fprintln(g.stdout, "\nThe last night, stream by stream:")
 	if err := showNight(g, last, false); err != nil {
 		return err
@@ -181,10 +182,10 @@ func showDemo(ctx context.Context, g *globals, last pipeline.Result) error {
 			return err
 		}
 	}
-	return showCommands(g)
+	return showCommands(g, keep)
 }
 
-func showCommands(g *globals) error {
+func showCommands(g *globals, keep bool) error {
 	const text = `
 What to try next:
   bin/placementsync query --config %[1]s --format json "select count(*) from product_listings"
@@ -195,13 +196,16 @@ What to try next:
   bin/placementsync runs --config %[1]s
   bin/placementsync schema product_listings
 or in the browser: bin/placementsync explore --config %[1]s
-or, to use check, keep a demo service running and open a second terminal:
-  bin/placementsync demo --keep-serving
+%[5]s
   bin/placementsync check --config %[1]s
 Any DuckDB reads %[2]s, any Parquet tool %[3]s.
 A further demo replaces the warehouse in %[4]s.
 `
 	dir := filepath.Join(filepath.Dir(g.Config), "warehouse")
-	_, err := fmt.Fprintf(g.stdout, text, config.QuoteWord(g.Config), filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "latest", "*.parquet"), filepath.Dir(g.Config))
+	checkText := "or, to use check, keep a demo service running and open a second terminal:\n  bin/placementsync demo --keep-serving"
+	if keep {
+		checkText = "or, in a second terminal, while the demo service runs:"
+	}
+	_, err := fmt.Fprintf(g.stdout, text, config.QuoteWord(g.Config), filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "latest", "*.parquet"), filepath.Dir(g.Config), checkText)
 	return err
 }

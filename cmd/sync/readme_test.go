@@ -19,7 +19,7 @@ import (
 // blocks that are marked "console".
 func TestShownCommandsAreTested(t *testing.T) {
 	var hints strings.Builder
-	if err := showCommands(&globals{process: process{stdout: &hints}, Flags: cli.Flags{Config: "demo/config.yaml"}}); err != nil {
+	if err := showCommands(&globals{process: process{stdout: &hints}, Flags: cli.Flags{Config: "demo/config.yaml"}}, false); err != nil {
 		t.Fatal(err)
 	}
 	testedCommands := slices.Concat(scriptCommands(t), ciCommands(t))
