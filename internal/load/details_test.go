@@ -87,11 +87,11 @@ func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 		}, ","),
 		"outlet_channel_social_links": strings.Join([]string{
 			link("c", 1, "old1"), link("c", 2, "old2"), link("c", 3, "old3"),
-			link("once", 1, "other"),
 			link("c", 1, "new1"), link("c", 2, "new2"),
+			link("one link", 1, "old1"), link("one link", 1, "middle1"),
 			link("first link rejected", 1, "old1"), link("first link rejected", 3, "old3"),
+			link("once", 1, "other"), link("one link", 1, "new1"),
 			link("first link rejected", 2, "new2"), link("first link rejected", 4, "new4"),
-			link("one link", 1, "old1"), link("one link", 1, "middle1"), link("one link", 1, "new1"),
 		}, ","),
 	}}}, load.Limits{})
 	harness.Must(t, err)

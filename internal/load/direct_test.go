@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"placementsync/internal/load"
 	"placementsync/internal/testing/harness"
@@ -84,10 +85,13 @@ func TestOneStoppedRequestLosesNoRowsOfOthers(t *testing.T) {
 	}
 }
 
-// TestAllBatchesAreInserted ends the INSERT of a large table directly after its last batch was added.
+// TestAllBatchesAreInserted ends the INSERT of a large table directly after its last batch was added. All batches, also one
+// of a small table, must then be released.
 func TestAllBatchesAreInserted(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	ctx, s := t.Context(), h.openStage()
+	allocator := memory.NewCheckedAllocator(memory.DefaultAllocator)
+	h.allocator = allocator
 	const count, size = 12, 3_000
 	var batches []arrow.RecordBatch
 	for b := range count {
@@ -100,10 +104,14 @@ func TestAllBatchesAreInserted(t *testing.T) {
 	for _, b := range batches {
 		harness.Must(t, s.AddRows(ctx, "product_listings", "product_listings", b))
 	}
+	harness.Must(t, s.AddRows(ctx, "product_listings", "product_listing_tags", h.batch("product_listing_tags", `{"product_listing_id":"id00-0000","position":1,"row_hash":1,"seq":1}`)))
 	changes, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{})
 	harness.Must(t, err)
 	i := slices.IndexFunc(changes, func(c load.Change) bool { return c.Table == "product_listings" })
 	if i < 0 || changes[i].New != count*size {
 		t.Errorf("got the changes %+v, want %d new rows of product_listings", changes, count*size)
+	}
+	if n := allocator.CurrentAlloc(); n > 0 {
+		t.Errorf("%d bytes of the inserted batches are still in memory", n)
 	}
 }

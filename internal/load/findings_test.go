@@ -108,7 +108,7 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 		reject("outlets", "read", "", "logo"), reject("outlets", "carried", "", "logo"),
 		reject("outlets", "", "missed", ""), reject("outlets", "", "gone", ""),
 		reject("outlet_channels", "c1", "read", "logo"), reject("outlet_channels", "c2", "carried", "logo"),
-		reject("outlet_channels", "c3", "carried", "logo"), reject("outlet_channels", "", "carried", ""),
+		reject("outlet_channels", "c3", "carried", "logo"), reject("outlet_channels", "c3", "carried", "country"), reject("outlet_channels", "", "carried", ""),
 		reject("outlet_channel_social_links", "", "c1", ""), reject("outlet_channel_social_links", "", "c2", ""),
 	}
 	h := newRaceFixture(t, "outlets", "outlet_listings")
@@ -120,7 +120,7 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	harness.Must(t, err)
 	h.requireRows("SELECT table_name, key FROM meta.rejects ORDER BY ALL",
 		"outlet_channel_social_links <nil>", "outlet_channel_social_links <nil>",
-		"outlet_channels c1", "outlet_channels c2", "outlet_channels c3", "outlet_channels <nil>",
+		"outlet_channels c1", "outlet_channels c2", "outlet_channels c3", "outlet_channels c3", "outlet_channels <nil>",
 		"outlets carried", "outlets read", "outlets <nil>", "outlets <nil>")
 
 	// The logos of c3 and of the carried outlet are rejected again. The reject with the key c2 is of another table. The
@@ -140,14 +140,15 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 		"outlets": outlet("read", 1), "outlet_channels": channel("c1", "read", 1)}}}, load.Limits{})
 	harness.Must(t, err)
 	h.requireRows("SELECT run_id[7:8], table_name, key, parent, column_name FROM meta.rejects ORDER BY ALL",
-		"01 outlet_channel_social_links <nil> c2 <nil>", "01 outlet_channels c2 carried logo", "01 outlet_channels <nil> carried <nil>", "01 outlets <nil> missed <nil>",
+		"01 outlet_channel_social_links <nil> c2 <nil>", "01 outlet_channels c2 carried logo", "01 outlet_channels c3 carried country",
+		"01 outlet_channels <nil> carried <nil>", "01 outlets <nil> missed <nil>",
 		"02 outlet_channel_social_links c2 carried logo", "02 outlet_channels c3 carried logo", "02 outlet_channels <nil> read <nil>",
 		"02 outlets carried <nil> logo", "02 outlets read <nil> country")
 
 	h.setFindings(nil, nil, nil)
 	_, err = h.run(map[string]streamInput{"outlets": {coverage: load.Carried}}, load.Limits{})
 	harness.Must(t, err)
-	h.requireRows("SELECT count(*) FROM meta.rejects", "9")
+	h.requireRows("SELECT count(*) FROM meta.rejects", "10")
 }
 
 // TestRejectsOfUnreadRepliesAreKept rejects a reply in the comments of an article. The second night reads the comments

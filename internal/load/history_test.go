@@ -128,7 +128,7 @@ func TestMetaDescribesEarlierSnapshots(t *testing.T) {
 		run("rebuilt", "'rebuild'", "complete", "02 04"),
 		run("back", "'rollback'", "complete", "02 05"),
 		run("failed", "'night'", "failed", "02 06"),
-		run("c", "NULL", "complete", "03 00"), // early programs wrote no kind
+		run("c", "NULL", "complete", "03 00"),       // early programs wrote no kind
 		run("late", "'night'", "complete", "03 01"), // after the time up to which snapshots are read
 		"INSERT INTO meta.runs (run_id, outcome, snapshot_at) VALUES ('rolled back', 'complete', TIMESTAMPTZ '2026-11-02 09:00:00+00')",
 		"INSERT INTO meta.tables (run_id, table_name, rows) VALUES ('a', 'tags', NULL), ('a', 'files', 0)",

@@ -51,6 +51,7 @@ type fixture struct {
 	logStatements bool
 	statements    []string
 	reader        *warehouse.Draft // a copy of the newest version, or nil
+	allocator     memory.Allocator // of batches
 }
 
 // newFixture returns a new warehouse with the tables of streams. The race detector makes these tests slow, so they run
@@ -70,7 +71,7 @@ func newRaceFixture(t *testing.T, names ...string) *fixture {
 func createFixture(t *testing.T, names ...string) *fixture {
 	t.Helper()
 	streams := slices.DeleteFunc(stream.AllWithEvents(), func(s stream.Stream) bool { return !slices.Contains(names, s.Name) })
-	h := &fixture{t: t, dir: t.TempDir(), streams: streams}
+	h := &fixture{t: t, dir: t.TempDir(), streams: streams, allocator: memory.DefaultAllocator}
 	h.open()
 	return h
 }
@@ -78,7 +79,7 @@ func createFixture(t *testing.T, names ...string) *fixture {
 // copy returns a fixture with a copy of the warehouse.
 func (h *fixture) copy(t *testing.T) *fixture {
 	t.Helper()
-	c := &fixture{t: t, dir: t.TempDir(), streams: h.streams, nights: h.nights}
+	c := &fixture{t: t, dir: t.TempDir(), streams: h.streams, nights: h.nights, allocator: h.allocator}
 	harness.Must(t, os.CopyFS(c.dir, os.DirFS(h.dir)))
 	c.open()
 	return c
@@ -262,7 +263,7 @@ func (h *fixture) batch(table, text string) arrow.RecordBatch {
 	for _, name := range []string{"row_hash", "seq"} {
 		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Uint64})
 	}
-	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema(fields, nil), strings.NewReader("["+text+"]"))
+	b, _, err := array.RecordFromJSON(h.allocator, arrow.NewSchema(fields, nil), strings.NewReader("["+text+"]"))
 	harness.Must(h.t, err)
 	return b
 }

@@ -172,6 +172,10 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 		if err := load.WriteDay(t.Context(), d, listings, file); err == nil || !strings.Contains(err.Error(), "history has") {
 			t.Errorf("with another row count in the manifest, WriteDay returned %v, want an error about the history", err)
 		}
+		last := warehouse.SeriesFile{DayManifest: all[2].Manifest, Table: warehouse.ManifestTable{Rows: 1}}
+		if err := load.WriteDay(t.Context(), d, listings, last); err != nil {
+			t.Errorf("the last day after day %d: %v", i+1, err)
+		}
 		harness.Must(t, d.Discard())
 	}
 }

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -113,6 +114,62 @@ func TestStreamsWhoseRecordsCanBeSkipped(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("unchanged records are skipped of %v, want %v", got, want)
 	}
+	root := stream.Table{Name: "r", Key: []string{"id"}}
+	item := func(name, at string, key, parents []string) stream.Table {
+		return stream.Table{Name: name, At: at, Key: key, Parents: parents}
+	}
+	inRecord := []string{"r_id", stream.Position}
+	for name, c := range map[string]struct {
+		tables []stream.Table
+		want   bool
+	}{
+		"records with items":     {[]stream.Table{root, item("a", "a", inRecord, []string{"r_id"})}, true},
+		"a key of two columns":   {[]stream.Table{{Name: "r", Key: []string{"kind", "name"}}}, false},
+		"items inside items":     {[]stream.Table{root, item("a", "a", inRecord, []string{"r_id"}), item("b", "a.b", inRecord, []string{"r_id"})}, false},
+		"items that are records": {[]stream.Table{root, item("r", "replies", []string{"id"}, []string{"id"})}, false},
+		"items with a key":       {[]stream.Table{root, item("a", "a", []string{"id"}, []string{"r_id"})}, false},
+		"items with two parents": {[]stream.Table{root, item("a", "a", inRecord, inRecord)}, false},
+	} {
+		st := stream.Stream{Name: "s", Tables: c.tables}
+		s.streams = []stream.Stream{st}
+		if got := s.canSkip(st); got != c.want {
+			t.Errorf("%s: unchanged records are skipped: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// TestCompressionOfTexts chooses the compression by the first values of a column.
+func TestCompressionOfTexts(t *testing.T) {
+	different := func(n int) []string {
+		var texts []string
+		for i := range n {
+			texts = append(texts, fmt.Sprint(i))
+		}
+		return texts
+	}
+	equal := slices.Repeat([]string{"x"}, 981)
+	for name, c := range map[string]struct {
+		texts []string
+		nulls int
+		want  string
+	}{
+		"different texts":           {different(1000), 0, "fsst"},
+		"a tenth is repeated":       {append(different(901), slices.Repeat([]string{"x"}, 99)...), 0, "fsst"},
+		"more than that":            {append(different(899), slices.Repeat([]string{"x"}, 101)...), 0, ""},
+		"a few texts":               {append(different(18), equal...), 1, ""},
+		"a few texts, and no NULLs": {append(different(18), append(equal, "x")...), 0, "dictionary"},
+		"more texts":                {append(different(19), equal...), 0, ""},
+		"mostly NULL":               {different(1000), 9000, "fsst"},
+	} {
+		texts := array.NewStringBuilder(memory.DefaultAllocator)
+		texts.AppendNulls(c.nulls)
+		texts.AppendStringValues(c.texts, nil)
+		field := arrow.Field{Name: "a", Type: arrow.BinaryTypes.String, Nullable: true}
+		batch := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{field}, nil), []arrow.Array{texts.NewArray()}, int64(c.nulls+len(c.texts)))
+		if got := chooseCompression(batch)["a"]; got != c.want {
+			t.Errorf("%s: the compression is %q, want %q", name, got, c.want)
+		}
+	}
 }
 
 // TestLostRowsAreErrors checks that an INSERT of fewer rows than were sent, and one that ended early, are errors.
@@ -123,7 +180,8 @@ func TestLostRowsAreErrors(t *testing.T) {
 	if err := checkInserted(5, 5); err != nil {
 		t.Error(err)
 	}
-	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}}, nil),
+	allocator := memory.NewCheckedAllocator(memory.DefaultAllocator)
+	batch, _, err := array.RecordFromJSON(allocator, arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}}, nil),
 		strings.NewReader(`[{"a":1},{"a":2}]`))
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +204,10 @@ func TestLostRowsAreErrors(t *testing.T) {
 	waiting := &feed{batches: make(chan arrow.RecordBatch), insertEnded: make(chan struct{})}
 	if err := waiting.send(stopped, []arrow.RecordBatch{batch}); !errors.Is(err, cause) {
 		t.Errorf("after a stop: got %v, want its cause", err)
+	}
+	batch.Release()
+	if n := allocator.CurrentAlloc(); n > 0 {
+		t.Errorf("%d bytes of the lost rows are still in memory", n)
 	}
 	ins := &inserter{firstErr: cause}
 	isCalled := false
