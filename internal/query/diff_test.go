@@ -158,6 +158,7 @@ INSERT INTO past.token (team_id, scopes, valid_from, valid_to, row_hash) VALUES 
 INSERT INTO main.profile_orders (profile_id, order_id, valid_from, row_hash) VALUES ('p', 'x', SECOND, 1);
 INSERT INTO main.article_comments (article_id, id, content, author_name, valid_from, row_hash) VALUES ('a', 'k', 'Yes.', 'Ann', SECOND, 1);
 INSERT INTO main.articles (id, name, valid_from) VALUES ('a', 'Launch', FIRST);
+INSERT INTO main.outlet_tags (outlet_id, position, name, valid_from, row_hash) VALUES ('o', 1, 'News', SECOND, 1);
 `)
 	db := openAt(t, fillCatalog(t, statements))
 	q, err := db.Changes(t.Context(), newDiff(t, db, nil), false)
@@ -175,6 +176,7 @@ INSERT INTO main.articles (id, name, valid_from) VALUES ('a', 'Launch', FIRST);
 ,,R-1,changed,metadata: c,0 members,1 member,orders,x
 ,,R-1,changed,metadata: e~/f,1,2,orders,x
 ,,R-1,changed,total,10.001000,10.004000,orders,x
+,One,,new,tag,,News,outlet_tags,o/1
 ,One,Story,changed,"price lite, EUR",7.00,7.50,product_listing_prices,s/3
 ,One,Story,new,"price base, USD",,8.00,product_listing_prices,s/4
 ,One,Story,gone,tag,Law,,product_listing_tags,s/1

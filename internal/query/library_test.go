@@ -112,7 +112,7 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 		"parameters.sql":  "-- title: Parameters\n-- param: n NUMBER 1 -- count\n-- a remark\n-- param: n COUNT many -- count\n-- param: day DATE snapshot-7d -- a day\nSELECT $n, $day",
 		"repeated.sql":    "-- title: One\n-- title: Two\n-- parm: x VARCHAR y -- z\n-- values: SELECT 1\nSELECT 1",
 		"unused.sql":      "-- title: Unused\n-- param: top COUNT 3 -- rows\nSELECT 1",
-		"twice.sql":       "-- title: Twice\n-- param: a COUNT 3 -- rows\n-- param: a COUNT 4 -- rows\nSELECT $a",
+		"twice.sql":       "-- title: Twice\n-- param: a COUNT 3 -- rows\n-- param: a COUNT 4 -- rows\n-- values: SELECT 1\n-- values: SELECT 2\nSELECT $a",
 		"too_long.sql":    good + strings.Repeat(" ", 1<<20),
 		".#hidden.sql":    "a lock file of an editor",
 		"empty_title.sql": "-- title:\nSELECT 1",
@@ -147,6 +147,7 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 		`repeated.sql:4: the line "-- values: SELECT ..." may occur once, below the "-- param:" line of its parameter`,
 		"too_long.sql: is larger than 1048576 bytes",
 		`twice.sql:3: parameter "a" is declared twice`,
+		`twice.sql:5: the line "-- values: SELECT ..." may occur once, below the "-- param:" line of its parameter`,
 		`unused.sql: declares parameter "top", but its SQL does not contain $top`,
 	}
 	got := strings.Split(strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), ""), "\n")
