@@ -1,6 +1,8 @@
 package pipeline_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -67,6 +69,9 @@ func TestEventsJoinTheSnapshot(t *testing.T) {
 		h.requireLines("SELECT event_id, article_id FROM article_status_events ORDER BY 1", "a 1", "b 2", "f 5")
 		h.requireLines("SELECT event_id, comment_id FROM article_comment_events", "c c1")
 		h.requireLines("SELECT table_name, key, raw FROM meta.rejects", "article_status_events d {}")
+		// The hash is that of the signed bytes, although the catalog stores only valid UTF-8.
+		sum := sha256.Sum256([]byte("{\"id\":\"\xff\"}"))
+		h.requireLines("SELECT body_sha256 FROM meta.webhook_events WHERE event_id = 'g'", hex.EncodeToString(sum[:]))
 	}
 	requireStoredEvents()
 	if events, damaged, err := webhook.CountEvents(h.warehouse().Folder.InboxPath()); err != nil || events+damaged != 0 {
@@ -137,6 +142,7 @@ func TestEventsOutliveFailures(t *testing.T) {
 func TestPrivateEvents(t *testing.T) {
 	h := newHarness(t, smallWorld(), eventStreamNames()...)
 	h.cfg.Privacy.Drop, h.cfg.Privacy.Hash, h.cfg.Privacy.Key = []string{"article_comments.content"}, []string{"article_comments.author_name"}, []byte("key")
+	h.cfg.Warehouse.DiscardRaw = true
 	h.deliver(delivery{"c", "comment.created", `{"id":"c1","content":{"type":"doc","content":[{"type":"text","text":"s3cret"}]},"author":{"name":"s3cret"}}`},
 		delivery{"d", "comment.created", `{"content":"s3cret"}`}, delivery{"e", "comment.moved", `{"content":"s3cret"}`}, statusEvent("f", "1"))
 	h.requireComplete(h.night())
@@ -147,6 +153,9 @@ func TestPrivateEvents(t *testing.T) {
 	}
 	h.requireLines("SELECT comment_id, content, author_name IS NULL FROM article_comment_events", "c1 NULL false")
 	h.requireLines("SELECT raw FROM meta.rejects", `"(withheld: the event may contain private columns)"`)
+	if runs, err := h.warehouse().Folder.RunsWithResponses(); err != nil || len(runs) > 0 {
+		t.Errorf("the responses and events of the runs %v (%v) are still stored, want none after the publish", runs, err)
+	}
 	// Events without private columns are stored unchanged.
 	h.requireLines("SELECT body FROM meta.webhook_events WHERE event_id = 'f'", `{"article_id":"1"}`)
 }
@@ -231,7 +240,7 @@ func TestRefresh(t *testing.T) {
 }
 
 // TestUnrecordedRefreshIsRecordedLater refreshes a campaign with a rejected token and a full disk. The line of the refresh
-// cannot be written into the ledger, so that the next night writes one.
+// cannot be written into the ledger, so that the next run writes one.
 func TestUnrecordedRefreshIsRecordedLater(t *testing.T) {
 	h := newHarness(t, smallWorld(), "campaigns", "campaign_articles")
 	h.requireComplete(h.night())
@@ -250,11 +259,13 @@ func TestUnrecordedRefreshIsRecordedLater(t *testing.T) {
 	}
 	h.cfg.Warehouse.Step = nil
 	h.service.SetFaults()
-	h.requireComplete(h.night())
+	h.at = h.at.Add(time.Minute)
+	_, err = pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{Campaigns: h.listedIDs("/campaigns")[:1]})
+	testharness.Must(t, err)
 	runs, err := h.warehouse().RunLog.Runs()
 	testharness.Must(t, err)
-	if r := ledger.Find(runs, refreshed.Run.ID); r.Kind != ledger.Refresh || r.Outcome != ledger.Killed {
-		t.Errorf("the ledger has %+v for the refresh %s, want a killed refresh", r, refreshed.Run.ID)
+	if r := ledger.Find(runs, refreshed.Run.ID); r.Kind != ledger.Refresh || r.Outcome != ledger.Killed || r.Program != "test" {
+		t.Errorf("the ledger has %+v for the refresh %s, want a killed refresh of the program test", r, refreshed.Run.ID)
 	}
 }
 
@@ -289,11 +300,24 @@ func TestRefreshKeepsAWorseGrade(t *testing.T) {
 // TestRefreshOfUnreadDetailsProvesNothing refreshes one article after a night that read no details. The other
 // articles were never read, so the refresh must not grade them as proven.
 func TestRefreshOfUnreadDetailsProvesNothing(t *testing.T) {
+	for name, isKnown := range map[string]bool{"without details": true, "with a program that did not know the stream": false} {
+		t.Run(name, func(t *testing.T) { checkRefreshOfUnreadDetails(t, isKnown) })
+	}
+}
+
+func checkRefreshOfUnreadDetails(t *testing.T, isKnown bool) {
+	t.Helper()
 	h := newHarness(t, smallWorld(), "campaigns", "campaign_articles")
 	h.cfg.Details = pipeline.NoDetails
+	all := h.cfg.Streams
+	if !isKnown {
+		h.cfg.Streams = slices.DeleteFunc(slices.Clone(all), func(s stream.Stream) bool { return s.Name == "campaign_articles" })
+	}
 	night := h.requireComplete(h.night())
-	h.requireStream(night.Run, "campaign_articles", stream.Skipped, ledger.ReasonNoDetails, false)
-	h.cfg.Details = pipeline.AllDetails
+	if isKnown {
+		h.requireStream(night.Run, "campaign_articles", stream.Skipped, ledger.ReasonNoDetails, false)
+	}
+	h.cfg.Streams, h.cfg.Details = all, pipeline.AllDetails
 	h.at = h.at.Add(time.Hour)
 	campaigns := h.lines("SELECT min(id) FROM campaigns")
 	res := h.requireComplete(pipeline.Refresh(t.Context(), h.cfg, pipeline.Targets{Campaigns: campaigns}))

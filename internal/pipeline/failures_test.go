@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
@@ -17,6 +19,7 @@ import (
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	testharness "placementsync/internal/testing/harness"
+	"placementsync/internal/warehouse"
 )
 
 // statusFault returns a fault that answers all requests of a route with a status.
@@ -49,6 +52,9 @@ func TestFailedList(t *testing.T) {
 		s := h.requireStream(res.Run, "orders", stream.CarriedForward, "answered 500", true)
 		if !s.AgeSince.Equal(second.Run.SnapshotAt) || s.Rows != int64(orders) || s.RowsOld != s.Rows || s.Retries == 0 || res.Run.Retries != s.Retries {
 			t.Errorf("orders: %+v, want %d rows since %v", s, orders, second.Run.SnapshotAt)
+		}
+		if !strings.HasPrefix(s.Reason, "GET /orders answered 500") {
+			t.Errorf("the reason is %q, want the 500 and no refusal of the token", s.Reason)
 		}
 		h.requireLines("SELECT count(*) FROM orders", fmt.Sprint(orders))
 		h.requireIDs("product_listings", "/products/listings")
@@ -83,6 +89,30 @@ func TestForbiddenStreams(t *testing.T) {
 	h.requireStream(res.Run, "product_listings", stream.CarriedForward, "403", true)
 }
 
+// TestForbiddenListOfEachToken answers a list that no night has read with 403. The scopes of all documented types of tokens
+// are known, so that the 403 is an error.
+func TestForbiddenListOfEachToken(t *testing.T) {
+	h := newHarness(t, smallWorld(), "tags", "files")
+	for tokenType, isError := range map[string]bool{"full_access": true, "custom": true, "read_only": true, "of_the_future": false} {
+		h.service.SetFaults(statusFault("/files", 403),
+			rewriteFault("/auth/token", `{"token_type":"`+tokenType+`","team_id":7,"scopes":["tags.lists","files.lists"]}`))
+		res, err := h.night()
+		testharness.Must(t, err)
+		h.requireStream(res.Run, "files", stream.Skipped, "403", isError)
+	}
+}
+
+// TestListsBeyondTheScopes reads products with a token that may read only one of the lists with their ids. The records
+// of the other list are not visible to the token, so that they do not count.
+func TestListsBeyondTheScopes(t *testing.T) {
+	world := smallWorld()
+	world.TokenType, world.Scopes = "custom", []string{"products.read"}
+	h := newHarness(t, world, "outlet_listings", "product_listings", "products")
+	res := h.requireComplete(h.night())
+	h.requireStream(res.Run, "outlet_listings", stream.Skipped, "missing scope outlets.lists", false)
+	h.requireStream(res.Run, "products", stream.Exact, "", false)
+}
+
 // TestLimitedToken reads only the streams whose scopes the token has. A night without data must fail.
 func TestLimitedToken(t *testing.T) {
 	world := smallWorld()
@@ -92,10 +122,20 @@ func TestLimitedToken(t *testing.T) {
 	h.requireStream(res.Run, "orders", stream.Exact, "", false)
 	h.requireStream(res.Run, "product_listings", stream.Skipped, "missing scope products.read", false)
 	h.requireStream(res.Run, "order_details", stream.Skipped, "missing scope orders.read", false)
+	const note = "order_details was not read: missing scope orders.read"
+	isOrders := func(t warehouse.ManifestTable) bool { return t.Name == "orders" }
+	if i := slices.IndexFunc(res.Manifest.Tables, isOrders); res.Manifest.Tables[i].Note != note {
+		t.Errorf("the manifest has the note %q about orders, want %q", res.Manifest.Tables[i].Note, note)
+	}
 	firstAt := res.Run.SnapshotAt
 
-	// The next night is expected to send as many requests to the streams that it may read.
+	// The next night is expected to send as many requests to the streams that it may read. The plan itself reads one page
+	// of each list among them.
+	h.service.ResetRequests()
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
+	if diff := cmp.Diff(map[string]int{"/auth/token": 1, "/orders": 1}, h.service.RequestsByRoute()); diff != "" {
+		t.Errorf("requests of the plan (-want +got):\n%s", diff)
+	}
 	testharness.Must(t, errors.Join(err, plan.MissingErr, plan.WriteErr))
 	wantRequests := int64(0)
 	for _, planned := range plan.Streams {
@@ -144,18 +184,22 @@ func TestLimitedToken(t *testing.T) {
 // TestMostRecordsRejected answers with records that cannot be stored. More than half of them make the night partial.
 func TestMostRecordsRejected(t *testing.T) {
 	h := newHarness(t, smallWorld(), "outlet_listings", "outlets", "files")
-	for files, isPartial := range map[string]bool{`[{"id":"a"},{"name":"b"}]`: false, `[{"id":"a"},{"name":"b"},{"name":"c"}]`: true} {
+	for files, isPartial := range map[string]bool{`[{"id":"a","new":1},{"name":"b"}]`: false, `[{"id":"a"},{"name":"b"},{"name":"c"}]`: true} {
 		h.service.SetFaults(rewriteFault("/files", files))
 		res, err := h.night()
 		if isPartial {
 			h.requirePartial(res, err)
-			h.requireStream(res.Run, "files", stream.BestEffort, "66 % of the records were rejected (meta.rejects); rows of earlier nights are kept; 2 records rejected", true)
+			s := h.requireStream(res.Run, "files", stream.BestEffort, "66 % of the records were rejected (meta.rejects); rows of earlier nights are kept; 2 records rejected", true)
+			if s.Rejects != 2 {
+				t.Errorf("the ledger counts %d rejects, want 2", s.Rejects)
+			}
 		} else {
 			h.requireComplete(res, err)
 			h.requireStream(res.Run, "files", stream.BestEffort, "1 record rejected", false)
 		}
 		h.requireLines("SELECT id FROM files", "a")
 	}
+	h.requireLines("SELECT path, kind, count, key FROM meta.drift WHERE table_name = 'files'", "new unknown_field 1 a")
 	outlets := h.lines("SELECT id FROM outlets ORDER BY id")
 	h.service.SetFaults(rewriteFault("/outlets/", `{"id":"another"}`))
 	res := h.requirePartial(h.night())
@@ -278,6 +322,7 @@ func TestTokenErrors(t *testing.T) {
 		t.Errorf("the plan is %+v, want the token type of_the_future, team 7, NeverRead 0 and requests", plan)
 	}
 	h.requireComplete(h.night())
+	h.requireLines("SELECT outcome, count(*) FROM meta.runs GROUP BY 1 ORDER BY 1", "complete 2", "failed 3")
 	h.cfg.TeamID = "from the configuration"
 	if plan, err = pipeline.PlanNight(t.Context(), h.cfg); err != nil || plan.Token.TeamID != "from the configuration" {
 		t.Errorf("the team is %q (%v), want the team of the configuration", plan.Token.TeamID, err)
@@ -325,8 +370,16 @@ func TestChangedDetails(t *testing.T) {
 		}
 		h.requireIDs("orders", "/orders")
 	}
+	// Of all orders, few are missing. Of the requested ones, enough are missing to stop a night.
+	h.cfg.Limits = load.Limits{Share: 0.2, Rows: 3}
+	h.service.SetFaults(sim.Fault{Route: "/orders/{order_id}", Times: 4, Kind: sim.FaultStatus, Status: http.StatusNotFound})
+	res := h.requirePartial(h.unchangedNight())
+	if s := streamOf(t, res.Run, "order_details"); s.Failed != 4 || s.Carried < s.Fetched {
+		t.Errorf("order_details: %+v, want 4 failed ids, and more carried ids than read ones", s)
+	}
+	h.service.SetFaults()
 	h.cfg.Recheck = 0
-	res := h.requireComplete(h.unchangedNight())
+	res = h.requireComplete(h.unchangedNight())
 	h.requireStream(res.Run, "order_details", stream.BestEffort, "unchanged ids are not requested again (streams.recheck is 0)", false)
 	h.cfg.Details = pipeline.NoDetails
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
@@ -404,6 +457,11 @@ func TestGateStopsTheNight(t *testing.T) {
 	_, err = pipeline.Replay(t.Context(), h.cfg, res.Run.ID)
 	if replayed := errorOf[*load.MassDeleteError](t, err); replayed.Reread || !strings.HasSuffix(err.Error(), ": run placementsync run") || len(h.service.Requests()) > 0 {
 		t.Errorf("the replay ended with %v after %d requests, want an error without requests", err, len(h.service.Requests()))
+	}
+	accepting := h.cfg
+	accepting.AllowMassDelete, accepting.DryRun = true, true
+	if _, err := pipeline.Replay(t.Context(), accepting, res.Run.ID); err != nil {
+		t.Errorf("the replay with an accepted deletion ended with %v, want no error: it cannot read the list again", err)
 	}
 	// The stopped run is not resumed, because its responses may be wrong.
 	if next := h.requireComplete(h.unchangedNight()); next.Run.ID == res.Run.ID {

@@ -215,6 +215,18 @@ func TestGradeDetails(t *testing.T) {
 	if r.evidence.Grade != stream.Exact {
 		t.Errorf("beside a list that the token may not read: got %s: %s, want %s", r.evidence.Grade, r.evidence.Reason, stream.Exact)
 	}
+	// Rows that an earlier night read are as old as the last reading of their list.
+	refused.evidence.Grade = stream.CarriedForward
+	r = resultOf(t, "order_details", stream.Exact, load.ByID)
+	streamRuns{refused, resultOf(t, "order_items", stream.Exact, load.Whole)}.gradeDetails(&r, fetch.Details{RequestedIDs: 1, Found: 1})
+	if r.evidence.Grade != stream.BestEffort {
+		t.Errorf("beside a carried list that the token may not read: got %s, want %s", r.evidence.Grade, stream.BestEffort)
+	}
+	r = resultOf(t, "order_details", stream.Exact, load.ByID)
+	streamRuns{resultOf(t, "orders", stream.Exact, load.Whole)}.gradeDetails(&r, fetch.Details{})
+	if r.evidence.Grade != stream.Exact {
+		t.Errorf("without ids in a proven list: got %s, want %s", r.evidence.Grade, stream.Exact)
+	}
 	r = resultOf(t, "order_details", stream.BestEffort, load.ByID)
 	streamRuns{}.gradeDetails(&r, fetch.Details{RequestedIDs: 9, Failed: 2, FirstFailure: errors.New("broken")})
 	const want = "read order_details: 2 of 9 ids failed; rows of earlier nights are kept; first error: broken"

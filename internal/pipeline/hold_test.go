@@ -1,8 +1,11 @@
 package pipeline_test
 
 import (
+	"log/slog"
+	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,10 +50,54 @@ func TestChecksWithoutTempFolder(t *testing.T) {
 	}
 }
 
+// phaseRecorder is a log that records the phase of the night at each message.
+type phaseRecorder struct {
+	tracker *pipeline.ProgressTracker
+	phases  sync.Map
+}
+
+func (p *phaseRecorder) record() {
+	if current, ok := p.tracker.Progress(); ok {
+		p.phases.Store(current.Phase, true)
+	}
+}
+
+func (p *phaseRecorder) Write(message []byte) (int, error) {
+	p.record()
+	return len(message), nil
+}
+
+// recordPhases records the phases of the nights at each request, log message and reading of the clock.
+func (h *harness) recordPhases() *sync.Map {
+	p, now := &phaseRecorder{tracker: &pipeline.ProgressTracker{}}, h.cfg.Now
+	h.cfg.Progress, h.cfg.Log = p.tracker, slog.New(slog.NewTextHandler(p, nil))
+	h.cfg.Now = func() time.Time {
+		p.record()
+		return now()
+	}
+	hook := func(*http.Request) { p.record() }
+	h.onRequest.Store(&hook)
+	return &p.phases
+}
+
+// TestSlowCheckIsStopped runs a check that takes longer than its limit. It counts as not run, and the night is published.
+func TestSlowCheckIsStopped(t *testing.T) {
+	h := newHarness(t, smallWorld(), "tags")
+	h.cfg.CheckTimeout = 3 * time.Second // the check is stopped; the queries around it take milliseconds
+	h.cfg.Checks = loadOnlyChecks(t, map[string]string{
+		"slow": "-- title: It takes hours.\n-- severity: hold\nSELECT count(*) AS n FROM range(1000000) a, range(1000000) b, tags WHERE a.range <> b.range\n",
+	})
+	res := h.requireComplete(h.night())
+	if len(res.Run.Checks) != 1 || res.Run.Checks[0].Outcome != ledger.CheckNotRun {
+		t.Errorf("the night has the checks %+v, want one that did not run", res.Run.Checks)
+	}
+}
+
 // TestFailedChecks runs a night with a failed check of severity warn, which must be published, and a
 // night with failed checks of severity hold, which must be held.
 func TestFailedChecks(t *testing.T) {
 	h := newHarness(t, smallWorld(), "folders", "tags")
+	phases := h.recordPhases()
 	h.cfg.CheckTimeout, h.cfg.ResumeMaxAge = config.Default().Checks.Timeout, 24*time.Hour
 	h.cfg.Settings = query.Settings{query.ScheduleTimezone: "Asia/Tokyo"} // the check no_row fails with another zone
 	h.cfg.Checks = loadOnlyChecks(t, map[string]string{
@@ -63,6 +110,11 @@ func TestFailedChecks(t *testing.T) {
 	}
 	h.requireLines("SELECT check_name, outcome, rows FROM meta.checks ORDER BY 1", "no_folders failed 2", "no_row passed 0")
 	first := h.latest()
+	for _, phase := range []string{"checking the token", "reading tags", "merging", "checking", "publishing"} {
+		if _, isShown := phases.Load(phase); !isShown {
+			t.Errorf("the progress did not show the phase %q", phase)
+		}
+	}
 
 	// The names became private, so no check may show those of the night before.
 	h.cfg.Privacy.Drop = []string{"folders.name"}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -122,6 +123,9 @@ func (h *harness) requireCounts(res pipeline.Result) {
 	if requests != r.Requests || bytes != r.Bytes {
 		h.t.Errorf("the streams have %d requests and %d bytes, the run %d and %d", requests, bytes, r.Requests, r.Bytes)
 	}
+	h.requireLines("SELECT requests, bytes FROM meta.runs WHERE run_id = '"+r.ID+"'", fmt.Sprint(r.Requests, r.Bytes))
+	h.requireLines("SELECT sum(rows), sum(rows_new), sum(rows_changed), sum(rows_gone) FROM meta.tables WHERE run_id = '"+r.ID+"'",
+		fmt.Sprint(rows, newRows, changed, gone))
 	for stream, table := range map[string]string{"orders": "orders", "product_listings": "product_listings", "articles": "articles", "tags": "tags"} {
 		h.requireLines("SELECT count(*) FROM "+table, h.singleLine("SELECT rows FROM meta.streams WHERE stream = '"+stream+"' AND run_id = '"+r.ID+"'"))
 	}
@@ -245,7 +249,7 @@ func TestDiskFailures(t *testing.T) {
 	h := newHarness(t, smallWorld(), "orders")
 	h.cfg.ResumeMaxAge = 24 * time.Hour
 	h.requireComplete(h.night())
-	diskFull := errors.New("no space left on device")
+	diskFull := syscall.ENOSPC
 	for _, step := range []string{"mid write of the bodies", "before write run.json", "before rename manifest.json"} {
 		previous, hasFailed := h.latest(), false
 		h.cfg.Warehouse.Step = func(name, _ string) error {
@@ -258,6 +262,9 @@ func TestDiskFailures(t *testing.T) {
 		res, err := h.night()
 		if !errors.Is(err, diskFull) || res.Run.Outcome != ledger.Failed || h.latest() != previous {
 			t.Errorf("%s: the night ended %s and readers see %s, want a failed night, and readers to see %s: %v", step, res.Run.Outcome, h.latest(), previous, err)
+		}
+		if full := errorOf[*warehouse.DiskFullError](t, err); res.Run.Error != full.Error() {
+			t.Errorf("%s: the ledger has the error %q, want %q with the remedy", step, res.Run.Error, full)
 		}
 		next := h.requireComplete(h.unchangedNight())
 		if next.Run.ID != res.Run.ID || h.latest() != res.Run.ID {
@@ -312,6 +319,10 @@ func TestDamagedFileIsWrittenAgain(t *testing.T) {
 	content, err := os.ReadFile(file)
 	testharness.Must(t, err)
 	testharness.Must(t, os.WriteFile(file, content[:len(content)-9], 0o600))
+	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
+	if err != nil || len(plan.Damage) == 0 {
+		t.Errorf("the plan shows the damage %+v (%v), want the shortened file", plan.Damage, err)
+	}
 	h.requireComplete(h.unchangedNight())
 	v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true)
 	testharness.Must(t, err)
@@ -325,6 +336,8 @@ func TestDamagedFileIsWrittenAgain(t *testing.T) {
 // TestOnlyOneRun starts a night while another night waits for a response.
 func TestOnlyOneRun(t *testing.T) {
 	h := newHarness(t, smallWorld(), orderStreamNames()...)
+	h.requireComplete(h.night())
+	testharness.Must(t, os.Truncate(h.path("versions", h.latest(), "orders.parquet"), 9)) // a run changes files, so it is no finding
 	arrived, proceed := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	hook := func(*http.Request) {
@@ -384,6 +397,29 @@ func TestPlanNamesAMissingWarehouse(t *testing.T) {
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 	if err != nil || !errors.As(plan.MissingErr, new(*warehouse.NoWarehouseError)) || plan.NeverRead == 0 {
 		t.Errorf("the plan is %+v (%v), want a missing warehouse and a stream that was never read", plan, err)
+	}
+}
+
+// TestPlanNamesWhatStopsTheNight plans a night in a warehouse of a newer program, and in one with a folder that cannot
+// be written.
+func TestPlanNamesWhatStopsTheNight(t *testing.T) {
+	h := newHarness(t, smallWorld(), "tags")
+	h.requireComplete(h.night())
+	path := h.path("versions", h.latest(), "manifest.json")
+	m, err := h.warehouse().Versions.ReadManifest(h.latest())
+	testharness.Must(t, err)
+	m.Format++
+	testharness.Must(t, errors.Join(os.Remove(path), h.warehouse().Folder.WriteSealed(path, m)))
+	if _, err := pipeline.PlanNight(t.Context(), h.cfg); !errors.As(err, new(*warehouse.NewerError)) {
+		t.Errorf("the plan ended with %v, want a NewerError", err)
+	}
+	if _, err := os.Stat("/proc/self"); err != nil {
+		t.Skip("without /proc there is no folder that root cannot write")
+	}
+	h.cfg.Warehouse.Dir = t.TempDir()
+	testharness.Must(t, os.Symlink("/proc", h.path("raw")))
+	if plan, err := pipeline.PlanNight(t.Context(), h.cfg); err != nil || plan.WriteErr == nil {
+		t.Errorf("the plan has no error of the folder that cannot be written (%v)", err)
 	}
 }
 

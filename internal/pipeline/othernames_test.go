@@ -50,6 +50,11 @@ func TestUnknownFieldGetsColumn(t *testing.T) {
 	if want := []string{"profiles.drive_link: wire_drive_link"}; !slices.Equal(want, renamed) {
 		t.Errorf("the plan has the renamed fields %q, want %q", renamed, want)
 	}
+	hiding := h.cfg
+	hiding.Privacy.Drop = []string{"profiles.drive_link"} // empty in every row, also without a renamed field
+	if plan, err = pipeline.PlanNight(t.Context(), hiding); err != nil || len(plan.Renamed) > 0 {
+		t.Errorf("the plan has the renamed fields %+v (%v), want none for a private column", plan.Renamed, err)
+	}
 	moved := map[string]string{}
 	for table, column := range tables {
 		h.requireLines("SELECT count("+column+") FROM "+table, "0")

@@ -182,14 +182,23 @@ func TestOneRefusedID(t *testing.T) {
 	h.requireComplete(h.night())
 }
 
-// TestEmptyListsWithoutContent answers the articles of all campaigns with 204.
+// TestEmptyListsWithoutContent answers the articles of all campaigns and the list of files with 204, and the status counts
+// with an empty object. In the next night, the list of files fails.
 func TestEmptyListsWithoutContent(t *testing.T) {
-	h := newHarness(t, smallWorld(), "campaigns", "campaign_articles", "files")
-	h.service.SetFaults(statusFault("/campaigns/{id}/articles", http.StatusNoContent), statusFault("/files", http.StatusNoContent))
+	h := newHarness(t, smallWorld(), "campaigns", "campaign_articles", "campaign_status_counts", "files")
+	noCounts := sim.Fault{Route: "/campaigns/{id}/articles/status-count", Kind: sim.FaultRewrite, Rewrite: func([]byte) []byte { return []byte("{}") }}
+	h.service.SetFaults(statusFault("/campaigns/{id}/articles", http.StatusNoContent), statusFault("/files", http.StatusNoContent), noCounts)
 	res := h.requireComplete(h.night())
 	h.requireStream(res.Run, "campaign_articles", stream.Exact, "", false)
+	h.requireStream(res.Run, "campaign_status_counts", stream.Exact, "", false)
 	h.requireStream(res.Run, "files", stream.Exact, "", false)
 	h.requireLines("SELECT count(*) FROM campaign_articles", "0")
+	h.service.SetFaults(statusFault("/files", http.StatusInternalServerError))
+	carried := h.requirePartial(h.night())
+	s := h.requireStream(carried.Run, "files", stream.CarriedForward, "500", true)
+	if !s.AgeSince.Equal(res.Run.SnapshotAt) {
+		t.Errorf("the empty list is from %v, want %v", s.AgeSince, res.Run.SnapshotAt)
+	}
 }
 
 // TestEmptyBodies answers the list of files and the articles of campaigns with 200 without a body. The list of files
@@ -209,12 +218,17 @@ func TestEmptyBodies(t *testing.T) {
 	h.requireStream(res.Run, "files", stream.Skipped, "the body is empty", true)
 	h.requireStream(res.Run, "campaign_articles", stream.BestEffort, "8 ids have no body", false)
 
+	// The ids of such lists are requested again, although no campaign is live.
 	h.service.SetFaults(articlesOfOne)
+	h.cfg.Details, h.cfg.LiveDays = pipeline.ChangedDetails, 0
 	res = h.requireComplete(h.unchangedNight())
-	h.requireStream(res.Run, "campaign_articles", stream.Exact, "", false)
+	if s := h.requireStream(res.Run, "campaign_articles", stream.Exact, "", false); s.Fetched != 8 {
+		t.Errorf("read the articles of %d campaigns, want 8", s.Fetched)
+	}
 	h.requireLines(ofCampaign, "0")
 
 	h.service.SetFaults()
+	h.cfg.Details = pipeline.AllDetails
 	h.requireComplete(h.unchangedNight())
 	stored := h.singleLine(ofCampaign)
 	if stored == "0" {

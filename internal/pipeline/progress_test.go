@@ -1,8 +1,12 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,6 +29,53 @@ func TestPerSecond(t *testing.T) {
 			t.Errorf("%d requests in %v: got %v per second, want %v", c.requests, c.after, got, c.want)
 		}
 	}
+}
+
+// TestProgressOfRequests sends five requests to a stream, and then three to another. Each takes a second.
+func TestProgressOfRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, err := fetch.New(fetch.Config{BaseURL: "http://service.test", Transport: slowTransport{},
+			Token: func(context.Context) (string, error) { return "pc_test", nil }}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tracker := &ProgressTracker{client: client, requestsBefore: []int64{5, 8}}
+		tracker.current.Streams = []ledger.StreamProgress{{Name: "orders", State: ledger.Read}, {Name: "articles", State: ledger.Reading}}
+		read := func(context.Context, fetch.Response) (stream.PageFacts, error) { return stream.PageFacts{}, nil }
+		for i := range 8 {
+			name := "orders"
+			if i >= 5 {
+				name = "articles"
+			}
+			if i == 5 { // without a rate of the stream, that of the run is used
+				if p, _ := tracker.Progress(); p.PerSecond != 1 || p.Left != 8*time.Second {
+					t.Errorf("before the first request for articles: %v requests a second and %v left, want 1 and 8s", p.PerSecond, p.Left)
+				}
+			}
+			if _, err := client.Get(t.Context(), fetch.Request{Stream: name, Path: "/a"}, read); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := ledger.Progress{Requests: 8, Expected: 13, PerSecond: 1, Left: 5 * time.Second, Streams: []ledger.StreamProgress{
+			{Name: "orders", State: ledger.Read, Requests: 5, PerSecond: 0.625}, {Name: "articles", State: ledger.Reading, Requests: 3, PerSecond: 1, Left: 5 * time.Second}}}
+		for range 2 {
+			p, _ := tracker.Progress()
+			if diff := cmp.Diff(want, p); diff != "" {
+				t.Errorf("progress (-want +got):\n%s", diff)
+			}
+			p.Streams[0].Rows = 99 // the caller may change its copy
+		}
+	})
+}
+
+// slowTransport answers each request after a second.
+type slowTransport struct{}
+
+func (slowTransport) RoundTrip(*http.Request) (*http.Response, error) {
+	<-time.After(time.Second) // the time is virtual (synctest)
+	w := httptest.NewRecorder()
+	w.WriteString("{}")
+	return w.Result(), nil
 }
 
 // TestCountResponse counts the pages of a list with two passes, and ids with several pages.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"placementsync/internal/pipeline"
+	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	testharness "placementsync/internal/testing/harness"
 )
@@ -49,6 +50,16 @@ func TestUnreadRowsAreKept(t *testing.T) {
 	if s.Unread != orderCount || s.Fetched+s.Carried != 0 {
 		t.Errorf("order_details: %+v, want %d unread ids, and no fetched or carried ids", s, orderCount)
 	}
+	// A failed id must not hide the unread ones.
+	h.service.SetFaults(sim.Fault{Route: "/orders/{order_id}", Kind: sim.FaultStatus, Status: 400, Times: 1})
+	failing, _, err := h.limitedNight(4500 * time.Millisecond)
+	h.requirePartial(failing, err)
+	s = h.requireStream(failing.Run, "order_details", stream.BestEffort, "ids were not read within run.max_duration (4.5s)", true)
+	if s.Failed != 1 || !strings.Contains(s.Reason, "1 of ") || !strings.Contains(s.Reason, " failed; ") {
+		t.Errorf("the reason is %q with %d failed ids, want one failed id and the unread ones", s.Reason, s.Failed)
+	}
+	res, _, err = h.limitedNight(1500 * time.Millisecond)
+	h.requirePartial(res, err)
 	plan, err := pipeline.PlanNight(t.Context(), h.cfg)
 	testharness.Must(t, err)
 	if ids, streams := plan.LastNight.Unread(); ids != orderCount || streams != 1 {

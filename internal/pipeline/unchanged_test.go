@@ -37,6 +37,15 @@ func TestUnchangedDetailsAreNotRequested(t *testing.T) {
 			t.Errorf("%s: %d requests after a change of prices, want requests only for products", name, s.Requests)
 		}
 	}
+	// A change of an ignored column is no change.
+	h.cfg.Ignored = []string{"product_listing_prices.unit_amount"}
+	h.service.SetFaults()
+	ignoring := h.requireComplete(h.unchangedNight())
+	for _, c := range ignoring.Changes {
+		if c.Changed > 0 {
+			t.Errorf("%s has %d changed rows, want none", c.Table, c.Changed)
+		}
+	}
 	// A recheck requests the 404s, too.
 	h.cfg.Recheck = 1
 	third := h.requireComplete(h.unchangedNight())
