@@ -52,6 +52,16 @@ func TestFieldsOfASingleRecordAreNoPages(t *testing.T) {
 	}
 }
 
+// TestMembersBesideAListAreNoRecord decodes lists beside a member with the name of a column, and beside empty errors.
+func TestMembersBesideAListAreNoRecord(t *testing.T) {
+	for _, member := range []string{`"status":"ok"`, `"error":[]`, `"errors":[]`} {
+		page, err := decoderOf(t, "orders").Decode([]byte(`{`+member+`,"data":[{"id":"o"}]}`), transform.Origin{})
+		if err != nil || page.Records != 1 || page.RejectedRecords != 0 {
+			t.Errorf("beside %s: page %+v, error %v; want the record of the list", member, page, err)
+		}
+	}
+}
+
 // recordsOf returns the records of testdata/<name>/record.json, which have all fields.
 func recordsOf(t *testing.T, name string) []json.RawMessage {
 	t.Helper()

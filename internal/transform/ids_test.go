@@ -26,6 +26,7 @@ func TestUUIDsHaveOneCase(t *testing.T) {
 		"no UUID":                 {"lower", []string{"ABC", upper[:35], upper[:35] + "G", upper + "1"}, []string{"ABC", upper[:35], upper[:35] + "G", upper + "1"}},
 		"dashes in another place": {"lower", []string{"0A0B0C0D0-000-4000-8000-00000000000E"}, []string{"0A0B0C0D0-000-4000-8000-00000000000E"}},
 		"a fifth dash":            {"lower", []string{"0A0B0C0D-0000-4000-8000-0000000-000E"}, []string{"0A0B0C0D-0000-4000-8000-0000000-000E"}},
+		"no dashes":               {"lower", []string{"0A0B0C0D000000004000800000000000000E"}, []string{"0A0B0C0D000000004000800000000000000E"}},
 		"two records with one id": {"", []string{lower, upper}, []string{lower}},
 	} {
 		t.Run(name, func(t *testing.T) {

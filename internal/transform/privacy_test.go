@@ -119,29 +119,32 @@ func TestSecondPrivateValueIsNotKept(t *testing.T) {
 	}
 }
 
-// TestDroppedColumnsAreNotRenamed decodes records with a field whose name is similar to a dropped column. The column is
-// always NULL, so that it says nothing about the field.
+// TestDroppedColumnsAreNotRenamed decodes records with a field whose name is similar to a column without values. A dropped
+// column is always NULL, so that it says nothing about the field.
 func TestDroppedColumnsAreNotRenamed(t *testing.T) {
 	const column = "orders.coupon"
 	var records []string
 	for i := range 6 {
 		records = append(records, fmt.Sprintf(`{"id":"%d","coupon_text":"x"}`, i))
 	}
-	body := "[" + strings.Join(records, ",") + "]"
-	for _, private := range [][]string{nil, {column}} {
+	const withCoupon = `,{"id":"7","coupon":"y","coupon_text":"x"}`
+	for _, c := range []struct {
+		private []string
+		last    string
+		isFound bool
+	}{{nil, "", true}, {[]string{column}, "", false}, {nil, withCoupon, false}} {
 		b := compile(t, streamNamed(t, "orders"))
-		if err := b.Protect(transform.Privacy{Drop: private}); err != nil {
+		if err := b.Protect(transform.Privacy{Drop: c.private}); err != nil {
 			t.Fatal(err)
 		}
 		d := b.NewDecoder()
-		page, err := d.Decode([]byte(body), transform.Origin{})
+		page, err := d.Decode([]byte("["+strings.Join(records, ",")+c.last+"]"), transform.Origin{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		renamed := transform.RenamedFields(page.Records, d.Findings().Drift, d.Flush(), private)
-		isFound := len(renamed) == 1 && renamed[0].Column == column
-		if isFound != (private == nil) {
-			t.Errorf("with the private columns %q, the renamed fields are %+v, want %s only if it is not private", private, renamed, column)
+		renamed := transform.RenamedFields(page.Records, d.Findings().Drift, d.Flush(), c.private)
+		if isFound := len(renamed) == 1 && renamed[0].Column == column; isFound != c.isFound {
+			t.Errorf("with the private columns %q and the last record %q, the renamed fields are %+v, want %s: %t", c.private, c.last, renamed, column, c.isFound)
 		}
 	}
 }
@@ -197,6 +200,14 @@ func TestHashedJSONIsDropped(t *testing.T) {
 	page, err := d.Decode([]byte(`[{"id":"a","live_url":"s3cret"}]`), transform.Origin{Param: "c"})
 	if got := render(t, d, page, err); strings.Contains(got, "s3cret") || !strings.Contains(got, "id = a") {
 		t.Errorf("want the article without the value in %s", got)
+	}
+}
+
+// TestDroppedColumnIsNotHashed drops a column of the articles of a campaign, and hashes the column of the same kind.
+func TestDroppedColumnIsNotHashed(t *testing.T) {
+	p := transform.Privacy{Drop: []string{"campaign_articles.live_url"}, Hash: []string{"articles.live_url"}, Key: []byte("k")}
+	if got := renderProtected(t, streamNamed(t, "campaign_articles"), p, `[{"id":"a","live_url":"s3cret"}]`); strings.Contains(got, "live_url") {
+		t.Errorf("the dropped column has a value in %s", got)
 	}
 }
 
@@ -283,6 +294,10 @@ func TestPrivateValuesWithoutAColumnAreOnlyCounted(t *testing.T) {
 	got = renderProtected(t, streamNamed(t, "orders"), transform.Privacy{Drop: []string{"orders.coupon"}}, leaks()["an object"].body)
 	if !strings.Contains(got, `reject orders key="o" parent="" column="coupon"`) {
 		t.Errorf("want a reject, because the object is no text, in %s", got)
+	}
+	got = renderProtected(t, streamNamed(t, "orders"), transform.Privacy{Drop: []string{"orders.coupon"}}, `[{"id":"o","team":[7]}]`)
+	if !strings.Contains(got, `extra = {"team":[7]}`) {
+		t.Errorf("want the list in place of the team, which is not private, in %s", got)
 	}
 }
 

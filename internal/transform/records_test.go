@@ -17,7 +17,7 @@ import (
 func TestBodiesWithoutRecordsAreMalformed(t *testing.T) {
 	bodies := []string{`{}`, `{"error":"temporary failure","code":500}`, `{"error":{"message":"x"}}`, `{"code":"E1","message":"try again"}`,
 		`{"LIST":null}`, `{"LIST":null,"total_records":0}`, `{"total_records":0}`, `{"LIST":{},"items":[]}`, `{"LIST":[],"error":"timeout"}`,
-		`{"id":"r1","error":"temporary failure"}`, `{"errors":[],"message":"x"}`, `null`, `"maintenance"`}
+		`{"id":"r1","error":"temporary failure"}`, `{"errors":[],"message":"x"}`, `{"LIST":[],"errors":["timeout"]}`, `null`, `"maintenance"`}
 	for _, s := range stream.All() {
 		binding := compile(t, s)
 		for _, body := range bodies {
@@ -66,6 +66,7 @@ func TestEmptyListsAndEmptyObjects(t *testing.T) {
 		{"campaign_articles", `{"records":[],"error":0}`, false, false},
 		{"campaign_articles", ``, false, false}, // status 204
 		{"campaign_status_counts", ``, false, true},
+		{"articles", ``, false, true},
 		{"article_comments", `{"records":[]}`, false, false},
 		{"cities", `{"cities":[]}`, false, false},
 	} {
@@ -267,6 +268,9 @@ func TestNaNInPlaceOfAnObjectIsRejected(t *testing.T) {
 	r := d.Findings().Rejects
 	if len(r) != 2 || r[0].Column+r[1].Column != "guestmetadata" || r[0].Raw+r[1].Raw != "NaNNaN" {
 		t.Errorf("the rejects are %+v, want the word of both fields", r)
+	}
+	if got := rowsOf(t, d.Flush())["orders"][0]; got["metadata"] != "" || got["extra"] != "" {
+		t.Errorf("the row is %v, want neither word in it", got)
 	}
 }
 

@@ -98,7 +98,7 @@ func TestListInText(t *testing.T) {
 		`"[1:2]={a,b}"`:   `["a","b"]`,
 		`"` + strings.Repeat("{", maxDepth) + "a" + strings.Repeat("}", maxDepth) + `"`:     strings.Repeat("[", maxDepth) + `"a"` + strings.Repeat("]", maxDepth),
 		`"` + strings.Repeat("{", maxDepth+1) + "a" + strings.Repeat("}", maxDepth+1) + `"`: "", // a deeper list could exhaust the stack
-		`"[\"a\"] b"`: "", `"{a} b"`: "", // the rest of the text would be lost
+		`"[\"a\"] b"`: "", `"{a} b"`: "", `"{a{b}"`: "", // the rest of the text would be lost
 		`["a"]`: "", `"{}"`: "", `"a"`: "", `""`: "", "": "", "null": "", `"{a"`: "", `"{\"a\":1}"`: "", `"{a\\"`: "", `"{\"a\\"`: "",
 	} {
 		list, ok := ListInText([]byte(raw))
