@@ -227,12 +227,9 @@ func recordKey(st stream.Stream, t stream.Table) sqltext.Name {
 	return sqltext.Name(t.Parents[0])
 }
 
-// fillsAlone reports whether a stream is a list, and no other stream fills or completes its tables.
+// fillsAlone reports whether a stream is a list or contains events, and no other stream fills its tables. A detail
+// stream that completes a list fills its tables.
 func fillsAlone(streams []stream.Stream, st stream.Stream) bool {
-	if st.IsDetail() || st.Completes != "" {
-		return false
-	}
-	isCompleted := slices.ContainsFunc(streams, func(o stream.Stream) bool { return o.Completes == st.Name })
 	isShared := slices.ContainsFunc(tablesOf(st), func(t stream.Table) bool { return len(stream.FilledBy(streams, t.Name)) > 1 })
-	return !isCompleted && !isShared
+	return !st.IsDetail() && !isShared
 }

@@ -100,19 +100,25 @@ func TestItemsAreMatchedByTheirSecondKey(t *testing.T) {
 }
 
 // TestStreamsWhoseRecordsCanBeSkipped lists the streams whose unchanged records are not staged. Records of other streams
-// are completed by details, have children of children, or have columns whose changes the fingerprint does not show.
+// are completed by details, have children of children, or have columns whose changes the fingerprint does not show. It also
+// lists the other streams whose tables no other stream fills, which can be filled directly.
 func TestStreamsWhoseRecordsCanBeSkipped(t *testing.T) {
 	definitions, _ := schema.Definitions()
 	s := &Stage{draft: &warehouse.Draft{Schema: &warehouse.Schema{Definitions: definitions}}, streams: stream.AllWithEvents()}
-	var got []string
+	var got, notSkipped []string
 	for _, st := range s.streams {
 		if s.canSkip(st) {
 			got = append(got, st.Name)
+		} else if fillsAlone(s.streams, st) {
+			notSkipped = append(notSkipped, st.Name)
 		}
 	}
 	want := []string{"token", "outlet_listings", "product_listings", "order_items", "tags", "disclaimers", "product_categories", "profiles", "files", "folders"}
 	if !slices.Equal(got, want) {
 		t.Errorf("unchanged records are skipped of %v, want %v", got, want)
+	}
+	if want := []string{"article_status_events", "article_comment_events"}; !slices.Equal(notSkipped, want) {
+		t.Errorf("other streams that fill their tables alone are %v, want %v", notSkipped, want)
 	}
 	root := stream.Table{Name: "r", Key: []string{"id"}}
 	item := func(name, at string, key, parents []string) stream.Table {
