@@ -28,7 +28,7 @@ func smallTables() schema.Tables {
 		{Schema: "main", Table: "tags", About: "Tags.", Key: []string{"name"},
 			Columns: []schema.Column{{Name: "profile", Type: "VARCHAR", About: "P.", References: "profiles.id"}}},
 		{Schema: "mart", Table: "payables", About: "Open orders.", Grain: "one row for each order", Reads: []string{"orders", "profiles"}},
-		{Schema: "meta", Table: "runs", About: "Runs.", Key: []string{"run_id"}, Columns: []schema.Column{
+		{Schema: "meta", Table: "runs", About: "Runs | nights.", Key: []string{"run_id"}, Columns: []schema.Column{
 			{Name: "base", Type: "VARCHAR", About: "Base.", References: "meta.runs.run_id"}, {Name: "lost", Type: "VARCHAR", About: "L.", References: "meta.none.id"},
 		}},
 	}
@@ -41,16 +41,16 @@ func TestTextsOfTables(t *testing.T) {
 	if got, want := all[:2].List(0), "orders       One row for each order\norder_items  Items\n"+footer; got != want {
 		t.Errorf("got the list\n%s\nwant\n%s", got, want)
 	}
-	if got, want := all[:2].List(20), "orders       One ro…\norder_items  Items\n"+footer; got != want {
+	if got, want := all[:2].List(len("order_items  Items")), "orders       One …\norder_items  Items\n"+footer; got != want {
 		t.Errorf("got the short list\n%s\nwant\n%s", got, want)
 	}
-	if got, want := all[4:].MarkdownList(), "| table | about |\n|---|---|\n| `mart.payables` | Open orders |\n| `meta.runs` | Runs |\n"; got != want {
+	if got, want := all[4:].MarkdownList(), "| table | about |\n|---|---|\n| `mart.payables` | Open orders |\n| `meta.runs` | Runs \\| nights |\n"; got != want {
 		t.Errorf("got the Markdown list\n%s\nwant\n%s", got, want)
 	}
 	wantText := "orders\n  One row for each order. More text.\n  key: id\n  from: GET /orders\n" +
 		"    id          VARCHAR      Id | of the order. More. Spec 2.4.\n    profile_id  VARCHAR      Profile.\n    valid_from  TIMESTAMPTZ  Time.\n\n" +
 		"mart.payables\n  Open orders.\n  grain: one row for each order\n  from: orders, profiles\n\n" +
-		"meta.runs\n  Runs.\n  key: run_id\n  from: the program itself\n    base  VARCHAR  Base.\n    lost  VARCHAR  L.\n\n"
+		"meta.runs\n  Runs | nights.\n  key: run_id\n  from: the program itself\n    base  VARCHAR  Base.\n    lost  VARCHAR  L.\n\n"
 	if diff := gocmp.Diff(wantText, schema.Tables{all[0], all[4], all[5]}.Text()); diff != "" {
 		t.Errorf("the text (-want +got):\n%s", diff)
 	}
@@ -151,6 +151,9 @@ func TestMacrosAndPastTables(t *testing.T) {
 		"profiles_at(at_time)", "profiles_changes" + fromTo, "tags_at(at_time)", "tags_changes" + fromTo}
 	if diff := gocmp.Diff(want, names); diff != "" {
 		t.Errorf("macros (-want +got):\n%s", diff)
+	}
+	if at, changes := all.Macros()[1].About, all.Macros()[2].About; at != "The rows of order_items at the given time." || changes != "The changes of order_items between two times." {
+		t.Errorf("the macros of order_items are described as %q and %q", at, changes)
 	}
 	orders, err := schema.Select([]string{"orders"})
 	if err != nil {
