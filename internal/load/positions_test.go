@@ -207,7 +207,7 @@ func TestItemsKeepTheirPositions(t *testing.T) {
 			for place, it := range strings.Fields(items) {
 				row := map[string]any{"product_listing_id": name, "position": place + 1, "unit_amount": it[len(it)-1:]}
 				if len(it) > 1 {
-					row["pricing_tier"] = it[:1]
+					row["pricing_tier"], row["currency"] = it[:1], "USD"
 				}
 				b.addRow("prices", row, []string{"product_listing_id", "position"})
 			}
