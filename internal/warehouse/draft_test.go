@@ -50,7 +50,7 @@ func TestADraftIsReadWhileItIsClosed(t *testing.T) {
 }
 
 // TestGradesOfEarlierNightsAreFound writes the grades of three runs. Run c has no snapshot, so its grade must
-// not be found. Run a has two streams.
+// not be found. The stream tags was read in runs a and b.
 func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 	d, err := open(t).Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2))
 	harness.Must(t, err)
@@ -58,6 +58,7 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 	for _, c := range []struct{ run, snapshot, stream, grade, reason, since string }{
 		{"a", "2026-11-01 02:00:00+00", "orders", "exact", "NULL", "NULL"},
 		{"a", "", "files", "failed", "'no answer'", "NULL"},
+		{"a", "", "tags", "exact", "NULL", "NULL"},
 		{"b", "2026-11-02 02:00:00+00", "orders", "carried_forward", "'no time'", "TIMESTAMPTZ '2026-11-01 02:00:00+00'"},
 		{"b", "", "links", "repaired", "NULL", "TIMESTAMPTZ '2026-11-01 03:00:00+00'"},
 		{"b", "", "tags", "best_effort", "NULL", "NULL"},

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"placementsync/internal/durable"
 	"placementsync/internal/ledger"
 	"placementsync/internal/testing/harness"
@@ -224,6 +226,9 @@ func TestALockNamesItsHolder(t *testing.T) {
 	requireHolder(firstNight, firstNightAt.Add(time.Hour))
 	harness.Must(t, lock.Release())
 	harness.Must(t, w.Folder.CheckUnlocked())
+	reader := flock.New(w.Folder.Path("state", "lock")) // of another process that looks for a holder at the same time
+	_, err = reader.TryRLock()
+	harness.Must(t, errors.Join(err, w.Folder.CheckUnlocked(), reader.Unlock()))
 	lock, err = w.Lock(firstNight, firstNightAt)
 	harness.Must(t, err)
 	harness.Must(t, lock.Release())

@@ -30,10 +30,13 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 		t.Errorf("the manifest has format %d, want %d", m.Format, warehouse.Format)
 	}
 	harness.Must(t, withLock(t, w, "20261101T020000Z", w.Recover))
-	m.Format, m.Program = warehouse.Format+1, "v9.1.0"
-	data, err := checksum.Seal(m)
-	harness.Must(t, err)
-	harness.Must(t, os.WriteFile(path, data, 0o600))
+	m.Program = "v9.1.0"
+	for _, format := range []int{warehouse.Format - 1, warehouse.Format + 1} {
+		harness.Must(t, w.Versions.CheckFormat()) // the format of an earlier release is no error
+		m.Format = format
+		data, err := checksum.Seal(m)
+		harness.Must(t, errors.Join(err, os.WriteFile(path, data, 0o600)))
+	}
 	lockFile := filepath.Join(w.Folder.Dir(), "state", "lock")
 	lockBefore, err := os.ReadFile(lockFile)
 	harness.Must(t, err)

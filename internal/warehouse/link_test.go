@@ -166,6 +166,7 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := openNights(t, 2, "one", "two")
 			damage(t, w.Folder.VersionPath(secondNight))
+			harness.Must(t, withLock(t, w, "rollback", func() error { return nil })) // the repairs take the lock
 			_, err := w.Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2))
 			var damaged *warehouse.DamagedError
 			if !errors.As(err, &damaged) || !strings.HasPrefix(damaged.File, "versions/"+secondNight+"/") {

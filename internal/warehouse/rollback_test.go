@@ -26,6 +26,9 @@ func TestRollbackSwitchesReadersAndTheSeries(t *testing.T) {
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("a reader got %v, want %v", got, []string{"one"})
 	}
+	if exists(t, link(w)+".aside") {
+		t.Error("the rollback moved the link away: readers had no snapshot for a moment")
+	}
 	series := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags")
 	if days, err := filepath.Glob(filepath.Join(series, "*")); err != nil || !cmp.Equal(days, []string{filepath.Join(series, "snapshot_date=2026-11-01")}) {
 		t.Errorf("the series has %v (error %v), want only 2026-11-01", days, err)
