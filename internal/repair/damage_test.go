@@ -172,6 +172,9 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 					if isEarlier := d.File == version2+"manifest.json"; isEarlier && d.Affected != "a rollback to "+secondNight+" is not possible; readers lose nothing" {
 						t.Errorf("the damage of %s affects %q, want only a rollback", d.File, d.Affected)
 					}
+					if d.File == "latest" && strings.Contains(d.Problem, "placementsync") || d.File == manifest2 && !strings.HasPrefix(d.Affected, "the checksums of 2026-11-02") {
+						t.Errorf("the damage of %s is %q and affects %q, want no command, and only checksums: the catalog has the rows", d.File, d.Problem, d.Affected)
+					}
 					for file, want := range map[string]string{series3: "table " + table + " of 2026-11-03",
 						version3 + tagsFile: "readers of latest/" + tagsFile + " (table " + table + ")",
 						version1 + tagsFile: "table " + table + " in Parquet, after a rollback to " + firstNight} {
@@ -379,6 +382,9 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 			[]string{"state/runs.jsonl: run"}, "it has no line of the version that readers see", ""},
 		"an unfinished-run file": {func(d damager) { harness.Must(d.t, os.WriteFile(d.path("state/unfinished.json"), []byte("{"), 0o600)) },
 			[]string{"state/unfinished.json: run"}, "its own checksum is wrong: the content was changed", ""},
+		"a night that can be resumed": {func(d damager) {
+			harness.Must(d.t, d.w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: "20261104T020000Z", Attempt: 1}))
+		}, nil, "", ""},
 		"a draft": {func(d damager) { harness.Must(d.t, os.Mkdir(d.path("versions/.a.draft"), 0o700)) }, nil, "", "versions/.a.draft is left over from a killed run: the next run removes it"},
 		"a manifest with a lost table": {func(d damager) {
 			d.editManifest(manifest1, func(m *warehouse.Manifest) { m.Tables, m.Lost = nil, []string{table} })

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -659,6 +660,11 @@ func TestRestoreSeriesNamesWhatIsLost(t *testing.T) {
 			removeFile(d.t, d.w, firstNight)
 			breakCatalogs(d.t, d.w, firstNight, secondNight)
 		}, []string{"no catalog is intact: run placementsync rebuild --skip-damaged, or restore a backup", "restore table " + table + " of 2026-11-01"}},
+		"a day that no catalog names, beside a day that a catalog has": {func(d damager) {
+			removeDay(d.t, d.w, firstNightAt)
+			d.remove(version1, changes1+".json", changes1+".changes")
+			harness.Must(d.t, d.w.Series.WriteIndex(map[string]string{"2026-10-31": "20261031T020000Z", "2026-11-01": firstNight, "2026-11-02": secondNight}))
+		}, []string{"restore the day 2026-10-31: meta.runs has no snapshot of this day"}},
 		"a file that is newer than the only intact catalog": {func(d damager) {
 			removeFile(d.t, d.w, secondNight)
 			breakCatalogs(d.t, d.w, secondNight)
@@ -667,12 +673,16 @@ func TestRestoreSeriesNamesWhatIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := originalCfg
 			cfg.Warehouse.Dir = clone(t, original).Folder.Dir()
-			c.damage(damager{t, warehouse.New(cfg.Warehouse)})
+			w := warehouse.New(cfg.Warehouse)
+			c.damage(damager{t, w})
 			files, err := repair.RestoreSeries(t.Context(), cfg, warehouse.Retention{Daily: 30})
 			for _, want := range c.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("the repair restored %q and ended with %v, want an error with %q", files, err, want)
 				}
+			}
+			if days, want := slices.Sorted(maps.Keys(w.Series.ManifestDays())), []string{"2026-11-01", "2026-11-02"}; !slices.Equal(days, want) {
+				t.Errorf("after the repair the series has the days %v, want %v", days, want)
 			}
 		})
 	}

@@ -190,6 +190,15 @@ func TestVerifyNamesReplays(t *testing.T) {
 		"all manifests of the newest night, the series without manifests of days": {func(d damager) {
 			d.remove(version3+"manifest.json", changes3+".json", manifest1, manifest2, manifest3, index)
 		}, replayThird},
+		"all manifests of a newest version that is no night": {func(d damager) {
+			d.remove(version3+"manifest.json", changes3+".json", manifest3)
+			harness.Must(d.t, d.w.RunLog.Record(ledger.Run{ID: thirdNight, Kind: ledger.Refresh, Outcome: ledger.Complete, SnapshotAt: firstNightAt.AddDate(0, 0, 2)}))
+		}, repair.Step{}},
+		// A replay of the third night alone would lose the rows of the second.
+		"all manifests of the newest night, and the catalog before": {func(d damager) {
+			d.remove(version3+"manifest.json", changes3+".json", manifest3, "raw/"+secondNight)
+			d.flip(catalog2)
+		}, repair.Step{}},
 		"a manifest that names its own run as the previous one": {func(d damager) {
 			for _, name := range []string{version3 + "manifest.json", changes3 + ".json", manifest3} {
 				d.editManifest(name, func(m *warehouse.Manifest) { m.Previous = thirdNight })
@@ -199,9 +208,11 @@ func TestVerifyNamesReplays(t *testing.T) {
 		"a rebuilt version, and the night after it": {func(d damager) {
 			d.flip("versions/"+secondNight+"-2/catalog.duckdb", catalog3, series3)
 		}, replayThird},
-		"the manifest of the version before": {func(d damager) { d.flip(catalog3, series3, version2+"manifest.json") }, repair.Step{}},
-		toBeRemoved:                          {func(d damager) { d.flip(catalog3, series3) }, repair.Step{}},
-		"no stored responses":                {func(d damager) { d.flip(catalog3, series3); d.remove("raw/" + thirdNight) }, repair.Step{}},
+		// A rollback to the second night would remove the days of versions on which it does not seem to build.
+		"the manifests of an earlier version": {func(d damager) { d.flip(catalog3, series3, version1+"manifest.json", changes1+".json") }, repair.Step{}},
+		"the manifest of the version before":  {func(d damager) { d.flip(catalog3, series3, version2+"manifest.json") }, repair.Step{}},
+		toBeRemoved:                           {func(d damager) { d.flip(catalog3, series3) }, repair.Step{}},
+		"no stored responses":                 {func(d damager) { d.flip(catalog3, series3); d.remove("raw/" + thirdNight) }, repair.Step{}},
 		"damaged stored responses": {func(d damager) {
 			d.flip(catalog3, series3, "raw/"+thirdNight+"/journal.jsonl")
 		}, repair.Step{}},
@@ -232,6 +243,9 @@ func TestResponsesOfAnotherRunDoNotMatter(t *testing.T) {
 	d, other := damager{t, w}, thirdNight+"-2"
 	storeResponses(t, w, thirdNight)
 	storeResponses(t, w, other)
+	if report, err := repair.Verify(t.Context(), repairConfig(w), false); err != nil || len(report.Damage) > 0 {
+		t.Errorf("before the damage, verify found %+v (%v), want none", report.Damage, err)
+	}
 	harness.Must(t, w.RunLog.Record(ledger.Run{ID: other, Outcome: ledger.Failed, Responses: 2}))
 	d.flip(version3+"catalog.duckdb", series3, "raw/"+other+"/journal.jsonl")
 	report, err := repair.Verify(t.Context(), repairConfig(w), true)
