@@ -3,6 +3,7 @@ package query_test
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +94,14 @@ func TestChecksAreExpandedToParts(t *testing.T) {
 			}
 		})
 	}
+	var references []string
+	q := query.Query{Each: query.EachReference, SQL: "{name}"}
+	for _, p := range q.Expand(query.ChangedTables{MuchChanged: []string{"campaigns"}}, []string{"campaigns.profile_id"}) {
+		references = append(references, p.SQL)
+	}
+	if !slices.Contains(references, "'campaigns.file_id'") || slices.Contains(references, "'campaigns.profile_id'") {
+		t.Errorf("the references %v are checked, want those after a private column too", references)
+	}
 }
 
 // TestFlagsAreNotExchanged expands a check of exchanged columns for a table with several flags.
@@ -115,6 +124,12 @@ func TestAmountsAreComparedInAllChangedTables(t *testing.T) {
 	for each, want := range map[string]int{"table": 1, "column DECIMAL(18,6)": 6, "column BOOLEAN": 1} {
 		if got := (query.Query{Each: each, SQL: "FROM {table}"}).Expand(changed, nil); len(got) != want {
 			t.Errorf("each: %s: got %d parts, want %d", each, len(got), want)
+		}
+	}
+	texts := query.Query{Each: "column VARCHAR", SQL: "{table}"}
+	for _, part := range texts.Expand(changed, nil) {
+		if part.SQL != `"orders"` {
+			t.Errorf("texts of %s are compared, want only those of much changed tables", part.SQL)
 		}
 	}
 }
