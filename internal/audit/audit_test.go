@@ -172,6 +172,7 @@ func TestOutcomes(t *testing.T) {
 		"with_params":  "-- title: A\n-- severity: hold\n-- param: least DECIMAL 5 -- x\nSELECT id, total, repeat('x', 300) AS long FROM orders WHERE total > $least ORDER BY id",
 		"compares":     "-- title: A\n-- severity: warn\nSELECT o.id FROM orders AS o JOIN before.orders AS b USING (id) WHERE b.guest_email IS NOT NULL OR b.total > o.total ORDER BY id",
 		"earlier_runs": "-- title: A\n-- severity: warn\nSELECT run_id FROM before.meta.runs",
+		"two_tables":   "-- title: A\n-- severity: warn\n-- each: table orders order_line_items\nSELECT {name} AS t FROM {table}",
 		"unread":       "-- title: A\n-- severity: warn\nSELECT id FROM outlets",
 		"rejects":      "-- title: A\n-- severity: warn\nSELECT seq FROM before.meta.rejects",
 	} {
@@ -183,14 +184,15 @@ func TestOutcomes(t *testing.T) {
 INSERT INTO past.orders (id, total, guest_email) VALUES ('a', 30, 'x@example.com');
 INSERT INTO orders (id, total, valid_from) VALUES ('a', 20, tonight());
 INSERT INTO orders (id, total, guest_email) VALUES ('b', 10, 'y@example.com'), ('c', 10, NULL), ('d', 10, NULL), ('e', 10, NULL);
-INSERT INTO outlets (id) VALUES ('a');`
+INSERT INTO outlets (id) VALUES ('a');
+INSERT INTO order_line_items (order_id, position) VALUES ('a', 1), ('a', 2);`
 	rules := map[string]audit.Rule{"with_params": {Severity: "warn", Params: map[string]string{"least": "1"}}, "switched_off": {Severity: "off"}}
 	for _, q := range load(t, dir, rules, nil).List() {
 		if q.Name == "switched_off" {
 			t.Error("the set contains a check with the severity off")
 		}
 	}
-	set := load(t, dir, rules, []string{"orders.guest_email"}, "compares", "no_column", "with_params", "reads_files", "too_slow", "unread", "earlier_runs", "rejects")
+	set := load(t, dir, rules, []string{"orders.guest_email"}, "compares", "no_column", "with_params", "reads_files", "too_slow", "two_tables", "unread", "earlier_runs", "rejects")
 	empty := fixture.NewEmptyCatalog(t)
 	db := open(t, empty, rows, &query.Before{Hidden: []string{"orders.guest_email"}}, time.Second)
 	results, err := set.Run(t.Context(), db)
@@ -207,6 +209,7 @@ INSERT INTO outlets (id) VALUES ('a');`
 		"no_column":    {Severity: "hold", Outcome: ledger.CheckNotRun},
 		"reads_files":  {Severity: "hold", Outcome: ledger.CheckNotRun},
 		"too_slow":     {Severity: "hold", Outcome: ledger.CheckNotRun},
+		"two_tables":   {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 7, Sample: []byte(`[{"t":"orders"},{"t":"orders"},{"t":"orders"}]`)},
 		"unread":       {Severity: "warn", Outcome: ledger.CheckSkipped},
 		"rejects":      {Severity: "warn", Outcome: ledger.CheckSkipped}, // a night replaces the rejects of earlier nights
 		"earlier_runs": {Severity: "warn", Outcome: ledger.CheckFailed, Rows: 1, Sample: []byte(`[{"run_id":"20261101T020000Z"}]`)},
