@@ -82,8 +82,11 @@ func TestNightOptionsComeFromTheConfiguration(t *testing.T) {
 	if diff := cmp.Diff(want, got, elsewhere, cmpopts.IgnoreFields(fetch.Config{}, "Token", "Proxy")); diff != "" {
 		t.Errorf("options of a night (-want +got):\n%s", diff)
 	}
-	if token, err := got.Fetch.Token(t.Context()); token != "secret" || err != nil || got.Fetch.Proxy == nil || len(got.Streams) == 0 {
-		t.Errorf("got the token %q (%v), a proxy: %t, and %d streams; want the token, a proxy and all streams", token, err, got.Fetch.Proxy != nil, len(got.Streams))
+	if token, err := got.Fetch.Token(t.Context()); token != "secret" || err != nil {
+		t.Errorf("got the token %q (%v), want the token of the configuration", token, err)
+	}
+	if got.Fetch.Proxy == nil || len(got.Streams) == 0 {
+		t.Errorf("got a proxy: %t, and %d streams; want a proxy and all streams", got.Fetch.Proxy != nil, len(got.Streams))
 	}
 }
 
@@ -105,11 +108,17 @@ notify: {channels: [{name: chat, type: slack, url: https://chat.example.com/secr
 	harness.Must(t, err)
 	got, err := s.newSettings(cfg)
 	harness.Must(t, err)
-	if schedule, verify := got.Schedule.String(), got.VerifySchedule.String(); schedule != "1 2 * * * Europe/Berlin" || verify != "3 4 * * 0 Europe/Berlin" {
-		t.Errorf("the schedules are %q and %q, want those of the configuration", schedule, verify)
+	if schedule := got.Schedule.String(); schedule != "1 2 * * * Europe/Berlin" {
+		t.Errorf("the schedule is %q, want that of the configuration", schedule)
 	}
-	if got.CatchUp || !slices.Equal(got.Retries, []time.Duration{5 * time.Minute}) || got.AuthToken != "a-long-token-of-the-page" {
-		t.Errorf("catch_up is %t, the retries are %v and the token is %q, want those of the configuration", got.CatchUp, got.Retries, got.AuthToken)
+	if schedule := got.VerifySchedule.String(); schedule != "3 4 * * 0 Europe/Berlin" {
+		t.Errorf("the schedule of the verification is %q, want that of the configuration", schedule)
+	}
+	if got.CatchUp || !slices.Equal(got.Retries, []time.Duration{5 * time.Minute}) {
+		t.Errorf("catch_up is %t and the retries are %v, want those of the configuration", got.CatchUp, got.Retries)
+	}
+	if got.AuthToken != "a-long-token-of-the-page" {
+		t.Errorf("the token of the page is %q, want that of the configuration", got.AuthToken)
 	}
 	if !got.Hosts.Allows("sync.example.com") || got.Hosts.Allows("example.org") || got.Hooks == nil {
 		t.Error("the host of the configuration is refused, or another is allowed, or there is no endpoint of webhooks")
@@ -131,9 +140,10 @@ notify: {channels: [{name: chat, type: slack, url: https://chat.example.com/secr
 // TestWatchesComeFromTheConfiguration compares watches with their configuration, and sends a message by e-mail.
 func TestWatchesComeFromTheConfiguration(t *testing.T) {
 	t.Parallel()
-	watches := newWatches([]config.Watch{{Name: "a", Query: "q", Params: map[string]string{"p": "1"}, When: "n under 1.5", Key: []string{"k"}, Show: []string{"s"},
-		NewOnly: true, Advice: "Act.", Send: []string{"mail"}}, {Name: "b", When: "rows"}})
-	want := []watch.Watch{{Name: "a", Query: "q", Params: map[string]string{"p": "1"}, When: watch.Condition{Column: "n", Bound: big.NewRat(3, 2)}, Key: []string{"k"},
+	params, when := map[string]string{"p": "1"}, watch.Condition{Column: "n", Bound: big.NewRat(3, 2)}
+	watches := newWatches([]config.Watch{{Name: "a", Query: "q", Params: params, When: "n under 1.5", Key: []string{"k"},
+		Show: []string{"s"}, NewOnly: true, Advice: "Act.", Send: []string{"mail"}}, {Name: "b", When: "rows"}})
+	want := []watch.Watch{{Name: "a", Query: "q", Params: params, When: when, Key: []string{"k"},
 		Show: []string{"s"}, NewOnly: true, Advice: "Act.", Channels: []string{"mail"}}, {Name: "b"}}
 	if !reflect.DeepEqual(watches, want) {
 		t.Errorf("got the watches %+v, want %+v", watches, want)

@@ -63,8 +63,8 @@ func TestNeededTablesAreSources(t *testing.T) {
 	}
 }
 
-// TestQueriesHaveTheColumnsOfThePage checks that each query returns the columns that the page reads, and that the formats
-// and charts of the page fit them.
+// TestQueriesHaveTheColumnsOfThePage checks that each query returns the columns that the page reads, and that the
+// formats and charts of the page fit them.
 func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 	db, err := query.Open(t.Context(), fixture.NewEmptyCatalog(t).Fill(t, ""), query.Options{Threads: 1, Settings: config.Default().QuerySettings()})
 	if err != nil {
@@ -148,8 +148,10 @@ func checkFields(t *testing.T, p panel, columns map[string]query.Column) {
 
 func checkPlot(t *testing.T, p panel, columns map[string]query.Column) {
 	t.Helper()
-	isComplete := p.plot.kind == html.Boxes || columns[p.plot.series].Name != "" && columns[p.plot.value].Numeric || len(p.plot.measures) > 0
-	if !isComplete || p.plot.kind == "" || p.plot.limit <= 0 || p.plot.unit == "" || len(p.plot.split) > 0 && p.plot.choiceLabel == "" {
+	hasValues := columns[p.plot.series].Name != "" && columns[p.plot.value].Numeric
+	hasSeries := p.plot.kind == html.Boxes || hasValues || len(p.plot.measures) > 0
+	lacksLabel := len(p.plot.split) > 0 && p.plot.choiceLabel == ""
+	if !hasSeries || lacksLabel || p.plot.kind == "" || p.plot.limit <= 0 || p.plot.unit == "" {
 		t.Errorf("panel %s: got the chart %+v, want a kind, series, a limit, a unit and a label of its choice", p.id, *p.plot)
 	}
 	colours := map[int]bool{}

@@ -58,8 +58,8 @@ func TestMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// TestMessageObjects compares the whole objects of a message about a finding of the second night, and of one about a table
-// that the third night did not read.
+// TestMessageObjects compares the whole objects of a message about a finding of the second night, and of one about a
+// table that the third night did not read.
 func TestMessageObjects(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
