@@ -33,6 +33,7 @@ func TestRichTextBecomesPlain(t *testing.T) {
 		{"a list that begins beyond all numbers", doc(`{"type":"orderedList","attrs":{"start":1e300},"content":[{"type":"text","text":"a"}]}`), "1. a"},
 		{"an emoji", doc(`{"type":"paragraph","content":[{"type":"text","text":"Fine "},{"type":"emoji","attrs":{"shortName":":smile:","text":"😀"}}]}`), "Fine 😀"},
 		{"a list that begins below zero", doc(`{"type":"orderedList","attrs":{"start":-5},"content":[{"type":"text","text":"a"}]}`), "1. a"},
+		{"a list that begins at zero", doc(`{"type":"orderedList","attrs":{"start":0},"content":[{"type":"text","text":"a"}]}`), "0. a"},
 		{"a paragraph after a nested list", doc(`{"type":"bulletList","content":[{"type":"listItem","content":[{"type":"text","text":"a"},{"type":"bulletList","content":[{"type":"text","text":"b"}]}]}]},{"type":"paragraph","content":[{"type":"text","text":"end"}]}`), "- a\n  - b\nend"},
 		{"a link", doc(`{"type":"paragraph","content":[{"type":"text","text":"draft","marks":[{"type":"link","attrs":{"href":"https://example.com/d"}}]}]}`), "draft (https://example.com/d)"},
 		{"a link whose text is its address", doc(`{"type":"paragraph","content":[{"type":"text","text":"https://example.com","marks":[{"type":"link","attrs":{"href":"https://example.com"}}]}]}`), "https://example.com"},
