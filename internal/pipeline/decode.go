@@ -115,7 +115,7 @@ func (k *sink) countRecords(facts stream.PageFacts) {
 func (k *sink) rejectionErr() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.stream.IsEvents() || k.rejected*2 <= k.read {
+	if k.rejected*2 <= k.read {
 		return nil
 	}
 	return fmt.Errorf("%d %% of the records were rejected (meta.rejects); rows of earlier nights are kept", 100*k.rejected/k.read)
