@@ -394,6 +394,7 @@ func TestFailuresOfDetails(t *testing.T) {
 		if !isError[*fetch.StatusError](err) || d.Failed > 20 {
 			t.Errorf("got %v after %d failed ids, want an error after a few", err, d.Failed)
 		}
+		checkError(t, err, `read stream "outlets": stopped after 5 failed ids in a row, the last one: `)
 	})
 }
 
