@@ -85,8 +85,8 @@ func TestOneStoppedRequestLosesNoRowsOfOthers(t *testing.T) {
 	}
 }
 
-// TestAllBatchesAreInserted ends the INSERT of a large table directly after its last batch was added. All batches, also one
-// of a small table, must then be released.
+// TestAllBatchesAreInserted ends the INSERT of a large table directly after its last batch was added. All batches,
+// also one of a small table, must then be released.
 func TestAllBatchesAreInserted(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	ctx, s := t.Context(), h.openStage()
@@ -104,7 +104,8 @@ func TestAllBatchesAreInserted(t *testing.T) {
 	for _, b := range batches {
 		harness.Must(t, s.AddRows(ctx, "product_listings", "product_listings", b))
 	}
-	harness.Must(t, s.AddRows(ctx, "product_listings", "product_listing_tags", h.batch("product_listing_tags", `{"product_listing_id":"id00-0000","position":1,"row_hash":1,"seq":1}`)))
+	tag := h.batch("product_listing_tags", `{"product_listing_id":"id00-0000","position":1,"row_hash":1,"seq":1}`)
+	harness.Must(t, s.AddRows(ctx, "product_listings", "product_listing_tags", tag))
 	changes, err := s.Merge(ctx, map[string]load.Coverage{"product_listings": load.Whole}, load.Limits{})
 	harness.Must(t, err)
 	i := slices.IndexFunc(changes, func(c load.Change) bool { return c.Table == "product_listings" })

@@ -151,12 +151,13 @@ func TestRejectsAreKeptWithTheirRows(t *testing.T) {
 	h.requireRows("SELECT count(*) FROM meta.rejects", "10")
 }
 
-// TestRejectsOfUnreadRepliesAreKept rejects a reply in the comments of an article. The second night reads the comments
-// of another article, so the reply is still missing.
+// TestRejectsOfUnreadRepliesAreKept rejects a reply in the comments of an article. The second night reads the
+// comments of another article, so the reply is still missing.
 func TestRejectsOfUnreadRepliesAreKept(t *testing.T) {
 	h := newFixture(t, "articles", "article_comments")
 	h.planDetails = true
-	h.setFindings([]stream.Reject{{Stream: "article_comments", Table: "article_comments", Parent: "a/c", Raw: "7", Reason: "expected an object"}}, nil, nil)
+	reply := stream.Reject{Stream: "article_comments", Table: "article_comments", Parent: "a/c", Raw: "7", Reason: "expected an object"}
+	h.setFindings([]stream.Reject{reply}, nil, nil)
 	for _, article := range []string{"a", "b"} {
 		_, err := h.run(map[string]streamInput{"article_comments": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {article}},
 			rows: rows{"article_comments": jsonRow(1, 1, "article_id", quote(article), "id", `"c"`)}}}, load.Limits{})

@@ -57,8 +57,9 @@ func TestTrialParquetFitsTheLimit(t *testing.T) {
 	}
 }
 
-// TestFilesNameTheirFields checks that files contain the types and field ids of schema/ and the rows of the
-// catalog. JSON is written as text, and a fingerprint as a signed number. The fingerprints include the values at which a signed number overflows.
+// TestFilesNameTheirFields checks that files contain the types and field ids of schema/ and the rows of the catalog.
+// JSON is written as text, and a fingerprint as a signed number. The fingerprints include the values at which a signed
+// number overflows.
 func TestFilesNameTheirFields(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	_, err := h.run(wholeList(`{"id":"a","row_hash":0,"seq":1},{"id":"b","row_hash":9223372036854775807,"seq":2},

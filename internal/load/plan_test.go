@@ -297,8 +297,8 @@ func TestFingerprintsContainLookedUpRows(t *testing.T) {
 }
 
 // TestLiveDaysBoundaryIsLive checks which details are live by the time of the last change or payment. A campaign, a
-// profile and an order that changed exactly LiveDays ago are live, and so is an order that was created or paid then. A campaign, a
-// profile and an order that changed a microsecond earlier are not live.
+// profile and an order that changed exactly LiveDays ago are live, and so is an order that was created or paid then.
+// A campaign, a profile and an order that changed a microsecond earlier are not live.
 func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	days := config.Default().Streams.LiveDays
 	at := func(before time.Duration) string {
@@ -324,7 +324,8 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 			jsonRow(1, 1, "id", `"created"`, "profile_id", `"by creation"`, "created_at", boundary),
 		}, ",")}},
 		"profiles": {coverage: load.Whole, rows: rows{"profiles": strings.Join([]string{
-			profile("itself", boundary), profile("by campaign", old), profile("by creation", old), profile("by order", old), profile("by payment", old), profile("none", earlier),
+			profile("itself", boundary), profile("by campaign", old), profile("by creation", old), profile("by order", old),
+			profile("by payment", old), profile("none", earlier),
 		}, ",")}},
 		"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"boundary", "earlier"}}},
 		"profile_orders":         {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"by campaign", "by creation", "by order", "by payment", "itself", "none"}}},
@@ -332,7 +333,10 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 	harness.Must(t, err)
 	h.planDetails = false
 	h.check(map[string]streamInput{}, func(s *load.Stage, d *warehouse.Draft) {
-		for name, want := range map[string][]string{"campaign_status_counts": {"boundary"}, "profile_orders": {"by campaign", "by creation", "by order", "by payment", "itself"}} {
+		for name, want := range map[string][]string{
+			"campaign_status_counts": {"boundary"},
+			"profile_orders":         {"by campaign", "by creation", "by order", "by payment", "itself"},
+		} {
 			st, _ := stream.Find(h.streams, name)
 			_, err := s.PlanDetails(t.Context(), st, load.Rereading{LiveDays: days}, func(string) bool { return true })
 			harness.Must(t, err)

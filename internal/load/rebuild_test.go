@@ -94,8 +94,8 @@ func TestHistoryIsRebuiltFromSnapshots(t *testing.T) {
 	}
 }
 
-// TestReplacedValuesHaveNoVersionInARebuild rebuilds history from the files of two nights. In the second night only an
-// ignored column had another value, which made no version.
+// TestReplacedValuesHaveNoVersionInARebuild rebuilds history from the files of two nights. In the second night only
+// an ignored column had another value, which made no version.
 func TestReplacedValuesHaveNoVersionInARebuild(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	h.ignored = []string{"product_listings.name"}

@@ -90,8 +90,10 @@ func TestItemsAreMatchedByTheirSecondKey(t *testing.T) {
 		list itemList
 		want []int64
 	}{
-		"stored items in another order": {itemList{stored: []item{known(1, 1, 10, 11), known(2, 2, 20, 22)}, staged: []item{staged(3, 22), staged(4, 11)}}, []int64{2, 1}},
-		"an item that was gone":         {itemList{stored: []item{known(1, 1, 10, 11)}, past: []item{known(2, 2, 20, 22)}, staged: []item{staged(1, 11), staged(4, 22)}}, []int64{1, 2}},
+		"stored items in another order": {itemList{stored: []item{known(1, 1, 10, 11), known(2, 2, 20, 22)},
+			staged: []item{staged(3, 22), staged(4, 11)}}, []int64{2, 1}},
+		"an item that was gone": {itemList{stored: []item{known(1, 1, 10, 11)}, past: []item{known(2, 2, 20, 22)},
+			staged: []item{staged(1, 11), staged(4, 22)}}, []int64{1, 2}},
 	} {
 		if got := c.list.positions(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: the positions are %v, want %v", name, got, c.want)
@@ -100,8 +102,8 @@ func TestItemsAreMatchedByTheirSecondKey(t *testing.T) {
 }
 
 // TestStreamsWhoseRecordsCanBeSkipped lists the streams whose unchanged records are not staged. Records of other streams
-// are completed by details, have children of children, or have columns whose changes the fingerprint does not show. It also
-// lists the other streams whose tables no other stream fills, which can be filled directly.
+// are completed by details, have children of children, or have columns whose changes the fingerprint does not show. It
+// also lists the other streams whose tables no other stream fills, which can be filled directly.
 func TestStreamsWhoseRecordsCanBeSkipped(t *testing.T) {
 	definitions, _ := schema.Definitions()
 	s := &Stage{draft: &warehouse.Draft{Schema: &warehouse.Schema{Definitions: definitions}}, streams: stream.AllWithEvents()}

@@ -119,8 +119,8 @@ func TestSecondPrivateValueIsNotKept(t *testing.T) {
 	}
 }
 
-// TestDroppedColumnsAreNotRenamed decodes records with a field whose name is similar to a column without values. A dropped
-// column is always NULL, so that it says nothing about the field.
+// TestDroppedColumnsAreNotRenamed decodes records with a field whose name is similar to a column without values. A
+// dropped column is always NULL, so that it says nothing about the field.
 func TestDroppedColumnsAreNotRenamed(t *testing.T) {
 	const column = "orders.coupon"
 	var records []string
@@ -287,7 +287,8 @@ func TestListInAPrivateObjectHidesNothingElse(t *testing.T) {
 
 // TestPrivateValuesWithoutAColumnAreOnlyCounted reads private values that no column can store.
 func TestPrivateValuesWithoutAColumnAreOnlyCounted(t *testing.T) {
-	got := renderProtected(t, streamNamed(t, "campaigns"), transform.Privacy{Drop: []string{"profiles.overview"}}, leaks()["a profile in a campaign list"].body)
+	p := transform.Privacy{Drop: []string{"profiles.overview"}}
+	got := renderProtected(t, streamNamed(t, "campaigns"), p, leaks()["a profile in a campaign list"].body)
 	if !strings.Contains(got, `extra = {"profile":{"more":1}}`+"\n") || !strings.Contains(got, "drift campaigns profile.overview unknown_field x1 ") {
 		t.Errorf("want the overview only as drift in %s", got)
 	}
@@ -306,7 +307,8 @@ func TestRawValuesOfOtherTablesAreKept(t *testing.T) {
 	if !strings.Contains(other, "seen") {
 		t.Errorf("want the coupon of the profile, which is no order, in %s", other)
 	}
-	other = renderProtected(t, streamNamed(t, "product_listings"), transform.Privacy{Drop: []string{"outlets.name"}}, `[{"id":"l","name":"seen","outlet":{"name":"s3cret"}}]`)
+	other = renderProtected(t, streamNamed(t, "product_listings"), transform.Privacy{Drop: []string{"outlets.name"}},
+		`[{"id":"l","name":"seen","outlet":{"name":"s3cret"}}]`)
 	if !strings.Contains(other, "name = seen") || strings.Contains(other, "s3cret") {
 		t.Errorf("want the name of the listing, and not that of its outlet, in %s", other)
 	}

@@ -212,8 +212,8 @@ func TestOnlyRepeatedResponsesHaveTheSameHash(t *testing.T) {
 	}
 }
 
-// TestEnvelopeDriftCountsPages decodes page 2 twice, and once page 1 and page 2 of another parameter. Each has an unknown
-// member beside the records. The sample is that of page 1.
+// TestEnvelopeDriftCountsPages decodes page 2 twice, and once page 1 and page 2 of another parameter. Each has an
+// unknown member beside the records. The sample is that of page 1.
 func TestEnvelopeDriftCountsPages(t *testing.T) {
 	d := decoderOf(t, "orders")
 	for seq, o := range []transform.Origin{{Param: "a", Page: 2}, {Param: "a", Page: 1}, {Param: "b", Page: 2}, {Param: "a", Page: 2}} {

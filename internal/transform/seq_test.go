@@ -2,8 +2,9 @@ package transform
 
 import "testing"
 
-// TestLateRecordsOfABodyShareASeq numbers the records of the response 3. A body can contain more records than the seq can
-// number. They must not get the seq of an earlier record or of the next response, whose copies of a record are newer.
+// TestLateRecordsOfABodyShareASeq numbers the records of the response 3. A body can contain more records than the seq
+// can number. They must not get the seq of an earlier record or of the next response, whose copies of a record are
+// newer.
 func TestLateRecordsOfABodyShareASeq(t *testing.T) {
 	t.Parallel()
 	in := input{origin: Origin{Seq: 3}}
