@@ -79,6 +79,13 @@ func TestTheSeriesIsReadFromIntactFiles(t *testing.T) {
 		}, []string{first, third}, []string{"parquet/*/snapshot_date=2026-11-02 (2026-11-02): it is not complete: it has files, but no manifest, unfinished"}},
 		"a run that the ledger lacks": {func(d damager) { keepLines(d, 2); d.remove(version3); d.flip(series3) }, []string{first, second},
 			[]string{"parquet/*/snapshot_date=2026-11-03 (2026-11-03): it is not complete: run " + thirdNight + " was writing it, unfinished"}},
+		"a damaged file, and no ledger": {func(d damager) { d.remove("state/runs.jsonl", version3); d.flip(series3) }, []string{first, second},
+			[]string{series3 + " (2026-11-03): " + wrongSum}},
+		"a damaged manifest that the index lacks": {func(d damager) {
+			writeIndex(d, firstNight, thirdNight)
+			d.flip(manifest2)
+			d.remove(changes2+".json", version2+"manifest.json")
+		}, []string{first, third}, []string{manifest2 + " (2026-11-02): its own checksum is wrong: the content was changed"}},
 		"a published day that its run did not add to the series": {func(d damager) { d.remove(manifest3, filepath.Dir(series3)); writeIndex(d, firstNight, secondNight) },
 			[]string{first, second, thirdNight + " 11-03 02:00 " + version3 + tagsFile}, nil},
 		"a published day that its run did not add to the series, and no link latest": {func(d damager) {

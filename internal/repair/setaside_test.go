@@ -54,6 +54,12 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 			if got := strings.Join(report.Notes, "; "); got != c.wantNote {
 				t.Errorf("the notes are %q, want %q", got, c.wantNote)
 			}
+			if c.wantNote != "" {
+				m, err := w.Versions.ReadManifestFile(w.Folder.RunManifestPath(firstNight), firstNight)
+				if err != nil || len(m.Tables) > 0 || !slices.Equal(m.Lost, []string{table}) {
+					t.Errorf("the manifest beside the changes is %+v (%v), want the table lost there too: a repair would look for it", m, err)
+				}
+			}
 			days, err := w.Series.Index()
 			if got := slices.Sorted(maps.Keys(days)); err != nil || !slices.Equal(got, c.wantIndexedDays) {
 				t.Errorf("the index contains %v (%v), want %v", got, err, c.wantIndexedDays)
