@@ -585,6 +585,10 @@ func TestVerifyAfterAnAcceptedLoss(t *testing.T) {
 			if err != nil || len(result.Skipped) == 0 && result.LostRun == "" {
 				t.Fatalf("the rebuild is %+v (%v), want a reported loss", result, err)
 			}
+			const note = "all its files are damaged or missing; its current rows are lost"
+			if got := result.Manifest.Table(table).Note; (got == note) != strings.HasPrefix(name, "a table") {
+				t.Errorf("the table has the note %q, want %q only if all its files are lost", got, note)
+			}
 			repairAll(t, w, cfg)
 			restored, err := repair.RestoreSeries(t.Context(), cfg, warehouse.Retention{Daily: 30})
 			if err != nil || len(restored) > 0 {
@@ -644,6 +648,8 @@ func TestRebuildReportsALostNight(t *testing.T) {
 			harness.Must(t, err)
 			if line := ledger.Find(runs, result.Manifest.RunID); result.LostRun != c.lostRun || line.Outcome != ledger.Partial {
 				t.Errorf("the rebuild is %+v and the ledger has %+v, want the lost run %q and the outcome partial", result, line, c.lostRun)
+			} else if text := "run " + c.lostRun + " (the series has no complete day of it)"; c.lostRun != "" && !strings.Contains(line.Error, text) {
+				t.Errorf("the ledger has the error %q, want it to name the lost %s", line.Error, text)
 			}
 		})
 	}
