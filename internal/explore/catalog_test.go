@@ -117,10 +117,11 @@ func column(rows [][]string, index int) []string {
 // Only prices of the chosen tiers and currencies are compared.
 func testLowestPrices(t *testing.T, s *site) {
 	for address, want := range map[string]string{
-		"q=guest":                           `[{"currency":"EUR","price":90.000000,"tier":"standard"},{"currency":"USD","price":80.500000,"tier":"pro"}]`,
-		"q=guest&tier=standard":             `[{"currency":"EUR","price":90.000000,"tier":"standard"},{"currency":"USD","price":100.000000,"tier":"standard"}]`,
-		"q=guest&tier=pro":                  `[{"currency":"USD","price":80.500000,"tier":"pro"}]`,
-		"q=guest&currency=EUR&currency=GBP": `[{"currency":"EUR","price":90.000000,"tier":"standard"}]`,
+		"q=guest":                                 `[{"currency":"EUR","price":90.000000,"tier":"standard"},{"currency":"USD","price":80.500000,"tier":"pro"}]`,
+		"q=guest&tier=standard":                   `[{"currency":"EUR","price":90.000000,"tier":"standard"},{"currency":"USD","price":100.000000,"tier":"standard"}]`,
+		"q=guest&tier=pro":                        `[{"currency":"USD","price":80.500000,"tier":"pro"}]`,
+		"q=guest&currency=EUR&currency=GBP":       `[{"currency":"EUR","price":90.000000,"tier":"standard"}]`,
+		"q=z%C3%9Crich&currency=EUR&currency=GBP": `[{"currency":"EUR","price":40.000000,"tier":""}]`,
 	} {
 		rows := s.csv(t, "/catalog.csv?col=price&"+address)
 		if got := column(rows, slices.Index(rows[0], "prices")); !slices.Equal(got, []string{want}) {
@@ -131,6 +132,11 @@ func testLowestPrices(t *testing.T, s *site) {
 	rows := s.csv(t, "/catalog.csv?currency=USD&sort=price")
 	if got := column(rows, slices.Index(rows[0], "price")); !slices.Equal(got, ascending) {
 		t.Errorf("the prices in ascending order are %v, want %v", got, ascending)
+	}
+	withoutTier := s.csv(t, "/catalog.csv?q=z%C3%9Crich&currency=EUR&sort=price")
+	price, tier := slices.Index(withoutTier[0], "price"), slices.Index(withoutTier[0], "tier")
+	if got := []string{withoutTier[1][price], withoutTier[1][tier]}; !slices.Equal(got, []string{"40.000000", ""}) {
+		t.Errorf("the lowest price and its tier are %q, want 40 without a tier", got)
 	}
 	wantTexts(t, s.get(t, "/catalog?col=price&q=guest&tier=standard", http.StatusOK), "90.00 EUR 100.00 USD")
 	wantTexts(t, s.get(t, "/catalog?col=price&col=tier&q=guest", http.StatusOK), "90.00 EUR 80.50 USD Standard Pro")

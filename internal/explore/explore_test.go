@@ -3,6 +3,7 @@ package explore_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,6 +76,28 @@ func testUnknownParameters(t *testing.T, s *site) {
 	for _, address := range []string{"/catalog", "/orders", "/listings/a", "/report", "/questions", "/questions/price_by_segment", "/sql", "/snapshot"} {
 		if body := s.get(t, address+"?utm_source=mail&utm_source=news", http.StatusOK); strings.Contains(body, "utm_source") {
 			t.Errorf("%s: the page repeats the parameter utm_source", address)
+		}
+	}
+}
+
+// deadlineRecorder records the write deadline of a response.
+type deadlineRecorder struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+func (r *deadlineRecorder) SetWriteDeadline(at time.Time) error {
+	r.deadline = at
+	return nil
+}
+
+// testWriteDeadlines checks that a download may be written for as long as its query may run.
+func testWriteDeadlines(t *testing.T, s *site) {
+	for path, limit := range map[string]time.Duration{"/explore/orders": 20 * time.Second, "/explore/catalog.csv": time.Minute} {
+		w, begin := &deadlineRecorder{ResponseRecorder: httptest.NewRecorder()}, time.Now()
+		s.explorer.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, s.URL+path, nil))
+		if w.Code != http.StatusOK || w.deadline.Before(begin.Add(limit)) {
+			t.Errorf("%s has the status %d and is cut off after %v, want at least the time limit of %v", path, w.Code, w.deadline.Sub(begin), limit)
 		}
 	}
 }

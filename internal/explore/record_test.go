@@ -41,6 +41,7 @@ func TestPages(t *testing.T) {
 			"result of a named query":              testQuestionResult,
 			"wrong parameters":                     testWrongParameters,
 			"unknown parameters":                   testUnknownParameters,
+			"write deadlines":                      testWriteDeadlines,
 			"layout":                               testLayout,
 			"filters of the catalog":               testFilters,
 			"lowest prices of the catalog":         testLowestPrices,

@@ -15,7 +15,7 @@ INSERT INTO main.product_listings (id, name, outlet_id, outlet_name, website_url
 INSERT INTO main.product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier) VALUES
 	('a', 1, 100, 'USD', 'standard'), ('a', 2, 80.5, 'USD', 'pro'), ('a', 3, 90, 'EUR', 'standard'),
 	('b', 1, 200, 'USD', 'standard'), ('b', 2, NULL, 'USD', 'pro'),
-	('c', 1, 50, 'EUR', 'standard'), ('c', 2, 60, NULL, NULL),
+	('c', 1, 50, 'EUR', 'standard'), ('c', 2, 60, NULL, NULL), ('c', 3, 40, 'EUR', NULL),
 	('d', 1, 1, '"><script>', '<i>tier</i>'), ('e', 1, 300.25, 'USD', 'pro'),
 	('x/../y?#%', 1, 99.999999, 'USD', 'standard');
 INSERT INTO main.product_listing_tags (product_listing_id, position, name) VALUES
