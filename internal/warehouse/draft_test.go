@@ -170,7 +170,7 @@ func TestASnapshotIsAfterItsBase(t *testing.T) {
 }
 
 // TestFailedStatementsAreUndoneAndQuoted checks that Atomically undoes all statements if one fails, that
-// errors quote at most 160 bytes of a statement, and that EachRow stops at the first error.
+// errors quote at most 160 bytes of a statement, and that EachRow returns the first error.
 func TestFailedStatementsAreUndoneAndQuoted(t *testing.T) {
 	d, err := open(t).Begin(t.Context(), firstNight, firstNightAt)
 	harness.Must(t, err)
@@ -204,6 +204,17 @@ func TestFailedStatementsAreUndoneAndQuoted(t *testing.T) {
 		t.Error("EachRow of an invalid query: got no error")
 	}
 	harness.Must(t, d.EachRow(t.Context(), nil, func(func(...any) error) error { return stop }))
+	ctx, cancel := context.WithCancel(t.Context())
+	err = d.EachRow(ctx, []sqltext.SQL{"FROM range(3)"}, func(scan func(...any) error) error {
+		cancel()
+		for n := 0; scan(&n) == nil; { // until the rows are closed
+			runtime.Gosched()
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("EachRow stopped in the middle of the rows with %v, want the error of its context", err)
+	}
 	tx, err := d.DB.BeginTx(t.Context(), nil)
 	harness.Must(t, err)
 	harness.Must(t, warehouse.Undo(tx))
