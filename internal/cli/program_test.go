@@ -79,6 +79,7 @@ func TestExecutePrintsErrors(t *testing.T) {
 			for name, err := range map[string]error{"work": errors.New("the service answered \x1b]0;title\x07\n\u202etxt.exe"),
 				"misuse": cli.UsageErr("name a %s", "table"), "silent": cli.EndWith(ledger.Partial, nil), "full": syscall.ENOSPC} {
 				cmd := &cobra.Command{Use: name, RunE: func(*cobra.Command, []string) error { return err }}
+				cmd.Flags().Int("count", 0, "")
 				cmd.Flags().Bool("hidden", false, "")
 				harness.Must(t, cmd.Flags().MarkHidden("hidden"))
 				root.AddCommand(cmd)
