@@ -78,6 +78,10 @@ func testQuestionResult(t *testing.T, s *site) {
 	if diff := cmp.Diff(want[1:], got[1:]); diff != "" {
 		t.Errorf("the CSV differs from the SQL (-want +got):\n%s", diff)
 	}
+	dearestFirst := column(s.csv(t, strings.Replace(address, "?", "/csv?sort=-min_price&", 1)), 6)
+	if diff := cmp.Diff([]string{"300.25", "200.00", "100.00", "80.50"}, dearestFirst); diff != "" {
+		t.Errorf("the lowest prices of the sorted CSV (-want +got):\n%s", diff)
+	}
 	body := s.get(t, address, http.StatusOK)
 	if rows := strings.Count(body, "<tr>") - 1; rows != len(want)-1 {
 		t.Errorf("the page has %d rows, want %d", rows, len(want)-1)
