@@ -3,6 +3,7 @@ package load_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -138,6 +139,19 @@ func TestLimitsApplyToEachListOfATable(t *testing.T) {
 	_, err = h.run(lists(2, 0, 1), limits)
 	massDelete, _ = errors.AsType[*load.MassDeleteError](err)
 	want = []ledger.Loss{{Table: "locations", Gone: 38, Before: 41}}
+	if massDelete == nil || !cmp.Equal(massDelete.Losses, want) {
+		t.Errorf("got %v, want losses %v", err, want)
+	}
+	// Each table with such a loss is named.
+	withListings := func(inputs map[string]streamInput, count int) map[string]streamInput {
+		maps.Copy(inputs, listings(count))
+		return inputs
+	}
+	_, err = h.run(withListings(lists(40, 0, 1), 41), limits)
+	harness.Must(t, err)
+	_, err = h.run(withListings(lists(2, 0, 1), 1), limits)
+	massDelete, _ = errors.AsType[*load.MassDeleteError](err)
+	want = []ledger.Loss{{Table: "product_listings", Gone: 40, Before: 41}, {Table: "locations", Gone: 38, Before: 41}}
 	if massDelete == nil || !cmp.Equal(massDelete.Losses, want) {
 		t.Errorf("got %v, want losses %v", err, want)
 	}
