@@ -8,8 +8,27 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/query"
+	testfixture "placementsync/internal/testing/fixture"
 	"placementsync/internal/testing/harness"
 )
+
+// TestReportNamesARenamedClient finds a client by its id and by its name. The title of its report is the name that it
+// has now.
+func TestReportNamesARenamedClient(t *testing.T) {
+	catalog := testfixture.NewEmptyCatalog(t).Fill(t, `
+		INSERT INTO past.profiles (id, name, valid_from, valid_to) VALUES ('p', 'Zenith', '2026-11-01 02:00:00+00', '2026-11-02 02:00:00+00');
+		INSERT INTO profiles (id, name, valid_from) VALUES ('p', 'Acme', '2026-11-02 02:00:00+00');`)
+	db, err := query.Open(t.Context(), catalog, query.Options{Threads: 1})
+	harness.Must(t, err)
+	defer func() { harness.Must(t, db.Close()) }()
+	for _, text := range []string{"p", "Acme"} {
+		client, err := findClient(t.Context(), &globals{}, db, text)
+		if err != nil || client.ID != "p" || client.Name != "Acme" {
+			t.Errorf("%q finds the client %q named %q (%v), want p named Acme", text, client.ID, client.Name, err)
+		}
+	}
+}
 
 // TestTrialReportNumbers compares numbers of the report with the results of independent SQL on the
 // same warehouse.
