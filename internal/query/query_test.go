@@ -34,12 +34,12 @@ func TestPivotRuns(t *testing.T) {
 func TestTimesAreUTCInAnyTimeZone(t *testing.T) {
 	t.Setenv("TZ", "America/New_York")
 	text := "SELECT date_trunc('month', TIMESTAMPTZ '2026-03-01 00:30:00+00')::VARCHAR AS month"
-	withSessions, err := query.Open(t.Context(), createCatalog(t, ""), query.Options{Threads: 1, Sessions: 1})
+	withSessions, err := query.Open(t.Context(), createCatalog(t, ""), query.Options{Threads: 1, Sessions: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer withSessions.Close()
-	for name, db := range map[string]*query.DB{"the catalog": open(t, ""), "a session": withSessions.Sessions()[0]} {
+	for name, db := range map[string]*query.DB{"the catalog": open(t, ""), "a session": withSessions.Sessions()[1]} {
 		got, err := runQuery(t, db, query.Text(text), nil, query.JSONL, query.Screen{})
 		if want := "{\"month\":\"2026-03-01 00:00:00+00\"}\n"; err != nil || got != want {
 			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
