@@ -154,6 +154,10 @@ func checkPlot(t *testing.T, p panel, columns map[string]query.Column) {
 	if !hasSeries || lacksLabel || p.plot.kind == "" || p.plot.limit <= 0 || p.plot.unit == "" {
 		t.Errorf("panel %s: got the chart %+v, want a kind, series, a limit, a unit and a label of its choice", p.id, *p.plot)
 	}
+	groups := slices.Concat(p.plot.split, p.plot.categoryColumns, []string{p.plot.series})
+	if columns["currency"].Name != "" && !slices.Contains(groups, "currency") {
+		t.Errorf("panel %s: the chart has amounts of several currencies", p.id)
+	}
 	colours := map[int]bool{}
 	for _, m := range p.plot.measures {
 		if m.name == "" || !columns[m.column].Numeric || colours[m.colour] {
