@@ -174,7 +174,8 @@ func (m *mailServer) start(t *testing.T, encryption string) notify.Mail {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
 	t.Cleanup(func() {
-		_ = s.Close()
+		// If no client connected, Serve may not have registered the listener yet, and Close would not close it.
+		_ = errors.Join(s.Close(), listener.Close())
 		<-served
 	})
 	return notify.Mail{Host: "127.0.0.1", Port: port, TLS: encryption, From: "Robot <robot@example.com>", To: []string{"a@example.com", "b@example.com"},
