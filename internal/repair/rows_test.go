@@ -170,7 +170,8 @@ type endingContext struct {
 }
 
 func (c endingContext) Err() error {
-	if *c.left--; *c.left < 0 {
+	*c.left--
+	if *c.left < 0 {
 		return context.Canceled
 	}
 	return c.Context.Err()

@@ -66,6 +66,13 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSetAsideKeepsNeededFiles moves an unfinished day, a damaged index and files of the day of a run. Files that the
+// rebuild has written or used since the damage was found must stay.
+func TestSetAsideKeepsNeededFiles(t *testing.T) {
+	original := threeNights(t)
+	const run = "20261105T020000Z"
 	w := clone(t, original)
 	harness.Must(t, repair.SetAside(w, run, []repair.Damage{{Day: "2026-11-02", Unfinished: true}}))
 	if got := contentOf(t, w); got[series2] != "" || got[manifest2] != "" || got["damaged/"+run+"/"+series2] == "" || got["damaged/"+run+"/"+manifest2] == "" {
