@@ -27,8 +27,8 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// newTestJobs returns the program and the jobs of the current configuration.
-func newTestJobs(t *testing.T, g *globals) (*serveProgram, *jobs) {
+// newTestSettings returns the program and the settings of the current configuration.
+func newTestSettings(t *testing.T, g *globals) (*serveProgram, daemon.Settings) {
 	t.Helper()
 	cfg, err := g.loadConfig()
 	harness.Must(t, err)
@@ -36,6 +36,12 @@ func newTestJobs(t *testing.T, g *globals) (*serveProgram, *jobs) {
 	harness.Must(t, err)
 	settings, err := s.newSettings(cfg)
 	harness.Must(t, err)
+	return s, settings
+}
+
+func newTestJobs(t *testing.T, g *globals) (*serveProgram, *jobs) {
+	t.Helper()
+	s, settings := newTestSettings(t, g)
 	return s, settings.Jobs.(*jobs)
 }
 

@@ -102,12 +102,7 @@ watch: [{name: w, query: headline, send: [chat]}]
 notify: {channels: [{name: chat, type: slack, url: https://chat.example.com/secret}]}
 `)
 	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
-	cfg, err := g.loadConfig()
-	harness.Must(t, err)
-	s, err := newServeProgram(g, cfg)
-	harness.Must(t, err)
-	got, err := s.newSettings(cfg)
-	harness.Must(t, err)
+	s, got := newTestSettings(t, g)
 	if schedule := got.Schedule.String(); schedule != "1 2 * * * Europe/Berlin" {
 		t.Errorf("the schedule is %q, want that of the configuration", schedule)
 	}
@@ -127,7 +122,8 @@ notify: {channels: [{name: chat, type: slack, url: https://chat.example.com/secr
 		t.Errorf("the status page shows the follow-ups %v, want %v", got.FollowUpKinds, want)
 	}
 	j := got.Jobs.(*jobs)
-	wantInspector := &daemon.Inspector{Warehouse: j.Warehouse, WatchNames: []string{"w"}, LakeDir: cfg.Lake.Warehouse, Receiver: s.hooks.receiver}
+	wantInspector := &daemon.Inspector{Warehouse: j.Warehouse, WatchNames: []string{"w"},
+		LakeDir: filepath.Join(filepath.Dir(g.Config), "lake"), Receiver: s.hooks.receiver}
 	if j.Now == nil || j.night.Fetch.Allowance == nil || j.night.Progress != &s.tracker {
 		t.Error("the jobs have no clock, no allowance of requests, or another progress")
 	}

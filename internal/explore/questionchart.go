@@ -21,25 +21,29 @@ func (q *question) addChart(result query.Result, rowsInTable []query.Record) {
 		return
 	}
 	d := chartDrawing{question: q, Chart: *q.view.Query.Chart, roles: map[string]columnRole{}, result: result}
-	reason := d.draw(rowsInTable)
+	isDated := slices.ContainsFunc(result.Rows, func(r query.Record) bool { _, ok := dateOf(r.Get(d.X)); return ok })
+	d.inTable = d.Kind == query.ChartBars && !isDated
+	reason := d.draw(rowsInTable, isDated)
 	switch {
-	case reason != "" && d.Kind == query.ChartBars && !d.isDated():
+	case reason != "" && d.inTable:
 		q.view.NoChartReason = "No bars in the table: " + reason
 	case reason != "":
 		q.view.NoChartReason = "No chart: " + reason
 	}
 }
 
-// chartDrawing draws the chart of one result. roles are the columns of the result by name.
+// chartDrawing draws the chart of one result. roles are the columns of the result by name. inTable is set if the chart
+// is bars in the rows of the table.
 type chartDrawing struct {
 	*question
 	query.Chart
-	roles  map[string]columnRole
-	result query.Result
+	roles   map[string]columnRole
+	result  query.Result
+	inTable bool
 }
 
 // draw returns the reason if the chart cannot be drawn.
-func (d chartDrawing) draw(rowsInTable []query.Record) (reason string) {
+func (d chartDrawing) draw(rowsInTable []query.Record, isDated bool) (reason string) {
 	for _, r := range rolesOf(d.result.Columns) {
 		r.label = d.view.Query.LabelOf(r.Name)
 		d.roles[r.Name] = r
@@ -55,13 +59,13 @@ func (d chartDrawing) draw(rowsInTable []query.Record) (reason string) {
 	if !slices.ContainsFunc(d.result.Rows, d.hasValue) {
 		return d.labelsOf(d.Y) + " has no value other than 0."
 	}
-	if !d.isDated() && d.Kind == query.ChartBars {
+	if d.inTable {
 		if !addBars(d.view.Table.Table, rowsInTable, d.Y[0]) {
 			return d.labelsOf(d.Y[:1]) + " has negative values."
 		}
 		return ""
 	}
-	if !d.isDated() {
+	if !isDated {
 		return fmt.Sprintf("%s is neither a date nor a month.", d.labelsOf([]string{d.X}))
 	}
 	if d.result.Total > int64(len(d.result.Rows)) {
@@ -69,10 +73,6 @@ func (d chartDrawing) draw(rowsInTable []query.Record) (reason string) {
 	}
 	d.view.Chart, reason = d.drawDates()
 	return reason
-}
-
-func (d chartDrawing) isDated() bool {
-	return slices.ContainsFunc(d.result.Rows, func(r query.Record) bool { _, ok := dateOf(r.Get(d.X)); return ok })
 }
 
 func (d chartDrawing) hasSeveralCurrencies() bool {
@@ -154,7 +154,8 @@ func (d chartDrawing) drawDates() (_ *html.Chart, reason string) {
 		}
 	}
 	x := d.roles[d.X]
-	if end := d.lastTime(); !isPeriod(x) && !end.IsZero() {
+	end := d.lastTime()
+	if !isPeriod(x) && !end.IsZero() {
 		known[end] = true
 	}
 	dates := slices.SortedFunc(maps.Keys(known), time.Time.Compare)
@@ -174,7 +175,7 @@ func (d chartDrawing) drawDates() (_ *html.Chart, reason string) {
 	if kind == html.Bars || isPeriod(x) {
 		c.Variants = []html.Variant{d.drawCategories(all, x, dates)}
 	} else {
-		c.Variants = []html.Variant{d.drawTimes(all, x, dates)}
+		c.Variants = []html.Variant{d.drawTimes(all, x, dates, end)}
 	}
 	return c, ""
 }
@@ -303,7 +304,8 @@ func (d chartDrawing) lastTime() time.Time {
 	return d.snapshot.At.UTC()
 }
 
-func (d chartDrawing) drawTimes(all []chartSeries, x columnRole, dates []time.Time) html.Variant {
+// drawTimes draws the values at their times. The last value of a series goes on to end, if it is set.
+func (d chartDrawing) drawTimes(all []chartSeries, x columnRole, dates []time.Time, end time.Time) html.Variant {
 	var v html.Variant
 	for i, s := range all {
 		drawn := html.Series{Name: s.name, Colour: i}
@@ -311,7 +313,7 @@ func (d chartDrawing) drawTimes(all []chartSeries, x columnRole, dates []time.Ti
 		for _, at := range dates {
 			p, hasPoint := s.points[at]
 			hasEnded := hasPoint && p.sum == nil
-			if digits != "" && (hasEnded || at.Equal(d.lastTime())) { // a line without a mark
+			if digits != "" && (hasEnded || at.Equal(end)) { // a line without a mark
 				drawn.AddAt(at, digits, "")
 				d.addLink(&drawn, chartPoint{})
 			}

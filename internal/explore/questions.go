@@ -154,8 +154,9 @@ func (v *visit) findQuestion() (*question, error) {
 	}
 	namedQuery.SQL = strings.TrimSpace(namedQuery.SQL)
 	q := &question{visit: v, view: questionView{Query: namedQuery}, values: map[string]string{}}
+	address := v.URL.Query()
 	for _, p := range namedQuery.Params {
-		if v.URL.Query().Has(p.Name) && !slices.Contains(v.route.keys, p.Name) {
+		if address.Has(p.Name) && !slices.Contains(v.route.keys, p.Name) {
 			return nil, usageErr(fmt.Sprintf("the address has the parameter %q without its prefix", p.Name), "Write "+paramKey+p.Name+" in it.")
 		}
 		text := strings.TrimSpace(v.params.Get(paramKey + p.Name))
@@ -197,7 +198,7 @@ func (q *question) runForm() (status int, err error) {
 		return 0, err
 	case isWrongUse:
 		q.view.Problem = startSentence(wrongUse.Problem)
-		if len(q.view.Params) > 1 && len(wrongUse.Params) == len(q.view.Params) { // a parameter is unknown
+		if len(wrongUse.Params) > 1 { // all parameters, because a name is unknown
 			names := make([]string, len(wrongUse.Params))
 			for i, p := range wrongUse.Params {
 				names[i] = p.Name
