@@ -19,7 +19,8 @@ func TestViewsOfMartComeAfterTheViewsThatTheyRead(t *testing.T) {
 	}
 	var earlier []string
 	for _, v := range views {
-		if !slices.IsSorted(v.Reads) || len(slices.Compact(slices.Clone(v.Reads))) < len(v.Reads) || len(v.Reads) == 0 || !strings.Contains(v.SQL, "CREATE VIEW mart."+v.Name+" AS") {
+		if !slices.IsSorted(v.Reads) || len(slices.Compact(slices.Clone(v.Reads))) < len(v.Reads) ||
+			len(v.Reads) == 0 || !strings.Contains(v.SQL, "CREATE VIEW mart."+v.Name+" AS") {
 			t.Errorf("%s reads %q and has the SQL %.60q..., want its statement and the sorted names of tables, each once", v.Name, v.Reads, v.SQL)
 		}
 		if v.Name == "outlet_names" && !slices.Equal(v.Reads, []string{"order_items", "order_line_items", "outlet_listings", "outlets", "product_listings"}) {

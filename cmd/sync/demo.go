@@ -206,6 +206,7 @@ A further demo replaces the warehouse in %[4]s.
 	if keep {
 		checkText = "or, in a second terminal, while the demo service runs:"
 	}
-	_, err := fmt.Fprintf(g.stdout, text, config.QuoteWord(g.Config), filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "latest", "*.parquet"), filepath.Dir(g.Config), checkText)
+	_, err := fmt.Fprintf(g.stdout, text, config.QuoteWord(g.Config),
+		filepath.Join(dir, "catalog.duckdb"), filepath.Join(dir, "latest", "*.parquet"), filepath.Dir(g.Config), checkText)
 	return err
 }

@@ -19,7 +19,8 @@ func TestSnapshotOfARun(t *testing.T) {
 	harness.Must(t, wh.RunLog.Record(ledger.Run{ID: "failed first", Outcome: ledger.Failed}))
 	harness.Must(t, wh.RunLog.Record(ledger.Run{ID: "night", Outcome: ledger.Complete, SnapshotAt: time.Date(2026, time.November, 1, 2, 0, 0, 0, time.UTC)}))
 	harness.Must(t, wh.RunLog.Record(ledger.Run{ID: "failed", Outcome: ledger.Failed}))
-	for run, want := range map[string]string{"night": "2026-11-01T02:00:00Z", "failed": "2026-11-01T02:00:00Z", "failed first": "failed first", "2026-11": "2026-11"} {
+	for run, want := range map[string]string{"night": "2026-11-01T02:00:00Z", "failed": "2026-11-01T02:00:00Z",
+		"failed first": "failed first", "2026-11": "2026-11"} {
 		if got := snapshotOfRun(wh, run); got != want {
 			t.Errorf("after %q readers see %q, want %q", run, got, want)
 		}

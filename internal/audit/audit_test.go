@@ -192,7 +192,8 @@ INSERT INTO order_line_items (order_id, position) VALUES ('a', 1), ('a', 2);`
 			t.Error("the set contains a check with the severity off")
 		}
 	}
-	set := load(t, dir, rules, []string{"orders.guest_email"}, "compares", "no_column", "with_params", "reads_files", "too_slow", "two_tables", "unread", "earlier_runs", "rejects")
+	set := load(t, dir, rules, []string{"orders.guest_email"}, "compares", "no_column", "with_params",
+		"reads_files", "too_slow", "two_tables", "unread", "earlier_runs", "rejects")
 	empty := fixture.NewEmptyCatalog(t)
 	db := open(t, empty, rows, &query.Before{Hidden: []string{"orders.guest_email"}}, time.Second)
 	results, err := set.Run(t.Context(), db)

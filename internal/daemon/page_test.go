@@ -153,7 +153,8 @@ func TestStatusPageAfterRefresh(t *testing.T) {
 		ledger.Run{ID: "failed refresh", Kind: ledger.Refresh, StartedAt: at, EndedAt: at, Outcome: ledger.Failed})
 	text := h.get("/").Body.String()
 	for _, want := range []string{"<title>ready", `<a href="." aria-current="page">Status</a>`, `<a href="explore/">Explore</a>`,
-		`<a href="report">Report</a>`, `<a href="metrics">Metrics</a>`, "2026-11-21 01:00 UTC<small>1 h 4 min old, complete, from a refresh</small>", "<h2>Streams of " + night.ID} {
+		`<a href="report">Report</a>`, `<a href="metrics">Metrics</a>`,
+		"2026-11-21 01:00 UTC<small>1 h 4 min old, complete, from a refresh</small>", "<h2>Streams of " + night.ID} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -230,7 +230,8 @@ func TestSecurityHeaders(t *testing.T) {
 func TestServerLimitsTimes(t *testing.T) {
 	t.Parallel()
 	s := daemon.NewServer(http.NotFoundHandler(), slog.New(slog.DiscardHandler))
-	for name, limit := range map[string]time.Duration{"headers": s.ReadHeaderTimeout, "requests": s.ReadTimeout, "responses": s.WriteTimeout, "idle connections": s.IdleTimeout} {
+	for name, limit := range map[string]time.Duration{"headers": s.ReadHeaderTimeout, "requests": s.ReadTimeout,
+		"responses": s.WriteTimeout, "idle connections": s.IdleTimeout} {
 		if limit <= 0 || limit > time.Minute {
 			t.Errorf("the time of %s is limited to %s, want at most a minute", name, limit)
 		}

@@ -57,7 +57,8 @@ func testQuestionsAreListed(t *testing.T, s *site) {
 		}
 	}
 	// The column "value" has the name and the values of the column that the parameter chooses.
-	wantTexts(t, s.get(t, "/questions/premium?p.min_prices=1&p.currency=USD", http.StatusOK), "Pricing tier Do-follow Prices Median price Median of all prices Premium, %", "Pro yes 1")
+	wantTexts(t, s.get(t, "/questions/premium?p.min_prices=1&p.currency=USD", http.StatusOK),
+		"Pricing tier Do-follow Prices Median price Median of all prices Premium, %", "Pro yes 1")
 	choices := s.get(t, "/questions/placements_for_budget", http.StatusOK)
 	for _, want := range []string{`"price_per_point" selected>Price per point<`, `"true" selected>yes<`, `"false">no<`, `"pro">Pro<`} {
 		if !strings.Contains(choices, "<option value="+want) {
@@ -135,8 +136,10 @@ func testWrongParameters(t *testing.T, s *site) {
 	if !strings.Contains(body, `value="few"`) || !strings.Contains(body, `aria-invalid="true"`) || strings.Contains(body, "<b>") {
 		t.Errorf("the form lacks the given values:\n%s", body)
 	}
-	wantTexts(t, s.get(t, "/questions/price_by_segment?p.colour=red", http.StatusBadRequest), `unknown parameter "colour". The parameters are currency, min_listings.`)
-	wantTexts(t, s.get(t, "/questions/price_by_segment?currency=USD", http.StatusBadRequest), `The address has the parameter "currency" without its prefix Write p.currency in it.`)
+	wantTexts(t, s.get(t, "/questions/price_by_segment?p.colour=red", http.StatusBadRequest),
+		`unknown parameter "colour". The parameters are currency, min_listings.`)
+	wantTexts(t, s.get(t, "/questions/price_by_segment?currency=USD", http.StatusBadRequest),
+		`The address has the parameter "currency" without its prefix Write p.currency in it.`)
 	wantTexts(t, s.get(t, "/questions/price_by_segment/csv?p.min_listings=few", http.StatusBadRequest), "is not a whole number")
 	wantTexts(t, s.get(t, "/questions/price_by_segment/xls", http.StatusBadRequest), "Unknown format")
 }

@@ -47,7 +47,8 @@ func testReportEqualsFile(t *testing.T, s *site) {
 	if diff := cmp.Diff(content(file.String()), content(body)); diff != "" {
 		t.Errorf("the page differs from the file (-file +page):\n%s", diff)
 	}
-	wantTexts(t, body, "Compared with the previous snapshot 2026-11-02 02:00 UTC", "A night is held: check a failed in 2 rows", "Median price, Standard", "no change (same 1 listing)")
+	wantTexts(t, body, "Compared with the previous snapshot 2026-11-02 02:00 UTC",
+		"A night is held: check a failed in 2 rows", "Median price, Standard", "no change (same 1 listing)")
 	wantLinks(t, body, "/explore/questions/report_headlines", "/explore/orders", "#prices")
 	for _, name := range []string{"page.js", "charts.js", "echarts.min.js", "report.js"} {
 		if !strings.Contains(body, `<script src="/explore/assets/`+name+`" defer></script>`) {

@@ -183,7 +183,8 @@ func (t *table) read() (tableRows, error) {
 	}
 	filters := filterValues{}
 	statement := tableSQL.Render("page", sqltext.Values{"result_columns": resultColumns, "query": t.innerSQL(), "conditions": t.conditions(filters),
-		"sums": t.sumsSQL(), "choices": t.choicesSQL(), "counts": t.countsSQL(), "order": t.order(), "rows": tablePageRows, "offset": (t.state.Page - 1) * tablePageRows, "hidden": hidden})
+		"sums": t.sumsSQL(), "choices": t.choicesSQL(), "counts": t.countsSQL(),
+		"order": t.order(), "rows": tablePageRows, "offset": (t.state.Page - 1) * tablePageRows, "hidden": hidden})
 	result, err := t.run(t.outerQuery(statement, filters))
 	if err != nil {
 		return tableRows{}, err

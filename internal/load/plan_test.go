@@ -328,7 +328,8 @@ func TestLiveDaysBoundaryIsLive(t *testing.T) {
 			profile("by payment", old), profile("none", earlier),
 		}, ",")}},
 		"campaign_status_counts": {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"boundary", "earlier"}}},
-		"profile_orders":         {coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"by campaign", "by creation", "by order", "by payment", "itself", "none"}}},
+		"profile_orders": {coverage: load.ByID,
+			outcomes: map[load.Outcome][]string{load.Answered: {"by campaign", "by creation", "by order", "by payment", "itself", "none"}}},
 	}, load.Limits{})
 	harness.Must(t, err)
 	h.planDetails = false

@@ -311,9 +311,12 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 			wantErr: "reach the mail server: "},
 		"closed after the confirmation": {server: &mailServer{hasHaste: true}, offered: notify.StartTLS, wantConns: 1, wantMails: 1},
 		"only LOGIN":                    {server: &mailServer{mechanism: sasl.Login}, offered: notify.StartTLS, wantConns: 1, wantMails: 1},
-		"StartTLS is offered to NoTLS":  {server: &mailServer{}, offered: notify.StartTLS, required: notify.NoTLS, change: func(m *notify.Mail) { m.User, m.Trust = "", nil }, wantConns: 1, wantMails: 1},
-		"no sender":                     {server: &mailServer{}, offered: notify.StartTLS, change: func(m *notify.Mail) { m.From = "" }, wantErr: "write the e-mail: "},
-		"closed port":                   {server: &mailServer{}, offered: notify.StartTLS, change: func(m *notify.Mail) { m.Port = 1 }, wantErr: "reach the mail server: dial tcp"},
+		"StartTLS is offered to NoTLS": {server: &mailServer{}, offered: notify.StartTLS,
+			required: notify.NoTLS, change: func(m *notify.Mail) { m.User, m.Trust = "", nil }, wantConns: 1, wantMails: 1},
+		"no sender": {server: &mailServer{}, offered: notify.StartTLS,
+			change: func(m *notify.Mail) { m.From = "" }, wantErr: "write the e-mail: "},
+		"closed port": {server: &mailServer{}, offered: notify.StartTLS,
+			change: func(m *notify.Mail) { m.Port = 1 }, wantErr: "reach the mail server: dial tcp"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -189,7 +189,8 @@ func TestMostRecordsRejected(t *testing.T) {
 		res, err := h.night()
 		if isPartial {
 			h.requirePartial(res, err)
-			s := h.requireStream(res.Run, "files", stream.BestEffort, "66 % of the records were rejected (meta.rejects); rows of earlier nights are kept; 2 records rejected", true)
+			s := h.requireStream(res.Run, "files", stream.BestEffort,
+				"66 % of the records were rejected (meta.rejects); rows of earlier nights are kept; 2 records rejected", true)
 			if s.Rejects != 2 {
 				t.Errorf("the ledger counts %d rejects, want 2", s.Rejects)
 			}

@@ -57,7 +57,8 @@ func TestProgressOfRequests(t *testing.T) {
 			}
 		}
 		want := ledger.Progress{Requests: 8, Expected: 13, PerSecond: 1, Left: 5 * time.Second, Streams: []ledger.StreamProgress{
-			{Name: "orders", State: ledger.Read, Requests: 5, PerSecond: 0.625}, {Name: "articles", State: ledger.Reading, Requests: 3, PerSecond: 1, Left: 5 * time.Second}}}
+			{Name: "orders", State: ledger.Read, Requests: 5, PerSecond: 0.625},
+			{Name: "articles", State: ledger.Reading, Requests: 3, PerSecond: 1, Left: 5 * time.Second}}}
 		for range 2 {
 			p, _ := tracker.Progress()
 			if diff := cmp.Diff(want, p); diff != "" {

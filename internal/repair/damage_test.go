@@ -172,7 +172,8 @@ func TestDamageIsFoundWithItsRepair(t *testing.T) {
 					if isEarlier := d.File == version2+"manifest.json"; isEarlier && d.Affected != "a rollback to "+secondNight+" is not possible; readers lose nothing" {
 						t.Errorf("the damage of %s affects %q, want only a rollback", d.File, d.Affected)
 					}
-					if d.File == "latest" && strings.Contains(d.Problem, "placementsync") || d.File == manifest2 && !strings.HasPrefix(d.Affected, "the checksums of 2026-11-02") {
+					if d.File == "latest" && strings.Contains(d.Problem, "placementsync") ||
+						d.File == manifest2 && !strings.HasPrefix(d.Affected, "the checksums of 2026-11-02") {
 						t.Errorf("the damage of %s is %q and affects %q, want no command, and only checksums: the catalog has the rows", d.File, d.Problem, d.Affected)
 					}
 					for file, want := range map[string]string{series3: "table " + table + " of 2026-11-03",

@@ -76,7 +76,8 @@ func TestTileHasChangesToEachSnapshot(t *testing.T) {
 	want := []Tile{
 		{Label: "Listings", Value: "1,234", Changes: []Change{{"up", "▲\u00a0+34 (+2.8 %)", "vs previous"}, {"same", "no change", "vs week"}}},
 		{Label: "Unpaid", Value: "9,000.10", Changes: []Change{{"same", "no change", "vs previous"}, {"none", "not known", "vs week"}}},
-		{Label: "Median price, Basic", Value: "50.00", Unit: "USD", Currency: "USD", Changes: []Change{{"none", "not known", "vs previous"}, {"none", "not known", "vs week"}}},
+		{Label: "Median price, Basic", Value: "50.00", Unit: "USD", Currency: "USD",
+			Changes: []Change{{"none", "not known", "vs previous"}, {"none", "not known", "vs week"}}},
 		{Label: "Lowest price", Value: "7.00", Unit: "no currency", Currency: html.NoCurrency,
 			Changes: []Change{{"none", "not known", "vs previous"}, {"none", "not known", "vs week"}}},
 	}

@@ -269,7 +269,8 @@ func TestARollbackEndsInterruptedRuns(t *testing.T) {
 func TestAKilledRollbackIsFinishedLater(t *testing.T) {
 	w := openNights(t, 2, "one", "two")
 	harness.Must(t, os.Remove(seriesFile(w, "2026-11-02")))
-	harness.Must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: thirdNight, Kind: ledger.Rollback, Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
+	harness.Must(t, w.RunLog.WriteUnresumableRun(warehouse.UnfinishedRun{Run: thirdNight, Kind: ledger.Rollback,
+		Version: firstNight, StartedAt: firstNightAt, Attempt: 1}))
 	noChange := func() error { return nil }
 	requireUnfinished := func(name string) {
 		t.Helper()

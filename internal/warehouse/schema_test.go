@@ -143,8 +143,10 @@ func TestNewColumnsAreAddedAndOtherDifferencesAreErrors(t *testing.T) {
 		{"a column that this program lacks is refused", "ALTER TABLE main.product_listing_tags ADD COLUMN colour VARCHAR", "colour is VARCHAR in the warehouse and absent"},
 		{"a table that this program lacks is refused", "CREATE TABLE main.adverts (id VARCHAR)", "main.adverts is a table in the warehouse and absent"},
 		{"a table of past that this program lacks is refused", "CREATE TABLE past.adverts (id VARCHAR)", "past.adverts is a table in the warehouse and absent"},
-		{"a column of past of another type is refused", "DROP VIEW history.product_listing_tags; ALTER TABLE past.product_listing_tags ALTER name TYPE BIGINT USING 1", "past.product_listing_tags.name is BIGINT"},
-		{"a column of meta that this program lacks is refused", "ALTER TABLE meta.statuses ADD COLUMN colour VARCHAR", "meta.statuses.colour is VARCHAR in the warehouse and absent"},
+		{"a column of past of another type is refused",
+			"DROP VIEW history.product_listing_tags; ALTER TABLE past.product_listing_tags ALTER name TYPE BIGINT USING 1", "past.product_listing_tags.name is BIGINT"},
+		{"a column of meta that this program lacks is refused",
+			"ALTER TABLE meta.statuses ADD COLUMN colour VARCHAR", "meta.statuses.colour is VARCHAR in the warehouse and absent"},
 		{"a table of meta that this program lacks is refused", "CREATE TABLE meta.adverts (id VARCHAR)", "meta.adverts is a table in the warehouse and absent"},
 	}
 	for _, c := range cases {
