@@ -27,8 +27,18 @@ func TestExtremeValuesFailNoPage(t *testing.T) {
 			paths = append(paths, fmt.Sprintf("/%ss/k%d", kind, block*rowsPerBlock))
 		}
 	}
+	// The tests of the queries run all of them with such rows. One query of each form of a chart shows whether its page can
+	// be drawn.
+	forms := map[string]bool{}
 	for _, q := range query.All() {
-		paths = append(paths, "/questions/"+q.Name)
+		form := "table"
+		if q.Chart != nil {
+			form = fmt.Sprint(q.Chart.Kind, len(q.Chart.Y), len(q.Chart.By))
+		}
+		if !forms[form] {
+			forms[form] = true
+			paths = append(paths, "/questions/"+q.Name)
+		}
 	}
 	for _, path := range paths {
 		s.get(t, path, http.StatusOK)
