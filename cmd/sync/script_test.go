@@ -96,7 +96,7 @@ func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	harness.Must(t, err)
 	runScripts(t, testscript.Params{Files: slices.DeleteFunc(files, func(file string) bool {
-		isConcurrent := slices.Contains([]string{"hooks.txtar", "serve.txtar", "serve_drain.txtar"}, filepath.Base(file))
+		isConcurrent := slices.Contains([]string{"serve.txtar", "serve_drain.txtar"}, filepath.Base(file))
 		if harness.Race {
 			return !isConcurrent
 		}
