@@ -106,12 +106,14 @@ func TestAssetsAreRevalidated(t *testing.T) {
 	if got := own.Body.String(); got != ownScript {
 		t.Errorf("the served own.js is %q, want %q", got, ownScript)
 	}
+	etags := map[string]bool{}
 	for name, mediaType := range map[string]string{"page.css": "text/css", "own.js": "text/javascript", "NOTICE": "text/plain"} {
 		w := httptest.NewRecorder()
 		assets[name].ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 		if got := w.Result().Header.Get("Content-Type"); w.Code != http.StatusOK || got != mediaType+"; charset=utf-8" || w.Body.Len() == 0 {
 			t.Errorf("%s: got status %d and %d bytes of %s, want 200 and %s", name, w.Code, w.Body.Len(), got, mediaType)
 		}
+		etags[w.Header().Get("ETag")] = true
 		revalidation := httptest.NewRequest(http.MethodGet, "/", nil)
 		revalidation.Header.Set("If-None-Match", w.Header().Get("ETag"))
 		w = httptest.NewRecorder()
@@ -119,6 +121,9 @@ func TestAssetsAreRevalidated(t *testing.T) {
 		if w.Code != http.StatusNotModified || w.Body.Len() > 0 {
 			t.Errorf("%s with its ETag: got status %d and %d bytes, want 304 and none", name, w.Code, w.Body.Len())
 		}
+	}
+	if len(etags) != 3 {
+		t.Errorf("three files have the ETags %v, want a different one for each", etags)
 	}
 }
 
@@ -174,12 +179,25 @@ func TestChartContainsItsData(t *testing.T) {
 	if strings.Contains(text, "</script>") {
 		t.Error("the text of a value is not escaped")
 	}
+	// charts.js reads these members.
+	full, err := html.Chart{Title: "A & B", Kind: html.Steps, Horizontal: true, Stacked: true, LogScale: true,
+		Variants: []html.Variant{{Label: "pro", Heading: "Pro, USD", Currency: "USD", Categories: []string{"a"}, AxisEnd: 5,
+			Note: "One value is cut.", Unfinished: true, Series: []html.Series{{Name: "s", Colour: 1, Values: []any{7.5},
+				Texts: []string{"7.50"}, Links: []string{"/a"}, Times: []time.Time{time.Unix(0, 0).UTC()}}}}}}.JSON()
+	const want = `{"title":"A & B","kind":"step","horizontal":true,"stacked":true,"log":true,"variants":[{"label":"pro",` +
+		`"heading":"Pro, USD","currency":"USD","categories":["a"],"series":[{"name":"s","colour":1,"values":[7.5],` +
+		`"texts":["7.50"],"links":["/a"],"times":["1970-01-01T00:00:00Z"]}],"axis_end":5,"note":"One value is cut.",` +
+		`"unfinished":true}]}`
+	if err != nil || full != want {
+		t.Errorf("a chart is %s (%v), want %s", full, err, want)
+	}
 }
 
 func TestStatesHaveATone(t *testing.T) {
 	compare(t, "Tone", func(word string) string { return html.Tone(word) }, map[string]string{
 		"exact": "good", "complete": "good", "proven": "good", "ready": "good", "repaired": "fair", "bounded": "fair", "carried": "poor", "carried_forward": "poor",
 		"partial": "poor", "interrupted": "poor", "killed": "poor", "failed": "bad", "not ready": "bad", "best_effort": "none", "skipped": "none",
+		"passed": "good", "held": "poor", "not run": "poor", "past its promise": "bad",
 		"not proven": "none", "not read": "none", "": "", "Exact": "", `"><script>`: "", "published": "",
 	})
 }
