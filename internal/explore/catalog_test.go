@@ -138,6 +138,7 @@ func testLowestPrices(t *testing.T, s *site) {
 	if got := []string{withoutTier[1][price], withoutTier[1][tier]}; !slices.Equal(got, []string{"40.000000", ""}) {
 		t.Errorf("the lowest price and its tier are %q, want 40 without a tier", got)
 	}
+	testDownloadColumns(t, s)
 	wantTexts(t, s.get(t, "/catalog?col=price&q=guest&tier=standard", http.StatusOK), "90.00 EUR 100.00 USD")
 	wantTexts(t, s.get(t, "/catalog?col=price&col=tier&q=guest", http.StatusOK), "90.00 EUR 80.50 USD Standard Pro")
 	// Without a currency in the address, the page compares prices in the most frequent currency.
@@ -153,6 +154,35 @@ func testLowestPrices(t *testing.T, s *site) {
 	}
 }
 
+// testDownloadColumns compares whole rows of downloads, with all columns, the default ones and only the tier.
+func testDownloadColumns(t *testing.T, s *site) {
+	t.Helper()
+	const all = "price tier outlet authority ranking dofollow disclaimer days country state city " +
+		"channel placement website tags created"
+	for address, want := range map[string][2]string{
+		"q=guest&currency=USD&col=" + strings.ReplaceAll(all, " ", "&col="): {
+			"id,name,price,currency,tier,outlet_id,outlet_name,domain_authority,domain_ranking,is_do_follow,disclaimer," +
+				"min_delivery_days,max_delivery_days,country,state,city,channel_type,placement_type,website_url,tags,created_at",
+			"a,Guest post,80.500000,USD,pro,o1,Morning News,70,900,true,,2,5,United States,Texas,,website,article," +
+				`https://www.morning.example/,["news","politics"],`},
+		"q=guest": {"id,name,prices,outlet_id,outlet_name,domain_authority,is_do_follow," +
+			"min_delivery_days,max_delivery_days,country,channel_type,placement_type,website_url", ""},
+		"currency=(none)&col=price":     {"id,name,price,currency,tier", "c,Press release,60.000000,,"},
+		"q=guest&currency=USD&col=tier": {"id,name,price,currency,tier", "a,Guest post,80.500000,USD,pro"},
+		"q=guest&tier=pro&col=tier": {"id,name,prices",
+			`a,Guest post,[{"currency":"USD","price":80.500000,"tier":"pro"}]`},
+		"q=guest&col=city&col=disclaimer": {"id,name,disclaimer,city", "a,Guest post,,"},
+	} {
+		rows := s.csv(t, "/catalog.csv?"+address)
+		if got := strings.Join(rows[0], ","); got != want[0] {
+			t.Errorf("%s: the CSV has the columns %s, want %s", address, got, want[0])
+		}
+		if got := strings.Join(rows[1], ","); got != want[1] && want[1] != "" {
+			t.Errorf("%s: the CSV has the row %s, want %s", address, got, want[1])
+		}
+	}
+}
+
 // TestRareChosenValuesAreCounted chooses a rare value of a facet that has more values than the page
 // counts. The chosen value must be counted.
 func TestRareChosenValuesAreCounted(t *testing.T) {
@@ -160,6 +190,14 @@ func TestRareChosenValuesAreCounted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "states.sql")
 	wantTexts(t, s.get(t, "/catalog?state=S149", http.StatusOK), "State S149 1 S1 2", "1 listing, 1 to 1")
+	wantTexts(t, s.get(t, "/catalog?col=name&sort=name", http.StatusOK), "298 listings, 1 to 50")
+	middle := s.get(t, "/catalog?sort=name&page=2", http.StatusOK)
+	wantTexts(t, middle, "298 listings, 51 to 100")
+	for _, link := range []string{`rel="prev" href="?page=1&amp;sort=name"`, `rel="next" href="?page=3&amp;sort=name"`} {
+		if !strings.Contains(middle, link) {
+			t.Errorf("the second of six pages lacks the link %s", link)
+		}
+	}
 	wantTexts(t, s.get(t, "/catalog?state=(none)", http.StatusOK), "State not stated 1 S1 2", "1 listing, 1 to 1")
 	wantTexts(t, s.get(t, "/catalog?state=Nowhere", http.StatusOK), "State Nowhere 0 S1 2", "No listings found.")
 }
@@ -177,6 +215,9 @@ func testInvalidAddresses(t *testing.T, s *site) {
 		"q=%00":                                 `The parameter "q" is not a text`,
 		"q=%ff":                                 `The parameter "q" is not a text`,
 		"q=" + strings.Repeat("a+", 20):         "more than 12 words",
+		"q=" + strings.Repeat("a", 501):         `The parameter "q" is not a text of up to 500 bytes`,
+		"page=1000001":                          `Page "1000001" is not a number from 1 to 1000000`,
+		"col=":                                  `Unknown column ""`,
 	} {
 		wantTexts(t, s.get(t, "/catalog?"+address, http.StatusBadRequest), want)
 		s.get(t, "/catalog.csv?"+address, http.StatusBadRequest)
@@ -210,6 +251,8 @@ func testHostileNames(t *testing.T, s *site) {
 		t.Errorf("the page lacks %s, want the host, and the address as its title", host)
 	}
 	wantTexts(t, s.get(t, "/catalog?q=star", http.StatusOK), "No listing matches.", "Outlets: Morning <i>Star</i>")
+	// Each word is in the name or in the address of the outlet.
+	wantTexts(t, s.get(t, "/catalog?q=news+morning.example", http.StatusOK), "Outlets: Morning News Columns")
 	rows, err := csv.NewReader(strings.NewReader(s.get(t, "/catalog.csv?q=hyperlink", http.StatusOK))).ReadAll()
 	harness.Must(t, err)
 	if got := rows[1][1]; got != `'=HYPERLINK("http://evil")` {

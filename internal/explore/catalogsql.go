@@ -162,8 +162,13 @@ func (s *catalogState) listingsSQL(columns []sqltext.SQL) sqltext.SQL {
 
 func (s *catalogState) downloadSQL() sqltext.SQL {
 	var columns []sqltext.SQL
-	for _, c := range s.shownColumns() {
+	shown := s.shownColumns()
+	showsPrice := slices.ContainsFunc(shown, func(c catalogColumn) bool { return c.key == "price" })
+	for _, c := range shown {
 		for _, name := range c.columnNames {
+			if name == "tier" && !showsPrice { // a tier is selected with its price
+				name = "price"
+			}
 			columns = append(columns, s.downloadColumns(name)...)
 		}
 	}
