@@ -73,3 +73,66 @@ INSERT INTO main.campaign_status_counts (campaign_id, id, name, count) VALUES ('
 INSERT INTO meta.deletions (run_id, table_name, key, evidence) VALUES ('r1', 'orders', 'R1', 'first'), ('r2', 'orders', 'R1', 'last');
 INSERT INTO meta.rejects (run_id, seq, table_name, key, column_name, raw, reason) VALUES
 	('r1', 1, 'orders', 'R1', 'total', 'a', 'b'), ('r2', 2, 'orders', 'R1', 'name', 'a', 'b'), ('r2', 1, 'orders', 'R1', 'total', 'a', 'b'), ('r2', 3, 'profiles', 'R1', 'name', 'a', 'b');
+-- Values of the columns of the tables that are compared as a whole.
+UPDATE main.product_listings SET website_url = 'https://l.example', country = 'Italy', state = 'Lazio', city = 'Rome',
+	channel_type = 'website',
+	placement_type = 'article', domain_authority = 40, domain_ranking = 9, is_do_follow = true, disclaimer = 'Ad',
+		min_delivery_days = 3,
+	max_delivery_days = 7 WHERE id = 'L';
+UPDATE main.product_listings SET min_delivery_days = 4, max_delivery_days = 4, channel_type = 'newsletter',
+	placement_type = 'mention', is_do_follow = false,
+	domain_authority = 30 WHERE id = 'M';
+UPDATE main.product_listings SET min_delivery_days = 2 WHERE id = 'N';
+UPDATE main.outlet_listings SET max_delivery_days = 6, country = 'Spain' WHERE id = 'K';
+UPDATE main.outlet_listing_channels SET placement_type = 'article', is_do_follow = true, domain_authority = 5,
+	domain_ranking = 6,
+	disclaimer_name = 'D', disclaimer_description = 'Text' WHERE position = 1;
+INSERT INTO main.product_listing_includes (product_listing_id, position, channel_type, placement_type) VALUES ('L', 1,
+	'newsletter', 'mention');
+UPDATE main.order_items SET product_name = 'Post', outlet_name = 'One', product_price = 60, sale_price = 80,
+	internal_cost = 1, commission_status = 'pending'
+WHERE id = 'I1';
+UPDATE main.order_items SET outlet_id = 'O1', outlet_name = 'One' WHERE id = 'J2';
+UPDATE main.order_line_items SET quantity = 2, price = 7, name = 'Own name', outlet_id = 'O1', outlet_name = 'One',
+	is_add_on = true
+WHERE order_id IN ('R1', 'R10') AND position = 1;
+UPDATE main.orders SET status = 'paid', total = 100, checkout_link = 'https://pay.example',
+	external_reference_number = 'EXT', name = 'Lee',
+	email = 'lee@a.example' WHERE id = 'R1';
+UPDATE main.outlets SET website_url = 'https://o.example', country = 'Italy', state = 'Lazio', city = 'Rome',
+	is_indexed = true WHERE id = 'O1';
+UPDATE main.outlet_channels SET placement_type = 'p', channel_handle = '@h', channel_url = 'https://h.example',
+	is_do_follow = true,
+	domain_authority = 5, domain_ranking = 6, disclaimer_name = 'D', disclaimer_description = 'Text' WHERE id = 'K1';
+INSERT INTO main.outlet_channel_social_links (outlet_channel_id, position, url) VALUES ('K1', 2, 'https://s2.example'),
+	('K1', 1, 'https://s1.example'),
+	('K2', 1, 'https://s3.example');
+INSERT INTO main.outlet_products (outlet_id, product_id, name, active, min_delivery_days, max_delivery_days,
+	is_featured, updated_at, deleted_at) VALUES
+	('O1', 'L', 'Post', true, 3, 7, false, '2026-10-01', '2026-10-02'), ('OX', 'X', 'Elsewhere', NULL, NULL, NULL, NULL,
+		NULL, NULL);
+INSERT INTO main.outlet_tags (outlet_id, position, name) VALUES ('O1', 1, 'news');
+UPDATE main.campaigns SET status = 'active', reference = 'REF', target_date = '2026-12-01', budget = 100,
+	created_at = '2026-10-01', total_articles = 4
+WHERE id = 'C';
+UPDATE main.profiles SET legal_company_name = 'Acme Ltd', type = 'brand', location = 'Rome',
+	website_url = 'https://p.example',
+	drive_link = 'https://d.example', updated_at = '2026-10-01' WHERE id = 'P1';
+INSERT INTO main.profile_primary_goals (profile_id, position, name) VALUES ('P1', 1, 'SEO');
+UPDATE main.articles SET status_name = 'Live', live_url = 'https://live.example',
+	draft_doc_url = 'https://draft.example',
+	brief_doc_url = 'https://brief.example', writer_first_name = 'Ann', writer_last_name = 'Lee',
+		expected_completion_date = '2026-10-09' WHERE id = 'A2';
+INSERT INTO main.profile_order_items (id, name, profile_id, campaign_id, product_id, outlet_id, outlet_name, type,
+	is_add_on, max_delivery_days) VALUES
+	('I1', 'Post', 'P1', 'C', 'L', 'O1', 'One', 'article', true, 7);
+UPDATE main.article_comments SET author_name = 'Ann' WHERE id = 'k1';
+UPDATE main.article_comment_events SET author_name = 'Bob', updated_at = '2026-11-01' WHERE event_id = 'e2';
+UPDATE main.article_status_events SET source = 'webhook' WHERE event_id = 'e1';
+UPDATE main.article_files SET file_url = 'https://f.example', mime_type = 'text/plain', size = 5,
+	created_at = '2026-10-01', deleted_at = '2026-10-02'
+WHERE article_id = 'A2' AND position = 1;
+INSERT INTO main.campaign_article_includes (article_id, position, channel_type, placement_type) VALUES ('A2', 1,
+	'newsletter', 'mention');
+-- A newer row of another table contains the profile P1 too.
+UPDATE main.campaigns SET profile_name = 'Name in a campaign', valid_from = '2026-11-03' WHERE id = 'C9';
