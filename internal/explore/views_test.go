@@ -15,6 +15,7 @@ import (
 
 	"placementsync/internal/html"
 	"placementsync/internal/query"
+	"placementsync/schema"
 )
 
 // parseResult parses a line of column names and one line per row, with bars between the fields. A name can be followed
@@ -89,6 +90,9 @@ func TestTablesOfResults(t *testing.T) {
 			heads: []string{"Outlet"}, rows: []string{"Open /explore/outlets/O1"}},
 		"only web addresses are shortened": {result: parseResult("website", "https://www.example.com/x", "ftp://example.com/x"),
 			heads: []string{"Website"}, rows: []string{"example.com", "ftp://example.com/x"}},
+		"an order has its number": {result: parseResult("reference_number|order_id|profile_id", "PO-1|R1|P1", "|R2|"),
+			heads: []string{"Reference number", "Profile ID"},
+			rows:  []string{"PO-1 /explore/orders/R1 | P1 /explore/profiles/P1", "R2 /explore/orders/R2 | –"}},
 		"JSON is folded": {result: parseResult("extra:JSON", `{"a":1}`), heads: []string{"Extra"}, rows: []string{`{"a":1} JSON, 7 bytes`}},
 		"a column without values is kept if there are more rows": {result: parseResult("name|city", "x|"), total: 2,
 			heads: []string{"Name", "City"}, rows: []string{"x | –"}, notes: "The first 1 of 2 rows."},
@@ -124,14 +128,58 @@ func TestTablesOfResults(t *testing.T) {
 	writers[1].kind, writers[1].idColumn = "writer", "group_id"
 	compare(t, "writers", []string{"Ann /explore/articles?is.writer=Ann", "W2"},
 		textsOf(buildTable("T", writers[1:], parseResult("group_id|group_name", "W1|Ann", "W2|"), links{}).Rows))
-	if r := rolesOf(parseResult("includes|pricing_tier").Columns); r[0].hasSelection() || !r[1].hasSelection() {
-		t.Error("want a selection of tiers and none of includes, whose values are lists")
-	}
 	if empty, null := (columnRole{}).optionLabel(emptyText), (columnRole{}).optionLabel(notStated); empty != "empty text" || null != "not stated" {
 		t.Errorf("the options of an empty text and of NULL are %q and %q, want empty text and not stated", empty, null)
 	}
 	typed := buildWholeTable(parseResult("outlet|outlet_id|price:DECIMAL(18,2)|currency", "|O1|5|EUR"), links{})
 	compare(t, "result of typed SQL", []string{"– | O1 /explore/outlets/O1 | 5.00 | EUR"}, textsOf(typed.Rows))
+}
+
+// TestRolesOfColumns checks which columns have a selection, a currency and a total.
+func TestRolesOfColumns(t *testing.T) {
+	// The values of includes are lists. The sums of prices, of other figures of a group and of limits have no meaning.
+	const mixed = "includes|pricing_tier|name|country|state|currency|grade|outcome|is_late:BOOLEAN|orders:BIGINT|" +
+		"price:DECIMAL(18,2)|sale_total:DECIMAL(18,2)|p50_total:DECIMAL(18,2)|total_per_item:DECIMAL(18,2)|" +
+		"highest_total:DECIMAL(18,2)|last_paid:DECIMAL(18,2)|budget_left:DECIMAL(18,2)|value:DECIMAL(18,2)|" +
+		"delivery_days:DECIMAL(18,2)|items:DECIMAL(18,2)|margin:DECIMAL(18,2)"
+	var selections, sums, amounts []string
+	for _, r := range rolesOf(parseResult(mixed).Columns) {
+		if r.hasSelection() {
+			selections = append(selections, r.Name)
+		}
+		if r.summed {
+			sums = append(sums, r.Name)
+		}
+		if r.unitColumn == "currency" {
+			amounts = append(amounts, r.Name)
+		}
+	}
+	compare(t, "columns with a selection", "pricing_tier country state currency grade outcome is_late",
+		strings.Join(selections, " "))
+	compare(t, "columns with a total", "sale_total margin", strings.Join(sums, " "))
+	compare(t, "columns with a currency",
+		"price sale_total p50_total total_per_item highest_total last_paid budget_left value margin",
+		strings.Join(amounts, " "))
+}
+
+// TestDiagramOfRelations draws tables of which one references itself, one a table of another subject, and one nothing.
+func TestDiagramOfRelations(t *testing.T) {
+	var tables schema.Tables
+	for _, name := range []string{"orders", "order_items", "order_notes", "outlets"} {
+		tables = append(tables, schema.Table{Schema: "main", Table: name})
+	}
+	got := drawDiagram(schema.Diagram{Subject: "orders", Tables: tables, Relations: []schema.Relation{
+		{From: "orders", Column: "parent_id", To: "orders", ToColumn: "id"},
+		{From: "order_items", Column: "order_id", To: "orders", ToColumn: "id"},
+		{From: "order_items", Column: "outlet_id", To: "outlets", ToColumn: "id"},
+	}})
+	compare(t, "diagram", &relationDiagram{Width: 540, Height: 90, BoxWidth: 224, BoxHeight: 26,
+		Boxes: []diagramBox{{Name: "orders", X: 14, Y: 14}, {Name: "order_items", X: 302, Y: 14},
+			{Name: "outlets", X: 14, Y: 50, IsOtherSubject: true}},
+		Lines: []diagramLine{{"M238 21 C252 21 252 33 238 33", "orders.parent_id references orders.id"},
+			{"M302 27 C270 27 270 27 238 27", "order_items.order_id references orders.id"},
+			{"M302 27 C270 27 270 63 238 63", "order_items.outlet_id references outlets.id"}},
+	}, got)
 }
 
 func TestTotalsOfEachCurrency(t *testing.T) {
@@ -161,7 +209,9 @@ func catalogOf(t *testing.T, address string) (*catalogState, *catalogView) {
 
 func TestHeadersOfTheCatalog(t *testing.T) {
 	for address, want := range map[string]map[string]string{
-		"":                          {"name": "?sort=name", "ranking": "?sort=-ranking", "price": "?sort=price", "tier": "", "authority": "?sort=authority descending"},
+		"": {"name": "?sort=name", "ranking": "?sort=-ranking", "price": "?sort=price", "tier": "",
+			"authority": "?sort=authority descending",
+			"created":   "?sort=-created", "outlet": "?sort=outlet"},
 		"sort=name&page=3":          {"name": "?sort=-name ascending", "authority": "?sort=-authority"},
 		"currency=USD&currency=EUR": {"price": "", "days": "?currency=USD&currency=EUR&sort=days"},
 	} {
@@ -174,17 +224,60 @@ func TestHeadersOfTheCatalog(t *testing.T) {
 		}
 		compare(t, "headers of "+address, want, got)
 	}
+	var numeric []string
+	for _, c := range catalogColumns() {
+		if _, view := catalogOf(t, ""); view.head(c).Numeric {
+			numeric = append(numeric, c.key)
+		}
+	}
+	compare(t, "columns that are aligned to the right", []string{"price", "authority", "ranking", "days"}, numeric)
+}
+
+// TestFormOfTheCatalog compares the check boxes of columns and the fields of the ranges.
+func TestFormOfTheCatalog(t *testing.T) {
+	for address, want := range map[string]string{
+		"":                  "price, tier, outlet, authority, dofollow, days, country, channel, placement, website",
+		"col=city&col=name": "city",
+	} {
+		_, view := catalogOf(t, address)
+		view.addForm(counts{})
+		var chosen []string
+		for _, c := range view.Columns {
+			if c.Chosen {
+				chosen = append(chosen, c.Value)
+			}
+		}
+		compare(t, "chosen columns of "+address, want, strings.Join(chosen, ", "))
+		if n := len(view.Columns); n != len(catalogColumns())-1 {
+			t.Errorf("the form has %d columns, want all but the first", n)
+		}
+	}
+	_, view := catalogOf(t, "price_max=9&authority_min=40&days_min=2&days_max=5")
+	view.addForm(counts{})
+	compare(t, "ranges", []rangeView{
+		{Label: "Price", MinKey: "price_min", MaxKey: "price_max", Max: "9"},
+		{Label: "Domain authority", MinKey: "authority_min", MaxKey: "authority_max", Min: "40"},
+		{Label: "Domain ranking", MinKey: "ranking_min", MaxKey: "ranking_max"},
+		{Label: "Maximum delivery days", MinKey: "days_min", MaxKey: "days_max", Min: "2", Max: "5"},
+	}, view.Ranges)
 }
 
 func TestChipsOfTheCatalog(t *testing.T) {
-	_, view := catalogOf(t, "q=news&country=(empty)&currency=USD&price_min=+5&price_max=9&sort=-price&tier=black_friday&page=2")
+	_, view := catalogOf(t,
+		"q=news&country=(empty)&currency=USD&price_min=+5&price_max=9&sort=-price&tier=black_friday"+
+			"&page=2&dofollow=true&state=")
 	want := map[string]string{
-		"Search: news":               "?country=%28empty%29&currency=USD&price_max=9&price_min=+5&sort=-price&tier=black_friday",
-		"Country: empty text":        "?currency=USD&price_max=9&price_min=+5&q=news&sort=-price&tier=black_friday",
-		"Pricing tier: Black friday": "?country=%28empty%29&currency=USD&price_max=9&price_min=+5&q=news&sort=-price",
+		"Search: news": "?country=%28empty%29&currency=USD&dofollow=true&price_max=9&price_min=+5&sort=-price" +
+			"&tier=black_friday",
+		"Country: empty text": "?currency=USD&dofollow=true&price_max=9&price_min=+5&q=news&sort=-price" +
+			"&tier=black_friday",
+		"Do-follow: yes": "?country=%28empty%29&currency=USD&price_max=9&price_min=+5&q=news&sort=-price&tier=black_friday",
+		"Pricing tier: Black friday": "?country=%28empty%29&currency=USD&dofollow=true&price_max=9&price_min=+5&q=news" +
+			"&sort=-price",
 		// Without a currency, prices cannot be compared.
-		"Currency: USD":     "?country=%28empty%29&q=news&tier=black_friday",
-		"Price from 5 to 9": "?country=%28empty%29&currency=USD&q=news&sort=-price&tier=black_friday",
+		"Currency: USD": "?country=%28empty%29&dofollow=true&q=news&tier=black_friday",
+		"Price from 5 to 9": "?country=%28empty%29&currency=USD&dofollow=true&q=news&sort=-price" +
+			"&tier=black_friday",
 	}
 	got := map[string]string{}
 	for _, c := range view.chips() {
@@ -225,6 +318,72 @@ func TestCellsOfTheCatalog(t *testing.T) {
 	}
 }
 
+// TestCellsOfAListing compares the cells of all columns of the catalog.
+func TestCellsOfAListing(t *testing.T) {
+	s, _ := catalogOf(t, "")
+	l := listing{}
+	for name, text := range map[string]string{"id": "a", "name": "Post", "outlet_id": "o1", "outlet_name": "Morning News",
+		"domain_authority": "1234", "domain_ranking": "5678", "is_do_follow": "true", "disclaimer": "SPONSORED_POST",
+		"min_delivery_days": "2", "max_delivery_days": "5", "country": "Spain", "state": "Ohio", "city": "Rome",
+		"channel_type": "LINKEDIN", "placement_type": "article", "website_url": "https://www.example.com/x", "tags": "a, b",
+		"created_at": "2026-11-01T02:00:00Z",
+		"prices":     `[{"currency":"EUR","price":90.125,"tier":"pro"},{"currency":null,"price":7,"tier":""}]`} {
+		l[name] = query.Value{Text: text}
+	}
+	if err := l.addPrices(); err != nil {
+		t.Fatal(err)
+	}
+	var got []html.Cell
+	for _, c := range catalogColumns() {
+		got = append(got, s.cell(c, l))
+	}
+	compare(t, "cells", []html.Cell{
+		{Text: "Post", Link: "/explore/listings/a"},
+		{Text: "90.13 EUR\n7.00 (no currency)", Class: "n lines", Exact: "90.125 EUR\n7 (no currency)"},
+		{Text: "Pro\nnot stated", Class: "lines"},
+		{Text: "Morning News", Link: "/explore/outlets/o1"},
+		{Text: "1,234", Class: "n"}, {Text: "5,678", Class: "n"}, {Text: "yes"}, {Text: "SPONSORED_POST"},
+		{Text: "2–5", Class: "n"}, {Text: "Spain"}, {Text: "Ohio"}, {Text: "Rome"},
+		{Text: "LinkedIn", Exact: "LINKEDIN"}, {Text: "Article", Exact: "article"},
+		{Text: "example.com", Class: "host", Exact: "https://www.example.com/x", Address: "https://www.example.com/x"},
+		{Text: "a, b"}, {Text: "2026-11-01 02:00", Class: "t", Exact: "2026-11-01T02:00:00Z"},
+	}, got)
+}
+
+// TestCellsOfResults compares the cells of columns of all types.
+func TestCellsOfResults(t *testing.T) {
+	long := strings.Repeat("a", maxCellText+1)
+	for column, values := range map[string]map[string]html.Cell{
+		"is_late:BOOLEAN": {"true": {Text: "yes"}, "": {Text: "–", Class: "none"}},
+		"paid_at:TIMESTAMPTZ": {"2026-11-01T02:00:00Z": {Text: "2026-11-01 02:00", Class: "t",
+			Exact: "2026-11-01T02:00:00Z"}},
+		"month:DATE":                  {"2026-11-01": {Text: "2026-11", Class: "t", Exact: "2026-11-01"}},
+		"day:DATE":                    {"2026-11-01": {Text: "2026-11-01", Class: "t"}},
+		"orders:BIGINT":               {"1234": {Text: "1,234", Class: "n"}, "": {Text: "–", Class: "n none"}},
+		"total:DECIMAL(18,6)":         {"1.255": {Text: "1.26", Class: "n", Exact: "1.255"}},
+		"share_percent:DECIMAL(18,6)": {"1.255": {Text: "1.255", Class: "n"}},
+		"status": {"on_hold": {Text: "On hold", Class: "s", Exact: "on_hold"}, "Paid": {Text: "Paid",
+			Class: "s"}},
+		"pricing_tier": {"true": {Text: "yes", Class: "s", Exact: "true"}},
+		"promise": {"kept": html.TagCell("kept"), "past its promise": {Text: "past its promise",
+			Tag: "bad"}},
+		"name": {"on_hold": {Text: "on_hold", Class: "s"}, "R-1": {Text: "R-1", Class: "code"},
+			"A text of twenty-four bytes"[:24]: {Text: "A text of twenty-four by", Class: "s"},
+			"A text of twenty-five bytes"[:25]: {Text: "A text of twenty-five byt", Class: "w"},
+			long:                               {Text: long[1:] + "…", Class: "w"}},
+		"live_url":      {"https://a.example/x": {Text: "https://a.example/x", Class: "s", Address: "https://a.example/x"}},
+		"email_address": {"https://a.example/x": {Text: "https://a.example/x", Class: "s", Address: "https://a.example/x"}},
+		"checkout_link": {"https://a.example/x": {Text: "https://a.example/x", Class: "s", Address: "https://a.example/x"}},
+		"website": {"https://a.example/x": {Text: "a.example", Class: "host", Exact: "https://a.example/x",
+			Address: "https://a.example/x"}},
+	} {
+		role := rolesOf(parseResult(column).Columns)[0]
+		for text, want := range values {
+			compare(t, column+" "+text, want, role.buildCell(query.Value{Text: text, Null: text == ""}))
+		}
+	}
+}
+
 func TestFacetsShowTheChosenValuesFirst(t *testing.T) {
 	s, _ := catalogOf(t, "tag=rare&tag=t3&tag=t3")
 	c := counts{Facets: map[string][]count{}}
@@ -257,22 +416,29 @@ func TestPricesHaveACurrencyEach(t *testing.T) {
 	type drawn struct {
 		Currency, More string
 		Names          []string
-		Values         [][]any
+		Series         []html.Series
 	}
 	var got []drawn
 	for _, v := range views {
 		d := drawn{Currency: v.Currency, More: v.More}
 		for _, row := range v.Rows {
-			d.Names = append(d.Names, row.Tier+": "+row.Now.Value.Text)
+			d.Names = append(d.Names,
+				strings.TrimSpace(row.Tier+": "+row.Now.Value.Text+" "+row.Now.Value.Unit+" "+row.Now.Till))
 		}
-		for _, s := range v.Chart.Variants[0].Series {
-			d.Values = append(d.Values, s.Values)
-		}
+		d.Series = v.Chart.Variants[0].Series
 		got = append(got, d)
 	}
 	compare(t, "prices", []drawn{
-		{"EUR", "", []string{"Pro: 95.00", "Pro #2: –"}, [][]any{{90.0, 90.0, nil, 95.0, 95.0}, {nil, nil}}},
-		{"(no currency)", "", []string{"(no tier): 7.00"}, [][]any{{7.0, 7.0, nil}}},
+		{"EUR", "", []string{"Pro: 95.00 EUR", "Pro #2: –"}, []html.Series{
+			{Name: "Pro", Values: []any{90.0, 90.0, nil, 95.0, 95.0}, Times: []time.Time{at(1), at(2), at(2), at(3), at(4)},
+				Texts: []string{"90.00 EUR from 2026-11-01 02:00", "", "", "95.00 EUR from 2026-11-03 02:00", ""}},
+			{Name: "Pro #2", Colour: 1, Values: []any{nil, nil}, Times: []time.Time{at(1), at(4)},
+				Texts: []string{" EUR from 2026-11-01 02:00", ""}},
+		}},
+		{"(no currency)", "", []string{"(no tier): 7.00 (no currency) 2026-11-02 02:00"}, []html.Series{
+			{Name: "(no tier)", Values: []any{7.0, 7.0, nil}, Times: []time.Time{at(1), at(2), at(2)},
+				Texts: []string{"7.00 (no currency) from 2026-11-01 02:00", "", ""}},
+		}},
 	}, got)
 	if views := buildPrices(parseResult(begin, "pro|EUR|1|90|2026-11-04T02:00:00Z|").Rows, at(4)); views[0].Chart != nil {
 		t.Error("a price that began with the snapshot has a chart, want none")
@@ -352,6 +518,8 @@ func TestChartsOfResults(t *testing.T) {
 		"one date":                 {"month:DATE|orders:BIGINT", months[:1], query.Chart{Kind: query.ChartBars, X: "month", Y: []string{"orders"}}, 0, "", "", "No chart: the result has fewer than 2 or more than 400 dates."},
 		"negative values": {"name|orders:BIGINT", names, query.Chart{Kind: query.ChartBars, X: "name", Y: []string{"orders"}}, 0, "", "",
 			"No bars in the table: orders has negative values."},
+		"bars of names": {"name|orders:BIGINT", []string{"a|1", "b|4", "c|", "d|0"},
+			query.Chart{Kind: query.ChartBars, X: "name", Y: []string{"orders"}}, 0, "", "", " 25.00% 100.00%  0.00%"},
 		"lines of names": {"name|orders:BIGINT", names[1:], query.Chart{Kind: query.ChartLines, X: "name", Y: []string{"orders"}}, 0, "", "", "No chart: name is neither a date nor a month."},
 		"steps to the snapshot": {"changed_at:TIMESTAMPTZ|price:BIGINT|tier",
 			[]string{"2026-11-01T02:00:00Z|1|pro", "2026-11-03T02:00:00Z|2|pro", "2026-11-01T02:00:00Z|5|old", "2026-11-02T02:00:00Z||old"},
@@ -363,6 +531,9 @@ func TestChartsOfResults(t *testing.T) {
 		"an earlier week":          {"week:DATE|orders:BIGINT", weeks, query.Chart{Kind: query.ChartLines, X: "week", Y: []string{"orders"}}, 0, "2026-11-09T00:00:00Z", "", ": [2026-10-26 2026-11-02] = [1 2]"},
 		"the next month on the clock of the query": {"month:DATE|orders:BIGINT", months, query.Chart{Kind: query.ChartBars, X: "month", Y: []string{"orders"}}, 0, "2026-02-28T23:30:00Z", "Europe/Berlin",
 			": [2026-01 2026-02 2026-03 so far] = [1 <nil> 2]"},
+		"the next month on the clock of the schedule": {"month:DATE|orders:BIGINT", months,
+			query.Chart{Kind: query.ChartBars, X: "month", Y: []string{"orders"}}, 0, "2026-02-28T23:30:00Z",
+			query.ScheduleTimezone, ": [2026-01 2026-02 2026-03 so far] = [1 <nil> 2]"},
 	} {
 		result := parseResult(append([]string{c.columns}, c.rows...)...)
 		if c.total > 0 {
@@ -372,20 +543,64 @@ func TestChartsOfResults(t *testing.T) {
 		if c.at != "" {
 			snapshot.At, _ = time.Parse(time.RFC3339, c.at)
 		}
-		q := &question{visit: &visit{params: url.Values{}, snapshot: snapshot, pool: &pool{}}, values: map[string]string{"timezone": c.zone}}
+		settings := query.Settings{query.ScheduleTimezone: "Europe/Berlin"}
+		q := &question{visit: &visit{params: url.Values{}, snapshot: snapshot, pool: &pool{cfg: Config{Settings: settings}}},
+			values: map[string]string{"timezone": c.zone}}
+		if c.zone == "" {
+			q.values["timezone"] = "UTC"
+		}
 		q.view.Query.Chart = &c.chart
 		q.view.Table = &tableView{Table: buildTable("T", rolesOf(result.Columns), result, links{})}
 		q.addChart(result, result.Rows)
 		got := q.view.NoChartReason
+		if got == "" && q.view.Chart == nil {
+			for _, row := range q.view.Table.Rows {
+				got += " " + row.Cells[1].Bar
+			}
+		}
 		if q.view.Chart != nil {
 			v := q.view.Chart.Variants[0]
 			got += fmt.Sprintf("%s: %v", q.view.Chart.Unit, v.Categories)
-			for _, s := range v.Series {
+			for i, s := range v.Series {
 				got += fmt.Sprintf(" %s= %v", s.Name, s.Values)
+				if s.Colour != i {
+					t.Errorf("%s: the series %d has the color %d, want a color of its own", name, i, s.Colour)
+				}
 			}
 		}
 		if got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestEndOfSteps draws steps up to the snapshot, and up to the day that the parameter "until" states. If the table is
+// filtered, a change after the last row can be missing.
+func TestEndOfSteps(t *testing.T) {
+	result := parseResult("changed_at:TIMESTAMPTZ|price:BIGINT", "2026-11-01T02:00:00Z|1", "2026-11-03T02:00:00Z|2")
+	untilDay := time.Date(2026, 11, 5, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		until string
+		chips []chip
+		end   []time.Time
+	}{
+		"the snapshot":             {end: []time.Time{at(9)}},
+		"a day":                    {until: "2026-11-05", end: []time.Time{untilDay}},
+		"a day after the snapshot": {until: "2026-12-01", end: []time.Time{at(9)}},
+		"a filtered table":         {chips: []chip{{}}},
+	} {
+		q := &question{visit: &visit{params: url.Values{}, snapshot: &openSnapshot{At: at(9)}, pool: &pool{}},
+			values: map[string]string{"until": c.until}}
+		q.view.Query.Name = "prices"
+		q.view.Query.Chart = &query.Chart{Kind: query.ChartSteps, X: "changed_at", Y: []string{"price"}}
+		q.view.Table = &tableView{Table: buildTable("T", rolesOf(result.Columns), result, links{}), Chips: c.chips}
+		q.addChart(result, result.Rows)
+		want := html.Series{Values: []any{1.0, 2.0}, Texts: []string{"2026-11-01 02:00: 1", "2026-11-03 02:00: 2"},
+			Links: []string{"?max.changed_at=2026-11-01&min.changed_at=2026-11-01#table",
+				"?max.changed_at=2026-11-03&min.changed_at=2026-11-03#table"}, Times: append([]time.Time{at(1), at(3)}, c.end...)}
+		for range c.end {
+			want.Values, want.Texts, want.Links = append(want.Values, 2.0), append(want.Texts, ""), append(want.Links, "")
+		}
+		compare(t, "steps up to "+name, []html.Series{want}, q.view.Chart.Variants[0].Series)
 	}
 }
