@@ -3,6 +3,8 @@ package explore_test
 import (
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,12 +31,26 @@ func testQuestionsAreListed(t *testing.T, s *site) {
 	}
 	wantTexts(t, s.get(t, "/questions?q=wed", http.StatusOK), "No question has all of these words.") // part of "owed"
 	s.get(t, "/questions/none", http.StatusNotFound)
+	var subjects []string
+	for _, m := range regexp.MustCompile(`<section class="card" aria-label="([^"]*)"`).FindAllStringSubmatch(body, -1) {
+		subjects = append(subjects, m[1])
+	}
+	if len(subjects) < 5 || !slices.IsSorted(subjects) || len(slices.Compact(slices.Clone(subjects))) < len(subjects) {
+		t.Errorf("the subjects are %v, want each once in alphabetical order", subjects)
+	}
+	wantLinks(t, s.get(t, "/questions?q=owed&as_of=2026-11-02", http.StatusOK), "/explore/questions?as_of=2026-11-02",
+		"/explore/questions/payables_open?as_of=2026-11-02")
+	wantTexts(t, s.get(t, "/questions/price_by_segment", http.StatusOK),
+		"Price by segment Prices of placements by segment. About the numbers Quartiles",
+		"form a segment of their own. One row per country, channel type, placement type, pricing tier and currency.")
 	if body := s.get(t, "/questions/margins", http.StatusOK); !strings.Contains(body, `value="UTC"`) || strings.Contains(body, `value="schedule.timezone"`) {
 		t.Error("the form does not show the time zone of the schedule")
 	}
 	if body := s.get(t, "/questions/campaigns_at_risk", http.StatusOK); !strings.Contains(body, `value="completed,cancelled,canceled,archived"`) {
 		t.Error("the form does not show the configured statuses of ended campaigns")
 	}
+	wantTexts(t, s.get(t, "/questions/price_history?p.name=guest", http.StatusOK),
+		`name: "guest" stands for "Guest post".`)
 	// The snapshot is of 3 November.
 	wantLinks(t, s.get(t, "/questions/client_spend?p.by=month", http.StatusOK), "?p.by=month&amp;p.since=2026-10-28", "?p.by=month&amp;p.since=2026-11-01",
 		"?p.by=month&amp;p.since=2026-10-01&amp;p.until=2026-11-01")
@@ -49,6 +65,10 @@ func testQuestionsAreListed(t *testing.T, s *site) {
 		"campaigns_at_risk":   `<div class="field wide">`,
 		"orders_open?p.top=3": `<details class="ranges" open>`,
 		"orders_open":         `<details class="ranges"><summary>`,
+		// Dates relative to the snapshot are dates, and a name that contains the given words replaces them.
+		"price_changes":              `name="p.since" data-default="2026-10-27" value="2026-10-27"`,
+		"price_history?p.name=guest": `<option value="Guest post" selected>`,
+		"client_spend?p.by=month&p.since=2026-11-01&p.until=2026-11-05": `?p.by=month&amp;p.since=2026-11-01">This month</a>`,
 	} {
 		res, body, err := s.fetch(t.Context(), "/questions/"+path)
 		harness.Must(t, err)

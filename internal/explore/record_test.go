@@ -77,6 +77,23 @@ func testListingHistory(t *testing.T, s *site) {
 	if strings.Contains(body, " Spec ") {
 		t.Error("the page cites sections of the specification")
 	}
+	wantTexts(t, body, "(the first one) Prices Tags Includes Example links Orders Sold items Promised and actual delivery "+
+		"Other listings of the outlet Rejected values Product listing Product Prices")
+	_, facts, _ := strings.Cut(body, `<dl class="facts">`)
+	facts, _, _ = strings.Cut(facts, "</dl>")
+	const wantFacts = "Outlet Morning News Website morning.example Place Spain Channel type Website " +
+		"Placement type Article Domain authority 55 Do-follow yes Disclaimer Sponsored Promised delivery 2 to 7 days " +
+		"In snapshots since 2026-11-01 02:00 (the first one)"
+	if got := textOf(facts); got != wantFacts {
+		t.Errorf("the facts are %q, want %q", got, wantFacts)
+	}
+	if n := strings.Count(body, "<summary>All fields with their history"); n != 1 {
+		t.Errorf("%d tables of fields are folded, want one: the first of two tables is open", n)
+	}
+	const about = `<th scope="row" title="`
+	if n, fields := strings.Count(body, about), strings.Count(body, `<th scope="row">`); n < 10 {
+		t.Errorf("%d fields have a description, and %d have none", n, fields)
+	}
 	if n := strings.Count(body, `href="/explore/outlets/O1"`); n < 2 {
 		t.Errorf("the page has %d links to the outlet, want one in the facts and one in the fields", n)
 	}
@@ -94,7 +111,9 @@ func testDeletedRecords(t *testing.T, s *site) {
 		"70.00 USD deleted 2026-11-03 02:00", "PO-17")
 	wantTexts(t, s.get(t, "/outlets/O1", http.StatusOK), "Former listings", "Gone slot Newsletter 2026-11-03 02:00")
 	wantTexts(t, s.get(t, "/listings/L3", http.StatusOK), "In snapshots since 2020-07-19 02:00 or earlier", "Only the newest 1,000 versions are shown",
-		"Name Restless 2020-07-19 02:00 or earlier", "Domain ranking 1,199 2023-04-14 02:00 999 earlier")
+		"Name Restless 2020-07-19 02:00 or earlier", "Domain ranking 1,199 2023-04-14 02:00 999 earlier",
+		"2023-04-12 02:00 to 2023-04-13 02:00",
+		"201 2020-07-20 02:00 to 2020-07-21 02:00 200 2020-07-19 02:00 or earlier to 2020-07-20 02:00")
 	if early := textOf(s.get(t, "/listings/L4", http.StatusOK)); !strings.Contains(early, "Early bird") || strings.Contains(early, "−8.0") {
 		t.Errorf("want the article \"Early bird\", which was published before its order was paid, without the negative time -8.0:\n%s", early)
 	}
@@ -112,18 +131,39 @@ func testDeletedRecords(t *testing.T, s *site) {
 func testLinksBetweenRecords(t *testing.T, s *site) {
 	for _, c := range []struct {
 		path  string
+		jump  string // the headings of the page
 		texts []string
 		links []string
 	}{
-		{"/outlets/O1", []string{"Morning News", "Guest post Website Article yes 55 7 80.50 USD 1,234.57 USD", "Sponsored"}, []string{"/explore/listings/L1", "/explore/listings/L2", "/explore/orders/R1", "/explore/articles/A1", "https://www.morning.example/"}},
-		{"/orders/R1", []string{"Order PO-17", "1,300.25", "Sold item: Guest post", "Commission status Approved 2026-11-02 02:00 1 earlier Pending", "Commission Guest post 99.50 no"}, []string{"/explore/profiles/P1", "/explore/listings/L1", "/explore/listings/L2", "/explore/outlets/O1", "/explore/articles/A1", "/explore/campaigns/C1"}},
-		{"/campaigns/C1", []string{"Autumn", "Published 1", "Questionnaire", "Be read", "Budget 5,000.00 Spent 1,200.25 Committed 0.00 Budget left 3,799.75"}, []string{"/explore/articles/A1", "/explore/profiles/P1", "/explore/outlets/O1"}},
-		{"/articles/A1", []string{"Ten facts", "Ann Author", "Writing 2026-10-02 10:00 10.0 no", "Published 2026-10-12 10:00 21.7 yes <b>at last</b>", "facts.docx", "12,345"},
+		{"/outlets/O1", "Listings Tags Channels Products Former listings Sold items Open payables Articles Outlet",
+			[]string{"Morning News", "Guest post Website Article yes 55 7 80.50 USD 1,234.57 USD", "Sponsored"},
+			[]string{"/explore/listings/L1", "/explore/listings/L2", "/explore/orders/R1", "/explore/articles/A1",
+				"https://www.morning.example/"}},
+		{"/orders/R1", "Line items Sold items and commissions Payables Articles Order Sold item: Guest post",
+			[]string{"Order PO-17", "1,300.25", "Sold item: Guest post",
+				"Commission status Approved 2026-11-02 02:00 1 earlier Pending", "Commission Guest post 99.50 no"},
+			[]string{"/explore/profiles/P1", "/explore/listings/L1", "/explore/listings/L2", "/explore/outlets/O1",
+				"/explore/articles/A1", "/explore/campaigns/C1"}},
+		{"/campaigns/C1", "Articles by status Articles Campaign Questionnaire",
+			[]string{"Autumn", "Published 1", "Questionnaire", "Be read",
+				"Budget 5,000.00 Spent 1,200.25 Committed 0.00 Budget left 3,799.75"},
+			[]string{"/explore/articles/A1", "/explore/profiles/P1", "/explore/outlets/O1"}},
+		{"/articles/A1", "Status history Status changes from webhooks Comments Edited and archived comments from webhooks " +
+			"Files Order items Article Row in the campaign",
+			[]string{"Ten facts", "Ann Author", "Writing 2026-10-02 10:00 10.0 no",
+				"Published 2026-10-12 10:00 21.7 yes <b>at last</b>", "facts.docx", "12,345"},
 			[]string{"/explore/campaigns/C1", "/explore/orders/R1", "/explore/outlets/O1", "https://www.morning.example/ten-facts", "https://files.example/facts.docx"}},
-		{"/profiles/P1", []string{"Acme", "Be known since 2026-11-01 02:00", "PO-17 Paid", "Autumn Active"}, []string{"/explore/orders/R1", "/explore/campaigns/C1", "/explore/articles/A1", "https://acme.example"}},
+		{"/profiles/P1", "Goals Campaigns Orders Articles Profile",
+			[]string{"Acme", "Be known since 2026-11-01 02:00", "PO-17 Paid", "Autumn Active"},
+			[]string{"/explore/orders/R1", "/explore/campaigns/C1", "/explore/articles/A1", "https://acme.example"}},
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			body := s.get(t, c.path, http.StatusOK)
+			_, jump, _ := strings.Cut(body, `aria-label="On this page">`)
+			jump, _, _ = strings.Cut(jump, "</nav>")
+			if got := textOf(jump); got != c.jump {
+				t.Errorf("the page has the headings %q, want %q", got, c.jump)
+			}
 			wantTexts(t, body, c.texts...)
 			wantLinks(t, body, c.links...)
 		})
@@ -152,6 +192,12 @@ func testRecordsAsOf(t *testing.T, s *site) {
 	_, form, _ := strings.Cut(list, `class="asof"`)
 	if form, _, _ = strings.Cut(form, "</form>"); strings.Count(form, `name="as_of"`) != 1 || !strings.Contains(form, `name="q" value="acme"`) {
 		t.Errorf("the form of snapshots must keep the other parameters of the address, and have as_of once:\n%s", form)
+	}
+	const hidden = `<input type="hidden" name="as_of" value="20261101T020000Z">`
+	for _, path := range []string{"/orders", "/questions", "/questions/orders_open"} {
+		if body := s.get(t, path+"?as_of=20261101T020000Z", http.StatusOK); !strings.Contains(body, hidden) {
+			t.Errorf("%s: the form of the page does not keep the snapshot", path)
+		}
 	}
 	if !strings.Contains(body, `<option value="20261101T020000Z" selected>`) {
 		t.Error("the form does not select the snapshot of the page")
@@ -195,13 +241,16 @@ func testUnreadTables(t *testing.T, s *site) {
 	if !strings.Contains(list, "missing scope orders.read") || strings.Contains(list, "No records found.") {
 		t.Errorf("orders were not read, but the list shows:\n%s", list)
 	}
+	wantTexts(t, s.get(t, "/orders?q=x", http.StatusOK), "missing scope orders.read", "No records found.")
 }
 
 // testLists searches the lists of records, and checks that only the list of orders has deleted records.
 func testLists(t *testing.T, s *site) {
 	for path, want := range map[string]string{
 		"/orders": "PO-17 Acme Paid no 2026-09-30 09:00 2026-10-01 10:00 1,300.25 2 PO-DELETED Binder – yes", "/orders?q=acme": "PO-17", "/orders?q=none": "No records found.",
-		"/campaigns?q=AUTUMN": "Autumn Acme Active 5,000.00 1,200.25 0.00 3,799.75", "/articles?q=ann+author": "Ten facts Published", "/profiles": "Acme acme.example 1 1",
+		"/profiles/P2/articles":  "0 rows CSV Excel Parquet No articles.",
+		"/campaigns?q=AUTUMN":    "Autumn Acme Active 5,000.00 1,200.25 0.00 3,799.75",
+		"/articles?q=ann+author": "Ten facts Published", "/profiles": "Acme acme.example 1 1",
 		"/profiles?q=%25": "No records found.", "/profiles?q=binder": "Binder 1 0",
 	} {
 		wantTexts(t, s.get(t, path, http.StatusOK), want)
@@ -230,6 +279,11 @@ func wantLinks(t testing.TB, body string, addresses ...string) {
 func testChecks(t *testing.T, s *site) {
 	body := s.get(t, "/snapshot", http.StatusOK)
 	wantTexts(t, body, "prices_not_positive warn failed 2", "prices_scaled hold passed 0", "First rows of prices_not_positive Listing ID Amount L1 -1.50 <i>L2</i> –")
+	for _, outcome := range []string{`<span class="tag bad">failed</span>`, `<span class="tag good">passed</span>`} {
+		if !strings.Contains(body, outcome) {
+			t.Errorf("the page lacks the outcome in its color: %s", outcome)
+		}
+	}
 	if strings.Contains(body, "<i>L2") {
 		t.Error("a value of a check is not escaped")
 	}
@@ -253,7 +307,17 @@ func testFlags(t *testing.T, s *site) {
 	if text := textOf(listing); strings.Contains(text, `{"`) {
 		t.Errorf("the page of the listing shows JSON:\n%s", text)
 	}
-	wantTexts(t, s.get(t, "/articles/A1", http.StatusOK), "facts.docx", "brief.pdf")
+	article := s.get(t, "/articles/A1", http.StatusOK)
+	wantTexts(t, article, "facts.docx", "brief.pdf",
+		"Ann 2026-10-03 10:00 First <i>draft</i> Bob 2026-10-05 10:00 A reply to the first "+
+			"Bob 2026-10-04 10:00, edited 2026-10-06 10:00 Another Edited")
+	if _, reply, _ := strings.Cut(article, `<li class="reply">`); !strings.HasPrefix(textOf(reply), "Bob 2026-10-05") ||
+		strings.Contains(reply, `<li class="reply">`) {
+		t.Errorf("want one comment as a reply, the first of Bob:\n%s", textOf(reply))
+	}
+	if !strings.Contains(campaign, `class="share"`) || !strings.Contains(article, `class="share"`) {
+		t.Error("the numbers of articles by status, or the days in a status, have no bars")
+	}
 	wantTexts(t, s.get(t, "/orders/R1", http.StatusOK), "2026-10-08 10:00 published late")
 	wantTexts(t, s.get(t, "/orders/R4", http.StatusOK), "2026-10-17 10:00 past its promise")
 	wantTexts(t, s.get(t, "/articles?is.past_promise=true&is.past_expected=true", http.StatusOK), "1 row ", "Slow piece")

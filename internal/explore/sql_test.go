@@ -98,6 +98,13 @@ func TestStoppedStatements(t *testing.T) {
 	t.Run("full queue", func(t *testing.T) { testFullStatementQueue(t, s) })
 }
 
+// completionWord is a table, a column or a macro that the editor completes.
+type completionWord struct {
+	Name, About, Type string
+	Columns           []completionWord
+	Arguments         []string
+}
+
 func testStatements(t *testing.T, s *site) {
 	body := s.get(t, "/sql?sql=DROP+TABLE+%3Cb%3E", http.StatusOK) // shown, not run
 	if !strings.Contains(body, ">DROP TABLE &lt;b&gt;</textarea>") || strings.Contains(body, "refused") {
@@ -119,6 +126,10 @@ func testStatements(t *testing.T, s *site) {
 	}
 	body = s.runSQL(t, "SELECT 1,\n nam FROM product_listings", http.StatusBadRequest)
 	wantTexts(t, body, `Referenced column "nam" not found`, "Line 2, column 2")
+	wantTexts(t, s.runSQL(t, "FROM article_comments", http.StatusOK), "3 rows", "missing scope comments.read")
+	if !strings.Contains(body, `data-limit="20"`) {
+		t.Error("the page lacks the time limit of a statement")
+	}
 	wantTexts(t, s.runSQL(t, "SELECT '<script>' AS \"<b>\"", http.StatusOK), "<script>")
 	wantTexts(t, s.runSQL(t, "SELECT run_id FROM mart.snapshot", http.StatusOK, "as_of", "2026-11-01"), firstRun)
 	const limits = "SELECT current_setting('memory_limit') AS m, current_setting('threads') AS t, current_setting('max_temp_directory_size') AS d"
@@ -134,19 +145,35 @@ func testStatements(t *testing.T, s *site) {
 		t.Errorf("the policies of two pages are %s and %s, want a different nonce in each", policy, second.Header.Get("Content-Security-Policy"))
 	}
 	var completion struct {
-		Schemas map[string][]struct{ Name string }
-		Macros  []struct{ Name string }
+		Schemas map[string][]completionWord
+		Macros  []completionWord
 	}
 	harness.Must(t, json.Unmarshal([]byte(s.get(t, "/assets/completion.json", http.StatusOK)), &completion))
 	for _, row := range s.sql(t, "SELECT DISTINCT schema_name, table_name FROM duckdb_columns() WHERE database_name = 'catalog' AND NOT internal")[1:] {
-		if !slices.ContainsFunc(completion.Schemas[row[0]], func(w struct{ Name string }) bool { return w.Name == row[1] }) {
+		if !slices.ContainsFunc(completion.Schemas[row[0]], func(w completionWord) bool { return w.Name == row[1] }) {
 			t.Errorf("the completion lacks the table %s.%s", row[0], row[1])
 		}
 	}
 	for _, row := range s.sql(t, "SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'catalog'")[1:] {
-		if !slices.ContainsFunc(completion.Macros, func(m struct{ Name string }) bool { return m.Name == row[0] }) {
+		if !slices.ContainsFunc(completion.Macros, func(m completionWord) bool { return m.Name == row[0] }) {
 			t.Errorf("the completion lacks the macro %s", row[0])
 		}
+	}
+	for _, words := range completion.Schemas {
+		for _, table := range words {
+			if table.About == "" || !slices.ContainsFunc(table.Columns, func(c completionWord) bool {
+				return c.Type != "" &&
+					c.About != ""
+			}) {
+				t.Errorf("the completion lacks the description of the table or all its columns: %v", table)
+			}
+		}
+	}
+	isChanges := func(m completionWord) bool {
+		return m.Name == "changes" && m.About != "" && slices.Equal(m.Arguments, []string{"from_time", "to_time"})
+	}
+	if !slices.ContainsFunc(completion.Macros, isChanges) {
+		t.Errorf("the completion lacks the macro changes with its arguments: %v", completion.Macros)
 	}
 	channels := s.runSQL(t, "SELECT 'LINKEDIN, TWITTER_X' AS channel_type UNION ALL SELECT unnest(['TIKTOK', 'youtube', 'PHOTO_SOCIAL']) ORDER BY 1", http.StatusOK)
 	wantTexts(t, channels, "LinkedIn, Twitter/X Photo social TikTok YouTube")
@@ -405,7 +432,8 @@ func testSchema(t *testing.T, s *site) {
 	if n := len(subjects); n < 4 || !slices.Equal(subjects[n-3:], []string{"shared", "mart", "meta"}) {
 		t.Errorf("the subjects are %v, want shared, mart and meta at the end", subjects)
 	}
-	wantTexts(t, body, "4,711 rows")
+	wantTexts(t, body, "orders 4,711 rows proven", "The total did not change.", "article_comments not read",
+		"Missing scope comments.read.")
 	for _, r := range tables.Relations() {
 		if !strings.Contains(body, "<title>"+r.From+"."+r.Column+" references "+r.To+"."+r.ToColumn+"</title>") {
 			t.Errorf("no map shows the relation %v", r)

@@ -41,7 +41,8 @@ INSERT INTO main.profile_campaigns (profile_id, campaign_id) VALUES ('P1', 'C1')
 INSERT INTO main.orders (id, profile_id, reference_number, status, total, date_paid, created_at) VALUES ('R1', 'P1', 'PO-17', 'paid', 1300.25, '2026-10-01 10:00:00+00', '2026-09-30 09:00:00+00');
 INSERT INTO main.order_line_items (order_id, position, id, product_id, name, quantity, price, outlet_id, outlet_name) VALUES ('R1', 1, 'I1', 'L1', 'Guest post', 1, 1200.25, 'O1', 'Morning News'), ('R1', 2, NULL, 'L2', 'Gone slot', 2, 50, 'O1', 'Morning News');
 INSERT INTO past.order_items (id, order_id, product_id, product_name, outlet_id, outlet_name, sale_price, commission_amount, commission_status, article_id, valid_from, valid_to, run_id) VALUES
-	('I1', 'R1', 'L1', 'Guest post', 'O1', 'Morning News', 1200.25, 99.5, 'pending', NULL, '2026-11-01 02:00:00+00', '2026-11-02 02:00:00+00', '20261102T020000Z');
+	('I1', 'R1', 'L1', 'Guest slot', 'O1', 'Morning News', 1200.25, 99.5, 'pending', NULL,
+	'2026-11-01 02:00:00+00', '2026-11-02 02:00:00+00', '20261102T020000Z');
 INSERT INTO main.order_items (id, order_id, product_id, product_name, product_price, outlet_id, outlet_name, sale_price, vendor_cost, commission_amount, commission_status, date_paid, article_id, article_name, article_campaign_id, valid_from) VALUES
 	('I1', 'R1', 'L1', 'Guest post', 1100, 'O1', 'Morning News', 1200.25, 700, 99.5, 'approved', '2026-10-01 10:00:00+00', 'A1', 'Ten facts', 'C1', '2026-11-02 02:00:00+00');
 INSERT INTO main.campaigns (id, name, profile_id, profile_name, status, budget, total_articles) VALUES ('C1', 'Autumn', 'P1', 'Acme', 'active', 5000, 1);
@@ -79,7 +80,9 @@ INSERT INTO main.order_items (id, order_id, date_paid) VALUES ('I5', 'R4', '2026
 INSERT INTO main.profile_order_items (id, profile_id, max_delivery_days) VALUES ('I5', 'P9', 7);
 INSERT INTO main.campaign_articles (id, name, order_item_id, expected_completion_date) VALUES ('A5', 'Slow piece', 'I5', '2026-10-30 10:00:00+00');
 INSERT INTO main.articles (id, campaign_id, profile_id) VALUES ('A9', 'C9', 'P9');
-INSERT INTO meta.tables (run_id, table_name, rows) VALUES ('20261103T020000Z', 'orders', 4711);
+INSERT INTO meta.tables (run_id, table_name, rows) VALUES ('20261103T020000Z', 'orders', 4711), ('20261102T020000Z',
+	'orders', 12);
+UPDATE main.article_comments SET updated_at = '2026-10-06 10:00:00+00' WHERE id = 'k2';
 -- A file that is only an id, a field with JSON, and a failed check.
 INSERT INTO main.files (id, name) VALUES ('F9', 'brief.pdf');
 INSERT INTO main.article_files (article_id, position, value) VALUES ('A1', 3, 'F9');
