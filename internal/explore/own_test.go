@@ -24,6 +24,9 @@ func userDefinedQueries() map[string]string {
 		"nulls":   "-- title: Nulls\n-- param: x BIGINT? 5 -- A number.\n-- param: y BIGINT 7 -- A number.\nSELECT coalesce($x, -1) AS x, $y AS y",
 		"faulty":  "-- title: Faulty\n-- param: x\nSELECT $x",
 		"mixed":   "-- title: Mixed\n-- chart: bar x=what y=list_now\nSELECT * FROM (VALUES ('a', 10.5, 'USD'), ('b', 12.5, 'EUR')) AS t(what, list_now, list_currency)",
+		"broken":  "-- title: Broken\nSELECT CAST(name AS INTEGER) AS n FROM product_listings",
+		"totals": "-- title: Totals\nSELECT * FROM (VALUES ('a', 1.5, 'USD'), ('b', 2.25, NULL), ('c', 4, 'USD'))" +
+			" AS t(what, sale_total, currency)",
 		"plan":    "-- title: Plan\nEXPLAIN SELECT 42 AS n",
 		"tables":  "-- title: Tables\nPRAGMA show_tables",
 		"few":     "-- title: Few\n-- param: top COUNT 3 -- rows\nSELECT range AS n FROM range(9) LIMIT $top",
@@ -35,7 +38,9 @@ func userDefinedQueries() map[string]string {
 		"months":  "-- title: Months\n-- chart: bar x=month y=orders\nSELECT month::DATE AS month, outlet, orders FROM (VALUES ('2026-08-01', 'a', 10), ('2026-08-01', 'b', 5), ('2026-10-01', 'a', 0), ('2026-11-01', 'a', 7), (NULL, 'a', 99)) AS t(month, outlet, orders)",
 		"ids":     "-- title: Ids\n-- heading: n Number of days\nSELECT '4f1d5f0e-9b3c-4a1e-8f55-0c2f9d1b7a10' AS order_item_id, 'R1' AS order_id, 1 AS n, true AS is_late, TIMESTAMPTZ '2026-11-01 02:00:00+00' AS late_at",
 		"lacking": "-- title: Lacking\n-- chart: bar x=month y=orders\nSELECT DATE '2026-08-01' AS month",
-		"long":    "-- title: Long\nSELECT i AS n, 'x' || i AS text, NULL AS nothing, CASE WHEN i = 2400 THEN 'R-1' END AS later FROM range(2500) AS t(i) ORDER BY i",
+		"long": "-- title: Long\nSELECT i AS n, 'x' || i AS text, NULL AS nothing, " +
+			"CASE WHEN i = 2400 THEN 'R-1' END AS later, " +
+			"NULL::VARCHAR AS outlet_name, CASE WHEN i = 2400 THEN 'O1' END AS outlet_id FROM range(2500) AS t(i) ORDER BY i",
 	}
 }
 
@@ -106,13 +111,20 @@ func testParametersOfOwnQueries(t *testing.T, s *site) {
 func testResultsOfOwnQueries(t *testing.T, s *site) {
 	wantTexts(t, s.get(t, "/questions/twice", http.StatusOK), "A A 1 1 2")
 	wantTexts(t, s.get(t, "/questions/plan", http.StatusOK), "1 row", "42")
+	wantTexts(t, s.get(t, "/questions/plan/csv", http.StatusOK),
+		"explain_key,explain_value physical_plan") // it cannot be a subquery
+	wantTexts(t, s.get(t, "/questions/broken", http.StatusBadRequest), "The query failed: ", "Could not convert string")
+	wantTexts(t, s.get(t, "/questions/totals?sort=-sale_total", http.StatusOK),
+		"c 4.00 USD a 1.50 USD b 2.25 (no currency)", "Total 2.25 (no currency) Total 5.50 USD")
+	wantTexts(t, s.get(t, "/questions/few?q=2", http.StatusOK), "0 rows") // no column contains texts
 	wantTexts(t, s.get(t, "/questions/tables", http.StatusOK), "orders", "profiles")
 	// A record has its name or number in place of its id. Other ids are last, behind a button.
 	wantTexts(t, s.get(t, "/questions/ids", http.StatusOK), "Order Number of days Late Late at Order item ID PO-17 1 yes 2026-11-01 02:00 Copy id")
 	wantTexts(t, s.get(t, "/questions/few?sort=secret", http.StatusBadRequest), `the table has no column "secret"`)
 	s.get(t, "/questions/few/csv?sort=secret", http.StatusBadRequest)
-	// The column later has a value on another page.
-	wantTexts(t, s.get(t, "/questions/long", http.StatusOK), "2,500 rows, 1 to 100", "N Text Later 0 x0 –", "No value in any row: nothing.")
+	// The columns later and outlet have a value on another page.
+	wantTexts(t, s.get(t, "/questions/long", http.StatusOK), "2,500 rows, 1 to 100", "N Text Later Outlet 0 x0 – –",
+		"No value in any row: nothing.")
 	if last := s.get(t, "/questions/long?page=25", http.StatusOK); !strings.Contains(last, `<td class="code" data-label="Later"><bdi>R-1</bdi>`) {
 		t.Error("the id can break at its hyphen")
 	}

@@ -27,6 +27,20 @@ func TestSavedQuestions(t *testing.T) {
 	sameOrigin := map[string]string{"Sec-Fetch-Site": "same-origin"}
 	wantTexts(t, s.get(t, "/questions/"+question+"?p.by=month", http.StatusOK), "Save as my question", "Watch this", `by: month`, "key: [profile_name, outlet_name, month, profile_id, outlet_id]")
 
+	// The form sends the parameters of the page, and the browser sends its origin.
+	page := s.get(t, "/questions/"+question+"?p.by=month&as_of=2026-11-02", http.StatusOK)
+	_, saveForm, _ := strings.Cut(page, `<form method="post"`)
+	for _, want := range []string{`name="p.by" value="month"`, `name="as_of" value="2026-11-02"`,
+		`name="name" value="my_client_spend"`} {
+		if !strings.Contains(saveForm, want) {
+			t.Errorf("the form that saves the question lacks %s:\n%s", want, saveForm)
+		}
+	}
+	for address, body := range map[string]string{"the question": page, "/sql": s.get(t, "/sql", http.StatusOK)} {
+		if !strings.Contains(body, `<meta name="referrer" content="same-origin">`) {
+			t.Errorf("the page %s does not let the browser send its origin with the form", address)
+		}
+	}
 	for _, c := range forgeries(token) {
 		forged := form("forged", "Forged")
 		forged.Set("token", c.token)
@@ -56,7 +70,7 @@ func TestSavedQuestions(t *testing.T) {
 		t.Fatalf("the folder has the files %v (%v), want none", entries, err)
 	}
 
-	mine := form("mine", "My months")
+	mine := form(" mine ", " My months ")
 	mine.Set("as_of", "2026-11-02")
 	res, body, err := s.postTo(t.Context(), "/questions/"+question, mine, sameOrigin)
 	harness.Must(t, err)

@@ -160,8 +160,14 @@ func TestFilterChipsRemoveTheirFilter(t *testing.T) {
 	filters := url.Values{"q": {"po"}, "is.status": {"pending_payment"}, "min.paid": {"2026-09-01"}, "max.total": {"300"}}
 	body := s.get(t, "/orders?sort=-total&"+filters.Encode(), http.StatusOK)
 	wantTexts(t, body, "Search: po", "Status: Pending payment", "Paid from 2026-09-01", "Total to 300")
-	if !strings.Contains(body, `<option value="paid">`) {
-		t.Error("the selection of a status has no other status, so the choice cannot be changed")
+	for _, want := range []string{`<option value="paid">Paid<`, `<option value="pending_payment" selected>`,
+		`<option value="(none)">not stated<`, `<input type="hidden" name="sort" value="-total">`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the form lacks %s", want)
+		}
+	}
+	if strings.Contains(body, `name="is.deleted"`) {
+		t.Error("the form has a selection of deleted orders, although no order is deleted")
 	}
 	chips := regexp.MustCompile(`class="button chip" href="([^"]*)"`).FindAllStringSubmatch(body, -1)
 	if len(chips) != len(filters) {
@@ -253,6 +259,15 @@ func TestQuestionTables(t *testing.T) {
 	wantTexts(t, body, "Pricing tier: Pro", "Price to 20", "Full feature")
 	// The parameter tier of the query already chooses the tier, so the table has a selection only for a chosen tier.
 	const selection = `name="is.pricing_tier"`
+	if !strings.Contains(body, `title="Sorted within each currency."`) {
+		t.Error("the header of the prices does not say that they are sorted within each currency")
+	}
+	// More names than a selection shows are suggestions of a text field.
+	history := s.get(t, "/questions/price_history", http.StatusOK)
+	_, known, _ := strings.Cut(history, `<datalist id="p.name-known">`)
+	if !strings.Contains(known, `<option value="Listing 7"></option>`) {
+		t.Errorf("the form does not suggest the names of listings:\n%s", history)
+	}
 	if !strings.Contains(body, selection) || strings.Contains(s.get(t, "/questions/find_placements?p.top=5", http.StatusOK), selection) {
 		t.Error("want a selection of pricing tiers only if the address chooses one")
 	}
@@ -297,7 +312,7 @@ func TestSectionsAreTables(t *testing.T) {
 	if diff := cmp.Diff(want, orderIDs(body)); diff != "" {
 		t.Errorf("the page lists different rows (-SQL +page):\n%s", diff)
 	}
-	wantTexts(t, body, "Acme Orders", "Status: Paid")
+	wantTexts(t, body, "Acme Orders", "Show The service sends no currency for orders. Search", "Status: Paid")
 	wantLinks(t, body, "/explore/profiles/P0")
 	if diff := cmp.Diff(want, column(s.csv(t, "/profiles/P0/orders/csv?"+address), 1)); diff != "" {
 		t.Errorf("the CSV has different rows (-SQL +CSV):\n%s", diff)
