@@ -199,6 +199,14 @@ func TestModesOfFiles(t *testing.T) {
 			t.Errorf("%s belongs to %+v, want the user %d and the group %d of the original", name, owner, otherUser, otherGroup)
 		}
 	}
+	harness.Must(t, errors.Join(durable.Disk{}.AppendLine(filepath.Join(dir, "lines"), nil, 0o600),
+		durable.Disk{}.WriteFile(filepath.Join(dir, "written"), nil, 0o600),
+		durable.Disk{}.MakeFolder(filepath.Join(dir, "folder/inner"), 0o700)))
+	for _, name := range []string{"lines", "written", "folder", "folder/inner"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode()&0o077 != 0 {
+			t.Errorf("%s has mode %v (%v), want no rights of other users", name, info.Mode(), err)
+		}
+	}
 	if info, err := os.Stat(filepath.Join(dir, "without-access")); err != nil || info.Mode()&^0o640 != 0 {
 		t.Errorf("without-access has mode %v (%v), want at most 0640", info.Mode(), err)
 	}
@@ -236,9 +244,10 @@ func TestAppendLineEndsAnIncompleteLine(t *testing.T) {
 		t.Fatalf("got %v, want EIO", err)
 	}
 	harness.Must(t, durable.Disk{}.AppendLine(path, []byte("second"), 0o600))
-	harness.Must(t, durable.Disk{}.AppendLine(path, []byte("third"), 0o600))
-	if got, want := readContent(t, path), "fir\nsecond\nthird\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	text := []byte("third, fourth")
+	harness.Must(t, durable.Disk{}.AppendLine(path, text[:len("third")], 0o600))
+	if got, want := readContent(t, path), "fir\nsecond\nthird\n"; got != want || string(text) != "third, fourth" {
+		t.Errorf("got %q, and the text of the caller is %q; want %q and no change of the text", got, text, want)
 	}
 }
 
@@ -285,7 +294,8 @@ func TestSameFileRecognizesCopies(t *testing.T) {
 	harness.Must(t, os.WriteFile(original, []byte("x"), 0o640))
 	harness.Must(t, os.Chtimes(original, time.Time{}, time.Unix(1, 23)))
 	harness.Must(t, durable.Disk{}.Copy(original, copied))
-	harness.Must(t, os.WriteFile(other, []byte("x"), 0o600))
+	harness.Must(t, os.WriteFile(other, []byte("y"), 0o600))
+	harness.Must(t, os.Chtimes(other, time.Time{}, time.Unix(1, 24)))
 	harness.Must(t, os.WriteFile(longer, []byte("xy"), 0o600))
 	harness.Must(t, os.Chtimes(longer, time.Time{}, time.Unix(1, 23)))
 	if durable.SameFile(original, longer) {

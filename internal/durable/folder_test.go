@@ -72,6 +72,18 @@ func TestMakeFolderFailsAtAFile(t *testing.T) {
 	}
 }
 
+// TestMakeFolderBesideAnotherProcess makes a folder that another process makes at the same time.
+func TestMakeFolderBesideAnotherProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a/b")
+	disk := durable.Disk{Step: func(name, _ string) error {
+		if name == "after fsync above a" {
+			return os.Mkdir(path, 0o700)
+		}
+		return nil
+	}}
+	harness.Must(t, disk.MakeFolder(path, 0o700))
+}
+
 // TestMakeFolderSyncsAgainAfterAFailedSync makes each sync of the parents fail. The second attempt must sync the parent
 // of each folder, or a power cut could remove the folders with the files in them.
 func TestMakeFolderSyncsAgainAfterAFailedSync(t *testing.T) {
