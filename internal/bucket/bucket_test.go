@@ -412,4 +412,9 @@ func TestAnEndedContextStopsRetries(t *testing.T) {
 	if _, err := b.Read(ctx, "one", 10); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := b.Read(ctx, "one", 10); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("after the time limit: got %v, want %v", err, context.DeadlineExceeded)
+	}
 }
