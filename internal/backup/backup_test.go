@@ -203,14 +203,15 @@ func TestManifestsAreWrittenLastAndRemovedFirst(t *testing.T) {
 func TestTheNewestTwoBackupsAreKept(t *testing.T) {
 	f := newFixture(t)
 	var contents []map[string]string
-	removed := 0
+	sent, removed := 0, 0
 	for range 4 {
 		f.night()
-		removed += f.backUp().Removed
+		result := f.backUp()
+		sent, removed = sent+result.Sent, removed+result.Removed
 		contents = append(contents, contentOf(t, f.config.Warehouse))
 	}
-	if removed == 0 {
-		t.Error("no object of an old backup was removed")
+	if left := len(f.store.Objects("store")) - len(f.manifests()); removed == 0 || sent-removed != left {
+		t.Errorf("%d objects were sent, %d were removed and %d are left, want old objects removed", sent, removed, left)
 	}
 	for back := range 2 {
 		c := f.config

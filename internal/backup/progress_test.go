@@ -1,6 +1,8 @@
 package backup
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"os"
@@ -8,8 +10,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/testing/harness"
 )
 
@@ -158,6 +162,33 @@ func TestErrorsOfTheStoreEndABackup(t *testing.T) {
 			t.Errorf("%s: got %v and the manifests %q, want the error of the server and none", name, err, f.manifests())
 		}
 	}
+}
+
+// TestEightFilesAreSentAtATime works on 20 files at the same time, until one of them fails.
+func TestEightFilesAreSentAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var begun atomic.Int64
+		fail, failure, done := make(chan error), errors.New("the disk is full"), make(chan error)
+		go func() {
+			done <- eachFile(t.Context(), make([]checksum.FileSum, 20), func(ctx context.Context, _ checksum.FileSum) error {
+				begun.Add(1)
+				select {
+				case err := <-fail:
+					return err
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			})
+		}()
+		synctest.Wait()
+		if n := begun.Load(); n != 8 {
+			t.Errorf("%d files are sent at the same time, want 8", n)
+		}
+		fail <- failure
+		if err := <-done; !errors.Is(err, failure) {
+			t.Errorf("got %v, want %v, which ends the work on the other files", err, failure)
+		}
+	})
 }
 
 // TestLeftOutFilesAreSorted removes both copies of the files of two nights.

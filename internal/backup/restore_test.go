@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/bucket"
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 	"placementsync/internal/testing/harness"
@@ -244,6 +245,11 @@ func TestVerifyListsAllDamagedObjects(t *testing.T) {
 				c.readData, v.Damaged, v.Fetched, c.want, m.Files[:len(c.want)], c.fetched)
 		}
 	}
+	f.refuse(http.MethodGet, "/data/", http.StatusForbidden, "AccessDenied")
+	if _, err := Verify(t.Context(), f.config, true); !errors.Is(err, bucket.ErrDenied) {
+		t.Errorf("with objects that cannot be read: got %v, want %v", err, bucket.ErrDenied)
+	}
+	f.store.FailWith(nil)
 	// The files are sorted, also if the manifest has another order.
 	slices.Reverse(m.Files)
 	m.At = f.now().AddDate(1, 0, 0)
