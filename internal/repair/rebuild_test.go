@@ -2,7 +2,6 @@ package repair_test
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -44,25 +43,30 @@ func publishTables(t *testing.T, runs ...string) (*warehouse.Warehouse, repair.C
 	harness.Must(t, err)
 	harness.Must(t, lock.Release())
 	for _, run := range runs {
-		d := beginDraft(t, w, run, run)
-		line := ledger.Run{ID: run, Outcome: ledger.Complete, StartedAt: d.At, SnapshotAt: d.At}
-		harness.Must(t, load.WriteRun(t.Context(), d, line))
-		harness.Must(t, d.Exec(t.Context(),
-			sqltext.SQL(fmt.Sprintf("INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('product_listings', %[1]s, %[1]s, TIMESTAMPTZ %[2]s)",
-				sqltext.Literal(run), sqltext.Literal(d.At.Format(time.RFC3339)))),
-			sqltext.SQL(fmt.Sprintf("INSERT INTO meta.tables (run_id, table_name, rows) SELECT %s, 'product_listing_tags', count(*) FROM main.product_listing_tags",
-				sqltext.Literal(run))),
-			sqltext.SQL(fmt.Sprintf("INSERT INTO meta.streams (run_id, stream, grade) VALUES (%s, 'product_listings', 'bounded')", sqltext.Literal(run))),
-			sqltext.SQL(fmt.Sprintf("INSERT INTO main.tags (name, valid_from, row_hash) "+
-				"SELECT %s, TIMESTAMPTZ %s, 1 WHERE NOT EXISTS (FROM main.tags)",
-				sqltext.Literal(run), sqltext.Literal(d.At.Format(time.RFC3339)))),
-			sqltext.SQL("COPY main.tags TO "+sqltext.Literal(filepath.Join(d.Dir, "tags.parquet"))+" (FORMAT parquet)")))
-		harness.Must(t, load.WriteMeta(t.Context(), d, w.Schema.MetaDefinitions, w.Schema.Tables))
-		_, err := d.Publish(t.Context(), []warehouse.ManifestTable{fileOf(table), fileOf("tags")})
-		harness.Must(t, err)
-		harness.Must(t, w.RunLog.Record(line))
+		publishTwoFiles(t, w, beginDraft(t, w, run, run))
 	}
 	return w, cfg
+}
+
+// publishTwoFiles publishes a draft of a warehouse of publishTables.
+func publishTwoFiles(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) {
+	t.Helper()
+	run, at := sqltext.Literal(d.Run), sqltext.Literal(d.At.Format(time.RFC3339))
+	line := ledger.Run{ID: d.Run, Outcome: ledger.Complete, StartedAt: d.At, SnapshotAt: d.At}
+	harness.Must(t, load.WriteRun(t.Context(), d, line))
+	harness.Must(t, d.Exec(t.Context(),
+		sqltext.SQL("INSERT INTO meta.details (stream, id, run_id, read_at) "+
+			"VALUES ('product_listings', "+run+", "+run+", TIMESTAMPTZ "+at+")"),
+		sqltext.SQL("INSERT INTO meta.tables (run_id, table_name, rows) "+
+			"SELECT "+run+", '"+table+"', count(*) FROM main."+table),
+		sqltext.SQL("INSERT INTO meta.streams (run_id, stream, grade) VALUES ("+run+", 'product_listings', 'bounded')"),
+		sqltext.SQL("INSERT INTO main.tags (name, valid_from, row_hash) "+
+			"SELECT "+run+", TIMESTAMPTZ "+at+", 1 WHERE NOT EXISTS (FROM main.tags)"),
+		sqltext.SQL("COPY main.tags TO "+sqltext.Literal(filepath.Join(d.Dir, "tags.parquet"))+" (FORMAT parquet)")))
+	harness.Must(t, load.WriteMeta(t.Context(), d, w.Schema.MetaDefinitions, w.Schema.Tables))
+	_, err := d.Publish(t.Context(), []warehouse.ManifestTable{fileOf(table), fileOf("tags")})
+	harness.Must(t, err)
+	harness.Must(t, w.RunLog.Record(line))
 }
 
 func fileOf(name string) warehouse.ManifestTable {
@@ -93,6 +97,10 @@ func checkVersion(t *testing.T, w *warehouse.Warehouse, run string, results map[
 
 const tagsQuery = "SELECT string_agg(name ORDER BY name) FROM version.main.product_listing_tags"
 
+// carriedQuery returns the streams without the rows of the newest snapshot, each with the time of its rows.
+const carriedQuery = "SELECT string_agg(stream || ' ' || age_since) FROM version.meta.streams " +
+	"WHERE grade = 'carried_forward'"
+
 // TestRebuildRecordsWhatItLost rebuilds a catalog after the newest file of a table was lost. The details whose rows were
 // in this file must be requested again, and its snapshot must have one run.
 func TestRebuildRecordsWhatItLost(t *testing.T) {
@@ -109,7 +117,7 @@ func TestRebuildRecordsWhatItLost(t *testing.T) {
 		"SELECT string_agg(run_id ORDER BY run_id) FROM version.meta.runs WHERE snapshot_at IS NOT NULL":  firstNight + "," + secondNight,
 		"SELECT string_agg(run_id) FROM version.meta.runs WHERE kind = 'rebuild' AND outcome = 'partial'": result.Manifest.RunID,
 		"SELECT sum(rows)::BIGINT FROM version.meta.runs WHERE kind = 'rebuild'":                          "2",
-		"SELECT string_agg(DISTINCT stream) FROM version.meta.streams WHERE grade = 'carried_forward'":    "product_listings",
+		carriedQuery: "product_listings 2026-11-01 02:00:00+00",
 	})
 	for name, grade := range map[string]stream.Grade{table: stream.CarriedForward, "tags": stream.Exact} {
 		if file := result.Manifest.Table(name); file.Grade != grade || strings.HasPrefix(file.Note, "its newer file is damaged or missing; the rows are from the snapshot of 2026-11-01T02:00:00Z") != (grade != stream.Exact) {
@@ -119,6 +127,7 @@ func TestRebuildRecordsWhatItLost(t *testing.T) {
 	runs, err := w.RunLog.Runs()
 	harness.Must(t, err)
 	if line := ledger.Find(runs, result.Manifest.RunID); line.Outcome != ledger.Partial || line.ExitCode != 3 || line.Program != "test" || !line.EndedAt.After(line.StartedAt) ||
+		!line.SnapshotAt.Equal(secondNightAt) ||
 		!strings.HasPrefix(line.Error, "skipped damaged or missing files: table "+table+" of 2026-11-02 (") {
 		t.Errorf("the ledger has %+v, want a partial rebuild that names the skipped file", line)
 	}
@@ -194,9 +203,12 @@ func TestRebuildFromTheSeries(t *testing.T) {
 		t.Run(program, func(t *testing.T) {
 			w, cfg := publishTwoTables(t)
 			program, _, isOtherSchema := strings.Cut(program, ",")
-			if isOtherSchema {
-				damager{t, w}.editManifest(manifest2, func(m *warehouse.Manifest) { m.Schema = "another" })
-			}
+			damager{t, w}.editManifest(manifest2, func(m *warehouse.Manifest) {
+				m.Tables[0].Grade = stream.Bounded
+				if isOtherSchema {
+					m.Schema = "another"
+				}
+			})
 			harness.Must(t, errors.Join(os.RemoveAll(w.Folder.Path(warehouse.VersionsDir)), os.Remove(w.Folder.Path(warehouse.LatestLink))))
 			inSeries, err := os.Stat(w.Series.FilePath(fileOf(table), secondNightAt))
 			harness.Must(t, err)
@@ -218,8 +230,8 @@ func TestRebuildFromTheSeries(t *testing.T) {
 				checkVersion(t, w, result.Manifest.RunID, map[string]string{"SELECT string_agg(decode(value) ORDER BY decode(key)) FROM parquet_kv_metadata(" +
 					sqltext.Literal(w.Series.FilePath(fileOf(table), secondNightAt)) + ") WHERE decode(key) LIKE 'changed%'": "2026-11-02T02:00:00Z," + secondNight})
 			}
-			if grade := result.Manifest.Table(table).Grade; grade != stream.Exact {
-				t.Errorf("the table has the grade %q, want exact as in the series", grade)
+			if grade := result.Manifest.Table(table).Grade; grade != stream.Bounded {
+				t.Errorf("the table has the grade %q, want bounded as in the series", grade)
 			}
 		})
 	}
@@ -449,6 +461,11 @@ func TestVerifyAfterAnAcceptedLoss(t *testing.T) {
 			const note = "all its files are damaged or missing; its current rows are lost"
 			if got := result.Manifest.Table(table).Note; (got == note) != strings.HasPrefix(name, "a table") {
 				t.Errorf("the table has the note %q, want %q only if all its files are lost", got, note)
+			} else if got == note {
+				checkVersion(t, w, result.Manifest.RunID, map[string]string{
+					carriedQuery: "product_listings 2026-11-01 02:00:00+00",
+					// Without their rows, all details are requested again.
+					"SELECT count(*)::VARCHAR FROM version.meta.details": "0"})
 			}
 			repairAll(t, w, cfg)
 			restored, err := repair.RestoreSeries(t.Context(), cfg, warehouse.Retention{Daily: 30})
@@ -513,21 +530,6 @@ func TestRebuildReportsALostNight(t *testing.T) {
 				t.Errorf("the ledger has the error %q, want it to name the lost %s", line.Error, text)
 			}
 		})
-	}
-}
-
-// TestComputedHistoryNamesItsGaps rebuilds three nights whose closed rows an early program did not record, after the
-// retention removed the second day. The history between the other two is incomplete, and the result must say so.
-func TestComputedHistoryNamesItsGaps(t *testing.T) {
-	w, cfg := publishTables(t, firstNight, secondNight, thirdNight)
-	d := damager{t, w}
-	d.editManifest(changes1+".json", func(m *warehouse.Manifest) { m.Meta.HasPast = false })
-	removeDay(t, w, secondNightAt)
-	writeIndex(d, firstNight, thirdNight)
-	d.remove("versions", "latest")
-	result, err := repair.Rebuild(t.Context(), cfg, false)
-	if err != nil || result.Snapshots != 2 || result.SnapshotsWithoutDay != 1 || result.RestoredRuns != 0 {
-		t.Errorf("the rebuild is %+v (%v), want two snapshots, and one without a day", result, err)
 	}
 }
 
