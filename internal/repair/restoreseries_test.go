@@ -123,7 +123,8 @@ func TestRestoreSeriesUsesTheCatalog(t *testing.T) {
 }
 
 // TestInterruptedRestoreIsCompleted loses the index, a day without any copy, and all manifests of another day. The power
-// fails after each manifest and index that RestoreSeries writes. The next RestoreSeries must then restore both days.
+// fails after each manifest and index that RestoreSeries writes. The next RestoreSeries must then restore both days,
+// but none that the retention removes.
 func TestInterruptedRestoreIsCompleted(t *testing.T) {
 	original, originalCfg := publishTables(t, firstNight, secondNight, thirdNight)
 	removeDay(t, original, firstNightAt)
@@ -151,6 +152,14 @@ func TestInterruptedRestoreIsCompleted(t *testing.T) {
 			break
 		}
 	}
+	cfg := originalCfg
+	cfg.Warehouse.Dir = clone(t, original).Folder.Dir()
+	_, err := repair.RestoreSeries(t.Context(), cfg, warehouse.Retention{Daily: 2})
+	days, indexErr := warehouse.New(cfg.Warehouse).Series.Index()
+	kept, want := slices.Sorted(maps.Keys(days)), []string{"2026-11-02", "2026-11-03"}
+	if err != nil || indexErr != nil || !slices.Equal(kept, want) {
+		t.Errorf("the repair ended with %v and the index has %v (%v), want %v", err, kept, indexErr, want)
+	}
 }
 
 // TestRestoreSeriesNamesWhatIsLost damages files that no copy and no catalog can replace.
@@ -158,21 +167,32 @@ func TestRestoreSeriesNamesWhatIsLost(t *testing.T) {
 	original, originalCfg := publishTwoTables(t)
 	for name, c := range map[string]struct {
 		damage func(d damager)
-		want   []string
+		want   []string // parts of the error
+		files  []string // that are restored
 	}{
 		"a file, and no intact catalog": {func(d damager) {
 			removeFile(d.t, d.w, firstNight)
 			breakCatalogs(d.t, d.w, firstNight, secondNight)
-		}, []string{"no catalog is intact: run placementsync rebuild --skip-damaged, or restore a backup", "restore table " + table + " of 2026-11-01"}},
+		}, []string{"no catalog is intact: run placementsync rebuild --skip-damaged, or restore a backup",
+			"restore table " + table + " of 2026-11-01"}, nil},
 		"a day that no catalog names, beside a day that a catalog has": {func(d damager) {
 			removeDay(d.t, d.w, firstNightAt)
 			d.remove(version1, changes1+".json", changes1+".changes")
 			harness.Must(d.t, d.w.Series.WriteIndex(map[string]string{"2026-10-31": "20261031T020000Z", "2026-11-01": firstNight, "2026-11-02": secondNight}))
-		}, []string{"restore the day 2026-10-31: meta.runs has no snapshot of this day"}},
+		}, []string{"restore the day 2026-10-31: meta.runs has no snapshot of this day"},
+			[]string{changes2 + ".changes", "table " + table + " of 2026-11-01", "table tags of 2026-11-01", manifest1}},
 		"a file that is newer than the only intact catalog": {func(d damager) {
 			removeFile(d.t, d.w, secondNight)
 			breakCatalogs(d.t, d.w, secondNight)
-		}, []string{"restore table " + table + " of 2026-11-02: there is no intact copy, and no intact catalog has its rows: placementsync rebuild --skip-damaged"}},
+		}, []string{"restore table " + table + " of 2026-11-02: there is no intact copy, " +
+			"and no intact catalog has its rows: placementsync rebuild --skip-damaged"}, nil},
+		"a table of another release, beside a file that the catalog has": {func(d damager) {
+			removeFile(d.t, d.w, firstNight)
+			d.editManifest(manifest1, func(m *warehouse.Manifest) {
+				m.Tables = append([]warehouse.ManifestTable{fileOf("adverts")}, m.Tables...)
+			})
+		}, []string{"restore table adverts: this version of placementsync has no such table; its file was not changed"},
+			[]string{"table " + table + " of 2026-11-01"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := originalCfg
@@ -184,6 +204,9 @@ func TestRestoreSeriesNamesWhatIsLost(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("the repair restored %q and ended with %v, want an error with %q", files, err, want)
 				}
+			}
+			if !slices.Equal(files, c.files) {
+				t.Errorf("the repair restored %q, want %q", files, c.files)
 			}
 			if days, want := slices.Sorted(maps.Keys(w.Series.ManifestDays())), []string{"2026-11-01", "2026-11-02"}; !slices.Equal(days, want) {
 				t.Errorf("after the repair the series has the days %v, want %v", days, want)

@@ -16,6 +16,7 @@ import (
 func TestRepairsAreOrdered(t *testing.T) {
 	step := func(kind repair.Kind) repair.Step { return repair.Step{Kind: kind} }
 	rollBack, dropVersion := repair.Step{Kind: repair.RollBack, Version: "b"}, repair.Step{Kind: repair.DropVersion, Version: "a"}
+	dropOther := repair.Step{Kind: repair.DropVersion, Version: "b"}
 	replay := repair.Step{Kind: repair.ReplayNights, Version: "a", Nights: "b c"}
 	for name, c := range map[string]struct {
 		repairs []repair.Step
@@ -28,9 +29,13 @@ func TestRepairsAreOrdered(t *testing.T) {
 		"a rebuild without damaged files": {[]repair.Step{rollBack, step(repair.RebuildSkippingDamage)}, "rebuild --skip-damaged"},
 		"no removal before repairs":       {[]repair.Step{dropVersion, step(repair.RebuildCatalog)}, "rebuild"},
 		"a removal after a run":           {[]repair.Step{dropVersion, step(repair.RunNight)}, "run; prune --version a"},
-		"a replay before all others":      {[]repair.Step{replay, step(repair.RebuildSeries), dropVersion, replay}, "rollback a; placementsync replay b; placementsync replay c"},
-		"a replay before a run":           {[]repair.Step{step(repair.RunNight), replay}, "rollback a; placementsync replay b; placementsync replay c"},
-		"damage without a repair":         {[]repair.Step{step(repair.NoRepair), step(repair.RunNight)}, "run"},
+		"two removals, one of them twice": {[]repair.Step{dropVersion, dropOther, dropVersion},
+			"prune --version a; prune --version b"},
+		"a replay before all others": {[]repair.Step{replay, step(repair.RebuildSeries), dropVersion, replay},
+			"rollback a; placementsync replay b; placementsync replay c"},
+		"a replay before a run": {[]repair.Step{step(repair.RunNight), replay},
+			"rollback a; placementsync replay b; placementsync replay c"},
+		"damage without a repair": {[]repair.Step{step(repair.NoRepair), step(repair.RunNight)}, "run"},
 	} {
 		var damage []repair.Damage
 		for _, r := range c.repairs {

@@ -27,8 +27,9 @@ func TestUnsyncedResponsesOfAKilledRunAreNoDamage(t *testing.T) {
 	}{
 		"killed":                     {nil, false, nil},
 		"killed, as the ledger says": {&ledger.Run{ID: secondNight, Kind: ledger.Night, Outcome: ledger.Killed}, false, nil},
-		"failed": {&ledger.Run{ID: secondNight, Kind: ledger.Night, Outcome: ledger.Failed, Responses: 2}, false,
-			[]string{"1 of 2 stored responses are missing or damaged"}},
+		"failed, after it stored a response that the journal has lost too": {
+			&ledger.Run{ID: secondNight, Kind: ledger.Night, Outcome: ledger.Failed, Responses: 3}, false,
+			[]string{"2 of 3 stored responses are missing or damaged"}},
 		"published": {&ledger.Run{ID: secondNight, Kind: ledger.Night, Outcome: ledger.Complete, SnapshotAt: firstNightAt}, false,
 			[]string{"1 of 2 stored responses are missing or damaged"}},
 		"published, without a line in the ledger": {nil, true, []string{"1 of 2 stored responses are missing or damaged"}},
@@ -104,9 +105,16 @@ func TestVerifyNamesLostResponsesAndEvents(t *testing.T) {
 		if files := report.Files - ofWarehouse.Files; files != 1+len(want) {
 			t.Errorf("readData %t: %d more files are counted, want the responses of two runs, and the event if it is read", readData, files)
 		}
+		const readAgain = "; the records that they name are read again within streams.recheck nights"
+		texts := map[string]string{ // by file: the problem, and the affected data
+			"state/inbox":                     "1 damaged event: webhook events that no night has read yet" + readAgain,
+			"raw/" + firstNight + "/webhooks": "1 damaged event: webhook events of run " + firstNight + readAgain,
+			"raw/" + firstNight: "the file journal.jsonl is missing: the stored responses of run " + firstNight +
+				" and a replay of the run; readers lose nothing; a later prune removes the responses (retention.raw_days)",
+		}
 		for _, d := range report.Damage {
-			if d.Affected == "" || d.Problem == "" {
-				t.Errorf("readData %t: damage without a problem or the affected data: %+v", readData, d)
+			if isJournal := d.File == "raw/"+firstNight; d.Problem+": "+d.Affected != texts[d.File] && !(isJournal && readData) {
+				t.Errorf("readData %t: %s: %s: %s, want %s", readData, d.File, d.Problem, d.Affected, texts[d.File])
 			}
 		}
 		slices.Sort(want)
@@ -141,7 +149,7 @@ func TestFullVerifyKeepsItsOwnResult(t *testing.T) {
 	failed, err := repair.SaveFailure(w.Folder, true, firstNightAt.AddDate(0, 0, 2), errors.New("no disk"))
 	harness.Must(t, err)
 	if v, ok, err := repair.LastRecord(w.Folder, true); !ok || err != nil || !v.At.Equal(firstNightAt) || v.Result != "damaged" || len(v.DamagedFiles) != 1 ||
-		v.Error != "no disk" || !v.FailedAt.Equal(failed.FailedAt) {
+		v.Error != "no disk" || !v.FailedAt.Equal(failed.FailedAt) || !v.ReadData || !failed.ReadData {
 		t.Errorf("after a failure: got %+v, stored %t (%v), want the earlier result with the error and the time of the failure", v, ok, err)
 	}
 	if v, _, err := repair.LastRecord(w.Folder, false); err != nil || v.Result != "whole" || v.Error != "" {
