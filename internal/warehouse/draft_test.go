@@ -62,6 +62,7 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 		{"b", "2026-11-02 02:00:00+00", "orders", "carried_forward", "'no time'", "TIMESTAMPTZ '2026-11-01 02:00:00+00'"},
 		{"b", "", "links", "repaired", "NULL", "TIMESTAMPTZ '2026-11-01 03:00:00+00'"},
 		{"b", "", "tags", "best_effort", "NULL", "NULL"},
+		{"b", "", "outlets", "bounded", "NULL", "NULL"},
 		{"c", "", "orders", "exact", "NULL", "NULL"},
 		{"c", "", "new", "failed", "NULL", "NULL"},
 	} {
@@ -76,11 +77,12 @@ func TestGradesOfEarlierNightsAreFound(t *testing.T) {
 	}
 	// The results of LastGrade (grade, reason, day of AgeSince, ok) and of RowsReadSince (day, ok).
 	for stream, want := range map[string]string{
-		"orders": "carried_forward no time 01 true | 01 true",
-		"files":  "failed no answer 01 true | 01 false",
-		"links":  "repaired  01 true | 01 true", // its oldest row is of the night before
-		"tags":   "best_effort  02 true | 02 true",
-		"new":    "  01 false | 01 false",
+		"orders":  "carried_forward no time 01 true | 01 true",
+		"files":   "failed no answer 01 true | 01 false",
+		"links":   "repaired  01 true | 01 true", // its oldest row is of the night before
+		"tags":    "best_effort  02 true | 02 true",
+		"outlets": "bounded  02 true | 02 true",
+		"new":     "  01 false | 01 false",
 	} {
 		last, ok, err := d.LastGrade(t.Context(), stream)
 		harness.Must(t, err)
@@ -119,6 +121,18 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 		}
 		harness.Must(t, d.Discard())
 	}
+	d, err := openWith(t, warehouse.Config{}).Begin(t.Context(), firstNight, firstNightAt)
+	harness.Must(t, err)
+	// A catalog with reused metadata cannot be read by a DuckDB before version 1.5.
+	const settings = "SELECT string_agg(name || ' ' || value, ', ' ORDER BY name) FROM duckdb_settings() " +
+		"WHERE name IN ('allocator_flush_threshold', 'autoinstall_known_extensions', 'experimental_metadata_reuse', " +
+		"'preserve_insertion_order', 'temp_directory', 'TimeZone')"
+	want := "TimeZone UTC, allocator_flush_threshold 15.2 MiB, autoinstall_known_extensions false, " +
+		"experimental_metadata_reuse false, preserve_insertion_order false, temp_directory " + filepath.Join(d.Dir, "spill")
+	if got := queryOne(t, d, settings); got != want {
+		t.Errorf("the settings are %q, want %q", got, want)
+	}
+	harness.Must(t, d.Discard())
 	// Three quarters of 400 MB and 400 MB, 256 MB and 300 MB, and twice 200 MB.
 	for limit, wants := range map[string][]string{"400MB": {"286.1 MiB", "381.4 MiB"}, "300MB": {"244.1 MiB", "286.1 MiB"}, "200MB": {"190.7 MiB", "190.7 MiB"}} {
 		d, err := openWith(t, warehouse.Config{MemoryLimit: limit}).Begin(t.Context(), firstNight, firstNightAt)
@@ -142,6 +156,10 @@ func TestInvalidSettingsLeaveNoDraft(t *testing.T) {
 	}
 	if drafts, _ := filepath.Glob(path(w, "versions", ".*")); len(drafts) > 0 {
 		t.Errorf("after the error there are the drafts %v, want none", drafts)
+	}
+	_, err := w.OpenUnchecked(t.Context(), firstNight)
+	if scratch, _ := filepath.Glob(path(w, "state", ".sealed.*")); err == nil || len(scratch) > 0 {
+		t.Errorf("opening a version: got %v and the scratch folders %v, want an error and none", err, scratch)
 	}
 }
 

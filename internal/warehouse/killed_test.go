@@ -56,7 +56,7 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 // AllRuns must return the killed run even before Recover records it in the ledger.
 func TestAKilledRunIsRecorded(t *testing.T) {
 	w := open(t)
-	run := warehouse.UnfinishedRun{Run: "20261101T020000Z", StartedAt: firstNightAt, Attempt: 1, Program: "test"}
+	run := warehouse.UnfinishedRun{Run: "20261101T020000Z", StartedAt: firstNightAt, Attempt: 1, Program: "earlier"}
 	harness.Must(t, withLock(t, w, run.Run, func() error {
 		harness.Must(t, os.WriteFile(filepath.Join(w.Folder.Dir(), "state", ".unfinished.json.12345.1"), []byte("{"), 0o600))
 		return w.RunLog.WriteResumableRun(run)
@@ -64,7 +64,9 @@ func TestAKilledRunIsRecorded(t *testing.T) {
 	if temporary, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "state", ".*")); err != nil || len(temporary) > 0 {
 		t.Errorf("after WriteResumableRun there are the temporary files %v (%v), want the files of the killed run removed", temporary, err)
 	}
-	killed := ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1}
+	killed := ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Killed, ExitCode: -1, Program: "earlier",
+		Attempts: 1}
+	firstAttempt := killed
 	requireLedger(t, w.RunLog.AllRuns, killed)
 	requireLedger(t, w.RunLog.Runs)
 
@@ -77,7 +79,7 @@ func TestAKilledRunIsRecorded(t *testing.T) {
 	harness.Must(t, withLock(t, w, run.Run, func() error {
 		harness.Must(t, w.RunLog.WriteResumableRun(run))
 		// The second attempt holds the lock, so only the first attempt counts as killed.
-		requireLedger(t, w.RunLog.AllRuns, ledger.Run{ID: run.Run, StartedAt: firstNightAt, Outcome: ledger.Killed, ExitCode: -1, Program: "test", Attempts: 1})
+		requireLedger(t, w.RunLog.AllRuns, firstAttempt)
 		return nil
 	}))
 	requireLedger(t, w.RunLog.AllRuns, killed)

@@ -138,7 +138,9 @@ func publishAsOtherSchema(t *testing.T, w *warehouse.Warehouse, d *warehouse.Dra
 
 func TestNewColumnsAreAddedAndOtherDifferencesAreErrors(t *testing.T) {
 	cases := []struct{ name, change, want string }{
-		{"a column that the warehouse lacks is added", "DROP VIEW history.product_listing_tags; ALTER TABLE main.product_listing_tags DROP COLUMN name; ALTER TABLE past.product_listing_tags DROP COLUMN name", ""},
+		{"a column that the warehouse lacks is added", "DROP VIEW history.product_listing_tags; " +
+			"ALTER TABLE main.product_listing_tags DROP COLUMN name; ALTER TABLE past.product_listing_tags DROP COLUMN name; " +
+			"COMMENT ON COLUMN main.product_listing_tags.position IS 'of an earlier release'", ""},
 		{"a column of another type is refused", "ALTER TABLE main.product_listing_tags ALTER name TYPE BIGINT USING 1", "name is BIGINT in the warehouse and VARCHAR in this program"},
 		{"a column that this program lacks is refused", "ALTER TABLE main.product_listing_tags ADD COLUMN colour VARCHAR", "colour is VARCHAR in the warehouse and absent"},
 		{"a table that this program lacks is refused", "CREATE TABLE main.adverts (id VARCHAR)", "main.adverts is a table in the warehouse and absent"},
@@ -160,6 +162,12 @@ func TestNewColumnsAreAddedAndOtherDifferencesAreErrors(t *testing.T) {
 				harness.Must(t, err)
 				if got := len(columnsInDuckDB(t, next, "main", "product_listing_tags")); got != 6 {
 					t.Errorf("got %d columns, want 4 of the table and 2 system columns", got)
+				}
+				const comment = "SELECT comment FROM duckdb_columns() " +
+					"WHERE schema_name = 'main' AND table_name = ? AND column_name = ?"
+				column := w.Schema.Definitions[tagsTable].Columns[1]
+				if got := queryOne(t, next, comment, tagsTable, column.Name); got != column.Comment {
+					t.Errorf("the column %s has the comment %q, want that of this program, %q", column.Name, got, column.Comment)
 				}
 				next.Discard()
 				return

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -56,7 +57,7 @@ func TestUnchangedFilesAreCopied(t *testing.T) {
 }
 
 func TestDraftsLabelTheirFiles(t *testing.T) {
-	d, err := open(t).Begin(t.Context(), firstNight, firstNightAt)
+	d, err := open(t).Begin(t.Context(), firstNight, firstNightAt.In(time.FixedZone("", 3600)))
 	harness.Must(t, err)
 	want := []warehouse.Label{{Key: "changed_run", Value: firstNight}, {Key: "changed_at", Value: "2026-11-01T02:00:00Z"}, {Key: "schema_version", Value: schema.SchemaVersion()}}
 	if diff := cmp.Diff(want, d.Labels()); diff != "" {

@@ -117,14 +117,22 @@ func TestATableWithoutAStreamIsNotPublished(t *testing.T) {
 	}
 }
 
-// TestAVersionWithoutTablesIsPublished publishes a draft without tables of the schema main.
-func TestAVersionWithoutTablesIsPublished(t *testing.T) {
+// TestAVersionWithoutRowsIsPublished publishes a draft without tables of the schema main, and one with an empty table.
+func TestAVersionWithoutRowsIsPublished(t *testing.T) {
 	w := open(t)
 	d, err := w.Begin(t.Context(), firstNight, firstNightAt)
 	harness.Must(t, err)
 	m, err := d.Publish(t.Context(), nil)
 	if err != nil || len(m.Tables) > 0 || m.LedgerLine != nil {
 		t.Errorf("published %+v (%v), want a version without tables and without a ledger line", m, err)
+	}
+	d, err = w.Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
+	harness.Must(t, err)
+	file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
+	harness.Must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
+	m, err = d.Publish(t.Context(), slices.Clone(tableFiles))
+	if err != nil || m.Tables[0].Rows != 0 || m.Tables[0].KeyMin != "" || m.Tables[0].KeyMax != "" {
+		t.Errorf("published %+v (%v), want a table without rows and keys", m.Tables, err)
 	}
 }
 
