@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -160,9 +161,6 @@ func TestTheFolderIsCheckedBeforeANight(t *testing.T) {
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) > 0 {
 		t.Errorf("after the check the parent folder contains %v (%v), want no files", entries, err)
 	}
-	if free, err := f.FreeBytes(); err != nil || free <= 0 {
-		t.Errorf("%d bytes are free (%v), want more than 0", free, err)
-	}
 	harness.Must(t, os.WriteFile(filepath.Join(parent, "new"), nil, 0o600))
 	if err := f.CheckWritable(); !errors.As(err, new(*warehouse.FolderError)) {
 		t.Errorf("the error for a file above the warehouse is %v, want a FolderError", err)
@@ -176,15 +174,32 @@ func TestTheFolderIsCheckedBeforeANight(t *testing.T) {
 		t.Errorf("after the check state/ contains %v (%v), want no files", entries, err)
 	}
 	harness.Must(t, w.Folder.CheckExists())
-	// No file can be created in this folder, not even by root.
-	harness.Must(t, os.Remove(path(w, "state")))
-	harness.Must(t, os.Symlink("/proc/self", path(w, "state")))
-	if err := w.Folder.CheckWritable(); err == nil {
-		t.Error("a private folder in which no file can be created: got no error, want one before the night")
+	for _, name := range []string{"parquet", "state"} {
+		// No file can be created in this folder, not even by root.
+		harness.Must(t, errors.Join(os.RemoveAll(path(w, name)), os.Symlink("/proc/self", path(w, name))))
+		if err := w.Folder.CheckWritable(); err == nil {
+			t.Errorf("no file can be created in %s: got no error, want one before the night", name)
+		}
+		harness.Must(t, os.Remove(path(w, name)))
 	}
 	readOnly := openWith(t, warehouse.Config{Step: func(string, string) error { return syscall.EROFS }})
 	if _, err := readOnly.Lock(firstNight, firstNightAt); !errors.As(err, new(*warehouse.FolderError)) {
 		t.Errorf("a disk that is mounted read-only: got %v, want a *FolderError", err)
+	}
+}
+
+// TestTheFreeSpaceIsThatOfDf asks for the space on the disk of a new warehouse. Other programs use the same disk.
+func TestTheFreeSpaceIsThatOfDf(t *testing.T) {
+	parent := t.TempDir()
+	out, err := exec.CommandContext(t.Context(), "df", "--output=avail", "-B1", parent).Output()
+	if err != nil {
+		t.Skip("df does not print the free space")
+	}
+	want, err := strconv.ParseInt(strings.Fields(string(out))[1], 10, 64) // below a heading
+	harness.Must(t, err)
+	free, err := openWith(t, warehouse.Config{Dir: filepath.Join(parent, "new")}).Folder.FreeBytes()
+	if err != nil || free < want/2 || free > want*2 {
+		t.Errorf("%d bytes are free (%v), and df prints %d", free, err, want)
 	}
 }
 

@@ -71,6 +71,10 @@ func TestRestoredFilesAppearWhole(t *testing.T) {
 			if err != nil || info.Mode().Perm() != mode || contentOf(t, path(w, filepath.FromSlash(file))) != "restored" {
 				t.Errorf("%s has %v (%v), want the mode %v and the content restored", file, info, err, mode)
 			}
+			folder, err := os.Stat(filepath.Dir(path(w, filepath.FromSlash(file))))
+			if want := warehouse.FolderMode(mode); err != nil || folder.Mode().Perm()&0o077 != want&0o077 {
+				t.Errorf("the folder of %s has %v (%v), want the rights of other users in %v", file, folder, err, want)
+			}
 			fillErr := errors.New("the connection was reset")
 			if err := w.Folder.RestoreFile(w.Folder.Path(file), func(f *os.File) error {
 				_, err := f.WriteString("half")

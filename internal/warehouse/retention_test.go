@@ -32,6 +32,8 @@ func TestRetentionKeepsTheLastDayOfEachPeriod(t *testing.T) {
 		"the last day of each month":              {days, warehouse.Retention{Monthly: 3}, "2026-09-30 2026-10-31 2026-11-10"},
 		"periods add up":                          {days, warehouse.Retention{Daily: 1, Weekly: 2, Monthly: 2}, "2026-10-31 2026-11-03 2026-11-10"},
 		"a number larger than the number of days": {days, warehouse.Retention{Daily: 99}, days},
+		"days in any order": {"2026-11-02 2026-10-31 2026-11-10 2026-10-15", warehouse.Retention{Daily: 2, Monthly: 2},
+			"2026-10-31 2026-11-02 2026-11-10"},
 		// The ISO week of 28 December 2026 to 3 January 2027 has days of two years.
 		"a week of two years": {"2026-12-21 2026-12-28 2026-12-31 2027-01-01 2027-01-04", warehouse.Retention{Weekly: 3}, "2026-12-21 2027-01-01 2027-01-04"},
 	} {
@@ -85,6 +87,9 @@ func TestPruneKeepsTheNewestRunAndDay(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(w.Folder.Dir(), p.Path)); err != nil {
 			t.Errorf("the dry run removed %s (%v), want it kept", p.Path, err)
 		}
+	}
+	if index, err := w.Series.Index(); err != nil || len(index) != 3 {
+		t.Errorf("after the dry run the index has %v (%v), want all three days", index, err)
 	}
 	if _, err := w.Pruner.Prune(retention, now, false); err != nil {
 		t.Fatal(err)
@@ -252,6 +257,12 @@ func TestAPartlyRemovedVersionIsNotFound(t *testing.T) {
 	_, err := failing.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 9}, firstNightAt, false)
 	if versions, listErr := w.Versions.List(); !errors.Is(err, syscall.EIO) || listErr != nil || !slices.Equal(versions, []string{secondNight}) {
 		t.Errorf("the prune returned %v, and a rollback can choose %v (%v); want EIO, and only %s", err, versions, listErr, secondNight)
+	}
+	other := openNights(t, 2, "one", "two")
+	err = openFailingAt(t, other, "before emptying of the version").Versions.Drop(firstNight, false)
+	left, listErr := other.Versions.List()
+	if !errors.Is(err, syscall.EIO) || listErr != nil || !slices.Equal(left, []string{secondNight}) {
+		t.Errorf("the removal returned %v and left %v (%v), want EIO and only %s", err, left, listErr, secondNight)
 	}
 	held := path(w, "held", firstNight) // readers see a later night
 	harness.Must(t, os.MkdirAll(held, 0o700))

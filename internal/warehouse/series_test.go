@@ -327,6 +327,13 @@ func TestNamesOfTheSeriesAreSplit(t *testing.T) {
 	}
 }
 
+func TestDaysAreInUTC(t *testing.T) {
+	at := time.Date(2026, 11, 1, 23, 0, 0, 0, time.FixedZone("", -2*3600))
+	if got := warehouse.DayOf(at); got != "2026-11-02" {
+		t.Errorf("the day of %s is %s, want 2026-11-02", at, got)
+	}
+}
+
 func TestSourceRunIsTheRunOfTheSnapshot(t *testing.T) {
 	for _, c := range []struct {
 		m    warehouse.Manifest

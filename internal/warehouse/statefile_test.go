@@ -32,6 +32,9 @@ func TestStateFilesAreSealed(t *testing.T) {
 	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file has the mode %v (%v), want 0600", info.Mode(), err)
 	}
+	if info, err := os.Stat(path(w, "state", "watch")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("its folder has the mode %v (%v), want 0700", info.Mode(), err)
+	}
 	if err := openFailingAt(t, w, "before rename rows.json").Folder.StateFile("watch", "rows.json").Write(record{9}); !errors.Is(err, syscall.EIO) {
 		t.Errorf("the error on a failing disk is %v, want %v", err, syscall.EIO)
 	}

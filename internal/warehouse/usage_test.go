@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,6 +57,12 @@ func TestThePartsAddUpToTheResultOfDu(t *testing.T) {
 	}
 	if parts["raw"] >= 300_000 || parts["other"] >= 700_000 {
 		t.Errorf("the parts are %v, want less than 300000 bytes for raw and 700000 for other, because each file counts once", parts)
+	}
+	throughLink := filepath.Join(t.TempDir(), "link")
+	harness.Must(t, os.Symlink(dir, throughLink))
+	lake.Dir = filepath.Join(throughLink, "lake")
+	if got, _ := usageOf(t, openWith(t, warehouse.Config{Dir: throughLink}), lake); !maps.Equal(got, parts) {
+		t.Errorf("through a symbolic link the parts are %v, want %v", got, parts)
 	}
 	du, err := exec.LookPath("du")
 	if err != nil {
