@@ -79,6 +79,18 @@ func TestNoReadableManifest(t *testing.T) {
 	}
 }
 
+// TestManifestsKeepTheirFormat compares the JSON of a manifest, which other releases restore.
+func TestManifestsKeepTheirFormat(t *testing.T) {
+	m := Manifest{Kind: manifestKind, Format: manifestFormat, Run: "r", At: beginning, Program: "p",
+		Files: []checksum.FileSum{{File: "f", Bytes: 1, SHA256: "s"}}, LeftOut: []DamagedFile{{"d", "it is missing"}}}
+	const want = `{"kind":"placementsync backup","format":1,"run_id":"r","at":"2026-11-01T02:00:00Z",` +
+		`"program_version":"p","files":[{"file":"f","bytes":1,"sha256":"s"}],` +
+		`"left_out":[{"file":"d","problem":"it is missing"}]}`
+	if got, err := json.Marshal(m); err != nil || string(got) != want {
+		t.Errorf("got %s (%v), want %s", got, err, want)
+	}
+}
+
 func TestBackupTimesIncrease(t *testing.T) {
 	at := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	for _, c := range []struct{ now, previous, want time.Time }{
