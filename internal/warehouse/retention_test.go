@@ -235,9 +235,24 @@ func TestAPrunedDayIsNotReportedAsMissing(t *testing.T) {
 	if _, err := openFailingAt(t, w, "before removal of the day").Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, firstNightAt, true); err != nil {
 		t.Errorf("the error of a dry run is %v, want none, because a dry run removes no file", err)
 	}
+	removals := 0
+	failing = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
+		if name == "before removal of the day" {
+			removals++
+		}
+		if removals == 2 {
+			return syscall.EIO
+		}
+		return nil
+	}})
+	pruned, err = failing.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, firstNightAt, false)
+	want := []string{"parquet/.manifests/snapshot_date=2026-11-01.json"}
+	if !errors.Is(err, syscall.EIO) || !slices.Equal(prunedPaths(pruned), want) {
+		t.Errorf("a prune that fails later removed %v (%v), want %v and EIO", prunedPaths(pruned), err, want)
+	}
 	pruned, err = w.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 1}, firstNightAt, false)
-	if err != nil || len(pruned) != 4 {
-		t.Errorf("the next prune removed %v (%v), want 4 paths", prunedPaths(pruned), err)
+	if err != nil || len(pruned) != 3 {
+		t.Errorf("the next prune removed %v (%v), want the other 3 paths", prunedPaths(pruned), err)
 	}
 	harness.Must(t, os.Remove(w.Series.IndexPath()))
 	if _, err := w.Pruner.Prune(warehouse.Retention{RawDays: 9}, firstNightAt, false); err != nil || exists(t, w.Series.IndexPath()) {

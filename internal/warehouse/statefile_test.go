@@ -1,12 +1,14 @@
 package warehouse_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
 
+	"placementsync/internal/checksum"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
@@ -53,6 +55,34 @@ func TestStateFilesAreSealed(t *testing.T) {
 	harness.Must(t, errors.Join(os.RemoveAll(path(w, "state")), os.WriteFile(path(w, "state"), nil, 0o600)))
 	if err := f.Write(record{9}); !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("the error of writing below a file is %v, want %v", err, syscall.ENOTDIR)
+	}
+}
+
+// TestFilesKeepTheirFormat compares the JSON of files that earlier and later releases read.
+func TestFilesKeepTheirFormat(t *testing.T) {
+	at := firstNightAt
+	sum := func(file string) checksum.FileSum { return checksum.FileSum{File: file, Bytes: 1, SHA256: "s"} }
+	const sumText = `,"bytes":1,"sha256":"s"`
+	line := sum("run.json")
+	manifest := warehouse.Manifest{RunID: "r", Kind: "k", SnapshotAt: at, Program: "p", Schema: "s", Format: 2,
+		Previous: "b", Night: "n", Catalog: sum("catalog.duckdb"), LedgerLine: &line, Lost: []string{"l"},
+		Meta: &warehouse.ManifestMeta{Base: "b", HasPast: true, FileSum: sum("meta.changes")},
+		Tables: []warehouse.ManifestTable{{Name: "t", Rows: 1, Grade: "exact", Note: "o", KeyMin: "a", KeyMax: "z",
+			FileSum: sum("t.parquet")}}}
+	for want, value := range map[string]any{
+		`{"run_id":"r","kind":"k","snapshot_at":"2026-11-01T02:00:00Z","program_version":"p","schema_version":"s",` +
+			`"format":2,"previous":"b","night":"n","catalog":{"file":"catalog.duckdb"` + sumText + `},` +
+			`"entry":{"file":"run.json"` + sumText + `},"meta":{"base":"b","past":true,"file":"meta.changes"` + sumText + `},` +
+			`"tables":[{"table":"t","rows":1,"grade":"exact","note":"o","key_min":"a","key_max":"z","file":"t.parquet"` +
+			sumText + `}],"lost":["l"]}`: manifest,
+		`{"run_id":"r","started_at":"2026-11-01T02:00:00Z","source":"s","access":"a","attempt":2,"program_version":"p",` +
+			`"kind":"k","version":"v"}`: warehouse.UnfinishedRun{Run: "r", StartedAt: at, Source: "s", Rights: "a", Attempt: 2,
+			Program: "p", Kind: "k", Version: "v"},
+		`{"from":"f","started_at":"2026-11-01T02:00:00Z"}`: warehouse.UnfinishedRestoreError{From: "f", StartedAt: at},
+	} {
+		if got, err := json.Marshal(value); err != nil || string(got) != want {
+			t.Errorf("got %s (%v), want %s", got, err, want)
+		}
 	}
 }
 

@@ -75,6 +75,39 @@ func TestThePartsAddUpToTheResultOfDu(t *testing.T) {
 	}
 }
 
+// actingContext calls act at a call of Err.
+type actingContext struct {
+	context.Context
+	left int // calls before it
+	act  func()
+}
+
+func (c *actingContext) Err() error {
+	if c.left == 0 {
+		c.act()
+	}
+	c.left--
+	return c.Context.Err()
+}
+
+// TestFilesMayVanishDuringAMeasurement removes stored responses at each step of a measurement, as a night does.
+func TestFilesMayVanishDuringAMeasurement(t *testing.T) {
+	t.Parallel()
+	w := openWith(t, warehouse.Config{})
+	run := w.Folder.RawPath(firstNight)
+	for n, isDone := 0, false; !isDone; n++ {
+		harness.Must(t, os.MkdirAll(run, 0o700))
+		for _, name := range []string{"000001.bodies", "journal.jsonl"} {
+			harness.Must(t, os.WriteFile(filepath.Join(run, name), nil, 0o600))
+		}
+		ctx := &actingContext{t.Context(), n, func() { harness.Must(t, os.RemoveAll(run)) }}
+		if _, err := w.Folder.Measure(ctx); err != nil {
+			t.Errorf("files were removed at step %d: got %v, want no error", n, err)
+		}
+		isDone = ctx.left >= 0
+	}
+}
+
 // TestAFailedMeasurementIsAnError measures with a cancelled context, and measures a missing warehouse.
 // A missing folder of another part, such as a lake, is no error.
 func TestAFailedMeasurementIsAnError(t *testing.T) {
