@@ -144,6 +144,11 @@ func TestAHeldNightOfAnotherBaseIsNotPublished(t *testing.T) {
 	if damaged, fileCount := w.VerifyHeld(t.Context(), false); fileCount != 3 || len(damaged) != 1 {
 		t.Errorf("VerifyHeld compared %d files and found the damage %v, want 3 files and one damaged file", fileCount, damaged)
 	}
+	// Without the link, the base of the night is unknown, and the night must not be discarded.
+	harness.Must(t, os.Remove(link(w)))
+	if _, err := w.PublishHeld(t.Context(), nil, firstNightAt); !errors.As(err, new(*warehouse.LostError)) {
+		t.Errorf("without the link: got %v, want a LostError, which names the rollback", err)
+	}
 }
 
 func TestADamagedHeldNightIsNotPublished(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -121,6 +122,15 @@ func TestTheLinkOfAKilledRunIsAccepted(t *testing.T) {
 		t.Errorf("the ledger has %+v (%v), want the rollback", runs, err)
 	}
 	harness.Must(t, w.CheckLink())
+	_, err = openFailingAt(t, w, "before write runs.jsonl").Rollback(secondNight, firstNightAt.AddDate(0, 0, 4))
+	if !errors.Is(err, syscall.EIO) {
+		t.Errorf("the rollback without a ledger ended with %v, want EIO", err)
+	}
+	harness.Must(t, w.Recover())
+	runs, err = w.RunLog.Runs()
+	if err != nil || len(runs) != 4 || runs[3].VisibleVersion() != secondNight {
+		t.Errorf("the ledger has %+v (%v), want also the rollback that could not be recorded", runs, err)
+	}
 }
 
 // TestRollbackIsInTheLedger reads the ledger after two rollbacks in the same second.

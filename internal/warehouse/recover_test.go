@@ -96,6 +96,11 @@ func TestOnlyAnAbandonedVersionIsRemoved(t *testing.T) {
 	if err := failing.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: thirdNight}); !errors.Is(err, syscall.EIO) {
 		t.Errorf("on a failing disk the run began with %v, want an error: the abandoned version would look like a published one", err)
 	}
+	failing = openFailingAt(t, w, "before emptying of the version")
+	err := failing.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: thirdNight})
+	if !errors.Is(err, syscall.EIO) || exists(t, w.Folder.VersionPath(secondNight)) {
+		t.Errorf("on a disk that fails later the run began with %v, want an error, and no part of the abandoned version", err)
+	}
 	start(thirdNight)
 	if exists(t, w.Folder.VersionPath(secondNight)) {
 		t.Error("the version of the abandoned run was kept, want it removed")

@@ -246,6 +246,9 @@ func TestTheIndexIsWrittenOnlyIfItChanges(t *testing.T) {
 	// A new index would lack the first day, and verify would not report that day.
 	flipBit(t, w.Series.IndexPath(), 30)
 	harness.Must(t, os.Remove(w.Folder.DayManifestPath("2026-11-01")))
+	if days, err := w.Series.MissingDays(); err != nil || len(days) > 0 {
+		t.Errorf("with a damaged index the missing days are %v (%v), want none: the newest day has its manifest", days, err)
+	}
 	harness.Must(t, w.Series.ChangeIndex(func(days map[string]string) { delete(days, "2026-11-02") }))
 	_, pruneErr := w.Pruner.Prune(warehouse.Retention{Daily: 1}, firstNightAt, false)
 	_, rollbackErr := w.Rollback(secondNight, firstNightAt.AddDate(0, 0, 3))
