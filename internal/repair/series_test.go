@@ -152,6 +152,10 @@ func TestADayIsReadFromOneRun(t *testing.T) {
 			d.remove("versions", manifest1)
 			harness.Must(d.t, d.w.Series.WriteIndex(map[string]string{}))
 		}, []string{secondRun + " 11-01 03:00 " + series1}, nil},
+		"two complete runs, and a later run whose manifests are lost": {func(d damager) {
+			d.remove(manifest1)
+			harness.Must(d.t, d.w.Series.WriteIndex(map[string]string{"2026-11-01": "20261101T040000Z"}))
+		}, []string{secondRun + " 11-01 03:00 " + series1}, nil},
 		"a copy of the file that the second run replaced": {func(d damager) {
 			restoreFirst(d)
 			d.remove(secondChanges + ".json")

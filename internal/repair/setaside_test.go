@@ -12,6 +12,7 @@ import (
 
 	"placementsync/internal/repair"
 	"placementsync/internal/testing/harness"
+	"placementsync/internal/warehouse"
 )
 
 // TestSkippedFilesAreSetAside moves damaged files out of the series, like rebuild --skip-damaged. A
@@ -28,6 +29,11 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 	}{
 		"a series file": {func(d damager) { d.flip(series1) }, []string{series1}, []string{series1},
 			"tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
+		"a series file of a day without another table": {func(d damager) {
+			d.editManifest(manifest1, func(m *warehouse.Manifest) { m.Lost = []string{"orders"} })
+			d.flip(series1)
+		}, []string{series1}, []string{series1}, "tables of 2026-11-01 that were damaged and are lost: orders, " + table,
+			[]string{"2026-11-01", "2026-11-02", "2026-11-03"}},
 		"the newest series file": {func(d damager) { d.flip(series3) }, []string{series3}, []string{series3}, "", []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
 		"a missing series file":  {func(d damager) { d.remove(series1) }, []string{series1}, nil, "tables of 2026-11-01 that were damaged and are lost: " + table, []string{"2026-11-01", "2026-11-02", "2026-11-03"}},
 		"a damaged manifest":     {func(d damager) { d.flip(manifest1) }, []string{manifest1}, []string{manifest1, series1}, "", []string{"2026-11-02", "2026-11-03"}},
@@ -137,5 +143,24 @@ func TestAFailedMoveOfADamagedFileIsAnError(t *testing.T) {
 		if !errors.Is(err, syscall.EIO) {
 			t.Errorf("%s: got %v, want EIO", step, err)
 		}
+	}
+}
+
+// TestRebuildSetsAnUnfinishedDayAside rebuilds a copy of a warehouse that was made while a run added its first file.
+func TestRebuildSetsAnUnfinishedDayAside(t *testing.T) {
+	w, cfg := publishTwoTables(t)
+	const file = "parquet/" + table + "/snapshot_date=2026-11-04/" + tagsFile
+	path := w.Folder.Path(file)
+	harness.Must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("half"), 0o600)))
+	result, err := repair.Rebuild(t.Context(), cfg, false)
+	if err != nil || len(result.Unfinished) != 1 {
+		t.Fatalf("the rebuild is %+v (%v), want one unfinished day", result, err)
+	}
+	if got := contentOf(t, w)["damaged/"+result.Manifest.RunID+"/"+file]; got != "half" {
+		t.Errorf("the file of the unfinished day is %q in damaged/, want it moved there", got)
+	}
+	report, err := repair.Check(t.Context(), w, true)
+	if err != nil || len(report.Damage) > 0 {
+		t.Errorf("after the rebuild the check found %q (%v), want no damage", describeDamage(report.Damage), err)
 	}
 }

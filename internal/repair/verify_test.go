@@ -178,3 +178,20 @@ func TestAWarehouseWithoutAccessToItsLockIsVerified(t *testing.T) {
 		t.Errorf("verify read %d bytes and found %+v (%v), want an intact warehouse", report.Bytes, report.Damage, err)
 	}
 }
+
+// TestVerifyWaitsForNoRun verifies a warehouse while a run changes its files.
+func TestVerifyWaitsForNoRun(t *testing.T) {
+	w := clone(t, threeNights(t))
+	lock, err := w.Lock(thirdNight, firstNightAt)
+	harness.Must(t, err)
+	var locked *warehouse.LockedError
+	if _, err := repair.Verify(t.Context(), repairConfig(w), false); !errors.As(err, &locked) || locked.Run != thirdNight {
+		t.Errorf("during a run: got %v, want a *LockedError that names the run", err)
+	}
+	harness.Must(t, lock.Release())
+	_, err = repair.Verify(t.Context(), repairConfig(w), false)
+	harness.Must(t, err)
+	lock, err = w.Lock("verify has released the lock", firstNightAt)
+	harness.Must(t, err)
+	harness.Must(t, lock.Release())
+}
