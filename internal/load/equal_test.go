@@ -104,6 +104,7 @@ func TestSignaturesAndIgnoredColumnsAreNoChange(t *testing.T) {
 		"signatures in JSON":       {file{extra: `{"l":[{"logo":"https://x/l?token=1"},{"u":"https://x/l?sig=1"}]}`}, file{extra: `{"l":[{"logo":"https://x/l?token=2"},{"u":"https://x/l?sig=2"}]}`}, false},
 		"a token of another URL":   {file{extra: `{"u":"https://x/l?token=1"}`}, file{extra: `{"u":"https://x/l?token=2"}`}, true},
 		"an ignored column":        {file{size: 1}, file{size: 2}, false},
+		"its first value":          {file{}, file{size: 3}, false},
 		"an ignored member":        {file{extra: `{"seen":1,"a":1}`}, file{extra: `{"a":1,"seen":2}`}, false},
 		"an ignored inner member":  {file{extra: `{"by":{"at":1,"n":"x"}}`}, file{extra: `{"by":{"at":2,"n":"x"}}`}, false},
 		"a new ignored member":     {file{}, file{extra: `{"seen":2}`}, false},
@@ -116,11 +117,14 @@ func TestSignaturesAndIgnoredColumnsAreNoChange(t *testing.T) {
 		var files []string
 		for i, id := range names {
 			f := version(id)
-			extra := "null"
+			size, extra := "null", "null"
+			if f.size > 0 {
+				size = strconv.Itoa(f.size)
+			}
 			if f.extra != "" {
 				extra = quote(f.extra)
 			}
-			files = append(files, jsonRow(hash+i, i+1, "id", quote(id), "file_url", quote(f.url), "size", strconv.Itoa(f.size), "extra", extra))
+			files = append(files, jsonRow(hash+i, i+1, "id", quote(id), "file_url", quote(f.url), "size", size, "extra", extra))
 		}
 		changes, err := h.run(map[string]streamInput{"files": {coverage: load.Whole, rows: rows{"files": strings.Join(files, ",")}}}, load.Limits{})
 		harness.Must(t, err)
@@ -139,11 +143,12 @@ func TestSignaturesAndIgnoredColumnsAreNoChange(t *testing.T) {
 	}
 	h.requireRows("SELECT extra::VARCHAR FROM files WHERE id = 'members in another order'", cases["members in another order"].old.extra)
 	h.requireRows("SELECT id FROM past.files ORDER BY id", changed...)
-	const query = `SELECT size, extra->>'seen', extra->'by'->>'at' FROM %[1]s WHERE id IN ('an ignored column', 'an ignored member', 'an ignored inner member')
+	const query = `SELECT size, extra->>'seen', extra->'by'->>'at' FROM %[1]s
+			WHERE id IN ('an ignored column', 'its first value', 'an ignored member', 'an ignored inner member')
 		UNION ALL SELECT file_url, NULL, NULL FROM %[1]s WHERE id = 'a new signature'
 		UNION ALL SELECT extra->'l'->0->>'logo', extra->'l'->1->>'u', NULL FROM %[1]s WHERE id = 'signatures in JSON' ORDER BY ALL`
-	want := []string{"0 2 <nil>", "0 <nil> 2", "2 <nil> <nil>",
-		cases["a new signature"].new.url + " <nil> <nil>", "https://x/l?token=2 https://x/l?sig=2 <nil>"}
+	want := []string{"2 <nil> <nil>", "3 <nil> <nil>", cases["a new signature"].new.url + " <nil> <nil>",
+		"https://x/l?token=2 https://x/l?sig=2 <nil>", "<nil> 2 <nil>", "<nil> <nil> 2"}
 	h.requireRows(fmt.Sprintf(query, "files"), want...)
 	h.requireRows(fmt.Sprintf(query, "read_parquet('"+h.file("files")+"')"), want...)
 	if change := night(200, func(id string) file { return cases[id].new }); change.Changed+change.Replaced > 0 {
