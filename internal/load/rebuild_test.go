@@ -32,8 +32,8 @@ func queryDraft(t *testing.T, d *warehouse.Draft, query string) (lines []string)
 	return lines
 }
 
-// runSnapshots runs nights with the given names of listings and returns the Parquet files of the nights. The
-// first letter of a name is the id of the listing.
+// runSnapshots runs nights with the given names of listings and returns the Parquet files of the nights, as if a
+// rebuild had written them. The first letter of a name is the id of the listing.
 func (h *fixture) runSnapshots(nights ...string) (all []warehouse.Snapshot) {
 	h.t.Helper()
 	for i, names := range nights {
@@ -49,7 +49,8 @@ func (h *fixture) runSnapshots(nights ...string) (all []warehouse.Snapshot) {
 		data, err := os.ReadFile(h.file("product_listings"))
 		harness.Must(h.t, err)
 		harness.Must(h.t, os.WriteFile(kept, data, 0o600))
-		all = append(all, warehouse.Snapshot{Manifest: warehouse.Manifest{RunID: run, SnapshotAt: night.AddDate(0, 0, i)}, Files: map[string]string{"product_listings": kept}})
+		manifest := warehouse.Manifest{RunID: "rebuilt", Kind: ledger.Rebuild, Night: run, SnapshotAt: night.AddDate(0, 0, i)}
+		all = append(all, warehouse.Snapshot{Manifest: manifest, Files: map[string]string{"product_listings": kept}})
 	}
 	return all
 }
@@ -83,13 +84,22 @@ func TestHistoryIsRebuiltFromSnapshots(t *testing.T) {
 			if diff := cmp.Diff(c.want, queryDraft(t, d, versionsQuery)); diff != "" {
 				t.Errorf("history (-want +got):\n%s", diff)
 			}
+			requireClosingRuns := func() {
+				t.Helper()
+				got := queryDraft(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")
+				if diff := cmp.Diff(c.wantClosingRuns, got); diff != "" {
+					t.Errorf("runs that closed rows (-want +got):\n%s", diff)
+				}
+			}
+			if len(c.nights) == len(all) { // otherwise they are known only after the correction
+				requireClosingRuns()
+			}
 			for _, s := range all {
-				harness.Must(t, load.WriteRun(t.Context(), d, ledger.Run{ID: s.RunID, StartedAt: s.SnapshotAt, SnapshotAt: s.SnapshotAt}))
+				r := ledger.Run{ID: s.SourceRun(), StartedAt: s.SnapshotAt, SnapshotAt: s.SnapshotAt}
+				harness.Must(t, load.WriteRun(t.Context(), d, r))
 			}
 			harness.Must(t, load.CorrectClosingRuns(t.Context(), d, h.w.Schema.Tables))
-			if diff := cmp.Diff(c.wantClosingRuns, queryDraft(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")); diff != "" {
-				t.Errorf("runs that closed rows (-want +got):\n%s", diff)
-			}
+			requireClosingRuns()
 		})
 	}
 }
@@ -168,7 +178,14 @@ func TestEarlierDayIsWrittenFromHistory(t *testing.T) {
 		if differentRows := queryDraft(t, d, fmt.Sprintf(difference, original, written)); len(differentRows) > 0 {
 			t.Errorf("the written file of day %d differs from the original in the rows %v, want equal rows", i+1, differentRows)
 		}
-		file.Table.Rows++
+		const labels = "SELECT key::VARCHAR, value::VARCHAR FROM parquet_kv_metadata(%s) ORDER BY 1"
+		wantLabels := queryDraft(t, d, fmt.Sprintf(labels, original))
+		if diff := cmp.Diff(wantLabels, queryDraft(t, d, fmt.Sprintf(labels, written))); diff != "" {
+			t.Errorf("the run and the time in the file of day %d (-original +written):\n%s", i+1, diff)
+		}
+		file.Table.Rows = -1 // unknown
+		harness.Must(t, load.WriteDay(t.Context(), d, listings, file))
+		file.Table.Rows = int64(len(want)) + 1
 		if err := load.WriteDay(t.Context(), d, listings, file); err == nil || !strings.Contains(err.Error(), "history has") {
 			t.Errorf("with another row count in the manifest, WriteDay returned %v, want an error about the history", err)
 		}
