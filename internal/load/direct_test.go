@@ -65,7 +65,8 @@ func TestFailedLargeBatchPreventsTheMerge(t *testing.T) {
 }
 
 // TestOneStoppedRequestLosesNoRowsOfOthers ends the context of the call that opened the INSERT of a large table. The
-// INSERT also reads the batches of later calls.
+// INSERT also reads the batches of later calls. If the list then cannot be read completely, no row remains. The stage
+// is closed while another INSERT waits for rows.
 func TestOneStoppedRequestLosesNoRowsOfOthers(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	s := h.openStage()
@@ -80,9 +81,17 @@ func TestOneStoppedRequestLosesNoRowsOfOthers(t *testing.T) {
 	harness.Must(t, s.AddRows(first, "product_listings", "product_listings", batch("a")))
 	stop()
 	harness.Must(t, s.AddRows(t.Context(), "product_listings", "product_listings", batch("b")))
-	if err := s.FinishStream(t.Context(), h.streams[0], load.Whole); err != nil {
-		t.Errorf("after one stopped request, the rows of all are lost: %v", err)
+	for _, coverage := range []load.Coverage{load.Whole, load.Carried} {
+		if err := s.FinishStream(t.Context(), h.streams[0], coverage); err != nil {
+			t.Fatalf("after one stopped request, the rows of all are lost: %v", err)
+		}
+		isFilled, err := s.HasRows(t.Context(), "product_listings")
+		if want := coverage == load.Whole; err != nil || isFilled != want {
+			t.Errorf("a list with the coverage %d has rows: %t (%v), want %t", coverage, isFilled, err, want)
+		}
 	}
+	prices := h.batch("product_listing_prices", price("a0000", 1, "1", 1, 1))
+	harness.Must(t, s.AddRows(t.Context(), "product_listings", "product_listing_prices", prices))
 }
 
 // TestAllBatchesAreInserted ends the INSERT of a large table directly after its last batch was added. All batches,

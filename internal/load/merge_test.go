@@ -223,20 +223,23 @@ func TestDetailsAreStoredForTheNextNight(t *testing.T) {
 }
 
 // TestLoadingLowersTheMemoryLimit reads DuckDB's memory limit while rows are loaded, and during the
-// merge. The configured limit is 270 MB. While rows are loaded, the limit is 256 MB (244.1 MiB).
+// merge. The configured limit is 270 MB. While rows are loaded, the limit is 256 MB (244.1 MiB), one thread is used,
+// and nothing is compressed. The merge compresses the rows, on all threads.
 func TestLoadingLowersTheMemoryLimit(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	var loading, merging string
-	readLimit := func(d *warehouse.Draft, to *string) {
-		harness.Must(t, d.DB.QueryRowContext(t.Context(), "SELECT current_setting('memory_limit')").Scan(to))
+	readSettings := func(d *warehouse.Draft, to *string) {
+		const settings = "current_setting('memory_limit'), current_setting('threads'), current_setting('force_compression')"
+		harness.Must(t, d.DB.QueryRowContext(t.Context(), "SELECT concat_ws(', ', "+settings+")").Scan(to))
 	}
-	h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) { readLimit(d, &loading) }
+	h.beforeMerge = func(_ *load.Stage, d *warehouse.Draft) { readSettings(d, &loading) }
 	h.afterMerge = func(_ *load.Stage, d *warehouse.Draft, _ map[string]load.Coverage, _ []load.Change) {
-		readLimit(d, &merging)
+		readSettings(d, &merging)
 	}
 	_, err := h.run(wholeList(listing("a", "a1", 1, 1), ""), load.Limits{})
 	harness.Must(t, err)
-	if loading != "244.1 MiB" || merging != "257.4 MiB" {
-		t.Errorf("the limit is %s while rows are loaded and %s in the merge, want 244.1 and 257.4 MiB", loading, merging)
+	got := []string{loading, merging}
+	if diff := cmp.Diff([]string{"244.1 MiB, 1, uncompressed", "257.4 MiB, 2, auto"}, got); diff != "" {
+		t.Errorf("the settings while rows are loaded, and in the merge (-want +got):\n%s", diff)
 	}
 }

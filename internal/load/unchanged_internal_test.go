@@ -86,6 +86,10 @@ func TestItemsAreMatchedByTheirSecondKey(t *testing.T) {
 		return item{position: position, content: content, keys: [2]uint64{first, second}}
 	}
 	staged := func(content, second uint64) item { return item{content: content, keys: [2]uint64{0, second}} }
+	withFirst := func(it item, first uint64) item {
+		it.keys[0] = first
+		return it
+	}
 	for name, c := range map[string]struct {
 		list itemList
 		want []int64
@@ -94,6 +98,8 @@ func TestItemsAreMatchedByTheirSecondKey(t *testing.T) {
 			staged: []item{staged(3, 22), staged(4, 11)}}, []int64{2, 1}},
 		"an item that was gone": {itemList{stored: []item{known(1, 1, 10, 11)}, past: []item{known(2, 2, 20, 22)},
 			staged: []item{staged(1, 11), staged(4, 22)}}, []int64{1, 2}},
+		"the first key takes precedence": {itemList{stored: []item{known(1, 1, 10, 11), known(2, 2, 20, 22)},
+			staged: []item{withFirst(staged(3, 11), 20), withFirst(staged(4, 22), 10)}}, []int64{2, 1}},
 	} {
 		if got := c.list.positions(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: the positions are %v, want %v", name, got, c.want)

@@ -187,6 +187,9 @@ func TestKeepListedCountsStoredRows(t *testing.T) {
 		t.Helper()
 		h.beforeMerge = func(s *load.Stage, d *warehouse.Draft) {
 			harness.Must(t, d.Exec(t.Context(), readTimes))
+			for outcome, ids := range outcomes {
+				harness.Must(t, s.AddOutcomes(t.Context(), "campaign_articles", ids, outcome))
+			}
 			st, _ := stream.Find(h.streams, "campaign_articles")
 			kept, err := s.KeepListed(t.Context(), st, func(string) bool { return true })
 			harness.Must(t, err)
@@ -196,7 +199,7 @@ func TestKeepListedCountsStoredRows(t *testing.T) {
 		}
 		_, err := h.run(map[string]streamInput{
 			"campaigns":         {coverage: load.Whole, rows: rows{"campaigns": campaigns}},
-			"campaign_articles": {coverage: load.ByID, outcomes: outcomes, rows: rows{"campaign_articles": articles}},
+			"campaign_articles": {coverage: load.ByID, rows: rows{"campaign_articles": articles}},
 		}, load.Limits{Rows: 10})
 		harness.Must(t, err)
 	}
