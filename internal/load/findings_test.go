@@ -245,7 +245,8 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 		_, err := h.run(nil, load.Limits{})
 		harness.Must(t, err)
 	}
-	failed := run("failed", 1, ledger.Run{Outcome: "failed", ExitCode: -1, SnapshotAt: night, Error: "no token", Streams: []ledger.Stream{{Stream: "files", Grade: "skipped", Requests: 2}}})
+	failed := run("failed", 1, ledger.Run{Outcome: "failed", ExitCode: -1, SnapshotAt: night, Error: "no token",
+		Streams: []ledger.Stream{{Stream: "files", Grade: "skipped", Requests: 2, TotalFirst: -1, TotalLast: -1}}})
 	writeSummary(load.Summary{Run: run("one", 2, ledger.Run{Outcome: "partial", SnapshotAt: night, Rows: 5, Streams: []ledger.Stream{
 		{Stream: "orders", Grade: "bounded", Reason: "why", TotalFirst: -1, TotalLast: 7, Requests: 3, RateUsed: 0.5}, {Stream: "files", Grade: "skipped"}}}),
 		Ledger: []ledger.Run{failed}, Changes: []load.Change{{Table: "orders", Before: 1, After: 5, New: 4}}})
@@ -271,9 +272,12 @@ func TestEachRunIsInMetaOnce(t *testing.T) {
 	} {
 		h.requireRows("SELECT to_json(r)::VARCHAR FROM meta."+table+" r WHERE run_id IN ('one', '20261102T020000Z')", want)
 	}
-	h.requireRows("SELECT run_id, kind, outcome, exit_code, snapshot_at IS NULL, error FROM meta.runs ORDER BY 1",
-		"failed night failed <nil> true no token", "one "+string(ledger.Refresh)+" complete 0 false <nil>", "two night killed <nil> true <nil>")
-	h.requireRows("SELECT run_id, stream, grade, reason, total_first, total_last FROM meta.streams ORDER BY 1", "failed files skipped <nil> 0 0", "one orders exact <nil> 24 25")
+	const runs = "SELECT run_id, kind, outcome, exit_code, snapshot_at IS NULL, ended_at IS NULL, error FROM meta.runs"
+	h.requireRows(runs+" ORDER BY 1", "failed night failed <nil> true true no token",
+		"one "+string(ledger.Refresh)+" complete 0 false false <nil>", "two night killed <nil> true true <nil>")
+	const streams = "SELECT run_id, stream, grade, reason, total_first, total_last, age_since IS NULL FROM meta.streams"
+	h.requireRows(streams+" ORDER BY 1",
+		"failed files skipped <nil> <nil> <nil> true", "one orders exact <nil> 24 25 false")
 	h.requireRows("SELECT run_id, stream, requests, rate_used FROM meta.requests ORDER BY 1", "failed files 2 0", "one orders 22 0.5")
 	h.requireRows("SELECT run_id[7:8], table_name, rows, rows_new FROM meta.tables ORDER BY 1", "01 orders 5 4", "02 orders 61 62")
 	h.requireRows("SELECT run_id, check_name FROM meta.checks", "one check of a complete run")
