@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,16 +36,36 @@ func emptyListFault(path string, times int) sim.Fault {
 	return f
 }
 
-// TestFailedList answers requests of the list of orders with status 500, on the first night and on later nights.
+// streamLog matches what the log shows about a stream, by default: the level, the message, whether it has an error, and
+// the name, the rows and the standing of the stream.
+var streamLog = regexp.MustCompile(
+	`level=(\w+) msg="(stream.*?)"( error)?.* stream=(\w+ rows=\d+) .* (standing=(?:\w+|".*?"))`)
+
+// TestFailedList answers requests of the list of orders with status 500, on the first night and on later nights. In the
+// night between them, the list of files is truncated once, and is requested again.
 func TestFailedList(t *testing.T) {
 	h := newHarness(t, smallWorld(), "product_listings", "orders", "files")
 	h.service.SetFaults(statusFault("/orders", 500))
+	var log lockedBuffer
+	h.logTo(&log)
 	first := h.requirePartial(h.night())
 	h.requireStream(first.Run, "orders", stream.Skipped, "answered 500", true)
+	var logged []string
+	for _, m := range streamLog.FindAllStringSubmatch(log.String(), -1) {
+		logged = append(logged, strings.Join(m[1:], " "))
+	}
+	wantLog := []string{"INFO stream read  product_listings rows=9 standing=proven",
+		`INFO stream not read  error orders rows=0 standing="not read"`, "INFO stream read  files rows=5 standing=proven"}
+	if diff := cmp.Diff(wantLog, logged); diff != "" {
+		t.Errorf("streams in the log (-want +got):\n%s", diff)
+	}
 	h.requireLines("SELECT count(*) FROM orders", "0")
 	h.requireIDs("product_listings", "/products/listings")
-	h.service.SetFaults()
+	h.service.SetFaults(sim.Fault{Route: "/files", Kind: sim.FaultBrokenJSON, Times: 1})
 	second := h.requireComplete(h.night())
+	if s := h.requireStream(second.Run, "files", stream.Exact, "", false); s.Retries != 1 {
+		t.Errorf("files: %+v, want one repeated request", s)
+	}
 	orders := len(h.service.Records("/orders"))
 	h.service.SetFaults(statusFault("/orders", 500))
 	for range 2 {
@@ -340,7 +361,7 @@ func TestFailedDetails(t *testing.T) {
 	before := h.lines("SELECT to_json(o)::VARCHAR FROM orders o WHERE id IN ('" + orders[0] + "','" + orders[1] + "') ORDER BY id")
 	res := h.requirePartial(h.unchangedNight())
 	s := h.requireStream(res.Run, "order_details", stream.BestEffort, fmt.Sprintf("2 of %d ids failed; rows of earlier nights are kept; first error: ", len(orders)), true)
-	if s.Failed != 2 || s.Fetched != int64(len(orders)-2) || s.Carried != 0 || s.RowsOld != 2 {
+	if s.Failed != 2 || s.Fetched != int64(len(orders)-2) || s.Distinct != s.Fetched || s.Carried != 0 || s.RowsOld != 2 {
 		t.Errorf("order_details: %+v, want 2 of %d failed", s, len(orders))
 	}
 	h.requireLines("SELECT to_json(o)::VARCHAR FROM orders o WHERE id IN ('"+orders[0]+"','"+orders[1]+"') ORDER BY id", before...)

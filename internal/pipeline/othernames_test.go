@@ -38,6 +38,9 @@ func TestUnknownFieldGetsColumn(t *testing.T) {
 	h.logTo(&log)
 	h.requireComplete(h.night())
 	h.requireLines("SELECT outcome, rows FROM meta.checks WHERE check_name = 'fields_renamed'", "failed 2")
+	if n := strings.Count(log.String(), `msg="stream `); n != len(h.cfg.Chosen) {
+		t.Errorf("the log names %d streams, want only the %d chosen ones:\n%s", n, len(h.cfg.Chosen), log.String())
+	}
 	if line := "api.fields: {campaign_articles.brief_doc_url: wire_brief_doc_url, campaign_articles.draft_doc_url: wire_draft_doc_url}"; !strings.Contains(log.String(), line) {
 		t.Errorf("the log of the night lacks %q:\n%s", line, log.String())
 	}

@@ -101,6 +101,9 @@ func TestNightsOutlastABadHour(t *testing.T) {
 			if took < tc.min || took > tc.max {
 				t.Errorf("took %v, want %v to %v", took, tc.min, tc.max)
 			}
+			if res.Run.ThrottledSeconds < tc.min.Seconds()-1 {
+				t.Errorf("the run waited %v s for the service, want at least %v", res.Run.ThrottledSeconds, tc.min)
+			}
 		})
 	}
 }
@@ -133,16 +136,19 @@ func TestNightWithoutPatienceFailsAtOnce(t *testing.T) {
 func TestProgressShowsAWait(t *testing.T) {
 	h := newRaceHarness(t, smallWorld(), "product_listings")
 	h.cfg.Progress = &pipeline.ProgressTracker{}
-	shown := ""
+	shown, allowedPerSecond := "", 0.0
 	res, _, err := h.patientNight(func(since time.Duration) (*http.Response, bool) {
 		if p, ok := h.cfg.Progress.Progress(); ok && since > 2*time.Minute && shown == "" {
-			shown = p.DescribeWait()
+			shown, allowedPerSecond = p.DescribeWait(), p.AllowedPerSecond
 		}
 		return refusal(502, 60), since < 5*time.Minute
 	})
 	h.requireComplete(res, err)
 	if !strings.HasPrefix(shown, "waiting for the service until ") || !strings.HasSuffix(shown, " UTC: the service answered 502 Bad Gateway") {
 		t.Errorf("the progress shows %q, want the 502 and a time", shown)
+	}
+	if allowedPerSecond != 10 {
+		t.Errorf("the progress shows %v allowed requests per second, want the configured 10", allowedPerSecond)
 	}
 }
 
@@ -238,7 +244,9 @@ func TestEmptyBodies(t *testing.T) {
 	res = h.requirePartial(h.unchangedNight())
 	h.requireStream(res.Run, "files", stream.CarriedForward, "the body is empty", true)
 	h.requireIDs("files", "/files")
-	s := h.requireStream(res.Run, "campaign_articles", stream.BestEffort, "1 of 8 ids failed; rows of earlier nights are kept", true)
+	reason := "1 of 8 ids failed; rows of earlier nights are kept; " +
+		`first error: the service returned nothing for "` + campaign + `", which has known records`
+	s := h.requireStream(res.Run, "campaign_articles", stream.BestEffort, reason, true)
 	if s.Fetched != 7 || s.Failed != 1 {
 		t.Errorf("fetched %d ids, and %d failed, want 7 and 1", s.Fetched, s.Failed)
 	}
