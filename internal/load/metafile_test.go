@@ -116,9 +116,13 @@ func TestMetaOfAnEarlierReleaseIsRestored(t *testing.T) {
 	restored, err := wh.BeginFrom(t.Context(), "second", at.AddDate(0, 0, 1), "")
 	harness.Must(t, err)
 	defer func() { harness.Must(t, restored.Discard()) }()
+	definitions := fmt.Sprint(wh.Schema.MetaDefinitions)
 	harness.Must(t, load.RestoreMeta(t.Context(), restored, wh.Schema.MetaDefinitions, []string{file}))
 	if diff := cmp.Diff(want, metaRows(t, restored, wh.Schema.MetaDefinitions)); diff != "" {
 		t.Errorf("restored meta (-want +got):\n%s", diff)
+	}
+	if fmt.Sprint(wh.Schema.MetaDefinitions) != definitions {
+		t.Error("the tables of meta have lost the columns that the file lacks")
 	}
 }
 
