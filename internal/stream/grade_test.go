@@ -28,6 +28,7 @@ func TestGradeTable(t *testing.T) {
 		"a table with columns only in the detail":   {exact, bounded, []string{"orders"}, "orders", bounded, "order_details", ""},
 		"all columns in the list, unproven details": {exact, bestEffort, []string{"orders"}, "order_line_items", bestEffort, "order_details", ""},
 		"details were skipped":                      {exact, skipped, nil, "orders", exact, "orders", unread},
+		"details of an unproven list were skipped":  {bestEffort, skipped, nil, "orders", bestEffort, "orders", unread},
 		"items of skipped details":                  {exact, skipped, nil, "order_line_items", bestEffort, "order_details", unread},
 		"neither was read":                          {skipped, skipped, nil, "orders", skipped, "orders", ""},
 		"a grade of a newer program":                {"newer", exact, nil, "orders", "newer", "orders", ""},
@@ -55,7 +56,7 @@ func TestGradeTable(t *testing.T) {
 		got, isFilled := stream.GradeTable(streams, c.table, grades)
 		want := stream.TableGrade{Stream: c.wantStream, Note: c.wantNote}
 		switch {
-		case c.wantNote != "" && c.want == bestEffort: // the unread details cause the grade, so the note is also its reason
+		case c.wantNote != "" && c.wantStream == "order_details": // they cause the grade, so the note is also its reason
 			want.GradeReason = stream.GradeReason{Grade: c.want, Reason: c.wantNote}
 		case c.wantStream != "":
 			want.GradeReason = stream.GradeReason{Grade: c.want, Reason: "why " + c.wantStream}
