@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,6 +16,56 @@ import (
 
 	"placementsync/internal/ledger"
 )
+
+// TestLinesOfTheLedgerKeepTheirNames reads and writes a line. Earlier releases have written lines with these names, and
+// later releases must read them.
+func TestLinesOfTheLedgerKeepTheirNames(t *testing.T) {
+	t.Parallel()
+	const line = `{"run_id":"a","kind":"night","version":"b","started_at":"2026-11-01T02:00:00Z",` +
+		`"ended_at":"2026-11-02T02:00:00Z","snapshot_at":"2026-11-03T02:00:00Z","outcome":"partial",` +
+		`"exit_code":3,"program_version":"c","attempts":4,"error":"d","requests":5,"bytes":6,"retries":7,` +
+		`"throttled_seconds":8,"responses":9,"rows":10,"rows_new":11,"rows_changed":12,"rows_gone":13,` +
+		`"losses":[{"table":"e","stream":"f","gone":14,"before":15,"not_found":true}],` +
+		`"checks":[{"check":"g","title":"h","severity":"warn","outcome":"failed","reason":"i","rows":16,` +
+		`"sample":[{"j":17}],"seconds":18}],"held":true,"accepted":["k"],` +
+		`"accepted_at":"2026-11-04T02:00:00Z","streams":[{"stream":"l","grade":"exact","reason":"m",` +
+		`"pages":19,"requests":20,"passes":21,"total_first":22,"total_last":23,"distinct_ids":24,` +
+		`"repeated_ids":25,"rows":26,"rows_old":27,"rejects":28,"fetched":29,"carried":30,"rechecked":31,` +
+		`"failed":32,"unread":33,"age_since":"2026-11-05T02:00:00Z","lacking":true,"unsorted":true,` +
+		`"events":true,"bytes":34,"retries":35,"rate_limited":36,"landed_hits":37,"latency_p50_ms":38,` +
+		`"latency_p95_ms":39,"latency_max_ms":40,"rate_wait_seconds":41,"retry_after_seconds":42,` +
+		`"rate_used":43}]}`
+	want := ledger.Run{ID: "a", Kind: ledger.Night, Version: "b", StartedAt: nightAt(0), EndedAt: nightAt(1),
+		SnapshotAt: nightAt(2), Outcome: ledger.Partial, ExitCode: 3, Program: "c", Attempts: 4, Error: "d",
+		Requests: 5, Bytes: 6, Retries: 7, ThrottledSeconds: 8, Responses: 9, Rows: 10, New: 11, Changed: 12, Gone: 13,
+		Losses: []ledger.Loss{{Table: "e", Stream: "f", Gone: 14, Before: 15, NotFound: true}},
+		Checks: []ledger.CheckResult{{Name: "g", Title: "h", Severity: "warn", Outcome: ledger.CheckFailed, Reason: "i",
+			Rows: 16, Sample: json.RawMessage(`[{"j":17}]`), Seconds: 18}},
+		Held: true, Accepted: []string{"k"}, AcceptedAt: nightAt(3),
+		Streams: []ledger.Stream{{Stream: "l", Grade: "exact", Reason: "m", Pages: 19, Requests: 20, Passes: 21,
+			TotalFirst: 22, TotalLast: 23, Distinct: 24, Repeated: 25, Rows: 26, RowsOld: 27, Rejects: 28, Fetched: 29,
+			Carried: 30, Rechecked: 31, Failed: 32, Unread: 33, AgeSince: nightAt(4), Incomplete: true, Unsorted: true,
+			Events: true, Bytes: 34, Retries: 35, RateLimited: 36, Reused: 37, LatencyP50: 38, LatencyP95: 39,
+			LatencyMax: 40, RateWaitSeconds: 41, RetryAfterSeconds: 42, RateUsed: 43}}}
+	var got ledger.Run
+	if err := json.Unmarshal([]byte(line), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the run (-want +got):\n%s", diff)
+	}
+	written, err := json.Marshal(want)
+	if diff := cmp.Diff(line, string(written)); err != nil || diff != "" {
+		t.Errorf("the line (-want +got):\n%s%v", diff, err)
+	}
+	// A run without these values, such as a killed one, has only the other names.
+	const short = `{"run_id":"","started_at":"0001-01-01T00:00:00Z","outcome":"","exit_code":0,"program_version":"",` +
+		`"attempts":0,"requests":0,"bytes":0,"retries":0,"throttled_seconds":0,` +
+		`"rows":0,"rows_new":0,"rows_changed":0,"rows_gone":0,"streams":null}`
+	if written, err = json.Marshal(ledger.Run{}); err != nil || string(written) != short {
+		t.Errorf("the line of an empty run is %s (%v), want %s", written, err, short)
+	}
+}
 
 func TestExitCodes(t *testing.T) {
 	for outcome, want := range map[ledger.Outcome]int{
@@ -196,10 +247,13 @@ func TestLogEnd(t *testing.T) {
 	partial.Outcome, partial.Streams = ledger.Partial, []ledger.Stream{{Stream: "tags", Grade: "skipped", Incomplete: true}}
 	failed := night
 	failed.Outcome, failed.Error = ledger.Failed, "unreachable"
+	stopped := night
+	stopped.Outcome, stopped.Streams = ledger.Interrupted, partial.Streams
 	unreachable := errors.New("unreachable, in all words")
 	for want, r := range map[string]ledger.Run{
 		`level=INFO msg="night ended" run=a outcome=complete version=a rows=9 new=4 changed=3 gone=1 requests=5 retries=2 took=1m30s reason="" error=""`:                 night,
 		`level=WARN msg="night ended" run=a outcome=partial version=a rows=9 new=4 changed=3 gone=1 requests=5 retries=2 took=1m30s reason="tags was not read" error=""`: partial,
+		`level=INFO msg="night ended" run=a outcome=interrupted version="" requests=5 retries=2 took=1m30s reason="" error=""`:                                           stopped,
 		`level=ERROR msg="night ended" run=a outcome=failed version="" requests=5 retries=2 took=1m30s reason="" error="unreachable, in all words"`:                      failed,
 	} {
 		var out bytes.Buffer
