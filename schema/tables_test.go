@@ -44,6 +44,10 @@ func TestTextsOfTables(t *testing.T) {
 	if got, want := all[:2].List(len("order_items  Items")), "orders       One …\norder_items  Items\n"+footer; got != want {
 		t.Errorf("got the short list\n%s\nwant\n%s", got, want)
 	}
+	umlaut := schema.Tables{{Schema: "main", Table: "sizes", About: "Größe."}}
+	if got, want := umlaut.List(len("sizes  Gr..e")), "sizes  Größe\n"+footer; got != want {
+		t.Errorf("got the list\n%s\nwant\n%s", got, want)
+	}
 	if got, want := all[4:].MarkdownList(), "| table | about |\n|---|---|\n| `mart.payables` | Open orders |\n| `meta.runs` | Runs \\| nights |\n"; got != want {
 		t.Errorf("got the Markdown list\n%s\nwant\n%s", got, want)
 	}

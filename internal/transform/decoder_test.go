@@ -119,6 +119,7 @@ func TestPageIsNewestFirst(t *testing.T) {
 		"newest first":            {[]int{9, 8, 8, 1}, true, 2},
 		"oldest first":            {[]int{1, 2}, false, 0},
 		"newest last":             {[]int{5, 4, 6}, false, 1},
+		"in no order":             {[]int{5, 1, 4, 3}, false, 2},
 		"one record":              {[]int{3}, true, 0},
 		"no records":              {nil, false, 0},
 		"a record without a date": {[]int{5, 0, 4}, false, 1},

@@ -202,8 +202,9 @@ func TestOnlyRepeatedResponsesHaveTheSameHash(t *testing.T) {
 		{"a", `[{"id":"y"},{"name":"no id"}]`}, // another record beside it
 		{"a", `[{"id":"x"},{"name":"no id"}]`},
 	} {
-		if _, err := d.Decode([]byte(c.body), transform.Origin{Param: c.campaign, Page: 1}); err != nil {
-			t.Fatal(err)
+		page, err := d.Decode([]byte(c.body), transform.Origin{Param: c.campaign, Page: 1})
+		if err != nil || page.Rejects != 1 {
+			t.Fatalf("the response has %d rejects, error %v; want one of its own", page.Rejects, err)
 		}
 	}
 	r := d.Findings().Rejects
