@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -124,16 +125,16 @@ func (d *reading) stageEvents(ctx context.Context, batch []stream.Event, sinks [
 }
 
 // linkEvents links the events of the inbox into the folder of this run. It returns the event folder of this
-// run, and the event folders of earlier runs that were rolled back or not published. For a replay, it returns
-// only the folder of the replayed run.
+// run, and the event folders of earlier runs that were rolled back or not published. A replay links no events: it
+// returns the folders that the replayed run has read.
 func (d *reading) linkEvents(ctx context.Context) ([]string, error) {
-	if !d.mode.usesNetwork() {
-		return []string{d.wh.Folder.EventsPath(d.mode.replayedRun)}, nil
-	}
-	folder := d.wh.Folder.EventsPath(d.line.ID)
-	var err error
-	if d.inbox, err = webhook.LinkEvents(d.wh.Folder.Disk(), d.wh.Folder.InboxPath(), folder); err != nil {
-		return nil, err
+	runID := cmp.Or(d.mode.replayedRun, d.line.ID)
+	folder := d.wh.Folder.EventsPath(runID)
+	if d.mode.usesNetwork() {
+		var err error
+		if d.inbox, err = webhook.LinkEvents(d.wh.Folder.Disk(), d.wh.Folder.InboxPath(), folder); err != nil {
+			return nil, err
+		}
 	}
 	publishedRuns, err := d.stage.PublishedRuns(ctx)
 	if err != nil {
@@ -145,7 +146,8 @@ func (d *reading) linkEvents(ctx context.Context) ([]string, error) {
 	}
 	var folders []string
 	for _, run := range runs {
-		if !publishedRuns[run] && run != d.line.ID {
+		isLater := !d.mode.usesNetwork() && run > runID
+		if !publishedRuns[run] && run != runID && !isLater {
 			folders = append(folders, d.wh.Folder.EventsPath(run))
 		}
 	}

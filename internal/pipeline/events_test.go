@@ -81,6 +81,14 @@ func TestEventsJoinTheSnapshot(t *testing.T) {
 	h.deliver(statusEvent("a", "changed"))
 	h.requireComplete(h.night())
 	requireStoredEvents()
+	// After a rollback to the first night, the next night reads them from the folders of the later nights.
+	_, err := h.warehouse().Rollback(testharness.MustValue(h.warehouse().Versions.List())[0], h.at)
+	testharness.Must(t, err)
+	last := h.requireComplete(h.night())
+	requireStoredEvents()
+	h.at = h.at.Add(time.Minute)
+	h.requireComplete(pipeline.Replay(t.Context(), h.cfg, last.Run.ID))
+	requireStoredEvents()
 }
 
 // TestManyEvents delivers more events than one batch contains.
