@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -51,7 +52,8 @@ func TestChecksWithoutTempFolder(t *testing.T) {
 	}
 }
 
-// phaseRecorder is a log that records the phase of the night at each message.
+// phaseRecorder is a log that records the progress of the night at each message, by phase. The key "first " and a phase
+// has the first progress, and the phase the last one.
 type phaseRecorder struct {
 	tracker *pipeline.ProgressTracker
 	phases  sync.Map
@@ -59,7 +61,8 @@ type phaseRecorder struct {
 
 func (p *phaseRecorder) record() {
 	if current, ok := p.tracker.Progress(); ok {
-		p.phases.Store(current.Phase, true)
+		p.phases.LoadOrStore("first "+current.Phase, current)
+		p.phases.Store(current.Phase, current)
 	}
 }
 
@@ -68,7 +71,7 @@ func (p *phaseRecorder) Write(message []byte) (int, error) {
 	return len(message), nil
 }
 
-// recordPhases records the phases of the nights at each request, log message and reading of the clock.
+// recordPhases records the progress of the nights at each request, log message and reading of the clock.
 func (h *harness) recordPhases() *sync.Map {
 	p, now := &phaseRecorder{tracker: &pipeline.ProgressTracker{}}, h.cfg.Now
 	h.cfg.Progress, h.cfg.Log = p.tracker, slog.New(slog.NewTextHandler(p, nil))
@@ -97,7 +100,8 @@ func TestSlowCheckIsStopped(t *testing.T) {
 // TestFailedChecks runs a night with a failed check of severity warn, which must be published, and a
 // night with failed checks of severity hold, which must be held.
 func TestFailedChecks(t *testing.T) {
-	h := newHarness(t, smallWorld(), "folders", "tags")
+	h := newHarness(t, smallWorld(), "folders", "tags", "profiles", "profile_orders")
+	h.cfg.Fetch.RequestsPerSecond, h.cfg.Fetch.Burst = 1000, 1000
 	phases := h.recordPhases()
 	h.cfg.CheckTimeout, h.cfg.ResumeMaxAge = config.Default().Checks.Timeout, 24*time.Hour
 	h.cfg.Settings = query.Settings{query.ScheduleTimezone: "Asia/Tokyo"} // the check no_row fails with another zone
@@ -111,10 +115,28 @@ func TestFailedChecks(t *testing.T) {
 	}
 	h.requireLines("SELECT check_name, outcome, rows FROM meta.checks ORDER BY 1", "no_folders failed 2", "no_row passed 0")
 	first := h.latest()
-	for _, phase := range []string{"checking the token", "reading tags", "merging", "checking", "publishing"} {
-		if _, isShown := phases.Load(phase); !isShown {
+	for phase, want := range map[string]string{
+		"checking the token": "", "merging": "", "checking": "",
+		"first reading tags": "tags reading 0/0 , profiles waiting 0/0 , folders waiting 0/0 , profile_orders waiting 0/0 ",
+		"publishing": "tags read 2/0 exact, profiles read 1/1 exact, folders read 1/0 exact," +
+			" profile_orders read 3/3 exact",
+	} {
+		shown, isShown := phases.Load(phase)
+		if !isShown {
 			t.Errorf("the progress did not show the phase %q", phase)
+			continue
 		}
+		p := shown.(ledger.Progress)
+		var streams []string
+		for _, s := range p.Streams {
+			streams = append(streams, fmt.Sprintf("%s %s %d/%d %s", s.Name, s.State, s.Done, s.Total, s.Grade))
+		}
+		if got := strings.Join(streams, ", "); want != "" && got != want || p.AllowedPerSecond != 1000 {
+			t.Errorf("the phase %q: got %q, at most %v per second, want %q, 1000", phase, got, p.AllowedPerSecond, want)
+		}
+	}
+	if _, isRunning := h.cfg.Progress.Progress(); isRunning {
+		t.Error("the progress shows a run after its end")
 	}
 
 	// The names became private, so no check may show those of the night before.
@@ -126,6 +148,13 @@ func TestFailedChecks(t *testing.T) {
 		"broken":     "-- title: It does not run.\n-- severity: hold\nSELECT error('no')\n",
 	})
 	res, err := h.failedNight()
+	expected := int64(0) // by the requests of the first night
+	if shown, isShown := phases.Load("checking the token"); isShown {
+		expected = shown.(ledger.Progress).Expected
+	}
+	if expected < 6 {
+		t.Errorf("%d requests were expected before the second night, want those of the first", expected)
+	}
 	hold := errorOf[*pipeline.HoldError](t, err)
 	want := "audit run " + res.Run.ID + ": 2 checks failed; nothing was published; readers keep the last snapshot\n" +
 		"  no_folders (There must be no folders.): 2 rows\n    a a, b 1\n    a a, b 1\n  no_tags (There must be no tags.): 1 row\n    n 7\n" +

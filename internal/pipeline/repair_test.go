@@ -40,7 +40,8 @@ func threeNights(t *testing.T) *harness {
 		nights.cfg.Warehouse.Dir, nights.cfg.Fetch.BaseURL = shared.dir, server.URL
 		nights.cfg.Now = func() time.Time { return nights.at }
 		for range 3 {
-			nights.requireComplete(nights.night())
+			nights.service.ResetRequests()
+			nights.requireCounts(nights.requireComplete(nights.night()))
 		}
 	})
 	testharness.Must(t, os.CopyFS(h.cfg.Warehouse.Dir, os.DirFS(shared.dir)))
