@@ -284,6 +284,7 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 	t.Parallel()
 	busy := &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "later, hunter2"}
 	unknown := &smtp.SMTPError{Code: 500, EnhancedCode: smtp.EnhancedCode{5, 5, 2}, Message: "what is hunter2?"}
+	locked := &smtp.SMTPError{Code: 454, EnhancedCode: smtp.EnhancedCode{4, 7, 0}, Message: "later, hunter2"}
 	full := &smtp.SMTPError{Code: 552, EnhancedCode: smtp.EnhancedCode{5, 2, 2}, Message: "full, hunter2"}
 	for name, c := range map[string]struct {
 		server            *mailServer
@@ -302,6 +303,8 @@ func TestDeliverToFailingMailServers(t *testing.T) {
 			wantErr: "the mail server returned 500: ", isRefused: true},
 		"login not known": {server: &mailServer{authErr: unknown}, offered: notify.StartTLS, wantConns: 1,
 			wantErr: "the mail server returned 500 before the message was sent: "},
+		"login not possible now": {server: &mailServer{authErr: locked}, offered: notify.StartTLS, wantConns: 3,
+			wantErr: "the mail server returned 454 before the message was sent: "},
 		"wrong password":                 {server: &mailServer{authErr: &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "no user with hunter2"}}, offered: notify.StartTLS, wantConns: 1, wantErr: "the mail server returned 535 before the message was sent: check user, password and tls"},
 		"no StartTLS":                    {server: &mailServer{}, offered: notify.NoTLS, required: notify.StartTLS, wantConns: 3, wantErr: "reach the mail server: "},
 		"no FullTLS":                     {server: &mailServer{}, offered: notify.NoTLS, required: notify.FullTLS, wantErr: "reach the mail server: tls: "},

@@ -110,7 +110,8 @@ func TestAlertTexts(t *testing.T) {
 		"unverified":       {notify.Alert{Event: notify.Unverified, Error: "no disk", StartedAt: at}, "the verification of the warehouse failed: no disk", "Since 2026-11-20 02:00 UTC. The result of the last complete verification is kept.", "correct the cause"},
 		"long error":       {notify.Alert{Event: notify.Failed, Run: "r1", Error: long, Since: at, Streak: 1000, SnapshotAt: at}, `night r1 failed: the service answered "{"ä":"\n"}"`, ", 1000 nights in a row. Readers have", "correct"},
 		"partial":          {notify.Alert{Event: notify.Partial, Run: "r1", Streams: streams, Since: at}, "night r1 is published, but partial: campaign_status_counts is not proven: the service answered", "Readers see the rows of this night", "nothing, if"},
-		"a failed step after the publish": {notify.Alert{Event: notify.Partial, Run: "r1", Error: "extend the Parquet series by 2026-11-20: it is a file", Since: at},
+		"a failed step after the publish": {notify.Alert{Event: notify.Partial, Run: "r1", Error: "extend the Parquet series by 2026-11-20: it is a file",
+			Since: at, Streams: streams},
 			"night r1 is published, but partial: extend the Parquet series by 2026-11-20: it is a file", "Readers of the catalog see the rows of this night.", "correct the cause; the next night completes the failed step."},
 		"two streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{Stream: "orders", Standing: "carried"}, {Stream: "outlets", Standing: "not read", Reason: "403"}}},
 			"partial: orders is carried; outlets is not read: 403", "Since ", "nothing, if"},
@@ -169,7 +170,7 @@ func TestAlertTexts(t *testing.T) {
 // streams.
 func TestAlertsOfChecks(t *testing.T) {
 	t.Parallel()
-	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	at := time.Date(2026, time.November, 20, 3, 0, 0, 0, time.FixedZone("", 3600))
 	failedCheck := func(name, title, sample string) ledger.CheckResult {
 		return ledger.CheckResult{Name: name, Title: title, Severity: "hold", Outcome: ledger.CheckFailed, Rows: 40, Sample: []byte(sample)}
 	}

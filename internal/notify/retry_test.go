@@ -12,7 +12,7 @@ import (
 	"placementsync/internal/testing/harness"
 )
 
-// TestPausesGrow sends to a receiver that fails for a time.
+// TestPausesGrow sends to a receiver that fails. A program that is stopped does not wait.
 func TestPausesGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -24,6 +24,16 @@ func TestPausesGrow(t *testing.T) {
 		})
 		if want := []time.Duration{0, 2 * time.Second, 10 * time.Second}; !slices.Equal(attempts, want) {
 			t.Errorf("the attempts began after %v, want %v", attempts, want)
+		}
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		failures := 0
+		_ = n.retry(stopped, func(context.Context) (bool, error) {
+			failures++
+			return true, errors.New("503")
+		})
+		if failures != 1 || time.Since(start) != 10*time.Second {
+			t.Errorf("a stopped program sent %d times, %v after the start, want once after 10s", failures, time.Since(start))
 		}
 		if n.http.Timeout != 10*time.Second {
 			t.Errorf("an attempt may take %v, want 10s", n.http.Timeout)
