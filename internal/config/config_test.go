@@ -431,8 +431,11 @@ func TestRelativePathsAreInTheFolderOfTheFile(t *testing.T) {
 		}
 	}
 	c, err := config.Parse("etc/config.yaml",
-		minimalFile("lake: {catalog: rest, rest: {uri: \"https://catalog.example.com\"}, warehouse: \"s3://bucket/lake\"}\n"), env)
-	if err != nil || c.Lake.Catalog != "rest" || c.Lake.Warehouse != "s3://bucket/lake" || c.Lake.REST.TokenFile != "" || c.Queries.Dir != "" {
+		minimalFile("lake: {catalog: rest, rest: {uri: \"https://catalog.example.com\", credential_file: f},\n"+
+			"  warehouse: \"s3://bucket/lake\"}\n"), env)
+	if err != nil || c.Lake.REST.CredentialFile != "etc/f" ||
+		c.Lake.Catalog != "rest" || c.Lake.Warehouse != "s3://bucket/lake" ||
+		c.Lake.REST.TokenFile != "" || c.Queries.Dir != "" {
 		t.Errorf("got %+v and queries.dir %q (%v), want the values of the file", c.Lake, c.Queries.Dir, err)
 	}
 }
@@ -558,7 +561,8 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestSizesAreReadAsDuckDBReadsThem(t *testing.T) {
-	for text, want := range map[string]int64{"64MB": 64_000_000, "64 MiB": 64 << 20, "1.5gb": 1_500_000_000, "1e9": 0, "": 0} {
+	for text, want := range map[string]int64{"64MB": 64_000_000, "64 MiB": 64 << 20, "1.5gb": 1_500_000_000,
+		"1kb": 1000, "2TiB": 2 << 40, "99999999TB": 1 << 60, "1e9": 0, "": 0} {
 		if got := (config.API{MaxBody: text}).MaxBodyBytes(); got != want {
 			t.Errorf("size %q is %d bytes, want %d", text, got, want)
 		}

@@ -69,3 +69,31 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 		})
 	}
 }
+
+// TestAllSecretFilesAreChecked links the file of each key to a file that everybody can read, as Kubernetes mounts
+// secrets.
+func TestAllSecretFilesAreChecked(t *testing.T) {
+	dir := t.TempDir()
+	file, secret := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "..data")
+	const text = "api: {base_url: https://api.example.com, token_file: link}\n" +
+		"s3: {access_key_file: link, secret_key_file: link}\n" +
+		"lake: {postgres_password_file: link, rest: {token_file: link, credential_file: link}}\n"
+	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.WriteFile(secret, []byte("pc_hunter2"), 0o600),
+		os.Chmod(secret, 0o604), os.Symlink("..data", filepath.Join(dir, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, warning := range c.Warnings {
+		key, _, _ := strings.Cut(warning, " ")
+		keys = append(keys, key)
+	}
+	const want = "api.token_file s3.access_key_file s3.secret_key_file lake.postgres_password_file " +
+		"lake.rest.token_file lake.rest.credential_file"
+	if got := strings.Join(keys, " "); got != want {
+		t.Errorf("got warnings about %s, want %s", got, want)
+	}
+}

@@ -13,7 +13,8 @@ import (
 func TestFormatWatch(t *testing.T) {
 	t.Parallel()
 	others := []config.Watch{{Name: "own-query"}, {Name: "own-query-2"}}
-	w := config.Watch{Query: "_Own_Query", Params: map[string]string{"profile": "Kumo: \"A\" 'B' ${X} # $$", "yes": "no", "true": "false", "top": "007"},
+	w := config.Watch{Query: "_Own_Query", Params: map[string]string{"profile": "Kumo: \"A\" 'B' ${X} # $$",
+		"yes": "no", "true": "false", "on": "off", "n": "y", "top": "007"},
 		Key: []string{"article_id", "no", "null", "a, b]", "Über $1"}}
 	for _, c := range []struct {
 		name     string
@@ -34,7 +35,7 @@ func TestFormatWatch(t *testing.T) {
 			if diff := cmp.Diff([]config.Watch{want}, cfg.Watch); diff != "" {
 				t.Errorf("the lines have other values (-want +got):\n%s\n%s", diff, lines)
 			}
-			for _, quoted := range []string{`"yes": "no"`, `"true": "false"`} {
+			for _, quoted := range []string{`"yes": "no"`, `"true": "false"`, `"on": "off"`, `"n": "y"`} {
 				if !strings.Contains(lines, quoted) {
 					t.Errorf("the lines lack %s, which other programs read as booleans without quotes:\n%s", quoted, lines)
 				}
