@@ -12,11 +12,12 @@ import (
 	"placementsync/internal/watch"
 )
 
-// TestReadStatus reads the status before the first evaluation, after a failed delivery, and
+// TestReadStatus reads the status before the first evaluation, after a delivery to one of two channels, and
 // after successful deliveries.
 func TestReadStatus(t *testing.T) {
 	t.Parallel()
 	f, w := newFixture(t), billsWatch()
+	w.Channels = []string{"chat", "mail"}
 	requireStatus := func(want watch.Status) {
 		t.Helper()
 		got, err := watch.ReadStatus(f.folder(t), w.Name)

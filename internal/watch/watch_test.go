@@ -66,6 +66,13 @@ func TestEachFindingIsSentOnce(t *testing.T) {
 				if diff := cmp.Diff(strings.TrimSpace(want), formatDeliveries(got)); diff != "" {
 					t.Errorf("step %d, %q: deliveries (-want +got):\n%s", i+1, step, diff)
 				}
+				for _, d := range got {
+					for _, finding := range d.message.Findings {
+						if finding.New != finding.Since.Equal(res.Snapshot.At) {
+							t.Errorf("step %d, %q: the finding %+v is new, or since the snapshot, but not both", i+1, step, finding)
+						}
+					}
+				}
 			}
 		})
 	}
@@ -230,6 +237,12 @@ func TestFailingChannelIsTriedOnce(t *testing.T) {
 	harness.Must(t, err)
 	if attempts != 1 || formatDeliveries(f.delivered) != "mail(a*)" || results[0].Err == nil || results[1].Err == nil {
 		t.Errorf("tried %d times and delivered %s, want once and mail(a*): %v", attempts, formatDeliveries(f.delivered), results)
+	}
+	delete(f.channelErrs, "chat")
+	_, err = watch.Run(t.Context(), cfg, []watch.Watch{bills, other})
+	harness.Must(t, err)
+	if got := f.delivered[1:]; formatDeliveries(got) != "chat(a*) chat(a*)" || got[0].message.ID == got[1].message.ID {
+		t.Errorf("delivered %+v, want a message of each watch with its own id", got)
 	}
 }
 
