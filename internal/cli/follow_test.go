@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -42,9 +43,11 @@ func TestAlertsOfFollowUps(t *testing.T) {
 	}
 	address := config.Secret(receiver.URL)
 	sender := cli.NewNotifier(config.Notify{FailureURL: address, HeartbeatURL: address}, "test", slog.New(slog.DiscardHandler))
+	stopped, stop := context.WithCancel(t.Context()) // as at the end of the daemon
+	stop()
 	// A failure of another follow-up does not count.
 	backup := ledger.BeginFollowUp(ledger.Backup, "test", time.Unix(0, 0)).EndFollowUp(t.Context(), time.Unix(0, 1), errors.New("no bucket"))
-	if err := cli.RecordFollowUp(t.Context(), wh, sender, backup); err != nil {
+	if err := cli.RecordFollowUp(stopped, wh, sender, backup); err != nil {
 		t.Fatal(err)
 	}
 	nightEvents, manualEvents := []string{notify.Behind, notify.Recovered}, []string{notify.Recovered}
@@ -66,7 +69,7 @@ func TestAlertsOfFollowUps(t *testing.T) {
 	} {
 		entry := ledger.BeginFollowUp(ledger.Lake, "test", time.Unix(int64(i), 0)).EndFollowUp(t.Context(), time.Unix(int64(i), 5), nil)
 		entry.Outcome, entry.Version, entry.Error = step.outcome, "20261118T020000Z", "no space"
-		if err := cli.RecordFollowUp(t.Context(), wh, sender, entry, step.events...); err != nil {
+		if err := cli.RecordFollowUp(stopped, wh, sender, entry, step.events...); err != nil {
 			t.Fatal(err)
 		}
 		var got notify.Alert
@@ -87,7 +90,7 @@ func TestAlertsOfFollowUps(t *testing.T) {
 		t.Fatal(err)
 	}
 	behind := ledger.BeginFollowUp(ledger.Backup, "test", time.Unix(9, 0)).EndFollowUp(t.Context(), time.Unix(9, 5), errors.New("no bucket"))
-	if err := cli.RecordFollowUp(t.Context(), wh, sender, behind, nightEvents...); err != nil {
+	if err := cli.RecordFollowUp(stopped, wh, sender, behind, nightEvents...); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-alerts; got.Run != "20261119T020000Z" {

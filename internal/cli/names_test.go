@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"placementsync/internal/cli"
+	"placementsync/internal/config"
 	"placementsync/internal/stream"
 )
 
@@ -19,11 +20,13 @@ import (
 func TestUnknownNamesAreReportedWithTheirLines(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"existing names": {"streams: {include: ['outlet*', orders], exclude: [outlet_products]}\nprivacy: {drop: [orders.client_secret], raw: keep}", ""},
-		"misspelt": {"streams:\n  include: [ordres]\n  exclude: [outlet_prodcuts]\nprivacy:\n  drop:\n    - orders.clientsecret\n    - ordres.guest_email",
+		"misspelt": {"streams:\n  include: [ordres]\n  exclude: [outlet_prodcuts]\nprivacy:\n" +
+			"  drop:\n    - orders.clientsecret\n    - ordres.guest_email\n  hash: [orders.guest_emial]",
 			`F:3: streams.include[0]: "ordres" is not a stream: did you mean orders?
 F:4: streams.exclude[0]: "outlet_prodcuts" is not a stream: did you mean outlet_products?
 F:7: privacy.drop[0]: "orders.clientsecret" is not a column: did you mean orders.client_secret?
-F:8: privacy.drop[1]: "ordres.guest_email" is not a column: did you mean orders.guest_email?`},
+F:8: privacy.drop[1]: "ordres.guest_email" is not a column: did you mean orders.guest_email?
+F:9: privacy.hash[0]: "orders.guest_emial" is not a column: did you mean orders.guest_email?`},
 		"unlike any name": {"streams: {include: ['x*']}\nprivacy: {drop: [orders.nothing_of_ours, qqqqqqqq.zzzzzzzz]}",
 			`F:2: streams.include[0]: "x*" is not a stream: use one of token, outlet_listings, *
 F:3: privacy.drop[0]: "orders.nothing_of_ours" is not a column: run placementsync schema orders, which lists the columns of orders
@@ -33,11 +36,13 @@ F:3: privacy.drop[1]: "qqqqqqqq.zzzzzzzz" is not a column: run placementsync sch
 F:3: privacy.drop[0]: "orders" is not table.column: write one such as orders.guest_email
 F:4: history.ignore[0]: "files" is not table.column: *`},
 		"ignored columns": {"history:\n  ignore: [files.file_url, orders.extra.fetched_at,\n" +
-			"    files.file_ulr,\n    files.id,\n    files.name.x,\n    outlet_channels.outlet_id]",
+			"    files.file_ulr,\n    files.id,\n    files.name.x,\n" +
+			"    outlet_channels.outlet_id,\n    article_comment_events.event_id]",
 			`F:4: history.ignore[2]: "files.file_ulr" is not a column: did you mean files.file_url?
 F:5: history.ignore[3]: "files.id" identifies its row, and cannot be ignored: remove the line
 F:6: history.ignore[4]: "files.name.x" is a member, but the column is not JSON: write files.name
-F:7: history.ignore[5]: "outlet_channels.outlet_id" identifies its row, and cannot be ignored: remove the line`},
+F:7: history.ignore[5]: "outlet_channels.outlet_id" identifies its row, and cannot be ignored: remove the line
+F:8: history.ignore[6]: "article_comment_events.event_id" identifies its row, and cannot be ignored: remove the line`},
 		"every stream excluded": {"streams:\n  include: [orders]\n  exclude: ['*']", `F:4: streams.exclude: excludes every stream: remove a pattern, or add streams to streams.include`},
 		"a misspelt check":      {"checks: {rules: {row_coutn: {severity: hold}}}", `F:2: checks.rules.row_coutn*`},
 		"with other problems": {"streams: {include: [ordres], recheck: -1}\nverify: {cron: soon}",
@@ -52,7 +57,7 @@ F:3: verify.cron: "soon" is not a schedule *`},
 				t.Fatal(err)
 			}
 			f := cli.Flags{Config: file}
-			_, err := f.LoadConfig(nil)
+			_, err := f.LoadConfig(func(name string) (string, bool) { return "key", name == config.HashKeyVar })
 			if c.want == "" {
 				if err != nil {
 					t.Errorf("got %v, want no error", err)
@@ -122,6 +127,7 @@ func TestOtherNamesOfFields(t *testing.T) {
 		"    profile.drive_link: shared_drive":                                                       `F:5: api.fields.profile.drive_link: is not a column: did you mean profiles.drive_link?`,
 		"    drive_link: shared_drive":                                                               `F:5: api.fields.drive_link: is not table.column: write a line such as profiles.drive_link: shared_drive`,
 		"    profiles.drive_link: a field":                                                           `F:5: api.fields.profiles.drive_link: "a field" is not the name of a field: *`,
+		"    article_status_events.article_id: campaign_id":                                          `F:5: api.fields.article_status_events.article_id: cannot be used: *`,
 		"    profiles.drive_link: website_url":                                                       `F:5: api.fields.profiles.drive_link: cannot be used: *`,
 		"    outlet_channels.do_follow_links_raw: x":                                                 `F:5: api.fields.outlet_channels.do_follow_links_raw: cannot be used: *`,
 		"    profiles.drive_link: about\n    profiles.overview: words\n    articles.live_url: about": "",

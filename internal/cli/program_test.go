@@ -48,6 +48,10 @@ func TestExecutePrintsErrors(t *testing.T) {
 		"unknown flag":         {[]string{"work", "--\x1b[2J"}, 2, []string{"program: unknown flag: ", "\nsee program work --help\n"}},
 		"invalid number": {[]string{"work", "--count", "x"}, 2,
 			[]string{`program: --count is "x": use a whole number` + "\nsee program work --help\n"}},
+		"invalid duration": {[]string{"work", "--pause", "5"}, 2,
+			[]string{`program: --pause is "5": use a duration such as 30s or 5m` + "\nsee"}},
+		"invalid size": {[]string{"work", "--size", "-1"}, 2,
+			[]string{`program: --size is "-1": use a whole number, 0 or more` + "\nsee"}},
 		"invalid switch": {[]string{"work", "--quiet=x"}, 2, []string{`program: --quiet is "x": use true or false` + "\nsee"}},
 		"surplus argument": {[]string{"version", "x"}, 2,
 			[]string{`program: version takes no arguments and got "x"` + "\nsee program version --help\n"}},
@@ -84,6 +88,8 @@ func TestExecutePrintsErrors(t *testing.T) {
 				"misuse": cli.UsageErr("name a %s", "table"), "silent": cli.EndWith(ledger.Partial, nil), "full": syscall.ENOSPC} {
 				cmd := &cobra.Command{Use: name, RunE: func(*cobra.Command, []string) error { return err }}
 				cmd.Flags().Int("count", 0, "")
+				cmd.Flags().Duration("pause", 0, "")
+				cmd.Flags().Uint64("size", 0, "")
 				cmd.Flags().Bool("hidden", false, "")
 				harness.Must(t, cmd.Flags().MarkHidden("hidden"))
 				root.AddCommand(cmd)
@@ -96,6 +102,9 @@ func TestExecutePrintsErrors(t *testing.T) {
 				if !strings.Contains(stderr.String(), want) {
 					t.Errorf("stderr is %q, want it to contain %q", &stderr, want)
 				}
+			}
+			if text := stderr.String(); strings.Contains(text, "Usage:") || strings.Contains(text, "Error:") {
+				t.Errorf("stderr is %q, want the error once, without the usage", text)
 			}
 			if strings.ContainsAny(stderr.String(), "\x1b\a") || c.want == nil && stderr.Len() > 0 {
 				t.Errorf("stderr is %q, want no control characters, and no text for an outcome without an error", &stderr)

@@ -3,7 +3,11 @@ package cli_test
 import (
 	"bytes"
 	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -12,6 +16,7 @@ import (
 	"placementsync/internal/bucket"
 	"placementsync/internal/cli"
 	"placementsync/internal/config"
+	"placementsync/internal/notify"
 	"placementsync/internal/stream"
 	"placementsync/internal/warehouse"
 )
@@ -44,6 +49,27 @@ func TestOptionsComeFromTheConfiguration(t *testing.T) {
 	s3.SecretKeyFile += "-missing"
 	if _, err := cli.BucketConfig(s3); err == nil {
 		t.Error("a missing key file is no error, want one")
+	}
+}
+
+// TestAlertsUseTheProxy sends an alert from a child process, because a process reads the variables of proxies once.
+func TestAlertsUseTheProxy(t *testing.T) {
+	if os.Getenv("SENDS_ALERT") != "" {
+		addresses := config.Notify{FailureURL: "http://receiver.test/alerts"}
+		sender := cli.NewNotifier(addresses, "test", slog.New(slog.DiscardHandler))
+		sender.Alert(t.Context(), notify.Alert{Event: notify.Failed})
+		return
+	}
+	requested := make(chan string, 1)
+	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		requested <- r.URL.String()
+	}))
+	defer proxy.Close()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestAlertsUseTheProxy$")
+	cmd.Env = append(os.Environ(), "SENDS_ALERT=1", "HTTP_PROXY="+proxy.URL, "NO_PROXY=")
+	if err := cmd.Run(); err != nil || len(requested) != 1 || <-requested != "http://receiver.test/alerts" {
+		t.Errorf("the child process ended with %v, and %d more requests reached the proxy, want the alert",
+			err, len(requested))
 	}
 }
 
