@@ -37,7 +37,9 @@ func TestFollowUpDoesNotDelayNights(t *testing.T) {
 		synctest.Wait()
 		now := time.Now()
 		h.record(ledger.Run{ID: "good", Kind: ledger.Backup, EndedAt: now.Add(-25 * time.Hour), Outcome: ledger.Complete})
-		h.record(ledger.Run{ID: "bad", Kind: ledger.Backup, Version: "20260101T020000Z", EndedAt: now.Add(-time.Hour), Outcome: ledger.Failed, Error: "put s3://store/a: no"})
+		h.record(ledger.Run{ID: "worse", Kind: ledger.Backup, EndedAt: now.Add(-3 * time.Hour), Outcome: ledger.Failed})
+		h.record(ledger.Run{ID: "bad", Kind: ledger.Backup, Version: "20260101T020000Z", Outcome: ledger.Failed,
+			Error: "put s3://store/a: no", StartedAt: now.Add(-2 * time.Hour), EndedAt: now.Add(-time.Hour)})
 		time.Sleep(time.Minute)
 		if n := len(h.nightStarts()); n != 4 {
 			t.Errorf("%d nights in four days, want 4", n)
@@ -53,6 +55,8 @@ func TestFollowUpDoesNotDelayNights(t *testing.T) {
 		metrics := h.get("/metrics").Body.String()
 		for _, want := range []string{
 			`placementsync_follow_behind{kind="backup"} 1`,
+			`placementsync_follow_failures{kind="backup"} 2`,
+			`placementsync_follow_last_duration_seconds{kind="backup"} 3600`,
 			`placementsync_follow_last_success_timestamp_seconds{kind="backup"} 9.469404e+08`,
 			`placementsync_follow_info{kind="backup",run="20260101T020000Z"} 1`,
 		} {
@@ -97,13 +101,15 @@ func TestFollowUpIsRepeatedOnce(t *testing.T) {
 }
 
 // TestUnconfiguredFollowUpIsHidden checks that the page omits a failed backup that is no longer
-// configured.
+// configured, and shows a killed follow-up, which has no end.
 func TestUnconfiguredFollowUpIsHidden(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
 	now := time.Now()
 	h.record(ledger.Run{ID: "b", Kind: ledger.Backup, Outcome: ledger.Failed, StartedAt: now, EndedAt: now})
+	h.record(ledger.Run{ID: "l", Kind: ledger.Lake, Outcome: ledger.Killed, StartedAt: now.Add(-time.Hour)})
 	h.settings.FollowUpKinds = []string{ledger.Lake}
+	h.wantPage("<dt>Last lake</dt><dd>killed<small>started 1 h 0 min ago</small>")
 	if text := h.get("/").Body.String(); strings.Contains(text, "Last backup") || h.metrics()[`follow_behind{kind="backup"}`] != "" {
 		t.Errorf("the page or the metrics show a backup that is not configured:\n%s", text)
 	}

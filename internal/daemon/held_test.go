@@ -21,6 +21,8 @@ func TestHeldNight(t *testing.T) {
 		inspection := daemon.Inspection{}
 		h := newInspectedHarness(t, &inspection)
 		defer h.shutDown()
+		h.wantPage("<dt>Disk</dt><dd>0 B free<small>the need of a night is known after the first one</small>",
+			"<dt>Webhook inbox</dt><dd>0 B<small>waiting for the next night</small>")
 		h.wantMetrics(map[string]string{`held_since_timestamp_seconds`: "0", `inbox_limit_bytes`: "", `last_run_held`: "", `last_audit_checks{outcome="failed",severity="hold"}`: ""})
 		at := time.Now()
 		h.record(ledger.Run{ID: "20000101T000000Z", StartedAt: at, EndedAt: at, SnapshotAt: at, Outcome: ledger.Complete, Checks: []ledger.CheckResult{

@@ -46,12 +46,15 @@ func TestReadErrorsAreLoggedOnce(t *testing.T) {
 }
 
 // TestDiskUsageIsMeasuredSeldom inspects a warehouse each minute. The measurement reads the whole folder, so
-// its time changes only after ten minutes or with a new version.
+// its time changes only after ten minutes, with a new version, or after the clock was set back.
 func TestDiskUsageIsMeasuredSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1})
 		log := slog.New(slog.DiscardHandler)
-		inspector := daemon.Inspector{Warehouse: w, Receiver: webhook.New(webhook.Config{Dir: w.Folder.InboxPath()}, log, time.Now), Now: time.Now}
+		var offset time.Duration // of the clock
+		now := func() time.Time { return time.Now().Add(offset) }
+		receiver := webhook.New(webhook.Config{Dir: w.Folder.InboxPath()}, log, now)
+		inspector := daemon.Inspector{Warehouse: w, Receiver: receiver, Now: now}
 		publish := func(run string) {
 			t.Helper()
 			latest := w.Folder.Path(warehouse.LatestLink)
@@ -61,8 +64,11 @@ func TestDiskUsageIsMeasuredSeldom(t *testing.T) {
 		publish("20000101T000000Z")
 		var measured []string
 		for minute := range 16 {
-			if minute == 13 {
+			switch minute {
+			case 13:
 				publish("20000101T001300Z")
+			case 15: // the clock is set back
+				offset = -time.Hour
 			}
 			inspection := inspector.Inspect(t.Context())
 			if inspection.Held != nil {
@@ -76,7 +82,7 @@ func TestDiskUsageIsMeasuredSeldom(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 		}
-		if want := []string{"00:00", "00:10", "00:13"}; !slices.Equal(measured, want) {
+		if want := []string{"00:00", "00:10", "00:13", "23:15"}; !slices.Equal(measured, want) {
 			t.Errorf("the disk usage is measured at %v, want %v", measured, want)
 		}
 	})

@@ -49,6 +49,8 @@ func TestMetricsAtStart(t *testing.T) {
 		`stream_requests_total{stream="orders"}`:           "0",
 		`stream_throttled_seconds_total{stream="outlets"}`: "0",
 		`stream_rejects_total{stream="outlets"}`:           "0",
+		`stream_retries_total{stream="outlets"}`:           "0",
+		`config_reloads_total{result="refused"}`:           "0",
 		`read_errors_total{source="ledger"}`:               "0",
 		`read_errors_total{source="usage"}`:                "0",
 		`last_success_timestamp_seconds`:                   "0",
@@ -185,6 +187,7 @@ func TestKilledRunHasNoDuration(t *testing.T) {
 		defer h.shutDown()
 		h.wantMetrics(map[string]string{`last_run_outcome{outcome="killed"}`: "1", `last_run_duration_seconds`: "",
 			`last_refresh_timestamp_seconds`: "9.466812e+08", `last_refresh_duration_seconds`: ""})
+		h.wantPage("<dt>Last refresh</dt><dd>killed<small></small></dd>")
 	})
 }
 
@@ -251,6 +254,8 @@ func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 			r := ledger.Run{ID: "refresh " + string(rune('0'+i)), Kind: ledger.Refresh, StartedAt: time.Now().Add(-20 * time.Second), EndedAt: time.Now(), Outcome: outcome, Streams: streams}
 			if outcome == ledger.Complete || outcome == ledger.Partial {
 				r.SnapshotAt = r.StartedAt
+			} else {
+				r.Error = "no disk\nsecond line"
 			}
 			h.record(r)
 		}
@@ -274,9 +279,7 @@ func TestRunsOfOtherProcessesAreCounted(t *testing.T) {
 			})
 			time.Sleep(time.Minute)
 		}
-		if text := h.get("/").Body.String(); !strings.Contains(text, "<dt>Last refresh</dt><dd>failed<small>3 min 0 s ago, took 20 s, 2 failed in a row</small>") {
-			t.Errorf("the page does not show the refreshes:\n%s", text)
-		}
+		h.wantPage("<dt>Last refresh</dt><dd>failed<small>3 min 0 s ago, took 20 s, 2 failed in a row, no disk</small>")
 	})
 }
 
@@ -332,7 +335,7 @@ func fullInspection() daemon.Inspection {
 		Tables: []warehouse.ManifestTable{{Name: "orders", Rows: 60}, {Name: "tags", Rows: 0}}, MissingDays: 2,
 		Inbox: webhook.InboxState{Bytes: 5 << 20, Limit: 20 << 20, FullSince: now.Add(-130 * time.Minute)},
 		Verifications: []repair.VerifyRecord{
-			{At: now.Add(-time.Hour), Seconds: 2, Result: repair.Whole},
+			{At: now.Add(-time.Hour), Seconds: 2, Result: repair.Rebuildable, DamagedFiles: []string{"c"}},
 			{ReadData: true, At: now.Add(-26 * time.Hour), Seconds: 90, Result: "damaged", DamagedFiles: []string{"a", "b"}}},
 		Watches: []watch.Status{{Watch: "bills", Evaluated: query.Snapshot{At: now.Add(-3 * time.Hour)}, Found: 4, Pending: 2, Sent: now.Add(-27 * time.Hour)}, {Watch: "new"}},
 	}
@@ -387,10 +390,11 @@ func TestWarehouseMetrics(t *testing.T) {
 			`last_verify_timestamp_seconds{depth="full"}`:          "9.465912e+08",
 			`last_verify_duration_seconds{depth="full"}`:           "90",
 			`last_verify_damaged_files{depth="full"}`:              "2",
-			`last_verify_damaged_files{depth="structure"}`:         "0",
+			`last_verify_damaged_files{depth="structure"}`:         "1",
+			`last_verify_duration_seconds{depth="structure"}`:      "2",
 			`last_verify_result{depth="full",result="damaged"}`:    "1",
 			`last_verify_result{depth="full",result="whole"}`:      "0",
-			`last_verify_result{depth="structure",result="whole"}`: "1",
+			`last_verify_result{depth="structure",result="whole"}`: "0",
 			`watch_findings{watch="bills"}`:                        "4",
 			`watch_waiting_messages{watch="bills"}`:                "2",
 			`watch_snapshot_timestamp_seconds{watch="bills"}`:      "9.46674e+08",
@@ -400,10 +404,11 @@ func TestWarehouseMetrics(t *testing.T) {
 		h.wantPage(
 			"<dt>Disk</dt><dd>1.0 GiB free<small>the next night may need 50.0 MiB</small>",
 			`<div class="tight"><dt>Webhook inbox</dt><dd>5.0 MiB<small>25 % of 20.0 MiB, waiting for the next night; FULL since 1999-12-31 21:50 UTC: a night empties it</small>`,
-			"<dt>Verified</dt><dd>damaged<small>every byte, 1 d 2 h ago, a, b</small><small>names and sizes: intact, 1 h 0 min ago</small>",
+			"<dt>Verified</dt><dd>damaged<small>every byte, 1 d 2 h ago, a, b</small><small>names and sizes: rebuildable, 1 h 0 min ago, c</small>",
 			`<th scope="row"><bdi>parquet</bdi></th><td class="n"><bdi>3.0 MiB</bdi></td><td class="n"><bdi>75 %</bdi></td>`,
 			`<th scope="row"><bdi>total</bdi></th><td class="n"><bdi>4.0 MiB</bdi></td>`, "Measured 2 min 0 s ago",
 			`<th scope="col">Last checked</th>`, `<th scope="col">Part</th>`,
+			"webhooks received</p>",
 			`<tr class="behind"><th scope="row"><bdi>bills</bdi></th><td class="t"><time>1999-12-31 21:00 UTC</time></td><td class="n"><bdi>4</bdi></td><td class="n"><bdi>2</bdi></td><td class="t"><time>1999-12-30 21:00 UTC</time></td>`,
 			`<tr><th scope="row"><bdi>new</bdi></th><td><bdi>not yet</bdi></td><td class="n"><bdi>0</bdi></td><td class="n"><bdi>0</bdi></td><td><bdi>never</bdi></td>`)
 	})

@@ -34,6 +34,39 @@ func TestCopiedStatusDoesNotChange(t *testing.T) {
 	}
 }
 
+// TestOwnNightIsShownOnce adds a night of this process to a ledger with another line of the same run.
+func TestOwnNightIsShownOnce(t *testing.T) {
+	t.Parallel()
+	own := ledger.Run{ID: "a", Outcome: ledger.Interrupted, StartedAt: time.Unix(1, 0), EndedAt: time.Unix(5, 0)}
+	for name, c := range map[string]struct {
+		line  ledger.Run
+		shown int
+	}{
+		"its line":                        {own, 1},
+		"an earlier attempt":              {ledger.Run{ID: "a", StartedAt: own.StartedAt, EndedAt: time.Unix(4, 0)}, 2},
+		"a later attempt that was killed": {ledger.Run{ID: "a", StartedAt: own.StartedAt, Outcome: ledger.Killed}, 1},
+		"another night":                   {ledger.Run{ID: "b", StartedAt: own.StartedAt, EndedAt: own.EndedAt}, 2},
+	} {
+		s := &state{lastOwnNight: own}
+		s.Nights = []ledger.Run{c.line}
+		if s.addOwnNight(); len(s.Nights) != c.shown {
+			t.Errorf("%s: the page shows %+v, want %d nights", name, s.Nights, c.shown)
+		}
+	}
+}
+
+// TestLoggedFiles limits the damaged files in a line of the log. The page names all.
+func TestLoggedFiles(t *testing.T) {
+	t.Parallel()
+	for want, files := range map[string][]string{
+		"": nil, "a, b, c": {"a", "b", "c"}, "a, b, c and 2 more": {"a", "b", "c", "d", "e"},
+	} {
+		if got := firstFiles(files); got != want {
+			t.Errorf("the log names %q, want %q", got, want)
+		}
+	}
+}
+
 // TestMetricsPage compares docs/metrics.md with the metrics.
 func TestMetricsPage(t *testing.T) {
 	t.Parallel()

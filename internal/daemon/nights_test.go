@@ -208,6 +208,7 @@ func TestStopWaitsForNight(t *testing.T) {
 			time.Sleep(2*time.Hour + time.Minute)
 			h.stop()
 			time.Sleep(30 * time.Minute) // longer than the limit for a scheduler that is stuck
+			h.wantPage("<dt>Running</dt><dd>yes<small>for 31 min 0 s, stopping</small>")
 			if w := h.get("/healthz"); w.Code != 200 {
 				t.Errorf("while the daemon waits for the night, /healthz returned %d %q, want 200, so that no supervisor kills the night", w.Code, w.Body)
 			}
@@ -307,6 +308,7 @@ func TestWaitOfANightIsShown(t *testing.T) {
 		h.start()
 		defer h.shutDown()
 		h.wantMetrics(map[string]string{"waiting_seconds": "0"})
+		h.wantPage("0 of 0 streams read, 1 requests, 0 retries.</p>") // nothing else is known
 		time.Sleep(70 * time.Minute)
 		h.wantMetrics(map[string]string{"waiting_seconds": "600"})
 		const wait = "waiting for the service until 01:30:00 UTC: connection refused"

@@ -69,7 +69,11 @@ func TestStatusPage(t *testing.T) {
 		"2026-11-20 02:00 UTC<small>1 d 0 h old, complete, 1 stream not read, 1 carried, 1 not proven</small>",
 		"1,204 of about 3,412 requests, 9.8 a second of 10.0 allowed, 3 retries, about 3 min 42 s left",
 		`<progress max="100" value="37">37 %</progress> 310 of 821`, `<progress></progress> 12`,
-		`<span class="tag bad">failed</span>`, "placementsync v1.2.3, ", `<th scope="col">Grade</th>`,
+		`<span class="tag bad">failed</span></td><td class="n"><bdi>6 min 12 s</bdi></td><td></td><td></td>` +
+			`<td></td><td></td><td class="n"><bdi>3,412</bdi></td>`, "placementsync v1.2.3, 2026-11-21 02:04 UTC, webhooks off",
+		`<th scope="col">Grade</th>`, `<tr class="read"><th scope="row">token</th><td>read</td>`,
+		`<tr class="waiting"><th scope="row">orders</th><td>waiting</td>`,
+		`310 of 821</td><td class="n">31,000</td><td class="n">313</td><td class="n">3</td><td></td></tr>`,
 		`<td class="n"><bdi>6 min 12 s</bdi></td><td class="n"><bdi>1,234,567</bdi></td><td class="n"><bdi>812</bdi></td><td class="n"><bdi>12,040</bdi></td>` +
 			`<td class="n"><bdi>33</bdi></td><td class="n"><bdi>3,412</bdi></td><td class="n"><bdi>7</bdi></td>`,
 		`<td class="n"><bdi>9,001</bdi></td><td class="n"><bdi>0</bdi></td><td class="n"><bdi>6</bdi></td><td class="n"><bdi>5</bdi></td>` +
@@ -194,7 +198,9 @@ func TestStatusPageBeforeFirstNight(t *testing.T) {
 	t.Parallel()
 	text := newHarness(t, nil).get("/").Body.String()
 	// Without a running night, the page is loaded again after 60 seconds.
-	for _, want := range []string{"nothing yet", "Not ready: no night has succeeded yet", "No night has run yet", "<title>not ready", `content="60"`} {
+	for _, want := range []string{"nothing yet", "<dt>Next night</dt><dd>none</dd>",
+		"<dt>Missed slots</dt><dd>0<small>since the start of this process</small>",
+		"Not ready: no night has succeeded yet", "No night has run yet", "<title>not ready", `content="60"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"io"
@@ -229,7 +230,12 @@ func TestSecurityHeaders(t *testing.T) {
 // TestServerLimitsTimes protects a public address from clients that keep connections open.
 func TestServerLimitsTimes(t *testing.T) {
 	t.Parallel()
-	s := daemon.NewServer(http.NotFoundHandler(), slog.New(slog.DiscardHandler))
+	var log bytes.Buffer
+	s := daemon.NewServer(http.NotFoundHandler(), slog.New(slog.NewTextHandler(&log, nil)))
+	s.ErrorLog.Print("a crash")
+	if !strings.Contains(log.String(), `level=WARN msg="a crash"`) {
+		t.Errorf("the log is %q, want the errors of the server", &log)
+	}
 	for name, limit := range map[string]time.Duration{"headers": s.ReadHeaderTimeout, "requests": s.ReadTimeout,
 		"responses": s.WriteTimeout, "idle connections": s.IdleTimeout} {
 		if limit <= 0 || limit > time.Minute {

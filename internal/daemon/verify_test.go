@@ -91,6 +91,25 @@ func TestVerificationsNeverOverlap(t *testing.T) {
 	})
 }
 
+// TestStoppedVerifyIsNoError stops the daemon during a verification.
+func TestStoppedVerifyIsNoError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, nil)
+		h.settings.VerifySchedule = parseSchedule(t, "0 1 * * *", "UTC")
+		h.verify = func(ctx context.Context) (repair.VerifyRecord, error) {
+			<-ctx.Done()
+			return repair.VerifyRecord{}, ctx.Err()
+		}
+		h.start()
+		time.Sleep(time.Hour + time.Minute)
+		h.shutDown()
+		const want = `level=INFO msg="verify ended" result=interrupted next=2000-01-02T01:00:00.000Z`
+		if text := h.log.String(); !strings.Contains(text, want) || strings.Contains(text, "ERROR") {
+			t.Errorf("the log lacks %q, or has an error:\n%s", want, text)
+		}
+	})
+}
+
 // TestUnscheduledVerifyIsNotRetried removes the schedule of the verification while a retry is planned. The daemon must
 // drop this retry. If it waited for the retry, its loop would never sleep and would use a whole core.
 func TestUnscheduledVerifyIsNotRetried(t *testing.T) {
