@@ -150,6 +150,8 @@ func TestErrorSummary(t *testing.T) {
 		`{"error":{"status":503,"message":"say \"later\""}}`: `GET /v1/auth/token answered 400 Bad Request: say "later"`,
 		`{"error":"invalid","detail":"too ` + token + `"}`:   "GET /v1/auth/token answered 400 Bad Request: too <secret>",
 		`{"error":"invalid"}`:                                "GET /v1/auth/token answered 400 Bad Request: invalid",
+		`{"error_description":"expired","error":"invalid"}`:  "GET /v1/auth/token answered 400 Bad Request: expired",
+		`{"title":"Not valid","code":5}`:                     "GET /v1/auth/token answered 400 Bad Request: Not valid",
 		`{"code":5}`:                                         "GET /v1/auth/token answered 400 Bad Request with JSON that has no message",
 		"<!DOCTYPE html><title>later</title>":                "GET /v1/auth/token answered 400 Bad Request with a page of HTML",
 		"no such\nthing":                                     "GET /v1/auth/token answered 400 Bad Request: no such thing",

@@ -506,7 +506,10 @@ func TestBodiesAreSyncedBeforeTheJournal(t *testing.T) {
 		}
 		return nil
 	}
-	l := openStore(t, t.TempDir(), fetch.StoreOptions{SyncBytes: 1, Step: step})
+	l := openStore(t, filepath.Join(t.TempDir(), "run"), fetch.StoreOptions{SyncBytes: 1, Step: step})
+	if want := "above of the stored responses"; strings.Join(syncs, ", ") != want {
+		t.Errorf("a new folder has the syncs %q, want %q, so that a power cut does not remove it", syncs, want)
+	}
 	for _, number := range []int{3, 4} { // two bodies in one file; response 2 would have no body
 		syncs = nil
 		storeResponses(t, l, number, number)

@@ -211,6 +211,7 @@ func TestURLsAreShownWithoutCredentials(t *testing.T) {
 	var known tokens
 	for address, want := range map[string]string{
 		"https://user:pass@host.test/a?x=1&api_key=2": "https://host.test/a?x=1&api_key=<secret>",
+		"https://host.test/a?X-Signature=1&y=2":       "https://host.test/a?X-Signature=<secret>&y=2",
 		"https://host.test/a?token":                   "https://host.test/a?token",
 		"https://user:pass@host.test:x/":              "<secret>",
 	} {

@@ -148,6 +148,8 @@ func TestFailedPages(t *testing.T) {
 		"the confirmation":            {&listService{n: 65}, []int{1}, func(pass int) bool { return pass > 1 }, stream.BestEffort, 0, "the pages were read, but not a second time: "},
 		"page 1":                      {&listService{n: 65}, []int{1}, always, "", 65, ""},
 		"five pages in a row":         {&listService{n: 65}, []int{2, 3, 4, 5, 6}, always, "", 55, "stopped after 5 failed pages in a row"},
+		"five pages, not in a row": {&listService{n: 65}, []int{2, 3, 4, 6, 7}, always, stream.BestEffort, 45,
+			"pages 2, 3, 4, 6, 7 could not"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pass, attempts := 0, 0 // attempts counts the failed attempts of the current request, of at most 3
