@@ -121,7 +121,12 @@ func TestOldDeliveriesAreRecognized(t *testing.T) {
 // every acknowledged event must be in the folder of the night or in the inbox.
 func TestFullInboxRejectsAndRecovers(t *testing.T) {
 	const limit = 40_000
-	d := newFixture(t, webhook.Config{MaxBody: 1000, Owner: owner{limit: func(int64) int64 { return limit }}}).start()
+	var measured int64
+	limitOf := func(bytes int64) int64 {
+		measured = bytes
+		return limit
+	}
+	d := newFixture(t, webhook.Config{MaxBody: 1000, Owner: owner{limit: limitOf}}).start()
 	var acknowledged []string
 	largeDelivery := func(n int) delivery {
 		return delivery{id: fmt.Sprint("e", n), body: fmt.Sprintf(`{"n":%d,"notes":%q}`, n, strings.Repeat("x", 900))}
@@ -180,6 +185,12 @@ func TestFullInboxRejectsAndRecovers(t *testing.T) {
 		if !kept[id] {
 			t.Errorf("the acknowledged event %s is lost", id)
 		}
+	}
+	for _, file := range filesIn(t, d.dir) {
+		harness.Must(t, os.Remove(file))
+	}
+	if _, err = d.receiver.Inbox(); err != nil || measured != 0 {
+		t.Errorf("the limit of an empty inbox is that of an inbox of %d bytes (%v), want 0", measured, err)
 	}
 }
 

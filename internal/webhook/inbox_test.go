@@ -87,7 +87,11 @@ const (
 // power cut could remove the name.
 func TestAcknowledgedEventIsASyncedFile(t *testing.T) {
 	disk := &diskRecorder{}
+	disk.failAtStep(0)
 	d := newFixture(t, webhook.Config{Disk: durable.Disk{Step: disk.step}}).start()
+	if changes := disk.changes(); len(changes) == 0 || changes[0] != "fsync above inbox" {
+		t.Errorf("the first receiver begins with the changes %q, want the sync of its new folder", changes)
+	}
 	// A killed process leaves a longer incomplete file.
 	harness.Must(t, os.WriteFile(filepath.Join(d.dir, ".arriving"), bytes.Repeat([]byte("x"), 1000), 0o600))
 	disk.failAtStep(0)

@@ -3,6 +3,7 @@ package webhook_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/webhook"
@@ -107,6 +110,52 @@ func TestRefusalsAreLoggedOnceAMinute(t *testing.T) {
 	})
 }
 
+// TestSignedDeliveriesAreLogged sends signed deliveries that an operator should know about, and one after Close.
+func TestSignedDeliveriesAreLogged(t *testing.T) {
+	var log strings.Builder
+	withoutTime := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: withoutTime}))
+	const maxTopics = 8
+	cfg := webhook.Config{Dir: filepath.Join(t.TempDir(), "inbox"), MaxInFlight: 100, MaxEvents: maxTopics}
+	r := webhook.New(cfg, logger, time.Now)
+	harness.Must(t, errors.Join(r.Reload(policyOf(secret)), r.Open()))
+	send := func(id, topic, body string) {
+		req := httptest.NewRequest(http.MethodPost, "/hooks", strings.NewReader(body))
+		req.Header.Set("x-hook-signature", sign(secret, body))
+		req.Header.Set("x-hook-event-id", id)
+		req.Header.Set("x-hook-topic", topic)
+		r.ServeHTTP(httptest.NewRecorder(), req)
+	}
+	for i := range maxTopics + 1 {
+		send(fmt.Sprint(i), fmt.Sprint("topic ", i), "{}") // the last one is refused
+	}
+	send("0", "topic 0", "{}") // a retry is no line
+	send("other", "topic 0", "{}")
+	send("large", "", strings.Repeat(" ", 101))
+	send("new", "", "[]")
+	harness.Must(t, r.Close())
+	send("late", "", "[]")
+	want := `level=WARN msg="webhook refused" ` +
+		`reason="the same body was sent under many topics, so a delivery was captured: change the signing secret"
+level=WARN msg="webhook repeated under another id" ` +
+		`reason="the event was stored once; the delivery was repeated by hand, or captured by an attacker: ` +
+		`if it was not repeated by hand, change the signing secret"
+level=WARN msg="webhook not stored" ` +
+		`reason="other deliveries used the memory while the body arrived; the service sends it again"
+level=ERROR msg="webhook not stored" reason="the inbox is full until a night succeeds: ` +
+		`run placementsync runs to see why nights fail, or raise serve.inbox_max"
+level=ERROR msg="webhook not stored" error="receive a webhook: the receiver is not running"
+`
+	if diff := cmp.Diff(want, log.String()); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+}
+
 // TestLargestBodyByDefault sends bodies of a mebibyte, and of one byte more.
 func TestLargestBodyByDefault(t *testing.T) {
 	r, _, _ := openReceiver(t)
@@ -118,18 +167,20 @@ func TestLargestBodyByDefault(t *testing.T) {
 	}
 }
 
-// TestHeadersAreStoredAsText sends a topic that is not UTF-8, and a topic whose limit is within a character.
+// TestHeadersAreStoredAsText sends headers that are not UTF-8, and headers whose limit is within a character.
 func TestHeadersAreStoredAsText(t *testing.T) {
 	d := newFixture(t, webhook.Config{}).start()
 	const limit = 256
 	long := strings.Repeat("a", limit-1) + "é and more"
 	for id, topic := range map[string]string{"invalid": "a\xffb", "long": long} {
-		d.send(delivery{id: id, topic: topic, body: `{"n":"a"}`})
+		d.send(delivery{id: id, topic: topic, source: topic, timestamp: topic, body: `{"n":"a"}`})
 	}
 	for e, err := range webhook.Read(d.dir) {
 		harness.Must(t, err)
-		if !utf8.ValidString(e.Topic) || len(e.Topic) > limit+4 { // an incomplete character is replaced by a longer one
-			t.Errorf("the topic %q is stored, want at most 256 bytes of text", e.Topic)
+		for _, header := range []string{e.Topic, e.Source, e.Sent} {
+			if !utf8.ValidString(header) || len(header) > limit+4 { // an incomplete character is replaced by a longer one
+				t.Errorf("the header %q is stored, want at most 256 bytes of text", header)
+			}
 		}
 	}
 }

@@ -56,6 +56,13 @@ func TestRichTextBecomesPlain(t *testing.T) {
 		{"an empty block between texts", doc(`{"type":"text","text":"a"},{"type":"panel"},{"type":"text","text":"b"}`), "a\nb"},
 		{"a block before a text", doc(`{"type":"panel","content":[{"type":"text","text":"a"}]},{"type":"text","text":"b"}`), "a\nb"},
 		{"a card", doc(`{"type":"inlineCard","content":[{"type":"text","text":"a "}],"attrs":{"url":"https://example.com"}}`), "a https://example.com"},
+		{"a list of tasks", doc(`{"type":"taskList","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`),
+			"- a\n- b"},
+		{"the names of another editor", doc(`{"type":"bullet_list","content":[{"type":"text","text":"a"}]},` +
+			`{"type":"ordered_list","content":[{"type":"text","text":"b"}]},{"type":"text","text":"c"},{"type":"hard_break"},` +
+			`{"type":"text","text":"d","marks":[{"type":"link","attrs":{"url":"https://example.com"}}]},` +
+			`{"type":"horizontal_rule"},{"type":"media","attrs":{"url":"https://example.com/m"}}`),
+			"- a\n1. b\nc\nd (https://example.com)\n---\nhttps://example.com/m"},
 		{"a number", `5`, ""},
 		{"not JSON", `{`, ""},
 	}
