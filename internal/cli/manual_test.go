@@ -63,6 +63,11 @@ func TestFlagsOfEveryCommand(t *testing.T) {
 	if code != 0 || f.Config != "other.yaml" || !f.Quiet {
 		t.Errorf("the command ended with %d and the flags %+v, want 0, other.yaml and quiet: %s", code, f, &stderr)
 	}
+	f = cli.Flags{}
+	if code := f.Execute(t.Context(), newProgram(&f), []string{"rare"}, &stdout, &stderr); code != 0 ||
+		f.Config != "config.yaml" || f.LogFormat != "text" {
+		t.Errorf("without flags, the command ended with %d and the flags %+v, want config.yaml and text", code, f)
+	}
 	if help := execute(t, "docs"); !strings.Contains(help, "Write the manual pages into a folder") {
 		t.Errorf("docs without a subcommand printed %q, want its help", help)
 	}

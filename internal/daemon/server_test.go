@@ -232,6 +232,9 @@ func TestServerLimitsTimes(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	s := daemon.NewServer(http.NotFoundHandler(), slog.New(slog.NewTextHandler(&log, nil)))
+	if s.ErrorLog == nil {
+		t.Fatal("the server has no log")
+	}
 	s.ErrorLog.Print("a crash")
 	if !strings.Contains(log.String(), `level=WARN msg="a crash"`) {
 		t.Errorf("the log is %q, want the errors of the server", &log)

@@ -165,6 +165,15 @@ func TestErrorSummary(t *testing.T) {
 	}
 }
 
+// TestErrorBodiesAreLimited answers with an error page of a mebibyte, of which only the beginning is received.
+func TestErrorBodiesAreLimited(t *testing.T) {
+	c := newClient(t, testConfig(respondWith(http.StatusBadRequest, strings.Repeat("x", 1<<20))), nil)
+	checkError(t, requestTokenInfo(t, c), "answered 400")
+	if got := c.Telemetry()[0].Bytes; got != 64<<10 {
+		t.Errorf("%d bytes of an error page were received, want 64 KiB", got)
+	}
+}
+
 func isError[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
