@@ -3,6 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +19,8 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
+	"placementsync/internal/testing/harness"
+	"placementsync/internal/testing/s3sim"
 	"placementsync/internal/transform"
 	"placementsync/internal/warehouse"
 )
@@ -94,5 +101,61 @@ func TestValuesWithShellSyntaxAreNotProposed(t *testing.T) {
 	}
 	if value := "Zürich Café 2, a.b_c-d:/e+f@g%h=1"; strings.ContainsFunc(value, isShellSyntax) {
 		t.Errorf("the harmless value %q is not proposed", value)
+	}
+}
+
+// TestCheckReportsAllProblems checks a bucket that refuses objects, a lake without its program, and a full plan.
+func TestCheckReportsAllProblems(t *testing.T) {
+	t.Parallel()
+	d := newBucketHarness(t, "orders")
+	text := read(t, d.g.Config) + "lake: {catalog: sqlite, warehouse: ./lake}\n"
+	harness.Must(t, os.WriteFile(d.g.Config, []byte(text), 0o600))
+	d.store.FailWith(func(w http.ResponseWriter, _ *http.Request) bool {
+		s3sim.Refuse(w, http.StatusForbidden, "AccessDenied")
+		return true
+	})
+	err := runCheck(t.Context(), d.g, false)
+	for _, want := range []string{"s3://store/night", "find placementsync-lake"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the check ended with %v, want %q", err, want)
+		}
+	}
+	isPlanned := regexp.MustCompile(`\norders +run +not read yet\n`).MatchString(d.out.String())
+	if out := d.out.String(); !isPlanned || strings.Contains(out, "can be written") {
+		t.Errorf("the check printed\n%s\nwant the plan, and neither a bucket nor a lake that can be written", out)
+	}
+}
+
+// TestCheckOffline checks a token of another service, and then a lost token and a wrong watch.
+func TestCheckOffline(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var out strings.Builder
+	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: filepath.Join(dir, "config.yaml")}}
+	g.stdout = &out
+	const service = "api: {base_url: 'http://127.0.0.1:1', "
+	harness.Must(t, os.WriteFile(g.Config, []byte(service+"token: sk_1}\n"), 0o600))
+	harness.Must(t, runCheck(t.Context(), g, true))
+	want := "configuration  " + g.Config + " is valid\n" +
+		"token          the token does not begin with pc_: it may be a secret of another service\n"
+	if out.String() != want {
+		t.Errorf("the check printed %q, want %q", &out, want)
+	}
+	out.Reset()
+	const watch = `notify: {channels: [{name: chat, type: slack, url: 'http://127.0.0.1:1'}]}
+watch: [{name: mine, query: nosuch, send: [chat]}`
+	harness.Must(t, os.WriteFile(g.Config, []byte(service+"token_file: lost}\n"+watch+"]\n"), 0o600))
+	err := runCheck(t.Context(), g, true)
+	for _, want := range []string{"read api.token_file: ", `check the watch mine: no query is named "nosuch"`} {
+		if cli.OutcomeOf(t.Context(), err) != ledger.Misused || !strings.Contains(err.Error(), want) {
+			t.Errorf("the check ended with %v, want the error of usage %q", err, want)
+		}
+	}
+	text := service + "token: pc_1}\n" + watch + ", {name: other, send: [chat]}]\n"
+	harness.Must(t, os.WriteFile(g.Config, []byte(text), 0o600))
+	problems := fmt.Sprint(runCheck(t.Context(), g, true))
+	if strings.Contains(problems, "check the watch other") || !strings.Contains(problems, "check the watch mine") ||
+		!strings.Contains(problems, "watch[1].query") || out.Len() > 0 {
+		t.Errorf("the check printed %q and ended with %s, want one line about each watch", &out, problems)
 	}
 }

@@ -7,10 +7,15 @@ import (
 	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"placementsync/internal/cli"
+	"placementsync/internal/config"
 	"placementsync/internal/testing/harness"
 )
 
@@ -103,9 +108,72 @@ func TestExploreNeedsTheToken(t *testing.T) {
 	noRedirects := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer noRedirects.CloseIdleConnections()
 	res, _ = requestPage(noRedirects, "/explore/?token="+token)
-	cookies := res.Cookies()
-	if len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteStrictMode || cookies[0].Path != "/explore" {
-		t.Errorf("the cookies are %v, want one for /explore that scripts and other sites cannot use", cookies)
+	wantCookies := []string{"placementsync-" + strings.TrimPrefix(base, "http://127.0.0.1:") +
+		"=SOMETOKEN; Path=/explore; HttpOnly; SameSite=Strict"}
+	if got := res.Header["Set-Cookie"]; !slices.Equal(got, wantCookies) {
+		t.Errorf("the cookies are %q, want %q", got, wantCookies)
+	}
+	if got := res.Header; got.Get("Cache-Control") != "no-store" || got.Get("Referrer-Policy") != "no-referrer" {
+		t.Errorf("the headers of the redirect are %v, want that neither a cache nor another site gets the token", got)
+	}
+}
+
+// TestExploreFailsAtItsStart starts the command on a used port, and without a published snapshot.
+func TestExploreFailsAtItsStart(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	harness.Must(t, err)
+	defer listener.Close()
+	published := &globals{process: hostProcess(), Flags: cli.Flags{Config: demoOfThreeNights(t)}}
+	empty := newLoggingGlobals(t, io.Discard, io.Discard, "")
+	createWarehouse(t, filepath.Join(filepath.Dir(empty.Config), "warehouse"))
+	ctx, stop := context.WithCancel(t.Context())
+	stop() // so that a command that starts ends at once
+	for want, c := range map[string]struct {
+		g      *globals
+		listen string
+	}{
+		"serve on " + listener.Addr().String() + " (--listen): ": {published, listener.Addr().String()},
+		"nothing is published yet":                               {empty, "127.0.0.1:0"},
+		"use a loopback address such as 127.0.0.1:8090":          {published, "localhost:0"},
+	} {
+		var out strings.Builder
+		c.g.stdout = &out
+		err := runExplore(ctx, c.g, exploreOptions{listen: c.listen})
+		if err == nil || !strings.Contains(err.Error(), want) || out.Len() > 0 {
+			t.Errorf("explore printed %q and ended with %v, want only the error %q", &out, err, want)
+		}
+	}
+}
+
+// TestPagesFollowTheConfiguration checks what the pages take from the configuration and from the program.
+func TestPagesFollowTheConfiguration(t *testing.T) {
+	t.Parallel()
+	g := &globals{process: process{executable: "/bin/placementsync"}}
+	cfg := config.Config{Warehouse: config.Warehouse{MemoryLimit: "1GB"}}
+	want := []string{"/bin/placementsync", "statement", "--memory", "4147483648"}
+	if got := g.statementProcess(cfg); !slices.Equal(got, want) {
+		t.Errorf("SQL is run by %q, want %q", got, want)
+	}
+	g.executable = ""
+	if got := g.statementProcess(cfg); got != nil {
+		t.Errorf("SQL is run by %q, want no process of an unknown program", got)
+	}
+	source := exploreWarehouse{config: func() config.Config { return cfg }}
+	cfg.Queries.Dir = t.TempDir()
+	harness.Must(t, os.WriteFile(filepath.Join(cfg.Queries.Dir, "mine.sql"), []byte("-- title: Mine\nSELECT 1"), 0o600))
+	all, err := source.Queries()
+	harness.Must(t, err)
+	if _, err := all.Resolve("mine"); err != nil {
+		t.Errorf("a query in the folder of the new configuration is unknown: %v", err)
+	}
+	cfg.Watch = []config.Watch{{Name: "mine"}}
+	cfg.Notify.Channels = []config.Channel{{Name: "chat"}}
+	lines := source.WatchLines("mine", map[string]string{"top": "3"}, []string{"id"})
+	for _, want := range []string{"name: mine-2", "query: mine", "top: ", "key: [id]", "send: [chat]"} {
+		if !strings.Contains(lines, want) {
+			t.Errorf("the lines of a watch lack %q:\n%s", want, lines)
+		}
 	}
 }
 

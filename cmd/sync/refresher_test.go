@@ -2,17 +2,27 @@ package main
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"placementsync/internal/config"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
+	"placementsync/internal/webhook"
 )
 
 // refreshCall is one call of the refresh function.
@@ -110,5 +120,56 @@ func TestRefreshesAreSwitchedOff(t *testing.T) {
 	h.current.Store(&jobs{})
 	if err := h.refreshTargets(t.Context(), pipeline.Targets{Articles: []string{"a"}}); err != nil {
 		t.Errorf("the refresh ended with %v, want none to run", err)
+	}
+}
+
+// TestDeliveriesFollowTheConfiguration sends events before and after changes of the configuration.
+func TestDeliveriesFollowTheConfiguration(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "warehouse")
+	createWarehouse(t, dir)
+	now := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	wh := warehouse.New(warehouse.Config{Dir: dir})
+	h, err := newHooks(wh, slog.New(slog.DiscardHandler), func() time.Time { return now })
+	harness.Must(t, err)
+	apply := func(secret, prefix string, isRefreshed bool) error {
+		return h.apply(&jobs{cfg: config.Config{Serve: config.Serve{
+			WebhookSecrets: []config.Secret{"first", config.Secret(secret)}, WebhookPrefixes: []string{prefix},
+			WebhookMaxAge: time.Hour, RefreshOnEvent: isRefreshed}}})
+	}
+	harness.Must(t, apply("second", "x-hook-", true))
+	harness.Must(t, h.receiver.Open())
+	t.Cleanup(func() { harness.Must(t, h.receiver.Close()) })
+	send := func(secret, prefix, article string, at time.Time) {
+		body := fmt.Sprintf(`{"article_id": %q, "campaign_id": "c"}`, article)
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write([]byte(body))
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+		for name, value := range map[string]string{"event-id": article, "topic": webhook.StatusChanged,
+			"timestamp": at.Format(time.RFC3339), "signature": "v0=" + hex.EncodeToString(mac.Sum(nil))} {
+			r.Header.Set(prefix+name, value)
+		}
+		h.receiver.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	send("second", "x-hook-", "a1", now.Add(-time.Minute))
+	send("second", "x-hook-", "old", now.Add(-2*time.Hour))
+	send("second", "x-other-", "other prefix", now)
+	send("third", "x-hook-", "other secret", now)
+	if err := apply("", "x-other-", false); err == nil {
+		t.Error("an empty secret was accepted")
+	}
+	send("first", "x-hook-", "a2", now)
+	harness.Must(t, apply("third", "x-other-", false))
+	send("third", "x-other-", "without a refresh", now)
+	want := map[string]uint64{webhook.Stored: 3, webhook.Stale: 1, webhook.Unsigned: 2}
+	got := h.receiver.Counts()
+	for result, n := range got {
+		if n != want[result] {
+			t.Errorf("%d deliveries are %s, want %d: %v", n, result, want[result], got)
+		}
+	}
+	wantWaiting := pipeline.Targets{Articles: []string{"a1", "a2"}, Campaigns: []string{"c"}}
+	if diff := cmp.Diff(wantWaiting, h.refresher.waiting); diff != "" {
+		t.Errorf("records that wait for a refresh (-want +got):\n%s", diff)
 	}
 }
