@@ -194,6 +194,9 @@ func TestFollowUpInAnotherProcess(t *testing.T) {
 	unlock, err := wh.Folder.LockJob(ledger.Backup)
 	harness.Must(t, err)
 	err = d.g.runFollowUps(t.Context(), cfg)
+	if err := runBackup(t.Context(), d.g, backupOptions{}); exitCodeOf(t, err) != ledger.Locked.ExitCode() {
+		t.Errorf("the command backup ended with %v, want the outcome locked", err)
+	}
 	harness.Must(t, unlock())
 	if entries, _ := wh.RunLog.RunsAndFollowUps(); err != nil || len(entries) > 0 {
 		t.Errorf("the follow-ups ended with %v and the ledger entries %+v, want neither", err, entries)
@@ -207,6 +210,9 @@ func TestCheckReadsTheTestObjectBack(t *testing.T) {
 	cfg, err := d.g.loadConfig()
 	harness.Must(t, err)
 	harness.Must(t, checkBucket(t.Context(), d.g, cfg))
+	if n := len(d.store.Objects("store")); n > 0 || d.out.String() != "backup         s3://store/night can be written\n" {
+		t.Errorf("the check printed %q and left %d objects, want that the bucket can be written, and none", d.out, n)
+	}
 	d.store.FailWith(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet {
 			_, _ = w.Write([]byte("of another program"))
@@ -215,6 +221,33 @@ func TestCheckReadsTheTestObjectBack(t *testing.T) {
 	})
 	if err := checkBucket(t.Context(), d.g, cfg); err == nil || !strings.Contains(err.Error(), "had different content when it was read back") {
 		t.Errorf("the check ended with %v, want an error", err)
+	}
+}
+
+// TestFlagsOfABackup combines the flags of the command.
+func TestFlagsOfABackup(t *testing.T) {
+	t.Parallel()
+	d := newBucketHarness(t)
+	for want, o := range map[string]backupOptions{
+		"--read-data needs --verify":                   {readData: true, rehearse: true},
+		"--older needs --verify":                       {older: true},
+		"--verify and --rehearse cannot be combined: ": {verify: true, rehearse: true},
+	} {
+		err := runBackup(t.Context(), d.g, o)
+		if exitCodeOf(t, err) != ledger.Misused.ExitCode() || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: got the error %v, want %q", o, err, want)
+		}
+	}
+	harness.Must(t, os.RemoveAll(d.dir()))
+	err := runBackup(t.Context(), d.g, backupOptions{rehearse: true})
+	if exitCodeOf(t, err) != ledger.Misused.ExitCode() || !strings.Contains(err.Error(), "contains no warehouse") {
+		t.Errorf("without a warehouse, the rehearsal ended with %v, want an error of usage", err)
+	}
+	harness.Must(t, os.WriteFile(d.g.Config, []byte(strings.Replace(read(t, d.g.Config), "backup: ", "# ", 1)), 0o600))
+	err = runBackup(t.Context(), d.g, backupOptions{})
+	const advice = `add the line "backup: s3://bucket/prefix" to `
+	if exitCodeOf(t, err) != ledger.Misused.ExitCode() || !strings.Contains(err.Error(), advice) {
+		t.Errorf("without a bucket, the backup ended with %v, want the line to add", err)
 	}
 }
 

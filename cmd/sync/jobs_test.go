@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -10,10 +11,15 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"placementsync/internal/cli"
 	"placementsync/internal/config"
@@ -21,6 +27,7 @@ import (
 	"placementsync/internal/fetch"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
+	"placementsync/internal/notify"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/repair"
 	"placementsync/internal/testing/harness"
@@ -250,6 +257,105 @@ func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
 	}
 	if v, _, err := repair.LastRecord(s.wh.Folder, false); err != nil || v.Result != repair.DataLost || v.Error != "" {
 		t.Errorf("the last record is %+v (%v), want the damage without the failure", v, err)
+	}
+}
+
+// TestVerificationsOfServe verifies an empty warehouse that is whole, damaged, locked and unreadable in turn.
+func TestVerificationsOfServe(t *testing.T) {
+	t.Parallel()
+	var alerts []notify.Alert
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var a notify.Alert
+		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
+			t.Error(err)
+		}
+		alerts = append(alerts, a)
+	}))
+	t.Cleanup(receiver.Close)
+	g := newLoggingGlobals(t, io.Discard, t.Output(), "notify: {failure_url: '"+receiver.URL+"'}\n")
+	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
+	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	g.Now = func() time.Time { return at }
+	s, j := newTestJobs(t, g)
+	inboxFile, ledgerFile := filepath.Join(s.wh.Folder.InboxPath(), "1.log"), s.wh.RunLog.Path()
+	inbox := []string{"state/inbox"}
+	var lock *warehouse.Lock
+	for _, c := range []struct {
+		name    string
+		prepare func() error
+		want    repair.VerifyRecord
+		event   string
+		code    int
+		text    string // in Alert.Error
+	}{
+		{name: "whole", prepare: func() error { return nil }, want: repair.VerifyRecord{Result: repair.Whole}},
+		{name: "damaged", prepare: func() error { return os.WriteFile(inboxFile, []byte("damaged\n"), 0o600) },
+			want:  repair.VerifyRecord{Result: repair.DataLost, DamagedFiles: inbox},
+			event: notify.Damaged, code: 1, text: "1 file: state/inbox"},
+		{name: "unreadable", prepare: func() error { return errors.Join(os.Remove(inboxFile), os.Mkdir(ledgerFile, 0o700)) },
+			want:  repair.VerifyRecord{Result: repair.DataLost, DamagedFiles: inbox, FailedAt: at, Error: "is a directory"},
+			event: notify.Unverified, code: 1, text: "is a directory"},
+		{name: "locked", prepare: func() (err error) {
+			lock, err = s.wh.LockExisting("other", at)
+			return err
+		}},
+		{name: "whole again", prepare: func() error { return errors.Join(lock.Release(), os.Remove(ledgerFile)) },
+			want: repair.VerifyRecord{Result: repair.Whole}},
+	} {
+		alerts = nil
+		harness.Must(t, c.prepare())
+		got, err := j.Verify(t.Context())
+		isLocked := errors.As(err, new(*warehouse.LockedError))
+		if isLocked != (c.want.Result == "") || err != nil && !isLocked {
+			t.Errorf("%s: the verification ended with %v", c.name, err)
+		}
+		if got.Result != c.want.Result || !slices.Equal(got.DamagedFiles, c.want.DamagedFiles) ||
+			!got.FailedAt.Equal(c.want.FailedAt) || !strings.Contains(got.Error, c.want.Error) ||
+			c.want.Error == "" && got.Error != "" {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
+		}
+		stored, _, err := repair.LastRecord(s.wh.Folder, verifyReadsData)
+		if err == nil && c.want.Result == "" {
+			got = stored // nothing is stored
+		}
+		if diff := cmp.Diff(got, stored, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			t.Errorf("%s: the stored result (-returned +stored), %v:\n%s", c.name, err, diff)
+		}
+		switch {
+		case c.event == "" && len(alerts) == 0:
+		case len(alerts) != 1 || alerts[0].Event != c.event || alerts[0].ExitCode != c.code ||
+			!strings.Contains(alerts[0].Error, c.text) || !alerts[0].StartedAt.Equal(at) || alerts[0].EndedAt.Before(at):
+			t.Errorf("%s: sent %+v, want the event %q with exit code %d and %q", c.name, alerts, c.event, c.code, c.text)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if got, err := j.Verify(ctx); !errors.Is(err, context.Canceled) || got.Result != "" {
+		t.Errorf("a stopped verification ended with %v: %+v, want neither a result nor another error", err, got)
+	}
+}
+
+// TestNightsOfServeThatDoNotStart asks for a night while the daemon stops, and while another process holds the lock.
+func TestNightsOfServeThatDoNotStart(t *testing.T) {
+	t.Parallel()
+	const lake = "lake: {catalog: rest, rest: {uri: 'https://lake.example.com'}, warehouse: 's3://lake/tables'}\n"
+	g := newLoggingGlobals(t, io.Discard, io.Discard, lake)
+	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
+	s, j := newTestJobs(t, g)
+	if j.LakeDir != "" {
+		t.Errorf("the disk of the lake is %q, want none for a lake in a bucket", j.LakeDir)
+	}
+	lock, err := s.wh.LockExisting("other", time.Now())
+	harness.Must(t, err)
+	defer lock.Release()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	for _, want := range []ledger.Outcome{ledger.Failed, ledger.Interrupted} {
+		run, err := j.Night(ctx, func() bool { return false })
+		if err == nil || run.Outcome != want || run.Error != err.Error() {
+			t.Errorf("the night ended with %v: %+v; want the outcome %s and the error", err, run, want)
+		}
+		stop()
 	}
 }
 
