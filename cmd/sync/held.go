@@ -62,6 +62,7 @@ func runPublishHeld(ctx context.Context, g *globals, accept []string) error {
 	}
 	failed := h.FailedChecks()
 	slices.Sort(accept)
+	accept = slices.Compact(accept)
 	if missing := without(failed, accept); len(missing) > 0 {
 		return cli.UsageErr("publish the held night %s: --accept lacks the failed checks %s; nothing was changed: add them, or discard the night with placementsync discard", h.Manifest.RunID, strings.Join(missing, ", "))
 	}
@@ -69,7 +70,7 @@ func runPublishHeld(ctx context.Context, g *globals, accept []string) error {
 		return cli.UsageErr("publish the held night %s: --accept names checks that do not hold this night: %s; nothing was changed: leave them out", h.Manifest.RunID, strings.Join(extra, ", "))
 	}
 	err = g.withLock(wh, "publish", func() (err error) {
-		h, err = wh.PublishHeld(ctx, slices.Compact(accept), g.Now())
+		h, err = wh.PublishHeld(ctx, accept, g.Now())
 		return err
 	})
 	var afterSwitch *warehouse.AfterSwitchError

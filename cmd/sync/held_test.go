@@ -57,6 +57,7 @@ func TestHeldNightHasNoFollowUp(t *testing.T) {
 		t.Errorf("a watch sent a message about the held night: %q", got)
 	}
 	d.requireHidden(t, wh, firstRun, heldRun)
+	d.testFailedPublish(t, wh, firstRun)
 
 	// The ledger line cannot be written after the switch, so readers see the night, and the follow-ups run.
 	d.g.Step = func(_, path string) error {
@@ -66,9 +67,10 @@ func TestHeldNightHasNoFollowUp(t *testing.T) {
 		}
 		return nil
 	}
-	err = runPublishHeld(t.Context(), d.g, []string{"two_nights"})
+	err = runPublishHeld(t.Context(), d.g, []string{"two_nights", "two_nights"})
 	if cli.OutcomeOf(t.Context(), err) != ledger.Partial || !errors.Is(err, syscall.EIO) ||
-		!strings.Contains(d.out.String(), "published "+heldRun+", the snapshot of ") {
+		!strings.Contains(d.out.String(), "published "+heldRun+", the snapshot of ") ||
+		!strings.Contains(d.out.String(), "; accepted: two_nights\n") {
 		t.Fatalf("publish ended with %v, want the outcome partial, the failed write, and that the night is published:\n%s", err, d.out)
 	}
 	got, want := listFollowUps(t, wh), []string{"watch " + heldRun, "lake", "backup " + heldRun}
@@ -76,6 +78,26 @@ func TestHeldNightHasNoFollowUp(t *testing.T) {
 		t.Errorf("after the publish the follow-ups are %q and %d messages were sent, want %q at the end, and 2 messages", got, len(messages()), want)
 	}
 	d.testUnusableManifest(t, wh, firstRun, heldRun)
+}
+
+// testFailedPublish publishes the held night while another process holds the lock, and on a full disk.
+func (d *bucketHarness) testFailedPublish(t *testing.T, wh *warehouse.Warehouse, firstRun string) {
+	t.Helper()
+	publish := func() error { return runPublishHeld(t.Context(), d.g, []string{"two_nights"}) }
+	lock, err := wh.LockExisting("other", d.g.Now())
+	harness.Must(t, err)
+	if err := publish(); exitCodeOf(t, err) != ledger.Locked.ExitCode() {
+		t.Errorf("publish ended with %v, want the outcome locked", err)
+	}
+	harness.Must(t, lock.Release())
+	d.g.Step = func(string, string) error { return syscall.ENOSPC }
+	if err := publish(); !errors.As(err, new(*warehouse.DiskFullError)) || exitCodeOf(t, err) != ledger.Failed.ExitCode() {
+		t.Errorf("publish on a full disk ended with %v, want advice to free some space", err)
+	}
+	d.g.Step = nil
+	if latest, _, err := wh.Versions.Latest(); err != nil || latest != firstRun {
+		t.Errorf("after failures readers see %s (%v), want %s", latest, err, firstRun)
+	}
 }
 
 // configureFollowUps adds a watch, a lake and a check that holds the second night. The returned function returns the
@@ -133,14 +155,25 @@ func (d *bucketHarness) requireHidden(t *testing.T, wh *warehouse.Warehouse, fir
 		harness.Must(t, err)
 		snapshot, err := db.SelectedSnapshot(t.Context())
 		harness.Must(t, errors.Join(err, db.Close()))
-		if isHeld := snapshot.Run == heldRun; isHeld != held {
-			t.Errorf("with held=%t, an assistant sees %s; the held night is %s", held, snapshot.Run, heldRun)
+		shown, err := exploreWarehouse{wh: wh, held: held}.ShownVersion()
+		harness.Must(t, err)
+		if isHeld := snapshot.Run == heldRun; isHeld != held || shown.Run != snapshot.Run {
+			t.Errorf("with held=%t, an assistant sees %s and the pages %s; the held night is %s",
+				held, snapshot.Run, shown.Run, heldRun)
+		}
+		if _, err := os.Stat(shown.Catalog); err != nil || !strings.Contains(shown.Catalog, snapshot.Run) {
+			t.Errorf("with held=%t, the pages read %s (%v), want a catalog of %s", held, shown.Catalog, err, snapshot.Run)
 		}
 	}
 	for name, data := range d.store.Objects("store") {
 		isInSeries := strings.HasPrefix(name, "night/parquet") && strings.Contains(string(data), heldRun)
 		if strings.Contains(name, heldRun) || strings.Contains(name, "/held") || isInSeries {
 			t.Errorf("the backup contains %s of the held night", name)
+		}
+	}
+	for isHeld, want := range map[bool]string{true: wh.Folder.VersionCatalog(firstRun), false: ""} {
+		if previous, err := previousCatalog(wh, isHeld); err != nil || previous != want {
+			t.Errorf("with held=%t, an audit compares with %q (%v), want %q", isHeld, previous, err, want)
 		}
 	}
 	// The lake publishes the versions of the lineage, so the held night must not be in the lineage.
@@ -168,6 +201,12 @@ func (d *bucketHarness) testUnusableManifest(t *testing.T, wh *warehouse.Warehou
 	if _, err := openCatalog(t.Context(), d.g, query.Options{}); !errors.As(err, new(*warehouse.NewerError)) {
 		t.Errorf("a version of a later program: got %v, want an error that names its format", err)
 	}
+	previousFile := wh.Folder.VersionCatalog(previousRun)
+	harness.Must(t, os.Rename(previousFile, previousFile+".lost"))
+	if previous, err := previousCatalog(wh, false); err != nil || previous != "" {
+		t.Errorf("with a lost catalog, the previous catalog is %q (%v), want none", previous, err)
+	}
+	harness.Must(t, os.Rename(previousFile+".lost", previousFile))
 	harness.Must(t, os.WriteFile(manifest, []byte("damaged"), 0o644))
 	if previous, err := previousCatalog(wh, false); err != nil || previous != "" {
 		t.Errorf("with a damaged manifest, the previous catalog is %q (%v), want none: opening the snapshot reports the damage", previous, err)
