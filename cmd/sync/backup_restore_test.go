@@ -15,6 +15,7 @@ import (
 
 	"placementsync/internal/backup"
 	"placementsync/internal/ledger"
+	"placementsync/internal/query"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/testing/s3sim"
@@ -112,8 +113,22 @@ func TestRestore(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
 	h := newRestoreHarness(t)
+	t.Run("export", h.testExportToBucket)
 	t.Run("damaged backup", h.testDamagedBackup)
 	t.Run("unfinished restore", h.testUnfinishedRestore)
+}
+
+// testExportToBucket exports a table into the bucket of the backup.
+func (h *restoreHarness) testExportToBucket(t *testing.T) {
+	h.out.Reset()
+	harness.Must(t, runExport(t.Context(), h.g, exportOptions{to: "s3://store/for/them"}, []string{"orders"}))
+	var m query.BucketManifest
+	objects := h.store.Objects("store")
+	harness.Must(t, json.Unmarshal(objects["for/them/manifest.json"], &m))
+	if len(m.Files) != 1 || m.Files[0].Rows == 0 || objects["for/them/"+m.Folder+"/orders.parquet"] == nil ||
+		!strings.Contains(h.out.String(), " in s3://store/for/them: 1 file and manifest.json\n") {
+		t.Errorf("the export printed\n%s\nand its manifest is %+v, want one file with rows", h.out, m)
+	}
 }
 
 // testDamagedBackup cuts a file of the newest day of a backup, and removes the ledger. Everything else must be restored,
