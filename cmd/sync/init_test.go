@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -222,6 +224,44 @@ func TestInitKeepsInlineToken(t *testing.T) {
 	}
 }
 
+// TestInitWithoutQuestions finds the token in a file that the environment names, or in the existing configuration,
+// which also accepts plain http. No service runs, so the check fails after the configuration was written.
+func TestInitWithoutQuestions(t *testing.T) {
+	t.Parallel()
+	tokenFile := filepath.Join(t.TempDir(), "token")
+	harness.Must(t, os.WriteFile(tokenFile, []byte("pc_demo"), 0o600))
+	for name, c := range map[string]struct {
+		existing map[string]string
+		want     []string
+	}{
+		"a new configuration": {nil, []string{"allow_insecure: true"}},
+		"the example with a token": {map[string]string{"api.token": "pc_demo", "api.allow_insecure": "true"},
+			[]string{"allow_insecure: true", "token: pc_demo"}},
+	} {
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		args := []string{"init", "--config", file, "--base-url", "http://0.0.0.0:1"}
+		if c.existing != nil {
+			text, err := config.Fill(placementsync.ExampleConfig, c.existing)
+			harness.Must(t, errors.Join(err, os.WriteFile(file, text, 0o600)))
+		} else {
+			args = append(args, "--allow-insecure")
+		}
+		var stderr bytes.Buffer
+		p := process{stdout: io.Discard, stderr: &stderr, Host: cli.Host{Now: time.Now}}
+		p.LookupEnv = func(name string) (string, bool) { return tokenFile, name == "PLACEMENTSYNC_TOKEN_FILE" }
+		if code := executeArgs(t.Context(), args, p); code != 1 || !strings.Contains(stderr.String(), "connection refused") {
+			t.Errorf("%s: init ended with %d: %s; want 1 after the check", name, code, &stderr)
+		}
+		want := append([]string{"base_url: http://0.0.0.0:1"}, c.want...)
+		slices.Sort(want)
+		got := changedLines(t, file)
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: the configuration (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 // TestInitChecksFolderBeforeQuestions checks that a missing folder of the token is reported before
 // init asks for a token.
 func TestInitChecksFolderBeforeQuestions(t *testing.T) {
@@ -347,11 +387,12 @@ func TestRootIsWarnedOfUnreadableToken(t *testing.T) {
 	harness.Must(t, os.WriteFile(tokenFile, []byte("pc_demo"), 0o600))
 	const warning = "cannot be read by daemon, the owner of the warehouse: chgrp daemon '"
 	for _, c := range []struct {
-		mode  fs.FileMode
-		group int
-		warns bool
-	}{{0o600, 0, true}, {0o640, 0, true}, {0o640, otherUser, false}} {
-		harness.Must(t, os.Chown(tokenFile, 0, c.group))
+		mode         fs.FileMode
+		owner, group int
+		warns        bool
+	}{{0o600, 0, 0, true}, {0o640, 0, 0, true}, {0o640, 0, otherUser, false}, {0o600, otherUser, 0, false},
+		{0o644, 0, 0, false}} {
+		harness.Must(t, os.Chown(tokenFile, c.owner, c.group))
 		harness.Must(t, os.Chmod(tokenFile, c.mode))
 		out.Reset()
 		executeArgs(t.Context(), []string{"check", "--offline", "--config", file}, p)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"placementsync/internal/cli"
+	"placementsync/internal/ledger"
 	"placementsync/internal/testing/harness"
 )
 
@@ -51,6 +52,10 @@ func TestRunsWithoutASnapshot(t *testing.T) {
 	}
 	harness.Must(t, runDiff(t.Context(), g, diffOptions{summary: true, output: outputOptions{format: "csv"}}, rollbacks))
 
+	harness.Must(t, wh.RunLog.Record(ledger.Run{ID: "20261105T020000Z", Outcome: ledger.Failed}))
+	if got, err := publishedRuns(wh); err != nil || !slices.Equal(got, versions) {
+		t.Errorf("the completion proposes %v (%v), want %v without rollbacks and failed nights", got, err, versions)
+	}
 	harness.Must(t, os.Remove(wh.RunLog.Path()))
 	harness.Must(t, os.Mkdir(wh.RunLog.Path(), 0o700))
 	if got, err := publishedRuns(wh); err != nil || !slices.Equal(got, versions) {
