@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"placementsync/internal/cli"
+	"placementsync/internal/ledger"
 	"placementsync/internal/sim"
 	"placementsync/internal/testing/harness"
 )
@@ -213,4 +214,16 @@ func (a mcpProgram) testClosedInput(t *testing.T) {
 	if took := time.Since(began); took > 7*time.Second {
 		t.Errorf("the program ended after %s, want at most 7s", took)
 	}
+}
+
+// TestArgumentsOfAssistants checks that a negative time limit is refused, and that the end of the input ends the
+// program without an error.
+func TestArgumentsOfAssistants(t *testing.T) {
+	t.Parallel()
+	g := newLoggingGlobals(t, io.Discard, io.Discard, "")
+	g.stdin = strings.NewReader("")
+	if err := runMCP(t.Context(), g, -time.Second); cli.OutcomeOf(t.Context(), err) != ledger.Misused {
+		t.Errorf("with a negative time limit got %v, want an error of usage", err)
+	}
+	harness.Must(t, runMCP(t.Context(), g, 0))
 }

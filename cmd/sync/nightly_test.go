@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/fetch"
@@ -27,17 +29,42 @@ import (
 // TestAlertsHaveAdvice checks the advice of causes whose error is too long for an alert.
 func TestAlertsHaveAdvice(t *testing.T) {
 	t.Parallel()
-	for want, err := range map[string]error{
-		"free some space on the disk of /data/wh, or": fmt.Errorf("load: %w", &warehouse.DiskFullError{Dir: "/data/wh", Err: syscall.ENOSPC}),
-		"a proxy or a sign-in page answered":          &fetch.StatusError{Code: 200, IsHTML: true},
-		"a proxy or a sign-in page answered in":       &fetch.StatusError{Code: 502, IsHTML: true, Body: "its body (9 bytes, HTML or XML) may contain private values and is not shown"},
-		"":                                            &fetch.StatusError{Code: 500, Body: `body begins "{}"`},
-		"check the disk":                              &warehouse.VerifyError{},
+	const proxy = "a proxy or a sign-in page answered in place of the service: run placementsync check, " +
+		"and correct api.base_url or the proxy."
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("load: %w", &warehouse.DiskFullError{Dir: "/data/wh", Err: syscall.ENOSPC}),
+			"free some space on the disk of /data/wh, or run placementsync prune; " +
+				"then run placementsync run, or wait for the next night."},
+		{&fetch.StatusError{Code: 200, IsHTML: true}, proxy},
+		{&fetch.StatusError{Code: 502, IsHTML: true, Body: "its body may contain private values and is not shown"}, proxy},
+		{&fetch.StatusError{Code: 500, Body: `body begins "{}"`}, ""},
+		{&warehouse.VerifyError{},
+			"check the disk, then run placementsync replay r: it builds the version again from the stored responses."},
 	} {
-		a := newAlert(notify.Failed, ledger.Run{ID: "r", Outcome: ledger.Failed}, err, nil, time.Now())
-		if !strings.HasPrefix(a.Advice, want) || want == "" && a.Advice != "" {
-			t.Errorf("%v: the advice is %q, want %q", errors.Unwrap(err), a.Advice, want)
+		a := newAlert(notify.Failed, ledger.Run{ID: "r", Outcome: ledger.Failed}, c.err, nil, time.Now())
+		if a.Advice != c.want {
+			t.Errorf("%v: the advice is %q, want %q", c.err, a.Advice, c.want)
 		}
+	}
+}
+
+// TestAlertOfAPartialNight compares the alert of the second partial night in a row.
+func TestAlertOfAPartialNight(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
+	yesterday := at.AddDate(0, 0, -1)
+	before := ledger.Run{ID: "r1", Outcome: ledger.Partial, StartedAt: yesterday, SnapshotAt: yesterday}
+	r := ledger.Run{ID: "r2", Outcome: ledger.Partial, ExitCode: 3, StartedAt: at, EndedAt: at.Add(time.Minute),
+		SnapshotAt: at.Add(time.Second), Error: "the reason", Streams: []ledger.Stream{
+			{Stream: "orders", Grade: "carried_forward", Reason: "503", Incomplete: true}, {Stream: "tags", Grade: "exact"}}}
+	want := notify.Alert{Event: notify.Partial, Run: "r2", ExitCode: 3, Error: "the reason", StartedAt: at,
+		EndedAt: r.EndedAt, Since: yesterday, Streak: 2, SnapshotAt: r.SnapshotAt, Program: version,
+		Streams: []notify.Stream{{Stream: "orders", Grade: "carried_forward", Standing: "carried", Reason: "503"}}}
+	if diff := cmp.Diff(want, newAlert(notify.Partial, r, nil, []ledger.Run{before, r}, at.AddDate(0, 0, 1))); diff != "" {
+		t.Errorf("alert (-want +got):\n%s", diff)
 	}
 }
 

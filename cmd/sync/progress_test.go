@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"placementsync/internal/cli"
@@ -166,6 +168,100 @@ func TestWorkIsDescribed(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestProgressOfWork shows half of a work that began a minute before: as a line of the log, unless --quiet is given,
+// and as a bar on a terminal. A warning is printed above the bar, and other lines are not.
+func TestProgressOfWork(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		g    globals
+		noun string
+		want string // matches the output
+	}{
+		"log": {globals{}, "file", `^time=.* level=INFO msg="a line"\ntime=.* level=WARN msg="a warning"\n` +
+			`time=.* level=INFO msg="still working" work=restore progress="3 files of 6 files, 3 files a minute, 1m0s left"\n$`},
+		"quiet": {globals{Flags: cli.Flags{Quiet: true}}, "file", `^time=.* level=WARN msg="a warning"\n$`},
+		"bar": {globals{process: process{stderrWidth: 100}}, "",
+			`(?s)^[^I]*level=WARN msg="a warning"[^I]*restore +\[=+>[^I]* 3 B of 6 B, 3 B a minute, 1m0s left`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			screen := &output{more: make(chan struct{}, 1)}
+			c.g.stderr = screen
+			w := c.g.showWork("restore", c.noun)
+			log := w.newLogger(&c.g)
+			log.Info("a line")
+			log.Warn("a warning")
+			w.set(3, 6)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			got := screen.String()
+			if !regexp.MustCompile(c.want).MatchString(got) {
+				t.Errorf("%s: the output begins with %.500q, want a match of %s", name, got, c.want)
+			}
+			w.stop()
+			stopped := screen.String()
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if got := screen.String(); got != stopped {
+				t.Errorf("%s: after the end, the output continues with %.500q", name, got[len(stopped):])
+			}
+		})
+	}
+}
+
+// TestStopWaitsForTheLastCall stops calls while one runs. The log is closed after the stop.
+func TestStopWaitsForTheLastCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		calls, hasEnded := 0, false
+		stop := callEvery(time.Minute, func() {
+			calls++
+			time.Sleep(time.Second)
+			hasEnded = true
+		})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		stop()
+		stop()
+		if calls != 1 || !hasEnded {
+			t.Errorf("there were %d calls, and the last has ended: %t; want one call that has ended", calls, hasEnded)
+		}
+	})
+}
+
+// TestReadStreamIsDescribed compares the line that stays on the terminal after a stream was read.
+func TestReadStreamIsDescribed(t *testing.T) {
+	t.Parallel()
+	for width, want := range map[int]string{
+		100: "orders                  proven          1200 rows       13 requests, 2 retries",
+		70:  "orders                  proven          1200 rows       13 requests, 2 retries"[:69] + "\u2026",
+	} {
+		b := &bars{width: width}
+		orders := ledger.StreamProgress{Name: "orders", Grade: "exact", Rows: 1200, Requests: 13, Retries: 2}
+		if got := b.describeStream(orders); got != want {
+			t.Errorf("with width %d got %q, want %q", width, got, want)
+		}
+	}
+	b := &bars{width: 100}
+	got := b.describeStream(ledger.StreamProgress{Name: "tags", Grade: "exact", Rows: 1, Requests: 1})
+	if want := "tags                    proven              1 row         1 request"; got != want {
+		t.Errorf("without retries got %q, want %q", got, want)
+	}
+}
+
+// TestFrequencyOfTheProgress checks that the first night, and a night with --verbose, log their progress more often.
+func TestFrequencyOfTheProgress(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		verbose, isFirst bool
+		want             time.Duration
+	}{{false, false, 15 * time.Minute}, {true, false, time.Minute}, {false, true, time.Minute}} {
+		g := &globals{Flags: cli.Flags{Verbose: c.verbose}}
+		if got := g.progressInterval(c.isFirst); got != c.want {
+			t.Errorf("verbose %t, first night %t: got a line each %s, want each %s", c.verbose, c.isFirst, got, c.want)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/cli"
+	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	testfixture "placementsync/internal/testing/fixture"
 	"placementsync/internal/testing/harness"
@@ -18,7 +20,8 @@ import (
 func TestReportNamesARenamedClient(t *testing.T) {
 	catalog := testfixture.NewEmptyCatalog(t).Fill(t, `
 		INSERT INTO past.profiles (id, name, valid_from, valid_to) VALUES ('p', 'Zenith', '2026-11-01 02:00:00+00', '2026-11-02 02:00:00+00');
-		INSERT INTO profiles (id, name, valid_from) VALUES ('p', 'Acme', '2026-11-02 02:00:00+00');`)
+		INSERT INTO profiles (id, name, valid_from) VALUES ('p', 'Acme', '2026-11-02 02:00:00+00'),
+			('q', 'Twin', '2026-11-02 02:00:00+00'), ('r', 'Twin', '2026-11-02 02:00:00+00');`)
 	db, err := query.Open(t.Context(), catalog, query.Options{Threads: 1})
 	harness.Must(t, err)
 	defer func() { harness.Must(t, db.Close()) }()
@@ -26,6 +29,15 @@ func TestReportNamesARenamedClient(t *testing.T) {
 		client, err := findClient(t.Context(), &globals{}, db, text)
 		if err != nil || client.ID != "p" || client.Name != "Acme" {
 			t.Errorf("%q finds the client %q named %q (%v), want p named Acme", text, client.ID, client.Name, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"Zenith": `no client profile is named "Zenith": the data has Acme, Twin`,
+		"Twin":   `2 client profiles are named "Twin": give the id of one of them`,
+	} {
+		client, err := findClient(t.Context(), &globals{}, db, text)
+		if cli.OutcomeOf(t.Context(), err) != ledger.Misused || err.Error() != want {
+			t.Errorf("%q finds the client %+v (%v), want the error %q", text, client, err, want)
 		}
 	}
 }

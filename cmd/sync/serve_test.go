@@ -5,17 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"placementsync/internal/sim"
+	"placementsync/internal/testing/harness"
 )
 
 // serveURL reads the address of "serve" in the background from its log.
@@ -113,5 +120,104 @@ func deliver(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	if got := fmt.Sprint(status); got != args[4] {
 		ts.Fatalf("the status is %s, want %s", got, args[4])
+	}
+}
+
+// TestReloadKeepsFixedSettings reloads a configuration with another folder, address and choice of SQL. They need a
+// restart, so the token that the old address needs must not be lost.
+func TestReloadKeepsFixedSettings(t *testing.T) {
+	t.Parallel()
+	const token = "auth_token: a-long-token-of-the-page"
+	log := &output{more: make(chan struct{}, 1)}
+	g := newLoggingGlobals(t, io.Discard, log, "serve: {listen: '0.0.0.0:8090', "+token+"}\n")
+	dir := filepath.Join(filepath.Dir(g.Config), "warehouse")
+	createWarehouse(t, dir)
+	harness.Must(t, os.Chmod(g.Config, 0o600)) // no warning about the token
+	s, _ := newTestSettings(t, g)
+	changed := strings.NewReplacer("./warehouse", "./other", "0.0.0.0:8090", "127.0.0.1:1", token, "sql: false, "+token,
+		"threads: 1", "threads: 2").Replace(read(t, g.Config)) + "schedule: {retries: [7m]}\n"
+	harness.Must(t, os.WriteFile(g.Config, []byte(strings.Replace(changed, ", "+token, "", 1)), 0o600))
+	if _, err := s.Reload(); err == nil || !strings.Contains(err.Error(), "serve.auth_token") {
+		t.Errorf("a reload without the token that 0.0.0.0:8090 needs ended with %v, want an error", err)
+	}
+	harness.Must(t, os.WriteFile(g.Config, []byte(changed), 0o600))
+	before := len(log.String())
+	settings, err := s.Reload()
+	harness.Must(t, err)
+	var warnings []string
+	for _, line := range logLines(t, log.String()[before:]) {
+		warnings = append(warnings, fmt.Sprint(line["msg"], ": ", line["setting"], " ", line["in_use"], " ", line["configured"]))
+	}
+	wantWarnings := []string{
+		"changed setting needs a restart: warehouse.dir " + dir + " " + filepath.Join(filepath.Dir(dir), "other"),
+		"changed setting needs a restart: serve.listen 0.0.0.0:8090 127.0.0.1:1",
+		"changed setting needs a restart: serve.sql true false",
+	}
+	if diff := cmp.Diff(wantWarnings, warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	j := settings.Jobs.(*jobs)
+	if j.cfg.Warehouse.Dir != dir || j.cfg.Serve.Listen != "0.0.0.0:8090" || j.night.Warehouse.Dir != dir ||
+		j.cfg.Warehouse.Threads != 2 || !slices.Equal(settings.Retries, []time.Duration{7 * time.Minute}) || s.hooks.current.Load() != j {
+		t.Errorf("after the reload the jobs use %+v, want the old folder and address, and the other new settings", j.cfg)
+	}
+
+	harness.Must(t, os.RemoveAll(dir))
+	if runs, err := s.Runs(); err == nil {
+		t.Errorf("without its disk the ledger is %v, want an error", runs)
+	}
+}
+
+// TestServeRunsUnderSystemd receives the messages to the service manager, gets pages, and starts a second server on
+// the same address.
+func TestServeRunsUnderSystemd(t *testing.T) {
+	t.Parallel()
+	log := &output{more: make(chan struct{}, 1)}
+	g := newLoggingGlobals(t, io.Discard, log,
+		"serve: {listen: '127.0.0.1:0'}\nschedule: {cron: '0 0 1 1 *', catch_up: false}\n")
+	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
+	socket := filepath.Join(t.TempDir(), "notify")
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	harness.Must(t, err)
+	defer manager.Close()
+	g.LookupEnv = func(name string) (string, bool) {
+		value, ok := map[string]string{"NOTIFY_SOCKET": socket, "WATCHDOG_USEC": "20000"}[name]
+		return value, ok
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- runServe(ctx, g) }()
+	harness.Must(t, manager.SetReadDeadline(time.Now().Add(20*time.Second)))
+	for _, want := range []string{"READY=1", "WATCHDOG=1"} {
+		for got := ""; got != want; {
+			message := make([]byte, 100)
+			n, err := manager.Read(message)
+			if err != nil {
+				t.Fatalf("the service manager did not get %q: %v\n%s", want, err, log)
+			}
+			got, _, _ = strings.Cut(string(message[:n]), "\n")
+		}
+	}
+	address := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(log.String())[1]
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusServiceUnavailable,
+		"/explore/": http.StatusServiceUnavailable, "/held": http.StatusNotFound, "/report": http.StatusNotFound,
+		"/hooks": http.StatusNotFound} {
+		response, err := http.Get("http://" + address + path)
+		harness.Must(t, err)
+		harness.Must(t, response.Body.Close())
+		if response.StatusCode != want {
+			t.Errorf("%s returned %d, want %d", path, response.StatusCode, want)
+		}
+	}
+	second := newLoggingGlobals(t, io.Discard, io.Discard, "serve: {listen: '"+address+"'}\n")
+	createWarehouse(t, filepath.Join(filepath.Dir(second.Config), "warehouse"))
+	err = runServe(t.Context(), second)
+	if err == nil || !strings.HasPrefix(err.Error(), "serve on "+address+" (serve.listen): ") {
+		t.Errorf("a second server ended with %v, want an error that names its address and the setting", err)
+	}
+	stop(errors.New("the reason"))
+	harness.Must(t, <-ended)
+	if lines := linesWith(logLines(t, log.String()), "stopped"); len(lines) != 1 || lines[0]["reason"] != "the reason" {
+		t.Errorf("the log is\n%s\nwant one line with the reason of the stop", log)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/ledger"
 )
 
@@ -44,6 +46,49 @@ func TestLedgerFitsTerminal(t *testing.T) {
 	// Empty columns are omitted first, which leaves room for the column "changed".
 	if text := ledgerTable([]ledger.Run{goodRun, goodRun}, goodRun.ID).render(80); !strings.Contains(text, "changed") || strings.Contains(text, "why") {
 		t.Errorf("the ledger of complete nights is\n%s\nwant the column \"changed\" and no column \"why\", which is empty", text)
+	}
+}
+
+// TestTableIsFitted renders a table at several widths. Columns of a rank are shown together or not at all, long texts
+// are cut, numbers are aligned to the right, and wide characters count as two.
+func TestTableIsFitted(t *testing.T) {
+	t.Parallel()
+	table := textTable{columns: []column{{name: "id", width: 4}, {name: "n", isNumber: true, drop: 2},
+		{name: "of", isNumber: true, drop: 2}, {name: "why", drop: 1, minWidth: 5}, {name: "without values", drop: 1}}}
+	table.addRow("a", 1, 200, "a long\treason", "")
+	table.addRow("\u6f22\u5b57x", 30, 4, "", "")
+	for width, want := range map[int]string{
+		0: `
+id      n   of  why             without values
+a       1  200  a long\treason
+漢字x  30    4`,
+		31: `
+id      n   of  why
+a       1  200  a long\treason
+漢字x  30    4`,
+		25: `
+id      n   of  why
+a       1  200  a long\t…
+漢字x  30    4`,
+		20: `
+id     why
+a      a long\treas…
+漢字x`,
+		6: `
+id
+a
+漢字x`,
+	} {
+		if diff := cmp.Diff(want, "\n"+table.render(width)); diff != "" {
+			t.Errorf("with width %d (-want +got):\n%s", width, diff)
+		}
+	}
+	if got, want := table.renderLast(6), "\u6f22\u5b57x"; got != want {
+		t.Errorf("the last row is %q, want %q", got, want)
+	}
+	table.rows = table.rows[:1]
+	if got, want := table.renderLast(6), "id\na"; got != want {
+		t.Errorf("the first row is %q, want %q with the header", got, want)
 	}
 }
 
