@@ -146,7 +146,8 @@ func TestReloadKeepsFixedSettings(t *testing.T) {
 	harness.Must(t, err)
 	var warnings []string
 	for _, line := range logLines(t, log.String()[before:]) {
-		warnings = append(warnings, fmt.Sprint(line["msg"], ": ", line["setting"], " ", line["in_use"], " ", line["configured"]))
+		text := fmt.Sprint(line["msg"], ": ", line["setting"], " ", line["in_use"], " ", line["configured"])
+		warnings = append(warnings, text)
 	}
 	wantWarnings := []string{
 		"changed setting needs a restart: warehouse.dir " + dir + " " + filepath.Join(filepath.Dir(dir), "other"),
@@ -158,7 +159,8 @@ func TestReloadKeepsFixedSettings(t *testing.T) {
 	}
 	j := settings.Jobs.(*jobs)
 	if j.cfg.Warehouse.Dir != dir || j.cfg.Serve.Listen != "0.0.0.0:8090" || j.night.Warehouse.Dir != dir ||
-		j.cfg.Warehouse.Threads != 2 || !slices.Equal(settings.Retries, []time.Duration{7 * time.Minute}) || s.hooks.current.Load() != j {
+		j.cfg.Warehouse.Threads != 2 || !slices.Equal(settings.Retries, []time.Duration{7 * time.Minute}) ||
+		s.hooks.current.Load() != j {
 		t.Errorf("after the reload the jobs use %+v, want the old folder and address, and the other new settings", j.cfg)
 	}
 
