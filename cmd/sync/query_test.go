@@ -36,7 +36,8 @@ func TestQueriesOfTheDemo(t *testing.T) {
 		outcome       ledger.Outcome
 	}{
 		"newest": {sql: kinds, out: "run               kind\n" + newest + "  FULL_FEATURE\n"},
-		"earlier": {o: queryOptions{asOf: "2026-11-03"}, sql: kinds, out: "run               kind\n20261103T020000Z  FULL_FEATURE\n",
+		"earlier": {o: queryOptions{asOf: "2026-11-03"}, sql: kinds,
+			out:      "run               kind\n20261103T020000Z  FULL_FEATURE\n",
 			messages: "as of snapshot 20261103T020000Z of 2026-11-03T02:00:00Z\n"},
 		"quiet": {o: queryOptions{asOf: "2026-11-03", output: csv}, sql: kinds, quiet: true,
 			out: "run,kind\r\n20261103T020000Z,FULL_FEATURE\r\n"},
@@ -66,7 +67,8 @@ func TestQueriesOfTheDemo(t *testing.T) {
 		g.Quiet, g.width = c.quiet, c.width
 		g.Config = file("config.yaml", strings.ReplaceAll(read(t, d.g.Config), "dir: ./warehouse", "dir: "+d.dir)+
 			"queries: {dir: "+dir+"}\n")
-		file("kinds.sql", "-- title: Kinds\n-- param: top COUNT 1 -- number of rows\nSELECT 'FULL_FEATURE' AS kind LIMIT $top\n")
+		file("kinds.sql", "-- title: Kinds\n-- param: top COUNT 1 -- number of rows\n"+
+			"SELECT 'FULL_FEATURE' AS kind LIMIT $top\n")
 		harness.Must(t, os.RemoveAll(outFile))
 		var args []string
 		if c.sql != "" {
@@ -105,7 +107,8 @@ func (d *demoHarness) testReports(t *testing.T, dir string) {
 	if got, want := d.out.String(), "wrote "+file+": open it in a browser\n"; got != want {
 		t.Errorf("report printed %q, want %q", got, want)
 	}
-	if page := read(t, file); !strings.Contains(page, "<h1>Report for "+client) || strings.Contains(page, "placementsync query") {
+	page := read(t, file)
+	if !strings.Contains(page, "<h1>Report for "+client) || strings.Contains(page, "placementsync query") {
 		t.Errorf("the report for %s lacks its name, or contains commands:\n%.2000s", client, page)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o644 {
