@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -156,6 +157,11 @@ func (h *restoreHarness) testDamagedBackup(t *testing.T) {
 		if !strings.Contains(output, "not restored: "+file+": ") || !strings.Contains(output, h.objectOf[file]) {
 			t.Errorf("the output does not name %s and its object %s:\n%s", file, h.objectOf[file], output)
 		}
+	}
+	restored := fmt.Sprintf(`(?m)^restored \d+T\d+Z of 20\S+ \S+: %d files, \d+ of them fetched, [\d.]+ [KM]iB$`,
+		len(h.objectOf)-2)
+	if !regexp.MustCompile(restored).MatchString(output) {
+		t.Errorf("the output has no match of %s:\n%s", restored, output)
 	}
 	rows := h.historyRows(t)
 	for table, want := range h.rows {

@@ -68,3 +68,17 @@ func TestPagerIsTold(t *testing.T) {
 		}
 	}
 }
+
+// TestControlCharactersAreEscaped writes text of the service to a terminal and to a pipe.
+func TestControlCharactersAreEscaped(t *testing.T) {
+	t.Parallel()
+	for width, want := range map[int]string{0: "a\x1b\n", 80: `a\x1b` + "\n"} {
+		var out bytes.Buffer
+		if _, err := (&globals{process: process{stdout: &out, width: width}}).screen().Write([]byte("a\x1b\n")); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != want {
+			t.Errorf("with width %d got %q, want %q", width, &out, want)
+		}
+	}
+}

@@ -36,6 +36,11 @@ func TestProgressBars(t *testing.T) {
 			t.Errorf("the progress shows %q, want %q", got, want)
 		}
 	}
+	b.width = 60
+	if got, want := b.totalFacts(), "1/2 streams, 51/90 req\u2026"; got != want {
+		t.Errorf("a narrow terminal shows %q, want %q", got, want)
+	}
+	b.width = 120
 	b.latest.Store(ledger.Progress{Phase: "checking the token", WaitingFor: "the service answered 503 Service Unavailable", WaitingUntil: time.Date(2026, 11, 20, 2, 10, 0, 0, time.UTC)})
 	if got, want := b.streamFacts(), "waiting for the service until 02:10:00 UTC: the service answered 503"; !strings.HasPrefix(got, want) {
 		t.Errorf("during a wait the progress shows %q, want %q", got, want)

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +75,7 @@ func TestOldFilesArePruned(t *testing.T) {
 	d.expect(t, "rollback of a locked warehouse", runRollback(d.g, nil), ledger.Locked, "")
 	harness.Must(t, lock.Release())
 
+	d.testStoredResponses(t)
 	const files = ` size
 raw/20261102T020000Z <size>
 raw/20261103T020000Z <size>
@@ -140,6 +143,7 @@ func TestDamageIsReportedAndRepaired(t *testing.T) {
 	d.out.Reset()
 	d.expect(t, "repair", runRebuild(ctx, d.g, rebuildOptions{series: true}), ledger.Complete, "restored "+file+"\n")
 
+	d.testWatchesOfAnotherProcess(t)
 	const newest = "20261104T020000Z"
 	journal := filepath.Join(d.dir, "raw", newest, "journal.jsonl")
 	harness.Must(t, os.Rename(journal, journal+".lost"))
@@ -163,6 +167,10 @@ func TestDamageIsReportedAndRepaired(t *testing.T) {
 	catalog := d.wh.Folder.VersionCatalog(newest)
 	harness.Must(t, os.Remove(catalog))
 	harness.Must(t, os.WriteFile(catalog, []byte("cut"), 0o600))
+	_, err = query.Open(ctx, catalog, query.Options{})
+	if err := (mcpWarehouse{d.g}).Explain(err); !strings.HasPrefix(fmt.Sprint(err), "read versions/") {
+		t.Errorf("the error of an assistant is %v, want the damaged file and its repair", err)
+	}
 	damaged := "read versions/" + newest + "/catalog.duckdb: it has 3 bytes"
 	for name, run := range map[string]func() error{
 		"query":  func() error { return runQuery(ctx, d.g, queryOptions{}, []string{"SELECT 1"}) },
@@ -174,4 +182,49 @@ func TestDamageIsReportedAndRepaired(t *testing.T) {
 			t.Errorf("%s of a damaged catalog ended with %v, want %q and the commands that repair it", name, err, damaged)
 		}
 	}
+}
+
+// testWatchesOfAnotherProcess runs watches while another process runs them. This is no failure of a night, whose other
+// follow-ups run. The command ends with the exit code of a lock, and the ledger does not record it.
+func (d *demoHarness) testWatchesOfAnotherProcess(t *testing.T) {
+	t.Helper()
+	text := read(t, d.g.Config)
+	harness.Must(t, os.WriteFile(d.g.Config, []byte(text+`
+watch: [{name: runs, query: "SELECT run_id FROM meta.runs", key: [run_id], send: [chat]}]
+notify: {channels: [{name: chat, type: slack, url: "http://127.0.0.1:1/"}]}
+lake: {catalog: sqlite, warehouse: ./lake}
+`), 0o600))
+	unlock, err := d.wh.Folder.LockJob(ledger.Watch)
+	harness.Must(t, err)
+	if err := runWatch(t.Context(), d.g, nil, false); cli.OutcomeOf(t.Context(), err) != ledger.Locked {
+		t.Errorf("the watches ended with %v, want that another process runs them", err)
+	}
+	// The lake program is missing.
+	err = d.g.runFollowUps(t.Context(), mustLoad(t, d.g))
+	if err == nil || strings.Contains(err.Error(), "lock") || !slices.Equal(listFollowUps(t, d.wh), []string{"lake"}) {
+		t.Errorf("the follow-ups ended with %v and the ledger has %q, want a failed lake", err, listFollowUps(t, d.wh))
+	}
+	harness.Must(t, errors.Join(unlock(), os.WriteFile(d.g.Config, []byte(text), 0o600)))
+}
+
+// testStoredResponses prints a response of the first run on a pipe, and on a terminal, which needs a complete line.
+func (d *demoHarness) testStoredResponses(t *testing.T) {
+	t.Helper()
+	const first = "20261102T020000Z"
+	run, responses, err := openStoredResponses(d.g, []string{first})
+	harness.Must(t, err)
+	harness.Must(t, responses.Close())
+	if run != first {
+		t.Errorf("the responses are of the run %s, want %s", run, first)
+	}
+	harness.Must(t, runRaw(d.g, rawOptions{stream: "token", print: true}, []string{first}))
+	body := d.out.String()
+	d.out.Reset()
+	d.g.width = 80
+	harness.Must(t, runRaw(d.g, rawOptions{stream: "token", print: true}, []string{first}))
+	d.g.width = 0
+	if got := d.out.String(); !strings.HasPrefix(body, "{") || strings.HasSuffix(body, "\n") || got != body+"\n" {
+		t.Errorf("on a terminal the response is %q, want %q and the end of the line", got, body)
+	}
+	d.out.Reset()
 }

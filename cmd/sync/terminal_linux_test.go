@@ -78,7 +78,11 @@ func TestOutputFitsTerminal(t *testing.T) {
 	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\n", baseURL, demoToken)
 	harness.Must(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(text), 0o600))
 
-	requirePatterns(t, runOnTerminal(t, 80, dir, "run", "--new"),
+	screen := runOnTerminal(t, 80, dir, "run", "--new")
+	if n := len(regexp.MustCompile(`[^_]orders +proven +8 rows`).FindAllString(screen, -1)); n != 1 {
+		t.Errorf("the line of the stream orders was printed %d times above the bars, want once:\n%s", n, screen)
+	}
+	requirePatterns(t, screen,
 		`(?m)(^|\x1b\[J)orders +proven +8 rows +\d+ requests?`, // \x1b[J clears the bars
 		`total +\[.*\] +\d+/`+strconv.Itoa(len(stream.AllWithEvents()))+` streams, \d+(/\d+)? requests?`,
 		`(?m)^orders +proven +8 +\d`, `(?m)^run \d{8}T\d{6}Z: published`)
