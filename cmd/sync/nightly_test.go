@@ -150,6 +150,10 @@ func TestNotificationsOfANight(t *testing.T) {
 func TestOutcomeWithAFailedFollowUp(t *testing.T) {
 	t.Parallel()
 	errBackup := errors.New("no bucket")
+	const want = "no bucket; readers of the warehouse see the night; the next night repeats this step"
+	if got := joinFollowUpError(t.Context(), nil, errBackup); got.Error() != want {
+		t.Errorf("got the error %q, want %q", got, want)
+	}
 	for _, c := range []struct {
 		night error
 		want  ledger.Outcome

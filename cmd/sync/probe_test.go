@@ -14,7 +14,6 @@ import (
 // TestHealthProbeNeedsOnlyAddress checks a health probe with errors in other keys of the
 // configuration. The daemon may still run with an earlier, valid configuration.
 func TestHealthProbeNeedsOnlyAddress(t *testing.T) {
-	harness.Concurrent(t)
 	t.Parallel()
 	for name, c := range map[string]struct{ text, kind, listen, problem string }{
 		"error in another key":     {"serve: {listen: '127.0.0.1:99', auth_token: '${NOTSET}'}\nfoo: 1\n", daemon.ProbeHealth, "127.0.0.1:99", ""},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"placementsync/internal/daemon"
 	"placementsync/internal/sim"
 	"placementsync/internal/testing/harness"
 )
@@ -183,7 +185,7 @@ func TestServeRunsUnderSystemd(t *testing.T) {
 	harness.Must(t, err)
 	defer manager.Close()
 	g.LookupEnv = func(name string) (string, bool) {
-		value, ok := map[string]string{"NOTIFY_SOCKET": socket, "WATCHDOG_USEC": "20000"}[name]
+		value, ok := map[string]string{"NOTIFY_SOCKET": socket, "WATCHDOG_USEC": "100000"}[name]
 		return value, ok
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
@@ -213,6 +215,14 @@ func TestServeRunsUnderSystemd(t *testing.T) {
 	}
 	second := newLoggingGlobals(t, io.Discard, io.Discard, "serve: {listen: '"+address+"'}\n")
 	createWarehouse(t, filepath.Join(filepath.Dir(second.Config), "warehouse"))
+	var probed bytes.Buffer
+	second.stdout = &probed
+	if err := probeDaemon(t.Context(), second, daemon.ProbeHealth); err != nil || probed.String() != "ok\n" {
+		t.Errorf("the probe of health ended with %v and printed %q, want ok", err, &probed)
+	}
+	if err := probeDaemon(t.Context(), second, daemon.ProbeReady); err == nil || !strings.Contains(err.Error(), "503") {
+		t.Errorf("the probe before the first night ended with %v, want the status 503", err)
+	}
 	err = runServe(t.Context(), second)
 	if err == nil || !strings.HasPrefix(err.Error(), "serve on "+address+" (serve.listen): ") {
 		t.Errorf("a second server ended with %v, want an error that names its address and the setting", err)

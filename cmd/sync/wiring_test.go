@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"math/big"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/fetch"
@@ -44,6 +46,9 @@ func TestFetchConfig(t *testing.T) {
 		private, err := privateColumns(config.Config{Privacy: c.privacy})
 		if err != nil || slices.Contains(private, "orders.guest_email") != c.hasPrivateValues {
 			t.Errorf("%s: an audit treats the columns %q as private (%v); want orders.guest_email: %t", name, private, err, c.hasPrivateValues)
+		}
+		if want := "placementsync/" + version; got.UserAgent != want {
+			t.Errorf("%s: the requests name the program %q, want %q", name, got.UserAgent, want)
 		}
 		if got.TokenCanChange != c.canChange || got.HasPrivateValues != c.hasPrivateValues {
 			t.Errorf("%s: the token can change: %t, and there are private values: %t; want %t and %t", name, got.TokenCanChange, got.HasPrivateValues, c.canChange, c.hasPrivateValues)
@@ -121,6 +126,10 @@ notify: {channels: [{name: chat, type: slack, url: https://chat.example.com/secr
 	if want := []string{ledger.Watch, ledger.Lake, ledger.Backup, ledger.Rehearsal}; !slices.Equal(got.FollowUpKinds, want) {
 		t.Errorf("the status page shows the follow-ups %v, want %v", got.FollowUpKinds, want)
 	}
+	names, _ := watchCommand(g).ValidArgsFunction(nil, nil, "")
+	if len(names) != 1 || names[0] != "w" {
+		t.Errorf("the completion of watches proposes %q, want the watch of the configuration", names)
+	}
 	j := got.Jobs.(*jobs)
 	wantInspector := &daemon.Inspector{Warehouse: j.Warehouse, WatchNames: []string{"w"},
 		LakeDir: filepath.Join(filepath.Dir(g.Config), "lake"), Receiver: s.hooks.receiver}
@@ -175,6 +184,42 @@ func TestAlertOfDamage(t *testing.T) {
 		want := notify.Alert{Event: notify.Damaged, ExitCode: c.code, Error: c.text, StartedAt: at, EndedAt: at.Add(90 * time.Second), Program: version}
 		if diff := cmp.Diff(want, damageAlert(c.record)); diff != "" {
 			t.Errorf("alert (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestRefusedArguments checks arguments that no command accepts. None reads the configuration, which is missing.
+func TestRefusedArguments(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "nosuch.yaml")
+	for args, want := range map[string]string{
+		"mcp --timeout -1s":               "--timeout is -1s: use 0 or more",
+		"raw --page -1":                   "--page is -1: use 1 or more",
+		"raw --pass 0":                    "--pass is 0: use 1 or more",
+		"raw --print --format csv":        "--print and --format exclude each other",
+		"raw a b":                         "accepts at most 1 arg",
+		"rebuild --older":                 "--older needs --from",
+		"rebuild --series --skip-damaged": "--series cannot be combined",
+		"rebuild a":                       "takes no arguments",
+		"replay":                          "replay needs a RUN",
+		"rollback a b":                    "rollback takes one RUN and got 2",
+		"report --profile a --held":       "--profile and --held exclude each other",
+		"serve --probe x":                 `--probe is "x": use health or ready`,
+		"serve --probe=":                  `--probe is "": use health or ready`,
+		"schema --all orders":             "--all prints all tables",
+		"query --list --sql a":            "--list and --sql exclude each other",
+		"query a b":                       "query takes one argument and got 2",
+		"run a":                           "takes no arguments",
+		"verify a":                        "takes no arguments",
+		"prune a":                         "takes no arguments",
+		"runs a":                          "takes no arguments",
+	} {
+		var stdout, stderr bytes.Buffer
+		p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr,
+			Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
+		code := executeArgs(t.Context(), append(strings.Fields(args), "--config", file), p)
+		if code != ledger.Misused.ExitCode() || !strings.Contains(stderr.String(), want) || stdout.Len() > 0 {
+			t.Errorf("%s: ended with %d and %q, want %d and %q", args, code, &stderr, ledger.Misused.ExitCode(), want)
 		}
 	}
 }
