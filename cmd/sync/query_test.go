@@ -73,7 +73,8 @@ func TestQueriesOfTheDemo(t *testing.T) {
 		file("zone.sql", "-- title: Zone\n-- param: zone TIMEZONE schedule.timezone -- time zone\nSELECT $zone AS zone\n")
 		file("kinds.sql", "-- title: Kinds\n-- param: top COUNT 1 -- number of rows\n"+
 			"SELECT 'FULL_FEATURE' AS kind LIMIT $top\n")
-		file("wide.sql", "-- title: Wide\n-- columns: first third\nSELECT 'one9' AS first, 'two' AS second, 'three' AS third\n")
+		file("wide.sql", "-- title: Wide\n-- columns: first third\n"+
+			"SELECT 'one9' AS first, 'two' AS second, 'three' AS third\n")
 		harness.Must(t, os.RemoveAll(outFile))
 		var args []string
 		if c.sql != "" {
