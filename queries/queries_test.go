@@ -34,54 +34,50 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// TestMarts runs testdata/mart/<view>/*.test, which have the format of TestQueries without parameters.
-// want.csv has all rows of the view, sorted by all columns.
-func TestMarts(t *testing.T) {
-	tests, err := filepath.Glob(filepath.Join("testdata", "mart", "*", "*.test"))
-	if err != nil || len(tests) == 0 {
-		t.Fatalf("found %d tests of views (%v), want some", len(tests), err)
-	}
-	for _, path := range tests {
-		view := filepath.Base(filepath.Dir(path))
-		checkQuery(t, query.Query{Name: view, SQL: "FROM mart." + view + " ORDER BY ALL"}, path)
-	}
-}
-
-// TestMartsOfEngines runs the views for Trino, translated for DuckDB. Each must have the rows of the view of DuckDB. The
-// tests of the lake run them in Spark and Trino, which are large downloads.
+// TestMartsOfEngines runs the views for Spark and Trino, translated for DuckDB, on the rows of testdata/mart/<view>/*.test.
+// Each must have the rows of the view of DuckDB, which a test of the package schema compares with those of the test.
+// The tests of the lake run the views in Spark and Trino, which are large downloads.
 func TestMartsOfEngines(t *testing.T) {
-	trino, err := dialect.Find(dialect.Trino)
-	if err != nil {
-		t.Fatal(err)
+	const pairs = "(SELECT pair[1], pair[2] FROM unnest(g.segment_medians) AS u (pair))"
+	toDuckDB := map[string]*strings.Replacer{
+		dialect.Trino: strings.NewReplacer("lake_current.", "main.", "lake_past.", "past.", "lake_meta.", "meta.", "lake_mart.", "mart.",
+			"cardinality(", "len(", "element_at(", "list_extract(", "array_sort(", "list_sort(", "TIMESTAMP(6) WITH TIME ZONE", "TIMESTAMPTZ",
+			"domain_authority / 10", "domain_authority // 10", "UNNEST(g.segment_medians)", pairs,
+			"date_add('hour', 24 * f.delivery_days, f.paid_at)", "f.paid_at + 24 * f.delivery_days * INTERVAL 1 HOUR"),
+		dialect.Spark: strings.NewReplacer("lake_current.", "main.", "lake_past.", "past.", "lake_meta.", "meta.", "lake_mart.", "mart.",
+			"size(", "len(", " get(", " list_extract(", "AS INT) - 1)", "AS INT))", "element_at(array(", "list_extract(list_value(",
+			"sort_array(collect_list(", "list_sort(list(", "collect_list(struct(value, median))", "list({'value': value, 'median': median})",
+			"explode(", "unnest(", "<=>", "IS NOT DISTINCT FROM", " div ", " // ", "timestamp_micros(unix_micros(", "make_timestamptz(epoch_us("),
 	}
-	toDuckDB := strings.NewReplacer("lake_current.", "main.", "lake_past.", "past.", "lake_meta.", "meta.", "lake_mart.", "mart.",
-		"cardinality(", "len(", "element_at(", "list_extract(", "array_sort(", "list_sort(", "TIMESTAMP(6) WITH TIME ZONE", "TIMESTAMPTZ",
-		"domain_authority / 10", "domain_authority // 10",
-		"UNNEST(g.segment_medians)", "(SELECT pair[1], pair[2] FROM unnest(g.segment_medians) AS u (pair))",
-		"date_add('hour', 24 * f.delivery_days, f.paid_at)", "f.paid_at + 24 * f.delivery_days * INTERVAL 1 HOUR")
-	queryOf := map[string]string{"article_stays": "articles_by_status", "outlet_names": "margins", "payables": "payables_open", "snapshot": "backlog"}
-	for _, v := range trino.Views(dialect.LakeNames{Prefix: "lake"}) {
-		folder, isReadByQuery := queryOf[v.Name]
-		if !isReadByQuery {
-			folder = filepath.Join("mart", v.Name)
+	selects := map[string]map[string]string{} // of DuckDB, by view and engine
+	for _, e := range dialect.Engines() {
+		for _, v := range e.Views(dialect.LakeNames{Prefix: "lake"}) {
+			if selects[v.Name] == nil {
+				selects[v.Name] = map[string]string{}
+			}
+			selects[v.Name][e.Name] = toDuckDB[e.Name].Replace(v.Select)
 		}
-		tests, err := filepath.Glob(filepath.Join("testdata", folder, "*.test"))
+	}
+	for view, byEngine := range selects {
+		tests, err := filepath.Glob(filepath.Join("testdata", "mart", view, "*.test"))
 		if err != nil || len(tests) == 0 {
-			t.Errorf("the view %s has no test (%v)", v.Name, err)
+			t.Errorf("the view %s has no test (%v)", view, err)
 		}
 		hasRows := false
 		for _, path := range tests {
 			fixtureSQL, _ := parseTest(t, path)
 			db := open(t, fixtureSQL, fixture.NewEmptyCatalog(t))
-			want := runCSV(t, db, query.Query{Name: v.Name, SQL: "FROM mart." + v.Name + " ORDER BY ALL"}, nil)
-			got := runCSV(t, db, query.Query{Name: v.Name, SQL: "FROM (" + toDuckDB.Replace(v.Select) + ") ORDER BY ALL"}, nil)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s with the rows of %s (-DuckDB +Trino):\n%s", v.Name, path, diff)
+			want := runCSV(t, db, query.Query{Name: view, SQL: "FROM mart." + view + " ORDER BY ALL"}, nil)
+			for engine, sql := range byEngine {
+				got := runCSV(t, db, query.Query{Name: view, SQL: "FROM (" + sql + ") ORDER BY ALL"}, nil)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s with the rows of %s (-DuckDB +%s):\n%s", view, path, engine, diff)
+				}
 			}
 			hasRows = hasRows || strings.Count(want, "\n") > 1
 		}
 		if !hasRows {
-			t.Errorf("the view %s has no rows in its tests", v.Name)
+			t.Errorf("the view %s has no rows in its tests", view)
 		}
 	}
 }
