@@ -1,18 +1,17 @@
 package audit_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 	"go.uber.org/goleak"
 
 	"placementsync/internal/audit"
@@ -24,37 +23,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// twoNights is SQL that adds the two nights of every fixture. A row of the schema main whose valid_from
-// is tonight() is from the second night. All other rows are from the first night. Rows of the schema
-// past were closed in the second night.
-const twoNights = `CREATE TEMP MACRO tonight() AS TIMESTAMPTZ '2026-11-02 02:00:00+00';
-INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261101T020000Z', '2026-11-01 02:00:00+00', 'complete'), ('20261102T020000Z', '2026-11-02 02:00:00+00', 'complete');
-`
-
-// gradeAllExact returns SQL that grades each stream of the second night exact.
-func gradeAllExact() string {
-	var grades []string
-	for _, s := range stream.All() {
-		grades = append(grades, fmt.Sprintf("('20261102T020000Z', '%s', 'exact')", s.Name))
-	}
-	return "INSERT INTO meta.streams (run_id, stream, grade) VALUES " + strings.Join(grades, ", ") + ";\n"
-}
-
-// unchangedTables returns SQL that records for the second night that the tables without a name in text have no
-// changed rows, as a night does. Checks leave out these tables, which saves most of the time of a test.
-func unchangedTables(text string) string {
-	if strings.Contains(text, "meta.tables") {
-		return "" // the test writes these records itself
-	}
-	var rows []string
-	for _, table := range stream.Tables(stream.All()) {
-		if !strings.Contains(text, table.Name) {
-			rows = append(rows, fmt.Sprintf("('20261102T020000Z', '%s', 0, 0, 0, 0)", table.Name))
-		}
-	}
-	return "INSERT INTO meta.tables (run_id, table_name, rows, rows_new, rows_changed, rows_gone) VALUES " + strings.Join(rows, ", ") + ";\n"
-}
 
 func open(t *testing.T, empty fixture.EmptyCatalog, statements string, before *query.Before, timeout time.Duration) *query.DB {
 	t.Helper()
@@ -83,81 +51,37 @@ func load(t *testing.T, dir string, rules map[string]audit.Rule, private []strin
 	return set
 }
 
-// TestChecks runs testdata/<check>/*.test. A test is a txtar archive: a comment line, the rows
-// of the tables (fixture.sql), values of parameters (params, lines name=value), private columns
-// (private), the violating rows as CSV (want.csv), and the rows of the previous version (before.sql).
-// Without before.sql, the previous rows are derived from the history in the tables.
-func TestChecks(t *testing.T) {
+// TestRunAgreesWithPrepare runs shipped checks whose results depend on the run, the private columns, the rules or the
+// changed tables. A check fails if the query that Prepare returns has rows. The package queries tests all checks.
+func TestRunAgreesWithPrepare(t *testing.T) {
 	empty := fixture.NewEmptyCatalog(t)
-	for _, q := range load(t, "", nil, nil).List() {
-		tests, err := filepath.Glob(filepath.Join("testdata", q.Name, "*.test"))
-		if err != nil || len(tests) == 0 {
-			t.Errorf("check %s has no test in testdata (%v)", q.Name, err)
-		}
-		for _, path := range tests {
-			t.Run(q.Name+"/"+strings.TrimSuffix(filepath.Base(path), ".test"), func(t *testing.T) {
-				text, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				archive := txtar.Parse(text)
-				files := map[string]string{}
-				for _, f := range archive.Files {
-					files[f.Name] = string(f.Data)
-				}
-				params := map[string]string{}
-				for line := range strings.Lines(files["params"]) {
-					name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-					params[name] = value
-				}
-				var before *query.Before
-				if strings.Contains(q.SQL, "before.") { // creating the views of before takes longer than most checks
-					before = &query.Before{}
-				}
-				if rows, ok := files["before.sql"]; ok {
-					before.Catalog = empty.Fill(t, rows)
-				}
-				db := open(t, empty, twoNights+gradeAllExact()+unchangedTables(string(text))+files["fixture.sql"], before, time.Minute)
-				rules := map[string]audit.Rule{q.Name: {Params: params}}
-				var out bytes.Buffer
-				w, err := query.NewWriter(query.Output{Format: query.CSV}, &out, query.Screen{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				set := load(t, "", rules, strings.Fields(files["private"]), q.Name)
-				prepared, values, skipReason, err := set.Prepare(t.Context(), db, q.Name)
-				if err != nil || skipReason != "" {
-					t.Fatalf("Prepare: got error %v and skip reason %q, want neither", err, skipReason)
-				}
-				violating, err := db.Collect(t.Context(), prepared, values, math.MaxInt)
-				if err != nil {
-					t.Fatal(err)
-				}
-				err = w.Begin(violating.Columns)
-				for _, row := range violating.Rows {
-					err = errors.Join(err, w.Row(row.Values))
-				}
-				if err := errors.Join(err, w.End()); err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(files["want.csv"], strings.ReplaceAll(out.String(), "\r\n", "\n")); diff != "" {
-					t.Errorf("violating rows (-want +got):\n%s", diff)
-				}
-				results, err := set.Run(t.Context(), db)
-				if err != nil {
-					t.Fatal(err)
-				}
-				result := results[0]
-				want := ledger.CheckPassed
-				violatingRows := strings.Count(files["want.csv"], "\n") - 1 // without the header
-				if violatingRows > 0 {
-					want = ledger.CheckFailed
-				}
-				if result.Outcome != want {
-					t.Errorf("the outcome is %s (%s), want %s", result.Outcome, result.Reason, want)
-				}
-			})
-		}
+	for _, name := range []string{
+		"changes_without_end/volatile", "fields_renamed/passes", "fields_renamed/similar", "nulls_rose/bounds", "nulls_rose/private",
+		"references_lost/bounds", "references_lost/changed", "references_lost/deletions", "rows_out_of_range/newest_nights", "statuses_backwards/private",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := fixture.ReadCheckTest(t, filepath.Join("..", "..", "queries", "testdata", "checks", name+".test"))
+			db := open(t, empty, c.Rows, &query.Before{}, time.Minute)
+			check := path.Dir(name)
+			set := load(t, "", map[string]audit.Rule{check: {Params: c.Params}}, c.Private, check)
+			prepared, values, skipReason, err := set.Prepare(t.Context(), db, check)
+			if err != nil || skipReason != "" {
+				t.Fatalf("Prepare: got error %v and skip reason %q, want neither", err, skipReason)
+			}
+			violating, err := db.Collect(t.Context(), prepared, values, math.MaxInt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			results, err := set.Run(t.Context(), db)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := int64(strings.Count(c.Want, "\n") - 1) // without the header
+			if violating.Total != want || results[0].Rows != want || (results[0].Outcome == ledger.CheckFailed) != (want > 0) {
+				t.Errorf("Prepare has %d rows, and Run has %d rows and the outcome %s (%s), want %d rows", violating.Total, results[0].Rows,
+					results[0].Outcome, results[0].Reason, want)
+			}
+		})
 	}
 }
 
@@ -180,7 +104,7 @@ func TestOutcomes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const rows = twoNights + `INSERT INTO meta.streams (run_id, stream, grade) VALUES ('20261102T020000Z', 'orders', 'exact'), ('20261102T020000Z', 'outlets', 'carried_forward');
+	const rows = fixture.TwoNights + `INSERT INTO meta.streams (run_id, stream, grade) VALUES ('20261102T020000Z', 'orders', 'exact'), ('20261102T020000Z', 'outlets', 'carried_forward'), ('20261101T020000Z', 'outlets', 'exact');
 INSERT INTO past.orders (id, total, guest_email) VALUES ('a', 30, 'x@example.com');
 INSERT INTO orders (id, total, valid_from) VALUES ('a', 20, tonight());
 INSERT INTO orders (id, total, guest_email) VALUES ('b', 10, 'y@example.com'), ('c', 10, NULL), ('d', 10, NULL), ('e', 10, NULL);
@@ -244,7 +168,7 @@ func TestTimeoutBoundsAWholeCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	const limit = 400 * time.Millisecond
-	db := open(t, fixture.NewEmptyCatalog(t), twoNights+gradeAllExact(), &query.Before{}, limit)
+	db := open(t, fixture.NewEmptyCatalog(t), fixture.TwoNights+fixture.GradeAllExact(), &query.Before{}, limit)
 	results, err := load(t, dir, nil, nil, "slow").Run(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +190,7 @@ func TestPartsThatDoNotRunHideNoRows(t *testing.T) {
 		"INSERT INTO orders (id) VALUES ('a');": ledger.CheckFailed,
 		"":                                      ledger.CheckNotRun,
 	} {
-		db := open(t, fixture.NewEmptyCatalog(t), twoNights+gradeAllExact()+rows, &query.Before{}, time.Minute)
+		db := open(t, fixture.NewEmptyCatalog(t), fixture.TwoNights+fixture.GradeAllExact()+rows, &query.Before{}, time.Minute)
 		results, err := load(t, dir, nil, nil, "partly").Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
@@ -306,7 +230,7 @@ INSERT INTO articles (id, live_url, status_prefix, valid_from) SELECT 'a' || n, 
 		{"replaced without a privacy rule", "x", "'other'", nil, []string{"attributes_rewritten", "column_emptied", "currency_changed", "live_without_published", "references_lost", "statuses_backwards", "statuses_renamed", "statuses_unknown"}},
 	} {
 		macros := fmt.Sprintf("CREATE TEMP MACRO was(x) AS %s;\nCREATE TEMP MACRO is_now(x) AS %s;\n", c.was, c.now)
-		db := open(t, empty, twoNights+gradeAllExact()+unchangedTables(rows)+macros+rows, &query.Before{Hidden: c.private}, time.Minute)
+		db := open(t, empty, fixture.TwoNights+fixture.GradeAllExact()+fixture.UnchangedTables(rows)+macros+rows, &query.Before{Hidden: c.private}, time.Minute)
 		results, err := load(t, "", nil, c.private).Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
@@ -359,9 +283,9 @@ INSERT INTO product_prices (product_id, position, unit_amount, currency, pricing
 		"empty":                       "",
 		"all NULL":                    fill("past", 60, "") + fill("main", 60, validFromTonight),
 		"59 of 60 rows removed":       fill("past", 60, "") + fill("main", 1, validFromTonight),
-		"one changed order and price": unchangedTables(changedOrderAndPrice) + changedOrderAndPrice,
+		"one changed order and price": fixture.UnchangedTables(changedOrderAndPrice) + changedOrderAndPrice,
 	} {
-		db := open(t, empty, twoNights+gradeAllExact()+rows, &query.Before{}, time.Minute)
+		db := open(t, empty, fixture.TwoNights+fixture.GradeAllExact()+rows, &query.Before{}, time.Minute)
 		results, err := load(t, "", nil, nil).Run(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
