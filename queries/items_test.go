@@ -28,43 +28,62 @@ func TestViewsAgreeOnPaymentTime(t *testing.T) {
 	}
 }
 
-// TestOutletNamesComeFromAnyTable runs all queries that show names of outlets on a catalog in which only a line
-// item contains the name.
+// rowsWithOutlets has the outlet k0 in rows of all queries that show names of outlets. Only a line item contains its name.
+const rowsWithOutlets = `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('r1', '2026-11-01 02:00:00+00'), ('r2', '2026-11-02 02:00:00+00');
+	INSERT INTO order_line_items (order_id, position, outlet_id, outlet_name) VALUES ('o', 1, 'k0', 'Times');
+	INSERT INTO profiles (id) VALUES ('k0');
+	INSERT INTO product_listings (id, outlet_id, country, channel_type, placement_type, domain_authority)
+		SELECT 'l' || n, 'k0', 'US', 'WEBSITE', 'MENTION', 40 FROM range(8) AS t(n);
+	INSERT INTO past.product_listings (id, outlet_id, valid_from, valid_to) VALUES ('l9', 'k0', '2026-11-01 02:00:00+00', '2026-11-02 02:00:00+00');
+	INSERT INTO past.product_listings (id, outlet_id, country, channel_type, domain_authority, valid_from) VALUES ('l0', 'k0', 'US', 'WEBSITE', 50, '2026-10-01');
+	INSERT INTO product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier, valid_from)
+		SELECT 'l' || n, tier, (1 + n) * tier, 'EUR', 'tier ' || tier, '2026-11-02 02:00:00+00' FROM range(8) AS t(n), range(1, 3) AS u(tier);
+	INSERT INTO past.product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier) VALUES ('l0', 1, 99, 'EUR', 'tier 1');
+	INSERT INTO order_items (id, order_id, product_id, outlet_id, date_paid, sale_price, product_price, vendor_cost)
+		VALUES ('i1', 'o', 'gone', 'k0', '2026-10-20', 10, 10, 1), ('i2', 'o', 'gone', 'k0', '2026-10-20', 10, 10, 1);
+	INSERT INTO articles (id, expected_completion_date) VALUES ('a1', '2026-10-25');
+	INSERT INTO campaign_articles (id, order_item_id) VALUES ('a1', 'i1');`
+
+// TestOutletNamesComeFromAnyTable runs all queries that show names of outlets. If only a line item contains the name,
+// all show it. If listings and order items contain a name, they show that one instead of the present name of the outlet,
+// except outlet_changes.
 func TestOutletNamesComeFromAnyTable(t *testing.T) {
-	db := open(t, `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('r1', '2026-11-01 02:00:00+00'), ('r2', '2026-11-02 02:00:00+00');
-		INSERT INTO order_line_items (order_id, position, outlet_id, outlet_name) VALUES ('o', 1, 'k0', 'Times');
-		INSERT INTO profiles (id) VALUES ('k0');
-		INSERT INTO product_listings (id, outlet_id, country, channel_type, placement_type, domain_authority)
-			SELECT 'l' || n, 'k0', 'US', 'WEBSITE', 'MENTION', 40 FROM range(8) AS t(n);
-		INSERT INTO past.product_listings (id, outlet_id, valid_from, valid_to) VALUES ('l9', 'k0', '2026-11-01 02:00:00+00', '2026-11-02 02:00:00+00');
-		INSERT INTO past.product_listings (id, outlet_id, country, channel_type, domain_authority, valid_from) VALUES ('l0', 'k0', 'US', 'WEBSITE', 50, '2026-10-01');
-		INSERT INTO product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier, valid_from)
-			SELECT 'l' || n, tier, (1 + n) * tier, 'EUR', 'tier ' || tier, '2026-11-02 02:00:00+00' FROM range(8) AS t(n), range(1, 3) AS u(tier);
-		INSERT INTO past.product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier) VALUES ('l0', 1, 99, 'EUR', 'tier 1');
-		INSERT INTO order_items (id, order_id, product_id, outlet_id, date_paid, sale_price, product_price, vendor_cost)
-			VALUES ('i1', 'o', 'gone', 'k0', '2026-10-20', 10, 10, 1), ('i2', 'o', 'gone', 'k0', '2026-10-20', 10, 10, 1);
-		INSERT INTO articles (id, expected_completion_date) VALUES ('a1', '2026-10-25');
-		INSERT INTO campaign_articles (id, order_item_id) VALUES ('a1', 'i1');`, fixture.NewEmptyCatalog(t))
+	const storedNames = `INSERT INTO outlets (id, name) VALUES ('k0', 'Present');
+		UPDATE product_listings SET outlet_name = 'Times'; UPDATE past.product_listings SET outlet_name = 'Times';
+		UPDATE order_items SET outlet_name = 'Times';`
+	empty := fixture.NewEmptyCatalog(t)
+	onlyLine, stored := open(t, rowsWithOutlets, empty), open(t, rowsWithOutlets+storedNames, empty)
 	for _, q := range query.All() {
-		values := requiredValues(q, "k0")
-		if q.Name == "tier_gaps" {
-			values["by"] = "listing"
+		checkOutletNames(t, onlyLine, q, "Times")
+		want := "Times"
+		if q.Name == "outlet_changes" {
+			want = "Present"
 		}
-		rows, err := csv.NewReader(strings.NewReader(runCSV(t, db, q, values))).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
-		column := slices.Index(rows[0], "outlet_name")
-		if column < 0 {
-			continue
-		}
-		if len(rows) == 1 {
-			t.Errorf("%s has no rows, so that its names of outlets are not tested", q.Name)
-		}
-		for _, row := range rows[1:] {
-			if row[column] != "Times" {
-				t.Errorf("%s: got the outlet name %q, want Times", q.Name, row[column])
-			}
+		checkOutletNames(t, stored, q, want)
+	}
+}
+
+// checkOutletNames checks that a query shows the same name of each outlet, if it shows names of outlets.
+func checkOutletNames(t *testing.T, db *query.DB, q query.Query, want string) {
+	t.Helper()
+	values := requiredValues(q, "k0")
+	if q.Name == "tier_gaps" {
+		values["by"] = "listing"
+	}
+	rows, err := csv.NewReader(strings.NewReader(runCSV(t, db, q, values))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := slices.Index(rows[0], "outlet_name")
+	if column < 0 {
+		return
+	}
+	if len(rows) == 1 {
+		t.Errorf("%s has no rows, so that its names of outlets are not tested", q.Name)
+	}
+	for _, row := range rows[1:] {
+		if row[column] != want {
+			t.Errorf("%s: got the outlet name %q, want %s", q.Name, row[column], want)
 		}
 	}
 }
