@@ -167,7 +167,9 @@ INSERT INTO meta.streams (run_id, stream, grade) VALUES ('r2', 'product_listings
 }
 
 func TestSourcesHaveReasonsAndTimes(t *testing.T) {
-	db := openAt(t, fillCatalog(t, poorNights))
+	db := openAt(t, fillCatalog(t, poorNights+`
+INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('20261103T020000Z', NULL); -- this night is held
+INSERT INTO meta.streams (run_id, stream, grade, age_since) VALUES ('20261103T020000Z', 'products', 'bounded', '2026-11-02 02:00:00+00');`))
 	q := query.Text("SELECT id FROM outlet_listings UNION ALL SELECT id FROM orders UNION ALL SELECT order_id FROM order_line_items UNION ALL SELECT id FROM campaigns UNION ALL SELECT id FROM articles")
 	sources, err := db.Sources(t.Context(), q, nil)
 	if err != nil {
@@ -178,15 +180,17 @@ func TestSourcesHaveReasonsAndTimes(t *testing.T) {
 	if diff := cmp.Diff(want, query.DescribeSources(sources)); diff != "" {
 		t.Errorf("DescribeSources (-want +got):\n%s", diff)
 	}
-	// An unproven reading proves no rows, and a bounded one proves them at the time of the oldest row.
-	sources, err = db.Sources(t.Context(), query.Text("SELECT id FROM campaigns UNION ALL SELECT id FROM products"), nil)
-	if err != nil || len(sources) != 2 {
-		t.Fatalf("got the sources %+v (%v), want campaigns and products", sources, err)
+	// An unproven reading proves no rows, and a bounded one proves them at the time of the oldest row. A held night proves none.
+	q = query.Text("SELECT id FROM campaigns UNION ALL SELECT id FROM products UNION ALL SELECT id FROM product_listings")
+	sources, err = db.Sources(t.Context(), q, nil)
+	if err != nil || len(sources) != 3 {
+		t.Fatalf("got the sources %+v (%v), want campaigns, products and product_listings", sources, err)
 	}
 	first, second := time.Date(2026, time.November, 1, 2, 0, 0, 0, time.UTC), time.Date(2026, time.November, 2, 2, 0, 0, 0, time.UTC)
+	proven := map[string]time.Time{"campaigns": first, "products": first, "product_listings": second}
 	for _, s := range sources {
-		if !s.ReadAt.Equal(second) || !s.ProvenAt.Equal(first) {
-			t.Errorf("%s was read at %s and proven at %s, want %s and %s", s.Table, s.ReadAt, s.ProvenAt, second, first)
+		if !s.ReadAt.Equal(second) || !s.ProvenAt.Equal(proven[s.Table]) {
+			t.Errorf("%s was read at %s and proven at %s, want %s and %s", s.Table, s.ReadAt, s.ProvenAt, second, proven[s.Table])
 		}
 	}
 	var out bytes.Buffer
