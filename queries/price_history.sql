@@ -20,7 +20,8 @@ WITH listing_ids AS (
         OR outlet_id IN (SELECT outlet_id FROM mart.outlet_names WHERE outlet_name = $name)
 ),
 listings AS MATERIALIZED (
-    SELECT id, arg_max(name, valid_from) AS name, arg_max(outlet_id, valid_from) AS outlet_id, arg_max(outlet_name, valid_from) AS outlet_name
+    -- The name in an earlier version can be that of another outlet, so both values come from the newest version.
+    SELECT id, arg_max(name, valid_from) AS name, arg_max_null(outlet_id, valid_from) AS outlet_id, arg_max_null(outlet_name, valid_from) AS outlet_name
     FROM history.product_listings
     WHERE id IN (SELECT id FROM listing_ids)
     GROUP BY id
