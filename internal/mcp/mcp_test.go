@@ -229,6 +229,11 @@ func testNamedQueries(t *testing.T, path string) {
 	if !failed || !strings.Contains(text, "but a table is") || strings.Contains(text, "the arguments are") {
 		t.Errorf("got %s for a table as a name, want the error that it is a table", text)
 	}
+	limited := config(path)
+	limited.Timeout = time.Nanosecond
+	if text, failed := call(t, connect(t, limited), "list_snapshots", nil); !failed || !strings.Contains(text, "stopped after 1ns") {
+		t.Errorf("got %s for a built-in query, want the error \"stopped after 1ns\"", text)
+	}
 	if text, failed := call(t, session, "run_query", map[string]any{"name": "headline", "max_row": 3}); !failed || !strings.Contains(text, `unknown field "max_row"; the arguments are as_of, held, max_rows, name, parameters`) {
 		t.Errorf("got %s for a misspelled argument, want the list of arguments", text)
 	}

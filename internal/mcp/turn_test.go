@@ -1,17 +1,23 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"placementsync/internal/mcp"
@@ -110,22 +116,24 @@ func TestUnknownValuesExplainOnlyEmptyResults(t *testing.T) {
 	}
 }
 
-// TestTheLastResponseIsWritten ends the input before anyone reads the output.
+// TestTheLastResponseIsWritten ends the input before anyone reads the output. A notification has no response, so Run
+// does not wait for one.
 func TestTheLastResponseIsWritten(t *testing.T) {
 	harness.Concurrent(t)
 	synctest.Test(t, func(t *testing.T) {
 		responses, out := io.Pipe()
-		done := make(chan error, 1)
+		done, began := make(chan error, 1), time.Now()
 		go func() {
-			done <- mcp.Run(t.Context(), config(""), io.NopCloser(strings.NewReader(initialize+"\n"+ping+"\n")), out)
+			const input = initialize + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" + ping + "\n"
+			done <- mcp.Run(t.Context(), config(""), io.NopCloser(strings.NewReader(input)), out)
 		}()
 		synctest.Wait()
 		text, err := io.ReadAll(responses)
 		if n := strings.Count(string(text), "\n"); n != 2 || err != nil {
 			t.Errorf("read %d responses (%v), want 2: %s", n, err, text)
 		}
-		if err := <-done; err != nil {
-			t.Errorf("Run returned %v", err)
+		if err := <-done; err != nil || time.Since(began) > 0 {
+			t.Errorf("Run returned %v after %s, want no error and no wait", err, time.Since(began))
 		}
 	})
 }
@@ -134,25 +142,46 @@ func TestTheLastResponseIsWritten(t *testing.T) {
 func TestParametersOfAllTypes(t *testing.T) {
 	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
 	dir := t.TempDir()
-	const text = "-- title: Own\n-- param: flag BOOLEAN yes -- A flag.\n-- param: at TIMESTAMPTZ 2026-11-01 -- A time.\n-- param: share DECIMAL 12.5 -- A share.\n" +
-		"-- param: n BIGINT? NULL -- A number.\n-- param: top COUNT 3 -- A count.\n-- param: side left|right left -- A side.\n-- param: must VARCHAR REQUIRED -- A text.\n" +
-		"SELECT $flag AS flag, $at AS at, $share AS share, $n AS n, $top AS top, $side AS side, $must AS must"
+	const text = "-- title: Own\n-- grain: one row\n-- about: Notes.\n-- param: flag BOOLEAN yes -- A flag.\n-- param: off BOOLEAN no -- A flag.\n" +
+		"-- param: at TIMESTAMPTZ 2026-11-01 -- A time.\n-- param: day DATE snapshot-7d -- A day.\n-- param: share DECIMAL 12.5 -- A share.\n" +
+		"-- param: n BIGINT? NULL -- A number.\n-- param: top COUNT 3 -- A count.\n-- param: side left|right left -- A side.\n" +
+		"-- param: must VARCHAR REQUIRED -- A text.\n-- param: zone TIMEZONE schedule.timezone -- A zone.\n" +
+		"-- param: ended STATUSES lost -- Statuses.\n" +
+		"SELECT $flag AS flag, $at AS at, $share AS share, $n AS n, $top AS top, $side AS side, $must AS must, $off AS off, $day AS day, " +
+		"$zone AS zone, $ended AS ended"
 	if err := os.WriteFile(filepath.Join(dir, "own.sql"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cfg.Warehouse = ownWarehouse{cfg.Warehouse.(testWarehouse), dir}
 	session := connect(t, cfg)
 	listed, _ := call(t, session, "list_queries", map[string]any{"name": "own"})
-	for _, want := range []string{`"flag":{"default":true,"description":"A flag.","type":"boolean"}`, `"description":"A time. (a time such as 2026-11-01T02:00:00Z)"`,
-		`"description":"A share. (a number such as 12.50)"`, `"n":{"default":null,"description":"A number.","type":["integer","null"]}`,
-		`"top":{"default":3,"description":"A count.","minimum":0,"type":"integer"}`, `"enum":["left","right"]`, `"required":["must"]`} {
-		if !strings.Contains(listed, want) {
-			t.Errorf("the parameters lack %s:\n%s", want, listed)
+	var list struct {
+		Queries []struct {
+			Row, About string
+			Parameters struct {
+				Type                 string
+				Properties           map[string]json.RawMessage
+				Required             []string
+				AdditionalProperties *bool
+			}
 		}
+	}
+	if err := json.Unmarshal([]byte(listed), &list); err != nil || len(list.Queries) != 1 {
+		t.Fatalf("got %s (%v), want one query", listed, err)
+	}
+	q := list.Queries[0]
+	properties := map[string]string{}
+	for name, property := range q.Parameters.Properties {
+		properties[name] = string(property)
+	}
+	diff := cmp.Diff(propertiesOfAllTypes(), properties)
+	if p := q.Parameters; diff != "" || p.Type != "object" || !slices.Equal(p.Required, []string{"must"}) || *p.AdditionalProperties ||
+		q.Row != "one row" || q.About != "Notes." {
+		t.Errorf("got %s, properties (-want +got):\n%s", listed, diff)
 	}
 	got := callQuery(t, session, "run_query", map[string]any{"name": "own",
 		"parameters": map[string]any{"flag": false, "n": nil, "top": 7, "share": "1.25", "must": "x"}})
-	if want := `[false,"2026-11-01T00:00:00Z","1.25",null,7,"left","x"]`; len(got.Rows) != 1 || string(got.Rows[0]) != want {
+	if want := `[false,"2026-11-01T00:00:00Z","1.25",null,7,"left","x",false,"2026-10-26","UTC","lost"]`; len(got.Rows) != 1 || string(got.Rows[0]) != want {
 		t.Errorf("got the rows %q, want one with the given values, %s", got.rows(), want)
 	}
 	for name, value := range map[string]any{"top": nil, "must": []string{"a"}} {
@@ -160,9 +189,36 @@ func TestParametersOfAllTypes(t *testing.T) {
 			t.Errorf("the value %v of %s returned %s, want an error", value, name, text)
 		}
 	}
-	cfg.Child = nil
-	if text, failed := call(t, connect(t, cfg), "sql", map[string]any{"sql": "SELECT 1"}); !failed ||
-		!strings.Contains(text, "the path of this program is unknown") {
-		t.Errorf("SQL without a child process returned %s, want an error", text)
+	var log bytes.Buffer
+	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	for want, child := range map[string][]string{
+		"the path of this program is unknown": nil, "ended without a result (signal: segmentation fault)": {"sh", "-c", "echo broken >&2; kill -SEGV $$"},
+	} {
+		cfg.Child = child
+		if text, failed := call(t, connect(t, cfg), "sql", map[string]any{"sql": "SELECT 1"}); !failed || !strings.Contains(text, want) {
+			t.Errorf("SQL with the child process %q returned %s, want the error %q", child, text, want)
+		}
+	}
+	if !strings.Contains(log.String(), `state="signal: segmentation fault" error="broken\n"`) {
+		t.Errorf("the log lacks the output of the crashed process: %s", log.String())
+	}
+}
+
+func propertiesOfAllTypes() map[string]string {
+	return map[string]string{
+		"at": `{"default":"2026-11-01","description":"A time. (a time such as 2026-11-01T02:00:00Z)","type":"string"}`,
+		"day": `{"default":"snapshot-7d","description":"A day. (a date such as 2026-11-01, a month such as 2026-11 (its first day), ` +
+			`or snapshot-7d for seven days before the snapshot)","type":"string"}`,
+		"ended": `{"default":"lost","description":"Statuses. (a list of statuses such as cancelled,refunded, ` +
+			`or the default for the list of the configuration)","type":"string"}`,
+		"flag":  `{"default":true,"description":"A flag.","type":"boolean"}`,
+		"must":  `{"description":"A text.","type":"string"}`,
+		"n":     `{"default":null,"description":"A number.","type":["integer","null"]}`,
+		"off":   `{"default":false,"description":"A flag.","type":"boolean"}`,
+		"share": `{"default":"12.5","description":"A share. (a number such as 12.50)","type":"string"}`,
+		"side":  `{"default":"left","description":"A side.","enum":["left","right"],"type":"string"}`,
+		"top":   `{"default":3,"description":"A count.","minimum":0,"type":"integer"}`,
+		"zone": `{"default":"schedule.timezone","description":"A zone. (a time zone such as Europe/Berlin, ` +
+			`or schedule.timezone for the time zone of the configuration)","type":"string"}`,
 	}
 }
