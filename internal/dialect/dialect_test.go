@@ -55,6 +55,17 @@ func TestWordsAreExpanded(t *testing.T) {
 			}
 		}
 	}
+	// Lists of Spark are counted from 0, and those of Trino from 1. A / of Spark has decimals.
+	for engine, words := range map[string][]string{
+		"spark": {"l.domain_authority div 10", "get(amounts, CAST(ceil(0.5 * size(amounts)) AS INT) - 1) AS median"},
+		"trino": {"l.domain_authority / 10", "element_at(amounts, CAST(ceil(0.5 * cardinality(amounts)) AS INTEGER)) AS median"},
+	} {
+		for _, word := range words {
+			if !strings.Contains(texts[engine], word) {
+				t.Errorf("the SQL of %s lacks %q", engine, word)
+			}
+		}
+	}
 	for engine, otherWords := range map[string][]string{
 		"spark": {"VARCHAR", "array_agg", "cardinality", "ROW(", "UNNEST", "at_timezone", "to_unixtime", "date_trunc"},
 		"trino": {"STRING", "collect_list", " size(", "struct(", "explode", "convert_timezone", "unix_micros", " div "},
@@ -112,7 +123,7 @@ func TestViewsHaveColumnsOfDuckDBViews(t *testing.T) {
 }
 
 // TestNamesAreFilledIn checks that all placeholders are replaced, that a catalog name with quotes is quoted, that
-// each column has its comment, and that quotes in comments are escaped.
+// the schema and each view exist before their comments, and that quotes in comments are escaped.
 func TestNamesAreFilledIn(t *testing.T) {
 	wants := map[string][]string{
 		"spark": {"CREATE SCHEMA IF NOT EXISTS `My``L\"ake`.acme_mart", "FROM `My``L\"ake`.acme_current.article_statuses", `the profile\'s order items`,
@@ -127,6 +138,12 @@ func TestNamesAreFilledIn(t *testing.T) {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: %q is not in\n%s", e.Name, want, text)
 			}
+		}
+		if schema := strings.Index(text, "CREATE SCHEMA "); schema != 0 {
+			t.Errorf("%s: the schema is created at %d, want it first", e.Name, schema)
+		}
+		if first, view := strings.Index(text, "COMMENT ON"), strings.Index(text, "CREATE OR REPLACE VIEW"); first >= 0 && first < view {
+			t.Errorf("%s: a comment is set before the first view is created", e.Name)
 		}
 		if hasStatements := strings.Contains(text, "COMMENT ON COLUMN"); hasStatements != (e.Name == "trino") {
 			t.Errorf("%s: separate comments of columns: %t, want them only for Trino", e.Name, hasStatements)

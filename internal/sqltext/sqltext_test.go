@@ -28,10 +28,11 @@ COPY t TO 'f' (KV_METADATA {run: 'x', 'a': 1})
 func TestStatementsAreRenderedWithTheirValues(t *testing.T) {
 	file := sqltext.File(someStatements)
 	got := file.Render("first", sqltext.Values{
-		"columns": sqltext.SQL("a, b"), "table": sqltext.Name(`a"b`), "name": "O'Neill {table}", "ids": []string{"x", "y'"},
-		"n": 7, "m": int64(-8), "share": 0.25, "flag": true, "at": time.Date(2026, 11, 1, 2, 3, 4, 5000, time.UTC),
+		"columns": sqltext.Names([]string{"a", `b"`}), "table": sqltext.Name(`a"b`), "name": "O'Neill {table}", "ids": []string{"x", "y'"},
+		"n": 7, "m": int64(-8), "share": 0.25, "flag": true,
+		"at": time.Date(2026, 11, 1, 4, 3, 4, 5000, time.FixedZone("", 2*60*60)),
 	})
-	want := `SELECT a, b FROM "a""b"
+	want := `SELECT "a", "b""" FROM "a""b"
 WHERE name = 'O''Neill {table}' AND id IN ('x', 'y''') AND n = 7 AND m < -8 AND share < 0.25 AND flag = true
     AND at < TIMESTAMPTZ '2026-11-01 02:03:04.000005+00'; -- this comment is kept`
 	if string(got) != want {
