@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"regexp"
 	"slices"
@@ -127,6 +128,13 @@ func TestAttentionListsChecksAndLateArticles(t *testing.T) {
 		if diff := cmp.Diff(c.want, got.Notices); err != nil || diff != "" || got.Empty != c.empty {
 			t.Errorf("%s: %v, %q (-want +got):\n%s", name, err, got.Empty, diff)
 		}
+	}
+	// Two articles of the same name are late by the same days.
+	const byID = "article_id|article_name|campaign_name|days_past_promise|days_past_expected\n"
+	others := newBuilder(map[string]string{
+		"overdue_articles?past=promise": byID + "a|A|X|9.50|9.50", "overdue_articles?past=expected": byID + "b|A|X|9.50|9.50"})
+	if got, err := others.buildAttention(); err != nil || len(got.Notices) != 2 {
+		t.Errorf("two articles of the same name: got %+v (%v), want two notices", got.Notices, err)
 	}
 	for _, table := range []string{"campaign_articles", "order_items"} {
 		b := withProblems(newBuilder(map[string]string{"overdue_articles": late[:len(late)-1]}), ledger.Problem{Name: table, Standing: ledger.NotRead})
@@ -467,7 +475,66 @@ func TestTilesOfUnreadTablesHaveNoNumber(t *testing.T) {
 	}
 }
 
+// TestChartsOfChanges draws the nights, and the moves of the catalog. Losses are below the axis, and the tier with the most
+// price moves is first.
+func TestChartsOfChanges(t *testing.T) {
+	b := newBuilder(map[string]string{
+		"snapshots": "snapshot_at|rows_new|rows_changed|rows_gone|hours_since_previous\n" +
+			"2026-11-03T02:00:00Z|1|2|3|24\n2026-11-02T02:00:00Z|4|5|6|24\n2026-11-01T02:00:00Z|7|0|0|",
+		"price_moves":      "day|pricing_tier|currency|changes|rises|falls\n2026-11-02|base|EUR|3|1|2\n2026-11-02|pro|EUR|5|2|3",
+		"listing_turnover": "day|new_listings|returned_listings|withdrawn_listings\n2026-11-02|1|2|3",
+		"commissions_by_month": "month|commission_status|commission_total|commission_paid\n" +
+			"2026-10-01|PAID|5.00|4.00\n2026-11-01|PAID|7.00|1.00\n2026-11-01|DUE|2.00|0.00",
+	})
+	b.snapshots.compared = []ComparedSnapshot{{}}
+	charts := map[string][]html.Variant{}
+	for _, s := range allSections() {
+		for _, p := range s.panels {
+			got, err := b.buildPanel(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Chart != nil {
+				charts[p.id] = got.Chart.Variants
+			}
+		}
+	}
+	moves := func(tier string, rises, falls float64) html.Variant {
+		return html.Variant{Label: tier + " · EUR", Heading: tier + " · EUR · number of prices", Currency: "EUR", Categories: []string{"2026-11-02"},
+			Series: []html.Series{{Name: "risen", Colour: orange, Values: []any{rises}, Texts: []string{fmt.Sprint(rises)}},
+				{Name: "fallen", Colour: blue, Values: []any{-falls}, Texts: []string{fmt.Sprint(falls)}}}}
+	}
+	want := map[string][]html.Variant{
+		"nights": {{Heading: "rows", Categories: []string{"2026-11-02", "2026-11-03"}, Series: []html.Series{
+			{Name: "new", Colour: green, Values: []any{4.0, 1.0}, Texts: []string{"4", "1"}},
+			{Name: "changed", Colour: blue, Values: []any{5.0, 2.0}, Texts: []string{"5", "2"}},
+			{Name: "deleted", Colour: pink, Values: []any{-6.0, -3.0}, Texts: []string{"6", "3"}}}}},
+		"price-moves": {moves("pro", 2, 3), moves("base", 1, 2)},
+		"listing-turnover": {{Heading: "listings", Categories: []string{"2026-11-02"}, Series: []html.Series{
+			{Name: "new", Colour: green, Values: []any{1.0}, Texts: []string{"1"}},
+			{Name: "returned", Colour: lightBlue, Values: []any{2.0}, Texts: []string{"2"}},
+			{Name: "withdrawn", Colour: pink, Values: []any{-3.0}, Texts: []string{"3"}}}}},
+		"commissions-by-month": {{Heading: amountsWithoutCurrency, Categories: []string{"2026-10", "2026-11"}, Series: []html.Series{
+			{Name: "PAID", Colour: 0, Values: []any{5.0, 7.0}, Texts: []string{"5.00", "7.00"}},
+			{Name: "DUE", Colour: 1, Values: []any{nil, 2.0}, Texts: []string{"–", "2.00"}}}}},
+	}
+	if diff := cmp.Diff(want, charts); diff != "" {
+		t.Errorf("charts (-want +got):\n%s", diff)
+	}
+}
+
 func TestPanelOfTheFirstSnapshotHasNoChanges(t *testing.T) {
+	var comparing []string
+	for _, s := range allSections() {
+		for _, p := range s.panels {
+			if p.compares {
+				comparing = append(comparing, p.id)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"price-moves", "listing-turnover", "price-changes"}, comparing); diff != "" {
+		t.Errorf("panels that compare snapshots (-want +got):\n%s", diff)
+	}
 	p := panel{id: "p", query: "moves", rowLimit: 9, compares: true, empty: "No price moved.", fields: []field{{column: "x"}}}
 	b := newBuilder(map[string]string{"moves": "x\n0"})
 	first, firstErr := b.buildPanel(p)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	"placementsync/internal/report"
 	"placementsync/internal/testing/fixture"
@@ -109,6 +110,59 @@ func TestPageShowsHeadlineChanges(t *testing.T) {
 	} {
 		if !strings.Contains(text, strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("the page lacks %q:\n%.1500s", want, text)
+		}
+	}
+}
+
+// TestPanelsShowTheirNotes checks the order of the texts of a headline, of a panel and of a notice.
+func TestPanelsShowTheirNotes(t *testing.T) {
+	texts := resultTexts{
+		"snapshots": nights, "report_headlines": "figure|unit|value|reads|compared\nOrders|NULL|5.00|orders|NULL\nMargin|amount|6.00|order_items|NULL",
+		"stream_grades": "stream|grade|reason|rows|rows_old|fetched|carried|failed|oldest_at|oldest_days\n" +
+			"orders|best_effort|the list changed|5|5|6|0|0|2026-11-07T02:00:00Z|2.00\n" +
+			"article_status_events|skipped|no webhook delivery was received yet|0|0|0|0|0|NULL|NULL",
+		"rejects_by_column": "table_name|column_name|reason|rejects|sample" + strings.Repeat("\norders|total|no number|3|x", 30),
+	}
+	pageWith := func(sources ...query.Source) string {
+		ask := func(ctx context.Context, q report.QuerySpec) (query.Result, bool, error) {
+			r, ok, err := texts.ask(ctx, q)
+			r.Sources = sources
+			return r, ok, err
+		}
+		var out bytes.Buffer
+		if err := report.Write(t.Context(), &out, ask, report.Options{Program: "ps query"}); err != nil {
+			t.Fatal(err)
+		}
+		return visibleText(out.String())
+	}
+	unproven := query.Source{Table: "orders", Standing: ledger.NotProven, Reason: "the list changed"}
+	text := pageWith(unproven, query.Source{Table: "order_items", Standing: ledger.NotRead, Reason: "403"})
+	for _, parts := range [][]string{
+		{"Rows of these streams may be old or missing:", "orders is not proven: the list changed", "ps query stream_grades"},
+		{"Orders 5", "orders is not proven: the list changed", "vs previous no change"},
+		{"Margin not read", "order_items was not read: 403"},
+		{"Commands of these numbers ps query report_headlines", "vs previous ps query --as-of 2026-11-08T02:00:00Z report_headlines"},
+		{"Each number is computed from prices of one currency and one tier."},
+	} {
+		requireInOrder(t, text, parts)
+	}
+	requireInOrder(t, pageWith(unproven), []string{"Completeness of the streams, age of the data", "Grades of the streams Proven means",
+		"orders is not proven: the list changed", "Ids read", "orders not proven best_effort 5",
+		"Not in use: article_status_events was not read", "ps query stream_grades Copy", "Values that did not fit The values are stored", "no number 3 x", "25 of 30 rows. The query below returns all.", "ps query rejects_by_column"})
+}
+
+// requireInOrder checks that a text contains all parts in their order.
+func requireInOrder(t *testing.T, text string, parts []string) {
+	t.Helper()
+	rest := text
+	for _, part := range parts {
+		before, after, ok := strings.Cut(rest, part)
+		if !ok {
+			t.Errorf("the page lacks %q after the texts before it, %q:\n%.600s", part, parts, rest)
+			return
+		}
+		if rest = after; len(before) > 3000 && part != parts[0] {
+			t.Errorf("%q is %d bytes after the text before it, want it in the same panel", part, len(before))
 		}
 	}
 }
@@ -275,19 +329,31 @@ func TestPageLoadsNoOtherFile(t *testing.T) {
 	}
 }
 
-// TestTitleNamesTheClient writes the pages of an operator and of a client.
+// TestTitleNamesTheClient writes the pages of an operator and of clients. Only the operator can run commands. The name of a
+// client can be empty.
 func TestTitleNamesTheClient(t *testing.T) {
 	texts := resultTexts{"snapshots": "run_id|snapshot_at|outcome\nr2|2026-11-09T02:00:00Z|complete"}
-	for want, client := range map[string]report.Client{
-		"<title>placementsync report 2026-11-09 02:00 UTC</title>":        {},
-		"<title>Report for Acme &amp; Sons, 2026-11-09 02:00 UTC</title>": {ID: "p1", Name: "Acme & Sons"},
+	for _, c := range []struct {
+		client             report.Client
+		title, facts, hint string
+	}{
+		{report.Client{}, "placementsync report 2026-11-09 02:00 UTC", "Run r2 Outcome complete Compared with no other",
+			"prints it again from the newest snapshot or, with --as-of 2026-11-09T02:00:00Z , from this one."},
+		{report.Client{ID: "p1", Name: "Acme & Sons"}, "Report for Acme &amp; Sons, 2026-11-09 02:00 UTC", "Data complete", ""},
+		{report.Client{ID: "p1"}, "placementsync report 2026-11-09 02:00 UTC", "Data complete", ""},
 	} {
 		var out bytes.Buffer
-		if err := report.Write(t.Context(), &out, texts.ask, report.Options{Program: "placementsync query", Client: client}); err != nil {
+		if err := report.Write(t.Context(), &out, texts.ask, report.Options{Program: "placementsync query", Client: c.client}); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the page of %+v lacks %s", client, want)
+		if !strings.Contains(out.String(), "<title>"+c.title+"</title>") {
+			t.Errorf("the page of %+v lacks the title %s", c.client, c.title)
+		}
+		text := visibleText(out.String())
+		_, hint, _ := strings.Cut(text, " The command below each number ")
+		isHint := strings.HasPrefix(hint, c.hint) && (hint == "") == (c.hint == "")
+		if !strings.Contains(text, " Snapshot 2026-11-09 02:00 UTC "+c.facts) || !isHint {
+			t.Errorf("the page of %+v says %.60q on its commands, want %q, and the facts %q:\n%.500s", c.client, hint, c.hint, c.facts, text)
 		}
 	}
 }
@@ -297,17 +363,19 @@ func TestQueriesOfAnOpenSnapshot(t *testing.T) {
 	empty := fixture.NewEmptyCatalog(t)
 	for name, c := range map[string]struct {
 		fill, query string
+		params      map[string]string
 		ok, isErr   bool
 	}{
-		"a result":         {"", "stream_grades", true, false},
-		"a missing table":  {"DROP TABLE meta.streams", "stream_grades", false, false},
-		"an unknown query": {"", "nothing_of_ours", false, true},
+		"a result":             {"", "stream_grades", nil, true, false},
+		"a missing table":      {"DROP TABLE meta.streams", "stream_grades", nil, false, false},
+		"an unknown query":     {"", "nothing_of_ours", nil, false, true},
+		"an unknown parameter": {"", "stream_grades", map[string]string{"nothing": "x"}, false, true},
 	} {
 		db, err := query.Open(t.Context(), empty.Fill(t, c.fill), query.Options{Threads: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, ok, err := report.AskDB(t.Context(), db, report.QuerySpec{Query: c.query})
+		r, ok, err := report.AskDB(t.Context(), db, report.QuerySpec{Query: c.query, Params: c.params})
 		if ok != c.ok || (err != nil) != c.isErr || ok && len(r.Columns) == 0 {
 			t.Errorf("%s: got %d columns, found: %t (%v), want found: %t, an error: %t", name, len(r.Columns), ok, err, c.ok, c.isErr)
 		}

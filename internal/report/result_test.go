@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -92,6 +93,12 @@ func TestLongCurrenciesAreClipped(t *testing.T) {
 	table := panel{fields: []field{{column: "price"}}, rowLimit: 1}.buildTable(result, false)
 	if want := clipText(long); table.Rows[0].Currency != want || len(b.currencies) != 1 || b.currencies[0] != want {
 		t.Errorf("the currency in the table has %d bytes and the currency of the builder %d, want %d", len(table.Rows[0].Currency), len(b.currencies[0]), len(want))
+	}
+	for i := range 2 * maxVariants {
+		b.addCurrencies(parseResult(fmt.Sprintf("currency\nX%d", i)))
+	}
+	if n := len(b.currencies); n != maxVariants {
+		t.Errorf("the page offers %d currencies, want at most %d", n, maxVariants)
 	}
 	if row := (panel{rowLimit: 1}).buildTable(parseResult("price\n1"), false).Rows[0]; row.Currency != "" {
 		t.Errorf("a row of a result without currencies has the currency %q, so that the page hides it with a chosen currency", row.Currency)

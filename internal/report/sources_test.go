@@ -35,14 +35,39 @@ func TestNeededTablesAreSources(t *testing.T) {
 		}
 		return tables
 	}
+	hiddenWithout := map[string][]string{} // the panels that have no numbers without a table
 	for _, s := range slices.Concat(allSections(), clientSections(Client{ID: "p1"})) {
 		for _, p := range s.panels {
 			tables := sourcesOf(p.query, p.params)
+			neededTables := p.needs
+			if p.needs == nil {
+				neededTables = tables
+			}
+			for _, table := range neededTables {
+				hiddenWithout[table] = append(hiddenWithout[table], p.id)
+			}
 			for _, needed := range p.needs {
 				if !slices.Contains(tables, needed) {
 					t.Errorf("panel %s needs %s, but its query reads %v", p.id, needed, tables)
 				}
 			}
+		}
+	}
+	for table, want := range map[string][]string{
+		"articles": nil, "outlets": nil,
+		"orders": {"payables-ageing", "commissions-by-month", "refunds", "payables-open", "orders-without-commission", "month",
+			"spending-by-month", "spending-by-outlet"},
+		"order_items": {"payables-ageing", "commissions-by-month", "margin-by-month", "refunds", "margin-by-outlet", "payables-open",
+			"orders-without-commission", "month", "campaigns", "spending-by-month", "spending-by-outlet"},
+		"campaign_articles": {"articles-by-status", "waiting", "weekly-throughput", "late", "writers", "month", "campaigns",
+			"articles-in-progress", "articles-published"},
+		"article_statuses": {"weekly-throughput", "cycle-time", "paid-to-live"},
+		"campaigns":        {"campaigns", "campaigns"}, // of all clients, and of one
+		"product_listing_prices": {"price-spread", "price-distribution", "price-authority", "price-moves", "price-changes", "tier-gaps",
+			"do-follow", "best-value"},
+	} {
+		if diff := cmp.Diff(want, hiddenWithout[table]); diff != "" {
+			t.Errorf("panels without numbers if %s was not read (-want +got):\n%s", table, diff)
 		}
 	}
 	q, err := query.Resolve("report_headlines")
