@@ -373,6 +373,10 @@ func testCuts(t *testing.T, path string) {
 			}
 		})
 	}
+	if text, _ := call(t, session, "sql", map[string]any{"sql": "SELECT 1 AS n WHERE false", "max_rows": 1000}); !strings.Contains(text,
+		`"grades":[],`) || !strings.HasSuffix(text, `"columns":[{"name":"n","type":"INTEGER"}],"row_count":0,"rows":[]}`) {
+		t.Errorf("got %s without rows and tables, want empty lists", text)
+	}
 	for _, n := range []int{0, -1, 1001} {
 		if text, failed := call(t, session, "sql", map[string]any{"sql": "SELECT 1", "max_rows": n}); !failed || !strings.Contains(text, "use 1 to 1000") {
 			t.Errorf("max_rows %d: got %s, want an error", n, text)
