@@ -53,11 +53,14 @@ INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('products', 'a', 
 
 func TestAsOfRejectsUnknownSnapshots(t *testing.T) {
 	harness.Slow(t)
-	path := createNightsCatalog(t)
+	path := fillCatalog(t, threeNights+`
+INSERT INTO meta.runs (run_id, snapshot_at) VALUES
+	('a', '2026-10-29 02:00:00+00'), ('b', '2026-10-30 02:00:00+00'), ('c', '2026-10-31 02:00:00+00');`)
 	for when, want := range map[string]string{
-		"2026-10-31":       `"2026-10-31" is before the first snapshot, 20261101T020000Z of 2026-11-01T02:00:00Z: name a later time`,
-		"20261031T020000Z": `run "20261031T020000Z" is not in the catalog; the newest runs are 20261103T020000Z, 20261102T020000Z, 20261101T020000Z`,
-		"yesterday":        `"yesterday" is not a time such as 2026-11-01T02:00:00Z, a date such as 2026-11-01 or the id of a run`,
+		"2026-10-28": `"2026-10-28" is before the first snapshot, a of 2026-10-29T02:00:00Z: name a later time`,
+		"20261031T020000Z": `run "20261031T020000Z" is not in the catalog; the newest runs are ` +
+			"20261103T020000Z, 20261102T020000Z, 20261101T020000Z, c, b",
+		"yesterday": `"yesterday" is not a time such as 2026-11-01T02:00:00Z, a date such as 2026-11-01 or the id of a run`,
 	} {
 		_, err := query.Open(t.Context(), path, query.Options{AsOf: when})
 		var usage *query.UsageError

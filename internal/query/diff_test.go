@@ -149,8 +149,10 @@ INSERT INTO main.product_listing_prices (product_listing_id, position, pricing_t
 INSERT INTO past.product_listing_tags (product_listing_id, position, name, valid_from, valid_to, row_hash) VALUES
 	('s', 1, 'Law', FIRST, SECOND, 1), ('s', 2, 'Tech', FIRST, SECOND, 2);
 INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) VALUES ('s', 1, 'Tech', SECOND, 3), ('s', 3, 'Politics', SECOND, 4);
-INSERT INTO main.orders (id, reference_number, valid_from, total, metadata, row_hash) VALUES ('x', 'R-1', SECOND, 10.004, '{"b": true, "c": {"d": 1}, "a": 1, "e~/f": 2}', 2);
-INSERT INTO past.orders (id, reference_number, valid_from, valid_to, total, metadata, row_hash) VALUES ('x', 'R-1', FIRST, SECOND, 10.001, '{"a": 1, "b": false, "c": {}, "e~/f": 1}', 1);
+INSERT INTO main.orders (id, reference_number, valid_from, total, metadata, row_hash) VALUES ('x', 'R-1', SECOND, 10.004,
+	'{"b": true, "c": {"d": 1}, "a": 1, "e~/f": 2, "g": [{"h": 2}], "i": 1}', 2);
+INSERT INTO past.orders (id, reference_number, valid_from, valid_to, total, metadata, row_hash) VALUES ('x', 'R-1', FIRST, SECOND, 10.001,
+	'{"a": 1, "b": false, "c": {}, "e~/f": 1, "g": [{"h": 1}], "i": null}', 1);
 INSERT INTO main.order_line_items (order_id, position, name, outlet_id, quantity, valid_from, row_hash) VALUES ('x', 1, 'Story', 'o', 2, SECOND, 2);
 INSERT INTO past.order_line_items (order_id, position, name, outlet_id, quantity, valid_from, valid_to, row_hash) VALUES ('x', 1, 'Story', 'o', 1, FIRST, SECOND, 1);
 INSERT INTO main.token (team_id, scopes, valid_from, row_hash) VALUES ('t', '["a", "c"]', SECOND, 2);
@@ -158,7 +160,18 @@ INSERT INTO past.token (team_id, scopes, valid_from, valid_to, row_hash) VALUES 
 INSERT INTO main.profile_orders (profile_id, order_id, valid_from, row_hash) VALUES ('p', 'x', SECOND, 1);
 INSERT INTO main.article_comments (article_id, id, content, author_name, valid_from, row_hash) VALUES ('a', 'k', 'Yes.', 'Ann', SECOND, 1);
 INSERT INTO main.articles (id, name, valid_from) VALUES ('a', 'Launch', FIRST);
-INSERT INTO main.outlet_tags (outlet_id, position, name, valid_from, row_hash) VALUES ('o', 1, 'News', SECOND, 1);
+INSERT INTO past.articles (id, name, valid_from, valid_to) VALUES ('a', 'Draft', '2026-10-01 02:00:00+00', FIRST);
+INSERT INTO main.outlet_tags (outlet_id, position, name, valid_from, row_hash) VALUES ('o', 1, 'News', SECOND, 1), ('z', 1, 'Other', SECOND, 1);
+INSERT INTO main.article_statuses (article_id, position, name, notes, valid_from, row_hash)
+	VALUES ('a', 1, 'Done', repeat('ab', 150), SECOND, 2);
+INSERT INTO past.article_statuses (article_id, position, name, notes, valid_from, valid_to, row_hash)
+	VALUES ('a', 1, 'Done', repeat('c', 300), FIRST, SECOND, 1);
+INSERT INTO main.product_categories (type, valid_from) VALUES ('PRESS', SECOND);
+INSERT INTO main.product_listing_includes (product_listing_id, position, channel_type, placement_type, valid_from, row_hash)
+	VALUES ('s', 1, 'WEB', 'POST', SECOND, 1);
+INSERT INTO main.locations (kind, name, valid_from) VALUES ('city', 'Bonn', SECOND);
+INSERT INTO main.outlet_products (outlet_id, product_id, name, valid_from) VALUES ('o', 'p', 'Post', SECOND);
+INSERT INTO main.outlet_channels (id, outlet_id, channel_type, placement_type, valid_from) VALUES ('c', 'o', 'WEB', 'POST', SECOND);
 `)
 	db := openAt(t, fillCatalog(t, statements))
 	q, err := db.Changes(t.Context(), newDiff(t, db, nil), false)
@@ -169,14 +182,24 @@ INSERT INTO main.outlet_tags (outlet_id, position, name, valid_from, row_hash) V
 	if err != nil {
 		t.Fatal(err)
 	}
+	got = strings.NewReplacer("\r\n", "\n", strings.Repeat("ab", 150), "LONG", strings.Repeat("c", 300), "OLD").Replace(got)
 	want := `changed_at,outlet,name,kind,what,old,new,table,key
 ,,Launch,new,comment,,Yes.,article_comments,a/k
+,,,changed,status Done: notes,OLD,LONG,article_statuses,a/1
+,,Bonn,new,location,,Bonn,locations,city/Bonn
 ,One,R-1,changed,line item Story: quantity,1,2,order_line_items,x/1
 ,,R-1,changed,metadata: b,no,yes,orders,x
 ,,R-1,changed,metadata: c,0 members,1 member,orders,x
 ,,R-1,changed,metadata: e~/f,1,2,orders,x
+,,R-1,changed,metadata: g,1 item,"1 item, changed",orders,x
+,,R-1,changed,metadata: i,,1,orders,x
 ,,R-1,changed,total,10.001000,10.004000,orders,x
+,One,WEB,new,channel,,"WEB, POST",outlet_channels,c
+,One,Post,new,product,,Post,outlet_products,o/p
 ,One,,new,tag,,News,outlet_tags,o/1
+,,,new,tag,,Other,outlet_tags,z/1
+,,PRESS,new,category,,PRESS,product_categories,PRESS
+,One,Story,new,included placement,,"WEB, POST",product_listing_includes,s/1
 ,One,Story,changed,"price lite, EUR",7.00,7.50,product_listing_prices,s/3
 ,One,Story,new,"price base, USD",,8.00,product_listing_prices,s/4
 ,One,Story,gone,tag,Law,,product_listing_tags,s/1
@@ -185,8 +208,27 @@ INSERT INTO main.outlet_tags (outlet_id, position, name, valid_from, row_hash) V
 ,,,changed,scopes,b,c,token,t
 `
 	want = strings.ReplaceAll(want, "\n,", "\n2026-11-02T02:00:00Z,")
-	if diff := cmp.Diff(want, strings.ReplaceAll(got, "\r\n", "\n")); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	fields, err := db.ChangedFields(t.Context(), newDiff(t, db, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err = runQuery(t, db, fields, nil, query.CSV, query.Screen{})
+	wantFields := "table,field,changes,outlet,name,old,new\r\norders,metadata,5,,R-1,no,yes\r\narticle_statuses,notes,1,,," +
+		strings.Repeat("c", 200) + "," + strings.Repeat("ab", 100) + "\r\n"
+	if err != nil || !strings.HasPrefix(got, wantFields) {
+		t.Errorf("got the fields %s (%v), want the most frequent first, with short values: %s", got, err, wantFields)
+	}
+	ofOutlet := newDiff(t, db, nil)
+	ofOutlet.Outlet = "o"
+	if q, err = db.Changes(t.Context(), ofOutlet, false); err != nil {
+		t.Fatal(err)
+	}
+	q.SQL = "SELECT DISTINCT outlet FROM (" + q.SQL + ")"
+	if got, err = runQuery(t, db, q, nil, query.CSV, query.Screen{}); err != nil || got != "outlet\r\nOne\r\n" {
+		t.Errorf("the changes of the outlet One belong to %q (%v), want only this outlet", got, err)
 	}
 }
 
@@ -240,7 +282,8 @@ func TestIncomparableSnapshotsAreUsageErrors(t *testing.T) {
 			t.Errorf("%v: got %v, want %s", c.names, err, c.want)
 		}
 	}
-	for _, names := range [][]string{{"2026-11-01", "2026-11-03T23:59:59Z"}, {"2026-11-01T02:00:00Z", "20261103T020000Z"},
+	for _, names := range [][]string{{"2026-11-01T02:00:00"}, {"2026-11-01T02:00"}, {"2026-11-01 02:00:00"}, {"2026-11-01 02:00"},
+		{"2026-11-01 04:00:00+02:00"}, {"2026-11-01T03:00:00+01:00"}, {"2026-11-01", "2026-11-03T23:59:59Z"}, {"2026-11-01T02:00:00Z", "20261103T020000Z"},
 		{"20261101T020000Z"}, {"2026-11-02 01:59", "2026-11-03 02:00"}} {
 		from, to, err := query.SnapshotsToCompare(all, names...)
 		if err != nil || from != all[0] || to != newest {
@@ -264,6 +307,17 @@ INSERT INTO main.outlet_products (outlet_id, product_id, valid_from) VALUES ('o'
 INSERT INTO main.outlets (id, valid_from) VALUES ('o', '2026-11-02 02:00:00+00'), ('other', '2026-11-02 02:00:00+00');
 INSERT INTO main.products (id, name, valid_from) VALUES ('p', 'P', '2026-11-02 02:00:00+00'), ('x', 'X', '2026-11-02 02:00:00+00'),
     ('a', 'A', '2026-11-02 02:00:00+00'), ('ol', 'OL', '2026-11-02 02:00:00+00');
+INSERT INTO main.outlet_tags (outlet_id, position, valid_from)
+    VALUES ('o', 1, '2026-11-02 02:00:00+00'), ('other', 1, '2026-11-02 02:00:00+00');
+INSERT INTO main.product_example_links (product_id, position, valid_from)
+    VALUES ('p', 1, '2026-11-02 02:00:00+00'), ('x', 1, '2026-11-02 02:00:00+00');
+INSERT INTO main.product_prices (product_id, position, valid_from)
+    VALUES ('p', 1, '2026-11-02 02:00:00+00'), ('x', 1, '2026-11-02 02:00:00+00');
+INSERT INTO main.outlet_listing_tags (outlet_listing_id, position, valid_from)
+    VALUES ('ol', 1, '2026-11-02 02:00:00+00'), ('x', 1, '2026-11-02 02:00:00+00');
+INSERT INTO main.product_listings (id, outlet_id, valid_from) VALUES ('l', 'listed', '2026-11-02 02:00:00+00');
+INSERT INTO main.product_listing_tags (product_listing_id, position, valid_from)
+    VALUES ('a', 1, '2026-11-02 02:00:00+00'), ('l', 1, '2026-11-02 02:00:00+00');
 INSERT INTO main.tags (name, valid_from) VALUES ('t', '2026-11-02 02:00:00+00');`
 	db := openAt(t, fillCatalog(t, statements))
 	for _, c := range []struct {
@@ -271,8 +325,12 @@ INSERT INTO main.tags (name, valid_from) VALUES ('t', '2026-11-02 02:00:00+00');
 		tables []string
 		want   []string
 	}{
-		{"o", nil, []string{"outlet_channels ch", "outlet_channels gone", "outlet_listings ol", "outlet_products o/p", "outlets o", "product_listings a", "products a", "products ol", "products p"}},
-		{"o", []string{"product*", "tags"}, []string{"product_listings a", "products a", "products ol", "products p"}},
+		{"o", nil, []string{"outlet_channels ch", "outlet_channels gone", "outlet_listing_tags ol/1", "outlet_listings ol",
+			"outlet_products o/p", "outlet_tags o/1", "outlets o", "product_example_links p/1", "product_listing_tags a/1",
+			"product_listings a", "product_prices p/1", "products a", "products ol", "products p"}},
+		{"listed", nil, []string{"product_listing_tags l/1", "product_listings l"}}, // an outlet that only a listing names
+		{"o", []string{"product*", "tags"}, []string{"product_example_links p/1", "product_listing_tags a/1", "product_listings a",
+			"product_prices p/1", "products a", "products ol", "products p"}},
 		{"other", []string{"outlets"}, []string{"outlets other"}},
 	} {
 		d := newDiff(t, db, c.tables, "2026-11-01", "2026-11-02")

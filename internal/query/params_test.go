@@ -73,6 +73,7 @@ func TestWrongParametersAreUsageErrors(t *testing.T) {
 		"SQL without parameters":        {query.Text("SELECT 1"), map[string]string{"a": "1"}, `unknown parameter "a"; the query has none`},
 		"negative count":                {periodQuery(), map[string]string{"since": "2026-01-01", "top": "-1"}, `"-1" is not a whole number from 0 on`},
 		"not a time zone":               {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "Mars/Olympus"}, `"Mars/Olympus" is not a time zone`},
+		"an empty zone":                 {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": ""}, `"" is not a time zone`},
 		"the local zone":                {periodQuery(), map[string]string{"since": "2026-01-01", "timezone": "Local"}, `"Local" is not a time zone`},
 		"not a relative day":            {periodQuery(), map[string]string{"since": "snapshot-x"}, `"snapshot-x" is not a date such as 2026-11-01 or snapshot-7d, or a month such as 2026-11`},
 		"not a month":                   {periodQuery(), map[string]string{"since": "2026-13"}, `"2026-13" is not a date`},
