@@ -1,12 +1,17 @@
 package query_test
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -93,6 +98,14 @@ func TestExportWritesTablesAndManifest(t *testing.T) {
 	if diff := cmp.Diff([]string{"mart.z_names.parquet", "product_listing_prices.parquet", "product_listings.parquet"}, got); diff != "" {
 		t.Errorf("exported files (-want +got):\n%s", diff)
 	}
+	manifest, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(manifest)+"\n", readFolder(t, dir)["manifest.json"]); diff != "" || m.Kind != "placementsync export" ||
+		m.Program != "v1" || m.Format != query.Parquet || m.SnapshotAt.Format(time.RFC3339) != "2026-11-02T02:00:00Z" {
+		t.Errorf("got the manifest %+v, want the same in the file (-want +got):\n%s", m, diff)
+	}
 	if m.RunID != "20261102T020000Z" || m.Files[2].Rows != 4 || m.Files[2].Columns[0].Name != "id" || m.Files[2].Columns[0].Type != "VARCHAR" {
 		t.Errorf("got manifest %+v, want run 20261102T020000Z with 4 listings", m)
 	}
@@ -114,6 +127,19 @@ func TestExportEscapesPartitionValues(t *testing.T) {
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 {
 		t.Errorf("the parent folder contains %v, %v, want only the export", entries, err)
 	}
+	again := func() error {
+		_, err := open(t, "").Export(t.Context(), filepath.Join(parent, "out"), query.Export{Query: &q, Format: query.Parquet, PartitionBy: "part"})
+		return err
+	}
+	if err := again(); err != nil {
+		t.Errorf("a second export into the folder: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(parent, "out", "answer", "manifest.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := again(); !errors.As(err, new(*query.UsageError)) || !strings.Contains(err.Error(), `"answer/manifest.json", which no export wrote`) {
+		t.Errorf("a file of the user in a partition: got %v, want a usage error", err)
+	}
 }
 
 func TestExportReplacesOnlyExports(t *testing.T) {
@@ -122,7 +148,7 @@ func TestExportReplacesOnlyExports(t *testing.T) {
 	db := open(t, oneListing)
 	export := func(text string) error {
 		q := query.Text(text)
-		_, err := db.Export(t.Context(), dir, query.Export{Query: &q, Format: query.CSV, Defuse: true})
+		_, err := db.Export(t.Context(), dir, query.Export{Query: &q, Format: query.CSV, Defuse: true, Program: "v1"})
 		return err
 	}
 	var usage *query.UsageError
@@ -132,7 +158,34 @@ func TestExportReplacesOnlyExports(t *testing.T) {
 	if err := export("SELECT 1 AS a"); err != nil {
 		t.Fatalf("export into an empty folder: %v", err)
 	}
+	const manifest = `{
+  "kind": "placementsync export",
+  "run_id": "",
+  "snapshot_at": "0001-01-01T00:00:00Z",
+  "program_version": "v1",
+  "format": "csv",
+  "files": [
+    {
+      "source": "answer",
+      "file": "answer.csv",
+      "rows": 1,
+      "bytes": 6,
+      "sha256": "SHA",
+      "columns": [
+        {
+          "name": "a",
+          "type": "INTEGER"
+        }
+      ]
+    }
+  ]
+}
+`
+	wantManifest := strings.Replace(manifest, "SHA", fmt.Sprintf("%x", sha256.Sum256([]byte("a\r\n1\r\n"))), 1)
 	before := readFolder(t, dir)
+	if diff := cmp.Diff(wantManifest, before["manifest.json"]); diff != "" {
+		t.Errorf("manifest.json (-want +got):\n%s", diff)
+	}
 	if err := export("SELECT error('late') AS a"); err == nil || !strings.Contains(err.Error(), "late") {
 		t.Errorf("a failing query: got %v, want its error", err)
 	}
@@ -183,10 +236,19 @@ func TestInvalidExportsAreUsageErrors(t *testing.T) {
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 0 {
 		t.Errorf("the parent folder contains %v, %v, want no files", entries, err)
 	}
+	file := filepath.Join(parent, "file")
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := db.Export(t.Context(), file, query.Export{Format: query.CSV})
+	if text, readErr := os.ReadFile(file); !errors.As(err, &usage) || string(text) != "mine" {
+		t.Errorf("a file in place of a folder: got %v, and the file has %q (%v), want a usage error and the file unchanged", err, text, readErr)
+	}
 }
 
 func TestOneTableIsSavedToAFile(t *testing.T) {
-	db := open(t, oneListing+"; CREATE VIEW names AS SELECT id, '=1' AS name FROM product_listings; CREATE VIEW name_count AS SELECT count(*) AS n FROM names")
+	db := open(t, oneListing+"; CREATE VIEW names AS SELECT id, '=1' AS name FROM product_listings; CREATE VIEW name_count AS SELECT count(*) AS n FROM names;"+
+		"CREATE SCHEMA mart; CREATE VIEW mart.other AS SELECT 1 AS a")
 	file := filepath.Join(t.TempDir(), "saved.csv")
 	q := query.Text("SELECT $n AS n, '=1' AS formula FROM range(2)")
 	for name, c := range map[string]struct {
@@ -205,7 +267,13 @@ func TestOneTableIsSavedToAFile(t *testing.T) {
 			t.Errorf("%s: got %d rows, %v and %q, want %d rows and %q", name, rows, err, text, c.rows, c.want)
 		}
 	}
-	_, err := db.SaveExport(t.Context(), query.Export{Tables: []string{"name*"}, Format: query.CSV}, file)
+	dir := filepath.Join(t.TempDir(), "out")
+	_, err := db.Export(t.Context(), dir, query.Export{Format: query.CSV})
+	want := []string{"manifest.json", "name_count.csv", "names.csv", "product_listings.csv"}
+	if got := slices.Sorted(maps.Keys(readFolder(t, dir))); err != nil || !slices.Equal(got, want) {
+		t.Errorf("an export of all tables has the files %v (%v), want those of the current tables, %v", got, err, want)
+	}
+	_, err = db.SaveExport(t.Context(), query.Export{Tables: []string{"name*"}, Format: query.CSV}, file)
 	if want := "a file contains one table, but 2 were chosen: name one, or export into a folder with --to"; !errors.As(err, new(*query.UsageError)) || err.Error() != want {
 		t.Errorf("two tables: got %v, want %q", err, want)
 	}

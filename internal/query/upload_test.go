@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -98,7 +99,9 @@ func TestExportsInABucketKeepThePreviousExport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(wantedText)+"\n", string(text)); diff != "" || m.Program != "v1" {
+		// Readers of other programs find the files by these keys.
+		isReadable := strings.Contains(string(text), `"folder": "`+folders[i]+`"`) && strings.Contains(string(text), `"before": {`) == (i > 0)
+		if diff := cmp.Diff(string(wantedText)+"\n", string(text)); diff != "" || m.Program != "v1" || !isReadable || m.Files[1].Rows != 2 {
 			t.Errorf("manifest of the program %q (-want +got):\n%s", m.Program, diff)
 		}
 		for k, f := range m.Files {
@@ -113,6 +116,8 @@ func TestExportsInABucketKeepThePreviousExport(t *testing.T) {
 func TestThePreviousExportIsKeptForReaders(t *testing.T) {
 	sim, b := openBucket(t)
 	db := open(t, "")
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
 	now := time.Date(2026, time.November, 1, 2, 0, 0, 0, time.UTC)
 	sim.Now = func() time.Time { return now }
 	for range 2 {
@@ -120,6 +125,9 @@ func TestThePreviousExportIsKeptForReaders(t *testing.T) {
 			t.Fatal(err)
 		}
 		now = now.Add(25 * time.Hour)
+	}
+	if entries, err := os.ReadDir(temp); err != nil || len(entries) > 0 {
+		t.Errorf("after the exports the temporary folder contains %v (%v), want no files", entries, err)
 	}
 	first, second := exportedFiles("20261101T020000.000000000Z"), exportedFiles("20261102T030000.000000000Z")
 	checkObjects(t, sim, "after the second export", slices.Concat(first, second, []string{bucketManifest})...)
