@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"placementsync/internal/query"
 	"placementsync/internal/testing/harness"
@@ -31,6 +32,10 @@ const listingsOfCountry = `-- subject: report
 -- title: Listings of a country
 -- grain: one row per listing
 -- about: Listings with enough authority.
+-- also: places, lands
+-- chart: line x=day y=listings by=tier,currency
+-- columns: first name id
+-- heading: id The id
 -- param: country VARCHAR DE -- where
 -- values: SELECT country FROM product_listings
 -- param: least COUNT 10 -- authority
@@ -67,16 +72,17 @@ func TestLoadAddsOwnQueries(t *testing.T) {
 	}
 	want := query.Query{
 		Name: "listings_of", File: filepath.Join(dir, "listings_of.SQL"), Subject: "report", Title: "Listings of a country",
-		Grain: "one row per listing", About: "Listings with enough authority.", SQL: q.SQL,
+		Grain: "one row per listing", About: "Listings with enough authority.", Also: "places, lands", SQL: q.SQL,
+		Chart: &query.Chart{Kind: query.ChartLines, X: "day", Y: []string{"listings"}, By: []string{"tier", "currency"}},
+		First: []string{"name", "id"}, Headings: map[string]string{"id": "The id"},
 		Params: []query.Param{
 			{Name: "country", Type: "VARCHAR", Default: "DE", About: "where", Values: "SELECT country FROM product_listings"},
 			{Name: "least", Type: "COUNT", Default: "10", About: "authority"},
 			{Name: "name", Type: "VARCHAR", Nullable: true, Default: "The first", About: "only this name"},
 		},
 	}
-	if diff := cmp.Diff(want.Params, q.Params); diff != "" || q.Name != want.Name || q.File != want.File || q.Subject != want.Subject ||
-		q.Title != want.Title || q.Grain != want.Grain || q.About != want.About || !q.IsUserDefined() {
-		t.Errorf("got %+v, want %+v\n%s", q, want, diff)
+	if diff := cmp.Diff(want, q, cmpopts.IgnoreUnexported(query.Query{})); diff != "" || !q.IsUserDefined() {
+		t.Errorf("the own query (-want +got):\n%s", diff)
 	}
 	db := open(t, threeListings)
 	for values, want := range map[string]string{"": "a\n", "name=NULL": "a\nb\n", "country=FR": "c\n", "least=20 name=NULL": "b\n"} {
@@ -111,7 +117,7 @@ func TestLoadReportsAllMistakes(t *testing.T) {
 		"not_text.sql":    "-- title: \xff",
 		"parameters.sql":  "-- title: Parameters\n-- param: n NUMBER 1 -- count\n-- a remark\n-- param: n COUNT many -- count\n-- param: day DATE snapshot-7d -- a day\nSELECT $n, $day",
 		"repeated.sql":    "-- title: One\n-- title: Two\n-- parm: x VARCHAR y -- z\n-- values: SELECT 1\nSELECT 1",
-		"unused.sql":      "-- title: Unused\n-- param: top COUNT 3 -- rows\nSELECT 1",
+		"unused.sql":      "-- title: Unused\n-- param: top COUNT 3 -- rows\nSELECT $topmost",
 		"twice.sql":       "-- title: Twice\n-- param: a COUNT 3 -- rows\n-- param: a COUNT 4 -- rows\n-- values: SELECT 1\n-- values: SELECT 2\nSELECT $a",
 		"too_long.sql":    good + strings.Repeat(" ", 1<<20),
 		".#hidden.sql":    "a lock file of an editor",
@@ -292,9 +298,13 @@ func TestNamesAreFoundByTheirWords(t *testing.T) {
 		"berlin post, outlet 07": {"berlin post, outlet 07", "", ""}, // each part exists
 		"berlin post, nowhere":   {"berlin post, nowhere", "", `parameter "name": the data has no value "berlin post, nowhere"` + known},
 	} {
-		resolved, notes, err := db.ResolveNames(t.Context(), q, map[string]string{"name": given, "other": "acme", "free": "acme"})
+		values := map[string]string{"name": given, "other": "acme", "free": "acme"}
+		resolved, notes, err := db.ResolveNames(t.Context(), q, values)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if values["name"] != given {
+			t.Errorf("%s: the given values are changed to %q", given, values)
 		}
 		unknown, err := db.DescribeUnknownValues(t.Context(), q, resolved)
 		if got := strings.Join(unknown, ""); err != nil || resolved["name"] != want.resolved || strings.Join(notes, "") != want.note || got != want.unknown {

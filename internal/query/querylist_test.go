@@ -95,22 +95,22 @@ func TestExplainDescribesAQuery(t *testing.T) {
 }
 
 func TestListContainsParameters(t *testing.T) {
-	q := query.Query{Name: "a", File: "a.sql", Title: "A & B", Subject: "own", Params: []query.Param{
+	q := query.Query{Name: "a", File: "a.sql", Title: "A & B", Subject: "own", Grain: "one row", About: "Notes.", Also: "c", Params: []query.Param{
 		{Name: "most", Type: "COUNT", Default: "3", About: "rows", Values: "SELECT 1"},
 		{Name: "day", Type: "DATE", About: "a day"},
 		{Name: "name", Type: "VARCHAR", Default: "NULL", About: "a name"},
 	}}
 	for format, want := range map[query.Format]string{
-		query.CSV:   "subject,name,title,grain,about,params,marts,file\r\nown,a,A & B,,,most day name,,a.sql\r\n",
+		query.CSV:   "subject,name,title,grain,about,params,marts,file\r\nown,a,A & B,one row,Notes.,most day name,,a.sql\r\n",
 		query.Table: "own\n  a  A & B (own: a.sql)\n\n",
 		query.JSON: `[
   {
     "subject": "own",
     "name": "a",
     "title": "A & B",
-    "grain": "",
-    "about": "",
-    "also": "",
+    "grain": "one row",
+    "about": "Notes.",
+    "also": "c",
     "params": [
       {
         "name": "most",

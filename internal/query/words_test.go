@@ -18,6 +18,8 @@ func TestColumnsOfCharts(t *testing.T) {
 func TestColumnsHaveHeadings(t *testing.T) {
 	for column, want := range map[string]string{
 		"p50_days": "Days, median", "p90_days_to_start": "Days to start, 90th percentile", "p25_percent": "P25, %", "p25_price": "Price, lower quartile",
+		"p75_price": "Price, upper quartile", "article_name": "Article", "campaign_name": "Campaign", "group_name": "Group", "listing_name": "Listing",
+		"product_name": "Product", "profile_name": "Profile", "status_name": "Status", "writer_name": "Writer",
 		"outlet_name": "Outlet", "outlet_id": "Outlet ID", "website_url": "Website URL", "first_name": "First name", "name": "Name", "is_do_follow": "Do-follow",
 		"paid_at": "Paid", "at": "At", "change_percent": "Change, %", "min_authority": "Minimum authority", "max_price": "Maximum price",
 		"timezone": "Time zone", "": "",
@@ -51,5 +53,14 @@ func TestTablesShowEnumerationsAsWords(t *testing.T) {
 		"Full feature    FULL_FEATURE  NULL    Twitter/X, On hold  Dedicated email  WEBSITE   Website     u1         ACME\n"
 	if got := out.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	for name, isEnum := range map[string]bool{"link_kind": true, "side": true, "trait": true, "included_placement": true, "waits_for": true, "figure": true,
+		"pricing_tier": true, "types": false, "outlet_name": false} {
+		if got := (query.Column{Name: name, Type: "VARCHAR"}).IsEnum(); got != isEnum {
+			t.Errorf("the column %s has values of an enumeration: %t, want %t", name, got, isEnum)
+		}
+	}
+	if (query.Column{Name: "status", Type: "VARCHAR[]"}).IsEnum() {
+		t.Error("a list of statuses is a value of an enumeration, want only texts")
 	}
 }
