@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
-	"placementsync/internal/testing/harness"
 )
 
 const oneListing = "INSERT INTO product_listings (id, name, country) VALUES ('p1', 'Robert''); DROP TABLE x; --', 'DE')"
@@ -20,6 +19,12 @@ func TestFilesCannotBeReadAsTables(t *testing.T) {
 	_, err := runQuery(t, open(t, ""), query.Text("SELECT * FROM '/etc/passwd'"), nil, query.CSV, query.Screen{})
 	if err == nil || strings.Contains(err.Error(), "root:") {
 		t.Errorf("got %v, want an error without the content of the file", err)
+	}
+	_, err = runQuery(t, open(t, ""), query.Text("FROM read_text('/etc/passwd')"), nil, query.CSV, query.Screen{})
+	refused, ok := errors.AsType[*query.RefusedError](err)
+	const advice = "; save a result with -o FILE"
+	if !ok || !strings.Contains(refused.Error(), advice+" (DuckDB: ") || strings.Contains(refused.Plain(), advice) {
+		t.Errorf("got %v, want a refusal with advice for the command line only in its long text", err)
 	}
 }
 
@@ -99,7 +104,6 @@ func TestOpenFollowsAChangedSymlink(t *testing.T) {
 }
 
 func TestACancelledQueryStops(t *testing.T) {
-	harness.Concurrent(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w, err := query.NewWriter(query.Output{Format: query.CSV}, &strings.Builder{}, query.Screen{})
@@ -139,9 +143,10 @@ func TestSpilledFilesAreRemoved(t *testing.T) {
 	if want := "{\"n\":600000}\n"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
-	text = "SELECT current_setting('memory_limit') AS m, current_setting('threads') AS t, current_setting('max_temp_directory_size') AS d"
+	text = "SELECT current_setting('memory_limit') AS m, current_setting('threads') AS t, current_setting('max_temp_directory_size') AS d, " +
+		"starts_with(current_setting('temp_directory'), '" + dir + "') AS is_private"
 	limits, err := runQuery(t, db, query.Text(text), nil, query.CSV, query.Screen{})
-	if want := "m,t,d\r\n38.1 MiB,1,1.8 GiB\r\n"; err != nil || limits != want {
+	if want := "m,t,d,is_private\r\n38.1 MiB,1,1.8 GiB,true\r\n"; err != nil || limits != want {
 		t.Errorf("the limits are %q, %v, want %q", limits, err, want)
 	}
 	if err := db.Close(); err != nil {
