@@ -123,7 +123,6 @@ func TestRunCancelsCallsAfterDrain(t *testing.T) {
 
 // TestRunReturnsErrorsOfTheInput makes a read fail after a successful call.
 func TestRunReturnsErrorsOfTheInput(t *testing.T) {
-	harness.Concurrent(t)
 	in, feed := io.Pipe()
 	responses, out := io.Pipe()
 	done := make(chan error, 1)
@@ -150,7 +149,6 @@ func (brokenWriter) Close() error              { return nil }
 
 // TestRunDoesNotWaitForUnwrittenResponses ends the input after a call whose response cannot be written.
 func TestRunDoesNotWaitForUnwrittenResponses(t *testing.T) {
-	harness.Concurrent(t)
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		err := mcp.Run(t.Context(), config(""), io.NopCloser(strings.NewReader(initialize+"\n")), brokenWriter{})

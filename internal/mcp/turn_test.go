@@ -47,7 +47,6 @@ func (w busyWarehouse) Open(ctx context.Context, opts query.Options, _ bool) (*q
 
 // TestOneQueryRunsAtATime calls a tool twice, and cancels the second call while it waits for the first.
 func TestOneQueryRunsAtATime(t *testing.T) {
-	harness.Concurrent(t)
 	synctest.Test(t, func(t *testing.T) {
 		cfg := config("")
 		busy := busyWarehouse{opens: &atomic.Int64{}, spillLimit: &atomic.Value{}, release: make(chan struct{})}
@@ -119,7 +118,6 @@ func TestUnknownValuesExplainOnlyEmptyResults(t *testing.T) {
 // TestTheLastResponseIsWritten ends the input before anyone reads the output. A notification has no response, so Run
 // does not wait for one.
 func TestTheLastResponseIsWritten(t *testing.T) {
-	harness.Concurrent(t)
 	synctest.Test(t, func(t *testing.T) {
 		responses, out := io.Pipe()
 		done, began := make(chan error, 1), time.Now()

@@ -11,12 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/query"
-	"placementsync/internal/testing/harness"
 )
 
 // TestSessionsReadTheCatalog reads a table in two sessions, and sends a result as Parquet.
 func TestSessionsReadTheCatalog(t *testing.T) {
-	harness.Concurrent(t)
 	path := createCatalog(t, oneListing)
 	db, err := query.Open(t.Context(), path, query.Options{MemoryLimit: "256MB", Threads: 1, Sessions: 2,
 		Settings: query.Settings{"statuses.orders_ended": "lost"}})

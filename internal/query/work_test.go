@@ -77,7 +77,7 @@ func TestWorkExplainsMistakes(t *testing.T) {
 }
 
 func TestWorkWritesResultsAndFiles(t *testing.T) {
-	harness.Concurrent(t)
+	harness.Slow(t)
 	path := createNightsCatalog(t)
 	for _, c := range []struct {
 		job   query.Job
