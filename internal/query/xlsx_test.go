@@ -131,8 +131,10 @@ func TestExcelHasHeaderFilterAndAboutSheet(t *testing.T) {
 		t.Errorf("the panes are %+v (%v), want a frozen header", panes, err)
 	}
 	page, err := book.GetPageLayout(sheet)
-	if err != nil || *page.FitToWidth != 1 || *page.FitToHeight != 0 || *page.Orientation != "landscape" {
-		t.Errorf("a printed page has the layout %+v (%v), want all columns in landscape", page, err)
+	want := excelize.PageLayoutOptions{Orientation: new("landscape"), FitToWidth: new(1), FitToHeight: new(0)}
+	got := excelize.PageLayoutOptions{Orientation: page.Orientation, FitToWidth: page.FitToWidth, FitToHeight: page.FitToHeight}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("layout of a printed page, %v (-want +got):\n%s", err, diff)
 	}
 	names := book.GetDefinedName()
 	if len(names) != 1 || !strings.HasSuffix(names[0].RefersTo, "!$A$1:$B$2") {
