@@ -36,7 +36,8 @@ func (s *catalogState) conditions() []condition {
 	if chosen := s.Chosen["tag"]; len(chosen) > 0 {
 		all = append(all, condition{"tag", hasTag(chosen)})
 	}
-	if len(s.Chosen["currency"])+len(s.Chosen["tier"]) > 0 { // a price range always has a currency, see listingsSQL
+	// With a price range, a currency is chosen too: the user or assumeCurrency chose one, unless the catalog has no price.
+	if len(s.Chosen["currency"])+len(s.Chosen["tier"]) > 0 {
 		all = append(all, condition{priceFacet, s.hasPrice()})
 	}
 	for _, r := range rangeFilters() {
@@ -136,8 +137,7 @@ func allOf(conditions []sqltext.SQL) sqltext.SQL {
 }
 
 // listingsSQL returns a statement for the listings that match the address. The table of listings has the alias l.
-// The columns can contain p.price and p.tier: the lowest price and its tier. A state that compares prices has one
-// currency, unless the catalog has no price.
+// The columns can contain p.price and p.tier: the lowest price and its tier.
 func (s *catalogState) listingsSQL(columns []sqltext.SQL) sqltext.SQL {
 	sorted, _ := findColumn(s.Sort)
 	sortedBy := sqltext.Fill("l.{column}", sqltext.Values{"column": sqltext.SQL(sorted.sortColumn)})
@@ -229,8 +229,9 @@ const maxValues = 100
 // countsSQL returns a statement that counts the listings and the values of all facets.
 func (s *catalogState) countsSQL() sqltext.SQL {
 	var conditions []sqltext.SQL // of the search and the ranges, which apply to all counts
-	// Each element is SQL for a facet, or for NULL if the listing does not miss the facet. concat_ws needs at least one.
-	missedFacets := []sqltext.SQL{"NULL"}
+	// Each element is SQL that gives the name of a facet if the listing does not match the chosen values of that
+	// facet, and otherwise NULL. concat_ws needs at least one element.
+	unmatchedFacets := []sqltext.SQL{"NULL"}
 	isOfFoundListing := noCondition // needed only if there are conditions besides the one of the prices
 	for _, c := range s.conditions() {
 		if c.facet != priceFacet {
@@ -239,7 +240,8 @@ func (s *catalogState) countsSQL() sqltext.SQL {
 		if c.facet == "" {
 			conditions = append(conditions, c.text)
 		} else {
-			missedFacets = append(missedFacets, sqltext.Fill("CASE WHEN {condition} THEN NULL ELSE {facet} END", sqltext.Values{"condition": c.text, "facet": c.facet}))
+			unmatchedFacets = append(unmatchedFacets, sqltext.Fill("CASE WHEN {condition} THEN NULL ELSE {facet} END",
+				sqltext.Values{"condition": c.text, "facet": c.facet}))
 		}
 	}
 	isChosen := []sqltext.SQL{"false"}
@@ -252,7 +254,8 @@ func (s *catalogState) countsSQL() sqltext.SQL {
 	if s.Search != "" { // only the search reads the names of outlets
 		listings = catalogSQL.Render("named_listings", nil)
 	}
-	return catalogSQL.Render("counts", sqltext.Values{"listings": listings, "conditions": allOf(conditions), "misses": sqltext.JoinSQL(missedFacets, ", "),
+	return catalogSQL.Render("counts", sqltext.Values{"listings": listings, "conditions": allOf(conditions),
+		"unmatched_facets":         sqltext.JoinSQL(unmatchedFacets, ", "),
 		"prices_of_all_currencies": s.priceConditions("currency"), "prices_of_all_tiers": s.priceConditions("tier"), "price_range": s.priceRange(),
 		"is_of_found_listing": isOfFoundListing, "is_chosen": sqltext.JoinSQL(isChosen, " OR "), "most": maxValues})
 }

@@ -21,23 +21,23 @@ ORDER BY l.position;
 
 -- name: counts
 -- The number of listings that match an address. Also, for each value of a facet, the number of listings that would
--- match if this value replaced the chosen values of the facet. A listing misses a facet if it has none of the chosen
--- values. It counts for the values of a facet if it misses no other facet. Currency, tier and price range are missed
--- together, as the facet price. "found" contains the listings that match the search and the ranges except the price
--- range, and miss at most one facet. The column "misses" names this facet. The chosen values of a facet are first, then
--- the most frequent ones, {most} in all.
+-- match if this value replaced the chosen values of the facet. A listing counts for the values of a facet if it
+-- matches the chosen values of all other facets. Currency, tier and price range are one facet here, price. "found"
+-- contains the listings that match the search and the ranges except the price range, and match all facets but at most
+-- one. The column "unmatched" names this facet. The chosen values of a facet are first, then the most frequent ones,
+-- {most} in all.
 WITH found AS MATERIALIZED (
     SELECT *
     FROM (
         SELECT l.id, l.country, l.state, l.channel_type, l.placement_type, l.is_do_follow, l.disclaimer,
-            concat_ws(',', {misses}) AS misses
+            concat_ws(',', {unmatched_facets}) AS unmatched
         FROM {listings} AS l
         WHERE {conditions}
     )
-    WHERE NOT contains(misses, ',')
+    WHERE NOT contains(unmatched, ',')
 ),
 count_by_column AS (
-    SELECT misses, count(*) AS n,
+    SELECT unmatched, count(*) AS n,
         coalesce(country, state, channel_type, placement_type, CAST(is_do_follow AS VARCHAR), disclaimer) AS value,
         CASE 0 -- GROUPING is 0 for the column of the grouping set
             WHEN GROUPING(country) THEN 'country'
@@ -48,14 +48,14 @@ count_by_column AS (
             ELSE 'disclaimer'
         END AS facet
     FROM found
-    GROUP BY GROUPING SETS ((misses, country), (misses, state), (misses, channel_type), (misses, placement_type),
-        (misses, is_do_follow), (misses, disclaimer))
+    GROUP BY GROUPING SETS ((unmatched, country), (unmatched, state), (unmatched, channel_type), (unmatched, placement_type),
+        (unmatched, is_do_follow), (unmatched, disclaimer))
 ),
 listing_tags AS (
     SELECT DISTINCT f.id, t.name AS value
     FROM found AS f
     LEFT JOIN main.product_listing_tags AS t ON t.product_listing_id = f.id AND t.name IS NOT NULL
-    WHERE f.misses IN ('', 'tag')
+    WHERE f.unmatched IN ('', 'tag')
 ),
 listing_currencies AS (
     SELECT product_listing_id, currency AS value
@@ -72,7 +72,7 @@ listing_tiers AS (
     HAVING {price_range}
 ),
 value_counts AS (
-    SELECT facet, value, CAST(sum(n) AS BIGINT) AS n FROM count_by_column WHERE misses IN ('', facet) GROUP BY facet, value
+    SELECT facet, value, CAST(sum(n) AS BIGINT) AS n FROM count_by_column WHERE unmatched IN ('', facet) GROUP BY facet, value
     UNION ALL
     SELECT 'tag', value, count(*) FROM listing_tags GROUP BY value
     UNION ALL
@@ -85,13 +85,13 @@ ranked AS (
         row_number() OVER (PARTITION BY facet ORDER BY is_chosen DESC, n DESC, value) AS rank
     FROM value_counts
 )
-SELECT 'total' AS facet, NULL AS value, count(*) AS n, 0 AS rank FROM found WHERE misses = ''
+SELECT 'total' AS facet, NULL AS value, count(*) AS n, 0 AS rank FROM found WHERE unmatched = ''
 UNION ALL
 SELECT facet, value, n, rank FROM ranked WHERE is_chosen OR rank <= {most}
 ORDER BY facet, rank;
 
 -- name: is_of_found_listing
-product_listing_id IN (SELECT id FROM found WHERE misses IN ('', 'price'));
+product_listing_id IN (SELECT id FROM found WHERE unmatched IN ('', 'price'));
 
 -- name: named_listings
 -- The table of listings. Missing names of outlets are taken from other tables.
