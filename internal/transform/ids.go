@@ -32,23 +32,11 @@ func (c *IDCase) Unify(id string) string {
 }
 
 func (c *IDCase) unify(id []byte) {
-	if c == nil || len(id) != len("00000000-0000-0000-0000-000000000000") {
+	if c == nil || !isUUID(id) {
 		return
 	}
-	hasLower, hasUpper := false, false
-	for i, b := range id {
-		isDashed := i == 8 || i == 13 || i == 18 || i == 23
-		switch {
-		case isDashed != (b == '-'):
-			return
-		case b >= 'a' && b <= 'f':
-			hasLower = true
-		case b >= 'A' && b <= 'F':
-			hasUpper = true
-		case !isDashed && (b < '0' || b > '9'):
-			return
-		}
-	}
+	hasLower := bytes.ContainsAny(id, "abcdef")
+	hasUpper := bytes.ContainsAny(id, "ABCDEF")
 	if !hasLower && !hasUpper {
 		return
 	}
@@ -59,6 +47,25 @@ func (c *IDCase) unify(id []byte) {
 	if wanted == lowerCase && hasUpper {
 		copy(id, bytes.ToLower(id))
 	}
+}
+
+func isUUID(id []byte) bool {
+	if len(id) != len("00000000-0000-0000-0000-000000000000") {
+		return false
+	}
+	for i, b := range id {
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			if b != '-' {
+				return false
+			}
+			continue
+		}
+		isHexDigit := b >= '0' && b <= '9' || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F'
+		if !isHexDigit {
+			return false
+		}
+	}
+	return true
 }
 
 // wanted returns the case of the ids. The first id decides. Reading the decision is cheap, because all ids read it.

@@ -24,17 +24,17 @@ func TestColumnsHaveOtherNames(t *testing.T) {
 				}
 				for _, other := range c.OtherNames {
 					tested++
-					own, second := fmt.Sprintf(`%q:"a"`, c.Path()), fmt.Sprintf(`%q:"b"`, other)
+					ownField, otherField := fmt.Sprintf(`%q:"a"`, c.Path()), fmt.Sprintf(`%q:"b"`, other)
 					extra := fmt.Sprintf(`{%q:"b"}`, other)
 					for members, want := range map[string][2]string{ // the values of the column and of extra
-						second:                                   {"b", ""},
-						own + "," + second:                       {"a", extra},
-						second + "," + own:                       {"a", extra},
-						second + `,"new":1`:                      {"b", `{"new":1}`},
-						fmt.Sprintf(`%q:"a"`, other) + "," + own: {"a", ""},
-						fmt.Sprintf(`%q:null`, c.Path()) + "," + second: {"b", ""},
-						fmt.Sprintf(`%q:""`, c.Path()) + "," + second:   {"b", ""},
-						fmt.Sprintf(`%q:{"name":"b"}`, other):           {"b", ""},
+						otherField:                                          {"b", ""},
+						ownField + "," + otherField:                         {"a", extra},
+						otherField + "," + ownField:                         {"a", extra},
+						otherField + `,"new":1`:                             {"b", `{"new":1}`},
+						fmt.Sprintf(`%q:"a"`, other) + "," + ownField:       {"a", ""},
+						fmt.Sprintf(`%q:null`, c.Path()) + "," + otherField: {"b", ""},
+						fmt.Sprintf(`%q:""`, c.Path()) + "," + otherField:   {"b", ""},
+						fmt.Sprintf(`%q:{"name":"b"}`, other):               {"b", ""},
 					} {
 						row := readOne(t, compile(t, s), s, members)
 						if got := [2]string{row[c.Name], row["extra"]}; got != want {
