@@ -65,18 +65,19 @@ func TestConcurrencyLimitsResponsesInMemory(t *testing.T) {
 func TestConnectionsAreReused(t *testing.T) {
 	const workers = 4
 	var connections atomic.Int32
-	var arrived sync.Mutex
-	wave, n := make(chan struct{}), 0
+	var mu sync.Mutex // for arrived and wave
+	arrived := 0
+	wave := make(chan struct{}) // closed when all its requests have arrived
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		arrived.Lock()
-		own := wave
-		n++
-		if n%workers == 0 {
+		mu.Lock()
+		ownWave := wave
+		arrived++
+		if arrived%workers == 0 {
 			close(wave)
 			wave = make(chan struct{})
 		}
-		arrived.Unlock()
-		<-own
+		mu.Unlock()
+		<-ownWave
 		textBody(`{"id":"a"}`)(w, r)
 	}))
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
