@@ -87,7 +87,8 @@ func (q Query) copyText(c Copy) string {
 // withDefault returns the text of a parameter in a header, with another default.
 func (p Param) withDefault(value string) string {
 	kind := p.Type
-	losesNull := p.Default == nullText && value != nullText // a default of NULL also accepts NULL
+	// A parameter with the default NULL accepts NULL. With another default it needs ? to accept NULL.
+	losesNull := p.Default == nullText && value != nullText
 	if p.Nullable || losesNull {
 		kind += "?"
 	}
