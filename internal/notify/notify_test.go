@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -95,49 +96,75 @@ func TestAlertTexts(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	long := strings.Repeat(`the service answered "{\"ä\":\"\\n\"}" `, 100) + "\nand more"
-	streams := make([]notify.Stream, 30)
-	for i := range streams {
-		streams[i] = notify.Stream{Stream: "campaign_status_counts", Standing: "not proven", Reason: long}
-	}
+	streams := slices.Repeat([]notify.Stream{{Stream: "campaign_status_counts", Standing: "not proven", Reason: long}}, 30)
 	for name, c := range map[string]struct {
 		alert                    notify.Alert
 		headline, effect, advice string
 	}{
-		"failed": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "no space left on device", Since: at, SnapshotAt: at.AddDate(0, 0, -1)},
-			"night r1 failed: no space left on device", "Since 2026-11-20 02:00 UTC. Readers have the snapshot of 2026-11-19 02:00 UTC.", "correct the cause, then run placementsync run"},
-		"not started":      {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC. Readers have no snapshot yet.", "correct the cause"},
-		"unknown snapshot": {notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at, SnapshotUnknown: true}, "a night could not start: no disk", "Since 2026-11-20 02:00 UTC.", "correct the cause"},
-		"unverified":       {notify.Alert{Event: notify.Unverified, Error: "no disk", StartedAt: at}, "the verification of the warehouse failed: no disk", "Since 2026-11-20 02:00 UTC. The result of the last complete verification is kept.", "correct the cause"},
-		"long error":       {notify.Alert{Event: notify.Failed, Run: "r1", Error: long, Since: at, Streak: 1000, SnapshotAt: at}, `night r1 failed: the service answered "{"ä":"\n"}"`, ", 1000 nights in a row. Readers have", "correct"},
-		"partial":          {notify.Alert{Event: notify.Partial, Run: "r1", Streams: streams, Since: at}, "night r1 is published, but partial: campaign_status_counts is not proven: the service answered", "Readers see the rows of this night", "nothing, if"},
-		"a failed step after the publish": {notify.Alert{Event: notify.Partial, Run: "r1", Error: "extend the Parquet series by 2026-11-20: it is a file",
+		"failed": {alert: notify.Alert{Event: notify.Failed, Run: "r1", Error: "no space left on device", Since: at, SnapshotAt: at.AddDate(0, 0, -1)},
+			headline: "night r1 failed: no space left on device",
+			effect:   "Since 2026-11-20 02:00 UTC. Readers have the snapshot of 2026-11-19 02:00 UTC.",
+			advice:   "correct the cause, then run placementsync run"},
+		"not started": {alert: notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at},
+			headline: "a night could not start: no disk",
+			effect:   "Since 2026-11-20 02:00 UTC. Readers have no snapshot yet.", advice: "correct the cause"},
+		"unknown snapshot": {alert: notify.Alert{Event: notify.Failed, Error: "no disk", StartedAt: at, SnapshotUnknown: true},
+			headline: "a night could not start: no disk",
+			effect:   "Since 2026-11-20 02:00 UTC.", advice: "correct the cause"},
+		"unverified": {alert: notify.Alert{Event: notify.Unverified, Error: "no disk", StartedAt: at},
+			headline: "the verification of the warehouse failed: no disk",
+			effect:   "Since 2026-11-20 02:00 UTC. The result of the last complete verification is kept.",
+			advice:   "correct the cause"},
+		"long error": {alert: notify.Alert{Event: notify.Failed, Run: "r1", Error: long, Since: at, Streak: 1000, SnapshotAt: at},
+			headline: `night r1 failed: the service answered "{"ä":"\n"}"`,
+			effect:   ", 1000 nights in a row. Readers have", advice: "correct"},
+		"partial": {alert: notify.Alert{Event: notify.Partial, Run: "r1", Streams: streams, Since: at},
+			headline: "night r1 is published, but partial: campaign_status_counts is not proven: the service answered",
+			effect:   "Readers see the rows of this night", advice: "nothing, if"},
+		"a failed step after the publish": {alert: notify.Alert{Event: notify.Partial, Run: "r1", Error: "extend the Parquet series by 2026-11-20: it is a file",
 			Since: at, Streams: streams},
-			"night r1 is published, but partial: extend the Parquet series by 2026-11-20: it is a file", "Readers of the catalog see the rows of this night.", "correct the cause; the next night completes the failed step."},
-		"two streams": {notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{Stream: "orders", Standing: "carried"}, {Stream: "outlets", Standing: "not read", Reason: "403"}}},
-			"partial: orders is carried; outlets is not read: 403", "Since ", "nothing, if"},
-		"gate": {notify.Alert{Event: notify.Gate, Run: "r1", Error: long, Since: at},
-			"night r1 was not published: a gate stopped it: the service answered", "Readers have",
-			"check the service. If these records were really deleted, run placementsync run --allow-mass-delete"},
-		"own advice": {notify.Alert{Event: notify.Gate, Run: "r1", Advice: "check the disk."},
-			"night r1 was not published: a gate stopped it", "Readers have", "check the disk."},
-		"damaged": {notify.Alert{Event: notify.Damaged, Error: "2 files: a, b", StartedAt: at},
-			"the warehouse is damaged: 2 files: a, b", "Found on 2026-11-20 02:00 UTC.", "run placementsync verify --read-data"},
-		"behind": {notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Streak: 2},
-			"the backup failed after the published night r1: the service answered", "2 attempts in a row. Readers of the warehouse see the snapshot of this night.", "correct the cause; the next night tries again, or run placementsync backup now."},
-		"lake": {notify.Alert{Event: notify.Behind, Work: "lake", Run: "r1", Since: at},
-			"the publishing to the lake failed after the published night r1", "Since ", "correct the cause; the next night tries again, or run placementsync lake publish --all now."},
-		"recovered": {notify.Alert{Event: notify.Recovered, Work: "watch", Run: "r1", Since: at},
-			"the run of the watches is up to date again, with night r1", "It had been behind since 2026-11-20 02:00 UTC.", "nothing."},
-		"full inbox": {notify.Alert{Event: notify.Full, Work: notify.Inbox, StartedAt: at}, "the webhook inbox is full: events are refused",
-			"Since 2026-11-20 02:00 UTC. Accepted events are kept;", "run the command \"placementsync runs\""},
-		"room in the inbox": {notify.Alert{Event: notify.Recovered, Work: notify.Inbox, StartedAt: at}, "the webhook inbox has room again: events are accepted",
-			"It had been full since 2026-11-20 02:00 UTC.", "nothing."},
-		"markup in the error": {notify.Alert{Event: notify.Failed, Run: "r1", Error: "answered 500: <!channel> <https://evil.example|log in> @all"},
-			"answered 500: \u2039!channel\u203a \u2039https://evil.example|log in\u203a @\u200ball", "Since ", "correct"},
-		"markup in the advice": {notify.Alert{Event: notify.Failed, Run: "r1", Advice: "<!here>" + long}, "night r1 failed", "Since ", "\u2039!here\u203athe service"},
-		"a long reason before another stream": {notify.Alert{Event: notify.Partial, Streams: []notify.Stream{{Stream: "orders", Standing: "carried", Reason: long}, {Stream: "outlets", Standing: "not read"}}},
-			"; outlets is not read", "Since ", "nothing"},
-		"markup in a reason": {notify.Alert{Event: notify.Partial, Streams: []notify.Stream{{Stream: "orders", Standing: "carried", Reason: "<!here>"}}}, "orders is carried: \u2039!here\u203a", "Since ", "nothing"},
+			headline: "night r1 is published, but partial: extend the Parquet series by 2026-11-20: it is a file",
+			effect:   "Readers of the catalog see the rows of this night.",
+			advice:   "correct the cause; the next night completes the failed step."},
+		"two streams": {alert: notify.Alert{Event: notify.Partial, Run: "r1", Streams: []notify.Stream{{Stream: "orders", Standing: "carried"}, {Stream: "outlets", Standing: "not read", Reason: "403"}}},
+			headline: "partial: orders is carried; outlets is not read: 403", effect: "Since ", advice: "nothing, if"},
+		"gate": {alert: notify.Alert{Event: notify.Gate, Run: "r1", Error: long, Since: at},
+			headline: "night r1 was not published: a gate stopped it: the service answered",
+			effect:   "Readers have",
+			advice:   "check the service. If these records were really deleted, run placementsync run --allow-mass-delete"},
+		"own advice": {alert: notify.Alert{Event: notify.Gate, Run: "r1", Advice: "check the disk."},
+			headline: "night r1 was not published: a gate stopped it",
+			effect:   "Readers have", advice: "check the disk."},
+		"damaged": {alert: notify.Alert{Event: notify.Damaged, Error: "2 files: a, b", StartedAt: at},
+			headline: "the warehouse is damaged: 2 files: a, b",
+			effect:   "Found on 2026-11-20 02:00 UTC.", advice: "run placementsync verify --read-data"},
+		"behind": {alert: notify.Alert{Event: notify.Behind, Work: "backup", Run: "r1", Error: long, Since: at, Streak: 2},
+			headline: "the backup failed after the published night r1: the service answered",
+			effect:   "2 attempts in a row. Readers of the warehouse see the snapshot of this night.",
+			advice:   "correct the cause; the next night tries again, or run placementsync backup now."},
+		"lake": {alert: notify.Alert{Event: notify.Behind, Work: "lake", Run: "r1", Since: at},
+			headline: "the publishing to the lake failed after the published night r1",
+			effect:   "Since ",
+			advice:   "correct the cause; the next night tries again, or run placementsync lake publish --all now."},
+		"recovered": {alert: notify.Alert{Event: notify.Recovered, Work: "watch", Run: "r1", Since: at},
+			headline: "the run of the watches is up to date again, with night r1",
+			effect:   "It had been behind since 2026-11-20 02:00 UTC.", advice: "nothing."},
+		"full inbox": {alert: notify.Alert{Event: notify.Full, Work: notify.Inbox, StartedAt: at},
+			headline: "the webhook inbox is full: events are refused",
+			effect:   "Since 2026-11-20 02:00 UTC. Accepted events are kept;",
+			advice:   "run the command \"placementsync runs\""},
+		"room in the inbox": {alert: notify.Alert{Event: notify.Recovered, Work: notify.Inbox, StartedAt: at},
+			headline: "the webhook inbox has room again: events are accepted",
+			effect:   "It had been full since 2026-11-20 02:00 UTC.", advice: "nothing."},
+		"markup in the error": {alert: notify.Alert{Event: notify.Failed, Run: "r1", Error: "answered 500: <!channel> <https://evil.example|log in> @all"},
+			headline: "answered 500: \u2039!channel\u203a \u2039https://evil.example|log in\u203a @\u200ball",
+			effect:   "Since ", advice: "correct"},
+		"markup in the advice": {alert: notify.Alert{Event: notify.Failed, Run: "r1", Advice: "<!here>" + long},
+			headline: "night r1 failed", effect: "Since ", advice: "\u2039!here\u203athe service"},
+		"a long reason before another stream": {alert: notify.Alert{Event: notify.Partial, Streams: []notify.Stream{{Stream: "orders", Standing: "carried", Reason: long}, {Stream: "outlets", Standing: "not read"}}},
+			headline: "; outlets is not read", effect: "Since ", advice: "nothing"},
+		"markup in a reason": {alert: notify.Alert{Event: notify.Partial, Streams: []notify.Stream{{Stream: "orders", Standing: "carried", Reason: "<!here>"}}},
+			headline: "orders is carried: \u2039!here\u203a", effect: "Since ", advice: "nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -149,20 +176,46 @@ func TestAlertTexts(t *testing.T) {
 			}
 			var got notify.Alert
 			harness.Must(t, json.Unmarshal([]byte(r.requests[0][strings.Index(r.requests[0], "{"):]), &got))
-			if got.Streams == nil || got.Streak < 1 {
-				t.Errorf("the streams are %v and the number of nights is %d, want a list and at least 1", got.Streams, got.Streak)
+			if got.Streams == nil {
+				t.Error("the streams are null, want a list")
 			}
-			lines := strings.Split(got.Text, "\n")
-			if c.alert.SnapshotUnknown && strings.Contains(lines[1], "Readers") {
-				t.Errorf("%q describes a snapshot that is not known", lines[1])
+			if got.Streak < 1 {
+				t.Errorf("the number of nights is %d, want at least 1", got.Streak)
 			}
-			if n := utf8.RuneCountInString(got.Text); n > 600 || len(lines) != 3 || strings.Contains(got.Text, `\"`) || strings.Contains(got.Text, `\\`) {
-				t.Fatalf("the text has %d characters in %d lines, want at most 600 in 3, without escapes:\n%s", n, len(lines), got.Text)
+			if c.alert.SnapshotUnknown && strings.Contains(got.Text, "Readers") {
+				t.Errorf("%q describes a snapshot that is not known", got.Text)
 			}
-			if !strings.HasPrefix(lines[0], "placementsync: ") || !strings.Contains(lines[0], c.headline) || !strings.Contains(lines[1], c.effect) || !strings.HasPrefix(lines[2], "To do: "+c.advice) {
-				t.Errorf("got\n%s\nwant %q, %q, %q", got.Text, c.headline, c.effect, c.advice)
-			}
+			checkAlertText(t, got.Text, c.headline, c.effect, c.advice)
 		})
+	}
+}
+
+// checkAlertText checks the length of an alert and that its three lines contain the headline, the effect and the advice.
+func checkAlertText(t *testing.T, text, headline, effect, advice string) {
+	t.Helper()
+	if n := utf8.RuneCountInString(text); n > 600 {
+		t.Errorf("the text has %d characters, want at most 600:\n%s", n, text)
+	}
+	for _, escape := range []string{`\"`, `\\`} {
+		if strings.Contains(text, escape) {
+			t.Errorf("the text contains the escape %s, want the character itself:\n%s", escape, text)
+		}
+	}
+	lines := strings.Split(text, "\n")
+	if len(lines) != 3 {
+		t.Fatalf("the text has %d lines, want 3:\n%s", len(lines), text)
+	}
+	if !strings.HasPrefix(lines[0], "placementsync: ") {
+		t.Errorf("the first line is %q, want it to begin with the name of the program", lines[0])
+	}
+	if !strings.Contains(lines[0], headline) {
+		t.Errorf("the first line is %q, want %q in it", lines[0], headline)
+	}
+	if !strings.Contains(lines[1], effect) {
+		t.Errorf("the second line is %q, want %q in it", lines[1], effect)
+	}
+	if !strings.HasPrefix(lines[2], "To do: "+advice) {
+		t.Errorf("the last line is %q, want the advice %q", lines[2], advice)
 	}
 }
 
