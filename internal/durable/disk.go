@@ -174,11 +174,14 @@ func (d Disk) renameToNew(from, to string) error {
 	if linkErr == nil {
 		return errors.Join(os.Remove(from), d.syncParent(to))
 	}
-	_, err := os.Lstat(to)
-	if errors.Is(linkErr, fs.ErrExist) || !errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(linkErr, fs.ErrExist) {
 		return linkErr
 	}
-	return d.Rename(from, to) // a file system without hard links
+	// The file system may have no hard links. Rename would replace an existing file.
+	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return linkErr
+	}
+	return d.Rename(from, to)
 }
 
 // Access is the owner, group and mode of a file.

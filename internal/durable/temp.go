@@ -74,6 +74,25 @@ func tryLock(f *os.File) (gotLock bool, err error) {
 	}
 }
 
+// claim locks a new file or folder at path. It returns false if removeAbandoned of another process has locked or
+// removed it first.
+func claim(f *os.File, path string) bool {
+	gotLock, err := tryLock(f)
+	if err != nil {
+		return true // Without locks, the process id in the name protects it from removeAbandoned.
+	}
+	return gotLock && isStillAt(f, path)
+}
+
+func isStillAt(f *os.File, path string) bool {
+	opened, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Lstat(path)
+	return err == nil && os.SameFile(opened, named)
+}
+
 func isAlive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
@@ -105,9 +124,7 @@ func MakeScratch(dir, prefix string) (*Scratch, error) {
 		if err != nil {
 			return nil, errors.Join(err, os.RemoveAll(path))
 		}
-		// Another process may have locked or removed the folder before it was locked. Without
-		// locks, removeAbandoned uses the process id.
-		if gotLock, err := tryLock(lock); err != nil || gotLock && isStillAt(lock, lockPath) {
+		if claim(lock, lockPath) {
 			return &Scratch{path, lock}, nil
 		}
 		_ = lock.Close()
@@ -179,20 +196,10 @@ func newTemp(path string, create func(name string) (*os.File, error)) (*os.File,
 		if err != nil {
 			return nil, err
 		}
-		// Another process may have removed the file before it was locked.
-		if gotLock, err := tryLock(f); err != nil || gotLock && isStillAt(f, name) {
+		if claim(f, name) {
 			return f, nil
 		}
 		_ = f.Close()
 		_ = os.RemoveAll(name)
 	}
-}
-
-func isStillAt(f *os.File, name string) bool {
-	opened, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	named, err := os.Lstat(name)
-	return err == nil && os.SameFile(opened, named)
 }
