@@ -133,8 +133,9 @@ func TestANewFileIsPlacedAndLinked(t *testing.T) {
 	}
 }
 
-// TestTheChainBeginsWithReplacedChanges replaces the changes of a run by a file with all rows.
-func TestTheChainBeginsWithReplacedChanges(t *testing.T) {
+// TestReadSeriesStartsAtAReplacedFile replaces the file of changes of a run with a file that contains all rows.
+// ReadSeries must then ignore earlier files of changes.
+func TestReadSeriesStartsAtAReplacedFile(t *testing.T) {
 	w := open(t)
 	publishFull(t, w, firstNight, secondNight)
 	damager{t, w}.remove("parquet/.meta/"+firstNight+".changes", changes2+".changes", changes2+".json", version2+"meta.changes")
@@ -197,8 +198,9 @@ func TestACopyOfAMissingLedgerLineIsRemoved(t *testing.T) {
 	}
 }
 
-// TestADayGetsTheManifestOfItsFiles loses the manifests through which a day is known as a day of the newest version,
-// and the day in the index. A rebuild reads the day, so the repair must add it to the series again.
+// TestADayGetsTheManifestOfItsFiles removes the manifest of the first day and the day's entry in the index. It also
+// removes the version of the first night and the manifests of the second, which name the first as the previous one. A
+// rebuild still reads the files of this day, so the repair must restore the manifest and the entry.
 func TestADayGetsTheManifestOfItsFiles(t *testing.T) {
 	w := clone(t, threeNights(t))
 	harness.Must(t, w.Series.WriteIndex(map[string]string{"2026-11-02": secondNight, "2026-11-03": thirdNight}))

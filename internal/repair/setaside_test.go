@@ -74,63 +74,89 @@ func TestSkippedFilesAreSetAside(t *testing.T) {
 	}
 }
 
-// TestSetAsideKeepsNeededFiles moves an unfinished day, a damaged index and files of the day of a run. Files that the
-// rebuild has written or used since the damage was found must stay.
-func TestSetAsideKeepsNeededFiles(t *testing.T) {
+// checkMoved checks that SetAside moved files to the folder of damaged files of the run.
+func checkMoved(t *testing.T, w *warehouse.Warehouse, run string, files ...string) {
+	t.Helper()
+	content := contentOf(t, w)
+	for _, file := range files {
+		if content[file] != "" || content["damaged/"+run+"/"+file] == "" {
+			t.Errorf("%s was not moved to damaged/%s", file, run)
+		}
+	}
+}
+
+func checkKept(t *testing.T, w *warehouse.Warehouse, files ...string) {
+	t.Helper()
+	content := contentOf(t, w)
+	for _, file := range files {
+		if content[file] == "" {
+			t.Errorf("%s was moved, want it kept", file)
+		}
+	}
+}
+
+func TestSetAsideMovesDamagedFiles(t *testing.T) {
 	original := threeNights(t)
 	const run = "20261105T020000Z"
-	w := clone(t, original)
-	harness.Must(t, repair.SetAside(w, run, []repair.Damage{{Day: "2026-11-02", Unfinished: true}}))
-	if got := contentOf(t, w); got[series2] != "" || got[manifest2] != "" || got["damaged/"+run+"/"+series2] == "" || got["damaged/"+run+"/"+manifest2] == "" {
-		t.Error("the files of the day were not moved")
-	}
-	if _, err := os.Stat(filepath.Join(w.Folder.Dir(), filepath.FromSlash(filepath.Dir(series2)))); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the empty folder of the day: got %v, want ErrNotExist", err)
-	}
-	// If the index is damaged too, it is moved before the tables are removed from the manifest of the day.
-	w = clone(t, original)
-	d := damager{t, w}
-	d.flip(index)
-	d.flip(series1)
-	harness.Must(t, repair.SetAside(w, run, []repair.Damage{{File: index}, {File: series1}}))
-	if got := contentOf(t, w); got[index] != "" || got[series1] != "" {
-		t.Error("the index and the file were not moved")
-	}
-	if m, err := w.Series.ReadDayManifest("2026-11-01", firstNight); err != nil || !slices.Equal(m.Lost, []string{table}) {
-		t.Errorf("the manifest of the day names the lost tables %v (%v), want %s", m.Lost, err, table)
-	}
-	// The damage was found before the rebuild, which has written a new index since then.
-	w = clone(t, original)
-	harness.Must(t, repair.SetAside(w, run, []repair.Damage{{File: index}, {File: series1}}))
-	if got := contentOf(t, w); got[index] == "" || got[series1] != "" {
-		t.Error("the new index was moved, or the damaged file was not")
-	}
-	// Files from which the run built its version are kept.
-	w = clone(t, original)
-	harness.Must(t, repair.SetAside(w, thirdNight, []repair.Damage{{File: series3}}))
-	if got := contentOf(t, w); got[series3] == "" {
-		t.Error("a file of the published version was moved")
-	}
-	// The day of the run can have a file of a table that this release no longer has.
-	dropped := "parquet/dropped/snapshot_date=2026-11-03/dropped.parquet"
-	harness.Must(t, errors.Join(os.MkdirAll(filepath.Dir(w.Folder.Path(dropped)), 0o700), os.WriteFile(w.Folder.Path(dropped), []byte("x"), 0o600)))
-	harness.Must(t, repair.SetAside(w, thirdNight, []repair.Damage{{File: dropped}}))
-	if got := contentOf(t, w); got[dropped] != "" {
-		t.Error("the damaged file of a table that the version lacks was not moved")
-	}
-	// A rebuild writes its own day again, so the day stays in the index although its manifest was damaged before.
-	w = clone(t, original)
-	harness.Must(t, repair.SetAside(w, thirdNight, []repair.Damage{{File: w.Folder.Relative(w.Folder.DayManifestPath("2026-11-03"))}}))
-	if days, err := w.Series.Index(); err != nil || days["2026-11-03"] != thirdNight {
-		t.Errorf("the index contains %v (%v), want 2026-11-03 with the run %s", days, err, thirdNight)
-	}
-	// An unchanged table of an earlier day has the same file. It is not a file from which the run built its version.
-	w = clone(t, original)
-	harness.Must(t, w.Folder.Disk().Copy(w.Folder.Path(series3), w.Folder.Path(series2)))
-	harness.Must(t, repair.SetAside(w, thirdNight, []repair.Damage{{Day: "2026-11-02", Unfinished: true}}))
-	if got := contentOf(t, w); got[series2] != "" || got[series3] == "" {
-		t.Errorf("files of the series after the move: 2026-11-02 %t, 2026-11-03 %t; want only 2026-11-03", got[series2] != "", got[series3] != "")
-	}
+	t.Run("an unfinished day", func(t *testing.T) {
+		w := clone(t, original)
+		harness.Must(t, repair.SetAside(w, run, []repair.Damage{{Day: "2026-11-02", Unfinished: true}}))
+		checkMoved(t, w, run, series2, manifest2)
+		if _, err := os.Stat(filepath.Dir(w.Folder.Path(series2))); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the empty folder of the day: got %v, want ErrNotExist", err)
+		}
+	})
+	// The index is moved before the table is removed from the manifest of the day.
+	t.Run("the index and a table", func(t *testing.T) {
+		w := clone(t, original)
+		damager{t, w}.flip(index, series1)
+		harness.Must(t, repair.SetAside(w, run, []repair.Damage{{File: index}, {File: series1}}))
+		checkMoved(t, w, run, index, series1)
+		m, err := w.Series.ReadDayManifest("2026-11-01", firstNight)
+		if err != nil || !slices.Equal(m.Lost, []string{table}) {
+			t.Errorf("the manifest of the day names the lost tables %v (%v), want %s", m.Lost, err, table)
+		}
+	})
+	t.Run("a table that this release no longer has", func(t *testing.T) {
+		w := clone(t, original)
+		const dropped = "parquet/dropped/snapshot_date=2026-11-03/dropped.parquet"
+		path := w.Folder.Path(dropped)
+		harness.Must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("x"), 0o600)))
+		harness.Must(t, repair.SetAside(w, thirdNight, []repair.Damage{{File: dropped}}))
+		checkMoved(t, w, thirdNight, dropped)
+	})
+	// The rebuild built its version from the file of its own day, and not from the same file of the earlier day.
+	t.Run("the file of an unchanged table on an earlier day", func(t *testing.T) {
+		w := clone(t, original)
+		harness.Must(t, w.Folder.Disk().Copy(w.Folder.Path(series3), w.Folder.Path(series2)))
+		harness.Must(t, repair.SetAside(w, thirdNight, []repair.Damage{{Day: "2026-11-02", Unfinished: true}}))
+		checkMoved(t, w, thirdNight, series2)
+		checkKept(t, w, series3)
+	})
+}
+
+// TestSetAsideKeepsNeededFiles reports damage of files that the rebuild has written or used since the damage was found.
+func TestSetAsideKeepsNeededFiles(t *testing.T) {
+	original := threeNights(t)
+	t.Run("a new index", func(t *testing.T) {
+		w := clone(t, original)
+		const run = "20261105T020000Z"
+		harness.Must(t, repair.SetAside(w, run, []repair.Damage{{File: index}, {File: series1}}))
+		checkKept(t, w, index)
+		checkMoved(t, w, run, series1)
+	})
+	t.Run("a file of the published version", func(t *testing.T) {
+		w := clone(t, original)
+		harness.Must(t, repair.SetAside(w, thirdNight, []repair.Damage{{File: series3}}))
+		checkKept(t, w, series3)
+	})
+	t.Run("the day of the rebuild in the index", func(t *testing.T) {
+		w := clone(t, original)
+		harness.Must(t, repair.SetAside(w, thirdNight, []repair.Damage{{File: manifest3}}))
+		if days, err := w.Series.Index(); err != nil || days["2026-11-03"] != thirdNight {
+			t.Errorf("the index contains %v (%v), want 2026-11-03 with the run %s", days, err, thirdNight)
+		}
+	})
 }
 
 // TestAFailedMoveOfADamagedFileIsAnError moves damaged files aside on a failing disk.
