@@ -34,8 +34,8 @@ type job struct {
 
 	// The following fields are for lakes. CatalogKind is the kind of the lake's catalog, such as SQLite, for the
 	// report. LakeCatalog is the name of the catalog, and Prefix the prefix of its namespaces.
-	CatalogKind string  `json:"engine,omitempty"`
-	LakeCatalog string  `json:"catalog,omitempty"`
+	CatalogKind string  `json:"catalog_kind,omitempty"`
+	LakeCatalog string  `json:"lake_catalog,omitempty"`
 	Prefix      string  `json:"prefix,omitempty"`
 	Nights      []night `json:"nights,omitempty"`
 	// Trino and PyIceberg are the properties with which these engines open the lake's catalog.
@@ -46,7 +46,7 @@ type job struct {
 // night is a run with the path of its DuckDB file.
 type night struct {
 	Run        string `json:"run"`
-	DuckDBPath string `json:"catalog"`
+	DuckDBPath string `json:"duckdb_path"`
 }
 
 // sqlCase is a DuckDB file and the views that an engine computes from the data of this file.
@@ -54,8 +54,8 @@ type sqlCase struct {
 	Name string `json:"name"`
 	// Prefix is the prefix of the engine's namespaces. ViewNamespace is the namespace of the views.
 	Prefix        string      `json:"prefix"`
-	ViewNamespace string      `json:"mart"`
-	DuckDBPath    string      `json:"catalog"`
+	ViewNamespace string      `json:"view_namespace"`
+	DuckDBPath    string      `json:"duckdb_path"`
 	Tables        []tableFile `json:"tables"`
 	// ViewStatements create the views.
 	ViewStatements []string `json:"views"`
@@ -197,15 +197,16 @@ func exportTables(t *testing.T, engine dialect.Engine, names dialect.LakeNames, 
 		}
 		f := tableFile{Part: key[0], Name: key[1], Path: filepath.Join(spec.dir, key[0]+"."+key[1], "data.parquet")}
 		harness.Must(t, os.MkdirAll(filepath.Dir(f.Path), 0o755))
-		schema := map[string]string{"current": "main"}[f.Part]
-		if schema == "" {
-			schema = f.Part
+		schemaName := f.Part
+		if f.Part == "current" {
+			schemaName = "main"
 		}
 		columns := "* EXCLUDE (row_hash)" // a lake has no row_hash
 		if f.Part == "meta" {
 			columns = "*"
 		}
-		copies = append(copies, fmt.Sprintf("COPY (SELECT %s FROM %s.%s) TO %s (FORMAT parquet)", columns, schema, sqltext.Quote(f.Name), sqltext.Literal(f.Path)))
+		copies = append(copies, fmt.Sprintf("COPY (SELECT %s FROM %s.%s) TO %s (FORMAT parquet)",
+			columns, schemaName, sqltext.Quote(f.Name), sqltext.Literal(f.Path)))
 		files = append(files, f)
 	}
 	execute(t, spec.duckDBPath, "SET TimeZone = 'UTC';"+strings.Join(copies, ";"))

@@ -12,7 +12,7 @@ import (
 // equal, or differ in a known way.
 type plantedResult struct {
 	Name       string `json:"name"`
-	DuckDBPath string `json:"catalog"`
+	DuckDBPath string `json:"duckdb_path"`
 	WantSQL    string `json:"want"`
 	GotFile    string `json:"got"`
 	// NearlyEqual lists floating-point columns whose last digits may differ.

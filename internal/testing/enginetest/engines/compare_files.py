@@ -13,7 +13,7 @@ from lake import check_tables
 def main():
     job = read_job()
     for case in job.get("planted", []):
-        Comparison(case["catalog"]).check(case["name"], case["want"], lambda schema: pq.read_table(case["got"]),
+        Comparison(case["duckdb_path"]).check(case["name"], case["want"], lambda schema: pq.read_table(case["got"]),
                                           nearly=case.get("nearly", []))
     if job.get("nights"):
         check_tables(job, "files", lambda part, table, columns, tag, schema:

@@ -22,7 +22,7 @@ def check_tables(job, engine, read, nights=None, only=None):
     the results. tag is None for the newest night."""
     newest = job["nights"][-1]
     for night in nights or job["nights"]:
-        against = Comparison(night["catalog"])
+        against = Comparison(night["duckdb_path"])
         tag = None if night is newest else "run_" + night["run"]
         equal, rows, seconds = 0, 0, 0.0
         for part, name, columns in tables(against):

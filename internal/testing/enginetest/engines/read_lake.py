@@ -13,7 +13,7 @@ from lake import check_tables
 
 
 def pyiceberg(job):
-    catalog = load_catalog(job["catalog"], **job["pyiceberg"])
+    catalog = load_catalog(job["lake_catalog"], **job["pyiceberg"])
     print_result(version="PyIceberg " + importlib.metadata.version("pyiceberg"))
 
     def read(part, table, columns, tag, _):
@@ -21,7 +21,7 @@ def pyiceberg(job):
         snapshot = found.snapshot_by_name(tag).snapshot_id if tag and found.metadata.snapshots else None
         return found.scan(selected_fields=tuple(columns), snapshot_id=snapshot).to_arrow().select(columns)
 
-    check_tables(job, job["engine"] + ": PyIceberg", read)
+    check_tables(job, job["catalog_kind"] + ": PyIceberg", read)
     return catalog
 
 
@@ -46,7 +46,7 @@ def by_duckdb(job, catalog):
         chosen = ", ".join(f'"{c}"' for c in columns)
         return db.execute(f"SELECT {chosen} FROM iceberg_scan('{found.metadata_location}'{at})").to_arrow_table()
 
-    check_tables(job, job["engine"] + ": DuckDB's iceberg", read)
+    check_tables(job, job["catalog_kind"] + ": DuckDB's iceberg", read)
 
 
 def bucket_of(job):
@@ -78,7 +78,7 @@ def by_clickhouse(job, catalog):
         got = pa.ipc.open_stream(raw).read_all() if raw else schema.empty_table()
         return pa.Table.from_arrays([plain(got.column(i), field) for i, field in enumerate(schema)], schema=schema)
 
-    check_tables(job, job["engine"] + ": ClickHouse", read)
+    check_tables(job, job["catalog_kind"] + ": ClickHouse", read)
 
 
 def plain(column, field):

@@ -10,13 +10,13 @@ from spark_sql import check, start
 def main():
     job = read_job()
     spark = start(job)
-    name = job["engine"]
+    name = job["catalog_kind"]
     print_result(version=f"{name}: Spark {spark.version}")
 
     def read(part, table, columns, tag, _):
         version = f" VERSION AS OF '{tag}'" if tag else ""
         chosen = ", ".join(f"`{c}`" for c in columns)
-        return spark.sql(f"SELECT {chosen} FROM {job['catalog']}.{job['prefix']}_{part}.{table}{version}").toArrow()
+        return spark.sql(f"SELECT {chosen} FROM {job['lake_catalog']}.{job['prefix']}_{part}.{table}{version}").toArrow()
 
     check_tables(job, name, read)
     for case in job["cases"]:
@@ -25,7 +25,7 @@ def main():
         check(spark, case)
         # A view with the SQL of another engine cannot be replaced.
         for view in reversed(case["marts"]):
-            spark.sql(f"DROP VIEW {case['mart']}.{view['name']}")
+            spark.sql(f"DROP VIEW {case['view_namespace']}.{view['name']}")
     spark.stop()
 
 

@@ -31,10 +31,10 @@ def load(spark, case):
 
 
 def check(spark, case):
-    against = Comparison(case["catalog"])
+    against = Comparison(case["duckdb_path"])
     for view in case.get("marts", []):
         against.check(f"{case['name']}: mart {view['name']}", f"SELECT * FROM mart.{view['name']}",
-                      lambda _: spark.table(f"{case['mart']}.{view['name']}").toArrow(), nearly=view.get("nearly", []))
+                      lambda _: spark.table(f"{case['view_namespace']}.{view['name']}").toArrow(), nearly=view.get("nearly", []))
 
 
 def main():

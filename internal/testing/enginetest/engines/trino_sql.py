@@ -47,7 +47,7 @@ class Client:
 
 
 def load(client, case, root):
-    db = Comparison(case["catalog"])
+    db = Comparison(case["duckdb_path"])
     for part in ("current", "past", "meta"):
         client.run(f"CREATE SCHEMA IF NOT EXISTS files.{case['prefix']}_{part}")
         client.run(f"CREATE SCHEMA IF NOT EXISTS memory.{case['prefix']}_{part}")
@@ -70,10 +70,10 @@ def hive_type(kind):
 
 
 def check(client, case):
-    against = Comparison(case["catalog"])
+    against = Comparison(case["duckdb_path"])
     for view in case.get("marts", []):
         against.check(f"{case['name']}: mart {view['name']}", f"SELECT * FROM mart.{view['name']}",
-                      lambda schema: client.table(f"SELECT * FROM {case['mart']}.{view['name']}", schema),
+                      lambda schema: client.table(f"SELECT * FROM {case['view_namespace']}.{view['name']}", schema),
                       nearly=view.get("nearly", []))
 
 
