@@ -134,7 +134,9 @@ func (s *state) addOwnNight() {
 		return
 	}
 	isInLedger := slices.ContainsFunc(s.Nights, func(r ledger.Run) bool {
-		return r.ID == own.ID && (r.Outcome == ledger.Killed || !r.EndedAt.Before(own.EndedAt))
+		// A killed attempt has no end time. It counts as a later attempt.
+		isLater := r.Outcome == ledger.Killed || r.EndedAt.After(own.EndedAt)
+		return r.ID == own.ID && (isLater || r.EndedAt.Equal(own.EndedAt))
 	})
 	if isInLedger {
 		return

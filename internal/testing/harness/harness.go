@@ -56,8 +56,8 @@ func Long(t testing.TB) {
 	}
 }
 
-// Slow skips a test that the race detector makes slow and that uses no more goroutines than other tests.
-// "make test" also runs its package without the race detector.
+// Slow marks a test that is slow with the race detector and does not test concurrency. It skips the test if the race
+// detector is on. "make test" also runs its package without the race detector.
 func Slow(t testing.TB) {
 	t.Helper()
 	if Race {
@@ -65,8 +65,8 @@ func Slow(t testing.TB) {
 	}
 }
 
-// Concurrent skips a test of goroutines with -short and without the race detector, because "make test" has
-// already run it with the race detector.
+// Concurrent marks a test of concurrent code. If -short is set and the race detector is off, it skips the test:
+// "make test" has already run it with the race detector.
 func Concurrent(t testing.TB) {
 	t.Helper()
 	if testing.Short() && !Race {
