@@ -158,12 +158,12 @@ func (t StoredTable) ensureStatements(existing map[string]stream.Column) []sqlte
 
 // checkCompatible returns an error if the catalog has an unknown table or column, or a column of another type.
 // Otherwise every night would copy the table or column and never update it. program is the release that wrote the catalog.
-func (s *Schema) checkCompatible(existing map[string]map[string]stream.Column, program string) (err error) {
-	addMismatch := func(name, inWarehouse, inProgram string) {
-		err = fmt.Errorf("open the catalog: %s is %s in the warehouse and %s in this program; nothing was changed: "+
+func (s *Schema) checkCompatible(existing map[string]map[string]stream.Column, program string) error {
+	mismatchErr := func(name, inWarehouse, inProgram string) error {
+		return fmt.Errorf("open the catalog: %s is %s in the warehouse and %s in this program; nothing was changed: "+
 			"use the program that wrote it (version %s), or run \"placementsync rebuild\"", name, inWarehouse, inProgram, cmp.Or(program, "unknown"))
 	}
-	for table := range existing {
+	for _, table := range slices.Sorted(maps.Keys(existing)) {
 		schema, name, _ := strings.Cut(table, ".")
 		isKnown := true
 		switch schema {
@@ -173,18 +173,31 @@ func (s *Schema) checkCompatible(existing map[string]map[string]stream.Column, p
 			isKnown = slices.ContainsFunc(s.MetaDefinitions, func(def stream.Definition) bool { return def.Name == name })
 		}
 		if !isKnown {
-			addMismatch(table, "a table", "absent")
+			return mismatchErr(table, "a table", "absent")
 		}
 	}
 	for _, t := range s.StoredTables() {
-		for name, column := range existing[t.QualifiedName()] {
-			want := cmp.Or(firstOf(t.Columns, func(c stream.Column) bool { return c.Name == name }).Type, "absent")
-			if column.Type != want {
-				addMismatch(t.QualifiedName()+"."+name, string(column.Type), string(want))
+		columns := existing[t.QualifiedName()]
+		for _, name := range slices.Sorted(maps.Keys(columns)) {
+			want, isKnown := t.typeOf(name)
+			if !isKnown {
+				return mismatchErr(t.QualifiedName()+"."+name, string(columns[name].Type), "absent")
+			}
+			if columns[name].Type != want {
+				return mismatchErr(t.QualifiedName()+"."+name, string(columns[name].Type), string(want))
 			}
 		}
 	}
-	return err
+	return nil
+}
+
+// typeOf returns the type of a column. ok is false if the table has no such column.
+func (t StoredTable) typeOf(column string) (columnType stream.Type, ok bool) {
+	i := slices.IndexFunc(t.Columns, func(c stream.Column) bool { return c.Name == column })
+	if i < 0 {
+		return "", false
+	}
+	return t.Columns[i].Type, true
 }
 
 // Columns returns the columns of all tables of a database, by "schema.table" and column name.
