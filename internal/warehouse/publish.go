@@ -214,16 +214,21 @@ func (d *Draft) chooseBlockSize(ctx context.Context, isChanged bool) (int, error
 	if err := d.DB.QueryRowContext(ctx, string(instanceSQL.Render("measure_catalog", nil))).Scan(&blockSize, &rows); err != nil {
 		return 0, err
 	}
-	hasSmallBlocks := blockSize == smallBlock
-	if hasSmallBlocks && !isChanged {
+	if blockSize != smallBlock {
+		if rows < fewRows {
+			return smallBlock, nil
+		}
 		return 0, nil
 	}
-	if hasSmallBlocks && rows > manyRows {
+	if !isChanged {
+		return 0, nil
+	}
+	if rows > manyRows {
 		return largeBlock, nil
 	}
-	isCompacted := d.previousManifest.Catalog.Bytes <= compactSize
-	if rows < fewRows && (!hasSmallBlocks || isCompacted) {
-		return smallBlock, nil
+	isSmallFile := d.previousManifest.Catalog.Bytes <= compactSize
+	if rows < fewRows && isSmallFile {
+		return smallBlock, nil // a new file without free blocks
 	}
 	return 0, nil
 }
@@ -275,7 +280,9 @@ func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
 		return d.unpublishedErr("verify", err)
 	}
 	var queries []sqltext.SQL
-	var withEqualHashes []ManifestTable // a repeated key has equal hashes, and so, rarely, have two keys
+	// withEqualHashes are the tables in which some key hashes are equal, because a key is repeated or, rarely,
+	// two keys have the same hash.
+	var withEqualHashes []ManifestTable
 	for i, t := range m.Tables {
 		queries = append(queries, verifySQL.Render("count_rows", sqltext.Values{"index": i, "table": sqltext.Name(t.Name),
 			"key": sqltext.Names(d.Schema.tableKey(t.Name)), "file": filepath.Join(d.Dir, t.File)}))

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/ledger"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
@@ -20,8 +22,8 @@ func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 	for _, unfinished := range []string{secondNight, thirdNight} {
 		w := openNights(t, 2, "one")
 		d := beginDraft(t, w, secondNight, "two")
-		harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At,
-			Checks: []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}}))
+		failedChecks := []ledger.CheckResult{{Name: "prices", Severity: "hold", Outcome: ledger.CheckFailed}}
+		harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: secondNight, Outcome: ledger.Complete, SnapshotAt: d.At, Checks: failedChecks}))
 		_, err := d.Hold(t.Context(), slices.Clone(tableFiles))
 		harness.Must(t, errors.Join(err, d.Discard()))
 		harness.Must(t, os.MkdirAll(w.Folder.RawPath(unfinished), 0o700))
@@ -31,9 +33,10 @@ func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 		}
 		runs, err := w.RunLog.Runs()
 		harness.Must(t, err)
-		got := ledger.Find(runs, secondNight)
-		if got.Outcome != ledger.Failed || !got.Held || got.ExitCode != 1 || !got.SnapshotAt.IsZero() || got.Error != "held by its checks: prices" || got.Attempts != 1 {
-			t.Errorf("unfinished %s: the ledger has %+v, want a failed run that is held", unfinished, got)
+		want := ledger.Run{ID: secondNight, Outcome: ledger.Failed, Held: true, ExitCode: 1,
+			Error: "held by its checks: prices", Attempts: 1, Checks: failedChecks}
+		if diff := cmp.Diff(want, ledger.Find(runs, secondNight)); diff != "" {
+			t.Errorf("unfinished %s: the held night in the ledger differs (-want +got):\n%s", unfinished, diff)
 		}
 		if u, isResumed, err := w.RunLog.ResumableRun(); err != nil || isResumed != (unfinished == thirdNight) {
 			t.Errorf("unfinished %s: %s would be resumed: %t (%v), want %t", unfinished, u.Run, isResumed, err, unfinished == thirdNight)
@@ -58,8 +61,10 @@ func TestAPublishedAttemptIsRecorded(t *testing.T) {
 		if outcome == want {
 			attempts = 1
 		}
-		if runs, err := w.RunLog.Runs(); err != nil || len(runs) != 1 || runs[0].Outcome != want || runs[0].Attempts != attempts {
-			t.Errorf("%s: the ledger has %+v (%v), want %s after %d attempts", outcome, runs, err, want, attempts)
+		runs, err := w.RunLog.Runs()
+		harness.Must(t, err)
+		if len(runs) != 1 || runs[0].Outcome != want || runs[0].Attempts != attempts {
+			t.Errorf("%s: the ledger has %+v, want one run, %s after %d attempts", outcome, runs, want, attempts)
 		}
 		harness.Must(t, os.Remove(w.RunLog.Path()))
 	}
