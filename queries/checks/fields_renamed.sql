@@ -8,13 +8,22 @@
 -- param: min_rows COUNT 5 -- leave out tables with fewer rows
 -- param: private VARCHAR ',' -- private columns as table.column, each between commas; set by the program
 -- param: run VARCHAR NULL -- run of the snapshot; set by the program
-WITH empty_columns AS (
-    -- COLUMNS repeats an expression for each column, and "\1" keeps the name of the column.
+WITH known_fields AS (
+    SELECT * EXCLUDE (extra, valid_from, row_hash) FROM {table}
+),
+-- One row with the number of values of each column. COLUMNS repeats an expression for each column, and "\1" keeps the
+-- name of the column.
+value_counts AS (
+    SELECT count(COLUMNS('(.*)')) AS "\1" FROM known_fields HAVING count(*) >= $min_rows
+),
+-- One row for each column.
+counted_columns AS (
+    UNPIVOT value_counts ON COLUMNS(*) INTO NAME column_name VALUE value_count
+),
+empty_columns AS (
     SELECT column_name, string_split(column_name, '_') AS column_words
-    FROM (UNPIVOT (
-        SELECT count(COLUMNS('(.*)')) AS "\1"
-        FROM (SELECT * EXCLUDE (extra, valid_from, row_hash) FROM {table}) HAVING count(*) >= $min_rows) ON COLUMNS(*) INTO NAME column_name VALUE filled)
-    WHERE filled = 0 AND NOT contains($private, ',' || {name} || '.' || column_name || ',')
+    FROM counted_columns
+    WHERE value_count = 0 AND NOT contains($private, ',' || {name} || '.' || column_name || ',')
 ),
 -- field_name is the path in snake_case.
 unknown_fields AS (
