@@ -1,6 +1,6 @@
 -- subject: throughput
 -- title: Late articles
--- grain: one row per open article that is past its promised or its expected date, the longest late first
+-- grain: one row per open article that is past its promised or its expected date, the longest delay first
 -- about: Articles that are neither published nor ended and are late at the snapshot. The promised date is the payment of the order plus the longest delivery time of the item. The expected date is the one that the service states. An article can be past one of them or past both; late_since is the date chosen with "past", or else the date that passed first. Days have 24 hours and are rounded to 2 places. An article with a live address counts as published. Articles of refunded items are left out. Other queries and pages count the same articles.
 -- also: late, delay, delayed, deadline, missed, behind, past due
 -- columns: first article_name late_since days_past_promise days_past_expected status_name writer_name outlet_name campaign_name

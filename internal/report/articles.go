@@ -77,7 +77,7 @@ var articlesSection = section{
 		},
 		{
 			id: "late", title: "Late articles", wide: true,
-			about: "Unfinished articles past the promised date (payment of the order plus the longest delivery time) or past the expected date that the service states. The longest late are first.",
+			about: "Unfinished articles past the promised date (payment of the order plus the longest delivery time) or past the expected date that the service states. Those with the longest delay are first.",
 			query: "overdue_articles", rowLimit: 50,
 			fields: []field{
 				{column: "article_name", label: "Article", sub: "campaign_name"}, {column: "profile_name", label: "Client"},
