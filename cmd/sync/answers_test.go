@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/url"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -37,19 +38,23 @@ func TestTrialAnswersInTheWorkbench(t *testing.T) {
 		for key := range page.Query() {
 			pageParams[strings.TrimPrefix(key, "p.")] = page.Query().Get(key)
 		}
-		// args are bin/placementsync query --config FILE NAME and flags. The addresses do not
-		// contain the parameter "top".
-		args, commandParams, queryName := splitWords(commands[0][1], `"'`), map[string]string{}, page.Path[strings.LastIndex(page.Path, "/")+1:]
+		pageQuery := path.Base(page.Path)
+		args := splitWords(commands[0][1], `"'`) // bin/placementsync query --config FILE NAME and flags
+		commandQuery := args[4]
+		commandParams := map[string]string{} // without "top", which the addresses do not contain
 		for i, arg := range args {
 			if param, value, ok := strings.Cut(arg, "="); ok && args[i-1] == "--param" && param != "top" {
 				commandParams[param] = value
 			}
 		}
-		if diff := cmp.Diff(commandParams, pageParams); diff != "" || args[4] != queryName {
-			t.Errorf("%s: the command runs the query %s and the page shows %s, want the same query and parameters (-command +page):\n%s", title, args[4], queryName, diff)
+		if diff := cmp.Diff(commandParams, pageParams); diff != "" {
+			t.Errorf("%s: the command and the page have different parameters (-command +page):\n%s", title, diff)
 		}
-		if !strings.Contains(questionsPage, `href="/explore/questions/`+queryName+`"`) {
-			t.Errorf("%s: the page of all questions has no link to %s", title, queryName)
+		if commandQuery != pageQuery {
+			t.Errorf("%s: the command runs the query %s and the page shows %s, want the same query", title, commandQuery, pageQuery)
+		}
+		if !strings.Contains(questionsPage, `href="/explore/questions/`+pageQuery+`"`) {
+			t.Errorf("%s: the page of all questions has no link to %s", title, pageQuery)
 		}
 		if text := fetchText(t, site.url+addresses[0][1]); !strings.Contains(text, `>Run</button>`) {
 			t.Errorf("%s: the page has no form", title)

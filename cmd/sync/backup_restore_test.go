@@ -86,7 +86,7 @@ func (h *restoreHarness) restoreDamaged(t *testing.T, damage func(objects map[st
 	return h.out.String(), err
 }
 
-// unsharedFile returns a file of a day whose object contains no other file.
+// unsharedFile returns the first file that matches pattern and shares its object with no other file.
 func (h *restoreHarness) unsharedFile(t *testing.T, pattern string) string {
 	t.Helper()
 	for _, file := range slices.Sorted(maps.Keys(h.objectOf)) {
@@ -105,7 +105,7 @@ func (h *restoreHarness) unsharedFile(t *testing.T, pattern string) string {
 			return file
 		}
 	}
-	t.Fatalf("no file matches %s and has an object of its own", pattern)
+	t.Fatalf("no file matches %s and shares its object with no other file", pattern)
 	return ""
 }
 

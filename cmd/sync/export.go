@@ -129,8 +129,10 @@ func (o exportOptions) newExport(g *globals, tables []string) (query.Export, err
 	if e.Format == "" {
 		e.Format = query.Parquet
 	}
-	switch {
-	case o.out != "":
+	if o.out == "" && o.to == "" {
+		return e, cli.UsageErr("export needs a folder or a file: name it with --to DIR or -o FILE")
+	}
+	if o.out != "" {
 		var err error
 		if e.Format, err = (outputOptions{format: o.format, file: o.out}).parseFormat(); err != nil {
 			return e, err
@@ -141,16 +143,15 @@ func (o exportOptions) newExport(g *globals, tables []string) (query.Export, err
 		if o.query == "" && len(tables) == 0 {
 			return e, cli.UsageErr("-o writes one table: name it, or a query with --query")
 		}
-	case o.to == "":
-		return e, cli.UsageErr("export needs a folder or a file: name it with --to DIR or -o FILE")
 	}
-	switch {
-	case o.query != "" && len(tables) > 0:
-		return e, cli.UsageErr("export takes either tables or --query, not both")
-	case o.query == "" && len(o.params) > 0:
-		return e, cli.UsageErr("--param needs --query")
-	case o.query == "":
+	if o.query == "" {
+		if len(o.params) > 0 {
+			return e, cli.UsageErr("--param needs --query")
+		}
 		return e, nil
+	}
+	if len(tables) > 0 {
+		return e, cli.UsageErr("export takes either tables or --query, not both")
 	}
 	q, err := resolveQuery(o.query, g.loadQueries)
 	if err != nil {
@@ -166,7 +167,9 @@ func showExport(g *globals, to string, m query.ExportManifest) error {
 	var sourceBytes int64 // of the files of one source; these files are adjacent in the manifest
 	for i, f := range m.Files {
 		sourceBytes += f.Bytes
-		if i == len(m.Files)-1 || m.Files[i+1].Source != f.Source {
+		isLastOfSource := i == len(m.Files)-1 || m.Files[i+1].Source != f.Source
+		if isLastOfSource {
+			// Rows is the total of all files of the source, unlike Bytes.
 			t.addRow(f.Source, f.Rows, humanize.FormatBytes(sourceBytes))
 			sourceBytes = 0
 		}
