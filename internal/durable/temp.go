@@ -53,7 +53,8 @@ func removeIfAbandoned(path, lockPath string, pid int) {
 	}
 	defer func() { _ = f.Close() }() // releases the lock
 	gotLock, err := tryLock(f)
-	if gotLock || err != nil && !isAlive(pid) {
+	hasNoLocks := err != nil
+	if gotLock || hasNoLocks && !isAlive(pid) {
 		_ = os.RemoveAll(path)
 	}
 }
