@@ -202,6 +202,8 @@ func TestServeRunsUnderSystemd(t *testing.T) {
 			got, _, _ = strings.Cut(string(message[:n]), "\n")
 		}
 	}
+	harness.Must(t, manager.SetReadDeadline(time.Time{}))
+	go io.Copy(io.Discard, manager) // a full socket would stop the daemon
 	address := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(log.String())[1]
 	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusServiceUnavailable,
 		"/explore/": http.StatusServiceUnavailable, "/held": http.StatusNotFound, "/report": http.StatusNotFound,
