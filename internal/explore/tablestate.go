@@ -76,19 +76,18 @@ func readTableState(params url.Values, columns []query.Column) (tableState, erro
 		if err := checkText(key, text); err != nil {
 			return s, err
 		}
-		if key == searchKey {
-			continue
-		}
-		if key == sortKey {
-			name, s.Descending = strings.CutPrefix(text, "-")
-			s.Sort = name
-		}
-		index := slices.IndexFunc(columns, func(c query.Column) bool { return c.Name == name })
-		if index < 0 {
-			return s, usageErr(fmt.Sprintf("%s: the table has no column %q", key, name), "Click the header of a column, or use the filters of the page.")
-		}
-		if isFilter {
-			f := columnFilter{prefix, columns[index], text}
+		switch {
+		case key == sortKey:
+			s.Sort, s.Descending = strings.CutPrefix(text, "-")
+			if _, err := columnNamed(columns, key, s.Sort); err != nil {
+				return s, err
+			}
+		case isFilter:
+			column, err := columnNamed(columns, key, name)
+			if err != nil {
+				return s, err
+			}
+			f := columnFilter{prefix, column, text}
 			if err := f.check(); err != nil {
 				return s, err
 			}
@@ -96,6 +95,15 @@ func readTableState(params url.Values, columns []query.Column) (tableState, erro
 		}
 	}
 	return s, nil
+}
+
+// columnNamed returns a column that the parameter key names.
+func columnNamed(columns []query.Column, key, name string) (query.Column, error) {
+	index := slices.IndexFunc(columns, func(c query.Column) bool { return c.Name == name })
+	if index < 0 {
+		return query.Column{}, usageErr(fmt.Sprintf("%s: the table has no column %q", key, name), "Click the header of a column, or use the filters of the page.")
+	}
+	return columns[index], nil
 }
 
 // checkText rejects texts that are too long, and texts that cannot be part of a statement.
