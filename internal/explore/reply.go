@@ -2,7 +2,6 @@ package explore
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -156,9 +155,11 @@ func (p htmlPage) Link(to string) string { return p.Links.keepAsOf(to) }
 func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	p.Links, p.Snapshot, p.NewestLink = v.links(), v.snapshot, v.addressWith(pair{asOfKey, ""})
 	for _, name := range tabNames() {
-		if address := rootPath + "/" + strings.ToLower(name); address != sqlPath || e.cfg.Child != nil {
-			p.Tabs = append(p.Tabs, html.Tab{Name: name, Link: p.Link(address), Current: name == v.route.tab})
+		address := rootPath + "/" + strings.ToLower(name)
+		if address == sqlPath && e.cfg.Child == nil {
+			continue // typed SQL runs only in a child process
 		}
+		p.Tabs = append(p.Tabs, html.Tab{Name: name, Link: p.Link(address), Current: name == v.route.tab})
 	}
 	var body bytes.Buffer
 	if err := html.Render(&body, e.templates[p.Template], p); err != nil {
@@ -186,7 +187,7 @@ func usageErr(problem, advice string) error {
 	return &statusError{http.StatusBadRequest, problem, advice}
 }
 
-// retryAfterSeconds is about the time limit of a page.
+// retryAfterSeconds is close to the time limit of a page.
 const retryAfterSeconds = "20"
 
 var errTooSlow = errors.New("the page took too long and was stopped")
@@ -211,14 +212,25 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 	if shown.status >= http.StatusInternalServerError {
 		e.cfg.Log.Error("page not shown", "url", v.URL.Path, "error", err)
 	}
-	heading := cmp.Or(map[int]string{http.StatusNotFound: "Not found", http.StatusBadRequest: "Invalid address", http.StatusForbidden: "Not allowed",
-		http.StatusUnprocessableEntity: "Not saved"}[shown.status],
-		"The page cannot be shown now")
-	p := newPage("Error", "error", map[string]any{"Heading": heading, "Problem": query.EscapeLines(startSentence(shown.problem)), "Advice": shown.advice})
+	p := newPage("Error", "error", map[string]any{"Heading": headingOf(shown.status), "Problem": query.EscapeLines(startSentence(shown.problem)), "Advice": shown.advice})
 	p.Status = shown.status
 	if err := p.send(e, w, v); err != nil {
 		e.cfg.Log.Error("error page not shown", "url", v.URL.Path, "error", err)
 	}
+}
+
+func headingOf(status int) string {
+	switch status {
+	case http.StatusBadRequest:
+		return "Invalid address"
+	case http.StatusForbidden:
+		return "Not allowed"
+	case http.StatusNotFound:
+		return "Not found"
+	case http.StatusUnprocessableEntity:
+		return "Not saved"
+	}
+	return "The page cannot be shown now"
 }
 
 // startSentence begins a problem with a capital letter, except a problem that begins with a name, such as as_of.
