@@ -134,7 +134,7 @@ func sendResult(v *visit) (reply, error) {
 	t, err := q.openTable(q.view.Query, q.values, "")
 	switch {
 	case err == nil:
-		return t.sendFile(q.view.Title, q.view.Name), nil
+		return t.newDownload(q.view.Title, q.view.Name), nil
 	case errors.As(err, new(*statusError)):
 		return nil, err
 	}

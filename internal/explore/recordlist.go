@@ -27,7 +27,7 @@ func showRecords(v *visit) (reply, error) {
 		return nil, err
 	}
 	if v.format() != "" {
-		return t.sendFile(kind.label+"s", kind.name+"s"), nil
+		return t.newDownload(kind.label+"s", kind.name+"s"), nil
 	}
 	return t.showList(listView{Title: kind.label + "s", About: kind.aboutList}, "No records found.", rootPath+"/"+kind.name+"s.")
 }
@@ -64,7 +64,7 @@ func showSection(v *visit) (reply, error) {
 		return nil, err
 	}
 	if v.format() != "" {
-		return t.sendFile(s.title, kind.name+"_"+name), nil
+		return t.newDownload(s.title, kind.name+"_"+name), nil
 	}
 	address := linkTo(kind.name+"s", id)
 	record := &html.Cell{Text: head.Rows[0].Get("title").Text, Link: v.links().keepAsOf(address)}

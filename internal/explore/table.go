@@ -18,7 +18,7 @@ type columnRole struct {
 	query.Column
 	label  string // the heading
 	hidden bool
-	blank  bool // no row of a table with pages has a value, see table.read
+	blank  bool // no row of a table with pages has a value, see table.markBlank
 	// names are the names of the records by id, if the column contains only ids. See visit.nameRecords.
 	names map[string]string
 	// idColumn is set if this column contains names or ids of records. It is the name of the column

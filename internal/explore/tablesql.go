@@ -107,7 +107,7 @@ func (t *table) searchedText() sqltext.SQL {
 }
 
 func (f columnFilter) condition(values filterValues) sqltext.SQL {
-	text := "{column} <= CAST({value} AS DECIMAL(18, 6))"
+	var text string
 	value := f.text
 	switch {
 	case f.prefix == equalPrefix:
@@ -122,6 +122,8 @@ func (f columnFilter) condition(values filterValues) sqltext.SQL {
 		text = "{column} < CAST({value} AS DATE) + INTERVAL 1 DAY"
 	case f.prefix == minPrefix:
 		text = "{column} >= CAST({value} AS DECIMAL(18, 6))"
+	default:
+		text = "{column} <= CAST({value} AS DECIMAL(18, 6))"
 	}
 	return sqltext.Fill(text, sqltext.Values{"column": sqltext.Name(f.column.Name), "value": values.add(value)})
 }
@@ -168,7 +170,7 @@ func (t *table) downloadQuery() (query.Query, map[string]string) {
 		"conditions": conditions, "order": t.order()}), filters)
 }
 
-func (t *table) sendFile(title, name string) download {
+func (t *table) newDownload(title, name string) download {
 	q, values := t.downloadQuery()
 	return download{Query: q, Values: values, Title: title, Name: name, Format: t.format()}
 }
@@ -190,32 +192,40 @@ func (t *table) read() (tableRows, error) {
 		return tableRows{}, err
 	}
 	const leadingColumns = 5 // the columns before those of the table: the count, the totals, the choices, the counts and the position
-	r := tableRows{Result: query.Result{Columns: result.Columns[leadingColumns:]}}
+	rows := tableRows{Result: query.Result{Columns: result.Columns[leadingColumns:]}}
 	first := result.Rows[0].Values
-	if r.Total, err = strconv.ParseInt(first[0].Text, 10, 64); err != nil {
-		return r, fmt.Errorf("count the rows of the table: %w", err)
+	if rows.Total, err = strconv.ParseInt(first[0].Text, 10, 64); err != nil {
+		return rows, fmt.Errorf("count the rows of the table: %w", err)
 	}
-	if err := json.Unmarshal([]byte(first[1].Or("[]")), &r.Sums); err != nil {
-		return r, fmt.Errorf("read the totals of the table: %w", err)
+	if err := json.Unmarshal([]byte(first[1].Or("[]")), &rows.Sums); err != nil {
+		return rows, fmt.Errorf("read the totals of the table: %w", err)
 	}
-	if err := json.Unmarshal([]byte(first[2].Text), &r.Choices); err != nil {
-		return r, fmt.Errorf("read the choices of the table: %w", err)
+	if err := json.Unmarshal([]byte(first[2].Text), &rows.Choices); err != nil {
+		return rows, fmt.Errorf("read the choices of the table: %w", err)
 	}
 	var counts []int64
 	if err := json.Unmarshal([]byte(first[3].Text), &counts); err != nil {
-		return r, fmt.Errorf("read the counts of the table: %w", err)
+		return rows, fmt.Errorf("read the counts of the table: %w", err)
 	}
-	for i := range t.roles {
-		r := &t.roles[i]
-		id := slices.IndexFunc(t.roles, func(other columnRole) bool { return other.Name == r.idColumn })
-		r.blank = counts[i] == 0 && (id < 0 || counts[id] == 0)
-	}
+	t.markBlank(counts)
 	for _, row := range result.Rows {
 		if !row.Values[leadingColumns-1].Null {
-			r.Rows = append(r.Rows, query.Record{Columns: r.Columns, Values: row.Values[leadingColumns:]})
+			rows.Rows = append(rows.Rows, query.Record{Columns: rows.Columns, Values: row.Values[leadingColumns:]})
 		}
 	}
-	return r, nil
+	return rows, nil
+}
+
+// markBlank marks the columns that are empty on all pages. counts are the numbers of values of the columns. A cell
+// without a name shows the id, so a column with an idColumn is blank only if the ids are missing too.
+func (t *table) markBlank(counts []int64) {
+	for i := range t.roles {
+		role := &t.roles[i]
+		hasValues := counts[i] > 0
+		id := slices.IndexFunc(t.roles, func(other columnRole) bool { return other.Name == role.idColumn })
+		hasIDs := id >= 0 && counts[id] > 0
+		role.blank = !hasValues && !hasIDs
+	}
 }
 
 // hiddenColumns returns the columns of a statement that are not columns of the table.
