@@ -101,26 +101,39 @@ func (d Disk) Append(f *os.File, data []byte) error {
 // AppendLine appends one line to a file, or to a new file, and syncs it. It first ends a line that is incomplete
 // after a crash, so that the new line is not damaged too.
 func (d Disk) AppendLine(path string, line []byte, mode fs.FileMode) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("append to %s: %w", path, err)
+		}
+	}()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
 	if err != nil {
-		return fmt.Errorf("append to %s: %w", path, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	lastByte := []byte("\n")
-	info, err := f.Stat()
-	if err == nil && info.Size() > 0 {
-		_, err = f.ReadAt(lastByte, info.Size()-1)
-	}
-	if err == nil && lastByte[0] != '\n' {
-		line = append([]byte("\n"), line...)
-	}
-	if err == nil {
-		err = d.Append(f, append(slices.Clip(line), '\n'))
-	}
+	isComplete, err := endsWithNewline(f)
 	if err != nil {
-		return fmt.Errorf("append to %s: %w", path, err)
+		return err
 	}
-	return nil
+	text := slices.Concat(line, []byte("\n"))
+	if !isComplete {
+		text = slices.Concat([]byte("\n"), text)
+	}
+	return d.Append(f, text)
+}
+
+// endsWithNewline returns true for an empty file.
+func endsWithNewline(f *os.File) (bool, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	if info.Size() == 0 {
+		return true, nil
+	}
+	var last [1]byte
+	_, err = f.ReadAt(last[:], info.Size()-1)
+	return last[0] == '\n', err
 }
 
 // WriteFile replaces path with data atomically. The umask applies to mode.
@@ -245,8 +258,8 @@ func (d Disk) Rename(from, to string) error {
 	return d.syncParent(to)
 }
 
-// RenameUnsynced renames a synced file. The caller syncs the parent folder afterwards. So many files can be renamed
-// at almost the same time.
+// RenameUnsynced renames a synced file. The caller syncs the parent folder afterwards, once for many files. This way
+// they are renamed at almost the same time.
 func (d Disk) RenameUnsynced(from, to string) error {
 	return d.Do("rename", to, func() error { return os.Rename(from, to) })
 }
