@@ -29,11 +29,13 @@ func (l *Lake) Finish(ctx context.Context, p Published) error {
 
 func (l *Lake) removeOldFiles(ctx context.Context, p Published) error {
 	own := l.ownTables(p.lakeTables)
-	otherTables, err := l.loadForeignTables(ctx)
+	foreignTables, err := l.loadForeignTables(ctx)
 	if err != nil {
 		return err
 	}
-	allTables := slices.AppendSeq(slices.Clone(otherTables), maps.Values(p.lakeTables))
+	allTables := slices.AppendSeq(slices.Clone(foreignTables), maps.Values(p.lakeTables))
+	// Foreign tables, and copies of own tables, can refer to files of own tables.
+	otherTables := slices.Clone(foreignTables)
 	for n, t := range p.lakeTables {
 		if own[n] == nil {
 			otherTables = append(otherTables, t)
