@@ -80,12 +80,21 @@ func TestOnlyProtocolErrorsAreRejections(t *testing.T) {
 				}
 			}
 			isRejection := isProtocolError && (response{status, true}).isRejection()
+			var wantConflict, wantUnknown bool // a rejection is a plain error
+			switch {
+			case status == http.StatusConflict:
+				wantConflict = true
+			case !isRejection:
+				wantUnknown = true
+			}
 			err := commitTo(t, notApplied, serve)
-			unknown, conflict := errors.As(err, new(*unknownResultError)), errors.As(err, new(*conflictError))
-			if err == nil || unknown == (isRejection || status == http.StatusConflict) || conflict != (status == http.StatusConflict) ||
-				!strings.Contains(err.Error(), fmt.Sprint("status ", status)) {
-				t.Errorf("status %d, protocol error %v: got %v (unknownResultError %v, conflictError %v), want a plain error for a rejection, conflictError for 409, unknownResultError for others",
-					status, isProtocolError, err, unknown, conflict)
+			conflict, unknown := errors.As(err, new(*conflictError)), errors.As(err, new(*unknownResultError))
+			if conflict != wantConflict || unknown != wantUnknown {
+				t.Errorf("status %d, protocol error %t: conflictError %t, unknownResultError %t; want %t, %t",
+					status, isProtocolError, conflict, unknown, wantConflict, wantUnknown)
+			}
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprint("status ", status)) {
+				t.Errorf("status %d, protocol error %t: got %v, want an error that names the status", status, isProtocolError, err)
 			}
 			if err := commitTo(t, applied, serve); (err == nil) == isRejection {
 				t.Errorf("status %d after an applied commit: got %v, want an error: %v", status, err, isRejection)
