@@ -31,9 +31,10 @@ type scheduler struct {
 	d           *Daemon
 	done        chan func() // the results of runJob
 	runningJobs int
-	// retryAt is set if the warehouse was locked at the last attempt to start a night.
-	nextSlot, retryAt time.Time
-	nightRunning      bool
+	nextSlot    time.Time
+	// lockedRetryAt is set if the warehouse was locked at the last attempt to start a night.
+	lockedRetryAt time.Time
+	nightRunning  bool
 	// failedAt is the end of a failed night that starts again at failedRetryAt. failures counts its attempts.
 	failedAt, failedRetryAt time.Time
 	failures                int
@@ -117,7 +118,8 @@ func (s *scheduler) notifyStatus() {
 	}
 }
 
-// untilDue returns the time until the next call of startDueJobs. Only nights start on the second.
+// untilDue returns the time until the next call of startDueJobs. Slots and retries of failed nights
+// start exactly on time. Other jobs may start up to maxSleep late.
 func (s *scheduler) untilDue() time.Duration {
 	wait := maxSleep
 	if next := s.nextNight(); !next.IsZero() {
@@ -141,8 +143,8 @@ func (s *scheduler) startDueJobs(ctx context.Context) {
 	switch {
 	case !now.Before(s.nextSlot):
 		s.runSlot(ctx, now)
-	case !s.retryAt.IsZero() && !now.Before(s.retryAt):
-		s.retryAt = time.Time{}
+	case !s.lockedRetryAt.IsZero() && !now.Before(s.lockedRetryAt):
+		s.lockedRetryAt = time.Time{}
 		s.startNight(ctx, "retry")
 	case !s.failedRetryAt.IsZero() && !now.Before(s.failedRetryAt):
 		s.retryFailed(ctx)
@@ -164,8 +166,8 @@ func (s *scheduler) retryFailed(ctx context.Context) {
 // If several slots passed while the machine was suspended, all but one are missed.
 func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 	s.recordMissed(missedDowntime, s.d.settings().Schedule.countPassed(s.nextSlot, now))
-	if !s.retryAt.IsZero() {
-		s.retryAt = time.Time{}
+	if !s.lockedRetryAt.IsZero() {
+		s.lockedRetryAt = time.Time{}
 		s.recordMissed(missedLocked, 1)
 	}
 	slot := s.nextSlot
@@ -219,13 +221,14 @@ func (s *scheduler) startNight(ctx context.Context, reason string) {
 	s.d.cfg.Log.Debug("night started", "reason", reason)
 	settings, nextSlot, failures := s.d.settings(), s.nextSlot, s.failures
 	s.runJob(func() func() {
-		var retryAt time.Time
-		night, err := settings.Jobs.Night(ctx, func() bool {
-			retryAt = settings.retryAfter(failures, s.d.cfg.Now(), nextSlot)
-			return !retryAt.IsZero()
-		})
+		var failedRetryAt time.Time
+		planRetry := func() (willRetry bool) { // is called if the night fails
+			failedRetryAt = settings.retryAfter(failures, s.d.cfg.Now(), nextSlot)
+			return !failedRetryAt.IsZero()
+		}
+		night, err := settings.Jobs.Night(ctx, planRetry)
 		return func() {
-			s.failedRetryAt = retryAt
+			s.failedRetryAt = failedRetryAt
 			s.endNight(ctx, night, err)
 		}
 	})
@@ -249,13 +252,13 @@ func (s *scheduler) endNight(ctx context.Context, night ledger.Run, err error) {
 	now := s.d.cfg.Now()
 	if errors.As(err, new(*warehouse.LockedError)) {
 		night.Outcome = ledger.Locked
-		s.retryAt = now.Add(lockRetry)
-		s.d.cfg.Log.Warn("night waits for another process", "until", s.retryAt, "error", err)
+		s.lockedRetryAt = now.Add(lockRetry)
+		s.d.cfg.Log.Warn("night waits for another process", "until", s.lockedRetryAt, "error", err)
 	}
 	if !s.failedRetryAt.IsZero() {
 		s.failedAt = now
 		s.failures++
-		s.d.cfg.Log.Warn("failed night starts again", "until", s.failedRetryAt)
+		s.d.cfg.Log.Warn("failed night will be started again", "at", s.failedRetryAt)
 		s.showNextNight()
 	}
 	s.d.state.update(func(st *state) {
