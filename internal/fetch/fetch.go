@@ -5,12 +5,13 @@
 // is docs/service.md), stores every response in a [ResponseStore] before it is decoded, and grades how
 // completely a stream was read ([Grade], [Evidence]).
 //
-// A compressed body without the token is stored as received. Any other body is stored without the token,
-// compressed with S2. A night can have 100,000 bodies, so they are appended to segment files. The last line
-// of the journal for a request counts. A body is decompressed up to a limit, regardless of its header; after
-// a damaged one, the retry requests an uncompressed body. Pages are read in parallel, because the list then
-// has less time to change. A resumed or replayed run takes the order of a list from its stored responses, so
-// that it repeats the same requests.
+// If a compressed body does not contain the token, it is stored as received. From any other body the token is
+// removed, and the body is stored compressed with S2. A night can have 100,000 bodies, so they are appended to
+// segment files. A journal lists the stored responses; if it has several lines for a request, the last one is
+// valid. The size of a decompressed body is limited, whatever size its header states. Retries ask for
+// uncompressed bodies, because the compression may have caused the failure. Pages are read in parallel, because
+// the list then has less time to change. A resumed or replayed run takes the order of a list from its stored
+// responses, so that it repeats the same requests.
 //
 // The package must not know the meaning of records, the decoding of JSON or the storage of rows: the
 // caller passes a [Reader], which decodes a body and returns the facts that prove completeness.
@@ -57,8 +58,8 @@ type Config struct {
 	// Patience is the time that the client waits in all while the service answers no request or limits the rate.
 	// 0 means that only the rule of Retry applies.
 	Patience time.Duration
-	// TokenCanChange means that an operator can replace the token while the client runs, so that a 401 is waited
-	// for within the patience.
+	// TokenCanChange means that an operator can replace the token while the client runs. After a 401 the client then
+	// waits for a new token, at most for Patience.
 	TokenCanChange bool
 	// MaxBody limits a body, in bytes after decompression, up to 2 GiB. Defaults to 64 MB.
 	MaxBody int64

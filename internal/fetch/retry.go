@@ -37,8 +37,8 @@ func (r Retry) delayAfter(attempt int, retryAfter string) time.Duration {
 // all workers (see patience). A 429 also slows all other calls.
 func (s *sender) retryFailures(next layer) layer {
 	return func(ctx context.Context, q *call) error {
-		// ownFailures counts the failures between which the service answered other requests. Only they show that
-		// this call is the cause.
+		// ownFailures counts the first failure, and each later one before which the service answered another request.
+		// While it answers no request, a failure does not show that this call is at fault.
 		ownFailures := 0
 		var previousSent time.Time
 		for attempt := 0; ; attempt++ {
@@ -61,7 +61,12 @@ func (s *sender) retryFailures(next layer) layer {
 				ownFailures++
 			}
 			previousSent = q.sent
-			isPaused := ownFailures <= s.cfg.Retry.MaxRetries && s.pauseForService(ctx, q, failed, attempt)
+			// MaxRetries limits the own failures, after which there is no further pause. Without a pause it limits all
+			// attempts.
+			isPaused := false
+			if ownFailures <= s.cfg.Retry.MaxRetries {
+				isPaused = s.pauseForService(ctx, q, failed, attempt)
+			}
 			var delay time.Duration // 0 after a pause, because limitRate waits until it ends
 			if !isPaused {
 				delay = s.cfg.Retry.delayAfter(attempt, failed.retryAfter)
