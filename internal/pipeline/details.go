@@ -25,7 +25,8 @@ func (d *reading) readDetails(ctx context.Context, s stream.Stream) error {
 	return d.finish(ctx, run, sink, d.requestDetails(ctx, run, sink))
 }
 
-// requestDetails returns the error of the requests, or an error that ends the night.
+// requestDetails requests the planned ids. An error marked by markStageErr ends the night. Any other error fails only
+// this stream.
 func (d *reading) requestDetails(ctx context.Context, run *streamRun, sink *sink) error {
 	s := run.stream
 	plan, err := d.planDetails(ctx, s)
@@ -53,7 +54,8 @@ func (d *reading) requestDetails(ctx context.Context, run *streamRun, sink *sink
 	if err == nil {
 		err = d.doubtEmptyResponses(ctx, s, &details)
 	}
-	run.evidence, run.evidence.Distinct = details.Evidence, details.Found
+	run.evidence = details.Evidence
+	run.evidence.Distinct = details.Found // the ledger counts the found ids, and run.distinct their records
 	run.requested, run.found, run.missed = int64(details.RequestedIDs), int64(details.Found), int64(details.Failed)
 	run.distinct = int64(details.Distinct)
 	run.carried, run.rechecked = plan.Carried, plan.ToRecheck
@@ -121,7 +123,9 @@ func (d *reading) doubtEmptyResponses(ctx context.Context, s stream.Stream, deta
 	if err != nil {
 		return markStageErr(err)
 	}
-	if len(known) == 0 && details.Distinct == 0 && s.Envelope != stream.StatusCounts {
+	hasNoRecords := len(known) == 0 && details.Distinct == 0
+	mayBeEmptyList := s.Envelope != stream.StatusCounts // its doubtful responses are empty objects
+	if hasNoRecords && mayBeEmptyList {
 		details.Unproven = append(details.Unproven, details.Doubtful...)
 		details.Grade = stream.WorseGrade(details.Grade, stream.BestEffort)
 		details.Reason = fmt.Sprintf("the responses for %s have no body, and no other response contains records", humanize.Count(len(details.Doubtful), "id"))
