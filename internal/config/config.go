@@ -315,7 +315,7 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 	}
 	cfg.Privacy.HashKey = Secret(hashKey)
 	for _, group := range cfg.Statuses.groups() {
-		b.releaseStatuses(group)
+		b.removeFromDefaults(group)
 	}
 	b.checkConfig(cfg)
 	// Under cron or systemd the working directory is not the folder of the file.

@@ -93,8 +93,8 @@ func (s Statuses) List() []Status {
 	return all
 }
 
-// releaseStatuses removes the statuses in the lists that the file contains from the default lists.
-func (b *binder) releaseStatuses(lists []statusList) {
+// removeFromDefaults removes a status that the file puts into one list from the lists that keep their defaults.
+func (b *binder) removeFromDefaults(lists []statusList) {
 	isInFile := func(l statusList) bool { return b.lines[l.path] > 0 }
 	var written []string
 	for _, l := range lists {

@@ -15,7 +15,14 @@ import (
 // as it is written in the file. Only the first problem of a value is reported.
 func TestProblemsOfValidations(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	const text = "api:\n  base_url: https://api.example.com\n  token: ${PLACEMENTSYNC_TOKEN}\n  page_size: 0\nstreams:\n  include: [orders, odrers, \"${CONCURRENCY}\"]\n  exclude: [\"${UNSET}\"]\n"
+	const text = `api:
+  base_url: https://api.example.com
+  token: ${PLACEMENTSYNC_TOKEN}
+  page_size: 0
+streams:
+  include: [orders, odrers, "${CONCURRENCY}"]
+  exclude: ["${UNSET}"]
+`
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
