@@ -60,7 +60,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 	for _, warning := range c.Warnings {
 		g.newLogger().Warn("a secret can be read or changed by other users", "reason", warning)
 	}
-	streams, err := chosenStreams(c.Streams)
+	chosen, err := chosenStreams(c.Streams)
 	if err != nil {
 		return pipeline.Config{}, err
 	}
@@ -70,7 +70,7 @@ func (g *globals) nightConfig(c config.Config) (pipeline.Config, error) {
 		return pipeline.Config{}, err
 	}
 	return pipeline.Config{
-		Warehouse: g.warehouseConfig(c), Fetch: fetchConfig(c), Streams: stream.AllWithEvents(), Chosen: streams,
+		Warehouse: g.warehouseConfig(c), Fetch: fetchConfig(c), Streams: stream.AllWithEvents(), Chosen: chosen,
 		TeamID: c.API.TeamID, OtherNames: c.API.Fields, MinorUnits: c.API.PriceUnit == config.MinorUnit, Ignored: c.History.Ignore,
 		Checks: checkSet, CheckTimeout: c.Checks.Timeout, Settings: c.QuerySettings(),
 		Privacy: privacy, ResumeMaxAge: c.Run.ResumeMaxAge, MaxDuration: c.Run.MaxDuration,
