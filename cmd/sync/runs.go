@@ -62,23 +62,57 @@ type runJSON struct {
 }
 
 func ledgerTable(runs []ledger.Run, current string) *textTable {
-	t := &textTable{columns: []column{{name: "run"}, {name: "kind", drop: 6}, {name: "readers", drop: 2}, {name: "started", drop: 9},
-		{name: "took", isNumber: true, drop: 3}, {name: "attempts", isNumber: true, drop: 12}, {name: "outcome"}, {name: "exit", isNumber: true, drop: 10},
-		{name: "requests", isNumber: true, drop: 7}, {name: "received", isNumber: true, drop: 11}, {name: "retries", isNumber: true, drop: 13},
-		{name: "rows", isNumber: true, drop: 5}, {name: "new", isNumber: true, drop: 4}, {name: "changed", isNumber: true, drop: 4},
-		{name: "gone", isNumber: true, drop: 4}, {name: "streams", drop: 8}, {name: "why", drop: 1, minWidth: 24}}}
+	type ledgerColumn struct {
+		column
+		valueOf func(r ledger.Run) any
+	}
+	columns := []ledgerColumn{
+		{column{name: "run"}, func(r ledger.Run) any { return r.ID }},
+		{column{name: "kind", drop: 6}, func(r ledger.Run) any { return cmp.Or(r.Kind, ledger.Night) }},
+		{column{name: "readers", drop: 2}, func(r ledger.Run) any { return readersMark(r, current) }},
+		{column{name: "started", drop: 9}, func(r ledger.Run) any { return r.StartedAt.Format(time.DateTime) }},
+		{column{name: "took", isNumber: true, drop: 3}, func(r ledger.Run) any { return tookText(r) }},
+		{column{name: "attempts", isNumber: true, drop: 12}, func(r ledger.Run) any { return r.Attempts }},
+		{column{name: "outcome"}, func(r ledger.Run) any { return r.Outcome }},
+		{column{name: "exit", isNumber: true, drop: 10}, func(r ledger.Run) any { return exitText(r) }},
+		{column{name: "requests", isNumber: true, drop: 7}, func(r ledger.Run) any { return r.Requests }},
+		{column{name: "received", isNumber: true, drop: 11}, func(r ledger.Run) any { return humanize.FormatBytes(r.Bytes) }},
+		{column{name: "retries", isNumber: true, drop: 13}, func(r ledger.Run) any { return r.Retries }},
+		{column{name: "rows", isNumber: true, drop: 5}, func(r ledger.Run) any { return r.Rows }},
+		{column{name: "new", isNumber: true, drop: 4}, func(r ledger.Run) any { return r.New }},
+		{column{name: "changed", isNumber: true, drop: 4}, func(r ledger.Run) any { return r.Changed }},
+		{column{name: "gone", isNumber: true, drop: 4}, func(r ledger.Run) any { return r.Gone }},
+		{column{name: "streams", drop: 8}, func(r ledger.Run) any { return countStandings(r) }},
+		{column{name: "why", drop: 1, minWidth: 24}, func(r ledger.Run) any { return r.Why() }},
+	}
+	t := &textTable{}
+	for _, c := range columns {
+		t.columns = append(t.columns, c.column)
+	}
 	for _, r := range runs {
-		took, exitCode := "", "" // of a killed run
-		if !r.EndedAt.IsZero() {
-			took = r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond).String()
+		var cells []any
+		for _, c := range columns {
+			cells = append(cells, c.valueOf(r))
 		}
-		if r.ExitCode >= 0 {
-			exitCode = strconv.Itoa(r.ExitCode)
-		}
-		t.addRow(r.ID, cmp.Or(r.Kind, ledger.Night), readersMark(r, current), r.StartedAt.Format(time.DateTime), took,
-			r.Attempts, r.Outcome, exitCode, r.Requests, humanize.FormatBytes(r.Bytes), r.Retries, r.Rows, r.New, r.Changed, r.Gone, countStandings(r), r.Why())
+		t.addRow(cells...)
 	}
 	return t
+}
+
+// tookText returns an empty text for a killed run, whose end is unknown.
+func tookText(r ledger.Run) string {
+	if r.EndedAt.IsZero() {
+		return ""
+	}
+	return r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond).String()
+}
+
+// exitText returns an empty text for a killed run, which has no exit code.
+func exitText(r ledger.Run) string {
+	if r.ExitCode < 0 {
+		return ""
+	}
+	return strconv.Itoa(r.ExitCode)
 }
 
 func readersMark(r ledger.Run, current string) string {
