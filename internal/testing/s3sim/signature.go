@@ -12,8 +12,8 @@ import (
 // authorization matches the header Authorization of Signature Version 4.
 var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[^/]+/([^,]+), ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$`)
 
-// hasSignature computes Signature Version 4 of the request. Without keepsAcceptEncoding, it computes the signature as
-// Google Cloud Storage does, whose front has rewritten Accept-Encoding.
+// hasSignature reports whether the request has a valid Signature Version 4. If keepsAcceptEncoding is false, it expects
+// the signature that Google Cloud Storage computes after its proxy has appended gzip(gfe) to Accept-Encoding.
 func hasSignature(r *http.Request, keepsAcceptEncoding bool) bool {
 	parts := authorization.FindStringSubmatch(r.Header.Get("Authorization"))
 	if parts == nil {
