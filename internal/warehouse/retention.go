@@ -182,13 +182,19 @@ func (p *Pruner) RemoveUnneededResponses() error {
 // newest r.Monthly months. The newest day is always kept. Days have the form 2006-01-02.
 func (r Retention) KeptDays(days []string) map[string]bool {
 	keep := map[string]bool{}
-	keepLast := func(periods int, nameOf func(day time.Time) string) {
-		hasDay := map[string]bool{}
+	keepLast := func(periods int, periodOf func(day time.Time) string) {
+		isCovered := map[string]bool{}
 		for _, day := range slices.Backward(slices.Sorted(slices.Values(days))) {
-			at, _ := time.Parse(time.DateOnly, day)
-			if name := nameOf(at); !hasDay[name] && len(hasDay) < periods {
-				hasDay[name], keep[day] = true, true
+			if len(isCovered) >= periods {
+				break
 			}
+			at, _ := time.Parse(time.DateOnly, day)
+			period := periodOf(at)
+			if isCovered[period] {
+				continue
+			}
+			isCovered[period] = true
+			keep[day] = true
 		}
 	}
 	keepLast(max(1, r.Daily), DayOf)
