@@ -86,7 +86,8 @@ func (db *DB) Ask(ctx context.Context, q Query, values map[string]string, limit 
 		return r, err
 	}
 	r.Sources, err = a.Sources(ctx)
-	if r.NoPlan = errors.Is(err, ErrNoPlan); r.NoPlan {
+	r.NoPlan = errors.Is(err, ErrNoPlan)
+	if r.NoPlan {
 		err = nil
 	}
 	return r, err

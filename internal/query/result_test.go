@@ -12,46 +12,69 @@ import (
 	"placementsync/internal/testing/harness"
 )
 
-func TestCollectReturnsFirstRowsAndTotal(t *testing.T) {
+// TestResults shares one catalog between the methods that return a whole result.
+func TestResults(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
 	db := openAt(t, fillCatalog(t, poorNights))
-	for limit, rows := range map[int]int{0: 0, 3: 3, math.MaxInt: 5} {
-		r, err := db.Collect(t.Context(), query.Text("SELECT range AS n, NULL AS n, 'x' AS text FROM range(5)"), nil, limit)
-		if err != nil || len(r.Rows) != rows || r.Total != 5 || len(r.Columns) != 3 {
-			t.Fatalf("limit %d: got %d rows of %d, %v, want %d of 5", limit, len(r.Rows), r.Total, err, rows)
-		}
-		for i, row := range r.Rows {
-			// Get returns the first of two columns with the same name.
-			if want := (query.Value{Text: strconv.Itoa(i)}); row.Get("n") != want || !row.Values[1].Null {
-				t.Errorf("row %d: got %+v, want n %d and NULL", i, row.Values, i)
+	t.Run("Collect returns the first rows and the total", func(t *testing.T) {
+		for limit, rows := range map[int]int{0: 0, 3: 3, math.MaxInt: 5} {
+			r, err := db.Collect(t.Context(), query.Text("SELECT range AS n, NULL AS n, 'x' AS text FROM range(5)"), nil, limit)
+			if err != nil || len(r.Rows) != rows || r.Total != 5 || len(r.Columns) != 3 {
+				t.Fatalf("limit %d: got %d rows of %d, %v, want %d of 5", limit, len(r.Rows), r.Total, err, rows)
+			}
+			for i, row := range r.Rows {
+				want := []query.Value{{Text: strconv.Itoa(i)}, {Null: true}, {Text: "x"}}
+				if diff := cmp.Diff(want, row.Values); diff != "" {
+					t.Errorf("row %d (-want +got):\n%s", i, diff)
+				}
+				if got := row.Get("n"); got != want[0] {
+					t.Errorf("row %d: Get returned %+v, want the first of two columns with the same name", i, got)
+				}
 			}
 		}
-	}
-	r, err := db.Ask(t.Context(), query.Text("SELECT id AS n FROM product_listings"), nil, 1)
-	if err != nil || r.NoPlan || len(r.Sources) != 1 || r.Sources[0].Table != "product_listings" || len(query.FindProblems(r.Sources)) != 0 {
-		t.Errorf("Ask returned %+v, %v, want the source product_listings without problems", r, err)
-	}
-	if got := r.Rows[0].Get("name"); !got.Null || got.Or("-") != "-" || r.Rows[0].Get("n").Or("-") != "a" {
-		t.Errorf("unknown column: got %+v, want NULL", got)
-	}
-	// Describe runs nothing.
-	columns, err := db.Describe(t.Context(), query.Text("-- a comment\nSELECT error('it ran') AS a, $n AS b"), map[string]string{"n": "1"})
-	if err != nil || len(columns) != 2 || columns[1].Name != "b" {
-		t.Errorf("Describe returned %+v, %v, want the columns a and b", columns, err)
-	}
-	r, err = db.Collect(t.Context(), query.Text("FROM range(9); ").Limit(4), nil, 3)
-	if err != nil || r.Total != 4 || len(r.Rows) != 3 {
-		t.Errorf("got %d rows of %d, %v, want 3 of 4, the limit", len(r.Rows), r.Total, err)
-	}
-	_, err = db.Collect(t.Context(), query.Text("SELECT 1; -- end").Limit(4), nil, 3)
-	if err == nil || !strings.Contains(err.Error(), "cannot be limited: remove the semicolon or the comment") {
-		t.Errorf("a comment after the semicolon: got %v, want the advice to remove it", err)
-	}
-	r, err = db.Ask(t.Context(), query.Text("PIVOT (SELECT 'a' AS k, 1 AS n) ON k USING sum(n)"), nil, 1)
-	if err != nil || !r.NoPlan || r.Total != 1 {
-		t.Errorf("PIVOT without IN: got %+v, %v, want NoPlan", r, err)
-	}
+	})
+	t.Run("Ask returns the sources", func(t *testing.T) {
+		r, err := db.Ask(t.Context(), query.Text("SELECT id AS n FROM product_listings"), nil, 1)
+		if err != nil || r.NoPlan {
+			t.Fatalf("got %+v, %v, want a result with a plan", r, err)
+		}
+		if len(r.Sources) != 1 || r.Sources[0].Table != "product_listings" {
+			t.Errorf("got the sources %+v, want only product_listings", r.Sources)
+		}
+		if problems := query.FindProblems(r.Sources); len(problems) > 0 {
+			t.Errorf("the sources have the problems %+v", problems)
+		}
+		if got := r.Rows[0].Get("n").Or("-"); got != "a" {
+			t.Errorf("n is %q, want a", got)
+		}
+		if got := r.Rows[0].Get("name"); !got.Null || got.Or("-") != "-" {
+			t.Errorf("an unknown column: got %+v, want NULL", got)
+		}
+	})
+	t.Run("Ask runs a statement without a plan", func(t *testing.T) {
+		r, err := db.Ask(t.Context(), query.Text("PIVOT (SELECT 'a' AS k, 1 AS n) ON k USING sum(n)"), nil, 1)
+		if err != nil || !r.NoPlan || r.Total != 1 {
+			t.Errorf("PIVOT without IN: got %+v, %v, want NoPlan", r, err)
+		}
+	})
+	t.Run("Describe runs nothing", func(t *testing.T) {
+		q := query.Text("-- a comment\nSELECT error('it ran') AS a, $n AS b")
+		columns, err := db.Describe(t.Context(), q, map[string]string{"n": "1"})
+		if err != nil || len(columns) != 2 || columns[1].Name != "b" {
+			t.Errorf("got %+v, %v, want the columns a and b", columns, err)
+		}
+	})
+	t.Run("Limit", func(t *testing.T) {
+		r, err := db.Collect(t.Context(), query.Text("FROM range(9); ").Limit(4), nil, 3)
+		if err != nil || r.Total != 4 || len(r.Rows) != 3 {
+			t.Errorf("got %d rows of %d, %v, want 3 of 4, the limit", len(r.Rows), r.Total, err)
+		}
+		_, err = db.Collect(t.Context(), query.Text("SELECT 1; -- end").Limit(4), nil, 3)
+		if err == nil || !strings.Contains(err.Error(), "cannot be limited: remove the semicolon or the comment") {
+			t.Errorf("a comment after the semicolon: got %v, want the advice to remove it", err)
+		}
+	})
 }
 
 func TestRecordsAreGrouped(t *testing.T) {
@@ -61,8 +84,12 @@ func TestRecordsAreGrouped(t *testing.T) {
 		records = append(records, query.Record{Values: []query.Value{{Text: text}}})
 	}
 	labels, groups := query.GroupRecords(records, func(r query.Record) string { return r.Values[0].Text[:1] })
-	if diff := cmp.Diff([]string{"b", "a"}, labels); diff != "" || len(groups) != 2 || len(groups["b"]) != 2 || groups["b"][1].Values[0].Text != "b2" {
-		t.Errorf("the groups are %v, labels (-want +got):\n%s", groups, diff)
+	if diff := cmp.Diff([]string{"b", "a"}, labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	want := map[string][]query.Record{"b": {records[0], records[2]}, "a": {records[1]}}
+	if diff := cmp.Diff(want, groups); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
 	}
 }
 
