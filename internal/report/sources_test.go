@@ -173,11 +173,21 @@ func checkFields(t *testing.T, p panel, columns map[string]query.Column) {
 
 func checkPlot(t *testing.T, p panel, columns map[string]query.Column) {
 	t.Helper()
+	if p.plot.kind == "" {
+		t.Errorf("panel %s: the chart has no kind", p.id)
+	}
 	hasValues := columns[p.plot.series].Name != "" && columns[p.plot.value].Numeric
-	hasSeries := p.plot.kind == html.Boxes || hasValues || len(p.plot.measures) > 0
-	lacksLabel := len(p.plot.split) > 0 && p.plot.choiceLabel == ""
-	if !hasSeries || lacksLabel || p.plot.kind == "" || p.plot.limit <= 0 || p.plot.unit == "" {
-		t.Errorf("panel %s: got the chart %+v, want a kind, series, a limit, a unit and a label of its choice", p.id, *p.plot)
+	if p.plot.kind != html.Boxes && !hasValues && len(p.plot.measures) == 0 {
+		t.Errorf("panel %s: the chart has neither measures nor a series with numbers", p.id)
+	}
+	if p.plot.limit <= 0 {
+		t.Errorf("panel %s: the chart has the limit %d, want at least 1", p.id, p.plot.limit)
+	}
+	if p.plot.unit == "" {
+		t.Errorf("panel %s: the chart has no unit", p.id)
+	}
+	if len(p.plot.split) > 0 && p.plot.choiceLabel == "" {
+		t.Errorf("panel %s: the choice of a variant of the chart has no label", p.id)
 	}
 	groups := slices.Concat(p.plot.split, p.plot.categoryColumns, []string{p.plot.series})
 	if columns["currency"].Name != "" && !slices.Contains(groups, "currency") {
@@ -185,8 +195,11 @@ func checkPlot(t *testing.T, p panel, columns map[string]query.Column) {
 	}
 	colours := map[int]bool{}
 	for _, m := range p.plot.measures {
-		if m.name == "" || !columns[m.column].Numeric || colours[m.colour] {
-			t.Errorf("panel %s: got the series %+v, want a name, numbers and a colour of its own", p.id, m)
+		if m.name == "" || !columns[m.column].Numeric {
+			t.Errorf("panel %s: got the series %+v, want a name and numbers", p.id, m)
+		}
+		if colours[m.colour] {
+			t.Errorf("panel %s: two series have the colour %d", p.id, m.colour)
 		}
 		colours[m.colour] = true
 	}
@@ -215,7 +228,7 @@ func formatsOf(c query.Column) []valueFormat {
 		return []valueFormat{asGrade}
 	case c.Name == "outcome":
 		return []valueFormat{asTag}
-	case c.Name == "value": // of is_do_follow
+	case c.Name == "value": // of the query premium with by=is_do_follow: true or false
 		return []valueFormat{asYesNo}
 	case c.HasWord("url"):
 		return []valueFormat{asLink}
