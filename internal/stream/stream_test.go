@@ -19,17 +19,20 @@ func TestLiteralsAreValid(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range stream.AllWithEvents() {
 		t.Run(s.Name, func(t *testing.T) {
+			hasParameter := strings.Contains(s.Path, "{")
+			hasIDs := s.IsDetail() || strings.Contains(s.Path, "{team_id}")
 			for problem, broken := range map[string]bool{
-				"no name":                      s.Name == "",
-				"the name is used twice":       seen[s.Name],
-				"no path":                      !strings.HasPrefix(s.Path, "/") && !s.IsEvents(),
-				"events with a path":           s.Path != "" && s.IsEvents(),
-				"no section of the spec":       s.Spec == "",
-				"no table":                     len(s.Tables) == 0,
-				"more than one path parameter": strings.Count(s.Path, "{") > 1,
-				"a parameter without id columns, or id columns without a parameter": strings.Contains(s.Path, "{") != (s.IsDetail() || strings.Contains(s.Path, "{team_id}")),
-				"a detail without a column for its id":                              s.IsDetail() && s.Param == "",
-				"a list with a rule for details":                                    !s.IsDetail() && s.Rule != stream.EveryNight,
+				"no name":                              s.Name == "",
+				"the name is used twice":               seen[s.Name],
+				"no path":                              !strings.HasPrefix(s.Path, "/") && !s.IsEvents(),
+				"events with a path":                   s.Path != "" && s.IsEvents(),
+				"no section of the spec":               s.Spec == "",
+				"no table":                             len(s.Tables) == 0,
+				"more than one path parameter":         strings.Count(s.Path, "{") > 1,
+				"a path parameter without ids":         hasParameter && !hasIDs,
+				"ids without a path parameter":         hasIDs && !hasParameter,
+				"a detail without a column for its id": s.IsDetail() && s.Param == "",
+				"a list with a rule for details":       !s.IsDetail() && s.Rule != stream.EveryNight,
 			} {
 				if broken {
 					t.Error(problem)
@@ -348,71 +351,6 @@ func TestStreamsFollowTheServicePage(t *testing.T) {
 	}
 }
 
-// TestRulesOfDetails checks which details are requested again. A row shows changes if it contains fields of the record:
-// its table has the same kind of record, or its record has a part for the table. A missing ShowsChanges leaves old details
-// in the tables, and a wrong one requests all details in every night.
-func TestRulesOfDetails(t *testing.T) {
-	byRow := []string{"campaign_details", "order_details", "outlets", "outlet_products", "products"}
-	for _, s := range stream.All() {
-		if !s.IsDetail() {
-			continue
-		}
-		wantRule, wantLive := stream.WhileLive, stream.LiveWith(0)
-		if slices.Contains(byRow, s.Name) {
-			wantRule = stream.ByRow
-		}
-		for prefix, live := range map[string]stream.LiveWith{
-			"/campaigns/": stream.LiveWithCampaign, "/articles/": stream.LiveWithArticle, "/profiles/": stream.LiveWithProfile,
-		} {
-			if strings.HasPrefix(s.Path, prefix) {
-				wantLive = live
-			}
-		}
-		if s.Rule != wantRule || s.LiveWith != wantLive {
-			t.Errorf("%s has the rule %d and is live with %d, want %d and %d", s.Name, s.Rule, s.LiveWith, wantRule, wantLive)
-		}
-		if s.Rule != stream.ByRow {
-			continue
-		}
-		for _, ref := range s.IDColumns {
-			wantShows := slices.Contains(stream.SameKind(s.Root().Name), ref.Table)
-			isWholeRecord := func(p stream.ForeignPart) bool { return p.At == "" && p.Table == s.Root().Name }
-			for _, name := range stream.FilledBy(stream.All(), ref.Table) {
-				lister, _ := stream.Find(stream.All(), name)
-				if slices.ContainsFunc(lister.ForeignParts, isWholeRecord) {
-					wantShows = true
-				}
-			}
-			if ref.ShowsChanges != wantShows {
-				t.Errorf("%s: rows of %s show changes: %t, want %t", s.Name, ref.Table, ref.ShowsChanges, wantShows)
-			}
-			isListing := ref.Lookup != ""
-			prices := strings.TrimSuffix(ref.Table, "s") + "_prices"
-			if isListing && !slices.Equal(ref.Unrelated, []string{prices}) {
-				t.Errorf("%s: changes of %v are ignored, want only those of %s", s.Name, ref.Unrelated, prices)
-			}
-		}
-	}
-	for _, c := range []struct {
-		column stream.IDColumn
-		want   bool
-	}{
-		{stream.IDColumn{Table: "orders", Column: "id"}, true},
-		{stream.IDColumn{Table: "outlet_listings", Column: "outlet_id", ShowsChanges: true}, true},
-		{stream.IDColumn{Table: "order_items", Column: "order_id"}, false},
-	} {
-		if c.column.ShowsRecord() != c.want {
-			t.Errorf("%s.%s shows the record: %t, want %t", c.column.Table, c.column.Column, c.column.ShowsRecord(), c.want)
-		}
-	}
-	for column, want := range map[string]bool{"orders.id": true, "order_items.article_id": true, "orders.name": false, "tags.id": false} {
-		table, name, _ := strings.Cut(column, ".")
-		if got := stream.IsDetailID(table, name); got != want {
-			t.Errorf("%s names details: %t, want %t", column, got, want)
-		}
-	}
-}
-
 // TestSameKind checks that private columns are private in every table with the same kind of record.
 func TestSameKind(t *testing.T) {
 	for table, want := range map[string][]string{
@@ -514,65 +452,78 @@ func TestPartsOfOtherTables(t *testing.T) {
 	}
 }
 
-// TestFormsOfRecords lists the forms that only some records have. Without them, a night would reject these records. The
-// rows of a child table are mostly in a field with the last words of the table's name.
+// TestFormsOfRecords lists the fields of literals that only some streams and tables set. Without them, a night would
+// reject records. The rows of a child table are mostly in a field with the last words of the table's name.
 func TestFormsOfRecords(t *testing.T) {
-	want := map[string]string{
-		"token requires": "token_type scopes", "token.scopes can be": "text", "orders.metadata can be": "text", "campaigns.articles can be": "text",
-		"questionnaires without an id have": "questionnaire_id id", "articles.support_agent can be": "any JSON",
-		"campaign_status_counts cannot be empty for": "campaign_articles.campaign_id",
-		"campaign_details has columns of":            "campaigns questionnaires",
-		"order_details has columns of":               "orders order_line_items order_line_item_includes",
-		"rows of countries have the kind":            "country", "rows of states have the kind": "state", "rows of cities have the kind": "city",
-		"texts of outlet_listing_prices are": "unit_amount", "texts of outlet_listing_tags are": "name", "texts of product_listing_prices are": "unit_amount",
-		"texts of product_listing_tags are": "name", "texts of product_listing_example_links are": "url", "texts of locations are": "name",
-		"texts of tags are": "name", "texts of profile_primary_goals are": "name", "texts of campaign_article_addons are": "name",
-		"texts of article_files are": "value", "texts of outlet_tags are": "name", "texts of outlet_channel_social_links are": "url",
-		"texts of product_prices are": "unit_amount", "texts of product_example_links are": "url",
-		"order_details is requested with": "include_outlets_data=true",
-		"profile_orders is named by":      "order_id", "profile_campaigns is named by": "campaign_id",
-		"outlet_products is named by": "product_id", "article_comment_events is named by": "comment_id",
-		"profile_orders contains": "only keys", "profile_campaigns contains": "only keys",
-		"token gets the team in": "team_id",
-		"questionnaires are in":  "questionnaire", "article_statuses are in": "status", "article_comments are in": "replies",
-		"order_line_item_includes are inside": "line_items", "outlet_channel_social_links are inside": "outlet_channels",
-		"campaign_article_addons are inside": "order_item", "campaign_article_includes are inside": "order_item",
+	want := map[string]map[string]string{
+		"Query":       {"order_details": "include_outlets_data=true"},
+		"RequireOne":  {"token": "token_type scopes"},
+		"TeamColumn":  {"token": "team_id"},
+		"NonEmptyFor": {"campaign_status_counts": "campaign_articles.campaign_id"},
+		"TablesWithDetailColumns": {
+			"campaign_details": "campaigns questionnaires",
+			"order_details":    "orders order_line_items order_line_item_includes",
+		},
+		"Const, kind": {"countries": "country", "states": "state", "cities": "city"},
+		"KeyFrom":     {"questionnaires": "questionnaire_id id"},
+		"Value": {
+			"outlet_listing_prices": "unit_amount", "outlet_listing_tags": "name",
+			"product_listing_prices": "unit_amount", "product_listing_tags": "name", "product_listing_example_links": "url",
+			"outlet_tags": "name", "outlet_channel_social_links": "url",
+			"product_prices": "unit_amount", "product_example_links": "url",
+			"locations": "name", "tags": "name", "profile_primary_goals": "name",
+			"campaign_article_addons": "name", "article_files": "value",
+		},
+		"ID": {
+			"profile_orders": "order_id", "profile_campaigns": "campaign_id", "outlet_products": "product_id",
+			"article_comment_events": "comment_id",
+		},
+		"Link":       {"profile_orders": "true", "profile_campaigns": "true"},
+		"UnwrapText": {"token": "scopes", "orders": "metadata", "campaigns": "articles"},
+		"FreeForm":   {"articles": "support_agent"},
+		"At, outer fields": {
+			"order_line_item_includes": "line_items", "outlet_channel_social_links": "outlet_channels",
+			"campaign_article_addons": "order_item", "campaign_article_includes": "order_item",
+		},
+		"At, unusual last field": {
+			"questionnaires": "questionnaire", "article_statuses": "status", "article_comments": "replies",
+		},
 	}
-	got := map[string]string{}
-	set := func(key, value string) {
-		if value != "" {
-			got[key] = value
+	got := map[string]map[string]string{}
+	add := func(field, name, value string) {
+		if value == "" {
+			return
 		}
+		if got[field] == nil {
+			got[field] = map[string]string{}
+		}
+		got[field][name] = value
 	}
 	for _, s := range stream.AllWithEvents() {
-		set(s.Name+" is requested with", s.Query)
-		set(s.Name+" requires", strings.Join(s.RequireOne, " "))
-		set(s.Name+" gets the team in", s.TeamColumn)
-		set(s.Name+" has columns of", strings.Join(s.TablesWithDetailColumns, " "))
-		set(s.Name+" cannot be empty for", strings.Trim(s.NonEmptyFor.Table+"."+s.NonEmptyFor.Column, "."))
+		add("Query", s.Name, s.Query)
+		add("RequireOne", s.Name, strings.Join(s.RequireOne, " "))
+		add("TeamColumn", s.Name, s.TeamColumn)
+		add("NonEmptyFor", s.Name, strings.Trim(s.NonEmptyFor.Table+"."+s.NonEmptyFor.Column, "."))
+		add("TablesWithDetailColumns", s.Name, strings.Join(s.TablesWithDetailColumns, " "))
 		for _, table := range s.Tables {
-			set(table.Name+" without an id have", strings.Join(table.KeyFrom, " "))
-			dot := strings.LastIndex(table.At, ".")
-			set(table.Name+" are inside", table.At[:max(dot, 0)])
-			if field := table.At[dot+1:]; !strings.HasSuffix("_"+table.Name, "_"+field) {
-				set(table.Name+" are in", field)
-			}
-			set("rows of "+s.Name+" have the kind", table.Const["kind"])
-			set("texts of "+table.Name+" are", table.Value)
-			set(table.Name+" is named by", table.ID)
+			add("Const, kind", s.Name, table.Const["kind"])
+			add("KeyFrom", table.Name, strings.Join(table.KeyFrom, " "))
+			add("Value", table.Name, table.Value)
+			add("ID", table.Name, table.ID)
 			if table.Link {
-				set(table.Name+" contains", "only keys")
+				add("Link", table.Name, "true")
 			}
-			for _, column := range table.UnwrapText {
-				set(table.Name+"."+column+" can be", "text")
-			}
-			for _, column := range table.FreeForm {
-				set(table.Name+"."+column+" can be", "any JSON")
+			add("UnwrapText", table.Name, strings.Join(table.UnwrapText, " "))
+			add("FreeForm", table.Name, strings.Join(table.FreeForm, " "))
+			dot := strings.LastIndex(table.At, ".")
+			add("At, outer fields", table.Name, table.At[:max(dot, 0)])
+			if field := table.At[dot+1:]; !strings.HasSuffix("_"+table.Name, "_"+field) {
+				add("At, unusual last field", table.Name, field)
 			}
 		}
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
-		t.Errorf("forms of records (-want +got):\n%s", diff)
+		t.Errorf("fields of literals (-want +got):\n%s", diff)
 	}
 }
 
