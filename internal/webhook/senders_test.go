@@ -210,7 +210,8 @@ func TestUnpackedBodyUsesTheMemoryBudget(t *testing.T) {
 	}
 }
 
-// TestAcceptedDeliveryIsNoWarning stores an event without a timestamp, which only a limit of the age requires.
+// TestAcceptedDeliveryIsNoWarning stores an event without a timestamp. A delivery needs a timestamp only if Policy.MaxAge
+// is set.
 func TestAcceptedDeliveryIsNoWarning(t *testing.T) {
 	r, log, _ := openReceiver(t)
 	if w := deliver(r, sign(secret, "{}"), strings.NewReader("{}")); w.Code != http.StatusNoContent || log.Len() > 0 {
