@@ -65,6 +65,7 @@ deliveries AS (
 groups AS (
     SELECT
         group_id,
+        -- the name in the article that was started last; of equal times, the last in the alphabet
         CASE WHEN group_id IS NULL THEN '(not stated)'
             ELSE arg_max(group_name, (coalesce(started_at, TIMESTAMPTZ '-infinity'), group_name)) END AS group_name,
         count(*)                                                                                            AS articles,

@@ -47,6 +47,7 @@ sums AS (
     SELECT
         group_id,
         month,
+        -- the name in the item that was paid last; of equal times, the last in the alphabet
         CASE WHEN group_id IS NULL THEN '(not stated)'
             ELSE arg_max(group_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), group_name)) END AS group_name,
         count(DISTINCT order_id)                               AS orders,

@@ -38,6 +38,7 @@ add_on_counts AS (
 groups AS (
     SELECT
         group_id,
+        -- the name in the item that was paid last; of equal times, the last in the alphabet
         CASE WHEN group_id IS NULL THEN '(not stated)'
             ELSE arg_max(group_name, (coalesce(paid_at, TIMESTAMPTZ '-infinity'), group_name)) END AS group_name,
         count(*)                                            AS items,
