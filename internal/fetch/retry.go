@@ -54,7 +54,10 @@ func (s *sender) retryFailures(next layer) layer {
 			if attempt > 0 {
 				failed.Attempts = attempt + 1
 			}
-			if !failed.isTransient() || s.cfg.FailUnreachable && errors.Is(failed.Err, ErrUnreachable) {
+			if !failed.isTransient() {
+				return err
+			}
+			if s.cfg.FailUnreachable && errors.Is(failed.Err, ErrUnreachable) {
 				return err
 			}
 			if attempt == 0 || s.patience.hasAnswered(previousSent) {
