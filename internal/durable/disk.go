@@ -174,8 +174,11 @@ func (d Disk) RewriteFile(path string, data []byte) error {
 // gets the owner and group in access, and the mode bits that are both in access and in mode.
 func (d Disk) CreateFile(path string, data []byte, mode fs.FileMode, access *Access) error {
 	return d.writeViaTemp(path, mode, d.renameToNew, func(f *os.File) error {
-		if err := d.write(f, path, data); err != nil || access == nil {
+		if err := d.write(f, path, data); err != nil {
 			return err
+		}
+		if access == nil {
+			return nil
 		}
 		return Access{access.UID, access.GID, access.Mode & mode}.apply(f)
 	})
