@@ -140,13 +140,14 @@ func (s *scheduler) startDueJobs(ctx context.Context) {
 	s.notifyStatus()
 	s.startDueVerification(ctx, now)
 	s.startInspection(ctx)
+	isDue := func(at time.Time) bool { return !at.IsZero() && !now.Before(at) }
 	switch {
-	case !now.Before(s.nextSlot):
+	case isDue(s.nextSlot):
 		s.runSlot(ctx, now)
-	case !s.lockedRetryAt.IsZero() && !now.Before(s.lockedRetryAt):
+	case isDue(s.lockedRetryAt):
 		s.lockedRetryAt = time.Time{}
 		s.startNight(ctx, "retry")
-	case !s.failedRetryAt.IsZero() && !now.Before(s.failedRetryAt):
+	case isDue(s.failedRetryAt):
 		s.retryFailed(ctx)
 	}
 }
