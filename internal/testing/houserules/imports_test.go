@@ -54,7 +54,7 @@ func testImports() []string {
 	return []string{
 		"internal/sim", "internal/sqltext", "internal/testing/harness", "internal/testing/s3sim", "internal/testing/torture", "internal/testing/pinned",
 		"internal/testing/escapes", "internal/testing/fixture", "schema", "queries", "internal/config",
-		"internal/stream", "internal/warehouse", "internal/repair", "internal/query", "internal/dialect",
+		"internal/stream", "internal/warehouse", "internal/repair", "internal/query", "internal/audit", "internal/dialect",
 	}
 }
 
