@@ -258,7 +258,7 @@ func checkBetween[T int | float64 | time.Duration](v *validator, path string, va
 	switch {
 	case value < low:
 		v.refuse(path, value, fmt.Sprintf("is below %s: use %s to %s", lowText, lowText, highText))
-	case !(value <= high): // true for NaN too
+	case value > high:
 		v.refuse(path, value, fmt.Sprintf("is above %s: use %s to %s", highText, lowText, highText))
 	}
 }
