@@ -285,6 +285,10 @@ func (l *locked) prepare(ctx context.Context) (*prepared, error) {
 	}
 	l.cfg.Progress.beginRun(p, runs)
 	p.token, err = checkToken(ctx, p.client, l.cfg.TeamID)
+	if errors.Is(err, fetch.ErrNotStored) {
+		err = fmt.Errorf("replay %s: the stored response with the rights of the token is lost, and the night cannot be read without it; nothing was published: "+
+			"run placementsync rebuild, which builds the catalog from Parquet, or placementsync run, which reads the service", l.mode.replayedRun)
+	}
 	if err == nil {
 		err = l.checkRights(p.token.describeRights())
 	}

@@ -67,10 +67,20 @@ func TestLostResponsesAreFound(t *testing.T) {
 			t.Errorf("%s: the replay changed the journal (%v)", name, err)
 		}
 	}
+	accepting := h.cfg
+	accepting.AcceptLoss, accepting.DryRun = true, true
+	_, withoutToken, _ := bytes.Cut(intact, []byte("\n"))
+	testharness.Must(t, os.WriteFile(journal, withoutToken, 0o600))
+	h.at = h.at.Add(time.Minute)
+	_, err = pipeline.Replay(t.Context(), accepting, night.Run.ID)
+	const want = "the stored response with the rights of the token is lost"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("without the first response the replay ended with %v, want %s", err, want)
+	}
+
 	testharness.Must(t, os.WriteFile(journal, withoutLine, 0o600))
 	h.at = h.at.Add(time.Minute)
-	accepting := h.cfg
-	accepting.AcceptLoss = true
+	accepting.DryRun = false
 	replayed := h.requirePartial(pipeline.Replay(t.Context(), accepting, night.Run.ID))
 	// Only the id of the lost response is unread. The replay uses all other responses.
 	s := h.requireStream(replayed.Run, "order_details", stream.BestEffort, "1 of 9 ids were not read by the run that is replayed", true)
