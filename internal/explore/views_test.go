@@ -522,7 +522,8 @@ func TestChartsOfResults(t *testing.T) {
 			query.Chart{Kind: query.ChartBars, X: "name", Y: []string{"orders"}}, 0, "", "", " 25.00% 100.00%  0.00%"},
 		"lines of names": {"name|orders:BIGINT", names[1:], query.Chart{Kind: query.ChartLines, X: "name", Y: []string{"orders"}}, 0, "", "", "No chart: name is neither a date nor a month."},
 		"steps to the snapshot": {"changed_at:TIMESTAMPTZ|price:BIGINT|tier",
-			[]string{"2026-11-01T02:00:00Z|1|pro", "2026-11-03T02:00:00Z|2|pro", "2026-11-01T02:00:00Z|5|old", "2026-11-02T02:00:00Z||old"},
+			[]string{"2026-11-01T02:00:00Z|1|pro", "2026-11-03T02:00:00Z|2|pro", "2026-11-01T02:00:00Z|5|old", "2026-11-02T02:00:00Z||old",
+				"2026-11-03T02:00:00Z||pro"}, // the end of an earlier value at the time at which the next one begins
 			query.Chart{Kind: query.ChartSteps, X: "changed_at", Y: []string{"price"}, By: []string{"tier"}}, 0, "2026-11-04T02:00:00Z", "",
 			": [] Pro= [1 2 2] Old= [5 5 <nil>]"},
 		"bars by time": {"at:TIMESTAMPTZ|orders:BIGINT", []string{"2026-11-01T02:00:00Z|1", "2026-11-01T14:00:00Z|2"},
