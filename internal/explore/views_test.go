@@ -90,7 +90,7 @@ func TestTablesOfResults(t *testing.T) {
 			heads: []string{"Outlet"}, rows: []string{"Open /explore/outlets/O1"}},
 		"only web addresses are shortened": {result: parseResult("website", "https://www.example.com/x", "ftp://example.com/x"),
 			heads: []string{"Website"}, rows: []string{"example.com", "ftp://example.com/x"}},
-		"an order has its number": {result: parseResult("reference_number|order_id|profile_id", "PO-1|R1|P1", "|R2|"),
+		"the number of an order": {result: parseResult("reference_number|order_id|profile_id", "PO-1|R1|P1", "|R2|"),
 			heads: []string{"Reference number", "Profile ID"},
 			rows:  []string{"PO-1 /explore/orders/R1 | P1 /explore/profiles/P1", "R2 /explore/orders/R2 | –"}},
 		"JSON is folded": {result: parseResult("extra:JSON", `{"a":1}`), heads: []string{"Extra"}, rows: []string{`{"a":1} JSON, 7 bytes`}},

@@ -8,7 +8,7 @@
 // If a compressed body does not contain the token, it is stored as received. From any other body the token is
 // removed, and the body is stored compressed with S2. A night can have 100,000 bodies, so they are appended to
 // segment files. A journal lists the stored responses; if it has several lines for a request, the last one is
-// valid. The size of a decompressed body is limited, whatever size its header states. Retries ask for
+// valid. The decompressed size of a body is limited; the size in its header is not trusted. Retries ask for
 // uncompressed bodies, because the compression may have caused the failure. Pages are read in parallel, because
 // the list then has less time to change. A resumed or replayed run takes the order of a list from its stored
 // responses, so that it repeats the same requests.

@@ -36,8 +36,8 @@ func emptyListFault(path string, times int) sim.Fault {
 	return f
 }
 
-// streamLog matches what the log shows about a stream, by default: the level, the message, whether it has an error, and
-// the name, the rows and the standing of the stream.
+// streamLog matches the log line of a stream. Its groups are the level, the message, the key of an error, the name of
+// the stream with its rows, and the standing.
 var streamLog = regexp.MustCompile(
 	`level=(\w+) msg="(stream.*?)"( error)?.* stream=(\w+ rows=\d+) .* (standing=(?:\w+|".*?"))`)
 

@@ -247,7 +247,7 @@ func TestTheIndexIsWrittenOnlyIfItChanges(t *testing.T) {
 	flipBit(t, w.Series.IndexPath(), 30)
 	harness.Must(t, os.Remove(w.Folder.DayManifestPath("2026-11-01")))
 	if days, err := w.Series.MissingDays(); err != nil || len(days) > 0 {
-		t.Errorf("with a damaged index the missing days are %v (%v), want none: the newest day has its manifest", days, err)
+		t.Errorf("with a damaged index the missing days are %v (%v), want none, because the manifest of the newest day is intact", days, err)
 	}
 	harness.Must(t, w.Series.ChangeIndex(func(days map[string]string) { delete(days, "2026-11-02") }))
 	_, pruneErr := w.Pruner.Prune(warehouse.Retention{Daily: 1}, firstNightAt, false)
