@@ -104,11 +104,17 @@ func beginDraft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehous
 	at, _ := warehouse.RunTime(run)
 	d, err := w.Begin(t.Context(), run, at)
 	harness.Must(t, err)
+	addTag(t, d, tag)
+	return d
+}
+
+// addTag adds a row to a draft and writes the Parquet file.
+func addTag(t *testing.T, d *warehouse.Draft, tag string) {
+	t.Helper()
 	harness.Must(t, d.Exec(t.Context(),
 		sqltext.SQL(fmt.Sprintf("INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
 			"SELECT 'p', count(*) + 1, %s, %s, 1 FROM main.product_listing_tags", sqltext.Literal(tag), "TIMESTAMPTZ "+sqltext.Literal(d.At.Format(time.RFC3339Nano)))),
 		sqltext.SQL("COPY main.product_listing_tags TO "+sqltext.Literal(filepath.Join(d.Dir, table+".parquet"))+" (FORMAT parquet)")))
-	return d
 }
 
 // publish publishes a draft and adds its line to the ledger.

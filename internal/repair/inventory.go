@@ -173,6 +173,11 @@ func (inv *inventory) timeOf(run string) (time.Time, bool) {
 	return warehouse.RunTime(run)
 }
 
+func (inv *inventory) isReplay(run string) bool {
+	m, _ := inv.manifest(run)
+	return m.Kind == ledger.Replay || ledger.Find(inv.runs, run).Kind == ledger.Replay
+}
+
 func (inv *inventory) compare(path string, want checksum.FileSum) (problem string) {
 	return inv.sums.Compare(path, want, inv.readData)
 }

@@ -29,8 +29,9 @@ type RebuildResult struct {
 	// Unfinished lists days that a run was still writing when the files of the warehouse were copied, for
 	// example by a backup of the disk.
 	Unfinished []Damage
-	// LostRun is a published run whose snapshot is newer than every intact day of the series, or empty. Two runs are
-	// tried: first the version that readers should see, then the version that they see.
+	// LostRun is a published run whose snapshot is newer than every intact day of the series, or a replay of the newest
+	// day without its files. It is empty if there is none. Two runs are tried: first the version that readers should
+	// see, then the version that they see.
 	LostRun string
 	// SnapshotsWithoutDay counts the snapshots in meta, from First to Last, that have no day in the series.
 	// It is 0 unless history was computed by comparing the snapshots of the series.
@@ -196,7 +197,10 @@ func (b *rebuild) applySeries(ctx context.Context) (err error) {
 	b.Snapshots, b.First, b.Last = len(snapshots), snapshots[0].SnapshotAt, b.newest.SnapshotAt
 	b.chooseFiles()
 	for _, run := range []string{b.inv.visible, b.inv.expected} {
-		if at, _ := b.inv.timeOf(run); at.After(b.newest.SnapshotAt) {
+		at, _ := b.inv.timeOf(run)
+		// A replay has the time of its night. Without its files, the series has the night as it was before the replay.
+		isLostReplay := b.inv.isReplay(run) && at.Equal(b.newest.SnapshotAt) && run > b.newest.RunID
+		if at.After(b.newest.SnapshotAt) || isLostReplay {
 			b.LostRun = run // the expected run, if both are newer
 		}
 	}

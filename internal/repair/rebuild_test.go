@@ -533,6 +533,32 @@ func TestRebuildReportsALostNight(t *testing.T) {
 	}
 }
 
+// TestRebuildReportsALostReplay empties files of a replay. The files of the replayed night are intact. The rebuild uses
+// them, and must report that the result of the replay is lost.
+func TestRebuildReportsALostReplay(t *testing.T) {
+	const replay = secondNight + "-2"
+	w, cfg := publishTables(t, firstNight, secondNight)
+	d, err := w.BeginFrom(t.Context(), replay, secondNightAt, firstNight)
+	harness.Must(t, err)
+	d.Kind = ledger.Replay
+	addTag(t, d, replay)
+	publishTwoFiles(t, w, d)
+	for _, pattern := range []string{"versions/" + replay + "/*.*et", "versions/" + replay + "/*.duckdb", "parquet/*/snapshot_date=2026-11-02/*"} {
+		for _, name := range matches(t, w, pattern) { // the hard links of a file stay
+			path := damager{t, w}.path(name)
+			harness.Must(t, errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)))
+		}
+	}
+	result, err := repair.Rebuild(t.Context(), cfg, false)
+	harness.Must(t, err)
+	runs, err := w.RunLog.Runs()
+	harness.Must(t, err)
+	checkVersion(t, w, result.Manifest.RunID, map[string]string{tagsQuery: firstNight + "," + secondNight})
+	if line := ledger.Find(runs, result.Manifest.RunID); result.LostRun != replay || line.Outcome != ledger.Partial {
+		t.Errorf("the rebuild is %+v and the ledger has %+v, want the lost run %q and the outcome partial", result, line, replay)
+	}
+}
+
 // TestRepairsReportAFullDisk repairs and rebuilds on a full disk.
 func TestRepairsReportAFullDisk(t *testing.T) {
 	w, cfg := publishTwoTables(t)
