@@ -13,9 +13,9 @@ import (
 )
 
 // open opens a catalog with the rows that fixtureSQL inserts.
-func open(t testing.TB, fixtureSQL string, empty fixture.EmptyCatalog) *query.DB {
+func open(t testing.TB, fixtureSQL string) *query.DB {
 	t.Helper()
-	path := empty.Fill(t, fixtureSQL)
+	path := fixture.NewEmptyCatalog(t).Fill(t, fixtureSQL)
 	db, err := query.Open(t.Context(), path, query.Options{Threads: 1, Settings: config.Default().QuerySettings()})
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,6 +15,7 @@ import (
 // TestChecks runs testdata/checks/<check>/*.test, see fixture.ReadCheckTest.
 func TestChecks(t *testing.T) {
 	empty := fixture.NewEmptyCatalog(t)
+	session := empty.Open(t, fixture.TwoNights, query.Options{Before: &query.Before{}})
 	all, err := audit.Load("", nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -28,19 +28,13 @@ func TestChecks(t *testing.T) {
 		for _, path := range tests {
 			t.Run(q.Name+"/"+strings.TrimSuffix(filepath.Base(path), ".test"), func(t *testing.T) {
 				c := fixture.ReadCheckTest(t, path)
-				var before *query.Before
-				if strings.Contains(q.SQL, "before.") { // creating the views of before takes longer than most checks
-					before = &query.Before{}
-				}
+				db := session.DB
 				if c.HasBefore {
-					before.Catalog = empty.Fill(t, c.Before)
+					before := &query.Before{Catalog: empty.Fill(t, c.Before)}
+					db = empty.Open(t, fixture.TwoNights+c.Rows, query.Options{Before: before}).DB
+				} else {
+					session.Fill(t, c.Rows)
 				}
-				options := query.Options{Threads: 1, Timeout: time.Minute, Before: before}
-				db, err := query.Open(t.Context(), empty.Fill(t, c.Rows), options)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer db.Close()
 				set, err := audit.Load("", map[string]audit.Rule{q.Name: {Params: c.Params}}, c.Private)
 				if err != nil {
 					t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 // TestExtremeValuesFailNoQuery runs all named queries, views and macros on a catalog with the largest and
 // smallest values that its columns can hold, more than 200 of each. A value that cannot be computed is NULL.
 func TestExtremeValuesFailNoQuery(t *testing.T) {
-	db := open(t, fixture.ExtremeRows(300), fixture.NewEmptyCatalog(t))
+	db := open(t, fixture.ExtremeRows(300))
 	run := func(t *testing.T, q query.Query, values map[string]string, formats ...query.Format) {
 		t.Helper()
 		var all writers

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"placementsync/internal/query"
-	"placementsync/internal/testing/fixture"
 )
 
 // TestViewsAgreeOnPaymentTime checks that all views use the payment time of an item or, if it is unknown, the
@@ -16,7 +15,7 @@ func TestViewsAgreeOnPaymentTime(t *testing.T) {
 	db := open(t, `INSERT INTO orders (id, date_paid) VALUES ('o1', '2026-10-02 00:00:00+00');
 		INSERT INTO order_items (id, order_id, article_id, date_paid, commission_amount) VALUES
 			('i1', 'o1', 'a1', NULL, 1), ('i2', 'o1', 'a2', '2026-10-03 00:00:00+00', 1), ('i3', 'o2', 'a3', NULL, 1);
-		INSERT INTO articles (id) VALUES ('a1'), ('a2'), ('a3');`, fixture.NewEmptyCatalog(t))
+		INSERT INTO articles (id) VALUES ('a1'), ('a2'), ('a3');`)
 	const want = "order_item_id,paid_at\ni1,2026-10-02T00:00:00Z\ni2,2026-10-03T00:00:00Z\ni3,\n"
 	for view, column := range map[string]string{
 		"sold_items": "paid_at", "order_item_margins": "paid_at", "payables": "order_paid_at", "article_progress": "order_paid_at",
@@ -51,8 +50,7 @@ func TestOutletNamesComeFromAnyTable(t *testing.T) {
 	const storedNames = `INSERT INTO outlets (id, name) VALUES ('k0', 'Present');
 		UPDATE product_listings SET outlet_name = 'Times'; UPDATE past.product_listings SET outlet_name = 'Times';
 		UPDATE order_items SET outlet_name = 'Times';`
-	empty := fixture.NewEmptyCatalog(t)
-	onlyLine, stored := open(t, rowsWithOutlets, empty), open(t, rowsWithOutlets+storedNames, empty)
+	onlyLine, stored := open(t, rowsWithOutlets), open(t, rowsWithOutlets+storedNames)
 	for _, q := range query.All() {
 		checkOutletNames(t, onlyLine, q, "Times")
 		want := "Times"

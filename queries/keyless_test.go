@@ -12,7 +12,6 @@ import (
 	"placementsync/internal/query"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
-	"placementsync/internal/testing/fixture"
 	"placementsync/schema"
 )
 
@@ -59,7 +58,7 @@ func fixtureWithoutReferences(t *testing.T) string {
 // result row whose key is NULL summarizes many records, so it must not have the name of one of them.
 func TestGroupsWithoutKeyHaveNoName(t *testing.T) {
 	all := query.All()
-	db := open(t, fixtureWithoutReferences(t), fixture.NewEmptyCatalog(t))
+	db := open(t, fixtureWithoutReferences(t))
 	var keylessQueries []string
 	for _, q := range all {
 		rows, err := csv.NewReader(strings.NewReader(runCSV(t, db, q, requiredValues(q, "k0")))).ReadAll()

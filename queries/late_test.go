@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"placementsync/internal/query"
-	"placementsync/internal/testing/fixture"
 )
 
 // lateFixture has 70 articles, of which 50 are open, in seven campaigns of three profiles. Article n belongs to
@@ -30,7 +29,7 @@ const lateFixture = `INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('r1', '
 // that are not refunded have a number that is no multiple of 5 and leaves neither 5 nor 6 when divided by 7. The
 // numbers above 30 that are no multiple of 3 are 15, the multiples of 4 below 40 are 4, 8, 16, 24, 28, 32 and 36.
 func TestQueriesAgreeOnLateArticles(t *testing.T) {
-	db := open(t, lateFixture, fixture.NewEmptyCatalog(t))
+	db := open(t, lateFixture)
 	rowsOf := func(name string, values map[string]string) []query.Record {
 		t.Helper()
 		q, err := query.Resolve(name)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"placementsync/internal/config"
 	"placementsync/internal/dialect"
 	"placementsync/internal/query"
 	"placementsync/internal/testing/fixture"
@@ -23,21 +24,30 @@ import (
 // tables (fixture.sql), the parameters as lines name=value (params), and the result (want.csv). "case NAME" begins
 // another case with the same rows: its comment, parameters and result.
 func TestQueries(t *testing.T) {
+	session := fixture.NewEmptyCatalog(t).Open(t, "", query.Options{Settings: config.Default().QuerySettings()})
 	for _, q := range query.All() {
 		tests, err := filepath.Glob(filepath.Join("testdata", q.Name, "*.test"))
 		if err != nil || len(tests) == 0 {
 			t.Errorf("query %s has no test in testdata (%v)", q.Name, err)
 		}
 		for _, path := range tests {
-			checkQuery(t, q, path)
+			fixtureSQL, cases := parseTest(t, path)
+			session.Fill(t, fixtureSQL)
+			for _, c := range cases {
+				t.Run(q.Name+"/"+c.name, func(t *testing.T) {
+					if diff := cmp.Diff(c.want, runCSV(t, session.DB, q, parseParams(t, c.params))); diff != "" {
+						t.Errorf("result (-want +got):\n%s", diff)
+					}
+				})
+			}
 		}
 	}
 }
 
-// TestMartsOfEngines runs the views for Spark and Trino, translated for DuckDB, on the rows of testdata/mart/<view>/*.test.
-// Each must have the rows of the view of DuckDB, which a test of the package schema compares with those of the test.
-// The tests of the lake run the views in Spark and Trino, which are large downloads.
-func TestMartsOfEngines(t *testing.T) {
+// TestMarts runs testdata/mart/<view>/*.test: the rows of the tables (fixture.sql), and all rows of the view, sorted by
+// all columns (want.csv). The views for Spark and Trino, translated for DuckDB, must have the same rows.
+// The tests of the lake run them in Spark and Trino, which are large downloads.
+func TestMarts(t *testing.T) {
 	const pairs = "(SELECT pair[1], pair[2] FROM unnest(g.segment_medians) AS u (pair))"
 	toDuckDB := map[string]*strings.Replacer{
 		dialect.Trino: strings.NewReplacer("lake_current.", "main.", "lake_past.", "past.", "lake_meta.", "meta.", "lake_mart.", "mart.",
@@ -50,14 +60,15 @@ func TestMartsOfEngines(t *testing.T) {
 			"explode(", "unnest(", "<=>", "IS NOT DISTINCT FROM", " div ", " // ", "timestamp_micros(unix_micros(", "make_timestamptz(epoch_us("),
 	}
 	selects := map[string]map[string]string{} // of DuckDB, by view and engine
+	for _, v := range schema.MartViews() {
+		selects[v.Name] = map[string]string{"DuckDB": "FROM mart." + v.Name}
+	}
 	for _, e := range dialect.Engines() {
 		for _, v := range e.Views(dialect.LakeNames{Prefix: "lake"}) {
-			if selects[v.Name] == nil {
-				selects[v.Name] = map[string]string{}
-			}
 			selects[v.Name][e.Name] = toDuckDB[e.Name].Replace(v.Select)
 		}
 	}
+	session := fixture.NewEmptyCatalog(t).Open(t, "", query.Options{})
 	for view, byEngine := range selects {
 		tests, err := filepath.Glob(filepath.Join("testdata", "mart", view, "*.test"))
 		if err != nil || len(tests) == 0 {
@@ -65,13 +76,13 @@ func TestMartsOfEngines(t *testing.T) {
 		}
 		hasRows := false
 		for _, path := range tests {
-			fixtureSQL, _ := parseTest(t, path)
-			db := open(t, fixtureSQL, fixture.NewEmptyCatalog(t))
-			want := runCSV(t, db, query.Query{Name: view, SQL: "FROM mart." + view + " ORDER BY ALL"}, nil)
+			fixtureSQL, cases := parseTest(t, path)
+			session.Fill(t, fixtureSQL)
+			want := cases[0].want
 			for engine, sql := range byEngine {
-				got := runCSV(t, db, query.Query{Name: view, SQL: "FROM (" + sql + ") ORDER BY ALL"}, nil)
+				got := runCSV(t, session.DB, query.Query{Name: view, SQL: "FROM (" + sql + ") ORDER BY ALL"}, nil)
 				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("%s with the rows of %s (-DuckDB +%s):\n%s", view, path, engine, diff)
+					t.Errorf("%s with the rows of %s (-want +got of %s):\n%s", view, path, engine, diff)
 				}
 			}
 			hasRows = hasRows || strings.Count(want, "\n") > 1
@@ -127,20 +138,6 @@ func parseTest(t *testing.T, path string) (fixtureSQL string, cases []queryCase)
 	return fixtureSQL, cases
 }
 
-// checkQuery runs the cases of a test.
-func checkQuery(t *testing.T, q query.Query, path string) {
-	t.Helper()
-	fixtureSQL, cases := parseTest(t, path)
-	db := open(t, fixtureSQL, fixture.NewEmptyCatalog(t))
-	for _, c := range cases {
-		t.Run(q.Name+"/"+c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, runCSV(t, db, q, parseParams(t, c.params))); diff != "" {
-				t.Errorf("result (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 var parameter = regexp.MustCompile(`\$(\w+)`)
 
 func TestDeclaredParametersAreUsed(t *testing.T) {
@@ -178,7 +175,7 @@ func TestHeadersAreComplete(t *testing.T) {
 		}
 	}
 	delete(parameters, "")
-	db := open(t, "", fixture.NewEmptyCatalog(t))
+	db := open(t, "")
 	for values, name := range parameters {
 		if _, _, err := db.ParamValues(t.Context(), query.Param{Name: name, Values: values}, 1); err != nil {
 			t.Error(err)
@@ -218,7 +215,7 @@ func TestSearchFindsQuestions(t *testing.T) {
 // TestHeadersNameColumns checks that the columns of each chart, heading and line "columns" are columns of the query, and that the
 // values of the chart are numbers.
 func TestHeadersNameColumns(t *testing.T) {
-	db := open(t, "", fixture.NewEmptyCatalog(t))
+	db := open(t, "")
 	for _, q := range query.List() {
 		if q.Chart == nil && q.Headings == nil && q.First == nil {
 			continue
@@ -276,7 +273,7 @@ func TestMoneyAndThroughputHaveDates(t *testing.T) {
 // backlog_at_end of the query weekly_throughput.
 func TestBacklogRowsEqualBacklogAtEnd(t *testing.T) {
 	fixtureSQL, _ := parseTest(t, filepath.Join("testdata", "backlog", "late.test"))
-	db := open(t, fixtureSQL, fixture.NewEmptyCatalog(t))
+	db := open(t, fixtureSQL)
 	rowsOf := func(name string, values map[string]string) []string {
 		q, err := query.Resolve(name)
 		if err != nil {
@@ -308,7 +305,7 @@ func TestQueryOfTheGuide(t *testing.T) {
 	}
 	q, ok := all.Find("cheap")
 	db := open(t, `INSERT INTO product_listings (id, name, country) VALUES ('a', 'A', 'Germany'), ('b', 'B', 'France');
-		INSERT INTO product_listing_prices (product_listing_id, position, unit_amount, currency) VALUES ('a', 1, 2, 'EUR'), ('a', 2, 1, 'EUR'), ('a', 3, 9, 'EUR'), ('b', 1, 1, 'EUR');`, fixture.NewEmptyCatalog(t))
+		INSERT INTO product_listing_prices (product_listing_id, position, unit_amount, currency) VALUES ('a', 1, 2, 'EUR'), ('a', 2, 1, 'EUR'), ('a', 3, 9, 'EUR'), ('b', 1, 1, 'EUR');`)
 	const want = "listing_name,outlet_name,pricing_tier,currency,unit_amount\nA,,,EUR,1.000000\nA,,,EUR,2.000000\n"
 	if got := runCSV(t, db, q, map[string]string{"max_price": "2.00"}); !ok || got != want {
 		t.Errorf("got %q, want %q", got, want)
