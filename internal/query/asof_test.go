@@ -15,7 +15,7 @@ import (
 
 func TestAsOfAppliesToAllSchemas(t *testing.T) {
 	harness.Slow(t)
-	path := fillCatalog(t, threeNights+`
+	path := createNightsCatalog(t, `
 INSERT INTO meta.drift (table_name, path, kind, first_run, last_run, count) VALUES ('orders', 'note', 'unknown_field', '20261102T020000Z', '20261103T020000Z', 1);
 INSERT INTO meta.webhook_events (event_id, received_at, run_id) VALUES ('e', '2026-11-02 01:00:00+00', '20261102T020000Z');
 INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('products', 'a', '20261102T020000Z', '2026-11-02 02:00:00+00');`)
@@ -53,7 +53,7 @@ INSERT INTO meta.details (stream, id, run_id, read_at) VALUES ('products', 'a', 
 
 func TestAsOfRejectsUnknownSnapshots(t *testing.T) {
 	harness.Slow(t)
-	path := fillCatalog(t, threeNights+`
+	path := createNightsCatalog(t, `
 INSERT INTO meta.runs (run_id, snapshot_at) VALUES
 	('a', '2026-10-29 02:00:00+00'), ('b', '2026-10-30 02:00:00+00'), ('c', '2026-10-31 02:00:00+00');`)
 	for when, want := range map[string]string{
@@ -78,7 +78,7 @@ INSERT INTO meta.runs (run_id, snapshot_at) VALUES
 // TestAsOfNamesAViewThatCannotBeCreated reads an earlier snapshot of a catalog with a view of a table that it lacks.
 func TestAsOfNamesAViewThatCannotBeCreated(t *testing.T) {
 	harness.Slow(t)
-	path := fillCatalog(t, threeNights+"CREATE TABLE main.short (a INTEGER); CREATE VIEW mart.broken AS SELECT a FROM main.short; DROP TABLE main.short;")
+	path := createNightsCatalog(t, "CREATE TABLE main.short (a INTEGER); CREATE VIEW mart.broken AS SELECT a FROM main.short; DROP TABLE main.short;")
 	db, err := query.Open(t.Context(), path, query.Options{AsOf: "2026-11-02"})
 	if err == nil {
 		err = db.Close()

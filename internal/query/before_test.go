@@ -13,8 +13,8 @@ import (
 // file of the previous night or from the history. If the names of listings are hidden, no earlier name must be readable.
 func TestBeforeShowsThePreviousSnapshot(t *testing.T) {
 	harness.Slow(t)
-	newest := fillCatalog(t, threeNights)
-	dropped := fillCatalog(t, threeNights+"UPDATE main.product_listings SET name = NULL;") // the last night no longer stores the names
+	newest := createNightsCatalog(t)
+	dropped := createNightsCatalog(t, "UPDATE main.product_listings SET name = NULL;") // the last night no longer stores the names
 	previous := fillCatalog(t, "INSERT INTO main.product_listings (id, name) VALUES ('p', 'from the file')")
 	const (
 		noRejects = "the rejects of the previous snapshot are no longer stored"

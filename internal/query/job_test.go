@@ -81,31 +81,6 @@ func TestJobsReturnResults(t *testing.T) {
 	}
 }
 
-func TestErrorsOfStatementsHavePositions(t *testing.T) {
-	harness.Slow(t)
-	path := createNightsCatalog(t)
-	long := strings.Repeat("'ä', ", 60)
-	for _, c := range []struct {
-		text, problem string
-		line, column  int
-	}{
-		{"SELEC 1", `syntax error at or near "SELEC"`, 1, 1},
-		{"SELECT 1,\n  nam FROM product_listings", `"nam" not found`, 2, 3},
-		{"SELECT 'ää', nam FROM product_listings", `Candidate bindings: "name"`, 1, 14},
-		{"SELECT " + long + "nam FROM product_listings", `"nam" not found`, 1, len("SELECT ") + 5*60 + 1}, // each of the 60 texts has 5 characters
-		{"SELECT\n  CAST('x' || id AS INTEGER) FROM product_listings", "Could not convert", 2, 3},
-		{"FROM range($n)", `parameter "n"`, 0, 0},
-		{"DROP TABLE product_listings", "the SQL is refused: it writes", 0, 0},
-		{"-- param: x\nSELECT 1", "write a parameter as NAME TYPE DEFAULT", 0, 0},
-	} {
-		_, _, err := runJob(t, query.Job{Catalog: path, SQL: c.text})
-		var e *query.StatementError
-		if !errors.As(err, &e) || !strings.Contains(e.Problem, c.problem) || e.Line != c.line || e.Column != c.column {
-			t.Errorf("%s: got %#v, want %q at %d:%d", c.text, err, c.problem, c.line, c.column)
-		}
-	}
-}
-
 func TestJobsAreLimited(t *testing.T) {
 	harness.Concurrent(t)
 	path := createNightsCatalog(t)

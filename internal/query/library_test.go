@@ -382,7 +382,7 @@ func TestValidateUserFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		db   *query.DB
 		want []string
-	}{"without a catalog": {nil, withoutCatalog}, "with a catalog": {openAt(t, fillCatalog(t, poorNights)), withCatalog}} {
+	}{"without a catalog": {nil, withoutCatalog}, "with a catalog": {openPoorNights(t), withCatalog}} {
 		t.Run(name, func(t *testing.T) {
 			faulty, ok := errors.AsType[*query.FilesError](l.ValidateUserFiles(t.Context(), c.db))
 			if !ok {
@@ -416,7 +416,7 @@ func TestChecksOfThePreviousSnapshotAreValidated(t *testing.T) {
 	if err := checks.ValidateUserFiles(t.Context(), openAt(t, path)); err != nil {
 		t.Errorf("without a previous snapshot: got %v, want no error", err)
 	}
-	const repeatedCheck = "-- title: Mine\n-- severity: warn\n-- each: table orders\nSELECT nosuch FROM {table}"
+	const repeatedCheck = "-- title: Mine\n-- severity: warn\n-- each: table product_listings\nSELECT nosuch FROM {table}"
 	repeated, err := query.LoadChecks(writeQueryFiles(t, map[string]string{"mine.sql": repeatedCheck}))
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package query_test
 
 import (
+	"strings"
 	"testing"
 
 	"placementsync/internal/query"
@@ -36,10 +37,11 @@ func fillCatalog(t *testing.T, statements string) string {
 	return fixture.NewEmptyCatalog(t).Fill(t, statements)
 }
 
-// createNightsCatalog creates a catalog with the history of threeNights.
-func createNightsCatalog(t *testing.T) string {
+// createNightsCatalog creates a catalog with the history of threeNights and executes statements in it. The catalog has only two
+// tables, because opening an earlier snapshot creates the views and macros of each table.
+func createNightsCatalog(t *testing.T, statements ...string) string {
 	t.Helper()
-	return fillCatalog(t, threeNights)
+	return fixture.NewEmptyCatalog(t, "product_listings", "product_listing_prices").Fill(t, threeNights+strings.Join(statements, ""))
 }
 
 func openAsOf(t *testing.T, path, when string) *query.DB {

@@ -16,7 +16,7 @@ import (
 func TestResults(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
-	db := openAt(t, fillCatalog(t, poorNights))
+	db := openPoorNights(t)
 	t.Run("Collect returns the first rows and the total", func(t *testing.T) {
 		for limit, rows := range map[int]int{0: 0, 3: 3, math.MaxInt: 5} {
 			r, err := db.Collect(t.Context(), query.Text("SELECT range AS n, NULL AS n, 'x' AS text FROM range(5)"), nil, limit)

@@ -12,6 +12,7 @@ import (
 
 	"placementsync/internal/query"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/fixture"
 	"placementsync/internal/testing/harness"
 )
 
@@ -36,6 +37,13 @@ INSERT INTO meta.streams (run_id, stream, grade, reason, age_since) VALUES
 	('20261102T020000Z', 'order_details', 'skipped', 'missing scope orders.read', NULL);
 INSERT INTO main.product_listings (id, name, valid_from, row_hash) VALUES ('a', 'A', '2026-11-01 02:00:00+00', 1);
 `
+
+// openPoorNights opens a catalog with poorNights, without the tables that few tests read.
+func openPoorNights(t *testing.T, statements ...string) *query.DB {
+	t.Helper()
+	empty := fixture.NewEmptyCatalog(t, "product_listings", "outlet_listings", "campaigns", "products", "orders", "order_line_items", "order_items", "articles")
+	return openAt(t, empty.Fill(t, poorNights+strings.Join(statements, "")))
+}
 
 // describeTables lists the tables of sources, each with its standing.
 func describeTables(sources []query.Source) string {
@@ -111,7 +119,7 @@ func TestSourcesAreTheTablesOfAQuery(t *testing.T) {
 
 // TestSourcesOfRowCounts checks that all tables are sources of the row counts in meta.tables.
 func TestSourcesOfRowCounts(t *testing.T) {
-	db := openAt(t, fillCatalog(t, poorNights))
+	db := openPoorNights(t)
 	headline, err := query.Resolve("headline")
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +149,7 @@ func TestSourcesOfRowCounts(t *testing.T) {
 }
 
 func TestSourcesDoNotRunTheQuery(t *testing.T) {
-	db := openAt(t, fillCatalog(t, poorNights))
+	db := openPoorNights(t)
 	if _, err := db.Sources(t.Context(), query.Text("PIVOT product_listings ON name USING count(*)"), nil); !errors.Is(err, query.ErrNoPlan) {
 		t.Errorf("PIVOT without IN: got %v, want ErrNoPlan", err)
 	}
@@ -167,9 +175,9 @@ INSERT INTO meta.streams (run_id, stream, grade) VALUES ('r2', 'product_listings
 }
 
 func TestSourcesHaveReasonsAndTimes(t *testing.T) {
-	db := openAt(t, fillCatalog(t, poorNights+`
+	db := openPoorNights(t, `
 INSERT INTO meta.runs (run_id, snapshot_at) VALUES ('20261103T020000Z', NULL); -- this night is held
-INSERT INTO meta.streams (run_id, stream, grade, age_since) VALUES ('20261103T020000Z', 'products', 'bounded', '2026-11-02 02:00:00+00');`))
+INSERT INTO meta.streams (run_id, stream, grade, age_since) VALUES ('20261103T020000Z', 'products', 'bounded', '2026-11-02 02:00:00+00');`)
 	q := query.Text("SELECT id FROM outlet_listings UNION ALL SELECT id FROM orders UNION ALL SELECT order_id FROM order_line_items UNION ALL SELECT id FROM campaigns UNION ALL SELECT id FROM articles")
 	sources, err := db.Sources(t.Context(), q, nil)
 	if err != nil {

@@ -127,7 +127,7 @@ func TestWorkbook(t *testing.T) {
 
 // TestWorkbooksForClientsHaveNoReasons saves the orders of a night that had no scope for them.
 func TestWorkbooksForClientsHaveNoReasons(t *testing.T) {
-	db := openAt(t, fillCatalog(t, poorNights))
+	db := openPoorNights(t)
 	b := query.Workbook{Title: "Report", Sheets: []query.Sheet{{Title: "Orders", Query: query.Text("SELECT status FROM orders")},
 		{Title: "Items", Query: query.Text("SELECT status FROM orders JOIN order_items AS i ON i.order_id = orders.id")}}}
 	for isForClient, want := range map[bool]string{false: "orders and order_items were not read: missing scope orders.lists",

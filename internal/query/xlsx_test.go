@@ -114,7 +114,7 @@ func TestExcelTimesAreCutToMilliseconds(t *testing.T) {
 
 func TestExcelHasHeaderFilterAndAboutSheet(t *testing.T) {
 	t.Parallel()
-	db := openAt(t, fillCatalog(t, poorNights))
+	db := openPoorNights(t)
 	q, err := query.ParseText("own.sql", "-- subject: tests\n-- title: Two listings\n-- param: rows BIGINT 2 -- the number of rows\n"+
 		"-- param: first BIGINT 0 -- the first row\nSELECT name, id FROM product_listings LIMIT $rows OFFSET $first")
 	if err != nil {
@@ -167,7 +167,7 @@ func TestExcelOfUnknownTables(t *testing.T) {
 	t.Parallel()
 	q := query.Text("PIVOT (FROM (VALUES ('a', 1)) AS v(k, n)) ON k USING sum(n)")
 	q.Title = "about"
-	book := saveExcel(t, openAt(t, fillCatalog(t, poorNights)), q, nil)
+	book := saveExcel(t, openPoorNights(t), q, nil)
 	if diff := cmp.Diff([]string{"Result", "About"}, book.GetSheetList()); diff != "" {
 		t.Fatalf("the sheets (-want +got):\n%s", diff)
 	}
