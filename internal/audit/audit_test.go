@@ -100,7 +100,7 @@ func TestOutcomes(t *testing.T) {
 	for name, text := range map[string]string{
 		"reads_files":  "-- title: A\n-- severity: hold\nSELECT * FROM read_csv('/etc/passwd')",
 		"no_column":    "-- title: A\n-- severity: hold\nSELECT nothing FROM orders",
-		"too_slow":     "-- title: A\n-- severity: hold\n-- each: table\nSELECT {name} FROM range(5000) AS a(x), range(2000) AS b(x) WHERE sqrt(a.x + b.x) = 0.5",
+		"too_slow":     "-- title: A\n-- severity: hold\n-- each: table\nSELECT {name} FROM range(2000) AS a(x), range(2000) AS b(x) WHERE sqrt(a.x + b.x) = 0.5",
 		"half_run":     "-- title: A\n-- severity: hold\n-- each: table product_listings orders\nSELECT guest_email IS NULL AS empty, id FROM {table} WHERE id = 'a'",
 		"no_rows":      "-- title: A\n-- severity: hold\n-- each: table product_listings orders\nSELECT guest_email FROM {table} WHERE id = 'none'",
 		"switched_off": "-- title: A\n-- severity: hold\nSELECT id FROM orders",
