@@ -94,28 +94,31 @@ func parameterVariants(q query.Query) []map[string]string {
 		required["budget"] = "999999999999.999999"
 	}
 	all := []map[string]string{required}
-	add := func(name string, replacements ...string) {
+	add := func(p query.Param, replacements ...string) {
 		for _, value := range replacements {
+			if value == p.Default {
+				continue
+			}
 			values := maps.Clone(required)
-			values[name] = value
+			values[p.Name] = value
 			all = append(all, values)
 		}
 	}
 	for _, p := range q.Params {
 		if p.Nullable {
-			add(p.Name, "NULL")
+			add(p, "NULL")
 		}
 		switch {
 		case p.Type == "BOOLEAN":
-			add(p.Name, "true", "false")
+			add(p, "true", "false")
 		case p.Type == "DATE":
-			add(p.Name, "2026-10-01")
+			add(p, "2026-10-01")
 		case p.Type == "TIMESTAMPTZ":
-			add(p.Name, "2026-11-01T02:00:00Z")
+			add(p, "2026-11-01T02:00:00Z")
 		case p.Name == "currency":
-			add(p.Name, "C0", "C1", "C5") // the largest values, the smallest ones, and all
+			add(p, "C0", "C1", "C5") // the largest values, the smallest ones, and all
 		case strings.Contains(p.Type, "|"):
-			add(p.Name, strings.Split(p.Type, "|")...)
+			add(p, strings.Split(p.Type, "|")...)
 		}
 	}
 	return all

@@ -52,7 +52,9 @@ func TestOutletNamesComeFromAnyTable(t *testing.T) {
 		UPDATE order_items SET outlet_name = 'Times';`
 	onlyLine, stored := open(t, rowsWithOutlets), open(t, rowsWithOutlets+storedNames)
 	for _, q := range query.All() {
-		checkOutletNames(t, onlyLine, q, "Times")
+		if !checkOutletNames(t, onlyLine, q, "Times") {
+			continue
+		}
 		want := "Times"
 		if q.Name == "outlet_changes" {
 			want = "Present"
@@ -61,8 +63,8 @@ func TestOutletNamesComeFromAnyTable(t *testing.T) {
 	}
 }
 
-// checkOutletNames checks that a query shows the same name of each outlet, if it shows names of outlets.
-func checkOutletNames(t *testing.T, db *query.DB, q query.Query, want string) {
+// checkOutletNames checks that a query shows the same name of each outlet, and reports whether it shows names of outlets.
+func checkOutletNames(t *testing.T, db *query.DB, q query.Query, want string) bool {
 	t.Helper()
 	values := requiredValues(q, "k0")
 	if q.Name == "tier_gaps" {
@@ -74,7 +76,7 @@ func checkOutletNames(t *testing.T, db *query.DB, q query.Query, want string) {
 	}
 	column := slices.Index(rows[0], "outlet_name")
 	if column < 0 {
-		return
+		return false
 	}
 	if len(rows) == 1 {
 		t.Errorf("%s has no rows, so that its names of outlets are not tested", q.Name)
@@ -84,4 +86,5 @@ func checkOutletNames(t *testing.T, db *query.DB, q query.Query, want string) {
 			t.Errorf("%s: got the outlet name %q, want %s", q.Name, row[column], want)
 		}
 	}
+	return true
 }
