@@ -19,6 +19,7 @@ import (
 var (
 	statementPattern   = regexp.MustCompile(`(?s)<pre id="statement"[^>]*>(.*?)</pre>`)
 	totalPattern       = regexp.MustCompile(`(\d[\d,]*) listings?`)
+	countedPattern     = regexp.MustCompile(`<input type="checkbox" name="(\w+)" value="([^"]*)"[^>]*> <bdi>[^<]*</bdi> <span class="count">(\d+)</span>`)
 	listingLinkPattern = regexp.MustCompile(`<td[^>]*><a href="/explore/listings/([^"]*)">`)
 )
 
@@ -80,6 +81,55 @@ func testFilters(t *testing.T, s *site) {
 				t.Errorf("the page shows %q, want %d listings", totalPattern.FindString(textOf(body)), n)
 			}
 		})
+	}
+}
+
+// countedValues returns the values of a facet on the page, each with its number of listings.
+func countedValues(body, facet string) string {
+	var values []string
+	for _, m := range countedPattern.FindAllStringSubmatch(body, -1) {
+		if m[1] == facet && m[3] != "0" {
+			values = append(values, html.UnescapeString(m[2])+" "+m[3])
+		}
+	}
+	return strings.Join(values, ", ")
+}
+
+// testFacetCounts checks that a value of a facet is counted with the search, the ranges and the chosen values of the other
+// facets, as if it replaced the chosen values of its own facet.
+func testFacetCounts(t *testing.T, s *site) {
+	for address, counts := range map[string]map[string]string{
+		"": {"dofollow": "true 3, (none) 3, false 2", "currency": `USD 4, EUR 2, "><script> 1, (none) 1`,
+			"tier": "standard 4, pro 2, <i>tier</i> 1, (none) 1", "tag": "(none) 4, news 3, <u>tag</u> 1, it's 1, politics 1"},
+		"country=United+States": {"country": "United States 3, (none) 2, <b>Land</b> 1, Israel 1, Switzerland 1",
+			"state": "Texas 2, Ohio 1", "dofollow": "true 2, false 1", "currency": "USD 3, EUR 1", "tag": "news 2, politics 1, (none) 1"},
+		"country=United+States&dofollow=true": {"country": "United States 2, <b>Land</b> 1", "dofollow": "true 2, false 1",
+			"channel": "website 2"},
+		"currency=USD&tier=pro": {"currency": "USD 2", "tier": "pro 2, standard 3", "country": "Israel 1, United States 1"},
+		"currency=USD&price_max=100": {"currency": `USD 2, EUR 2, "><script> 1, (none) 1`, "tier": "standard 2, pro 1",
+			"dofollow": "true 2"},
+		"q=news":                               {"country": "United States 3", "tag": "news 2, politics 1, (none) 1", "placement": "article 2, mention 1"},
+		"tag=news&tag=(none)&authority_min=60": {"tag": "news 2, (none) 1, politics 1", "disclaimer": "(none) 2, Sponsored 1"},
+	} {
+		body := s.get(t, "/catalog?"+address, http.StatusOK)
+		for facet, want := range counts {
+			if got := countedValues(body, facet); got != want {
+				t.Errorf("%s: the facet %s has the counts %q, want %q", address, facet, got, want)
+			}
+		}
+	}
+}
+
+// testCatalogIsSorted compares the order of the listings with a query of this test.
+func testCatalogIsSorted(t *testing.T, s *site) {
+	for key, sortedBy := range map[string]string{"name": "name", "outlet": "outlet_name", "authority": "domain_authority",
+		"ranking": "domain_ranking", "days": "max_delivery_days", "created": "created_at"} {
+		for sign, direction := range map[string]string{"": "", "-": " DESC"} {
+			want := column(s.sql(t, "SELECT id FROM main.product_listings ORDER BY "+sortedBy+direction+" NULLS LAST, id"), 0)
+			if diff := cmp.Diff(want, listedIDs(t, s.get(t, "/catalog?sort="+sign+key, http.StatusOK))); diff != "" {
+				t.Errorf("sort=%s%s: the page has another order (-SQL +page):\n%s", sign, key, diff)
+			}
+		}
 	}
 }
 

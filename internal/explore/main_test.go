@@ -43,9 +43,33 @@ func TestMain(m *testing.M) {
 // firstRun is the run id of the first snapshot in the fixtures.
 const firstRun = "20261101T020000Z"
 
-// newCatalog creates a DuckDB file with the rows of fixtures in testdata. No row stays in the write-ahead log, so tests can
-// copy the file alone.
+// filledCatalogs contains the catalogs that newCatalog has created, by the names of their fixtures.
+var filledCatalogs struct {
+	sync.Mutex
+	content map[string][]byte
+}
+
+// newCatalog returns a DuckDB file with the rows of fixtures in testdata. The first call with these fixtures creates the
+// rows, and later calls copy the file. No row stays in the write-ahead log.
 func newCatalog(t testing.TB, fixtures ...string) string {
+	t.Helper()
+	filledCatalogs.Lock()
+	defer filledCatalogs.Unlock()
+	key := strings.Join(fixtures, " ")
+	if filledCatalogs.content[key] == nil {
+		content, err := os.ReadFile(fillCatalog(t, fixtures))
+		harness.Must(t, err)
+		if filledCatalogs.content == nil {
+			filledCatalogs.content = map[string][]byte{}
+		}
+		filledCatalogs.content[key] = content
+	}
+	path := filepath.Join(t.TempDir(), "catalog.duckdb")
+	harness.Must(t, os.WriteFile(path, filledCatalogs.content[key], 0o600))
+	return path
+}
+
+func fillCatalog(t testing.TB, fixtures []string) string {
 	t.Helper()
 	rows := "INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('" + firstRun + "', '2026-11-01 02:00:00+00', 'complete');\n"
 	for _, name := range fixtures {

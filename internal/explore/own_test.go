@@ -54,7 +54,7 @@ func TestUserDefinedQueries(t *testing.T) {
 	for name, text := range userDefinedQueries() {
 		harness.Must(t, os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600))
 	}
-	s := newSiteOf(t, newCatalog(t, "records.sql"), func(cfg *explore.Config) { cfg.Timeout = 3 * time.Second })
+	s := newSiteOf(t, newCatalog(t, "records.sql"), func(cfg *explore.Config) { cfg.Timeout = time.Second })
 	s.queriesDir = dir
 	t.Run("escaped texts", func(t *testing.T) { testTextsOfOwnQueries(t, s) })
 	t.Run("limits", func(t *testing.T) { testLimitsOfOwnQueries(t, s) })

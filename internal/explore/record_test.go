@@ -10,7 +10,7 @@ import (
 	"placementsync/internal/testing/harness"
 )
 
-// TestPages runs the tests of two fixtures. Tests of a fixture share its site.
+// TestPages runs the tests of three fixtures. Tests of a fixture share its site.
 func TestPages(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
@@ -44,9 +44,20 @@ func TestPages(t *testing.T) {
 			"write deadlines":                      testWriteDeadlines,
 			"layout":                               testLayout,
 			"filters of the catalog":               testFilters,
+			"counts of the catalog":                testFacetCounts,
+			"order of the catalog":                 testCatalogIsSorted,
 			"lowest prices of the catalog":         testLowestPrices,
 			"invalid addresses":                    testInvalidAddresses,
 			"texts of the catalog are escaped":     testHostileNames,
+		}},
+		{"tables.sql", map[string]func(t *testing.T, s *site){
+			"tables are sorted":        testTablesAreSorted,
+			"tables are filtered":      testTablesAreFiltered,
+			"chips of filters":         testFilterChips,
+			"wrong addresses of lists": testWrongTableAddresses,
+			"results are tables":       testQuestionTables,
+			"names of outlets":         testOutletNames,
+			"sections are tables":      testSectionsAreTables,
 		}},
 	} {
 		t.Run(c.fixture, func(t *testing.T) {

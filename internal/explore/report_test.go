@@ -67,6 +67,8 @@ func testReportEqualsFile(t *testing.T, s *site) {
 // TestReportMarksTheWeekOfTheConfiguredTimeZone shows the night of Monday, 2 November. On the clock of the configuration,
 // it is Sunday, and the week has not ended.
 func TestReportMarksTheWeekOfTheConfiguredTimeZone(t *testing.T) {
+	harness.Slow(t)
+	t.Parallel()
 	catalog := fixture.NewEmptyCatalog(t).Fill(t, `
 INSERT INTO meta.runs (run_id, snapshot_at, outcome) VALUES ('20261101T020000Z', '2026-11-02 02:00:00+00', 'complete');
 INSERT INTO meta.streams (run_id, stream, grade) SELECT '20261101T020000Z', unnest(['campaigns', 'campaign_articles', 'articles']), 'exact';

@@ -21,3 +21,4 @@ INSERT INTO main.product_listing_prices (product_listing_id, position, unit_amou
 INSERT INTO main.product_listing_tags (product_listing_id, position, name) VALUES
 	('a', 1, 'news'), ('a', 2, 'politics'), ('b', 1, 'news'), ('c', 1, '<u>tag</u>'), ('c', 2, 'it''s'), ('d', 1, 'news'), ('d', 2, 'news');
 INSERT INTO main.outlets (id, name, website_url) VALUES ('o1', 'Morning News', 'https://www.morning.example/'), ('o9', 'Morning <i>Star</i>', NULL);
+UPDATE main.product_listings SET created_at = CASE id WHEN 'b' THEN TIMESTAMPTZ '2026-09-02 00:00:00+00' ELSE '2026-09-01 00:00:00+00' END WHERE id IN ('b', 'd');
