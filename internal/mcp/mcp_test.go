@@ -2,7 +2,6 @@ package mcp_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -196,28 +195,11 @@ func testNamedQueries(t *testing.T, path string) {
 	if got := callQuery(t, session, "run_query", map[string]any{"name": "find_placements", "parameters": map[string]any{"top": 2}, "max_rows": 1}); got.Cut == nil || !strings.Contains(got.Cut.Why, "only the first 1 rows") {
 		t.Errorf("got the cut %+v with two limits, want the smaller one", got.Cut)
 	}
-	doFollow := map[string]any{"name": "find_placements", "parameters": map[string]any{"do_follow": true}}
-	if got := callQuery(t, session, "run_query", doFollow); len(got.Rows) != 0 {
-		t.Errorf("got the rows %s with do-follow links, want none", got.rows())
-	}
 	if text, _ := call(t, session, "list_queries", map[string]any{"name": "price_by_segment"}); !strings.Contains(text, `"examples":["EUR","USD"]`) {
 		t.Errorf("the schema lacks the examples EUR and USD: %s", text)
 	}
-	for name, c := range map[string]struct {
-		parameters map[string]any
-		want       string
-	}{
-		"wrong type":       {map[string]any{"min_listings": "many"}, `"many" is not a whole number from 0 on`},
-		"unknown name":     {map[string]any{"curency": "USD"}, `unknown parameter "curency"`},
-		"list as a value":  {map[string]any{"currency": []string{"USD"}}, "not a text, a number"},
-		"number too large": {map[string]any{"min_listings": 99999999999}, "is not a whole number"},
-	} {
-		if text, failed := runQuery(c.parameters); !failed || !strings.Contains(text, c.want) {
-			t.Errorf("%s: got %s, want the error %q", name, text, c.want)
-		}
-	}
-	if text, failed := call(t, session, "run_query", map[string]any{"name": "price_history", "parameters": map[string]any{"name": nil}}); !failed || !strings.Contains(text, `parameter "name" cannot be null`) {
-		t.Errorf("got %s for null, want the error that name cannot be null", text)
+	if text, failed := runQuery(map[string]any{"min_listings": "many"}); !failed || !strings.Contains(text, `"many" is not a whole number from 0 on`) {
+		t.Errorf("got %s for a parameter of a wrong type, want the error of the query", text)
 	}
 	if text, failed := call(t, session, "run_query", map[string]any{"name": "price_by_sement"}); !failed || !strings.Contains(text, "did you mean price_by_segment?") {
 		t.Errorf("got %s for a misspelled name, want a hint to price_by_segment", text)
@@ -242,7 +224,7 @@ func testNamedQueries(t *testing.T, path string) {
 // TestQueries runs tests that share a catalog.
 func TestQueries(t *testing.T) {
 	harness.Slow(t)
-	path := fixture.NewEmptyCatalog(t).Fill(t, twoNights)
+	path := catalogOfTwoNights(t)
 	for name, test := range map[string]func(*testing.T, string){
 		"results have their snapshot and grades": testSnapshots, "values are exact": testExactValues,
 		"results have the failed checks": testFailedChecks,
@@ -254,6 +236,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+// TestListQueriesAndDescribeTables lists queries and tables. TestParametersOfAllTypes compares the schemas of parameters.
 func TestListQueriesAndDescribeTables(t *testing.T) {
 	harness.Slow(t)
 	session := connect(t, config(""))
@@ -273,32 +256,6 @@ func TestListQueriesAndDescribeTables(t *testing.T) {
 	}
 	if !slices.IsSorted(subjects) {
 		t.Errorf("the subjects are %v, want the queries sorted by subject", subjects)
-	}
-	var listed struct {
-		Queries []struct {
-			Name, Row, About string
-			Parameters       json.RawMessage
-		}
-	}
-	text, _ := call(t, session, "list_queries", map[string]any{"name": "price_by_segment"})
-	if err := json.Unmarshal([]byte(text), &listed); err != nil || len(listed.Queries) != 1 {
-		t.Fatalf("got %s (%v), want one query", text, err)
-	}
-	const schema = `{"additionalProperties":false,"properties":{` +
-		`"currency":{"default":null,"description":"only prices in this currency","type":["string","null"]},` +
-		`"min_listings":{"default":1,"description":"leave out segments with fewer listings","minimum":0,"type":"integer"}},"type":"object"}`
-	if diff := cmp.Diff(schema, string(listed.Queries[0].Parameters)); diff != "" {
-		t.Errorf("schema (-want +got):\n%s", diff)
-	}
-	for name, want := range map[string]string{
-		"articles_waiting":      `"enum":["partner","approval","writer","publisher",null]`,
-		"placements_for_budget": `"one_per_outlet":{"default":true,`,
-		"price_history":         `"required":["name"]`,
-		"margins":               `"since":{"default":null,"description":"only items whose order was paid on or after this date (a date such as 2026-11-01,`,
-	} {
-		if text, _ = call(t, session, "list_queries", map[string]any{"name": name}); !strings.Contains(text, want) {
-			t.Errorf("%s: got %s, want %s", name, text, want)
-		}
 	}
 	if text, failed := call(t, session, "list_queries", map[string]any{"name": "nosuch"}); !failed || !strings.Contains(text, `no query is named "nosuch"`) {
 		t.Errorf("got %s for an unknown name, want an error", text)
@@ -453,7 +410,7 @@ func testNewSnapshot(t *testing.T, path string) {
 // after its time limit, and the next call must succeed.
 func TestUninterruptibleQueriesAreKilled(t *testing.T) {
 	harness.Concurrent(t)
-	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
+	cfg := config(catalogOfTwoNights(t))
 	cfg.Timeout = 300 * time.Millisecond
 	session := connect(t, cfg)
 	text, failed := call(t, session, "sql", map[string]any{"sql": "SELECT levenshtein(repeat('ab', 200000), repeat('ba', 200000))"})

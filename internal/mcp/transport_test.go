@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"placementsync/internal/mcp"
-	"placementsync/internal/testing/fixture"
 	"placementsync/internal/testing/harness"
 )
 
@@ -95,13 +94,13 @@ func TestInvalidMessagesEndTheSession(t *testing.T) {
 // TestRunWaitsForCalls ends the input after the last call, with and without a line end.
 func TestRunWaitsForCalls(t *testing.T) {
 	harness.Concurrent(t)
-	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
-	cfg.Timeout = time.Second
+	cfg := config(catalogOfTwoNights(t))
+	cfg.Timeout = 200 * time.Millisecond
 	for name, input := range map[string]string{"with a line end": endlessCall + "\n", "without a line end": endlessCall} {
 		t.Run(name, func(t *testing.T) {
 			lines := exchange(t, cfg, initialize+"\n"+ping+"\n"+input)
-			if len(lines) != 3 || !strings.Contains(strings.Join(lines, "\n"), "stopped after 1s") {
-				t.Errorf("got %q, want three lines, one with the error \"stopped after 1s\"", lines)
+			if len(lines) != 3 || !strings.Contains(strings.Join(lines, "\n"), "stopped after 200ms") {
+				t.Errorf("got %q, want three lines, one with the error \"stopped after 200ms\"", lines)
 			}
 		})
 	}
@@ -110,8 +109,8 @@ func TestRunWaitsForCalls(t *testing.T) {
 // TestRunCancelsCallsAfterDrain runs an endless query without a time limit.
 func TestRunCancelsCallsAfterDrain(t *testing.T) {
 	harness.Concurrent(t)
-	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
-	cfg.Timeout, cfg.Drain = 0, time.Second
+	cfg := config(catalogOfTwoNights(t))
+	cfg.Timeout, cfg.Drain = 0, 200*time.Millisecond
 	began := time.Now()
 	if lines := exchange(t, cfg, initialize+"\n"+endlessCall+"\n"); summarize(t, lines[0]) != "1 ok" || len(lines) > 2 {
 		t.Errorf("got %q, want the result of initialize and at most one more line", lines)

@@ -91,7 +91,7 @@ func (ownWarehouse) Explain(err error) error { return fmt.Errorf("the file is da
 // TestUnknownValuesExplainOnlyEmptyResults runs a query with a value that its list lacks. The query has a row.
 func TestUnknownValuesExplainOnlyEmptyResults(t *testing.T) {
 	harness.Slow(t)
-	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
+	cfg := config(catalogOfTwoNights(t))
 	dir := t.TempDir()
 	const text = "-- title: Own\n-- param: x VARCHAR a -- a text\n-- values: SELECT 'a'\n" +
 		"-- param: y VARCHAR v1 -- A text.\n-- values: SELECT 'v' || i FROM range(60) AS t(i)\nSELECT $x AS x, $y AS y"
@@ -138,7 +138,8 @@ func TestTheLastResponseIsWritten(t *testing.T) {
 
 // TestParametersOfAllTypes lists a query with a parameter of each type, and passes each kind of JSON value.
 func TestParametersOfAllTypes(t *testing.T) {
-	cfg := config(fixture.NewEmptyCatalog(t).Fill(t, twoNights))
+	harness.Slow(t)
+	cfg := config(catalogOfTwoNights(t))
 	dir := t.TempDir()
 	const text = "-- title: Own\n-- grain: one row\n-- about: Notes.\n-- param: flag BOOLEAN yes -- A flag.\n-- param: off BOOLEAN no -- A flag.\n" +
 		"-- param: at TIMESTAMPTZ 2026-11-01 -- A time.\n-- param: day DATE snapshot-7d -- A day.\n-- param: share DECIMAL 12.5 -- A share.\n" +
