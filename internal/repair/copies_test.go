@@ -79,8 +79,7 @@ func TestARepairedFileMayHaveOtherBytes(t *testing.T) {
 // must keep their checksum. If the lost file has no checksum, the new file must only be moved to the
 // series.
 func TestANewFileIsPlacedAndLinked(t *testing.T) {
-	original := open(t)
-	publishFull(t, original, firstNight, secondNight)
+	original := twoNights(t)
 	for name, hasChecksum := range map[string]bool{"a known checksum": true, "no checksum": false} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
@@ -137,8 +136,7 @@ func TestANewFileIsPlacedAndLinked(t *testing.T) {
 // TestReadSeriesStartsAtAReplacedFile replaces the file of changes of a run with a file that contains all rows.
 // ReadSeries must then ignore earlier files of changes.
 func TestReadSeriesStartsAtAReplacedFile(t *testing.T) {
-	w := open(t)
-	publishFull(t, w, firstNight, secondNight)
+	w := twoNights(t)
 	damager{t, w}.remove("parquet/.meta/"+firstNight+".changes", changes2+".changes", changes2+".json", version2+"meta.changes")
 	d := beginDraft(t, w, thirdNight, "three")
 	defer func() { harness.Must(t, d.Discard()) }()
@@ -176,8 +174,7 @@ func TestReadSeriesStartsAtAReplacedFile(t *testing.T) {
 // TestACopyOfAMissingLedgerLineIsRemoved damages the copied ledger line of a run that the ledger does
 // not contain. The repair must remove the copy, and its checksum from the manifests.
 func TestACopyOfAMissingLedgerLineIsRemoved(t *testing.T) {
-	w := open(t)
-	publishFull(t, w, firstNight, secondNight)
+	w := twoNights(t)
 	d := damager{t, w}
 	d.flip(version2 + "run.json")
 	first := contentOf(t, w)[changes1+".json"]

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,28 +21,49 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// shared is a warehouse with three full nights. The first use creates it, and tests damage only clones of it.
+// shared contains warehouses, which tests only read and clone. The first use creates each of them.
 var shared struct {
-	dir    string
-	create sync.Once
+	dir     string
+	created map[string]bool
 }
 
-// TestMain runs the tests, which must leak no goroutine, and removes the shared warehouse.
+// TestMain runs the tests, which must leak no goroutine, and removes the shared warehouses.
 func TestMain(m *testing.M) {
 	harness.MainWithFolder(m, "repair-test-", &shared.dir)
 }
 
-// threeNights returns the shared warehouse, which tests only read and clone.
-func threeNights(t *testing.T) *warehouse.Warehouse {
+// share returns a shared warehouse. publish publishes its versions.
+func share(t *testing.T, name string, cfg warehouse.Config, publish func(w *warehouse.Warehouse)) *warehouse.Warehouse {
 	t.Helper()
-	w := openWith(t, warehouse.Config{Dir: shared.dir})
-	shared.create.Do(func() {
+	cfg.Dir = filepath.Join(shared.dir, name)
+	w := warehouse.New(cfg)
+	if !shared.created[name] {
 		lock, err := w.Lock("test", firstNightAt) // creates the folders
 		harness.Must(t, err)
 		harness.Must(t, lock.Release())
+		publish(w)
+		if shared.created == nil {
+			shared.created = map[string]bool{}
+		}
+		shared.created[name] = true
+	}
+	return w
+}
+
+// threeNights returns a shared warehouse with three full nights.
+func threeNights(t *testing.T) *warehouse.Warehouse {
+	t.Helper()
+	return share(t, "three nights", configOf(warehouse.Config{}), func(w *warehouse.Warehouse) {
 		publishFull(t, w, firstNight, secondNight, thirdNight)
 	})
-	return w
+}
+
+// twoNights returns a new warehouse with two full nights.
+func twoNights(t *testing.T) *warehouse.Warehouse {
+	t.Helper()
+	return clone(t, share(t, "two nights", configOf(warehouse.Config{}), func(w *warehouse.Warehouse) {
+		publishFull(t, w, firstNight, secondNight)
+	}))
 }
 
 // firstNightAt is the snapshot time of the run firstNight.

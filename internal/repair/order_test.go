@@ -15,11 +15,9 @@ import (
 // of them the next repair must find what is left to do: a name is made only for a synced file, the manifest of a day
 // after its files, and the index after all days.
 func TestRepairWritesTheManifestOfADayLast(t *testing.T) {
-	original := open(t)
-	publishFull(t, original, firstNight, secondNight)
-	w := clone(t, original)
+	w := twoNights(t)
 	d, changesFile := damager{t, w}, "parquet/.meta/"+firstNight+".changes"
-	d.remove(series1, "parquet/.manifests/index.json", changesFile)
+	d.remove(series1, series2, manifest2, "parquet/.manifests/index.json", changesFile)
 	d.flip(version1 + "run.json")
 	var changes []string
 	recorded := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, path string) error {
@@ -40,31 +38,12 @@ func TestRepairWritesTheManifestOfADayLast(t *testing.T) {
 		// then the next repair finds the old checksum there.
 		written(version1+"run.json"), written(version1+"manifest.json"), written("parquet/.meta/"+firstNight+".json"), written(manifest1),
 		[]string{"link " + series1, "rename " + series1, "fsync-beside " + series1},
+		[]string{"link " + series2, "rename " + series2, "fsync-beside " + series2}, written(manifest2),
 		[]string{"copy parquet/.meta/." + firstNight + ".changes.next", "fsync parquet/.meta/." + firstNight + ".changes.next",
 			"rename " + changesFile, "fsync-beside " + changesFile},
 		written("parquet/.manifests/index.json"),
 	)
 	if diff := cmp.Diff(want, changes); diff != "" {
 		t.Errorf("changes of the repair (-want +got):\n%s", diff)
-	}
-}
-
-// TestRepairedDayGetsItsManifestAfterItsFiles removes a day with its manifest.
-func TestRepairedDayGetsItsManifestAfterItsFiles(t *testing.T) {
-	w := open(t)
-	publishFull(t, w, firstNight, secondNight)
-	damager{t, w}.remove(series1, manifest1)
-	var renamed []string
-	recorded := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, path string) error {
-		if strings.HasPrefix(name, "before rename ") {
-			renamed = append(renamed, w.Folder.Relative(path))
-		}
-		return nil
-	}})
-	if _, err := repair.RepairFromCopies(t.Context(), recorded); err != nil {
-		t.Fatal(err)
-	}
-	if want := []string{series1, manifest1}; !slices.Equal(renamed, want) {
-		t.Errorf("the repair wrote %q, want %q: a day is complete when it has a manifest", renamed, want)
 	}
 }

@@ -29,23 +29,22 @@ func publishTwoTables(t *testing.T) (*warehouse.Warehouse, repair.Config) {
 	return publishTables(t, firstNight, secondNight)
 }
 
-// publishTables publishes runs in a warehouse with the tables product_listing_tags and tags. Each run adds a row to the
+// publishTables publishes runs in a new warehouse with the tables product_listing_tags and tags. Each run adds a row to the
 // first table and reads one detail. The table tags has one row from the first run, and meta.tables lacks its row count.
 // The configuration has a clock for repairs after the last run.
 func publishTables(t *testing.T, runs ...string) (*warehouse.Warehouse, repair.Config) {
 	t.Helper()
 	now, _ := warehouse.RunTime(runs[len(runs)-1])
-	cfg := repair.Config{Warehouse: configOf(warehouse.Config{Dir: t.TempDir()}), Streams: stream.All(),
+	cfg := repair.Config{Warehouse: configOf(warehouse.Config{}), Streams: stream.All(),
 		Now: func() time.Time { now = now.Add(time.Hour); return now }, Log: slog.New(slog.DiscardHandler)}
 	cfg.Warehouse.Tables = slices.DeleteFunc(stream.Tables(stream.All()), func(t stream.Table) bool { return t.Name != table && t.Name != "tags" })
-	w := warehouse.New(cfg.Warehouse)
-	lock, err := w.Lock("test", firstNightAt)
-	harness.Must(t, err)
-	harness.Must(t, lock.Release())
-	for _, run := range runs {
-		publishTwoFiles(t, w, beginDraft(t, w, run, run))
-	}
-	return w, cfg
+	original := share(t, "tables of "+strings.Join(runs, " "), cfg.Warehouse, func(w *warehouse.Warehouse) {
+		for _, run := range runs {
+			publishTwoFiles(t, w, beginDraft(t, w, run, run))
+		}
+	})
+	cfg.Warehouse.Dir = clone(t, original).Folder.Dir()
+	return warehouse.New(cfg.Warehouse), cfg
 }
 
 // publishTwoFiles publishes a draft of a warehouse of publishTables.

@@ -180,7 +180,7 @@ func (c endingContext) Err() error {
 // TestAnInterruptedCheckIsAnError interrupts a check at some of its steps. Unread files must not look damaged.
 func TestAnInterruptedCheckIsAnError(t *testing.T) {
 	w := threeNights(t)
-	for calls := 0; ; calls += 5 {
+	for calls := 0; ; calls += 15 {
 		left := calls
 		report, err := repair.Check(endingContext{t.Context(), &left}, w, true)
 		if err == nil && len(report.Damage) > 0 {
