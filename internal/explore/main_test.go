@@ -93,6 +93,8 @@ type site struct {
 	// pidFile contains the process id of the newest child process.
 	pidFile string
 	log     strings.Builder
+	// records contains the pages that the method record has requested.
+	records map[string]string
 	// db and formToken are set by the methods reference and token.
 	db        *query.DB
 	formToken string
@@ -191,6 +193,19 @@ func (s *site) get(t testing.TB, path string, status int) string {
 		t.Fatalf("%s: got status %d, want %d:\n%s\n%s", path, res.StatusCode, status, textOf(body), s.logText())
 	}
 	return body
+}
+
+// record returns the page of a record of the newest snapshot. The tests of a site share the page, because it takes many
+// queries.
+func (s *site) record(t testing.TB, path string) string {
+	t.Helper()
+	if s.records == nil {
+		s.records = map[string]string{}
+	}
+	if s.records[path] == "" {
+		s.records[path] = s.get(t, path, http.StatusOK)
+	}
+	return s.records[path]
 }
 
 // csv requests a download and returns its rows. The first row has the names of the columns. The file must begin with

@@ -22,6 +22,15 @@ type oneVersion struct {
 // ShownVersion implements Warehouse.
 func (w oneVersion) ShownVersion() (Version, error) { return *w.version, nil }
 
+// TestOptionsOfTheReport compares the options. The report marks the week that has not ended in the time zone of the
+// configuration.
+func TestOptionsOfTheReport(t *testing.T) {
+	notices := []report.Notice{{Title: "A night is held"}}
+	cfg := Config{Program: "placementsync query", Settings: query.Settings{query.ScheduleTimezone: "Pacific/Honolulu"}}
+	compare(t, "options", report.Options{Program: "placementsync query", QueryPages: "/explore/questions/", Notices: notices,
+		Timezone: "Pacific/Honolulu"}, cfg.reportOptions(notices))
+}
+
 // TestSnapshotsAreOpenWhileRequestsUseThem borrows earlier snapshots, more sessions than there are, and a version that
 // replaces another.
 func TestSnapshotsAreOpenWhileRequestsUseThem(t *testing.T) {

@@ -33,7 +33,7 @@ func TestPages(t *testing.T) {
 			"charts of named queries":        testQuestionCharts,
 			"links of the groups of a query": testGroupLinks,
 			"names of files and sheets":      testFiles,
-			"report equals its file":         testReportEqualsFile,
+			"report":                         testReport,
 			"tables of the schema page":      testSchema,
 			"saved questions":                testSavedQuestions,
 			"results of statements":          testStatements,
@@ -78,7 +78,7 @@ func TestPages(t *testing.T) {
 
 // testListingHistory checks the history of prices, fields and lists.
 func testListingHistory(t *testing.T, s *site) {
-	body := s.get(t, "/listings/L1", http.StatusOK)
+	body := s.record(t, "/listings/L1")
 	wantTexts(t, body, "Guest post", "Promised delivery 2 to 7 days", "In snapshots since 2026-11-01 02:00 (the first one)",
 		"Standard 1,234.57 USD 2026-11-02 02:00 1 earlier 1,100.00 USD 2026-11-01 02:00 to 2026-11-02 02:00",
 		"Pro 80.50 USD 2026-11-01 02:00", // only the position changed
@@ -123,15 +123,15 @@ func testListingHistory(t *testing.T, s *site) {
 // also checks a listing with more row versions than a page shows, L3, and an article of L4 that was
 // published before its order was paid.
 func testDeletedRecords(t *testing.T, s *site) {
-	body := s.get(t, "/listings/L2", http.StatusOK)
+	body := s.record(t, "/listings/L2")
 	wantTexts(t, body, "Gone slot", "Deleted. Snapshots from 2026-11-03 02:00 UTC on do not contain this record: absent from a proven walk.",
 		"70.00 USD deleted 2026-11-03 02:00", "PO-17")
-	wantTexts(t, s.get(t, "/outlets/O1", http.StatusOK), "Former listings", "Gone slot Newsletter 2026-11-03 02:00")
-	wantTexts(t, s.get(t, "/listings/L3", http.StatusOK), "In snapshots since 2020-07-19 02:00 or earlier", "Only the newest 1,000 versions are shown",
+	wantTexts(t, s.record(t, "/outlets/O1"), "Former listings", "Gone slot Newsletter 2026-11-03 02:00")
+	wantTexts(t, s.record(t, "/listings/L3"), "In snapshots since 2020-07-19 02:00 or earlier", "Only the newest 1,000 versions are shown",
 		"Name Restless 2020-07-19 02:00 or earlier", "Domain ranking 1,199 2023-04-14 02:00 999 earlier",
 		"2023-04-12 02:00 to 2023-04-13 02:00",
 		"201 2020-07-20 02:00 to 2020-07-21 02:00 200 2020-07-19 02:00 or earlier to 2020-07-20 02:00")
-	if early := textOf(s.get(t, "/listings/L4", http.StatusOK)); !strings.Contains(early, "Early bird") || strings.Contains(early, "−8.0") {
+	if early := textOf(s.record(t, "/listings/L4")); !strings.Contains(early, "Early bird") || strings.Contains(early, "−8.0") {
 		t.Errorf("want the article \"Early bird\", which was published before its order was paid, without the negative time -8.0:\n%s", early)
 	}
 	beforeDeletion := s.get(t, "/listings/L2?as_of=2026-11-02", http.StatusOK)
@@ -175,7 +175,7 @@ func testLinksBetweenRecords(t *testing.T, s *site) {
 			[]string{"/explore/orders/R1", "/explore/campaigns/C1", "/explore/articles/A1", "https://acme.example"}},
 	} {
 		t.Run(c.path, func(t *testing.T) {
-			body := s.get(t, c.path, http.StatusOK)
+			body := s.record(t, c.path)
 			_, jump, _ := strings.Cut(body, `aria-label="On this page">`)
 			jump, _, _ = strings.Cut(jump, "</nav>")
 			if got := textOf(jump); got != c.jump {
@@ -190,9 +190,9 @@ func testLinksBetweenRecords(t *testing.T, s *site) {
 // testReferencedRecords checks the pages of records that are in no list. Other records refer to them.
 func testReferencedRecords(t *testing.T, s *site) {
 	const hint = "No list contains this record."
-	wantTexts(t, s.get(t, "/orders/R9", http.StatusOK), "Order R9", hint, "Unlisted 4 1.25 5.00")
-	wantTexts(t, s.get(t, "/campaigns/C9", http.StatusOK), "Unseen", hint, "A9")
-	wantTexts(t, s.get(t, "/profiles/P9", http.StatusOK), "Profile P9", hint, "A9")
+	wantTexts(t, s.record(t, "/orders/R9"), "Order R9", hint, "Unlisted 4 1.25 5.00")
+	wantTexts(t, s.record(t, "/campaigns/C9"), "Unseen", hint, "A9")
+	wantTexts(t, s.record(t, "/profiles/P9"), "Profile P9", hint, "A9")
 }
 
 // testRecordsAsOf checks that values and links belong to the snapshot of the address.
@@ -225,7 +225,7 @@ func testRecordsAsOf(t *testing.T, s *site) {
 // addresses become links.
 func testHostileRecords(t *testing.T, s *site) {
 	for _, path := range []string{"/listings/" + url.PathEscape("x/../y?#%"), "/listings/L1", "/articles/A1", "/outlets/O1"} {
-		body := s.get(t, path, http.StatusOK)
+		body := s.record(t, path)
 		wantEscaped(t, body, "<script>alert", "<img src=x", "<u>tag", "<i>draft", "<b>at last", "<b>many", `href="javascript:`, `href="data:`)
 	}
 	wantTexts(t, s.get(t, "/listings/"+url.PathEscape("x/../y?#%"), http.StatusOK), "<script>alert(1)</script>", "<u>tag</u>")
@@ -249,7 +249,7 @@ func wantEscaped(t *testing.T, body string, markup ...string) {
 
 // testUnreadTables checks that a section without rows shows why its tables were not read.
 func testUnreadTables(t *testing.T, s *site) {
-	text := textOf(s.get(t, "/listings/a", http.StatusOK))
+	text := textOf(s.record(t, "/listings/a"))
 	if !strings.Contains(text, "missing scope orders.read") || strings.Contains(text, "No orders.") {
 		t.Errorf("orders were not read, but the page shows:\n%s", text)
 	}
@@ -277,7 +277,7 @@ func testLists(t *testing.T, s *site) {
 			t.Errorf("%s shows the deleted record %q", path, unwanted)
 		}
 	}
-	if strings.Contains(textOf(s.get(t, "/orders/R9", http.StatusOK)), "Items without an article") {
+	if strings.Contains(textOf(s.record(t, "/orders/R9")), "Items without an article") {
 		t.Error("the page of the unpaid order R9 has the section of paid items without an article")
 	}
 }
@@ -309,22 +309,22 @@ func testChecks(t *testing.T, s *site) {
 // testFlags checks that members of JSON have their own history, that files have names, and that late items are
 // flagged.
 func testFlags(t *testing.T, s *site) {
-	campaign := s.get(t, "/campaigns/C1", http.StatusOK)
+	campaign := s.record(t, "/campaigns/C1")
 	wantTexts(t, campaign, "Extra: legacy 1, <b>x</b>", "dry dry end") // a long text is shown in full
 	if _, questionnaire, _ := strings.Cut(campaign, "Questionnaire</h2>"); strings.Contains(questionnaire, "<summary>All fields") {
 		t.Error("the fields of the questionnaire are folded")
 	}
-	wantTexts(t, s.get(t, "/campaigns/C9", http.StatusOK), "Deleted: snapshots from 2026-11-03 02:00 UTC on do not contain this row.")
-	wantTexts(t, s.get(t, "/listings/L4", http.StatusOK), "Listing L4")
-	if profile := s.get(t, "/profiles/P1", http.StatusOK); strings.Contains(profile, "/explore/profiles/P1/orders") {
+	wantTexts(t, s.record(t, "/campaigns/C9"), "Deleted: snapshots from 2026-11-03 02:00 UTC on do not contain this row.")
+	wantTexts(t, s.record(t, "/listings/L4"), "Listing L4")
+	if profile := s.record(t, "/profiles/P1"); strings.Contains(profile, "/explore/profiles/P1/orders") {
 		t.Error("a table with one row links to a page where it can be sorted")
 	}
-	listing := s.get(t, "/listings/L1", http.StatusOK)
+	listing := s.record(t, "/listings/L1")
 	wantTexts(t, listing, "Extra: in: y 1 2026-11-01 02:00", "Extra: list 2 items", "Extra: rating yes 2026-11-03 02:00 1 earlier 4.50 2026-11-01 02:00 to 2026-11-03 02:00")
 	if text := textOf(listing); strings.Contains(text, `{"`) {
 		t.Errorf("the page of the listing shows JSON:\n%s", text)
 	}
-	article := s.get(t, "/articles/A1", http.StatusOK)
+	article := s.record(t, "/articles/A1")
 	wantTexts(t, article, "facts.docx", "brief.pdf",
 		"Ann 2026-10-03 10:00 First <i>draft</i> Bob 2026-10-05 10:00 A reply to the first "+
 			"Bob 2026-10-04 10:00, edited 2026-10-06 10:00 Another Edited")
@@ -335,8 +335,8 @@ func testFlags(t *testing.T, s *site) {
 	if !strings.Contains(campaign, `class="share"`) || !strings.Contains(article, `class="share"`) {
 		t.Error("the numbers of articles by status, or the days in a status, have no bars")
 	}
-	wantTexts(t, s.get(t, "/orders/R1", http.StatusOK), "2026-10-08 10:00 published late")
-	wantTexts(t, s.get(t, "/orders/R4", http.StatusOK), "2026-10-17 10:00 past its promise")
+	wantTexts(t, s.record(t, "/orders/R1"), "2026-10-08 10:00 published late")
+	wantTexts(t, s.record(t, "/orders/R4"), "2026-10-17 10:00 past its promise")
 	wantTexts(t, s.get(t, "/articles?is.past_promise=true&is.past_expected=true", http.StatusOK), "1 row ", "Slow piece")
-	wantTexts(t, s.get(t, "/articles/A5", http.StatusOK), "Promised 2026-10-17 10:00 Past promise yes Expected 2026-10-30 10:00 Past expected yes")
+	wantTexts(t, s.record(t, "/articles/A5"), "Promised 2026-10-17 10:00 Past promise yes Expected 2026-10-30 10:00 Past expected yes")
 }

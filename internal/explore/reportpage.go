@@ -14,10 +14,13 @@ func showReport(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := report.Options{Program: v.pool.cfg.Program, QueryPages: rootPath + "/questions/", Notices: notices,
-		Timezone: v.pool.cfg.Settings[query.ScheduleTimezone]}
-	content, err := report.Build(v.Context(), v.runReportQuery, options)
+	content, err := report.Build(v.Context(), v.runReportQuery, v.pool.cfg.reportOptions(notices))
 	return newPage("Report", "report", content, report.Scripts()...), err
+}
+
+func (c Config) reportOptions(notices []report.Notice) report.Options {
+	return report.Options{Program: c.Program, QueryPages: rootPath + "/questions/", Notices: notices,
+		Timezone: c.Settings[query.ScheduleTimezone]}
 }
 
 func (v *visit) runReportQuery(ctx context.Context, q report.QuerySpec) (query.Result, bool, error) {
