@@ -81,12 +81,6 @@ func TestSecretIsQuotedLikeAText(t *testing.T) {
 	}
 }
 
-func TestRevealReturnsTheText(t *testing.T) {
-	if got := secret.Reveal(); got != "pc_hunter2" {
-		t.Errorf("Reveal() = %q, want pc_hunter2", got)
-	}
-}
-
 func TestYAMLShowsEverythingButSecrets(t *testing.T) {
 	cfg, err := config.Load("testdata/good/full.yaml", envWithHashKey)
 	if err != nil {

@@ -221,21 +221,3 @@ func TestADayGetsTheManifestOfItsFiles(t *testing.T) {
 		t.Errorf("the manifest of the day is not repaired: %v", err)
 	}
 }
-
-// TestRepairsAreIndependentCopies repairs a file of changes from its copy in the version. The next damage of one of
-// the two files must not reach the other one.
-func TestRepairsAreIndependentCopies(t *testing.T) {
-	w := open(t)
-	publishFull(t, w, firstNight)
-	d, file := damager{t, w}, "parquet/.meta/"+firstNight+".changes"
-	d.remove(file)
-	_, err := repair.RepairFromCopies(t.Context(), w)
-	harness.Must(t, err)
-	repaired, err := os.Stat(d.path(file))
-	harness.Must(t, err)
-	source, err := os.Stat(d.path(version1 + warehouse.MetaFile))
-	harness.Must(t, err)
-	if os.SameFile(repaired, source) {
-		t.Errorf("%s is a hard link to its copy in the version, want a file of its own", file)
-	}
-}

@@ -298,6 +298,14 @@ func TestFilesAreRepairedFromIntactCopies(t *testing.T) {
 					t.Errorf("%s and %s are not hard links of one file (%v, %v)", pair[0], pair[1], errA, errB)
 				}
 			}
+			// The next damage of a file of changes must not reach its copy in the version.
+			for _, pair := range [][2]string{{changes2 + ".changes", version2 + warehouse.MetaFile}, {changes3 + ".changes", version3 + warehouse.MetaFile}} {
+				a, errA := os.Stat(w.Folder.Path(pair[0]))
+				b, errB := os.Stat(w.Folder.Path(pair[1]))
+				if errA != nil || errB != nil || os.SameFile(a, b) {
+					t.Errorf("%s and %s are hard links of one file (%v, %v), want a file of its own each", pair[0], pair[1], errA, errB)
+				}
+			}
 			second, err := repair.RepairFromCopies(t.Context(), w)
 			if err != nil || len(second.Files) > 0 {
 				t.Errorf("a second repair wrote %v (%v), want no file", second.Files, err)

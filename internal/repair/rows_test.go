@@ -149,20 +149,6 @@ func TestOtherValuesAreReported(t *testing.T) {
 	}
 }
 
-// TestAnUnreadableCatalogIsReported publishes a catalog that DuckDB cannot read, with its checksum in all manifests.
-func TestAnUnreadableCatalogIsReported(t *testing.T) {
-	w := clone(t, threeNights(t))
-	text := []byte("no database")
-	harness.Must(t, os.WriteFile(w.Folder.VersionCatalog(thirdNight), text, 0o600))
-	for _, name := range []string{version3 + "manifest.json", changes3 + ".json", manifest3} {
-		damager{t, w}.editManifest(name, func(m *warehouse.Manifest) { m.Catalog = checksum.SumText(warehouse.CatalogFile, text) })
-	}
-	report, err := repair.Check(t.Context(), w, true)
-	if want := []string{version3 + "catalog.duckdb: rebuild"}; err != nil || !slices.Equal(describeDamage(report.Damage), want) {
-		t.Errorf("the damage is %+v (%v), want %q", report.Damage, err, want)
-	}
-}
-
 // endingContext is cancelled after some calls of Err.
 type endingContext struct {
 	context.Context
