@@ -323,8 +323,8 @@ func parseAmount(b []byte) (v int64, rounded, ok bool) {
 	return d.withSign(u), inexact, true
 }
 
-// parseInteger parses an integer. converted means that it was written with a point, an
-// exponent or leading zeros.
+// parseInteger parses an integer. converted means that it was written with a point or an
+// exponent. Leading zeros occur only in strings, which are converted anyway.
 func parseInteger(b []byte) (v int64, converted, ok bool) {
 	d, ok := splitDecimal(b)
 	if !ok {
@@ -339,5 +339,5 @@ func parseInteger(b []byte) (v int64, converted, ok bool) {
 		return 0, false, false
 	}
 	digits := bytes.TrimPrefix(b, []byte("-"))
-	return d.withSign(u), d.hasLeadingZero() || len(digits) > len(d.whole), true
+	return d.withSign(u), len(digits) > len(d.whole), true
 }
