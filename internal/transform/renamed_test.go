@@ -96,9 +96,11 @@ func TestListInText(t *testing.T) {
 		`"{a,b}"`:         `["a","b"]`,
 		`"{\"a b\",c}"`:   `["a b","c"]`,
 		`"[1:2]={a,b}"`:   `["a","b"]`,
+		`" [] "`:          `[]`,
+		`"{ A b , \"say \\\"hi\\\" \\\\ x\" , NULL , \"NULL\", \\{c\\} , \\NULL }"`:         `["A b","say \"hi\" \\ x",null,"NULL","{c}","NULL"]`,
 		`"` + strings.Repeat("{", maxDepth) + "a" + strings.Repeat("}", maxDepth) + `"`:     strings.Repeat("[", maxDepth) + `"a"` + strings.Repeat("]", maxDepth),
 		`"` + strings.Repeat("{", maxDepth+1) + "a" + strings.Repeat("}", maxDepth+1) + `"`: "", // a deeper list could exhaust the stack
-		`"[\"a\"] b"`: "", `"{a} b"`: "", `"{a{b}"`: "", // the rest of the text would be lost
+		`"[\"a\"] b"`: "", `"{a} b"`: "", `"{a{b}"`: "", `"{a\"b}"`: "", `"{A,,B}"`: "", `"{A,\"B}"`: "", // the rest of the text would be lost
 		`["a"]`: "", `"{}"`: "", `"a"`: "", `""`: "", "": "", "null": "", `"{a"`: "", `"{\"a\":1}"`: "", `"{a\\"`: "", `"{\"a\\"`: "",
 	} {
 		list, ok := ListInText([]byte(raw))

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"placementsync/internal/transform"
 )
 
 // valueCase is a value, the text of its column and the kinds of its drift. An empty text means that the value is rejected.
@@ -221,4 +223,58 @@ func TestBooleans(t *testing.T) {
 		{`2`, "", ""}, {`1.0`, "", ""}, {`"on"`, "", ""}, {`"t"`, "", ""}, {`[]`, "", ""}, {`{}`, "", ""}, {`[true]`, "", ""},
 		{`{"a":true}`, "", ""},
 	})
+}
+
+// TestLinkLimits lists the values of do_follow_links_allowed and the columns that they fill. An empty text means NULL.
+func TestLinkLimits(t *testing.T) {
+	const prefix = "do_follow_links_"
+	for _, c := range []struct{ sent, allowed, limit, unlimited, drift string }{
+		{`true`, "true", "", "", ""},
+		{`"true"`, "true", "", "", ""},
+		{`"yes"`, "true", "", "", ""},
+		{`false`, "false", "0", "false", ""},
+		{`"False"`, "false", "0", "false", ""},
+		{`"No"`, "false", "0", "false", ""},
+		{`"None"`, "false", "0", "false", ""},
+		{`0`, "false", "0", "false", ""},
+		{`"0"`, "false", "0", "false", ""},
+		{`"0 links"`, "false", "0", "false", ""},
+		{`3`, "true", "3", "false", ""},
+		{`3.0`, "true", "3", "false", ""},
+		{`3e0`, "true", "3", "false", ""},
+		{`2147483647`, "true", "2147483647", "false", ""},
+		{`" 10 "`, "true", "10", "false", ""},
+		{`"1 link"`, "true", "1", "false", ""},
+		{`"2 links"`, "true", "2", "false", ""},
+		{`"Unlimited"`, "true", "", "true", ""},
+		{`"UNLIMITED links"`, "true", "", "true", ""},
+		{`null`, "", "", "", ""},
+		{`""`, "", "", "", "do_follow_links_allowed converted, do_follow_links_allowed= converted"},
+		{`-1`, "", "", "", "do_follow_links_allowed=-1 unknown_enum"},
+		{`2.5`, "", "", "", "do_follow_links_allowed=2.5 unknown_enum"},
+		{`2147483648`, "", "", "", "do_follow_links_allowed=2147483648 unknown_enum"},
+		{`"null"`, "", "", "", `do_follow_links_allowed="null" unknown_enum`},
+		{`"5-10 links"`, "", "", "", `do_follow_links_allowed="5-10 links" unknown_enum`},
+		{`"links"`, "", "", "", `do_follow_links_allowed="links" unknown_enum`},
+		{`{"max":5}`, "", "", "", `do_follow_links_allowed={"max":5} unknown_enum`},
+		{`[5]`, "", "", "", "do_follow_links_allowed=[5] unknown_enum"},
+	} {
+		d := decoderOf(t, "outlets")
+		body := `{"id":"o","outlet_channels":[{"id":"c","do_follow_links_allowed":` + c.sent + `}]}`
+		if _, err := d.Decode([]byte(body), transform.Origin{Param: "o"}); err != nil {
+			t.Fatal(err)
+		}
+		r := rowsOf(t, d.Flush())["outlet_channels"][0]
+		got := []string{r[prefix+"raw"], r[prefix+"allowed"], r[prefix+"limit"], r[prefix+"unlimited"]}
+		if want := []string{c.sent, c.allowed, c.limit, c.unlimited}; !slices.Equal(got, want) {
+			t.Errorf("%s: the raw value, whether links are allowed, the limit and unlimited are %q, want %q", c.sent, got, want)
+		}
+		var drift []string
+		for _, f := range d.Findings().Drift {
+			drift = append(drift, f.Path+" "+f.Kind)
+		}
+		if got := strings.Join(drift, ", "); got != c.drift {
+			t.Errorf("%s: the drift is %s, want %s", c.sent, got, c.drift)
+		}
+	}
 }
