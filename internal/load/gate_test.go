@@ -60,53 +60,6 @@ func TestMassDeleteErrorSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// TestTrialMassDeletionLimitsAreExact deletes exactly as many rows as a limit allows, and one row
-// more. After a confirmation, each night must delete the rows.
-func TestTrialMassDeletionLimitsAreExact(t *testing.T) {
-	harness.Long(t)
-	defaults := defaultLimits()
-	for name, c := range map[string]struct {
-		before, after int
-		limits        load.Limits
-		wantStop      bool
-	}{
-		"the allowed share":                 {300, 240, defaults, false},
-		"one row above the share":           {300, 239, defaults, true},
-		"the allowed number of rows":        {100, 50, defaults, false},
-		"one row above the number":          {100, 49, defaults, true},
-		"all of ten":                        {10, 0, defaults, true},
-		"all but one of ten":                {10, 1, defaults, false},
-		"all of nine":                       {9, 0, defaults, false},
-		"all of nine, limit 0":              {9, 0, load.Limits{}, true},
-		"one of nine, limit 0":              {9, 8, load.Limits{}, true},
-		"no row, limit 0":                   {9, 9, load.Limits{}, false},
-		"all of ten, limits above ten rows": {10, 0, load.Limits{Share: 1, Rows: 1000}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newFixture(t, "product_listings")
-			_, err := h.run(listings(c.before), load.Limits{})
-			harness.Must(t, err)
-			_, err = h.run(listings(c.after), c.limits)
-			remaining := c.after
-			if c.wantStop {
-				remaining = c.before
-				massDelete, _ := errors.AsType[*load.MassDeleteError](err)
-				want := []ledger.Loss{{Table: "product_listings", Gone: int64(c.before - c.after), Before: int64(c.before)}}
-				if massDelete == nil || !cmp.Equal(massDelete.Losses, want) {
-					t.Errorf("got %v, want losses %v", err, want)
-				}
-			} else {
-				harness.Must(t, err)
-			}
-			h.requireRows("SELECT count(*) FROM product_listings", fmt.Sprint(remaining))
-			c.limits.Confirmed = func(table string) bool { return table == "product_listings" }
-			_, err = h.run(listings(c.after), c.limits)
-			harness.Must(t, err)
-			h.requireRows("SELECT count(*) FROM product_listings", fmt.Sprint(c.after))
-		})
-	}
-}
-
 // TestLimitsApplyToEachListOfATable deletes all earlier rows of one of two lists that fill a table. In the same
 // night, a row of this list is new, and a row of the other list is deleted. The loss must include neither.
 func TestLimitsApplyToEachListOfATable(t *testing.T) {
