@@ -19,56 +19,6 @@ import (
 	"placementsync/internal/warehouse"
 )
 
-// TestMetaIsTheSumOfItsChanges publishes versions that add, change, repeat and remove rows of meta. The
-// meta of each version must be restored from the files of changes alone.
-func TestMetaIsTheSumOfItsChanges(t *testing.T) {
-	harness.Slow(t)
-	t.Parallel()
-	tables := slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "tags" })
-	wh := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1, Program: "test", Tables: tables})
-	startedAt := time.Date(2026, 11, 1, 2, 0, 0, 123456000, time.UTC)
-	var want []string
-	for i, change := range []string{
-		// The rows of meta.tables and meta.deletions have equal values in the columns that both tables have.
-		`INSERT INTO meta.rejects (run_id, seq, raw) VALUES ('a', 1, 'x'), ('a', 1, 'x'), ('a', 2, NULL), ('a', 3, '"q"' || chr(10) || 'ü');
-			INSERT INTO meta.tables (run_id, table_name) VALUES ('a', 'orders'); INSERT INTO meta.deletions (run_id, table_name, key) VALUES ('a', 'orders', '1')`,
-		`DELETE FROM meta.rejects WHERE seq = 2; DELETE FROM meta.deletions;
-			INSERT INTO meta.requests (run_id, stream, latency_p50_ms) VALUES ('b', 's', 0.100001), ('b', 't', 12345678901.999999)`,
-		``,
-		`UPDATE meta.requests SET latency_p50_ms = NULL WHERE stream = 's'; INSERT INTO meta.rejects (run_id, seq, raw) VALUES ('a', 1, 'x');
-			INSERT INTO meta.runs (run_id, started_at) VALUES ('c', TIMESTAMPTZ '2026-11-01 02:00:00.123456+00')`,
-	} {
-		at := startedAt.AddDate(0, 0, i)
-		run := at.Format("20060102T150405Z")
-		d, err := wh.Begin(t.Context(), run, at)
-		harness.Must(t, err)
-		if change != "" {
-			harness.Must(t, d.Exec(t.Context(), sqltext.SQL(change)))
-		}
-		want = metaRows(t, d, wh.Schema.MetaDefinitions)
-		harness.Must(t, load.WriteMeta(t.Context(), d, wh.Schema.MetaDefinitions, tables))
-		files, err := load.WriteParquet(t.Context(), d, tables, nil)
-		harness.Must(t, err)
-		_, err = d.Publish(t.Context(), files)
-		harness.Must(t, err)
-		series, err := repair.ReadSeries(t.Context(), wh)
-		harness.Must(t, err)
-		if len(series.Changes) != i+1 || !series.HasPast || len(series.DamagedChanges) > 0 {
-			t.Fatalf("the files of meta for %s are %v, damaged %v, want %d files", run, series.Changes, series.DamagedChanges, i+1)
-		}
-		restored, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
-		harness.Must(t, err)
-		harness.Must(t, load.RestoreMeta(t.Context(), restored, wh.Schema.MetaDefinitions, series.Changes))
-		if diff := cmp.Diff(want, metaRows(t, restored, wh.Schema.MetaDefinitions)); diff != "" {
-			t.Errorf("restored meta after %q (-want +got):\n%s", change, diff)
-		}
-		harness.Must(t, restored.Discard())
-	}
-	if len(want) != 8 {
-		t.Errorf("meta has %d rows at the end, want 8: %v", len(want), want)
-	}
-}
-
 // TestNewColumnsOfMetaAreWritten writes the changes of a version whose meta has a column and a table that the
 // version before lacks.
 func TestNewColumnsOfMetaAreWritten(t *testing.T) {
@@ -153,21 +103,21 @@ func pastWarehouse(t *testing.T) (*warehouse.Warehouse, []stream.Table) {
 }
 
 // publishPast runs the SQL change, in which "$run" is the run id, and publishes a version. It returns the
-// run id and all rows of past.
-func publishPast(t *testing.T, wh *warehouse.Warehouse, tables []stream.Table, at time.Time, change string) (run string, past []string) {
+// run id and all rows of meta and past.
+func publishPast(t *testing.T, wh *warehouse.Warehouse, tables []stream.Table, at time.Time, change string) (run string, all []string) {
 	t.Helper()
 	run = at.Format("20060102T150405Z")
 	d, err := wh.Begin(t.Context(), run, at)
 	harness.Must(t, err)
 	defer func() { harness.Must(t, d.Discard()) }()
 	harness.Must(t, d.Exec(t.Context(), sqltext.SQL(strings.ReplaceAll(change, "$run", run))))
-	past = pastRows(t, d, tables)
+	all = slices.Concat(metaRows(t, d, wh.Schema.MetaDefinitions), pastRows(t, d, tables))
 	harness.Must(t, load.WriteMeta(t.Context(), d, wh.Schema.MetaDefinitions, tables))
 	files, err := load.WriteParquet(t.Context(), d, tables, nil)
 	harness.Must(t, err)
 	_, err = d.Publish(t.Context(), files)
 	harness.Must(t, err)
-	return run, past
+	return run, all
 }
 
 // pastRows returns all rows of past with all values.
@@ -228,10 +178,10 @@ func insertClosedRows(defs []stream.Definition, isFilled bool) string {
 	return strings.Join(statements, ";\n")
 }
 
-// TestPastIsTheSumOfItsChanges publishes versions that close rows. The past of each version must be
-// restored from the files of changes alone. The rows have columns of most types, NULLs and duplicates, and
-// some runs close no rows.
-func TestPastIsTheSumOfItsChanges(t *testing.T) {
+// TestMetaAndPastAreTheSumsOfTheirChanges publishes versions that add, change, repeat and remove rows of meta, and that
+// close rows. The meta and the past of each version must be restored from the files of changes alone. The closed rows
+// have columns of most types, NULLs and duplicates. One version changes nothing.
+func TestMetaAndPastAreTheSumsOfTheirChanges(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
 	wh, tables := pastWarehouse(t)
@@ -240,29 +190,37 @@ func TestPastIsTheSumOfItsChanges(t *testing.T) {
 		defs = append(defs, wh.Schema.Definitions[table.Name])
 	}
 	startedAt := time.Date(2026, 11, 1, 2, 0, 0, 123456000, time.UTC)
-	insertOrders := "INSERT INTO past.orders (id, valid_from, row_hash, valid_to, run_id) VALUES "
+	rowCounts := []int{6 + 3, 6 + 9, 6 + 9, 8 + 11} // of meta and of past, in three tables
 	for i, change := range []string{
-		insertClosedRows(defs, true),
-		insertClosedRows(defs, false) + ";" + insertClosedRows(defs, false),
+		// The rows of meta.tables and meta.deletions have equal values in the columns that both tables have.
+		`INSERT INTO meta.rejects (run_id, seq, raw) VALUES ('a', 1, 'x'), ('a', 1, 'x'), ('a', 2, NULL), ('a', 3, '"q"' || chr(10) || 'ü');
+			INSERT INTO meta.tables (run_id, table_name) VALUES ('a', 'orders'); INSERT INTO meta.deletions (run_id, table_name, key) VALUES ('a', 'orders', '1');` +
+			insertClosedRows(defs, true),
+		`DELETE FROM meta.rejects WHERE seq = 2; DELETE FROM meta.deletions;
+			INSERT INTO meta.requests (run_id, stream, latency_p50_ms) VALUES ('b', 's', 0.100001), ('b', 't', 12345678901.999999);` +
+			insertClosedRows(defs, false) + ";" + insertClosedRows(defs, false),
 		"SELECT 1",
-		insertOrders + `('', TIMESTAMPTZ '2026-11-01 02:00:00+00', 0, TIMESTAMPTZ '2026-11-02 02:00:00+00', '$run'), ('NULL', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-02 02:00:00.000001+00', '$run')`,
+		`UPDATE meta.requests SET latency_p50_ms = NULL WHERE stream = 's'; INSERT INTO meta.rejects (run_id, seq, raw) VALUES ('a', 1, 'x');
+			INSERT INTO meta.runs (run_id, started_at) VALUES ('c', TIMESTAMPTZ '2026-11-01 02:00:00.123456+00');
+			INSERT INTO past.orders (id, valid_from, row_hash, valid_to, run_id) VALUES
+			('', TIMESTAMPTZ '2026-11-01 02:00:00+00', 0, TIMESTAMPTZ '2026-11-02 02:00:00+00', '$run'),
+			('NULL', TIMESTAMPTZ '2026-11-01 02:00:00+00', 1, TIMESTAMPTZ '2026-11-02 02:00:00.000001+00', '$run')`,
 	} {
 		at := startedAt.Add(time.Duration(i) * time.Hour) // all on one day
-		run, want := publishPast(t, wh, tables, at, change)
+		run, published := publishPast(t, wh, tables, at, change)
 		series, err := repair.ReadSeries(t.Context(), wh)
 		harness.Must(t, err)
 		if len(series.Changes) != i+1 || !series.HasPast || len(series.DamagedChanges) > 0 {
-			t.Fatalf("the files of past for %s are %v (has past %v), damaged %v, want %d files", run, series.Changes, series.HasPast, series.DamagedChanges, i+1)
+			t.Fatalf("the files of changes for %s are %v (has past %v), damaged %v, want %d files", run, series.Changes, series.HasPast, series.DamagedChanges, i+1)
 		}
 		restored, err := wh.BeginFrom(t.Context(), run+"-2", at.AddDate(0, 0, 1), "")
 		harness.Must(t, err)
+		harness.Must(t, load.RestoreMeta(t.Context(), restored, wh.Schema.MetaDefinitions, series.Changes))
 		harness.Must(t, load.RestorePast(t.Context(), restored, tables, series.Changes, at.AddDate(1, 0, 0)))
-		if diff := cmp.Diff(want, pastRows(t, restored, tables)); diff != "" {
-			t.Errorf("restored past after change %d (-want +got):\n%s", i, diff)
+		got := slices.Concat(metaRows(t, restored, wh.Schema.MetaDefinitions), pastRows(t, restored, tables))
+		if diff := cmp.Diff(published, got); diff != "" || len(published) != rowCounts[i] {
+			t.Errorf("restored meta and past after change %d, of %d rows (-want +got):\n%s", i, rowCounts[i], diff)
 		}
 		harness.Must(t, restored.Discard())
-		if i == 3 && len(want) != 3+2*3+2 { // in three tables
-			t.Errorf("past has %d rows at the end, want 11: %v", len(want), want)
-		}
 	}
 }
