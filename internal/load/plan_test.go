@@ -69,52 +69,39 @@ func TestDetailsArePlannedByListRow(t *testing.T) {
 		return wholeList(strings.Join(listings, ","), strings.Join(prices, ","))
 	}
 	first := map[string]int{"a": 1, "b": 2, "c": 3}
-	firstNights := map[load.Outcome]*fixture{} // by the outcome of the requests
-	for _, outcome := range []load.Outcome{load.Answered, load.Missed} {
-		h := newFixture(t, "product_listings", "products")
-		h.planDetails = true
-		lists := list(first)
-		lists["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{outcome: {"a", "b", "c"}},
-			rows: rows{"products": jsonRow(1, 1, "id", `"a"`) + "," + jsonRow(2, 2, "id", `"b"`) + "," + jsonRow(3, 3, "id", `"c"`)}}
-		_, err := h.run(lists, load.Limits{})
-		harness.Must(t, err)
-		h.planDetails = false
-		firstNights[outcome] = h
-	}
+	h := newFixture(t, "product_listings", "products")
+	h.planDetails = true
+	lists := list(first)
+	lists["products"] = streamInput{coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b", "c"}},
+		rows: rows{"products": jsonRow(1, 1, "id", `"a"`) + "," + jsonRow(2, 2, "id", `"b"`) + "," + jsonRow(3, 3, "id", `"c"`)}}
+	_, err := h.run(lists, load.Limits{})
+	harness.Must(t, err)
+	h.planDetails = false
 	for name, c := range map[string]struct {
-		second       map[string]streamInput
-		reread       load.Rereading
-		isListUnread bool         // in the second night
-		outcome      load.Outcome // of the requests in the first night
-		want         map[string][]string
-		wantCounts   load.Plan
+		second     map[string]streamInput
+		reread     load.Rereading
+		want       map[string][]string
+		wantCounts load.Plan
 	}{
-		"nothing changed": {list(first), load.Rereading{}, false, load.Answered,
+		"nothing changed": {list(first), load.Rereading{},
 			map[string][]string{"carried": {"a", "b", "c"}}, load.Plan{Carried: 3}},
-		"a row changed": {list(map[string]int{"a": 1, "b": 9, "c": 3}), load.Rereading{}, false, load.Answered,
+		"a row changed": {list(map[string]int{"a": 1, "b": 9, "c": 3}), load.Rereading{},
 			map[string][]string{"carried": {"a", "c"}, "changed": {"b"}}, load.Plan{ToRequest: 1, Carried: 2}},
-		"an item of a row changed": {list(first, price("c", 1, "2", 8, 3)), load.Rereading{}, false, load.Answered,
+		"an item of a row changed": {list(first, price("c", 1, "2", 8, 3)), load.Rereading{},
 			map[string][]string{"carried": {"a", "b"}, "changed": {"c"}}, load.Plan{ToRequest: 1, Carried: 2}},
-		"a row is new": {list(map[string]int{"a": 1, "b": 2, "c": 3, "d": 4}), load.Rereading{}, false, load.Answered,
+		"a row is new": {list(map[string]int{"a": 1, "b": 2, "c": 3, "d": 4}), load.Rereading{},
 			map[string][]string{"carried": {"a", "b", "c"}, "new": {"d"}}, load.Plan{ToRequest: 1, Carried: 3}},
-		"a row of a known detail is gone": {list(map[string]int{"a": 1, "b": 2}), load.Rereading{}, false, load.Answered,
+		"a row of a known detail is gone": {list(map[string]int{"a": 1, "b": 2}), load.Rereading{},
 			map[string][]string{"carried": {"a", "b"}, "changed": {"c"}}, load.Plan{ToRequest: 1, Carried: 2}},
-		"the list was not read": {list(first), load.Rereading{}, true, load.Answered,
+		"all details are reread": {list(first), load.Rereading{All: true},
 			map[string][]string{"all": {"a", "b", "c"}}, load.Plan{ToRequest: 3}},
-		"all details are reread": {list(first), load.Rereading{All: true}, false, load.Answered,
-			map[string][]string{"all": {"a", "b", "c"}}, load.Plan{ToRequest: 3}},
-		"all details are rechecked each night": {list(first), load.Rereading{RecheckNights: 1}, false, load.Answered,
-			map[string][]string{"recheck": {"a", "b", "c"}}, load.Plan{ToRequest: 3, ToRecheck: 3}},
-		"no request succeeded last night": {list(first), load.Rereading{}, false, load.Missed,
-			map[string][]string{"new": {"a", "b", "c"}}, load.Plan{ToRequest: 3}},
-		"ids that would change the request path": {list(map[string]int{"a": 1, "b": 2, "c": 3, ".": 7, "..": 8, "": 9}), load.Rereading{}, false, load.Answered,
+		"ids that would change the request path": {list(map[string]int{"a": 1, "b": 2, "c": 3, ".": 7, "..": 8, "": 9}), load.Rereading{},
 			map[string][]string{"carried": {"a", "b", "c"}}, load.Plan{Carried: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := firstNights[c.outcome]
 			products, _ := stream.Find(h.streams, "products")
 			h.check(c.second, func(s *load.Stage, d *warehouse.Draft) {
-				plan, err := s.PlanDetails(t.Context(), products, c.reread, func(string) bool { return !c.isListUnread })
+				plan, err := s.PlanDetails(t.Context(), products, c.reread, func(string) bool { return true })
 				harness.Must(t, err)
 				if diff := cmp.Diff(c.want, h.plannedIDs(d, "products")); diff != "" {
 					t.Errorf("plan (-want +got):\n%s", diff)
