@@ -10,42 +10,6 @@ import (
 	"placementsync/internal/testing/harness"
 )
 
-// TestUnknownFieldsOfListAndDetailAreKept reads list and detail of the order o1 in the first night, and one or both of
-// them in the second. If one is not read, main must keep its unknown fields. The order o2 is only in the list, and must
-// keep its unknown fields.
-func TestUnknownFieldsOfListAndDetailAreKept(t *testing.T) {
-	row := func(extra string, seq int) string {
-		return fmt.Sprintf(`{"id":"o1","extra":%q,"row_hash":%d,"seq":%[2]d}`, extra, seq)
-	}
-	list := func(extra string) streamInput {
-		return streamInput{coverage: load.Whole, rows: rows{"orders": row(extra, 1) + `,{"id":"o2","extra":"{\"z\":9}","row_hash":9,"seq":2}`}}
-	}
-	detail := func(extra string) streamInput {
-		return streamInput{coverage: load.ByID, rows: rows{"orders": row(extra, 5)}, outcomes: map[load.Outcome][]string{load.Answered: {"o1"}}}
-	}
-	both := map[string]streamInput{"orders": list(`{"a":1.10,"b":null}`), "order_details": detail(`{"c":2}`)}
-	firstNight := newFixture(t, "orders", "order_details")
-	_, err := firstNight.run(both, load.Limits{})
-	harness.Must(t, err)
-	firstNight.requireRows("SELECT id, extra::VARCHAR FROM orders ORDER BY id", `o1 {"a":1.10,"b":null,"c":2}`, `o2 {"z":9}`)
-	for name, c := range map[string]struct {
-		second map[string]streamInput
-		want   string
-	}{
-		"list and detail": {map[string]streamInput{"orders": list(`{"a":2.20}`), "order_details": detail(`{"c":3}`)}, `{"a":2.20,"c":3}`},
-		"only the list":   {map[string]streamInput{"orders": list(`{"a":2.20}`)}, `{"a":2.20,"b":null,"c":2}`},
-		"only the detail": {map[string]streamInput{"order_details": detail(`{"c":3}`)}, `{"a":1.10,"b":null,"c":3}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := firstNight.copy(t)
-			_, err := h.run(c.second, load.Limits{Rows: 10})
-			harness.Must(t, err)
-			h.requireRows("SELECT id, extra::VARCHAR FROM orders ORDER BY id", "o1 "+c.want, `o2 {"z":9}`)
-		})
-	}
-}
-
 // TestManyUnknownFieldsAreMerged merges the unknown fields of more records than one batch has. Each record must be
 // stored once, with the fields of its list row and of its detail.
 func TestManyUnknownFieldsAreMerged(t *testing.T) {
@@ -84,6 +48,7 @@ func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 			channel("first link rejected", "early"), channel("first link rejected", "late"),
 			channel("one link", "early"), channel("one link", "middle"), channel("one link", "late"),
 			channel("once", "only"),
+			`{"id":"only in the first reading","outlet_id":"a","row_hash":2,"seq":0}`,
 		}, ","),
 		"outlet_channel_social_links": strings.Join([]string{
 			link("c", 1, "old1"), link("c", 2, "old2"), link("c", 3, "old3"),
@@ -92,6 +57,7 @@ func TestLastCopyOfARepeatedItemIsKept(t *testing.T) {
 			link("first link rejected", 1, "old1"), link("first link rejected", 3, "old3"),
 			link("once", 1, "other"), link("one link", 1, "new1"),
 			link("first link rejected", 2, "new2"), link("first link rejected", 4, "new4"),
+			`{"outlet_channel_id":"only in the first reading","position":1,"url":"old1","row_hash":2,"seq":0}`,
 		}, ","),
 	}}}, load.Limits{})
 	harness.Must(t, err)

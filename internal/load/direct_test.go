@@ -14,16 +14,16 @@ import (
 	"placementsync/internal/testing/harness"
 )
 
-// TestManyRowsFillAnEmptyTableDirectly checks that directly filled tables equal merged tables: only
-// the last copy of a record remains, the columns and comments are those of schema/, and the next night
-// finds only the changed row.
+// TestManyRowsFillAnEmptyTableDirectly checks that directly filled tables equal merged tables: the values are those of the
+// batches, only the last copy of a record remains, the columns and comments are those of schema/, and the next night
+// finds only the changed row. There are more rows than one vector of DuckDB holds.
 func TestManyRowsFillAnEmptyTableDirectly(t *testing.T) {
-	const count = 1_100
+	const count = 2_100
 	h := newFixture(t, "product_listings")
 	var listings, prices []string
 	for i := range count {
 		id := fmt.Sprintf("id%04d", i)
-		listings = append(listings, listing(id, "old", i, 1))
+		listings = append(listings, fmt.Sprintf(`{"id":%q,"name":"n%d","min_delivery_days":%[2]d,"is_featured":%t,"row_hash":%[2]d,"seq":1}`, id, i, i%2 == 0))
 		prices = append(prices, price(id, 1, "1.5", i, 1))
 	}
 	listings = append(listings, listing("id0000", "late", count, 2))
@@ -34,7 +34,9 @@ func TestManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", After: count, New: count}); got != want {
 		t.Errorf("first night: got %+v, want %+v", got, want)
 	}
-	h.requireRows("SELECT count(*), count(DISTINCT id), count(valid_from) FROM main.product_listings", "1100 1100 1100")
+	h.requireRows("SELECT count(*), count(DISTINCT id), count(valid_from) FROM main.product_listings", "2100 2100 2100")
+	h.requireRows(`SELECT count(*) FROM product_listings WHERE name = 'n' || min_delivery_days AND is_featured = (min_delivery_days % 2 = 0)
+		AND id = printf('id%04d', min_delivery_days)`, "2099") // all but the one with the name "late"
 	h.requireRows("SELECT name, unit_amount FROM main.product_listings JOIN main.product_listing_prices ON product_listing_id = id WHERE name = 'late'",
 		"late 2.5")
 	// main has no column seq, no column of a record without a comment, and no view.
@@ -48,7 +50,7 @@ func TestManyRowsFillAnEmptyTableDirectly(t *testing.T) {
 	if got, want := changes["product_listings"], (load.Change{Table: "product_listings", Before: count, After: count, Changed: 1}); got != want {
 		t.Errorf("second night: got %+v, want %+v", got, want)
 	}
-	h.requireRows("SELECT name, valid_to IS NULL FROM history.product_listings WHERE id = 'id0001' ORDER BY valid_from", "old false", "new true")
+	h.requireRows("SELECT name, valid_to IS NULL FROM history.product_listings WHERE id = 'id0001' ORDER BY valid_from", "n1 false", "new true")
 }
 
 // TestFailedLargeBatchPreventsTheMerge adds a batch of rows without ids to a directly filled table. Its INSERT

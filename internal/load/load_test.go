@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/load"
-	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
@@ -46,12 +45,9 @@ type fixture struct {
 	beforeRead  func(*load.Stage, *warehouse.Draft)
 	beforeMerge func(*load.Stage, *warehouse.Draft)
 	afterMerge  func(*load.Stage, *warehouse.Draft, map[string]load.Coverage, []load.Change)
-	ignored     []string // columns and members
-	// logStatements makes nights collect the statements that DuckDB executes.
-	logStatements bool
-	statements    []string
-	reader        *warehouse.Draft // a copy of the newest version, or nil
-	allocator     memory.Allocator // of batches
+	ignored     []string         // columns and members
+	reader      *warehouse.Draft // a copy of the newest version, or nil
+	allocator   memory.Allocator // of batches
 }
 
 // newFixture returns a new warehouse with the tables of streams. The race detector makes these tests slow, so they run
@@ -120,9 +116,6 @@ func (h *fixture) begin(inputs map[string]streamInput) (*warehouse.Draft, *load.
 	h.nights++
 	d, err := h.w.Begin(ctx, at.Format("20060102T150405Z"), at)
 	harness.Must(h.t, err)
-	if h.logStatements {
-		harness.Must(h.t, d.Exec(ctx, "CALL enable_logging('QueryLog')"))
-	}
 	s, err := load.Open(ctx, d, h.streams, h.ignored)
 	harness.Must(h.t, err)
 	if h.beforeRead != nil {
@@ -178,7 +171,6 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 	files, err := load.WriteParquet(ctx, d, h.w.Schema.Tables, changes)
 	harness.Must(h.t, err)
 	harness.Must(h.t, s.Close(ctx))
-	h.readLog(d)
 	_, err = d.Publish(ctx, files)
 	harness.Must(h.t, err)
 	byTable := map[string]load.Change{}
@@ -186,20 +178,6 @@ func (h *fixture) run(inputs map[string]streamInput, limits load.Limits) (map[st
 		byTable[c.Table] = c
 	}
 	return byTable, nil
-}
-
-// readLog adds the statements that DuckDB executed for a draft to h.statements.
-func (h *fixture) readLog(d *warehouse.Draft) {
-	h.t.Helper()
-	if !h.logStatements {
-		return
-	}
-	harness.Must(h.t, d.EachRow(h.t.Context(), []sqltext.SQL{"SELECT message FROM duckdb_logs() WHERE type = 'QueryLog'"}, func(scan func(...any) error) error {
-		var statement string
-		err := scan(&statement)
-		h.statements = append(h.statements, statement)
-		return err
-	}))
 }
 
 func (h *fixture) stage(ctx context.Context, s *load.Stage, name string, input streamInput) {
@@ -375,74 +353,32 @@ func TestMergeKeepsOneVersionPerChange(t *testing.T) {
 	}
 }
 
-// TestRepeatedItemOfDistinctRecordsIsStoredOnce reads two different comments that contain the same reply. Comments
-// and replies are rows of one table, in which the reply must occur once.
-func TestRepeatedItemOfDistinctRecordsIsStoredOnce(t *testing.T) {
-	h := newFixture(t, "article_comments")
-	comment := func(id string, hash, seq int) string {
-		return fmt.Sprintf(`{"article_id":"a","id":%q,"row_hash":%d,"seq":%d}`, id, hash, seq)
-	}
-	_, err := h.run(map[string]streamInput{"article_comments": {
-		rows:     rows{"article_comments": strings.Join([]string{comment("c1", 1, 1), comment("r", 2, 1), comment("c2", 3, 2), comment("r", 4, 2)}, ",")},
-		coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}},
-	}}, load.Limits{})
-	harness.Must(t, err)
-	h.requireRows("SELECT id, row_hash FROM main.article_comments ORDER BY id", "c1 1", "c2 3", "r 4")
-}
-
-// TestRepeatedItemsOfALaterTableAreStoredOnce reads two different outlets that contain the same channel. The table of the
-// outlets has no repeated row.
-func TestRepeatedItemsOfALaterTableAreStoredOnce(t *testing.T) {
-	h := newFixture(t, "outlets")
+// TestCopiesAreStoredOnce reads a listing twice, with different prices: the response with the latest copy was decoded
+// first. Two different outlets contain the same channel, and the table of the outlets has no repeated row. Two different
+// comments contain the same reply, which is a row of their own table.
+func TestCopiesAreStoredOnce(t *testing.T) {
+	h := newFixture(t, "product_listings", "outlets", "article_comments")
+	inputs := wholeList(listing("a", "late", 2, 9)+","+listing("a", "early", 1, 1),
+		price("a", 1, "10", 5, 9)+","+price("a", 1, "1", 3, 1)+","+price("a", 2, "2", 4, 1))
 	outlet := func(id string, seq int) string { return jsonRow(seq, seq, "id", quote(id)) }
 	channel := func(outlet string, seq int) string {
 		return jsonRow(seq, seq, "id", quote("c"), "outlet_id", quote(outlet))
 	}
-	_, err := h.run(map[string]streamInput{"outlets": {
+	inputs["outlets"] = streamInput{
 		rows:     rows{"outlets": outlet("a", 1) + "," + outlet("b", 2), "outlet_channels": channel("a", 1) + "," + channel("b", 2)},
 		coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a", "b"}},
-	}}, load.Limits{})
-	harness.Must(t, err)
-	h.requireRows("SELECT id, outlet_id FROM main.outlet_channels", "c b")
-}
-
-// TestLatestCopyOfARecordWinsWithItsItems stages a listing twice, with different prices. The response with the latest copy
-// was decoded first.
-func TestLatestCopyOfARecordWinsWithItsItems(t *testing.T) {
-	h := newFixture(t, "product_listings")
-	_, err := h.run(wholeList(listing("a", "late", 2, 9)+","+listing("a", "early", 1, 1),
-		price("a", 1, "10", 5, 9)+","+price("a", 1, "1", 3, 1)+","+price("a", 2, "2", 4, 1)), load.Limits{})
+	}
+	comment := func(id string, hash, seq int) string { return jsonRow(hash, seq, "article_id", `"a"`, "id", quote(id)) }
+	inputs["article_comments"] = streamInput{
+		rows:     rows{"article_comments": strings.Join([]string{comment("c1", 1, 1), comment("r", 2, 1), comment("c2", 3, 2), comment("r", 4, 2)}, ",")},
+		coverage: load.ByID, outcomes: map[load.Outcome][]string{load.Answered: {"a"}},
+	}
+	_, err := h.run(inputs, load.Limits{})
 	harness.Must(t, err)
 	h.requireRows("SELECT name FROM product_listings", "late")
 	h.requireRows("SELECT position, unit_amount::VARCHAR FROM product_listing_prices", "1 10.000000")
-}
-
-// TestListAndDetailAreJoined stages a list with details, and the same input again in a second night. The
-// second night must change no row.
-func TestListAndDetailAreJoined(t *testing.T) {
-	h := newFixture(t, "orders", "order_details")
-	list := `{"id":"o1","team_name":"Red","team_contact_email":"red@x","status":"paid","total":"10.5","name":"","row_hash":1,"seq":1},
-		{"id":"o2","team_name":"Blue","status":"open","row_hash":2,"seq":2}`
-	item := func(outlet string, seq int) string {
-		return fmt.Sprintf(`{"order_id":"o1","position":1,"product_id":"p","outlet_name":%q,"row_hash":%d,"seq":%d}`, outlet, seq, seq)
-	}
-	inputs := map[string]streamInput{
-		"orders": {coverage: load.Whole, rows: rows{"orders": list, "order_line_items": item("lean", 1)}},
-		"order_details": {coverage: load.ByID, rows: rows{
-			"orders":           `{"id":"o1","name":"Ann","email":"ann@x","team_name":"","status":"paid","total":"10.5","row_hash":7,"seq":5}`,
-			"order_line_items": item("full", 5)},
-			outcomes: map[load.Outcome][]string{load.Answered: {"o1"}, load.NotFound: {"o2"}}},
-	}
-	_, err := h.run(inputs, load.Limits{Rows: 10})
-	harness.Must(t, err)
-	h.requireRows("SELECT id, team_name, team_contact_email, name, email, total::VARCHAR, status FROM orders ORDER BY id",
-		"o1 Red red@x Ann ann@x 10.500000 paid", "o2 Blue <nil> <nil> <nil> <nil> open")
-	h.requireRows("SELECT outlet_name FROM order_line_items", "full")
-	changes, err := h.run(inputs, load.Limits{Rows: 10})
-	harness.Must(t, err)
-	if c := changes["orders"]; c.New+c.Changed+c.Gone != 0 {
-		t.Errorf("the second night has the changes %+v, want none", c)
-	}
+	h.requireRows("SELECT id, outlet_id FROM main.outlet_channels", "c b")
+	h.requireRows("SELECT id, row_hash FROM main.article_comments ORDER BY id", "c1 1", "c2 3", "r 4")
 }
 
 // TestFailedRequestClosesNoRows requests four outlets again. The first has fewer channels, the second is a 404,
@@ -474,20 +410,4 @@ func TestFailedRequestClosesNoRows(t *testing.T) {
 	h.requireRows("SELECT outlet_channel_id FROM outlet_channel_social_links", "c1")
 	h.requireRows("SELECT key, evidence FROM meta.deletions WHERE table_name = 'outlets' ORDER BY key",
 		"b 404 from /outlets/{outlet_id}", "d absent from a proven walk of outlets")
-}
-
-// TestRegisteredViewIsReadUnchanged inserts more rows than one vector of DuckDB holds, through a view of Arrow
-// batches, and compares texts, numbers and booleans.
-func TestRegisteredViewIsReadUnchanged(t *testing.T) {
-	h := newFixture(t, "product_listings")
-	const count = 5_000
-	var listings []string
-	for i := range count {
-		listings = append(listings, fmt.Sprintf(`{"id":"p%04d","name":"n%d","min_delivery_days":%d,"is_featured":%t,"max_delivery_days":%d,"row_hash":%d,"seq":%d}`,
-			i, i, i, i%2 == 0, i%60, i+1, i))
-	}
-	_, err := h.run(wholeList(strings.Join(listings, ","), ""), load.Limits{})
-	harness.Must(t, err)
-	h.requireRows(`SELECT count(*), count(*) FILTER (name = 'n' || min_delivery_days AND is_featured = (min_delivery_days % 2 = 0)
-		AND max_delivery_days = min_delivery_days % 60 AND id = printf('p%04d', min_delivery_days)) FROM product_listings`, "5000 5000")
 }

@@ -55,19 +55,23 @@ func (h *fixture) runSnapshots(nights ...string) (all []warehouse.Snapshot) {
 	return all
 }
 
-// TestHistoryIsRebuiltFromSnapshots rebuilds history from the files of all nights, and from the files of
-// some nights.
+// TestHistoryIsRebuiltFromSnapshots reads listings in five nights, in which they are added, changed, deleted and added again.
+// It rebuilds their history from the files of all nights, and from the files of some nights.
 func TestHistoryIsRebuiltFromSnapshots(t *testing.T) {
 	h := newFixture(t, "product_listings")
 	all := h.runSnapshots("a1 b1 c1", "a1 b2 c1", "a2 c2", "a2 b2 c2", "a2 b2 c1")
 	const versionsQuery = `SELECT name, strftime(valid_from, '%d') AS since, strftime(valid_to, '%d') AS until FROM history.product_listings ORDER BY name, valid_from`
+	const closingRunsQuery = "SELECT name, run_id FROM past.product_listings ORDER BY 1"
+	history := []string{"a1 01 03", "a2 03", "b1 01 02", "b2 02 03", "b2 04", "c1 01 03", "c1 05", "c2 03 05"}
+	closingRuns := []string{"a1 20261103T020000Z", "b1 20261102T020000Z", "b2 20261103T020000Z", "c1 20261103T020000Z", "c2 20261105T020000Z"}
+	h.requireRows("SELECT concat_ws(' ', *COLUMNS(*)) FROM ("+versionsQuery+")", history...)
+	h.requireRows(closingRunsQuery, closingRuns...)
 	for name, c := range map[string]struct {
 		nights          []int
 		want            []string
 		wantClosingRuns []string
 	}{
-		"all nights": {[]int{0, 1, 2, 3, 4}, []string{"a1 01 03", "a2 03", "b1 01 02", "b2 02 03", "b2 04", "c1 01 03", "c1 05", "c2 03 05"},
-			[]string{"a1 20261103T020000Z", "b1 20261102T020000Z", "b2 20261103T020000Z", "c1 20261103T020000Z", "c2 20261105T020000Z"}},
+		"all nights": {[]int{0, 1, 2, 3, 4}, history, closingRuns},
 		// The files contain valid_from, but do not show that b2 was missing between the two nights, and that c
 		// had other values.
 		"the first and the last": {[]int{0, 4}, []string{"a1 01 03", "a2 03", "b1 01 04", "b2 04", "c1 01 05", "c1 05"},
@@ -86,7 +90,7 @@ func TestHistoryIsRebuiltFromSnapshots(t *testing.T) {
 			}
 			requireClosingRuns := func() {
 				t.Helper()
-				got := queryDraft(t, d, "SELECT name, run_id FROM past.product_listings ORDER BY 1")
+				got := queryDraft(t, d, closingRunsQuery)
 				if diff := cmp.Diff(c.wantClosingRuns, got); diff != "" {
 					t.Errorf("runs that closed rows (-want +got):\n%s", diff)
 				}
