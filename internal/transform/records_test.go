@@ -57,6 +57,7 @@ func TestEmptyListsAndEmptyObjects(t *testing.T) {
 		{"campaign_status_counts", `{"counts":[7]}`, false, true},
 		{"campaign_status_counts", `{"counts":"none"}`, false, true},
 		{"campaign_status_counts", `{"counts":[],"messages":[7]}`, false, true},
+		{"campaign_status_counts", `[{"draft":01}]`, false, true},
 		{"campaign_status_counts", `{"error":[]}`, true, false},
 		{"campaign_status_counts", `{"errors":[]}`, true, false},
 		{"campaign_status_counts", `{"error":true,"draft":{"count":1}}`, false, true},
