@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,92 +9,48 @@ import (
 	"testing"
 )
 
-// TestTextOfAStatusError checks the messages that operators read, and the kinds that callers match.
+// TestTextOfAStatusError checks the messages that operators read, and the kinds that callers match. The summary has no
+// host, no query and no body.
 func TestTextOfAStatusError(t *testing.T) {
 	t.Parallel()
-	const url = "https://api.example.com/v1/orders?page=2"
+	const rejectedToken = " answered 401 Unauthorized; the service rejected the token, which was read a second time: put a valid token into api.token or its file"
+	const refusedPart = " answered 403 Forbidden; the service refuses this part of the stream to the token: ask the operator of the service"
+	const refusedByProxy = " answered 403 Forbidden; the response does not come from the service, but from a proxy or firewall before it: ask its operator to admit this client"
+	const noEndpoint = " answered 404 Not Found; the service has no such endpoint: check api.base_url in the configuration"
+	const unreadable = ": read the token; the token cannot be read: correct api.token_file or api.token, and allow this user to read the file"
+	const tooLarge = ": body exceeds the limit of api.max_body; raise api.max_body to receive larger bodies"
 	for name, c := range map[string]struct {
 		err             StatusError
-		text, summary   string
+		text            string // after the URL
+		summary         string // after the path, if it is not text
 		isAuth, isScope bool
 		isTransient     bool
 		isAnswer        bool // the service processed the request
 	}{
-		"a status with a body": {
-			err:         StatusError{Code: 500, Stream: "orders", URL: url, Attempts: 3, Body: `body begins "x"`, bodyMessage: "later"},
-			text:        `fetch stream "orders": GET ` + url + ` answered 500 Internal Server Error after 3 attempts: body begins "x"`,
-			summary:     "GET /v1/orders answered 500 Internal Server Error after 3 attempts: later",
-			isTransient: true,
-		},
-		"a status without a name": {
-			err:         StatusError{Code: 521, Stream: "orders", URL: "/v1/orders", Attempts: 1, bodyKind: "a page of HTML"},
-			text:        `fetch stream "orders": GET /v1/orders answered 521`,
-			summary:     "GET /v1/orders answered 521 with a page of HTML",
-			isTransient: true,
-		},
-		"no response": {
-			err:  StatusError{Stream: "orders", URL: url, Attempts: 1, Err: errors.New("reset"), patienceUsedUp: true},
-			text: `fetch stream "orders": GET ` + url + ": reset; run.patience is used up", summary: "GET /v1/orders: reset; run.patience is used up",
-			isTransient: true,
-		},
-		"401": {
-			err:      StatusError{Code: http.StatusUnauthorized, Stream: "orders", URL: url},
-			text:     `fetch stream "orders": GET ` + url + " answered 401 Unauthorized; the service rejected the token, which was read a second time: put a valid token into api.token or its file",
-			summary:  "GET /v1/orders answered 401 Unauthorized; the service rejected the token, which was read a second time: put a valid token into api.token or its file",
-			isAuth:   true,
-			isAnswer: true,
-		},
-		"403 for a record": {
-			err:      StatusError{Code: http.StatusForbidden, Stream: "orders", URL: url, isPart: true},
-			text:     `fetch stream "orders": GET ` + url + " answered 403 Forbidden; the service refuses this part of the stream to the token: ask the operator of the service",
-			summary:  "GET /v1/orders answered 403 Forbidden; the service refuses this part of the stream to the token: ask the operator of the service",
-			isScope:  true,
-			isAnswer: true,
-		},
-		"403 of a proxy": {
-			err:         StatusError{Code: http.StatusForbidden, Stream: "orders", URL: url, fromProxy: true},
-			text:        `fetch stream "orders": GET ` + url + " answered 403 Forbidden; the response does not come from the service, but from a proxy or firewall before it: ask its operator to admit this client",
-			summary:     "GET /v1/orders answered 403 Forbidden; the response does not come from the service, but from a proxy or firewall before it: ask its operator to admit this client",
-			isTransient: true,
-		},
-		"410 for a record": {
-			err:      StatusError{Code: http.StatusGone, Stream: "orders", URL: url, isPart: true},
-			text:     `fetch stream "orders": GET ` + url + " answered 410 Gone; the service has no such record or endpoint",
-			summary:  "GET /v1/orders answered 410 Gone; the service has no such record or endpoint",
-			isAnswer: true,
-		},
-		"404 for a list": {
-			err:      StatusError{Code: http.StatusNotFound, Stream: "orders", URL: url},
-			text:     `fetch stream "orders": GET ` + url + " answered 404 Not Found; the service has no such endpoint: check api.base_url in the configuration",
-			summary:  "GET /v1/orders answered 404 Not Found; the service has no such endpoint: check api.base_url in the configuration",
-			isAnswer: true,
-		},
-		"too large": {
-			err:     StatusError{Stream: "orders", URL: url, Err: ErrTooLarge},
-			text:    `fetch stream "orders": GET ` + url + ": body exceeds the limit of api.max_body; raise api.max_body to receive larger bodies",
-			summary: "GET /v1/orders: body exceeds the limit of api.max_body; raise api.max_body to receive larger bodies",
-		},
-		"not stored": {
-			err:     StatusError{Stream: "orders", URL: url, Err: ErrNotStored},
-			text:    `fetch stream "orders": GET ` + url + ": the response is not stored",
-			summary: "GET /v1/orders: the response is not stored",
-		},
-		"unreadable token": {
-			err:     StatusError{Stream: "orders", URL: url, Err: errTokenUnreadable},
-			text:    `fetch stream "orders": GET ` + url + ": read the token; the token cannot be read: correct api.token_file or api.token, and allow this user to read the file",
-			summary: "GET /v1/orders: read the token; the token cannot be read: correct api.token_file or api.token, and allow this user to read the file",
-			isAuth:  true,
-		},
-		"a malformed 200": {
-			err:         StatusError{Code: 200, Stream: "orders", URL: url, Err: ErrMalformed},
-			text:        `fetch stream "orders": GET ` + url + " answered 200 OK: malformed body",
-			summary:     "GET /v1/orders answered 200 OK: malformed body",
-			isTransient: true,
-		},
+		"a status with a body": {err: StatusError{Code: 500, Attempts: 3, Body: `body begins "x"`, bodyMessage: "later"},
+			text:        ` answered 500 Internal Server Error after 3 attempts: body begins "x"`,
+			summary:     " answered 500 Internal Server Error after 3 attempts: later",
+			isTransient: true},
+		"a status without a name": {err: StatusError{Code: 521, Attempts: 1, bodyKind: "a page of HTML"},
+			text: " answered 521", summary: " answered 521 with a page of HTML", isTransient: true},
+		"no response": {err: StatusError{Attempts: 1, Err: errors.New("reset"), patienceUsedUp: true},
+			text: ": reset; run.patience is used up", isTransient: true},
+		"401":              {err: StatusError{Code: http.StatusUnauthorized}, text: rejectedToken, isAuth: true, isAnswer: true},
+		"403 for a record": {err: StatusError{Code: http.StatusForbidden, isPart: true}, text: refusedPart, isScope: true, isAnswer: true},
+		"403 of a proxy":   {err: StatusError{Code: http.StatusForbidden, fromProxy: true}, text: refusedByProxy, isTransient: true},
+		"410 for a record": {err: StatusError{Code: http.StatusGone, isPart: true},
+			text: " answered 410 Gone; the service has no such record or endpoint", isAnswer: true},
+		"404 for a list":   {err: StatusError{Code: http.StatusNotFound}, text: noEndpoint, isAnswer: true},
+		"too large":        {err: StatusError{Err: ErrTooLarge}, text: tooLarge},
+		"not stored":       {err: StatusError{Err: ErrNotStored}, text: ": the response is not stored"},
+		"unreadable token": {err: StatusError{Err: errTokenUnreadable}, text: unreadable, isAuth: true},
+		"a malformed 200":  {err: StatusError{Code: 200, Err: ErrMalformed}, text: " answered 200 OK: malformed body", isTransient: true},
 	} {
 		e := &c.err
-		if e.Error() != c.text || e.Summary() != c.summary {
-			t.Errorf("%s:\ngot  %s\nwant %s\nand the summary\ngot  %s\nwant %s", name, e.Error(), c.text, e.Summary(), c.summary)
+		e.Stream, e.URL = "orders", "https://api.example.com/v1/orders?page=2"
+		text, summary := `fetch stream "orders": GET `+e.URL+c.text, "GET /v1/orders"+cmp.Or(c.summary, c.text)
+		if e.Error() != text || e.Summary() != summary {
+			t.Errorf("%s:\ngot  %s\nwant %s\nand the summary\ngot  %s\nwant %s", name, e.Error(), text, e.Summary(), summary)
 		}
 		if isAuth, isScope := errors.Is(e, ErrAuth), errors.Is(e, ErrScope); isAuth != c.isAuth || isScope != c.isScope {
 			t.Errorf("%s: is ErrAuth %t and ErrScope %t, want %t and %t", name, isAuth, isScope, c.isAuth, c.isScope)

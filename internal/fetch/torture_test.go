@@ -164,16 +164,12 @@ func recordTrial(t *testing.T, startedAt time.Time, name string, grades map[stre
 	}
 }
 
+// TestMovingListsAreNeverGradedTooHigh walks more lists without -short.
 func TestMovingListsAreNeverGradedTooHigh(t *testing.T) {
-	const seeds = 4
-	walkMovingLists(t, seeds, 1, 3, 8, 20, 50)
-}
-
-// TestTrialMovingListsAreNeverGradedTooHigh walks more lists. Trials run without the race detector,
-// with which a walk takes ten times as long.
-func TestTrialMovingListsAreNeverGradedTooHigh(t *testing.T) {
-	harness.Long(t)
-	const seeds = 24
+	seeds := uint64(24)
+	if testing.Short() {
+		seeds = 4
+	}
 	walkMovingLists(t, seeds, 1, 3, 8, 20, 50)
 }
 

@@ -214,22 +214,6 @@ func TestDescriptionsOfRefusals(t *testing.T) {
 	}
 }
 
-// TestRequestsRejectedTogetherLowerTheRateOnce rejects two requests that were sent together, the second one three
-// seconds later than the first. A slow 429 must not slow the night again.
-func TestRequestsRejectedTogetherLowerTheRateOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := NewAllowance(100, 1)
-		sent := time.Now()
-		a.throttle(time.Second, sent)
-		lowered := a.bucket.Limit()
-		<-time.After(3 * time.Second)
-		a.throttle(time.Second, sent)
-		if got := a.bucket.Limit(); got != lowered {
-			t.Errorf("the rate is %v after the second 429, want %v as after the first", got, lowered)
-		}
-	})
-}
-
 // TestSlow429DoesNotLowerTheRateAgain sends two requests together. The 429 to the second one arrives after the pause of the
 // first 429, with and without patience.
 func TestSlow429DoesNotLowerTheRateAgain(t *testing.T) {
