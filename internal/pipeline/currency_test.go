@@ -13,8 +13,8 @@ import (
 func TestCurrenciesInLowerCaseChangeOnce(t *testing.T) {
 	world := smallWorld()
 	world.Listings = 90
-	h := newHarness(t, world)
-	h.cfg.Chosen = []string{"product_listings"} // the checks query the other tables too, so these exist, but are empty
+	h := newHarness(t, world, "outlet_listings", "product_listings", "products")
+	h.cfg.Chosen = []string{"product_listings"} // the checks of prices query the other two tables too, which are empty
 	all, err := audit.Load("", nil, nil)
 	testharness.Must(t, err)
 	h.cfg.Checks, h.cfg.CheckTimeout = all, time.Minute

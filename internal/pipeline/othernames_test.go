@@ -9,6 +9,7 @@ import (
 
 	"placementsync/internal/audit"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/query"
 	"placementsync/internal/sim"
 	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
@@ -17,10 +18,18 @@ import (
 // TestUnknownFieldGetsColumn runs a night in which three columns have unknown names, and nights
 // that know the names: the values move from extra to the columns of every row, once, and no check holds the night.
 func TestUnknownFieldGetsColumn(t *testing.T) {
-	h := newHarness(t, sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 80, Campaigns: 60, Orders: 80, Files: 1, Folders: 1})
-	h.cfg.Chosen = []string{"profiles", "campaigns", "campaign_articles"} // the checks query the other tables too, so these exist, but are empty
-	var err error
-	h.cfg.Checks, err = audit.Load("", nil, nil)
+	h := newHarness(t, sim.Options{Seed: 1, Token: token, Outlets: 4, Listings: 9, Profiles: 80, Campaigns: 60, Orders: 80, Files: 1, Folders: 1},
+		"profiles", "campaigns", "campaign_articles", "tags")
+	h.cfg.Chosen = []string{"profiles", "campaigns", "campaign_articles"}
+	all, err := audit.Load("", nil, nil)
+	testharness.Must(t, err)
+	var ofAnyTable []string // the other checks query tables that this warehouse does not have
+	for _, q := range all.List() {
+		if q.Each != "" && q.Each != query.EachReference {
+			ofAnyTable = append(ofAnyTable, q.Name)
+		}
+	}
+	h.cfg.Checks, err = all.Choose(ofAnyTable)
 	testharness.Must(t, err)
 	h.cfg.CheckTimeout = time.Minute
 	for _, prefix := range []string{"pending-content-brief", "brief-ready-for-review", "draft-ready-for-review", "request-revision", "needs-info", "pending-publishing"} {
