@@ -16,8 +16,7 @@ func TestListOrderIsRemembered(t *testing.T) {
 		change   func(*sim.Options)
 		requests [3]int // of the first night, of the second night, and of a night of all details
 	}{
-		"the service sorts":             {func(o *sim.Options) { o.Sorts = true }, [3]int{6, 6, 6}},
-		"the service ignores the order": {func(*sim.Options) {}, [3]int{10, 10, 10}},
+		"the service sorts": {func(o *sim.Options) { o.Sorts = true }, [3]int{6, 6, 6}},
 		"the service refuses the order": {func(o *sim.Options) {
 			o.FaultFunc = func(r *http.Request) *sim.Fault {
 				if !r.URL.Query().Has("sort_by") {
