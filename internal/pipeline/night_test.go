@@ -265,7 +265,7 @@ func TestStopDuringTheCommit(t *testing.T) {
 // TestDiskFailures injects an error into three steps before the publish, one step a night. Readers must keep the last
 // snapshot, and the next run must publish.
 func TestDiskFailures(t *testing.T) {
-	h := newHarness(t, smallWorld(), "orders")
+	h := newHarness(t, smallWorld(), "folders")
 	h.cfg.ResumeMaxAge = 24 * time.Hour
 	h.requireComplete(h.night())
 	diskFull := syscall.ENOSPC
@@ -289,7 +289,7 @@ func TestDiskFailures(t *testing.T) {
 		if next.Run.ID != res.Run.ID || h.latest() != res.Run.ID {
 			t.Errorf("%s: run %s followed run %s, want the failed run resumed", step, next.Run.ID, res.Run.ID)
 		}
-		h.requireIDs("orders", "/orders")
+		h.requireIDs("folders", "/folders")
 	}
 	// After the publish an error is only a warning: readers see the night.
 	var log lockedBuffer
@@ -306,7 +306,7 @@ func TestDiskFailures(t *testing.T) {
 	}
 	// Without its day in the series, a published night is partial.
 	h.cfg.Warehouse.Step = nil
-	testharness.Must(t, errors.Join(os.RemoveAll(h.path("parquet", "orders")), os.WriteFile(h.path("parquet", "orders"), nil, 0o600)))
+	testharness.Must(t, errors.Join(os.RemoveAll(h.path("parquet", "folders")), os.WriteFile(h.path("parquet", "folders"), nil, 0o600)))
 	res = h.requirePartial(h.night())
 	if !strings.Contains(res.Run.Error, "extend the Parquet series") {
 		t.Errorf("the ledger has the error %q, want the missing day of the series", res.Run.Error)

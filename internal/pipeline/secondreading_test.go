@@ -42,7 +42,7 @@ func (h *harness) deletedCampaignFaults(id string) []sim.Fault {
 func TestSecondReadingBeginsWithTheLists(t *testing.T) {
 	for name, isFirst := range map[string]bool{"the first night": true, "a later night": false} {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, campaignWorld(), "order_items", "campaigns", "campaign_details", "campaign_articles", "articles", "tags")
+			h := newHarness(t, campaignWorld(), "campaigns", "campaign_articles", "articles", "tags")
 			h.cfg.Limits, h.cfg.Fetch.PageSize = load.Limits{Share: 0.2, Rows: 3}, 100
 			if !isFirst {
 				h.requireComplete(h.night())
