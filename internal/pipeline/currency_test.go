@@ -15,9 +15,6 @@ func TestCurrenciesInLowerCaseChangeOnce(t *testing.T) {
 	world.Listings = 90
 	h := newHarness(t, world, "outlet_listings", "product_listings", "products")
 	h.cfg.Chosen = []string{"product_listings"} // the checks of prices query the other two tables too, which are empty
-	all, err := audit.Load("", nil, nil)
-	testharness.Must(t, err)
-	h.cfg.Checks, h.cfg.CheckTimeout = all, time.Minute
 	old := h.requireComplete(h.night()).Run
 	h.requireLines("SELECT count(*) >= 60 FROM product_listing_prices WHERE currency = 'USD'", "true")
 	prices := h.singleLine("SELECT count(*) FROM product_listing_prices WHERE currency = 'USD'")
@@ -42,10 +39,14 @@ func TestCurrenciesInLowerCaseChangeOnce(t *testing.T) {
 	testharness.Must(t, err)
 	testharness.Must(t, w.RunLog.Record(old))
 	h.requireLines("SELECT count(*) FROM product_listing_prices WHERE currency = 'usd'", prices)
+	h.cfg.Checks, err = audit.Load("", nil, nil)
+	testharness.Must(t, err)
+	h.cfg.CheckTimeout = time.Minute
 	h.requireComplete(h.unchangedNight())
 	h.requireLines("SELECT outcome FROM meta.checks WHERE check_name = 'currency_changed' ORDER BY run_id DESC LIMIT 1", "passed")
 	h.requireLines("SELECT count(*) FROM product_listing_prices WHERE currency = 'USD'", prices)
 	h.requireLines("SELECT count(*) FROM history.product_listing_prices WHERE currency = 'usd'", prices)
+	h.cfg.Checks = audit.Set{}
 	res := h.requireComplete(h.unchangedNight())
 	if res.Run.Changed != 0 {
 		t.Errorf("the night after that changed %d rows, want 0", res.Run.Changed)

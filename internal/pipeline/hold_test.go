@@ -87,7 +87,7 @@ func (h *harness) recordPhases() *sync.Map {
 // TestSlowCheckIsStopped runs a check that takes longer than its limit. It counts as not run, and the night is published.
 func TestSlowCheckIsStopped(t *testing.T) {
 	h := newHarness(t, smallWorld(), "tags")
-	h.cfg.CheckTimeout = time.Second // the check is stopped; the queries around it take milliseconds
+	h.cfg.CheckTimeout = 500 * time.Millisecond // the check is stopped; the queries around it take milliseconds
 	h.cfg.Checks = loadOnlyChecks(t, map[string]string{
 		"slow": "-- title: It takes hours.\n-- severity: hold\nSELECT count(*) AS n FROM range(1000000) a, range(1000000) b, tags WHERE a.range <> b.range\n",
 	})

@@ -51,15 +51,14 @@ func (h *harness) requireStandings(r ledger.Run, want ledger.Standing, names ...
 // articles of the campaign, the streams of articles are not proven, and neither are the streams with ids from them.
 // Afterwards they are bounded by the age of the rows.
 func TestMissingCampaign(t *testing.T) {
-	h := newHarness(t, campaignWorld(), "order_items", "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles",
-		"article_comments")
+	h := newHarness(t, campaignWorld(), "campaigns", "campaign_details", "campaign_articles", "campaign_status_counts", "articles")
 	h.cfg.Details = pipeline.ChangedDetails
 	id := h.largestCampaign()
 	h.service.SetFaults(notFoundFault("/campaigns/" + id))
 	first := h.requirePartial(h.night())
-	ofArticles := []string{"campaign_articles", "articles", "article_comments"}
+	ofArticles := []string{"campaign_articles", "articles"}
 	h.requireStandings(first.Run, ledger.NotProven, append(ofArticles, "campaign_status_counts")...)
-	h.requireStandings(first.Run, ledger.Proven, "campaigns", "order_items")
+	h.requireStandings(first.Run, ledger.Proven, "campaigns")
 	h.requireStream(first.Run, "campaign_details", stream.Repaired, "1 of 8 ids returned 404 although a list contains them; they have no rows from an earlier night", false)
 	s := h.requireStream(first.Run, "campaign_articles", stream.BestEffort, "1 of 8 ids returned 404 although a list contains them; they have no rows from an earlier night", true)
 	if s.Failed != 1 || s.RowsOld != 0 {

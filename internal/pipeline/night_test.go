@@ -147,7 +147,7 @@ func (h *harness) requireCounts(res pipeline.Result) {
 // TestDryRun reads and merges a night. The night must publish no version, and its ledger line must name
 // no version.
 func TestDryRun(t *testing.T) {
-	h := newHarness(t, smallWorld(), orderStreamNames()...)
+	h := newHarness(t, smallWorld(), "folders")
 	h.cfg.DryRun, h.cfg.ResumeMaxAge = true, time.Hour
 	res := h.requireComplete(h.night())
 	if !res.Run.SnapshotAt.IsZero() || h.latest() != "" || len(res.Changes) == 0 || res.Changes[0].New == 0 || res.Manifest.RunID != "" {
@@ -239,7 +239,7 @@ func rewriteFault(path, body string) sim.Fault {
 func TestStopDuringTheCommit(t *testing.T) {
 	for name, finishCommit := range map[string]bool{"finished": true, "cancelled": false} {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, smallWorld(), orderStreamNames()...)
+			h := newHarness(t, smallWorld(), "folders")
 			ctx, stop := context.WithCancel(t.Context())
 			h.cfg.FinishCommit = finishCommit
 			h.cfg.Warehouse.Step = func(name, _ string) error {
@@ -251,7 +251,7 @@ func TestStopDuringTheCommit(t *testing.T) {
 			res, err := pipeline.Run(ctx, h.cfg)
 			if finishCommit {
 				h.requireComplete(res, err)
-				h.requireIDs("orders", "/orders")
+				h.requireIDs("folders", "/folders")
 				return
 			}
 			const want = "the run was stopped before it was complete; the stored responses are kept: run again to resume"
@@ -354,9 +354,9 @@ func TestDamagedFileIsWrittenAgain(t *testing.T) {
 
 // TestOnlyOneRun starts a night while another night waits for a response.
 func TestOnlyOneRun(t *testing.T) {
-	h := newHarness(t, smallWorld(), orderStreamNames()...)
+	h := newHarness(t, smallWorld(), "folders")
 	h.requireComplete(h.night())
-	testharness.Must(t, os.Truncate(h.path("versions", h.latest(), "orders.parquet"), 9)) // a run changes files, so it is no finding
+	testharness.Must(t, os.Truncate(h.path("versions", h.latest(), "folders.parquet"), 9)) // a run changes files, so it is no finding
 	arrived, proceed := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	hook := func(*http.Request) {

@@ -28,9 +28,9 @@ func TestListOrderIsRemembered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			world := smallWorld()
-			world.Listings, world.Unordered = 31, true
+			world.Orders, world.Unordered = 31, true
 			tc.change(&world)
-			h := newHarness(t, world, "product_listings")
+			h := newHarness(t, world, "orders")
 			for night, details := range []pipeline.Details{pipeline.ChangedDetails, pipeline.ChangedDetails, pipeline.AllDetails} {
 				h.cfg.Details = details
 				sorted := 0
@@ -42,7 +42,7 @@ func TestListOrderIsRemembered(t *testing.T) {
 				h.onRequest.Store(&hook)
 				h.cfg.Fetch.Concurrency = 1
 				res := h.requireComplete(h.unchangedNight())
-				s := h.requireStream(res.Run, "product_listings", stream.Exact, "", false)
+				s := h.requireStream(res.Run, "orders", stream.Exact, "", false)
 				if s.Requests != int64(tc.requests[night]) || s.Unsorted == world.Sorts {
 					t.Errorf("night %d: %d requests, unsorted %t; want %d requests", night+1, s.Requests, s.Unsorted, tc.requests[night])
 				}
@@ -51,7 +51,7 @@ func TestListOrderIsRemembered(t *testing.T) {
 				if (sorted > 0) != asks {
 					t.Errorf("night %d: %d requests ask for newest first, want some: %t", night+1, sorted, asks)
 				}
-				h.requireIDs("product_listings", "/products/listings")
+				h.requireIDs("orders", "/orders")
 			}
 		})
 	}

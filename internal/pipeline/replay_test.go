@@ -92,10 +92,10 @@ func TestLostResponsesAreFound(t *testing.T) {
 // TestResumedRunCountsItsResponses interrupts a night, removes stored responses, and resumes the night. The ledger
 // must then name the responses that are stored.
 func TestResumedRunCountsItsResponses(t *testing.T) {
-	h := newHarness(t, smallWorld(), orderStreamNames()...)
+	h := newHarness(t, smallWorld(), "tags", "folders")
 	h.cfg.ResumeMaxAge = time.Hour
 	hook := func(r *http.Request) {
-		if r.URL.Path == "/orders" {
+		if r.URL.Path == "/folders" {
 			h.service.SetFaults(sim.Fault{Kind: sim.FaultStatus, Status: http.StatusUnauthorized})
 		}
 	}
@@ -129,11 +129,11 @@ func TestResumedRunCountsItsResponses(t *testing.T) {
 // was killed. The unfinished night must then be resumed, so that its requests are not repeated, and the killed refresh
 // must be in the ledger.
 func TestReplayKeepsAnotherUnfinishedRun(t *testing.T) {
-	h := newHarness(t, smallWorld(), orderStreamNames()...)
+	h := newHarness(t, smallWorld(), "tags", "folders")
 	h.cfg.ResumeMaxAge = 3 * time.Hour
 	published := h.requireComplete(h.night())
 	hook := func(r *http.Request) {
-		if r.URL.Path == "/orders" {
+		if r.URL.Path == "/folders" {
 			h.service.SetFaults(sim.Fault{Kind: sim.FaultStatus, Status: http.StatusUnauthorized})
 		}
 	}
