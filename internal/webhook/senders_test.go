@@ -210,15 +210,6 @@ func TestUnpackedBodyUsesTheMemoryBudget(t *testing.T) {
 	}
 }
 
-// TestAcceptedDeliveryIsNoWarning stores an event without a timestamp. A delivery needs a timestamp only if Policy.MaxAge
-// is set.
-func TestAcceptedDeliveryIsNoWarning(t *testing.T) {
-	r, log, _ := openReceiver(t)
-	if w := deliver(r, sign(secret, "{}"), strings.NewReader("{}")); w.Code != http.StatusNoContent || log.Len() > 0 {
-		t.Errorf("got status %d and the log %q, want 204 and no line", w.Code, log)
-	}
-}
-
 // TestMissingHeadersAreNamed checks the log line and the response of deliveries without a header.
 func TestMissingHeadersAreNamed(t *testing.T) {
 	many := map[string]string{"X-Sender-Event-Id": "hidden-id", "Authorization": "hidden-token", "User-Agent": "hidden-agent",
