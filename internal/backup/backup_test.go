@@ -143,23 +143,6 @@ func contentOf(t *testing.T, w *warehouse.Warehouse) map[string]string {
 	return content
 }
 
-// TestBackupsSendOnlyNewContent makes two backups of a night and one of the next night.
-func TestBackupsSendOnlyNewContent(t *testing.T) {
-	f := newFixture(t)
-	f.night()
-	first := f.backUp()
-	if first.Files == 0 || first.Sent == 0 || first.Sent > first.Files || len(first.LeftOut) > 0 {
-		t.Errorf("the first backup sent %d of %d files and left out %v, want all contents", first.Sent, first.Files, first.LeftOut)
-	}
-	if again := f.backUp(); again.Sent != 0 || again.Files != first.Files {
-		t.Errorf("a second backup sent %d of %d files, want none of %d", again.Sent, again.Files, first.Files)
-	}
-	f.night()
-	if next := f.backUp(); next.Sent == 0 || next.Sent >= next.Files {
-		t.Errorf("the backup of the next night sent %d of %d files, want only the new ones", next.Sent, next.Files)
-	}
-}
-
 // TestManifestsAreWrittenLastAndRemovedFirst records the uploads of a backup, and fails the second of its removals. A
 // manifest in the bucket must always describe a complete backup, also after a kill.
 func TestManifestsAreWrittenLastAndRemovedFirst(t *testing.T) {

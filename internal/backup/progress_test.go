@@ -124,11 +124,13 @@ func TestOlderBackupsAreUsedOnRequest(t *testing.T) {
 	}
 }
 
-// TestAClockInTheFutureIsReported makes a backup, sets the clock back, and backs up again.
+// TestAClockInTheFutureIsReported makes a backup, sets the clock back, and backs up again. The new backup has the later
+// name, because a restore reads the last.
 func TestAClockInTheFutureIsReported(t *testing.T) {
 	f := newFixture(t)
 	f.night()
 	f.backUp()
+	first := f.manifests()[0]
 	for back, isReported := range map[time.Duration]bool{50 * time.Second: false, 2 * time.Minute: true} {
 		var log strings.Builder
 		c := f.config
@@ -144,6 +146,9 @@ func TestAClockInTheFutureIsReported(t *testing.T) {
 	f.backUp()
 	if !strings.Contains(log.String(), "time in the future") {
 		t.Errorf("backup: the log is %q, want a warning", &log)
+	}
+	if all := f.manifests(); len(all) != 2 || all[0] != first {
+		t.Errorf("the manifests are %v, want a new one after %s", all, first)
 	}
 }
 

@@ -300,16 +300,3 @@ func TestNothingIsRemovedInDoubt(t *testing.T) {
 	f.refuse(http.MethodGet, f.manifests()[0], http.StatusNotFound, "NoSuchKey")
 	f.backUp()
 }
-
-// TestTheNewestBackupHasTheLatestName sets the clock back by a year before the second backup.
-func TestTheNewestBackupHasTheLatestName(t *testing.T) {
-	f := newFixture(t)
-	f.night()
-	f.backUp()
-	first := f.manifests()
-	f.pass(-365 * 24 * time.Hour)
-	f.backUp()
-	if all := f.manifests(); len(all) != 2 || all[0] != first[0] {
-		t.Errorf("the manifests are %v, want a new one after %v: a restore reads the last", all, first)
-	}
-}
