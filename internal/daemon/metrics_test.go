@@ -175,48 +175,19 @@ func TestIntervalMetrics(t *testing.T) {
 	})
 }
 
-// TestKilledRunHasNoDuration records a published night, and later a killed night and a killed refresh.
-func TestKilledRunHasNoDuration(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHarness(t, nil)
-		began := time.Now().Add(-time.Hour)
-		h.record(ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: began.Add(-time.Hour), EndedAt: began, SnapshotAt: began})
-		h.record(ledger.Run{ID: "night", Outcome: ledger.Killed, StartedAt: began})
-		h.record(ledger.Run{ID: "refresh", Kind: ledger.Refresh, Outcome: ledger.Killed, StartedAt: began})
-		h.start()
-		defer h.shutDown()
-		h.wantMetrics(map[string]string{`last_run_outcome{outcome="killed"}`: "1", `last_run_duration_seconds`: "",
-			`last_refresh_timestamp_seconds`: "9.466812e+08", `last_refresh_duration_seconds`: ""})
-		h.wantPage("<dt>Last refresh</dt><dd>killed<small></small></dd>")
-	})
-}
-
-// TestExcludedStreamsAreNotCarried records a night with two streams that the configuration excludes,
-// and one stream for which the token has no scope.
-func TestExcludedStreamsAreNotCarried(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHarness(t, nil)
-		began := time.Now().Add(-time.Hour)
-		h.record(ledger.Run{ID: "night", Outcome: ledger.Complete, StartedAt: began, EndedAt: began, SnapshotAt: began, Streams: []ledger.Stream{
-			{Stream: "orders", Grade: "carried_forward", Reason: ledger.ReasonNotChosen},
-			{Stream: "order", Grade: "skipped", Reason: ledger.ReasonNoDetails},
-			{Stream: "outlets", Grade: "carried_forward", Reason: "missing scope outlets"},
-		}})
-		h.start()
-		defer h.shutDown()
-		h.wantMetrics(map[string]string{`stream_left_out{stream="orders"}`: "1", `stream_left_out{stream="order"}`: "1", `stream_left_out{stream="outlets"}`: "0",
-			`streams{standing="carried"}`: "1", `streams{standing="not_read"}`: "0"})
-	})
-}
-
-// TestMetricsAfterRestart checks that gauges are read from the ledger and counters start at
-// zero.
+// TestMetricsAfterRestart checks that gauges are read from the ledger and counters start at zero. The configuration excludes
+// two streams of the last night, and the token has no scope for a third one.
 func TestMetricsAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		began := time.Now().Add(-22 * time.Hour)
 		h.record(ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: began, EndedAt: began.Add(time.Minute), SnapshotAt: began,
-			Requests: 9, Streams: []ledger.Stream{{Stream: "orders", Grade: "repaired", Rows: 60, Requests: 9}}})
+			Requests: 9, Streams: []ledger.Stream{
+				{Stream: "orders", Grade: "repaired", Rows: 60, Requests: 9},
+				{Stream: "files", Grade: "carried_forward", Reason: ledger.ReasonNotChosen},
+				{Stream: "order", Grade: "skipped", Reason: ledger.ReasonNoDetails},
+				{Stream: "outlets", Grade: "carried_forward", Reason: "missing scope outlets"},
+			}})
 		h.start()
 		defer h.shutDown()
 		h.wantMetrics(map[string]string{
@@ -227,6 +198,11 @@ func TestMetricsAfterRestart(t *testing.T) {
 			`stream_requests_total{stream="orders"}`:         "0",
 			`runs_total{outcome="complete"}`:                 "0",
 			`snapshot_timestamp_seconds`:                     "9.466056e+08",
+			`stream_left_out{stream="files"}`:                "1",
+			`stream_left_out{stream="order"}`:                "1",
+			`stream_left_out{stream="outlets"}`:              "0",
+			`streams{standing="carried"}`:                    "1",
+			`streams{standing="not_read"}`:                   "0",
 		})
 	})
 }

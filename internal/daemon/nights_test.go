@@ -329,18 +329,21 @@ func TestWaitOfANightIsShown(t *testing.T) {
 	})
 }
 
-// TestKilledNightIsCountedWhenSeen checks that a killed night is counted when its ledger line
-// appears, but not if the line existed at the start of the process.
+// TestKilledNightIsCountedWhenSeen checks that a killed night is counted when its ledger line appears, but not if the line
+// existed at the start of the process. Killed runs have no duration.
 func TestKilledNightIsCountedWhenSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil)
 		h.settings.CatchUp = false
-		h.record(ledger.Run{ID: "old", Outcome: ledger.Killed, StartedAt: time.Now().Add(-time.Hour)})
+		began := time.Now().Add(-time.Hour)
+		h.record(ledger.Run{ID: "earlier", Outcome: ledger.Complete, StartedAt: began.Add(-time.Hour), EndedAt: began, SnapshotAt: began})
+		h.record(ledger.Run{ID: "old", Outcome: ledger.Killed, StartedAt: began})
+		h.record(ledger.Run{ID: "refresh", Kind: ledger.Refresh, Outcome: ledger.Killed, StartedAt: began})
 		h.start()
 		defer h.shutDown()
-		if n := h.metric(`runs_total{outcome="killed"}`); n != "0" {
-			t.Errorf("%s killed nights are counted at the start, want 0", n)
-		}
+		h.wantMetrics(map[string]string{`runs_total{outcome="killed"}`: "0", `last_run_outcome{outcome="killed"}`: "1", `last_run_duration_seconds`: "",
+			`last_refresh_timestamp_seconds`: "9.466812e+08", `last_refresh_duration_seconds`: ""})
+		h.wantPage("<dt>Last refresh</dt><dd>killed<small></small></dd>")
 		h.record(ledger.Run{ID: "new", Outcome: ledger.Killed, StartedAt: time.Now().Add(-time.Minute)})
 		time.Sleep(time.Hour)
 		if n := h.metric(`runs_total{outcome="killed"}`); n != "1" {
