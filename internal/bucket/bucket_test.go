@@ -153,18 +153,8 @@ func TestFaults(t *testing.T) {
 		{name: "one response is cut off", method: "GET", times: 1, fail: cutOff, requests: 2},
 		{name: "each response is cut off", method: "GET", times: 99, fail: cutOff, requests: 4, want: "get s3://store/a/b/one: unexpected EOF (4 attempts)"},
 		{name: "each response has wrong bytes", method: "GET", times: 99, fail: wrongBytes, requests: 2, want: "get s3://store/a/b/one: its bytes do not match its checksum (2 attempts)"},
-		{name: "the session token is expired", method: "PUT", times: 99, fail: refuse(400, "ExpiredToken"), requests: 1, reason: bucket.ErrKey,
-			want: "put s3://store/a/b/one: " + bucket.ErrKey.Error() + " (ExpiredToken)"},
-		{name: "the clock is wrong", method: "PUT", times: 99, fail: refuse(403, "RequestTimeTooSkewed"), requests: 1, reason: bucket.ErrClock,
-			want: "put s3://store/a/b/one: " + bucket.ErrClock.Error() + " (RequestTimeTooSkewed)"},
 		{name: "the keys have no permission", method: "PUT", times: 99, fail: refuse(403, "AccessDenied"), requests: 1, reason: bucket.ErrDenied,
 			want: "put s3://store/a/b/one: " + bucket.ErrDenied.Error() + " (AccessDenied)"},
-		{name: "the bucket is missing", method: "PUT", times: 99, fail: refuse(404, "NoSuchBucket"), requests: 1, reason: bucket.ErrNoBucket,
-			want: "put s3://store/a/b/one: " + bucket.ErrNoBucket.Error() + " (NoSuchBucket)"},
-		{name: "the bucket is in another region", method: "PUT", times: 99, fail: refuse(400, "AuthorizationHeaderMalformed"), requests: 1, reason: bucket.ErrRegion,
-			want: "put s3://store/a/b/one: " + bucket.ErrRegion.Error() + " (AuthorizationHeaderMalformed)"},
-		{name: "the request arrived too late", method: "PUT", times: 99, fail: refuse(403, "RequestExpired"), requests: 1, reason: bucket.ErrClock,
-			want: "put s3://store/a/b/one: " + bucket.ErrClock.Error() + " (RequestExpired)"},
 		{name: "the error code contains control characters", method: "PUT", times: 99, fail: refuse(400, "Odd&#xA;Thing\u009b31m"), requests: 1,
 			want: "put s3://store/a/b/one: the server returned Odd?Thing?31m (status 400)"},
 		{name: "the error code is a long text", method: "PUT", times: 99, fail: refuse(400, strings.Repeat("x", 100)), requests: 1,
@@ -212,28 +202,6 @@ func failTimes(left int, method string, fail func(http.ResponseWriter, *http.Req
 		left--
 		fail(w, r)
 		return true
-	}
-}
-
-// TestWrongKeys checks that the error of a wrong access key differs from that of a wrong secret key.
-func TestWrongKeys(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		change func(*bucket.Config)
-		want   error
-	}{
-		{"access key", func(c *bucket.Config) { c.AccessKey = "AKIAOTHER" }, bucket.ErrKey},
-		{"secret key", func(c *bucket.Config) { c.SecretKey = "another" }, bucket.ErrSecret},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			sim, b := open(t, c.change)
-			if err := b.PutBytes(t.Context(), "one", []byte("x")); !errors.Is(err, c.want) {
-				t.Errorf("got %v, want %v", err, c.want)
-			}
-			if n := sim.Requests()["PUT"]; n != 1 {
-				t.Errorf("sent %d requests, want 1", n)
-			}
-		})
 	}
 }
 
