@@ -598,8 +598,7 @@ func TestTokenWithoutTeam(t *testing.T) {
 }
 
 // TestRefusedArticles reads a service that refuses GET /articles/{id} to a token with all scopes. The comments are
-// read for the articles of the campaigns, and streams with other sources of ids are proven. Later the service
-// permits the requests.
+// read for the articles of the campaigns, and streams with other sources of ids are proven.
 func TestRefusedArticles(t *testing.T) {
 	world := smallWorld()
 	world.ArticleNeedsFullAccess = true
