@@ -79,6 +79,7 @@ func TestNightsFollowTheService(t *testing.T) {
 			if res.Run.New < 3 || res.Run.Changed == 0 || res.Run.Gone < 3 {
 				t.Errorf("the second night has %d new, %d changed, %d gone rows, want at least 3 new and 3 gone listings", res.Run.New, res.Run.Changed, res.Run.Gone)
 			}
+			history = h.history()
 		case 3:
 			if res.Run.New+res.Run.Changed+res.Run.Gone != 0 {
 				t.Errorf("the night without changes has %d new, %d changed, %d gone rows, want none", res.Run.New, res.Run.Changed, res.Run.Gone)
@@ -87,7 +88,6 @@ func TestNightsFollowTheService(t *testing.T) {
 				t.Errorf("the night without changes changed history (-before +after):\n%s", diff)
 			}
 		}
-		history = h.history()
 	}
 	h.requireLines("SELECT run_id, kind, outcome, exit_code FROM meta.runs ORDER BY 1",
 		"20261102T020000Z night complete 0", "20261103T020000Z night complete 0", "20261103T030000Z night complete 0")
