@@ -20,7 +20,6 @@ import (
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	testharness "placementsync/internal/testing/harness"
-	"placementsync/internal/warehouse"
 )
 
 // statusFault returns a fault that answers all requests of a route with a status.
@@ -144,9 +143,12 @@ func TestLimitedToken(t *testing.T) {
 	h.requireStream(res.Run, "product_listings", stream.Skipped, "missing scope products.read", false)
 	h.requireStream(res.Run, "order_details", stream.Skipped, "missing scope orders.read", false)
 	const note = "order_details was not read: missing scope orders.read"
-	isOrders := func(t warehouse.ManifestTable) bool { return t.Name == "orders" }
-	if i := slices.IndexFunc(res.Manifest.Tables, isOrders); res.Manifest.Tables[i].Note != note {
-		t.Errorf("the manifest has the note %q about orders, want %q", res.Manifest.Tables[i].Note, note)
+	wantTables := map[string]string{"orders": "exact " + note, "order_line_items": "best_effort " + note, "product_listings": "skipped "}
+	for _, table := range res.Manifest.Tables {
+		want, ok := wantTables[table.Name]
+		if got := string(table.Grade) + " " + table.Note; ok && got != want {
+			t.Errorf("the manifest has the grade and note %q of %s, want %q", got, table.Name, want)
+		}
 	}
 	firstAt := res.Run.SnapshotAt
 

@@ -1,7 +1,9 @@
 package pipeline_test
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -94,5 +96,41 @@ func TestNightsReadTheRest(t *testing.T) {
 	h.requireComplete(res, err)
 	if s := streamOf(t, res.Run, "order_details"); s.Unread > 0 || s.RowsOld > s.Carried {
 		t.Errorf("without a limit: %+v, want no unread ids, and old rows only of carried ids", s)
+	}
+}
+
+// TestStoredResponsesNeedNoTime stops a night at its fourth detail, and resumes it without time for requests. The
+// resumed night must publish the three stored details. It may only read the token and confirm the list.
+func TestStoredResponsesNeedNoTime(t *testing.T) {
+	h := newHarness(t, smallWorld(), "orders", "order_details")
+	h.cfg.ResumeMaxAge, h.cfg.Fetch.Concurrency = 2*time.Hour, 1
+	ctx, stop := context.WithCancel(t.Context())
+	details := 0
+	hook := func(r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/orders/") {
+			details++
+		}
+		if details == 4 {
+			stop()
+		}
+	}
+	h.onRequest.Store(&hook)
+	stopped, err := pipeline.Run(ctx, h.cfg)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("the night ended with %v, want a stopped night", err)
+	}
+	h.onRequest.Store(nil)
+	h.service.ResetRequests()
+	h.cfg.MaxDuration = time.Nanosecond
+	res := h.requirePartial(h.unchangedNight())
+	s := h.requireStream(res.Run, "order_details", stream.BestEffort, "ids were not read within run.max_duration", true)
+	if res.Run.ID != stopped.Run.ID || s.Fetched != 3 || s.Unread == 0 {
+		t.Errorf("run %s followed %s with the details %+v, want the same run with 3 of the details", res.Run.ID, stopped.Run.ID, s)
+	}
+	h.requireIDs("orders", "/orders")
+	for _, r := range h.service.Requests() {
+		if r.Path != "/auth/token" && !strings.HasSuffix(r.Path, "page=1") {
+			t.Errorf("the resumed run requested %s, want no list or detail", r.Path)
+		}
 	}
 }

@@ -202,9 +202,9 @@ func TestTheLineageUsesCopiesOfManifests(t *testing.T) {
 	requireLineage("a missing manifest without a copy", true)
 }
 
-// TestARollbackSkipsRefreshes publishes a night, two refreshes and another night. A rollback of the
-// last night must publish the first night, because retention removes refreshes before nights.
-func TestARollbackSkipsRefreshes(t *testing.T) {
+// TestRefreshesAreSkipped publishes a night, two refreshes and another night. Prune must remove the refreshes before the
+// nights, so a rollback of the last night must publish the first night.
+func TestRefreshesAreSkipped(t *testing.T) {
 	w := openFullNights(t, 5, "one")
 	for _, run := range []string{"20261101T030000Z", "20261101T040000Z", secondNight} {
 		d := beginDraft(t, w, run, run)
@@ -220,6 +220,11 @@ func TestARollbackSkipsRefreshes(t *testing.T) {
 		if m.Night != want || m.Kind != d.Kind {
 			t.Errorf("the manifest of %s has Night %q and Kind %q, want %q and %q", run, m.Night, m.Kind, want, d.Kind)
 		}
+	}
+	pruning := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 2})
+	_, err := pruning.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 9}, firstNightAt, false)
+	if versions, listErr := w.Versions.List(); err != nil || listErr != nil || !slices.Equal(versions, []string{firstNight, secondNight}) {
+		t.Errorf("the kept versions are %v (%v, %v), want the two nights", versions, err, listErr)
 	}
 	if got := rollback(t, w, ""); got != firstNight {
 		t.Errorf("rolled back to %s, want the night %s", got, firstNight)
