@@ -138,8 +138,6 @@ type Job struct {
 	KillAt StepCall
 	// MaxFileBytes limits the size of each file, to simulate a full disk. 0 means no limit.
 	MaxFileBytes int64
-	// DiscardRaw removes the stored responses of a published night.
-	DiscardRaw bool
 }
 
 // StepCall is the moment at which a run reaches a step for the Nth time. A trial kills the run there, or makes the
@@ -157,8 +155,6 @@ type NightEnd struct {
 	Run, Error string
 	Outcome    ledger.Outcome
 	ExitCode   int
-	// Locked is set if another process had locked the warehouse.
-	Locked *warehouse.LockedError
 }
 
 // Config returns the configuration of the night.
@@ -166,7 +162,7 @@ func (j Job) Config() pipeline.Config {
 	cfg := pipeline.Config{
 		NewWarehouse: true,
 		Warehouse: warehouse.Config{Dir: j.Dir, KeepVersions: 3, MemoryLimit: "256MB", Threads: 1, Program: "test",
-			DiscardRaw: j.DiscardRaw, Step: j.KillAt.Hook(killSelf)},
+			Step: j.KillAt.Hook(killSelf)},
 		Fetch: fetch.Config{BaseURL: j.URL, PageSize: 7,
 			Token: func(context.Context) (string, error) { return Token, nil }},
 		Details: pipeline.ChangedDetails, LiveDays: 45, Recheck: 7, Limits: load.Limits{Share: 0.2, Rows: 50},
@@ -240,7 +236,6 @@ func RunNight(ctx context.Context, cfg pipeline.Config) NightEnd {
 	if err != nil {
 		end.Error = err.Error()
 	}
-	end.Locked, _ = errors.AsType[*warehouse.LockedError](err)
 	return end
 }
 

@@ -3,7 +3,7 @@
 // reference.go and tables.go compute the expected rows, and child.go runs nights in child processes.
 //
 // The tests are in the packages below. faults changes the responses of the service, damage kills runs and damages
-// files, season runs many nights of one warehouse, and limits has nights that are limited, interrupted or repeated.
+// files, and season runs many nights of one warehouse.
 // With -short, as in "make trials-short", some trials are skipped, and others try fewer cases. The tests named
 // TestTorture... run only in "make torture".
 package trials

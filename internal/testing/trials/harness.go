@@ -120,9 +120,7 @@ func (h *Harness) MustComplete(res pipeline.Result, err error) pipeline.Result {
 // ExitCode returns the exit code of the program after a run.
 func ExitCode(ctx context.Context, res pipeline.Result, err error) int {
 	outcome := res.Run.Outcome
-	switch _, locked := errors.AsType[*warehouse.LockedError](err); {
-	case locked:
-		outcome = ledger.Locked
+	switch {
 	case outcome == "" && ctx.Err() != nil:
 		outcome = ledger.Interrupted
 	case err != nil && outcome == ledger.Complete:

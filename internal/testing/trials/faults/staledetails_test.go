@@ -1,4 +1,4 @@
-package limits_test
+package faults_test
 
 import (
 	"slices"
@@ -45,30 +45,6 @@ func TestTrialExactStreamsEqualTheService(t *testing.T) {
 		h.SameDayNight()
 	}
 	h.RequireValues(ref)
-}
-
-// TestGradeOfAListWithForbiddenDetails checks the grade and the note of the tables of orders. The
-// token has a scope to list orders, but no scope to read single orders.
-func TestGradeOfAListWithForbiddenDetails(t *testing.T) {
-	t.Parallel()
-	world := trials.SmallWorld()
-	world.TokenType, world.Scopes = "custom", []string{"orders.lists"}
-	h := trials.NewHarness(t, world, trials.FewStreams()...)
-	res := h.GoodNight()
-	h.RequireStream(res.Run, "orders", stream.Exact, "")
-	h.RequireStream(res.Run, "order_details", stream.Skipped, "missing scope orders.read")
-	want := map[string]string{
-		"orders":                   "exact: order_details was not read: missing scope orders.read",
-		"order_line_items":         "best_effort: order_details was not read: missing scope orders.read",
-		"order_line_item_includes": "best_effort: order_details was not read: missing scope orders.read",
-		"product_listings":         "skipped: ",
-	}
-	for _, table := range res.Manifest.Tables {
-		wantNote, ok := want[table.Name]
-		if got := string(table.Grade) + ": " + table.Note; ok && got != wantNote {
-			t.Errorf("grade and note of %s are %q, want %q", table.Name, got, wantNote)
-		}
-	}
 }
 
 // TestTrialNightsWithTheLowestMemoryLimit runs nights with the lowest memory limit that a

@@ -1,9 +1,0 @@
-package limits_test
-
-import (
-	"testing"
-
-	"placementsync/internal/testing/trials"
-)
-
-func TestMain(m *testing.M) { trials.Main(m, nil) }
