@@ -134,6 +134,24 @@ func (c *copiesTrial) restore(t *testing.T, copyDir string, isMixture bool) time
 	return r.Last
 }
 
+// contents returns the rows of every table and view of a catalog as sorted JSON.
+func contents(t *testing.T, file string) map[string][]string {
+	t.Helper()
+	db := trials.OpenUnmanaged(t, file+"?access_mode=read_only&threads=1")
+	defer db.Close()
+	all := map[string][]string{}
+	for _, row := range trials.Query(t, db, `SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal
+		UNION ALL SELECT schema_name || '.' || view_name FROM duckdb_views() WHERE NOT internal`) {
+		name := row[0].String
+		rows := []string{}
+		for _, result := range trials.Query(t, db, fmt.Sprintf("SELECT to_json(x)::VARCHAR FROM (SELECT * FROM %s) x ORDER BY 1", name)) {
+			rows = append(rows, result[0].String)
+		}
+		all[name] = rows
+	}
+	return all
+}
+
 // TestTrialCopiesOfTheSeriesContainOneNight copies parquet/ and state/ at every step in which a
 // night extends parquet/, for the first and for the second night of a day. The catalog rebuilt from a
 // copy must have all values of this night or all values of the previous night.

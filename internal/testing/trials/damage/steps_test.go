@@ -2,7 +2,6 @@ package damage_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"placementsync/internal/ledger"
-	"placementsync/internal/pipeline"
 	testharness "placementsync/internal/testing/harness"
 	"placementsync/internal/testing/torture"
 	"placementsync/internal/testing/trials"
@@ -184,21 +182,5 @@ func (c *crashTrial) failAt(t *testing.T, i int, s trials.StepCall) {
 		t.Errorf("%v: the run %s ended %s with exit code %d, published %t: %s\nwant failed with the injected error if it is not published, an error with "+
 			"\"readers see the version\" if the switch of latest is not durable (durable: %t), and otherwise complete or partial",
 			s, runID, end.Outcome, end.ExitCode, published, end.Error, isDurable)
-	}
-}
-
-// TestKilledRunIsPublished kills a run that is not resumed. After the next publish, meta.runs must contain it.
-func TestKilledRunIsPublished(t *testing.T) {
-	t.Parallel()
-	c := newCrashTrial(t, 5, trials.FewStreams()...)
-	c.try(t, trials.StepCall{Step: "before write run.json"})
-	j := c.job()
-	j.At = c.At.Add(7 * time.Hour)
-	res := c.MustComplete(pipeline.Run(t.Context(), j.Config()))
-	db := trials.Open(t, filepath.Join(c.dir, "catalog.duckdb")+"?access_mode=read_only&threads=1")
-	got := trials.Query(t, db, `SELECT started_at = ?::TIMESTAMPTZ AND ended_at IS NULL AND snapshot_at IS NULL AND exit_code IS NULL
-		AND error LIKE '%killed%' FROM meta.runs WHERE run_id = ? AND outcome = 'killed'`, c.At.Format(time.RFC3339), c.runID)
-	if len(got) != 1 || got[0][0].String != "true" || res.Run.ID == c.runID {
-		t.Errorf("after the next night %s, the comparison of the killed run %s in meta.runs returned %v, want one row with true", res.Run.ID, c.runID, got)
 	}
 }
