@@ -165,29 +165,6 @@ func TestPublishReplacesACutMetadataFile(t *testing.T) {
 	}
 }
 
-// TestRefusedCommitShowsNoMetadata starts a second publish before the commit of the first. The first must not
-// show a metadata file to readers of the folder.
-func TestRefusedCommitShowsNoMetadata(t *testing.T) {
-	h := newFixture(t, 1)
-	h.publish()
-	h.night()
-	isRefused := false
-	h.step = func(name, path string) error {
-		switch {
-		case name == "before commit catalog":
-			h.step = nil // of the other publisher
-			h.publish()
-			isRefused = true
-		case isRefused && strings.Contains(name, "rename metadata"):
-			t.Errorf("%s %s after another publisher has committed", name, path)
-		}
-		return nil
-	}
-	h.mustFail(1, "another publisher changed", "publish")
-	h.step = nil
-	h.requireCleanFolders()
-}
-
 // TestOldNightsLeaveTheLake publishes more nights than the lake keeps. Tags, snapshots and files of older
 // nights must be gone without the command expire, and the kept nights must be readable.
 func TestOldNightsLeaveTheLake(t *testing.T) {

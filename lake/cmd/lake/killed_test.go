@@ -183,8 +183,8 @@ func TestAFailedNightKeepsTheNightsBefore(t *testing.T) {
 	h.requireEqualTables(h.shownRun())
 }
 
-// TestSimultaneousPublishFails starts a second publish before the commit of the first. The first
-// publish must fail and remove its files.
+// TestSimultaneousPublishFails starts a second publish before the commit of the first. The first publish must fail and
+// remove its files, and must not show a metadata file to readers of the folder.
 func TestSimultaneousPublishFails(t *testing.T) {
 	for name, hasEarlierNight := range map[string]bool{"the first night": false, "a later night": true} {
 		t.Run(name, func(t *testing.T) {
@@ -196,13 +196,19 @@ func TestSimultaneousPublishFails(t *testing.T) {
 			var files []string
 			h.step = func(step, _ string) error {
 				if step == "before commit catalog" && files == nil {
-					h.step = nil
+					h.step = nil // of the other publisher
 					h.publish()
 					files = h.filesOfLake()
+				}
+				if files != nil && strings.Contains(step, "rename metadata") {
+					t.Errorf("step %q after another publisher has committed", step)
 				}
 				return nil
 			}
 			h.mustFail(1, "another publisher changed", "publish")
+			if hasEarlierNight {
+				h.requireCleanFolders()
+			}
 			h.requireEqualTables(h.shownRun())
 			if got := h.filesOfLake(); len(got) >= len(files) {
 				t.Errorf("the files of the failed publish were not removed: the lake has %d files, want fewer than the %d during the publish", len(got), len(files))

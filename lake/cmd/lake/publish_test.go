@@ -242,34 +242,31 @@ func (h *fixture) downgradeMetadata(table, sum string) any {
 	return m["current-snapshot-id"]
 }
 
-// TestDamagedFileIsRefused damages a Parquet file of a version. The publish must fail before the night is visible.
-func TestDamagedFileIsRefused(t *testing.T) {
+// TestDamagedFilesAreRefused damages a Parquet file of a version, and the catalog.duckdb, which contains the rows of the
+// schemas "past" and "meta". The publish must fail before the night is visible.
+func TestDamagedFilesAreRefused(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	second := h.night()
-	h.flipBit("warehouse/versions/" + second + "/product_listings.parquet")
+	version := "warehouse/versions/" + second
 	files := h.filesOfLake()
+	requireUnchanged := func() {
+		t.Helper()
+		if run := h.shownRun(); run != first {
+			t.Errorf("the lake shows %s, want %s", run, first)
+		}
+		if got := h.filesOfLake(); !slices.Equal(got, files) {
+			t.Errorf("the failed publish left the files %v, want %v", got, files)
+		}
+	}
+	h.flipBit(version + "/product_listings.parquet")
 	h.mustFail(1, "its checksum differs from its manifest", "publish")
-	if run := h.shownRun(); run != first {
-		t.Errorf("the lake shows %s, want %s", run, first)
-	}
-	if got := h.filesOfLake(); !slices.Equal(got, files) {
-		t.Errorf("the failed publish left the files %v, want %v", got, files)
-	}
-}
-
-// TestDamagedDuckDBFileIsRefused damages the catalog.duckdb of a version. This file contains the rows of
-// the schemas "past" and "meta".
-func TestDamagedDuckDBFileIsRefused(t *testing.T) {
-	h := newFixture(t, 1)
-	first := h.publish()[0].Run
-	second := h.night()
-	h.flipBit("warehouse/versions/" + second + "/catalog.duckdb")
+	requireUnchanged()
+	h.flipBit(version + "/product_listings.parquet") // back again
+	h.flipBit(version + "/catalog.duckdb")
 	h.mustFail(1, second+"/catalog.duckdb", "publish")
 	h.mustFail(1, second+"/catalog.duckdb", "verify", second)
-	if run := h.shownRun(); run != first {
-		t.Errorf("the lake shows %s, want %s", run, first)
-	}
+	requireUnchanged()
 }
 
 // TestUnreadableManifestIsReported damages the manifest of the newest night, and then of the night before.
