@@ -222,6 +222,7 @@ func TestMostRecordsRejected(t *testing.T) {
 			h.requireStream(res.Run, "files", stream.BestEffort, "1 record rejected", false)
 		}
 		h.requireLines("SELECT id FROM files", "a")
+		h.requireLines("SELECT key, page, raw FROM meta.rejects WHERE position = 2 AND run_id = '"+res.Run.ID+"'", `NULL 1 {"name":"b"}`)
 	}
 	h.requireLines("SELECT path, kind, count, key FROM meta.drift WHERE table_name = 'files'", "new unknown_field 1 a")
 	outlets := h.lines("SELECT id FROM outlets ORDER BY id")
