@@ -16,6 +16,7 @@ import (
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
 	"placementsync/internal/query"
+	"placementsync/internal/repair"
 	testharness "placementsync/internal/testing/harness"
 )
 
@@ -182,5 +183,53 @@ func TestFailedChecks(t *testing.T) {
 	h.cfg.Checks = audit.Set{}
 	if next := h.requireComplete(h.unchangedNight()); next.Run.ID == res.Run.ID || next.Run.Outcome != ledger.Complete {
 		t.Errorf("run %s was resumed, want a new run", res.Run.ID)
+	}
+}
+
+// TestOtherRunsBesideAHeldNight runs a dry run, replays and a rebuild beside a held night, as the table in
+// docs/guide/checks.md says. Its event and its responses must be kept until a night or a replay is published.
+func TestOtherRunsBesideAHeldNight(t *testing.T) {
+	h := newHarness(t, smallWorld(), eventStreamNames()...)
+	h.cfg.Warehouse.DiscardRaw = true
+	holding := loadOnlyChecks(t, map[string]string{"no_tags": "-- title: No tags.\n-- severity: hold\nSELECT 7 AS n FROM tags LIMIT 1\n"})
+	requireHeld := func(name, want, latest string) {
+		t.Helper()
+		held, isHeld, err := h.warehouse().Held()
+		if err != nil || held.Manifest.RunID != want || isHeld != (want != "") || h.latest() != latest {
+			t.Errorf("%s: the night %q is held (%v) and readers see %s, want %q and %s", name, held.Manifest.RunID, err, h.latest(), want, latest)
+		}
+		if v := h.verify(); len(v.Damage) > 0 {
+			t.Errorf("%s: verify reports %+v, want no damage", name, v.Damage)
+		}
+	}
+	before := h.requireComplete(h.night()).Run.ID
+	h.deliver(statusEvent("a", "1"))
+	h.cfg.Checks = holding
+	night, _ := h.failedNight()
+	requireHeld("a night with a failed check", night.Run.ID, before)
+	h.cfg.Checks, h.cfg.DryRun = audit.Set{}, true
+	h.requireComplete(h.unchangedNight())
+	requireHeld("a dry run", night.Run.ID, before)
+	h.cfg.Checks, h.cfg.DryRun = holding, false
+	h.at = h.at.Add(time.Minute)
+	again, err := pipeline.Replay(t.Context(), h.cfg, night.Run.ID)
+	errorOf[*pipeline.HoldError](t, err)
+	requireHeld("a replay with the same checks", again.Run.ID, before)
+	h.at = h.at.Add(time.Minute)
+	rebuilt, err := repair.Rebuild(t.Context(), repairConfig(h.cfg), false)
+	testharness.Must(t, err)
+	requireHeld("a rebuild", "", rebuilt.Manifest.RunID)
+	h.requireLines("SELECT count(*) FROM meta.webhook_events", "0")
+
+	night, _ = h.failedNight()
+	h.cfg.Checks = audit.Set{}
+	h.at = h.at.Add(time.Minute)
+	published := h.requireComplete(pipeline.Replay(t.Context(), h.cfg, night.Run.ID))
+	requireHeld("a replay without the check", "", published.Run.ID)
+	next := h.requireComplete(h.night())
+	requireHeld("the next night", "", next.Run.ID)
+	h.requireLines("SELECT event_id FROM meta.webhook_events", "a")
+	if runs, err := h.warehouse().Folder.RunsWithResponses(); err != nil || len(runs) > 0 {
+		t.Errorf("the responses of %v are stored (%v), want none after the publish", runs, err)
 	}
 }

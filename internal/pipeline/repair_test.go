@@ -67,6 +67,14 @@ func TestRepairsGiveTheSameHistory(t *testing.T) {
 	h.requireIDs("product_listings", "/products/listings")
 }
 
+// verify reads all data and returns the findings.
+func (h *harness) verify() repair.Report {
+	h.t.Helper()
+	v, err := repair.Verify(h.t.Context(), repairConfig(h.cfg), true)
+	testharness.Must(h.t, err)
+	return v
+}
+
 // replayLastNight damages the catalog and the day of the newest night, whose stored responses are intact. Verify must
 // report no loss, and name the rollback and the replay that restore everything without requests.
 func (h *harness) replayLastNight() {
@@ -75,14 +83,13 @@ func (h *harness) replayLastNight() {
 	damage(h.t, h.path("versions", second, "catalog.duckdb"))
 	damage(h.t, h.path("versions", second, "product_listings.parquet"))
 	damage(h.t, h.path("parquet", "product_listings", "snapshot_date=2026-11-03", "product_listings.parquet"))
-	v, err := repair.Verify(h.t.Context(), repairConfig(h.cfg), true)
-	testharness.Must(h.t, err)
+	v := h.verify()
 	plan := repair.Plan(v.Damage)
 	want := repair.Step{Kind: repair.ReplayNights, Version: first, Nights: second}
 	if v.Result() != repair.Rebuildable || len(plan) != 1 || plan[0] != want {
 		h.t.Fatalf("verify reports %s and plans %+v, want %+v without a loss\n%+v", v.Result(), plan, want, v.Damage)
 	}
-	_, err = h.warehouse().Rollback(first, h.at)
+	_, err := h.warehouse().Rollback(first, h.at)
 	testharness.Must(h.t, err)
 	h.at = h.at.Add(time.Minute)
 	res := h.requireComplete(pipeline.Replay(h.t.Context(), h.cfg, second))

@@ -13,7 +13,6 @@ import (
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/pipeline"
-	"placementsync/internal/repair"
 	"placementsync/internal/sim"
 	"placementsync/internal/stream"
 	testharness "placementsync/internal/testing/harness"
@@ -46,8 +45,7 @@ func TestLostResponsesAreFound(t *testing.T) {
 	} {
 		testharness.Must(t, os.WriteFile(journal, c.journal, 0o600))
 		want := fmt.Sprintf("%d of %d stored responses are missing or damaged", c.lost, night.Run.Responses)
-		v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true)
-		testharness.Must(t, err)
+		v := h.verify()
 		isFound := len(v.Damage) == 1 && v.Damage[0].Problem == want
 		if isFound != (c.lost > 0) {
 			t.Errorf("%s: verify found %+v, want %s", name, v.Damage, want)
@@ -118,8 +116,7 @@ func TestResumedRunCountsItsResponses(t *testing.T) {
 		t.Errorf("run %s has %d responses in the ledger and %d lines in the journal, want run %s and equal numbers", resumed.Run.ID, resumed.Run.Responses,
 			n, failed.Run.ID)
 	}
-	v, err := repair.Verify(t.Context(), repairConfig(h.cfg), true)
-	testharness.Must(t, err)
+	v := h.verify()
 	if len(v.Damage) > 0 {
 		t.Errorf("verify found %+v, want no damage", v.Damage)
 	}
