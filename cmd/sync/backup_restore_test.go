@@ -36,10 +36,9 @@ type restoreHarness struct {
 
 func newRestoreHarness(t *testing.T) *restoreHarness {
 	t.Helper()
-	d := newBucketHarness(t, "product_listings", "orders")
-	for range 3 {
-		harness.Must(t, d.night(t))
-	}
+	demo, err := shared.nights()
+	harness.Must(t, err)
+	d := newBackup(t, filepath.Join(demo, "warehouse"))
 	h := &restoreHarness{bucketHarness: d, objects: d.store.Objects("store"), objectOf: map[string]string{}, rows: d.historyRows(t)}
 	manifests := backupManifests(h.objects)
 	var newest backup.Manifest
@@ -219,5 +218,4 @@ func (h *restoreHarness) testUnfinishedRestore(t *testing.T) {
 		}
 	}
 	harness.Must(t, runVerify(t.Context(), h.g, verifyOptions{readData: true, format: "text"}))
-	harness.Must(t, h.night(t))
 }

@@ -64,6 +64,15 @@ streams: {include: [%s]}
 	return d
 }
 
+// newBackup returns a warehouse that is a copy of from, and its backup.
+func newBackup(t *testing.T, from string) *bucketHarness {
+	t.Helper()
+	d := newBucketHarness(t)
+	harness.Must(t, errors.Join(os.RemoveAll(d.dir()), copyTree(from, d.dir())))
+	harness.Must(t, runBackup(t.Context(), d.g, backupOptions{}))
+	return d
+}
+
 func (d *bucketHarness) dir() string { return filepath.Join(d.root, "warehouse") }
 
 // night advances the service by a day and runs a night.

@@ -30,6 +30,13 @@ type demoOptions struct {
 	keep   bool
 	// strange means a service that uses every form that the spec allows.
 	strange bool
+	// include is the setting streams.include of the nights. The command reads all streams.
+	include []string
+}
+
+// demoWorld returns the service of a demo.
+func demoWorld(o demoOptions) sim.Options {
+	return sim.Options{Seed: o.seed, Realistic: !o.strange, Token: demoToken, Encodings: []string{"zstd", "gzip"}}
 }
 
 // demoToken is the token of the demo service. It is not a secret.
@@ -43,7 +50,7 @@ func demoCommand(g *globals) *cobra.Command {
 		Long: "Start the embedded demo service on a loopback address, sync several simulated nights into\n" +
 			"a new warehouse, and show the result.",
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o, demoWorld(o)) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.dir, "dir", "demo", "`folder` for the demo's configuration and warehouse; an earlier demo there is replaced")
@@ -54,11 +61,11 @@ func demoCommand(g *globals) *cobra.Command {
 	return cmd
 }
 
-func runDemo(ctx context.Context, g *globals, o demoOptions) error {
+func runDemo(ctx context.Context, g *globals, o demoOptions, world sim.Options) error {
 	if o.nights < 1 {
 		return cli.UsageErr("--nights is %d: use 1 or more", o.nights)
 	}
-	service := sim.New(sim.Options{Seed: o.seed, Realistic: !o.strange, Token: demoToken, Encodings: []string{"zstd", "gzip"}})
+	service := sim.New(world)
 	baseURL, stop, err := service.Serve()
 	if err != nil {
 		return fmt.Errorf("start the demo service: %w", err)
@@ -72,6 +79,7 @@ func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 	if err != nil {
 		return err
 	}
+	cfg.Streams.Include = o.include
 	fmt.Fprintf(g.stdout, "demo service at %s, %s into %s\n\n", baseURL, humanize.Count(o.nights, "night"), cfg.Warehouse.Dir)
 	last, err := runDemoNights(ctx, g, o, service, cfg)
 	if ctx.Err() != nil {

@@ -14,7 +14,7 @@ import (
 // TestDiffOfADemo compares snapshots of a demo with several flags.
 func TestDiffOfADemo(t *testing.T) {
 	t.Parallel()
-	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: demoOfThreeNights(t)}}
+	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: threeNights(t)}}
 	g.stderr = io.Discard
 	run := func(o diffOptions, names ...string) (stdout, stderr string) {
 		t.Helper()

@@ -124,7 +124,7 @@ func TestExploreFailsAtItsStart(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	harness.Must(t, err)
 	defer listener.Close()
-	published := &globals{process: hostProcess(), Flags: cli.Flags{Config: demoOfThreeNights(t)}}
+	published := &globals{process: hostProcess(), Flags: cli.Flags{Config: threeNights(t)}}
 	empty := newLoggingGlobals(t, io.Discard, io.Discard, "")
 	createWarehouse(t, filepath.Join(filepath.Dir(empty.Config), "warehouse"))
 	ctx, stop := context.WithCancel(t.Context())
@@ -180,7 +180,7 @@ func TestPagesFollowTheConfiguration(t *testing.T) {
 // TestExplorePrintsTheToken starts the command with and without the token.
 func TestExplorePrintsTheToken(t *testing.T) {
 	t.Parallel()
-	config := demoOfThreeNights(t)
+	config := threeNights(t)
 	for name, c := range map[string]struct {
 		args       []string
 		address    string

@@ -13,11 +13,15 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/cli"
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
+	"placementsync/internal/report"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
@@ -57,6 +61,7 @@ func TestHeldNightHasNoFollowUp(t *testing.T) {
 		t.Errorf("a watch sent a message about the held night: %q", got)
 	}
 	d.requireHidden(t, wh, firstRun, heldRun)
+	d.testReportOptions(t, h.Manifest.SnapshotAt)
 	d.testFailedPublish(t, wh, firstRun)
 
 	// The ledger line cannot be written after the switch, so readers see the night, and the follow-ups run.
@@ -118,6 +123,7 @@ func (d *bucketHarness) configureFollowUps(t *testing.T) (messages func() []stri
 	// The lake program does not exist, so each attempt is a failure in the ledger.
 	harness.Must(t, os.WriteFile(d.g.Config, fmt.Appendf(text, `
 lake: {catalog: sqlite, warehouse: ./lake}
+schedule: {timezone: Europe/Berlin}
 checks: {dir: checks, rules: {dates_implausible: {severity: off}}}
 notify: {channels: [{name: chat, type: webhook, url: "%s"}]}
 watch: [{name: nights, query: "SELECT run_id FROM meta.runs", key: [run_id], send: [chat]}]
@@ -183,6 +189,30 @@ func (d *bucketHarness) requireHidden(t *testing.T, wh *warehouse.Warehouse, fir
 	harness.Must(t, err)
 	if len(lineage) != 1 || lineage[0].RunID != firstRun || latest != firstRun {
 		t.Errorf("readers see %s and the lineage is %+v, want only %s", latest, lineage, firstRun)
+	}
+}
+
+// testReportOptions compares the options of the reports of the published and of the held night.
+func (d *bucketHarness) testReportOptions(t *testing.T, heldAt time.Time) {
+	t.Helper()
+	lines := []string{"check two_nights failed in 2 rows", "Run placementsync diff --held to compare it with the published snapshot. " +
+		"Then run placementsync publish --accept two_nights to publish it, or placementsync discard to discard it."}
+	program := "placementsync query --config " + d.g.Config
+	night := heldAt.UTC().Format("2006-01-02 15:04") + " UTC"
+	for _, want := range []report.Options{
+		{Program: program, Timezone: "Europe/Berlin", Earlier: true, QueryPages: "/questions/", Notices: []report.Notice{{Alarm: true, Lines: lines,
+			Title: "The night of " + night + " is held and not published, because of these checks:"}}},
+		{Program: program + " --held", Timezone: "Europe/Berlin", Held: true, Notices: []report.Notice{{Alarm: true, Lines: lines,
+			Title: "This snapshot is held and not published, because of these checks:"}}},
+	} {
+		g, o := *d.g, reportOptions{queryPages: want.QueryPages}
+		if g.held = want.Held; want.Earlier {
+			o.asOf = "2026-11-01"
+		}
+		got, err := newReportOptions(&g, o)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("options of a report (-want +got), %v:\n%s", err, diff)
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ func executeInit(t *testing.T, answers string, args ...string) *initResult {
 // smallService starts a small demo service and returns its address.
 func smallService(t *testing.T) (baseURL string) {
 	t.Helper()
-	baseURL, stop, err := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken}).Serve()
+	baseURL, stop, err := sim.New(smallWorld).Serve()
 	harness.Must(t, err)
 	t.Cleanup(func() { _ = stop() })
 	return baseURL

@@ -17,29 +17,21 @@ import (
 
 	"placementsync/internal/cli"
 	"placementsync/internal/ledger"
-	"placementsync/internal/sim"
 	"placementsync/internal/testing/harness"
 )
 
-// mcpProgram is the program with a configuration. The warehouse contains one night.
+// mcpProgram is the program with a configuration. The warehouse contains three nights.
 type mcpProgram struct{ program, config string }
 
 func newMCPProgram(t *testing.T) mcpProgram {
 	t.Helper()
-	service := sim.New(sim.Options{Seed: 5, Token: demoToken, Outlets: 4, Listings: 10, Profiles: 1, Campaigns: 2, Orders: 5})
-	baseURL, stop, err := service.Serve()
-	harness.Must(t, err)
-	t.Cleanup(func() { harness.Must(t, stop()) })
-	a := mcpProgram{program: filepath.Join(t.TempDir(), "placementsync"), config: filepath.Join(t.TempDir(), "config.yaml")}
+	a := mcpProgram{program: filepath.Join(t.TempDir(), "placementsync"), config: threeNights(t)}
 	self, err := os.Executable()
 	harness.Must(t, err)
 	harness.Must(t, os.Symlink(self, a.program))
-	t.Setenv("TOKEN_OF_THE_NIGHT", demoToken)
-	harness.Must(t, os.WriteFile(a.config, fmt.Appendf(nil, "api: {base_url: %s, token: '${TOKEN_OF_THE_NIGHT}', requests_per_second: 0}\nwarehouse: {threads: 1}\n", baseURL), 0o600))
-	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: a.config, Quiet: true}}
-	g.stdout, g.stderr = io.Discard, io.Discard
-	harness.Must(t, runNight(t.Context(), g, runOptions{newWarehouse: true}))
-	harness.Must(t, os.Unsetenv("TOKEN_OF_THE_NIGHT")) // the environment of an assistant has no token
+	// The environment of an assistant has no token.
+	text := "api: {base_url: https://api.example.com, token: '${TOKEN_OF_THE_NIGHT}'}\nwarehouse: {dir: warehouse, threads: 1}\n"
+	harness.Must(t, os.WriteFile(a.config, []byte(text), 0o600))
 	return a
 }
 
@@ -56,7 +48,7 @@ func (a mcpProgram) connect(t *testing.T, args []string) *sdk.ClientSession {
 
 // TestAssistants starts the program and calls its tools over standard input and output, as assistants do.
 func TestAssistants(t *testing.T) {
-	harness.Slow(t)
+	t.Parallel()
 	a := newMCPProgram(t)
 	t.Run("command lines of the guide", a.testGuideCommands)
 	t.Run("rejected queries", a.testRejections)
@@ -82,8 +74,8 @@ func (a mcpProgram) testGuideCommands(t *testing.T) {
 			got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "run_query", Arguments: map[string]any{"name": "headline"}})
 			harness.Must(t, err)
 			text := got.Content[0].(*sdk.TextContent).Text
-			if got.IsError || !strings.Contains(text, `["listings",10,`) {
-				t.Errorf("the query \"headline\" returned %s, want 10 listings", text)
+			if got.IsError || !strings.Contains(text, `["listings",80,`) {
+				t.Errorf("the query \"headline\" returned %s, want 80 listings", text)
 			}
 			if !strings.Contains(text, `"grades":[{"table":`) || !strings.Contains(text, `{"table":"campaigns","standing":"proven",`) {
 				t.Errorf("the query \"headline\" returned %s, want the grades of its tables", text)
@@ -128,13 +120,13 @@ func guideCommandLines(t *testing.T) [][]string {
 // testRejections sends queries that the sandbox rejects, and an endless query. After these queries,
 // the program must still describe tables. Without a published night, a query must return an error.
 func (a mcpProgram) testRejections(t *testing.T) {
-	session := a.connect(t, []string{"mcp", "--timeout", "1s", "--config", a.config})
+	session := a.connect(t, []string{"mcp", "--timeout", "200ms", "--config", a.config})
 	for sql, want := range map[string]string{
 		"COPY orders TO '" + filepath.Join(t.TempDir(), "x") + "'": "the SQL is refused: it uses files",
 		"ATTACH '" + a.config + "'":                                "the SQL is refused: it uses files",
 		"FROM read_csv('" + a.config + "')":                        "the SQL is refused: it uses files",
 		"PRAGMA enable_profiling":                                  "refuse",
-		"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t": "stopped after 1s",
+		"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t": "stopped after 200ms",
 	} {
 		got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "sql", Arguments: map[string]any{"sql": sql}})
 		harness.Must(t, err)
@@ -163,7 +155,7 @@ func (a mcpProgram) testRejections(t *testing.T) {
 // testClosedInput sends an endless query and closes the input. The program must send the
 // response and then end. Standard output must contain only messages of the protocol, one per line.
 func (a mcpProgram) testClosedInput(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), a.program, "mcp", "--timeout", "1s", "--config", a.config)
+	cmd := exec.CommandContext(t.Context(), a.program, "mcp", "--timeout", "200ms", "--config", a.config)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	harness.Must(t, err)
@@ -203,8 +195,8 @@ func (a mcpProgram) testClosedInput(t *testing.T) {
 	send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"sql","arguments":{"sql":"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"}}}`)
 	began := time.Now()
 	harness.Must(t, in.Close())
-	if got := receive(); !strings.Contains(got, "stopped after 1s") {
-		t.Errorf("the response to the last call is %s, want a text with \"stopped after 1s\"", got)
+	if got := receive(); !strings.Contains(got, "stopped after 200ms") {
+		t.Errorf("the response to the last call is %s, want a text with \"stopped after 200ms\"", got)
 	}
 	for lines.Scan() {
 	}

@@ -152,7 +152,7 @@ func TestExportsComeFromTheFlags(t *testing.T) {
 // TestWorkbookOfAClient writes the questions of the report for one client, who must not see ids.
 func TestWorkbookOfAClient(t *testing.T) {
 	t.Parallel()
-	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: demoOfThreeNights(t)}}
+	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: threeNights(t)}}
 	id := queryValue(t, g, `SELECT min(id) FROM profiles WHERE regexp_full_match(name, '\pL[^",\s]+[^",]*\S')`)
 	name := queryValue(t, g, "SELECT name FROM profiles WHERE id = '"+id+"'")
 	var stderr strings.Builder

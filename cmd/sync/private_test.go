@@ -50,7 +50,7 @@ func (s *failingService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestFailedResponsesPublishNoPrivateValue(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
-	service := &failingService{Service: sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken})}
+	service := &failingService{Service: sim.New(smallWorld)}
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
 	alerts := make(chan string, 9)

@@ -32,7 +32,7 @@ type demoHarness struct {
 
 func newDemoHarness(t *testing.T) *demoHarness {
 	t.Helper()
-	config := demoOfThreeNights(t)
+	config := threeNights(t)
 	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: config}}
 	d := &demoHarness{g: g, dir: filepath.Join(filepath.Dir(config), "warehouse")}
 	d.g.stdout, d.g.stderr = &d.out, &d.messages

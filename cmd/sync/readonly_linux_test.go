@@ -15,7 +15,7 @@ import (
 // mean that data is lost.
 func TestVerifyOfReadOnlyWarehouse(t *testing.T) {
 	t.Parallel()
-	config := demoOfThreeNights(t)
+	config := threeNights(t)
 	dir := filepath.Join(filepath.Dir(config), "warehouse")
 	self, err := os.Executable()
 	harness.Must(t, err)

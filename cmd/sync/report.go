@@ -57,16 +57,8 @@ func runReport(ctx context.Context, g *globals, o reportOptions) (err error) {
 	// The page reads several snapshots. The terminal does not show the time of each.
 	s := &reportSnapshots{g: g.silent(), asOf: o.asOf, dbs: map[time.Time]*query.DB{}}
 	defer func() { err = explainDamage(g, errors.Join(err, s.close())) }()
-	opts := report.Options{Program: g.programLine("query"), QueryPages: o.queryPages, Earlier: o.asOf != "", Held: g.held}
-	if g.held {
-		opts.Program += " --held"
-	}
-	wh, cfg, err := g.openWarehouse()
+	opts, err := newReportOptions(g, o)
 	if err != nil {
-		return err
-	}
-	opts.Timezone = cfg.Schedule.Timezone
-	if opts.Notices, err = heldNotices(wh, g.held); err != nil {
 		return err
 	}
 	if o.profile != "" {
@@ -93,6 +85,21 @@ func runReport(ctx context.Context, g *globals, o reportOptions) (err error) {
 	}
 	_, err = fmt.Fprintf(g.stdout, "wrote %s: open it in a browser\n", o.file)
 	return err
+}
+
+// newReportOptions returns the options of a page without its client.
+func newReportOptions(g *globals, o reportOptions) (report.Options, error) {
+	opts := report.Options{Program: g.programLine("query"), QueryPages: o.queryPages, Earlier: o.asOf != "", Held: g.held}
+	if g.held {
+		opts.Program += " --held"
+	}
+	wh, cfg, err := g.openWarehouse()
+	if err != nil {
+		return report.Options{}, err
+	}
+	opts.Timezone = cfg.Schedule.Timezone
+	opts.Notices, err = heldNotices(wh, g.held)
+	return opts, err
 }
 
 // heldNotices returns the notice of a held night, if there is one. isShown means that the page shows that night.

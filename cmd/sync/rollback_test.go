@@ -17,7 +17,7 @@ import (
 // TestRollbackOnFullDisk checks that the error of a rollback on a full disk says what to do.
 func TestRollbackOnFullDisk(t *testing.T) {
 	t.Parallel()
-	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: demoOfThreeNights(t)}}
+	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: threeNights(t)}}
 	g.stdout, g.stderr = io.Discard, io.Discard
 	g.Step = func(string, string) error { return syscall.ENOSPC }
 	const want = "the disk is full or the quota is used up: "
@@ -33,7 +33,7 @@ func TestRollbackOnFullDisk(t *testing.T) {
 // If the ledger cannot be read, the completion proposes the kept versions.
 func TestRunsWithoutASnapshot(t *testing.T) {
 	t.Parallel()
-	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: demoOfThreeNights(t), Quiet: true}}
+	g := &globals{process: hostProcess(), Flags: cli.Flags{Config: threeNights(t), Quiet: true}}
 	var out bytes.Buffer
 	g.stdout, g.stderr = &out, io.Discard
 	wh, _, err := g.openWarehouse()

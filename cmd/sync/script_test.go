@@ -85,7 +85,9 @@ func mainPausedInCommit(pause func(ctx context.Context)) {
 //	sim-advance DAYS            advance this service by days
 //	sim-count PATH VAR [DAY]    set VAR to the number of records of a list; with DAY, of the demo on that day
 //	install-lake                build the lake program and add it to PATH
-//	copy-demo DIR               copy the folder of a demo of three nights
+//	copy-night DIR              copy a warehouse of one night, in which a service of sim-serve was read
+//	copy-nights DIR             copy the folder of a demo of three nights with few records and streams
+//	copy-demo DIR               copy the folder of a demo of three nights with all streams
 //	sim-await PATH              wait until a path of this service was requested
 //
 // A night costs more time than the other commands, so the configuration of a script names only the streams that it
@@ -126,7 +128,7 @@ func runScripts(t *testing.T, params testscript.Params) {
 		"exits": exits, "start": start, "await": await, "interrupt": sendSignal(os.Interrupt), "terminate": sendSignal(syscall.SIGTERM), "ended": checkEnd,
 		"hold-lock": holdLock, "sim-serve": simServe, "sim-fault": simFault,
 		"get": get, "statement": statement, "hangup": hangup, "deliver": deliver, "receive": receive, "received": received,
-		"leaves-no": leavesNo, "sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait, "install-lake": installLake, "copy-demo": copyDemo,
+		"leaves-no": leavesNo, "sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait, "install-lake": installLake, "copy-night": copyShared("copy-night DIR", shared.night), "copy-nights": copyShared("copy-nights DIR", shared.nights), "copy-demo": copyShared("copy-demo DIR", shared.demo),
 	}
 	params.RequireExplicitExec, params.RequireUniqueNames = true, true
 	testscript.Run(t, params)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,19 +15,27 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"placementsync/internal/cli"
+	"placementsync/internal/sim"
 	"placementsync/internal/testing/harness"
 )
 
 // sharedResults contains results that several tests share. The first use creates them.
 type sharedResults struct {
-	// demo runs a demo of three nights and returns its folder. Tests must not change its
-	// files.
+	// night runs one night of four lists of smallWorld, and returns the folder of the warehouse.
+	night func() (string, error)
+	// nights runs a demo of three nights with few records and streams, and returns its folder. Tests must not change
+	// its files.
+	nights func() (string, error)
+	// demo runs three nights of all streams in the service of the command "demo", with which trials need more time.
 	demo func() (string, error)
 	// lake builds the lake program and returns its folder.
 	lake func() (string, error)
 }
 
 var shared sharedResults
+
+// smallWorld is a service with few records.
+var smallWorld = sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken}
 
 // tests runs the tests of this package and then removes the shared results.
 type tests struct{ *testing.M }
@@ -41,14 +48,30 @@ func (m tests) Run() int {
 	}
 	defer os.RemoveAll(dir) // an error leaves only temporary files
 	shared = sharedResults{
-		demo: sync.OnceValues(func() (string, error) {
-			demo := filepath.Join(dir, "demo")
-			var stderr bytes.Buffer
-			p := process{stdout: io.Discard, stderr: &stderr, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
-			if code := executeArgs(context.Background(), []string{"demo", "--strange", "--nights", "3", "--dir", demo}, p); code != 0 {
-				return "", fmt.Errorf("the demo ended with %d: %s", code, &stderr)
+		night: sync.OnceValues(func() (string, error) {
+			service, warehouseDir := sim.New(smallWorld), filepath.Join(dir, "night")
+			baseURL, stop, err := service.Serve()
+			if err != nil {
+				return "", err
 			}
-			return demo, nil
+			defer stop()
+			text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0}\nwarehouse: {dir: %s, threads: 1}\n", baseURL, demoToken, warehouseDir)
+			file, g := filepath.Join(dir, "night.yaml"), newQuietGlobals()
+			g.Config = file
+			if err := os.WriteFile(file, []byte(text+"streams: {include: [outlet_listings, product_listings, orders, campaigns]}\n"), 0o600); err != nil {
+				return "", err
+			}
+			return warehouseDir, runNight(context.Background(), g, runOptions{newWarehouse: true})
+		}),
+		nights: sync.OnceValues(func() (string, error) {
+			o := demoOptions{strange: true, seed: 1, include: []string{"outlet_listings", "product_listings", "orders", "order_items", "outlets", "profiles", "campaigns", "tags"}}
+			world := demoWorld(o)
+			world.Outlets, world.Listings, world.Profiles, world.Campaigns, world.Orders = 20, 80, 12, 8, 30
+			return runThreeNights(filepath.Join(dir, "nights"), o, world)
+		}),
+		demo: sync.OnceValues(func() (string, error) {
+			o := demoOptions{strange: true, seed: 1}
+			return runThreeNights(filepath.Join(dir, "demo"), o, demoWorld(o))
 		}),
 		lake: sync.OnceValues(func() (string, error) {
 			lakeDir := filepath.Join(dir, "lake")
@@ -58,20 +81,45 @@ func (m tests) Run() int {
 	return m.M.Run()
 }
 
-// copyDemo copies the shared demo to a folder of a script.
-func copyDemo(ts *testscript.TestScript, neg bool, args []string) {
-	requireUsage(ts, !neg && len(args) == 1, "copy-demo DIR")
-	demo, err := shared.demo()
-	ts.Check(err)
-	ts.Check(copyTree(demo, ts.MkAbs(args[0])))
+// runThreeNights runs a demo of three nights and returns its folder.
+func runThreeNights(demo string, o demoOptions, world sim.Options) (string, error) {
+	o.dir, o.nights = demo, 3
+	return demo, runDemo(context.Background(), newQuietGlobals(), o, world)
 }
 
-// demoOfThreeNights copies the shared demo to a temporary folder. It returns the path of the copied
-// config.yaml. The race detector makes the demo slow, so these tests run without it.
-func demoOfThreeNights(t *testing.T) (configFile string) {
+// newQuietGlobals returns globals without an environment, whose output is discarded.
+func newQuietGlobals() *globals {
+	return &globals{process: process{stdout: io.Discard, stderr: io.Discard, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}}
+}
+
+// copyShared copies a shared demo to a folder of a script.
+func copyShared(usage string, demo func() (string, error)) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		requireUsage(ts, !neg && len(args) == 1, usage)
+		dir, err := demo()
+		ts.Check(err)
+		ts.Check(copyTree(dir, ts.MkAbs(args[0])))
+	}
+}
+
+// threeNights copies the small shared demo to a temporary folder. It returns the path of the copied config.yaml. The
+// race detector makes nights slow, so these tests run without it.
+func threeNights(t *testing.T) (configFile string) {
 	t.Helper()
 	harness.Slow(t)
-	demo, err := shared.demo()
+	return copyDemo(t, shared.nights)
+}
+
+// demoOfThreeNights copies the whole shared demo for a trial. It returns the path of the copied config.yaml.
+func demoOfThreeNights(t *testing.T) (configFile string) {
+	t.Helper()
+	harness.Long(t)
+	return copyDemo(t, shared.demo)
+}
+
+func copyDemo(t *testing.T, shared func() (string, error)) (configFile string) {
+	t.Helper()
+	demo, err := shared()
 	harness.Must(t, err)
 	dir := filepath.Join(t.TempDir(), "demo")
 	harness.Must(t, copyTree(demo, dir))

@@ -56,7 +56,8 @@ func (s *scriptEnv) recordRequest(r *http.Request) *sim.Fault {
 // simServe starts a small demo service. The default of its token is the token of the demo.
 func simServe(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptEnvOf(ts)
-	o := sim.Options{Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken, FaultFunc: s.recordRequest}
+	o := smallWorld
+	o.FaultFunc = s.recordRequest
 	flags := flag.NewFlagSet("sim-serve", flag.ContinueOnError)
 	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the world")
 	flags.StringVar(&o.Token, "token", demoToken, "the token that is accepted")

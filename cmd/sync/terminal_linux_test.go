@@ -70,12 +70,12 @@ func runOnTerminal(t *testing.T, width int, dir string, args ...string) string {
 func TestOutputFitsTerminal(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
-	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, HistoryDays: 30, Token: demoToken})
+	service := sim.New(smallWorld)
 	baseURL, stop, err := service.Serve()
 	harness.Must(t, err)
 	t.Cleanup(func() { harness.Must(t, stop()) })
 	dir := t.TempDir()
-	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\n", baseURL, demoToken)
+	text := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\nstreams: {include: [orders, outlet_listings, product_listings]}\n", baseURL, demoToken)
 	harness.Must(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(text), 0o600))
 
 	screen := runOnTerminal(t, 80, dir, "run", "--new")
