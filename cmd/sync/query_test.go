@@ -104,19 +104,19 @@ func TestQueriesOfTheDemo(t *testing.T) {
 	d.testReports(t, dir)
 }
 
-// testReports writes the report of a client to standard output and to a file, and refuses a folder.
+// testReports writes the report of a client on an earlier snapshot to a file, and refuses a folder.
 func (d *demoHarness) testReports(t *testing.T, dir string) {
 	t.Helper()
 	client := "Quantum Lift"
 	d.out.Reset()
 	file := filepath.Join(dir, "report.html")
-	harness.Must(t, runReport(t.Context(), d.g, reportOptions{file: file, profile: client}))
+	harness.Must(t, runReport(t.Context(), d.g, reportOptions{file: file, profile: client, asOf: "2026-11-03"}))
 	if got, want := d.out.String(), "wrote "+file+": open it in a browser\n"; got != want {
 		t.Errorf("report printed %q, want %q", got, want)
 	}
 	page := read(t, file)
-	if !strings.Contains(page, "<h1>Report for "+client) || strings.Contains(page, "placementsync query") {
-		t.Errorf("the report for %s lacks its name, or contains commands:\n%.2000s", client, page)
+	if !strings.Contains(page, "<h1>Report for "+client) || !strings.Contains(page, ", 2026-11-03 02:00 UTC</title>") || strings.Contains(page, "placementsync query") {
+		t.Errorf("the report for %s lacks its name or its time, or contains commands:\n%.2000s", client, page)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("the report has the mode %v (%v), want 0644", info.Mode(), err)
