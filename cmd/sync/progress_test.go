@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -63,27 +62,23 @@ func TestProgressIsLogged(t *testing.T) {
 	if got := logged.String(); got != "" {
 		t.Errorf("without a night the log is %q, want it empty", got)
 	}
-	service := sim.New(sim.Options{Seed: 1, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Token: demoToken,
-		FaultFunc: func(r *http.Request) *sim.Fault {
-			if r.URL.Path == "/orders" {
-				logProgress(log, tracker)
-			}
-			return nil
-		}})
-	g := &globals{process: process{stdout: io.Discard, stderr: io.Discard, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}}
-	serveDemo(t, g, service)
+	world := smallWorld
+	world.FaultFunc = func(r *http.Request) *sim.Fault {
+		if r.URL.Path == "/orders" {
+			logProgress(log, tracker)
+		}
+		return nil
+	}
+	g := newQuietGlobals()
+	serveDemo(t, g, sim.New(world))
 	cfg, err := g.loadConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
+	cfg.Streams.Include = []string{"orders"}
 	night, err := g.nightConfig(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	night.Progress, night.NewWarehouse = tracker, true
-	if _, err := pipeline.Run(t.Context(), night); err != nil {
-		t.Fatal(err)
-	}
+	_, err = pipeline.Run(t.Context(), night)
+	harness.Must(t, err)
 	for _, want := range []string{`"msg":"progress"`, `"stream":"orders"`, fmt.Sprintf(`"streams":%d`, len(stream.AllWithEvents())), `"phase":"reading orders"`, `"allowed_per_second":0`} {
 		if !strings.Contains(logged.String(), want) {
 			t.Errorf("the log does not contain %s: %s", want, logged)
