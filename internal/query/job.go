@@ -229,6 +229,9 @@ func newStatementError(text string, err error) *StatementError {
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		return &StatementError{Problem: refused.Plain()}
 	}
+	if usage, ok := errors.AsType[*UsageError](err); ok { // without the list of parameters, which are in text
+		return &StatementError{Problem: usage.Problem}
+	}
 	problem, details, _ := strings.Cut(err.Error(), "\n")
 	if _, cause, ok := strings.Cut(problem, "run query: "); ok {
 		problem = cause

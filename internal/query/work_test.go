@@ -55,7 +55,7 @@ func TestWorkExplainsMistakes(t *testing.T) {
 		{"SELECT " + long + "nam FROM product_listings", notFound, 1, len("SELECT ") + 5*60 + 1},
 		{"SELECT 'ää', nam FROM product_listings", notFound, 1, 14},
 		{"SELECT\n  CAST('x' || id AS INTEGER) FROM product_listings", "Conversion Error: Could not convert string 'xp1' to INT32", 2, 3},
-		{"FROM range($n)", `parameter "n" has no value; parameter:`, 0, 0},
+		{"FROM range($n)", `parameter "n" has no value`, 0, 0},
 		{"SELECT 'x'::INTEGER AS n", "Conversion Error: Could not convert string 'x' to INT32", 1, 11},
 		{"DROP TABLE product_listings", "the SQL is refused: it writes, but the catalog is open read-only", 0, 0},
 		{"-- param: x\nSELECT 1", `the statement:1: write a parameter as NAME TYPE DEFAULT -- MEANING, not "x"`, 0, 0},
