@@ -55,13 +55,14 @@ func runExplore(ctx context.Context, g *globals, o exploreOptions) error {
 	if address, parseErr := netip.ParseAddrPort(o.listen); parseErr != nil || !address.Addr().IsLoopback() {
 		return cli.UsageErr("--listen is %q: use a loopback address such as 127.0.0.1:8090; the command \"serve\" with serve.auth_token can be reached from other machines", o.listen)
 	}
-	wh, cfg, err := g.openWarehouse()
+	cfg, err := g.loadConfig("warehouse", "retention", "statuses")
 	if err == nil {
 		err = durable.CheckTemp()
 	}
 	if err != nil {
 		return err
 	}
+	wh := g.newWarehouse(cfg)
 	source := exploreWarehouse{wh, func() config.Config { return cfg }, g.held}
 	if _, err := source.ShownVersion(); err != nil {
 		return err

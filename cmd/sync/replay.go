@@ -38,8 +38,8 @@ func exactlyOneRun(cmd *cobra.Command, args []string) error {
 }
 
 func runReplay(ctx context.Context, g *globals, run string, acceptLoss bool) error {
-	// The section "api" is not loaded, because a replay needs no token.
-	cfg, err := g.loadConfig("warehouse", "retention", "streams", "run", "checks", "privacy", "statuses")
+	// Most of the section "api" is not loaded, because a replay needs no token.
+	cfg, err := g.loadConfig("api.fields", "api.price_unit", "warehouse", "retention", "streams", "run", "history", "checks", "privacy", "statuses")
 	if err != nil {
 		return err
 	}

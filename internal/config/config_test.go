@@ -334,6 +334,16 @@ func TestLoopbackHostsNeedNoEncryption(t *testing.T) {
 	}
 }
 
+// TestReachableAddressesNeedAToken listens on addresses that other machines can reach, without serve.auth_token.
+func TestReachableAddressesNeedAToken(t *testing.T) {
+	for _, address := range []string{"0.0.0.0:8080", "[::]:8080", "192.0.2.1:8080", "nas.example:8080"} {
+		_, err := config.Parse("f", minimalFile("serve: {listen: '"+address+"'}\n"), env)
+		if want := fmt.Sprintf("serve.listen: %q is reachable from other machines: set serve.auth_token", address); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", address, err, want)
+		}
+	}
+}
+
 func TestWithinKeepsProblemsOfTheNamedSections(t *testing.T) {
 	_, err := config.Parse("f", []byte("api: {page_size: 0}\nwarehouse: {threads: -1}\n"), env)
 	configErr, _ := errors.AsType[*config.Error](err)
@@ -343,6 +353,8 @@ func TestWithinKeepsProblemsOfTheNamedSections(t *testing.T) {
 	}{
 		"one section":  {[]string{"warehouse"}, []config.Problem{{Line: 2, Path: "warehouse.threads"}}},
 		"no section":   {nil, nil},
+		"a setting":    {[]string{"api.page_size"}, []config.Problem{{Line: 1, Path: "api.page_size"}}},
+		"a prefix":     {[]string{"api.page"}, nil},
 		"two sections": {[]string{"api", "warehouse"}, problemPlaces(t, err)},
 	} {
 		remaining := configErr.Within(test.sections...)

@@ -42,20 +42,25 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // Within returns an error with the problems of the named sections, and with problems outside of
 // all sections: a syntax error, or an unknown section. It returns nil if no problem remains. For
-// example, a query of an analyst needs the section warehouse, but no token.
+// example, a query of an analyst needs the section warehouse, but no token. A name such as api.fields
+// means a part of a section.
 func (e *Error) Within(sections ...string) error {
 	known := keysOf(reflect.TypeFor[Config]())
 	remaining := slices.DeleteFunc(slices.Clone(e.Problems), func(p Problem) bool {
-		section := p.Path
-		if end := strings.IndexAny(section, ".["); end >= 0 {
-			section = section[:end]
-		}
-		return slices.Contains(known, section) && !slices.Contains(sections, section)
+		isKnown := slices.ContainsFunc(known, func(name string) bool { return isBelow(p.Path, name) })
+		isNamed := slices.ContainsFunc(sections, func(name string) bool { return isBelow(p.Path, name) })
+		return isKnown && !isNamed
 	})
 	if len(remaining) == 0 {
 		return nil
 	}
 	return &Error{File: e.File, Problems: remaining, cause: e.cause}
+}
+
+// isBelow reports whether a path is the path of a section or of a setting in it.
+func isBelow(path, section string) bool {
+	rest, found := strings.CutPrefix(path, section)
+	return found && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 func newError(file string, problems []Problem) error {

@@ -136,3 +136,8 @@ INSERT INTO main.campaign_article_includes (article_id, position, channel_type, 
 	'newsletter', 'mention');
 -- A newer row of another table contains the profile P1 too.
 UPDATE main.campaigns SET profile_name = 'Name in a campaign', valid_from = '2026-11-03' WHERE id = 'C9';
+-- A page shows the last version of its record.
+INSERT INTO past.campaigns (id, name, valid_from, valid_to, run_id) VALUES ('C', 'Old campaign', '2026-10-30', '2026-11-01', 'r1');
+INSERT INTO past.articles (id, name, valid_from, valid_to, run_id) VALUES ('A2', 'Old article', '2026-10-30', '2026-11-01', 'r1');
+INSERT INTO past.profiles (id, name, valid_from, valid_to, run_id) VALUES ('P1', 'Old profile', '2026-10-30', '2026-11-01', 'r1');
+INSERT INTO past.outlets (id, name, valid_from, valid_to, run_id) VALUES ('O1', 'Old outlet', '2026-10-30', '2026-11-01', 'r1');
