@@ -47,13 +47,13 @@ demo: build ## build, then run the main job on the embedded demo service
 MEMORY = $(shell awk '$$2 == "/dev/shm" && $$4 !~ /noexec/ { print $$2 }' /proc/mounts 2>/dev/null | \
 	xargs -r df -Pk | awk 'NR == 2 && $$4 > 8000000 { print $$6 }')
 # A program with the race detector waits one second at exit for late races; 50 ms are enough. The heap of
-# tests is small, so collecting it less often saves time. Some tests wait, so one more test program than
-# there are processors runs at the same time. gold links a test program with DuckDB in half the time of the
-# default linker. mold takes a third less processor time than gold, but only newer compilers know it.
+# tests is small, so collecting it less often saves time. Some tests wait, so a test program runs two of them
+# for each processor. gold links a test program with DuckDB in half the time of the default linker. mold takes
+# a third less processor time than gold, but only newer compilers know it.
 LINKER := $(firstword $(foreach linker,mold gold,\
 	$(shell $(CC) -fuse-ld=$(linker) -Wl,--version >/dev/null 2>&1 && echo -extldflags=-fuse-ld=$(linker))))
 TEST = env $(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) GORACE=atexit_sleep_ms=50 GOGC=400 \
-	go test -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) -vet=off -ldflags='-s -w $(LINKER)' -timeout 60m
+	go test -parallel $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN)) -vet=off -ldflags='-s -w $(LINKER)' -timeout 60m
 # These packages start goroutines, so they are tested with the race detector. transform starts none, and the
 # nights of pipeline call it from several.
 RACE := $(addprefix ./internal/,backup cli daemon durable fetch notify webhook)
