@@ -303,7 +303,8 @@ UPDATE main.product_listings SET outlet_id = 'o' WHERE id = 'a';
 UPDATE past.product_listings SET outlet_id = 'o' WHERE id = 'a';
 INSERT INTO main.outlet_channels (id, outlet_id, valid_from) VALUES ('ch', 'o', '2026-11-02 02:00:00+00'), ('x', 'other', '2026-11-02 02:00:00+00');
 INSERT INTO past.outlet_channels (id, outlet_id, valid_from, valid_to) VALUES ('gone', 'o', '2026-11-01 02:00:00+00', '2026-11-02 02:00:00+00');
-INSERT INTO main.outlet_listings (id, outlet_id, name, valid_from) VALUES ('ol', 'o', 'Listing', '2026-11-02 02:00:00+00'), ('x', 'other', 'X', '2026-11-02 02:00:00+00');
+INSERT INTO main.outlet_listings (id, outlet_id, name, valid_from) VALUES ('ol', 'o', 'Listing', '2026-11-02 02:00:00+00'), ('x', 'other', 'X', '2026-11-02 02:00:00+00'),
+    ('y', 'shown', 'Y', '2026-11-02 02:00:00+00');
 INSERT INTO main.outlet_products (outlet_id, product_id, valid_from) VALUES ('o', 'p', '2026-11-02 02:00:00+00'), ('other', 'x', '2026-11-02 02:00:00+00');
 INSERT INTO main.outlets (id, valid_from) VALUES ('o', '2026-11-02 02:00:00+00'), ('other', '2026-11-02 02:00:00+00');
 INSERT INTO main.products (id, name, valid_from) VALUES ('p', 'P', '2026-11-02 02:00:00+00'), ('x', 'X', '2026-11-02 02:00:00+00'),
@@ -330,6 +331,7 @@ INSERT INTO main.tags (name, valid_from) VALUES ('t', '2026-11-02 02:00:00+00');
 			"outlet_products o/p", "outlet_tags o/1", "outlets o", "product_example_links p/1", "product_listing_tags a/1",
 			"product_listings a", "product_prices p/1", "products a", "products ol", "products p"}},
 		{"listed", []string{"product_listing*", "outlets"}, []string{"product_listing_tags l/1", "product_listings l"}}, // an outlet that only a listing names
+		{"shown", []string{"outlet_listings"}, []string{"outlet_listings y"}},                                           // only an outlet listing names it
 		{"o", []string{"product*", "tags"}, []string{"product_example_links p/1", "product_listing_tags a/1", "product_listings a",
 			"product_prices p/1", "products a", "products ol", "products p"}},
 		{"other", []string{"outlets"}, []string{"outlets other"}},

@@ -83,6 +83,18 @@ func TestTheNewestVersionsAreKept(t *testing.T) {
 	}
 }
 
+// TestTheNewestVersionBesideTheLineageIsKept publishes a night after a rollback from the third to the first. Beside the
+// two versions on which readers rely, the newest other version stays.
+func TestTheNewestVersionBesideTheLineageIsKept(t *testing.T) {
+	w := openNights(t, 3, "one", "two", "three")
+	rollback(t, w, firstNight)
+	publish(t, w, "20261104T020000Z", "four")
+	want := []string{firstNight, thirdNight, "20261104T020000Z"}
+	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, want) {
+		t.Errorf("the versions are %v (%v), want %v", got, err, want)
+	}
+}
+
 // TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot publishes on a disk that fails to replace the link
 // "latest", and on a disk that fails to sync the link.
 func TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot(t *testing.T) {
