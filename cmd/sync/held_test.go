@@ -206,7 +206,8 @@ func (d *bucketHarness) testReportOptions(t *testing.T, heldAt time.Time) {
 			Title: "This snapshot is held and not published, because of these checks:"}}},
 	} {
 		g, o := *d.g, reportOptions{queryPages: want.QueryPages}
-		if g.held = want.Held; want.Earlier {
+		g.held = want.Held
+		if want.Earlier {
 			o.asOf = "2026-11-01"
 		}
 		got, err := newReportOptions(&g, o)

@@ -128,7 +128,10 @@ func runScripts(t *testing.T, params testscript.Params) {
 		"exits": exits, "start": start, "await": await, "interrupt": sendSignal(os.Interrupt), "terminate": sendSignal(syscall.SIGTERM), "ended": checkEnd,
 		"hold-lock": holdLock, "sim-serve": simServe, "sim-fault": simFault,
 		"get": get, "statement": statement, "hangup": hangup, "deliver": deliver, "receive": receive, "received": received,
-		"leaves-no": leavesNo, "sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait, "install-lake": installLake, "copy-night": copyShared("copy-night DIR", shared.night), "copy-nights": copyShared("copy-nights DIR", shared.nights), "copy-demo": copyShared("copy-demo DIR", shared.demo),
+		"leaves-no": leavesNo, "sim-advance": simAdvance, "sim-count": simCount, "sim-await": simAwait, "install-lake": installLake,
+		"copy-night":  copyShared("copy-night DIR", shared.night),
+		"copy-nights": copyShared("copy-nights DIR", shared.nights),
+		"copy-demo":   copyShared("copy-demo DIR", shared.demo),
 	}
 	params.RequireExplicitExec, params.RequireUniqueNames = true, true
 	testscript.Run(t, params)

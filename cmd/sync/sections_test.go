@@ -2,17 +2,16 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/cli"
 	"placementsync/internal/ledger"
 	"placementsync/internal/testing/harness"
 )
@@ -56,9 +55,7 @@ lake: {catalog: nosuch}
 		"rollback": stored, "runs": stored, "raw": stored, "mcp": withStatuses, "explore": withStatuses, "diff": withStatuses,
 	} {
 		var stderr bytes.Buffer
-		p := process{stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: &stderr,
-			Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
-		code := executeArgs(t.Context(), append(strings.Fields(args), "--config", file), p)
+		code := executeArgs(t.Context(), append(strings.Fields(args), "--config", file), processWithoutEnvironment(io.Discard, &stderr))
 		var settings []string
 		for _, m := range setting.FindAllStringSubmatch(stderr.String(), -1) {
 			settings = append(settings, m[1])

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -89,7 +90,13 @@ func runThreeNights(demo string, o demoOptions, world sim.Options) (string, erro
 
 // newQuietGlobals returns globals without an environment, whose output is discarded.
 func newQuietGlobals() *globals {
-	return &globals{process: process{stdout: io.Discard, stderr: io.Discard, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}}
+	return &globals{process: processWithoutEnvironment(io.Discard, io.Discard)}
+}
+
+// processWithoutEnvironment returns a process without input and environment variables.
+func processWithoutEnvironment(stdout, stderr io.Writer) process {
+	noVariable := func(string) (string, bool) { return "", false }
+	return process{stdin: strings.NewReader(""), stdout: stdout, stderr: stderr, Host: cli.Host{LookupEnv: noVariable, Now: time.Now}}
 }
 
 // copyShared copies a shared demo to a folder of a script.

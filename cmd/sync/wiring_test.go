@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/fetch"
@@ -216,9 +215,7 @@ func TestRefusedArguments(t *testing.T) {
 		"runs a":                          "takes no arguments",
 	} {
 		var stdout, stderr bytes.Buffer
-		p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr,
-			Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
-		code := executeArgs(t.Context(), append(strings.Fields(args), "--config", file), p)
+		code := executeArgs(t.Context(), append(strings.Fields(args), "--config", file), processWithoutEnvironment(&stdout, &stderr))
 		if code != ledger.Misused.ExitCode() || !strings.Contains(stderr.String(), want) || stdout.Len() > 0 {
 			t.Errorf("%s: ended with %d and %q, want %d and %q", args, code, &stderr, ledger.Misused.ExitCode(), want)
 		}

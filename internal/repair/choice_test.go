@@ -44,7 +44,7 @@ func TestTheRepairIsPossible(t *testing.T) {
 	}{
 		"a rebuild keeps more than a rollback and a replay": {nights, func(d damager) { d.flip(version3 + "catalog.duckdb") },
 			[]string{version3 + "catalog.duckdb: rebuild"}},
-		"DuckDB cannot read the catalog, although it has its checksum": {nights, func(d damager) {
+		"a catalog with the right checksum that DuckDB cannot read": {nights, func(d damager) {
 			text := []byte("no database")
 			harness.Must(d.t, os.WriteFile(d.w.Folder.VersionCatalog(thirdNight), text, 0o600))
 			for _, name := range []string{version3 + "manifest.json", changes3 + ".json", manifest3} {
