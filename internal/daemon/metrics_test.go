@@ -271,6 +271,8 @@ func TestNightWithoutLedgerLineIsShown(t *testing.T) {
 			switch nights++; nights {
 			case 1:
 				now := time.Now()
+				// The unfinished-run file of the night remains, so the ledger shows the night as killed after its end.
+				time.AfterFunc(time.Hour, func() { h.record(ledger.Run{ID: "full", StartedAt: now, Outcome: ledger.Killed}) })
 				return ledger.Run{ID: "full", StartedAt: now, EndedAt: now.Add(time.Second), Outcome: ledger.Failed, Error: "the disk is full"}, errors.New("the disk is full")
 			case 2:
 				return ledger.Run{Outcome: ledger.Failed}, errors.New("read the token: no such file")
@@ -289,7 +291,7 @@ func TestNightWithoutLedgerLineIsShown(t *testing.T) {
 				t.Errorf("the page lacks %q:\n%s", want, text)
 			}
 		}
-		h.wantMetrics(map[string]string{`runs_total{outcome="failed"}`: "2"})
+		h.wantMetrics(map[string]string{`runs_total{outcome="failed"}`: "2", `runs_total{outcome="killed"}`: "0"})
 		now := time.Now()
 		h.record(ledger.Run{ID: "by hand", StartedAt: now, EndedAt: now, SnapshotAt: now, Outcome: ledger.Complete})
 		time.Sleep(time.Minute)
@@ -297,8 +299,8 @@ func TestNightWithoutLedgerLineIsShown(t *testing.T) {
 		time.Sleep(24*time.Hour - time.Minute)
 		h.wantMetrics(map[string]string{`last_run_outcome{outcome="complete"}`: "1",
 			`runs_total{outcome="complete"}`: "2", `runs_total{outcome="failed"}`: "2"})
-		if n := strings.Count(h.get("/").Body.String(), `<th scope="row"><bdi>2000-`); n != 2 {
-			t.Errorf("the page lists %d nights of 2000, want only the two complete ones of the ledger", n)
+		if n := strings.Count(h.get("/").Body.String(), `<th scope="row"><bdi>2000-`); n != 3 {
+			t.Errorf("the page lists %d nights of 2000, want the killed one and the two complete ones of the ledger", n)
 		}
 	})
 }

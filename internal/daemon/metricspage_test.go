@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"placementsync/internal/ledger"
 	fixtures "placementsync/internal/testing/harness"
 )
@@ -34,23 +36,30 @@ func TestCopiedStatusDoesNotChange(t *testing.T) {
 	}
 }
 
-// TestOwnNightIsShownOnce adds a night of this process to a ledger with another line of the same run.
+// TestOwnNightIsShownOnce adds the second attempt at a run, which this process made, to a ledger with another line.
 func TestOwnNightIsShownOnce(t *testing.T) {
 	t.Parallel()
-	own := ledger.Run{ID: "a", Outcome: ledger.Interrupted, StartedAt: time.Unix(1, 0), EndedAt: time.Unix(5, 0)}
+	own := ledger.Run{ID: "a", Outcome: ledger.Interrupted, StartedAt: time.Unix(1, 0), EndedAt: time.Unix(5, 0), Attempts: 2}
+	killed := ledger.Run{ID: "a", Outcome: ledger.Killed, StartedAt: own.StartedAt, Attempts: 2}
+	killedAgain := killed
+	killedAgain.Attempts = 3
+	earlier := ledger.Run{ID: "a", Outcome: ledger.Killed, StartedAt: own.StartedAt, Attempts: 1}
+	other := ledger.Run{ID: "b", StartedAt: own.StartedAt, EndedAt: own.EndedAt, Attempts: 1}
 	for name, c := range map[string]struct {
 		line  ledger.Run
-		shown int
+		shown []ledger.Run
 	}{
-		"its line":                        {own, 1},
-		"an earlier attempt":              {ledger.Run{ID: "a", StartedAt: own.StartedAt, EndedAt: time.Unix(4, 0)}, 2},
-		"a later attempt that was killed": {ledger.Run{ID: "a", StartedAt: own.StartedAt, Outcome: ledger.Killed}, 1},
-		"another night":                   {ledger.Run{ID: "b", StartedAt: own.StartedAt, EndedAt: own.EndedAt}, 2},
+		"its line":                        {own, []ledger.Run{own}},
+		"an earlier attempt":              {earlier, []ledger.Run{own}},
+		"its line could not be written":   {killed, []ledger.Run{own}},
+		"a later attempt that was killed": {killedAgain, []ledger.Run{killedAgain}},
+		"another night":                   {other, []ledger.Run{other, own}},
 	} {
 		s := &state{lastOwnNight: own}
 		s.Nights = []ledger.Run{c.line}
-		if s.addOwnNight(); len(s.Nights) != c.shown {
-			t.Errorf("%s: the page shows %+v, want %d nights", name, s.Nights, c.shown)
+		s.addOwnNight()
+		if diff := cmp.Diff(c.shown, s.Nights); diff != "" {
+			t.Errorf("%s: the page shows other nights (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -115,37 +115,41 @@ func (s *state) readLedger(now time.Time) {
 		s.d.cfg.Log.Info("the ledger can be read again")
 	}
 	for _, r := range runs {
-		if s.hasReadLedger {
-			s.counts.addRun(r)
-		} else { // the run ended before this process started
+		if !s.hasReadLedger || s.isOwnNightKilled(r) { // the run ended before this process started, or endNight has counted it
 			s.counts.seen[endKey(r)] = true
 		}
+		s.counts.addRun(r)
 	}
 	s.hasReadLedger = true
 	s.ledgerSummary = summarizeLedger(runs)
 	s.addOwnNight()
 }
 
-// addOwnNight adds the last night of this process to the summary, unless the ledger has its line, or the line of a
-// later attempt at the same run.
+// addOwnNight adds the last night of this process to the summary if the ledger lacks its line. It replaces the
+// line of an earlier attempt at the same run.
 func (s *state) addOwnNight() {
 	own := s.lastOwnNight
 	if own.StartedAt.IsZero() {
 		return
 	}
-	isInLedger := slices.ContainsFunc(s.Nights, func(r ledger.Run) bool {
-		// A killed attempt has no end time. It counts as a later attempt.
-		isLater := r.Outcome == ledger.Killed || r.EndedAt.After(own.EndedAt)
-		return r.ID == own.ID && (isLater || r.EndedAt.Equal(own.EndedAt))
-	})
-	if isInLedger {
-		return
+	if i := slices.IndexFunc(s.Nights, func(r ledger.Run) bool { return r.ID == own.ID }); i >= 0 {
+		if s.Nights[i].Attempts >= own.Attempts && !s.isOwnNightKilled(s.Nights[i]) {
+			return
+		}
+		s.Nights = slices.Delete(s.Nights, i, i+1)
 	}
 	at := slices.IndexFunc(s.Nights, func(r ledger.Run) bool { return r.StartedAt.After(own.StartedAt) })
 	if at < 0 {
 		at = len(s.Nights)
 	}
 	s.Nights = slices.Insert(s.Nights, at, own)
+}
+
+// isOwnNightKilled reports whether a run of the ledger is the last night of this process, which is still alive. The
+// ledger shows a night as killed if the night could not write its line.
+func (s *state) isOwnNightKilled(r ledger.Run) bool {
+	own := s.lastOwnNight
+	return r.Outcome == ledger.Killed && r.ID == own.ID && r.Attempts == own.Attempts
 }
 
 func (s *state) update(write func(s *state)) {

@@ -158,7 +158,7 @@ func begin(cfg Config, mode runMode, now, snapshotAt time.Time) (*locked, error)
 	if err != nil {
 		return nil, wh.Folder.DiskFullErr(errors.Join(err, lock.Release()))
 	}
-	line := ledger.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshotAt, Program: cfg.Warehouse.Program}
+	line := ledger.Run{ID: id, Kind: mode.kind, StartedAt: now, SnapshotAt: snapshotAt, Program: cfg.Warehouse.Program, Attempts: 1}
 	return &locked{cfg: cfg, mode: mode, wh: wh, lock: lock, line: line}, nil
 }
 
@@ -178,7 +178,7 @@ func (l *locked) resumeOrExecute(ctx context.Context, now time.Time) (Result, er
 	if l.line.ID, err = l.wh.NameRun(l.lock, now, now); err != nil {
 		return Result{}, err
 	}
-	l.mode.resumed, l.line.StartedAt, l.line.SnapshotAt = nil, now, now
+	l.mode.resumed, l.line.StartedAt, l.line.SnapshotAt, l.line.Attempts = nil, now, now, 1
 	return l.execute(ctx)
 }
 
@@ -198,8 +198,8 @@ func (l *locked) adoptLastRun(now time.Time) error {
 		return nil
 	}
 	l.mode.resumed = &last
-	l.line.ID, l.line.StartedAt, l.line.SnapshotAt = last.Run, last.StartedAt, last.StartedAt
-	l.cfg.Log.Info("run resumed", "run", last.Run, "started", last.StartedAt, "attempt", last.Attempt+1)
+	l.line.ID, l.line.StartedAt, l.line.SnapshotAt, l.line.Attempts = last.Run, last.StartedAt, last.StartedAt, last.Attempt+1
+	l.cfg.Log.Info("run resumed", "run", last.Run, "started", last.StartedAt, "attempt", l.line.Attempts)
 	return l.lock.WriteHolder(last.Run, now)
 }
 
@@ -244,9 +244,9 @@ func (l *locked) writeUnfinished(rights string) error {
 
 func (l *locked) describeRun(rights string) warehouse.UnfinishedRun {
 	u := warehouse.UnfinishedRun{Run: l.line.ID, StartedAt: l.line.StartedAt, Source: l.cfg.Fetch.BaseURL,
-		Rights: rights, Attempt: 1, Program: l.line.Program}
+		Rights: rights, Attempt: l.line.Attempts, Program: l.line.Program}
 	if last := l.mode.resumed; last != nil {
-		u.Attempt, u.Rights = last.Attempt+1, cmp.Or(rights, last.Rights)
+		u.Rights = cmp.Or(rights, last.Rights)
 	}
 	return u
 }
