@@ -40,8 +40,6 @@ const (
 	// FaultSamePage sends the records of page 1 for every page, and never null as
 	// next_page.
 	FaultSamePage
-	// FaultTotals adds Delta to total_records.
-	FaultTotals
 	// FaultRewrite sends the result of Rewrite instead of the body.
 	FaultRewrite
 )
@@ -68,8 +66,6 @@ type Fault struct {
 	RetryAfter string
 	// Delay is the delay for FaultSlow, before each part.
 	Delay time.Duration
-	// Delta is the number that FaultTotals adds.
-	Delta int
 	// Rewrite is the function for FaultRewrite. It may modify the body in place.
 	Rewrite func(body []byte) []byte
 }

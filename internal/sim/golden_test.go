@@ -25,10 +25,10 @@ func goldenWorlds() []sim.Options {
 	return []sim.Options{
 		{},
 		{Seed: 1, ChurnEvery: 3},
-		{Seed: 7, Unordered: true, ChurnEvery: 2, Envelope: sim.EnvelopeArray, PagesWithoutTotals: true},
+		{Seed: 7, Unordered: true, ChurnEvery: 2},
 		{
 			Seed: 9, Outlets: 6, Listings: 60, Profiles: 2, Campaigns: 3, Orders: 8, Files: 4, Folders: 2,
-			HistoryDays: 30, SilentChange: 0.2, ListingTurnover: 0.1, Envelope: sim.EnvelopePaginated,
+			HistoryDays: 30, SilentChange: 0.2, ListingTurnover: 0.1,
 		},
 		{Realistic: true, Seed: 2, Outlets: 12, Listings: 60, Profiles: 3, Campaigns: 6, Orders: 30, Files: 6, Folders: 2},
 		{Seed: 3, Listings: -1, Profiles: -1, Files: -1, Folders: -1, ChurnEvery: 1, TokenType: "custom"},

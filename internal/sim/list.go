@@ -91,26 +91,29 @@ func parsePositive(text string, fallback int) (int, error) {
 	return n, nil
 }
 
+// pageCap is the maximum page size.
+const pageCap = 100
+
 // writeList writes the response to a list request. A limit above the cap becomes the cap.
-func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts *Options) error {
+func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, sorts bool) error {
 	limit, err := parsePositive(query.Get("limit"), 25) // spec 4.1
 	if err != nil {
 		return err
 	}
-	limit = min(limit, opts.PageCap)
+	limit = min(limit, pageCap)
 	page, err := parsePositive(query.Get("page"), 1)
 	if err != nil {
 		return err
 	}
-	if opts.Sorts && query.Get("sort_by") == "created_at" && query.Get("order_by") == "desc" {
+	if sorts && query.Get("sort_by") == "created_at" && query.Get("order_by") == "desc" {
 		v.sortNewestFirst()
 	}
 	envelope := rt.envelope
-	if rt.anyEnvelope && opts.Envelope != EnvelopeMixed {
-		envelope = opts.Envelope
+	if rt.anyEnvelope && e.realistic {
+		envelope = envelopePaginated
 	}
 	from, to := 0, len(v.numbers)
-	if envelope == EnvelopePaginated || rt.anyEnvelope && opts.PagesWithoutTotals {
+	if envelope == envelopePaginated {
 		servedPage := page
 		if fault.Kind == FaultSamePage {
 			servedPage = 1
@@ -122,11 +125,11 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 	// Worlds with odd seeds have the totals before the records, because the spec does not define
 	// the order of fields.
 	totalsFirst := e.seed%2 == 1
-	if envelope == EnvelopeArray {
+	if envelope == envelopeArray {
 		e.b = append(e.b, '[')
 	} else {
 		e.b = append(e.b, '{')
-		if envelope == EnvelopePaginated && totalsFirst {
+		if envelope == envelopePaginated && totalsFirst {
 			writeTotals(e, len(v.numbers), limit, page, fault)
 		}
 		e.arr("records")
@@ -135,19 +138,16 @@ func (rt *route) writeList(e *enc, v view, query url.Values, fault *Fault, opts 
 		v.render(e, v.at(i))
 	}
 	e.close(']')
-	if envelope == EnvelopePaginated && !totalsFirst {
+	if envelope == envelopePaginated && !totalsFirst {
 		writeTotals(e, len(v.numbers), limit, page, fault)
 	}
-	if envelope != EnvelopeArray {
+	if envelope != envelopeArray {
 		e.end()
 	}
 	return nil
 }
 
 func writeTotals(e *enc, total, limit, page int, fault *Fault) {
-	if fault.Kind == FaultTotals {
-		total = max(0, total+fault.Delta)
-	}
 	pages := (total + limit - 1) / limit
 	e.num("total_records", int64(total))
 	e.num("total_pages", int64(pages))

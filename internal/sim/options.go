@@ -6,24 +6,9 @@ import (
 	"time"
 )
 
-// Envelope is the format of list responses (spec 4.1).
-type Envelope int
-
-const (
-	// EnvelopeMixed mixes the three formats below. An endpoint is paginated if its request column in
-	// spec 4.2 contains "pages".
-	EnvelopeMixed Envelope = iota
-	// EnvelopePaginated is the object with records, totals and page numbers.
-	EnvelopePaginated
-	// EnvelopeArray is a bare JSON array.
-	EnvelopeArray
-	// EnvelopeRecords is an object with records only.
-	EnvelopeRecords
-)
-
 // Options are the options of the service. The zero value gives a world with every form that the spec allows. If a count or a
-// share has a default, 0 means the default and a negative value means zero, or one for HistoryDays,
-// Outlets and PageCap.
+// share has a default, 0 means the default and a negative value means zero, or one for HistoryDays
+// and Outlets.
 type Options struct {
 	// Seed determines everything that looks random. Zero is a valid seed.
 	Seed uint64
@@ -71,17 +56,6 @@ type Options struct {
 	// spec does not show the scope of this route. Otherwise articles.read is enough.
 	ArticleNeedsFullAccess bool
 
-	// PageCap is the maximum page size. Higher limits are lowered without an error. Defaults to
-	// 100.
-	PageCap int
-	// Envelope is the format of endpoints whose envelope the spec does not show. Defaults
-	// to EnvelopeMixed.
-	Envelope Envelope
-	// PagesWithoutTotals applies limit and page to responses without totals (EnvelopeArray and
-	// EnvelopeRecords) of endpoints whose envelope the spec does not show. Without this option these
-	// responses contain all records.
-	PagesWithoutTotals bool
-
 	// Encodings are the supported content encodings, zstd or gzip, in order of preference. Empty means
 	// that no response is compressed.
 	Encodings []string
@@ -94,13 +68,6 @@ type Options struct {
 	// ChurnEvery is the number of requests of a list after which one record is inserted and one
 	// is deleted. 0 means no churn.
 	ChurnEvery int
-
-	// RateLimit is the number of accepted requests per second. Further requests get a 429 with
-	// Retry-After. 0 means no limit.
-	RateLimit float64
-	// RateBurst is the number of requests that are accepted at once. Zero and negative values mean
-	// RateLimit, but at least 1.
-	RateBurst int
 
 	// FaultFunc takes precedence over the faults of Service.SetFaults, which are used if it returns nil.
 	// The function is called for one request at a time, and must not call the service.
@@ -125,18 +92,11 @@ func (o Options) withDefaults() Options {
 	listingChange, listingTurnover := 0.06, 0.01
 	if o.Realistic {
 		listingChange, listingTurnover = 0.02, 0.002
-		if o.Envelope == EnvelopeMixed {
-			o.Envelope = EnvelopePaginated
-		}
 	}
 	o.ListingChange = min(1, optionValue(o.ListingChange, listingChange))
 	o.ListingTurnover = min(1, optionValue(o.ListingTurnover, listingTurnover))
 	o.SilentChange = min(1, optionValue(o.SilentChange, 0.002))
 	o.Token, o.TokenType = cmp.Or(o.Token, "pc_demo"), cmp.Or(o.TokenType, "read_only")
-	o.PageCap = max(1, optionValue(o.PageCap, 100))
-	if o.RateBurst <= 0 {
-		o.RateBurst = max(1, int(o.RateLimit))
-	}
 	return o
 }
 

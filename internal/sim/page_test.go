@@ -3,7 +3,6 @@ package sim_test
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"testing"
 	"time"
 
@@ -59,13 +58,6 @@ func TestPageNumbers(t *testing.T) {
 		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
-	}
-}
-
-func TestPageCapIsSilent(t *testing.T) {
-	s := serve(t, sim.Options{PageCap: 10})
-	if got := s.page("/orders?limit=100"); len(got.Records) != 10 || got.TotalPages != 20 {
-		t.Errorf("got %d records and %d pages, want 10 and 20", len(got.Records), got.TotalPages)
 	}
 }
 
@@ -130,51 +122,5 @@ func TestDefaultOrderIsNewestFirstWithTiesByID(t *testing.T) {
 	}
 	if ties == 0 {
 		t.Error("no two records have the same created_at, want some")
-	}
-}
-
-func TestEnvelopeOption(t *testing.T) {
-	harness.Slow(t)
-	beginning := func(body []byte) string { return string(body[:min(12, len(body))]) }
-	for envelope, want := range map[sim.Envelope]byte{
-		sim.EnvelopePaginated: '{', sim.EnvelopeArray: '[', sim.EnvelopeRecords: '{',
-	} {
-		s := serve(t, sim.Options{Envelope: envelope})
-		for pattern, paths := range samplePaths(t, s.service, 1) {
-			if !slices.Contains([]string{"/order-items", "/tags", "/folders", "/campaigns/{id}/articles"}, pattern) {
-				continue
-			}
-			body := s.get(paths[0]).body
-			var page struct {
-				TotalRecords *int `json:"total_records"` // nil means absent
-			}
-			_ = json.Unmarshal(body, &page) // fails for an array
-			hasTotal := page.TotalRecords != nil
-			wantTotal := envelope == sim.EnvelopePaginated
-			if body[0] != want || hasTotal != wantTotal {
-				t.Errorf("envelope %d: GET %s begins with %s and has a total: %t, want %c and %t", envelope, pattern, beginning(body),
-					hasTotal, want, wantTotal)
-			}
-		}
-		if body := s.get("/orders").body; body[0] != '{' {
-			t.Errorf("envelope %d: GET /orders begins with %c, want {, because the spec shows this envelope", envelope, body[0])
-		}
-	}
-}
-
-// TestPagesWithoutTotals requests pages of a list whose response has no totals.
-func TestPagesWithoutTotals(t *testing.T) {
-	unpaged := serve(t, sim.Options{Envelope: sim.EnvelopeArray})
-	if got := len(recordsIn(t, unpaged.get("/order-items?limit=10&page=2").body)); got != len(unpaged.service.Records("/order-items")) {
-		t.Errorf("without PagesWithoutTotals: got %d records, want all", got)
-	}
-	paged := serve(t, sim.Options{Envelope: sim.EnvelopeArray, PagesWithoutTotals: true})
-	all := paged.service.Records("/order-items")
-	got := recordsIn(t, paged.get("/order-items?limit=10&page=2").body)
-	if !sameBytes(all[10:20], got) {
-		t.Errorf("page 2 contains %s, want records 11 to 20", got)
-	}
-	if got := recordsIn(t, paged.get("/order-items?limit=10&page=9999").body); len(got) != 0 {
-		t.Errorf("page 9999: got %d records, want none", len(got))
 	}
 }

@@ -14,9 +14,9 @@ type route struct {
 	scopes []string
 	// needsFullAccess means that a token of type full_access is required.
 	needsFullAccess bool
-	// envelope is the format of a list. anyEnvelope means that the spec does not show the envelope, so
-	// Options.Envelope may replace it.
-	envelope    Envelope
+	// envelope is the format of a list. anyEnvelope means that the spec does not show the envelope. In a
+	// realistic world such a list is paginated.
+	envelope    envelope
 	anyEnvelope bool
 	// parent is the kind of the record in the path. 0 means that the path contains no record.
 	parent kind
@@ -31,6 +31,15 @@ type route struct {
 	binary bool
 }
 
+// envelope is the format of list responses (spec 4.1).
+type envelope int
+
+const (
+	envelopePaginated envelope = iota // an object with records, totals and page numbers
+	envelopeArray
+	envelopeRecords // an object with records only
+)
+
 // routes returns all endpoints with GET. Paths without a parameter precede the patterns that also
 // match them.
 func (w *world) routes() []route {
@@ -39,7 +48,7 @@ func (w *world) routes() []route {
 	return []route{
 		{pattern: "/auth/token", render: w.renderToken},
 		{
-			pattern: "/outlets", scopes: []string{"outlets.lists"}, envelope: EnvelopePaginated,
+			pattern: "/outlets", scopes: []string{"outlets.lists"}, envelope: envelopePaginated,
 			whole: &w.products.outletListings, render: w.products.renderOutletListing,
 		},
 		{
@@ -50,51 +59,51 @@ func (w *world) routes() []route {
 		{pattern: "/outlets/locations/cities", scopes: readOutlets, render: w.outlets.locationsOf("cities", func(c city) string { return c.name })},
 		{pattern: "/outlets/{outlet_id}", scopes: readOutlets, parent: kindOutlet, render: w.outlets.renderDetail},
 		{
-			pattern: "/outlets/{id}/products", scopes: readOutlets, envelope: EnvelopeRecords, anyEnvelope: true,
+			pattern: "/outlets/{id}/products", scopes: readOutlets, envelope: envelopeRecords, anyEnvelope: true,
 			parent: kindOutlet, view: w.products.outletProductView,
 		},
-		{pattern: "/tags", scopes: []string{"tags.lists"}, envelope: EnvelopeArray, anyEnvelope: true, view: w.outlets.tagView},
+		{pattern: "/tags", scopes: []string{"tags.lists"}, envelope: envelopeArray, anyEnvelope: true, view: w.outlets.tagView},
 		{
-			pattern: "/outlet-disclaimers", scopes: []string{"outlet_disclaimers.lists"}, envelope: EnvelopeRecords, anyEnvelope: true,
+			pattern: "/outlet-disclaimers", scopes: []string{"outlet_disclaimers.lists"}, envelope: envelopeRecords, anyEnvelope: true,
 			view: w.outlets.disclaimerView,
 		},
 		{
-			pattern: "/products/listings", scopes: readProducts, envelope: EnvelopePaginated,
+			pattern: "/products/listings", scopes: readProducts, envelope: envelopePaginated,
 			whole: &w.products.onSale, render: w.products.renderListing,
 		},
-		{pattern: "/products/categories", scopes: readProducts, envelope: EnvelopeArray, view: w.products.productTypeView},
+		{pattern: "/products/categories", scopes: readProducts, envelope: envelopeArray, view: w.products.productTypeView},
 		{pattern: "/products/{product_id}", scopes: readProducts, parent: kindProduct, render: w.products.renderDetail},
 
-		{pattern: "/orders", scopes: listOrders, envelope: EnvelopePaginated, whole: &w.orders.list, render: w.orders.renderRow},
+		{pattern: "/orders", scopes: listOrders, envelope: envelopePaginated, whole: &w.orders.list, render: w.orders.renderRow},
 		{
-			pattern: "/order-items", scopes: listOrders, envelope: EnvelopePaginated, anyEnvelope: true,
+			pattern: "/order-items", scopes: listOrders, envelope: envelopePaginated, anyEnvelope: true,
 			whole: &w.items.list, render: w.items.renderRow,
 		},
 		{pattern: "/orders/{order_id}", scopes: []string{"orders.read"}, parent: kindOrder, render: w.orders.renderDetail},
 		{
-			pattern: "/profiles/{id}/orders", scopes: listOrders, envelope: EnvelopePaginated, anyEnvelope: true,
+			pattern: "/profiles/{id}/orders", scopes: listOrders, envelope: envelopePaginated, anyEnvelope: true,
 			parent: kindProfile, view: w.orders.profileView,
 		},
 		{
-			pattern: "/profiles/{id}/order-items", scopes: listOrders, envelope: EnvelopeArray,
+			pattern: "/profiles/{id}/order-items", scopes: listOrders, envelope: envelopeArray,
 			parent: kindProfile, view: w.items.profileView,
 		},
 		{
-			pattern: "/teams/{team_id}/profiles", scopes: []string{"profiles.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
+			pattern: "/teams/{team_id}/profiles", scopes: []string{"profiles.lists"}, envelope: envelopePaginated, anyEnvelope: true,
 			parent: kindTeam, view: w.profiles.teamView,
 		},
 		{
-			pattern: "/profiles/{id}/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopeArray, anyEnvelope: true,
+			pattern: "/profiles/{id}/campaigns", scopes: []string{"campaigns.lists"}, envelope: envelopeArray, anyEnvelope: true,
 			parent: kindProfile, view: w.campaigns.profileView,
 		},
 
 		{
-			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
+			pattern: "/campaigns", scopes: []string{"campaigns.lists"}, envelope: envelopePaginated, anyEnvelope: true,
 			whole: &w.campaigns.list, render: w.campaigns.renderRow,
 		},
 		{pattern: "/campaigns/{id}", scopes: readCampaigns, parent: kindCampaign, render: w.campaigns.renderDetail},
 		{
-			pattern: "/campaigns/{id}/articles", scopes: readCampaigns, envelope: EnvelopeRecords, anyEnvelope: true,
+			pattern: "/campaigns/{id}/articles", scopes: readCampaigns, envelope: envelopeRecords, anyEnvelope: true,
 			parent: kindCampaign, view: w.campaigns.articleView,
 		},
 		{
@@ -106,17 +115,17 @@ func (w *world) routes() []route {
 			parent: kindArticle, render: w.articles.renderDetail,
 		},
 		{
-			pattern: "/articles/{id}/comments", scopes: []string{"articles.read", "articles.lists"}, envelope: EnvelopeRecords,
+			pattern: "/articles/{id}/comments", scopes: []string{"articles.read", "articles.lists"}, envelope: envelopeRecords,
 			parent: kindArticle, view: w.articles.commentView,
 		},
 		{
-			pattern: "/files", scopes: []string{"files.lists"}, envelope: EnvelopePaginated, anyEnvelope: true,
+			pattern: "/files", scopes: []string{"files.lists"}, envelope: envelopePaginated, anyEnvelope: true,
 			whole: &w.files.list, render: w.files.renderFile,
 		},
 		{pattern: "/files/{id}", scopes: readFiles, parent: kindFile, render: w.files.renderFile},
 		{pattern: "/files/{id}/download", scopes: readFiles, binary: true, parent: kindFile, render: renderFileContent},
 		{
-			pattern: "/folders", scopes: []string{"folders.lists"}, envelope: EnvelopeArray, anyEnvelope: true,
+			pattern: "/folders", scopes: []string{"folders.lists"}, envelope: envelopeArray, anyEnvelope: true,
 			whole: &w.files.folderList, render: w.files.renderFolder,
 		},
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,8 +18,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// ServeHTTP handles a request. Methods other than GET get a 405. For a GET it applies faults and the
-// rate limit, checks the token and the scopes, and calls the endpoint.
+// ServeHTTP handles a request. Methods other than GET get a 405. For a GET it applies faults, checks the token
+// and the scopes, and calls the endpoint.
 func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if r.Context().Err() != nil {
 		return
@@ -48,11 +47,6 @@ func (s *Service) respond(r *http.Request, rt *route, id string, fault *Fault) r
 	} else if out, ok := fault.replacement(); ok {
 		return out
 	}
-	if retry, isLimited := s.checkRateLimit(); isLimited {
-		out := errorReply(http.StatusTooManyRequests, "slow down")
-		out.header.Set("Retry-After", retry)
-		return out
-	}
 	out, isRejected := s.rejectRequest(r, rt)
 	if !isRejected {
 		out = s.renderReply(r.URL.Query(), rt, id, fault)
@@ -65,27 +59,8 @@ func (s *Service) respond(r *http.Request, rt *route, id string, fault *Fault) r
 	return fault.applyTo(out)
 }
 
-// checkRateLimit counts an accepted request. It returns the waiting time of a rejected one in whole
-// seconds.
-func (s *Service) checkRateLimit() (retryAfter string, isLimited bool) {
-	if s.limiter == nil {
-		return "", false
-	}
-	now := time.Now()
-	reservation := s.limiter.ReserveN(now, 1)
-	delay := reservation.DelayFrom(now)
-	if delay <= 0 {
-		return "", false
-	}
-	reservation.CancelAt(now)
-	return strconv.Itoa(int(math.Ceil(delay.Seconds()))), true
-}
-
 func (s *Service) rejectRequest(r *http.Request, rt *route) (reply, bool) {
-	s.mu.RLock()
-	token := s.token
-	s.mu.RUnlock()
-	switch {
+	switch token := s.opts.Token; {
 	case !strings.HasPrefix(token, "pc_") || r.Header.Get("Authorization") != "Bearer "+token:
 		return errorReply(http.StatusUnauthorized, "missing or invalid token"), true
 	case rt == nil:
@@ -111,7 +86,7 @@ func (s *Service) renderReply(query url.Values, rt *route, id string, fault *Fau
 	}
 	if !rt.isList() {
 		rt.render(e, n)
-	} else if err := rt.writeList(e, rt.viewOf(n), query, fault, s.opts); err != nil {
+	} else if err := rt.writeList(e, rt.viewOf(n), query, fault, s.opts.Sorts); err != nil {
 		return errorReply(http.StatusBadRequest, err.Error())
 	}
 	mime := jsonMime

@@ -17,20 +17,17 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	"golang.org/x/time/rate"
 )
 
 // Service is the demo service: an http.Handler for a simulated world. All methods are safe
 // for concurrent use.
 type Service struct {
-	opts    *Options // those of the world
-	routes  []route
-	faults  faults
-	limiter *rate.Limiter
-	zstd    *zstd.Encoder // set if Options.Encodings is not empty
+	opts   *Options // those of the world
+	routes []route
+	faults faults
+	zstd   *zstd.Encoder // set if Options.Encodings is not empty
 
-	mu    sync.RWMutex // guards token and world
-	token string
+	mu    sync.RWMutex // guards world
 	world *world
 
 	logMu sync.Mutex // guards log
@@ -41,7 +38,7 @@ type Service struct {
 func New(options Options) *Service {
 	w := newWorld(options.withDefaults())
 	opts := &w.opts
-	s := &Service{opts: opts, routes: w.routes(), token: opts.Token, world: w}
+	s := &Service{opts: opts, routes: w.routes(), world: w}
 	if len(opts.Encodings) > 0 {
 		s.zstd = newZstdEncoder()
 	}
@@ -53,9 +50,6 @@ func New(options Options) *Service {
 				}
 			}
 		}
-	}
-	if opts.RateLimit > 0 {
-		s.limiter = rate.NewLimiter(rate.Limit(opts.RateLimit), opts.RateBurst)
 	}
 	return s
 }
@@ -85,13 +79,6 @@ func (s *Service) Now() time.Time {
 
 // TeamID returns the id of the partner's team, as in GET /auth/token.
 func (s *Service) TeamID() string { return seed(s.opts.Seed).id(kindTeam, 0) }
-
-// SetToken rotates the token. Requests with the old token get a 401.
-func (s *Service) SetToken(token string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.token = token
-}
 
 // SetFaults replaces the faults, which select requests and break their responses. If several faults
 // apply to a request, only the first is used. Earlier requests do not count for Skip and Times.
