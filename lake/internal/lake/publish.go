@@ -2,13 +2,8 @@ package lake
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -240,36 +235,7 @@ func (v *Version) planCurrent(ctx context.Context, s source, state publishedStat
 	if problem := checksum.NewCache(ctx).Compare(a.file, s.file.FileSum, readData); problem != "" {
 		return a, damagedErr(a.file, problem)
 	}
-	if !state.hasChecksumOfV1 {
-		return a, nil
-	}
-	sum, err := sumBeforeFooter(a.file)
-	if err == nil && sum == state.checksum {
-		return action{source: s, checksum: a.checksum}, nil
-	}
-	return a, err
-}
-
-// sumBeforeFooter returns the checksum of a Parquet file without its footer. Release 1.0.0 recorded
-// this checksum for the rows of a table, because each footer contained the id of the run.
-func sumBeforeFooter(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	const trailerSize = 8 // the length of the footer in four bytes, and PAR1
-	end, err := f.Seek(-trailerSize, io.SeekEnd)
-	if err != nil {
-		return "", err
-	}
-	var footerSize uint32
-	if err := binary.Read(f, binary.LittleEndian, &footerSize); err != nil {
-		return "", err
-	}
-	h := sha256.New()
-	_, err = io.Copy(h, io.NewSectionReader(f, 0, end-int64(footerSize)))
-	return hex.EncodeToString(h.Sum(nil)), err
+	return a, nil
 }
 
 // planRows returns the action of a table of the schema past or meta. It adds the rows that the lake

@@ -15,13 +15,10 @@ type publishedState struct {
 	run string
 	at  time.Time
 	// checksum is the checksum of the rows. It is empty if another program changed the current
-	// Iceberg snapshot. The next night then writes all rows again.
+	// Iceberg snapshot, or if release 1.0.0 published the table. The next night then writes all rows again.
 	checksum string
-	// hasChecksumOfV1 is true if release 1.0.0 recorded checksum. For a table of the schema main,
-	// checksum is then the result of sumBeforeFooter.
-	hasChecksumOfV1 bool
-	files           int
-	rows            int64
+	files    int
+	rows     int64
 	// onMain is true if the branch main, which readers see, is at the published Iceberg snapshot. It is
 	// false if another program changed the branch.
 	onMain bool
@@ -45,14 +42,11 @@ func readPublishedStates(lakeTables tables) (map[tableName]publishedState, error
 		s.at = at.UTC()
 		snapshotID := strconv.FormatInt(currentSnapshotID(t.Metadata()), 10)
 		s.onMain = cmp.Or(properties[snapshotProperty], snapshotID) == snapshotID // earlier releases did not write the property
+		if s.onMain {
+			s.checksum = properties[checksumProperty]
+		}
 		if snapshot := t.CurrentSnapshot(); snapshot != nil && snapshot.Summary != nil {
 			summary := snapshot.Summary.Properties
-			if s.onMain {
-				s.checksum = properties[checksumProperty]
-				if s.checksum == "" { // release 1.0.0 wrote the checksum only in the summary
-					s.checksum, s.hasChecksumOfV1 = summary[checksumProperty], true
-				}
-			}
 			s.files, _ = strconv.Atoi(summary["total-data-files"])
 			s.rows, _ = strconv.ParseInt(summary["total-records"], 10, 64)
 		}
