@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -22,16 +21,16 @@ type catalogView struct {
 	Facets          []facetView
 	Ranges          []rangeView
 	Columns         []option
-	Table           html.Table
-	SourceNote      string      // a note if listings may be missing
-	Outlets         []html.Cell // the first outlets with all words of the search in name and website
+	SortParam       string // of the address, for a hidden field of the form
 	Total           int64
+	Table           html.Table
 	pager
-	Downloads    []pair
-	SQL, Program string
+	SourceNote   string      // a note if listings may be missing
+	Outlets      []html.Cell // the first outlets with all words of the search in name and website
 	Chips        []chip
 	ClearLink    string
-	SortParam    string // of the address, for a hidden field of the form
+	Downloads    []pair
+	SQL, Program string
 }
 
 // facetView is a facet with its counts. Values contains the first few values, More the others.
@@ -50,46 +49,34 @@ type valueView struct {
 	Counted           bool // false if the page has no counts
 }
 
-// showCatalog shows the listings or sends them as a file. For an invalid address, it shows the form with the values
-// of the address and a description of the mistake, so that the user can correct it.
+// showCatalog shows the listings or sends them as a file.
 func showCatalog(v *visit) (reply, error) {
 	s, err := readCatalogState(v.params)
-	view := catalogView{visit: v, State: &s, Program: v.pool.cfg.Program, ClearLink: catalogPath, SortParam: v.params.Get(sortKey)}
 	if err == nil {
 		err = s.assumeCurrency(v)
 	}
 	mistake, isMistake := errors.AsType[*statusError](err)
 	isFile := v.format() != ""
-	showsForm := isMistake && !isFile
-	if err != nil && !showsForm {
+	if isMistake && !isFile {
+		return showMistake(v, s, mistake)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if isFile {
-		return download{Query: catalogQuery(s.downloadSQL()), Title: "Listings", Name: "catalog", Format: v.format()}, nil
+		return download{Query: v.queryOf(s.downloadSQL()), Title: "Listings", Name: "catalog", Format: v.format()}, nil
 	}
-	counted := s
-	if isMistake {
-		// The mistake may be a comparison of prices in several currencies. Without it, the values can be counted, so
-		// that the user can choose one currency.
-		counted.Limits = maps.Clone(s.Limits)
-		delete(counted.Limits, "price_min")
-		delete(counted.Limits, "price_max")
-		if counted.Sort == "price" {
-			counted.Sort = "authority"
-		}
-	}
-	var c counts
-	if counted.check() == nil { // otherwise the address has too many words or choices
-		if c, err = countListings(v, &counted); err != nil {
-			return nil, err
-		}
-	}
-	view.addForm(c)
-	if isMistake {
-		return view.showMistake(mistake), nil
-	}
-	rows, err := s.readRows(v)
+	c, err := countListings(v, &s)
 	if err != nil {
+		return nil, err
+	}
+	view := catalogView{visit: v, State: &s, SortParam: v.params.Get(sortKey)}
+	view.addForm(c)
+	page, err := v.runStatement(s.pageSQL())
+	if err != nil {
+		return nil, err
+	}
+	if err := view.addTable(page, c.Total); err != nil {
 		return nil, err
 	}
 	if view.Outlets, err = s.findOutlets(v); err != nil {
@@ -100,39 +87,43 @@ func showCatalog(v *visit) (reply, error) {
 		return nil, err
 	}
 	view.SourceNote = query.DescribeSources(sources)
-	view.Total = c.Total
-	view.Chips = view.chips()
-	view.Table = html.Table{ID: "listings", Caption: "Listings", Swap: "catalog", Stacked: true}
-	columns := s.shownColumns()
-	for _, col := range columns {
-		view.Table.Heads = append(view.Table.Heads, view.head(col))
-	}
-	for _, r := range rows {
-		var cells []html.Cell
-		for _, col := range columns {
-			cells = append(cells, s.cell(col, r))
-		}
-		view.Table.Rows = append(view.Table.Rows, html.Row{Cells: cells})
-	}
-	view.pager = v.pagerOf(s.Page, pageRows, len(rows), c.Total)
+	view.Chips, view.ClearLink = view.chips(), catalogPath
 	view.Downloads = v.downloads(catalogPath + ".")
-	view.SQL = string(s.downloadSQL())
+	view.SQL, view.Program = string(s.downloadSQL()), v.explorer.cfg.Program
 	return newPage("Catalog", "catalog", view), nil
 }
 
-// showMistake shows the form without listings.
-func (view catalogView) showMistake(mistake *statusError) htmlPage {
-	view.Problem, view.Advice = startSentence(mistake.problem), mistake.advice
-	if strings.TrimPrefix(view.SortParam, "-") != view.State.Sort { // the sort order of the address is invalid
-		view.SortParam = ""
+// showMistake shows the form with the values of an invalid address and a description of the mistake, so that the user
+// can correct it.
+func showMistake(v *visit, s catalogState, mistake *statusError) (reply, error) {
+	// The mistake may be a comparison of prices in several currencies. Without the comparison, the values can be
+	// counted, so that the user can choose one currency.
+	counted := s
+	counted.Limits = maps.Clone(s.Limits)
+	delete(counted.Limits, "price_min")
+	delete(counted.Limits, "price_max")
+	if counted.Sort == "price" {
+		counted.Sort = "authority"
 	}
+	var c counts
+	if counted.check() == nil { // otherwise the address has too many words or choices
+		var err error
+		if c, err = countListings(v, &counted); err != nil {
+			return nil, err
+		}
+	}
+	view := catalogView{visit: v, State: &s, Problem: startSentence(mistake.problem), Advice: mistake.advice}
+	if sort := v.params.Get(sortKey); strings.TrimPrefix(sort, "-") == s.Sort { // a valid sort order
+		view.SortParam = sort
+	}
+	view.addForm(c)
 	for i := range view.Ranges { // keep the typed texts, even if they are not numbers
 		r := &view.Ranges[i]
-		r.Min, r.Max = view.params.Get(r.MinKey), view.params.Get(r.MaxKey)
+		r.Min, r.Max = v.params.Get(r.MinKey), v.params.Get(r.MaxKey)
 	}
 	p := newPage("Catalog", "catalog", view)
 	p.Status = mistake.status
-	return p
+	return p, nil
 }
 
 // findOutlets also finds outlets without listings.
@@ -145,7 +136,7 @@ func (s *catalogState) findOutlets(v *visit) ([]html.Cell, error) {
 	if len(conditions) == 0 {
 		return nil, nil
 	}
-	result, err := v.run(catalogQuery(catalogSQL.Render("outlets", sqltext.Values{"conditions": allOf(conditions), "most": maxOutlets})), nil)
+	result, err := v.runStatement(catalogSQL.Render("outlets", sqltext.Values{"conditions": allOf(conditions), "most": maxOutlets}))
 	var outlets []html.Cell
 	for _, r := range result.Rows {
 		outlets = append(outlets, html.Cell{Text: r.Get("name").Text, Link: linkTo("outlets", r.Get("id").Text)})
@@ -191,52 +182,71 @@ func (view *catalogView) chips() []chip {
 	return all
 }
 
-// listing contains the values of one listing by column name.
-type listing map[string]query.Value
-
-// readRows reads one page of listings. Prices and tags are read only for the listings of this page.
-func (s *catalogState) readRows(v *visit) ([]listing, error) {
-	result, err := v.run(catalogQuery(s.pageSQL()), nil)
-	if err != nil {
-		return nil, err
+// addTable adds one page of the listings. total is their number.
+func (view *catalogView) addTable(page query.Result, total int64) error {
+	s := view.State
+	roles := map[string]columnRole{}
+	for _, r := range rolesOf(page.Columns) {
+		roles[r.Name] = r
 	}
-	rows := make([]listing, len(result.Rows))
-	for i, r := range result.Rows {
-		rows[i] = listing{}
-		for n, c := range result.Columns {
-			rows[i][c.Name] = r.Values[n]
-		}
-		if err := rows[i].addPrices(); err != nil {
-			return nil, err
-		}
+	columns := s.shownColumns()
+	view.Table = html.Table{ID: "listings", Caption: "Listings", Swap: "catalog", Stacked: true}
+	for _, c := range columns {
+		view.Table.Heads = append(view.Table.Heads, view.head(c))
 	}
-	return rows, nil
+	for _, r := range page.Rows {
+		var prices []lowestPrice
+		if err := json.Unmarshal([]byte(r.Get("prices").Or("[]")), &prices); err != nil {
+			return fmt.Errorf("read the prices of a listing: %w", err)
+		}
+		var cells []html.Cell
+		for _, c := range columns {
+			cells = append(cells, s.cell(c, r, roles, prices))
+		}
+		view.Table.Rows = append(view.Table.Rows, html.Row{Cells: cells})
+	}
+	view.Total = total
+	view.pager = view.pagerOf(s.Page, pageRows, len(page.Rows), total)
+	return nil
 }
 
-// addPrices adds texts with one line for each currency.
-func (l listing) addPrices() error {
-	var lowest []struct {
-		Currency *string
-		Price    json.Number
-		Tier     string
+// lowestPrice is the lowest price of a listing in one currency. The tier is empty if the price has none.
+type lowestPrice struct {
+	Currency *string
+	Price    json.Number
+	Tier     string
+}
+
+// priceCell has one line for each currency.
+func priceCell(prices []lowestPrice) html.Cell {
+	if len(prices) == 0 {
+		return html.Cell{Text: html.Unknown, Class: "n lines none"}
 	}
-	if err := json.Unmarshal([]byte(l["prices"].Or("[]")), &lowest); err != nil {
-		return fmt.Errorf("read the prices of a listing: %w", err)
-	}
-	var prices, exact, tiers []string
-	for _, p := range lowest {
+	var rounded, exact []string
+	for _, p := range prices {
 		currency := html.NoCurrency
 		if p.Currency != nil {
 			currency = *p.Currency
 		}
-		prices = append(prices, html.MoneyCell(p.Price.String()).Text+" "+currency)
+		rounded = append(rounded, html.MoneyCell(p.Price.String()).Text+" "+currency)
 		exact = append(exact, p.Price.String()+" "+currency)
-		tiers = append(tiers, query.EnumWords(cmp.Or(p.Tier, "not stated")))
 	}
-	for name, lines := range map[string][]string{"price": prices, "exact": exact, "tier": tiers} {
-		l[name] = query.Value{Text: strings.Join(lines, "\n"), Null: len(lines) == 0}
+	return html.Cell{Text: strings.Join(rounded, "\n"), Exact: strings.Join(exact, "\n"), Class: "n lines"}
+}
+
+// tierCell has the lines of the prices beside it. Without the prices, it has each tier once.
+func tierCell(prices []lowestPrice, hasPrices bool) html.Cell {
+	if len(prices) == 0 {
+		return html.Cell{Text: html.Unknown, Class: "lines none"}
 	}
-	return nil
+	var tiers []string
+	for _, p := range prices {
+		tier := query.EnumWords(cmp.Or(p.Tier, "not stated"))
+		if hasPrices || !slices.Contains(tiers, tier) {
+			tiers = append(tiers, tier)
+		}
+	}
+	return html.Cell{Text: strings.Join(tiers, "\n"), Class: "lines"}
 }
 
 func (view *catalogView) addForm(c counts) {
@@ -248,9 +258,8 @@ func (view *catalogView) addForm(c counts) {
 		minKey, maxKey := r.key+"_min", r.key+"_max"
 		view.Ranges = append(view.Ranges, rangeView{Label: r.label, MinKey: minKey, MaxKey: maxKey, Min: s.Limits[minKey], Max: s.Limits[maxKey]})
 	}
-	shown := s.shownColumns()
 	for _, c := range catalogColumns()[1:] { // the first column is always shown
-		view.Columns = append(view.Columns, option{c.key, c.label, slices.ContainsFunc(shown, func(s catalogColumn) bool { return s.key == c.key })})
+		view.Columns = append(view.Columns, option{c.key, c.label, s.shows(c)})
 	}
 }
 
@@ -318,47 +327,30 @@ func (view *catalogView) head(c catalogColumn) html.Head {
 	return h
 }
 
-func (s *catalogState) cell(c catalogColumn, r listing) html.Cell {
-	value := r[c.columnNames[len(c.columnNames)-1]] // the columns before the last one are ids and the shortest delivery time
-	missing := value.Null
-	cell := html.Cell{Text: value.Text}
+func (s *catalogState) cell(c catalogColumn, r query.Record, roles map[string]columnRole, prices []lowestPrice) html.Cell {
 	switch c.key {
-	case "name":
-		cell.Link = linkTo("listings", r["id"].Text)
-		if value.Null {
-			cell.Text, missing = r["id"].Text, false
-		}
-	case "outlet":
-		if !r["outlet_id"].Null {
-			cell.Link = linkTo("outlets", r["outlet_id"].Text)
-		}
-	case "website":
-		cell.Address = html.WebAddress(value.Text)
-		if u, err := url.Parse(cell.Address); err == nil && u.Hostname() != "" {
-			cell.Text, cell.Class, cell.Exact = strings.TrimPrefix(u.Hostname(), "www."), "host", value.Text
-		}
-	case "authority", "ranking":
-		cell.Class, cell.Text = "n", html.Decimal(value.Text)
-	case "created":
-		cell.Class, cell.Text, cell.Exact = "t", html.Moment(value.Text), value.Text
-	case "dofollow":
-		cell.Text = html.YesNo(value.Text)
-	case "days": // from the shortest to the longest
-		cell.Class = "n"
-		if shortest := r["min_delivery_days"]; !shortest.Null && shortest.Text != value.Text {
-			cell.Text, missing = shortest.Text+"–"+value.Or(html.Unknown), false
-		}
-	case "channel", "placement":
-		if cell.Text = query.EnumWords(value.Text); cell.Text != value.Text {
-			cell.Exact = value.Text
-		}
-	case "tier":
-		cell.Class = "lines"
 	case "price":
-		cell.Class, cell.Exact = "n lines", r["exact"].Text
+		return priceCell(prices)
+	case "tier":
+		hasPrices := slices.ContainsFunc(s.shownColumns(), func(c catalogColumn) bool { return c.key == "price" })
+		return tierCell(prices, hasPrices)
+	case "name":
+		id := r.Get("id").Text
+		cell := roles["name"].buildCell(query.Value{Text: r.Get("name").Or(id)})
+		cell.Link = linkTo("listings", id)
+		return cell
+	case "days": // from the shortest to the longest
+		cell := roles["max_delivery_days"].showValue(r, links{})
+		shortest, longest := r.Get("min_delivery_days"), r.Get("max_delivery_days")
+		if !shortest.Null && shortest.Text != longest.Text {
+			cell = html.Cell{Text: shortest.Text + "–" + longest.Or(html.Unknown), Class: "n"}
+		}
+		return cell
+	case "website":
+		return buildCell(query.Column{Name: "website"}, r.Get("website_url"))
+	case "tags":
+		return roles["tags"].showValue(r, links{})
 	}
-	if missing {
-		return html.Cell{Text: html.Unknown, Class: strings.TrimSpace(cell.Class + " none")}
-	}
-	return cell
+	lastName := c.columnNames[len(c.columnNames)-1] // the columns before it contain ids
+	return roles[lastName].showValue(r, links{})
 }

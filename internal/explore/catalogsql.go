@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"placementsync/internal/query"
 	"placementsync/internal/sqltext"
 )
 
@@ -160,36 +159,35 @@ func (s *catalogState) listingsSQL(columns []sqltext.SQL) sqltext.SQL {
 		"lowest_price": lowestPrice, "conditions": allOf(conditions), "sorted_by": sortedBy, "direction": direction})
 }
 
+// downloadSQL selects the tier together with the price.
 func (s *catalogState) downloadSQL() sqltext.SQL {
 	var columns []sqltext.SQL
-	shown := s.shownColumns()
-	showsPrice := slices.ContainsFunc(shown, func(c catalogColumn) bool { return c.key == "price" })
-	for _, c := range shown {
-		for _, name := range c.columnNames {
-			if name == "tier" && !showsPrice { // a tier is selected with its price
-				name = "price"
-			}
-			columns = append(columns, s.downloadColumns(name)...)
+	hasPrice := false
+	for _, c := range s.shownColumns() {
+		isPrice := c.key == "price" || c.key == "tier"
+		if isPrice && !hasPrice {
+			columns = append(columns, s.priceColumns()...)
+			hasPrice = true
 		}
+		if c.key == "tags" {
+			columns = append(columns, catalogSQL.Render("tags_column", nil))
+		}
+		columns = append(columns, c.listingColumns()...)
 	}
 	return s.listingsSQL(columns)
 }
 
-func (s *catalogState) downloadColumns(name string) []sqltext.SQL {
-	currency, hasCurrency := s.currency()
+// priceColumns returns the columns of the lowest price in the chosen currency. If there is no single currency, it
+// returns a column with the lowest price in each currency.
+func (s *catalogState) priceColumns() []sqltext.SQL {
+	currency, ok := s.currency()
 	switch {
-	case name == "tags":
-		return []sqltext.SQL{catalogSQL.Render("tags_column", nil)}
-	case name == "price" && hasCurrency && currency.Null:
-		return []sqltext.SQL{"p.price", "NULL::VARCHAR AS currency", "p.tier"}
-	case name == "price" && hasCurrency:
-		return []sqltext.SQL{"p.price", sqltext.Fill("{currency} AS currency", sqltext.Values{"currency": currency.Text}), "p.tier"}
-	case name == "price":
+	case !ok:
 		return []sqltext.SQL{s.pricesColumn()}
-	case name == "tier":
-		return nil // selected with the price
+	case currency.Null:
+		return []sqltext.SQL{"p.price", "NULL::VARCHAR AS currency", "p.tier"}
 	}
-	return []sqltext.SQL{sqltext.Fill("l.{column}", sqltext.Values{"column": sqltext.SQL(name)})}
+	return []sqltext.SQL{"p.price", sqltext.Fill("{currency} AS currency", sqltext.Values{"currency": currency.Text}), "p.tier"}
 }
 
 // pricesColumn returns a column with the lowest price in each currency.
@@ -197,15 +195,19 @@ func (s *catalogState) pricesColumn() sqltext.SQL {
 	return catalogSQL.Render("prices_column", sqltext.Values{"prices": s.priceConditions("")})
 }
 
+func (c catalogColumn) listingColumns() []sqltext.SQL {
+	var columns []sqltext.SQL
+	for _, name := range c.columnNames {
+		columns = append(columns, sqltext.Fill("l.{column}", sqltext.Values{"column": sqltext.SQL(name)}))
+	}
+	return columns
+}
+
 // pageSQL returns a statement for one page of listings.
 func (s *catalogState) pageSQL() sqltext.SQL {
 	var columns []sqltext.SQL
 	for _, c := range s.shownColumns() {
-		for _, name := range c.columnNames {
-			if !slices.Contains([]string{"price", "tier", "tags"}, name) { // these are in other tables
-				columns = append(columns, sqltext.Fill("l.{column}", sqltext.Values{"column": sqltext.SQL(name)}))
-			}
-		}
+		columns = append(columns, c.listingColumns()...)
 	}
 	return catalogSQL.Render("page", sqltext.Values{"listings": s.listingsSQL(columns), "prices": s.pricesColumn(),
 		"rows": pageRows, "offset": (s.Page - 1) * pageRows})
@@ -261,7 +263,7 @@ func (s *catalogState) countsSQL() sqltext.SQL {
 }
 
 func countListings(v *visit, s *catalogState) (counts, error) {
-	result, err := v.db.Collect(v.Context(), catalogQuery(s.countsSQL()), nil, math.MaxInt) // the statement limits its rows
+	result, err := v.db.Collect(v.Context(), v.queryOf(s.countsSQL()), nil, math.MaxInt) // the statement limits its rows
 	if err != nil {
 		return counts{}, err
 	}
@@ -278,8 +280,4 @@ func countListings(v *visit, s *catalogState) (counts, error) {
 		}
 	}
 	return c, nil
-}
-
-func catalogQuery(statement sqltext.SQL) query.Query {
-	return query.Query{Name: "catalog", SQL: string(statement)}
 }

@@ -41,7 +41,7 @@ const columnKey = "col" // the parameter with a column of the table
 
 type catalogColumn struct {
 	key, label  string
-	columnNames []string // columns of main.product_listings, or one of price, tier and tags
+	columnNames []string // columns of main.product_listings; empty for prices and tags, which are in other tables
 	sortColumn  string   // empty means that the header does not sort
 	isDefault   bool     // shown if the address chooses no columns
 }
@@ -49,8 +49,8 @@ type catalogColumn struct {
 func catalogColumns() []catalogColumn {
 	return []catalogColumn{
 		{"name", "Listing", []string{"id", "name"}, "name", true},
-		{"price", "Price from", []string{"price"}, "price", true},
-		{"tier", "Tier", []string{"tier"}, "", true},
+		{"price", "Price from", nil, "price", true},
+		{"tier", "Tier", nil, "", true},
 		{"outlet", "Outlet", []string{"outlet_id", "outlet_name"}, "outlet_name", true},
 		{"authority", "Authority", []string{"domain_authority"}, "domain_authority", true},
 		{"ranking", "Ranking", []string{"domain_ranking"}, "domain_ranking", false},
@@ -63,7 +63,7 @@ func catalogColumns() []catalogColumn {
 		{"channel", "Channel type", []string{"channel_type"}, "", true},
 		{"placement", "Placement type", []string{"placement_type"}, "", true},
 		{"website", "Website", []string{"website_url"}, "", true},
-		{"tags", "Tags", []string{"tags"}, "", false},
+		{"tags", "Tags", nil, "", false},
 		{"created", "Created", []string{"created_at"}, "created_at", false},
 	}
 }
@@ -129,11 +129,12 @@ func (s *catalogState) comparesPrices() bool {
 	return s.Limits["price_min"] != "" || s.Limits["price_max"] != "" || s.Sort == "price"
 }
 
+// assumeCurrency chooses the most frequent currency if the address compares prices and chooses none.
 func (s *catalogState) assumeCurrency(v *visit) error {
 	if len(s.Chosen["currency"]) > 0 || !s.comparesPrices() {
 		return nil
 	}
-	mostFrequent, err := v.run(catalogQuery(catalogSQL.Render("most_frequent_currency", nil)), nil)
+	mostFrequent, err := v.runStatement(catalogSQL.Render("most_frequent_currency", nil))
 	if err != nil || len(mostFrequent.Rows) == 0 {
 		return err
 	}
@@ -238,24 +239,22 @@ func (s *catalogState) check() error {
 	return nil
 }
 
-func (s *catalogState) shownColumns() []catalogColumn {
-	var shown []catalogColumn
-	for _, c := range catalogColumns() {
-		isChosen := slices.Contains(s.Columns, c.key)
-		if len(s.Columns) == 0 {
-			isChosen = c.isDefault
-		}
-		if isChosen || c.key == "name" {
-			shown = append(shown, c)
-		}
+// shows reports whether the table has a column. It always has the first column.
+func (s *catalogState) shows(c catalogColumn) bool {
+	if len(s.Columns) == 0 {
+		return c.isDefault
 	}
-	return shown
+	return c.key == "name" || slices.Contains(s.Columns, c.key)
 }
 
-// currency returns the only chosen currency.
+func (s *catalogState) shownColumns() []catalogColumn {
+	return slices.DeleteFunc(catalogColumns(), func(c catalogColumn) bool { return !s.shows(c) })
+}
+
+// currency returns the chosen currency. If not exactly one is chosen, ok is false.
 func (s *catalogState) currency() (c choice, ok bool) {
-	if len(s.Chosen["currency"]) != 1 {
-		return c, false
+	if chosen := s.Chosen["currency"]; len(chosen) == 1 {
+		return chosen[0], true
 	}
-	return s.Chosen["currency"][0], true
+	return choice{}, false
 }

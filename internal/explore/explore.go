@@ -97,7 +97,7 @@ func (e *Explorer) routes() []route {
 	catalog := route{path: "/catalog", tab: "Catalog", show: showCatalog, newestOnly: true, repeatsParams: true, keys: catalogKeys()}
 	all := append(fileRoutes(catalog), catalog,
 		route{path: "/questions", tab: "Questions", show: showQuestions, keys: []string{searchKey}},
-		route{path: "/questions/{name}", tab: "Questions", show: e.showQuestion, keys: tableKeys(paramKey)},
+		route{path: "/questions/{name}", tab: "Questions", show: showQuestion, keys: tableKeys(paramKey)},
 		route{path: "/questions/{name}/{format}", tab: "Questions", show: sendResult, keys: tableKeys(paramKey), slow: true},
 		route{path: "/report", tab: "Report", show: showReport, newestOnly: true, slow: true},
 		route{path: "/snapshot", tab: "Snapshot", show: showSnapshot},
@@ -164,7 +164,7 @@ func (e *Explorer) Handler() http.Handler {
 		get(rootPath+r.path, r)
 	}
 	if e.cfg.Child != nil {
-		get(sqlPath, sqlRoute(e.showSQL))
+		get(sqlPath, sqlRoute(showSQL))
 		mux.HandleFunc("POST "+sqlPath, e.serveStatement)
 	}
 	mux.HandleFunc("POST "+rootPath+"/questions/{name}", e.serveSave)
@@ -207,7 +207,7 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 		defer v.free()
 		var response reply
 		if response, err = r.show(v); err == nil {
-			err = response.send(e, w, v)
+			err = response.send(w, v)
 		}
 	}
 	if err == nil {
@@ -220,11 +220,11 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 	if context.Cause(ctx) == errTooSlow {
 		err = fmt.Errorf("%w: %w", errTooSlow, err)
 	}
-	e.sendError(w, v, err)
+	sendError(w, v, err)
 }
 
 func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visit, error) {
-	v := &visit{Request: req.WithContext(ctx), route: r, pool: e.pool}
+	v := &visit{Request: req.WithContext(ctx), route: r, explorer: e}
 	var err error
 	if v.params, err = url.ParseQuery(req.URL.RawQuery); err != nil {
 		return v, usageErr(fmt.Sprintf("read the address: %v", err), "Write % and ; in it as %25 and %3B.")
@@ -273,7 +273,7 @@ const (
 // If it returns false, it has sent an error page. subject begins the problem, such as "the statement was not run".
 func (e *Explorer) acceptForm(w http.ResponseWriter, req *http.Request, subject, advice string) bool {
 	refuse := func(status int, problem string) bool {
-		e.sendError(w, &visit{Request: req, pool: e.pool}, &statusError{status, subject + ": " + problem, advice})
+		sendError(w, &visit{Request: req, explorer: e}, &statusError{status, subject + ": " + problem, advice})
 		return false
 	}
 	if err := http.NewCrossOriginProtection().Check(req); err != nil {

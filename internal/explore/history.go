@@ -82,9 +82,9 @@ func (v *visit) readFields(t fieldTable) (views []fieldsView, presence []period,
 	names := make([]string, len(columns.Rows))
 	about := map[string]string{}
 	for i, r := range columns.Rows {
-		name := r.Get("column_name").Text
-		names[i] = name
-		about[name], _, _ = strings.Cut(r.Get("comment").Text, " Spec ") // "Spec" begins the number of a section of the service's specification
+		names[i] = r.Get("column_name").Text
+		// "Spec" and the number of a section of the service's specification follow the description.
+		about[names[i]], _, _ = strings.Cut(r.Get("comment").Text, " Spec ")
 	}
 	// If there are more than maxRows row versions, the newest are read.
 	versions, err := v.runStatement(recordSQL.Render("versions", sqltext.Values{"table": sqltext.Name(t.table), "key": sqltext.Name(t.idColumn),
@@ -116,7 +116,7 @@ func (v *visit) buildFields(t fieldTable, all query.Result, versions []query.Rec
 	if t.nameColumn != "" {
 		view.Title += ": " + html.Clip(versions[len(versions)-1].Get(t.nameColumn).Or(html.Unknown), maxText)
 	}
-	presence = periodsOf(versions, "", nil)
+	presence = periodsOf(versions, make([]query.Value, len(versions)))
 	view.DeletedAt = clockOf(presence[len(presence)-1].to)
 	var neverSet []string
 	for _, r := range rolesOf(all.Columns) {
@@ -128,17 +128,17 @@ func (v *visit) buildFields(t fieldTable, all query.Result, versions []query.Rec
 			neverSet = append(neverSet, strings.ReplaceAll(r.Name, "_", " "))
 			continue
 		}
-		parts := []fieldPart{{label: r.label}}
+		parts := []fieldPart{{r.label, valuesOf(versions, r.Name)}}
 		if r.Type == "JSON" {
-			values := make([]query.Value, len(versions))
-			for i, version := range versions {
-				values[i] = version.Get(r.Name)
+			var texts []json.RawMessage
+			for _, value := range parts[0].values {
+				texts = append(texts, json.RawMessage(value.Text))
 			}
-			parts = partsOfJSON(r.label, values, func(value query.Value) json.RawMessage { return json.RawMessage(value.Text) })
+			parts = partsOfJSON(r.label, texts)
 			r.Type = "VARCHAR" // the values are texts
 		}
 		for _, part := range parts {
-			periods := periodsOf(versions, r.Name, part.valueOf)
+			periods := periodsOf(versions, part.values)
 			now, before := viewPeriods(periods, func(value query.Value) html.Cell {
 				const maxFieldText = 5000 // more than in a table
 				cell := r.buildCell(value)
@@ -194,19 +194,22 @@ func mergePeriods(periods []period) []period {
 	return merged
 }
 
-// periodsOf returns the periods of a column from records with valid_from and valid_to. valueOf converts the
-// values before they are compared; nil means no conversion. If column is empty, periodsOf returns the periods in
-// which a record existed.
-func periodsOf(records []query.Record, column string, valueOf func(query.Value) query.Value) []period {
+// periodsOf returns the periods of the values of records with valid_from and valid_to. With equal values, these are
+// the periods in which a record existed.
+func periodsOf(records []query.Record, values []query.Value) []period {
 	periods := make([]period, len(records))
 	for i, r := range records {
-		value := r.Get(column)
-		if valueOf != nil {
-			value = valueOf(value)
-		}
-		periods[i] = period{value: value, from: instantOf(r.Get("valid_from")), to: instantOf(r.Get("valid_to"))}
+		periods[i] = period{value: values[i], from: instantOf(r.Get("valid_from")), to: instantOf(r.Get("valid_to"))}
 	}
 	return mergePeriods(periods)
+}
+
+func valuesOf(records []query.Record, column string) []query.Value {
+	values := make([]query.Value, len(records))
+	for i, r := range records {
+		values[i] = r.Get(column)
+	}
+	return values
 }
 
 // viewPeriods returns the last period, and the earlier periods, the latest first.
@@ -236,36 +239,37 @@ func clockOf(at time.Time) string {
 	return html.Clock(at)
 }
 
-// fieldPart is a field of a record, or a member of a JSON object in a field. valueOf returns the value of the
-// member from the value of the field; nil means that they are the same.
+// fieldPart is a field of a row, or a member of a JSON object in a field, with its value in each version of the row.
 type fieldPart struct {
-	label   string
-	valueOf func(query.Value) query.Value
+	label  string
+	values []query.Value
 }
 
-// partsOfJSON returns a part for each member of a JSON column, also of inner objects. Objects that are another
-// value in some version of the row are one part.
-func partsOfJSON(label string, values []query.Value, jsonOf func(query.Value) json.RawMessage) []fieldPart {
-	members := map[string]bool{}
+// partsOfJSON returns a part for each member of the objects in a JSON column, also of inner objects. If a version has
+// a value that is not an object, all versions are one part.
+func partsOfJSON(label string, versions []json.RawMessage) []fieldPart {
+	whole := fieldPart{label: label}
+	members := map[string][]json.RawMessage{}
 	isWhole := false
-	for _, value := range values {
-		text := jsonOf(value)
-		object := objectOf(text)
-		if len(object) == 0 && !describeJSON(text).Null {
+	for i, text := range versions {
+		value, object := describeJSON(text), objectOf(text)
+		whole.values = append(whole.values, value)
+		if len(object) == 0 && !value.Null {
 			isWhole = true
 		}
-		for member := range object {
-			members[member] = true
+		for name, member := range object {
+			if members[name] == nil {
+				members[name] = make([]json.RawMessage, len(versions))
+			}
+			members[name][i] = member
 		}
 	}
 	if isWhole || len(members) == 0 {
-		return []fieldPart{{label, func(value query.Value) query.Value { return describeJSON(jsonOf(value)) }}}
+		return []fieldPart{whole}
 	}
 	var parts []fieldPart
-	for _, member := range slices.Sorted(maps.Keys(members)) {
-		parts = append(parts, partsOfJSON(label+": "+member, values, func(value query.Value) json.RawMessage {
-			return objectOf(jsonOf(value))[member]
-		})...)
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		parts = append(parts, partsOfJSON(label+": "+name, members[name])...)
 	}
 	return parts
 }

@@ -30,11 +30,11 @@ func saveQuestion(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := v.pool.cfg.QueriesDir()
+	dir := v.explorer.cfg.QueriesDir()
 	if dir == "" {
 		return nil, notSaved("the configuration has no folder for questions", "Set queries.dir in the configuration.")
 	}
-	library, err := v.pool.cfg.Queries()
+	library, err := v.explorer.cfg.Queries()
 	if err != nil && !errors.As(err, new(*query.FilesError)) {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func saveQuestion(v *visit) (reply, error) {
 // redirect sends the browser to an address.
 type redirect string
 
-func (to redirect) send(_ *Explorer, w http.ResponseWriter, v *visit) error {
+func (to redirect) send(w http.ResponseWriter, v *visit) error {
 	http.Redirect(w, v.Request, string(to), http.StatusSeeOther)
 	return nil
 }
@@ -67,5 +67,5 @@ func (q *question) addWatch(columns []query.Column) {
 			key = append(key, c.Name)
 		}
 	}
-	q.view.WatchLines = q.pool.cfg.WatchLines(q.view.Name, q.values, key)
+	q.view.WatchLines = q.explorer.cfg.WatchLines(q.view.Name, q.values, key)
 }

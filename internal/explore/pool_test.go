@@ -77,7 +77,7 @@ func TestSnapshotsAreOpenWhileRequestsUseThem(t *testing.T) {
 	}
 
 	// A report reads an earlier snapshot with several queries, one after another.
-	reader := &visit{pool: p}
+	reader := &visit{explorer: &Explorer{pool: p}}
 	for range maxSessions + 1 {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		r, _, err := reader.runReportQuery(ctx, report.QuerySpec{Query: "snapshots", AsOf: time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)})

@@ -33,7 +33,7 @@ func buildPrices(records []query.Record, end time.Time) []priceView {
 		names, byName := query.GroupRecords(byCurrency[currency], priceName)
 		var series [][]period
 		for i, name := range names {
-			periods := periodsOf(byName[name], "amount", nil)
+			periods := periodsOf(byName[name], valuesOf(byName[name], "amount"))
 			series = append(series, periods)
 			now, before := viewPeriods(periods, func(v query.Value) html.Cell {
 				if v.Null {

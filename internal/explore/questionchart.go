@@ -279,7 +279,7 @@ func (d chartDrawing) drawCategories(all []chartSeries, x columnRole, dates []ti
 func (d chartDrawing) localSnapshot() time.Time {
 	zone := d.values["timezone"]
 	if zone == "" || zone == query.ScheduleTimezone {
-		zone = d.pool.cfg.Settings[query.ScheduleTimezone]
+		zone = d.explorer.cfg.Settings[query.ScheduleTimezone]
 	}
 	at := d.snapshot.At.UTC()
 	location, err := time.LoadLocation(zone)

@@ -107,7 +107,7 @@ func (q *question) shownValue(p query.Param, value string) string {
 	if value == "NULL" {
 		return ""
 	}
-	value = q.pool.cfg.Settings.Value(p, value)
+	value = q.explorer.cfg.Settings.Value(p, value)
 	if days, isRelative := p.RelativeDays(value); isRelative {
 		return q.snapshot.At.UTC().AddDate(0, 0, -days).Format(time.DateOnly)
 	}

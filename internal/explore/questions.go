@@ -27,7 +27,7 @@ type queryItem struct {
 
 func showQuestions(v *visit) (reply, error) {
 	var subjects []subjectView
-	library, err := v.pool.cfg.Queries()
+	library, err := v.explorer.cfg.Queries()
 	search := strings.TrimSpace(v.params.Get(searchKey))
 	for _, q := range query.FilterByWords(library.List(), strings.Fields(search)) {
 		i := slices.IndexFunc(subjects, func(s subjectView) bool { return s.Subject == query.LabelOf(q.Subject) })
@@ -96,7 +96,7 @@ type question struct {
 	view   questionView
 }
 
-func (e *Explorer) showQuestion(v *visit) (reply, error) {
+func showQuestion(v *visit) (reply, error) {
 	q, err := v.findQuestion()
 	if err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func (e *Explorer) showQuestion(v *visit) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q.view.Problem == "" && e.cfg.QueriesDir() != "" {
-		q.view.SaveToken, q.view.OwnName = e.formToken, "my_"+q.view.Name
+	if q.view.Problem == "" && v.explorer.cfg.QueriesDir() != "" {
+		q.view.SaveToken, q.view.OwnName = v.explorer.formToken, "my_"+q.view.Name
 	}
 	var scripts []string
 	if q.view.Chart != nil {
@@ -144,7 +144,7 @@ func sendResult(v *visit) (reply, error) {
 
 func (v *visit) findQuestion() (*question, error) {
 	name := v.PathValue("name")
-	library, err := v.pool.cfg.Queries()
+	library, err := v.explorer.cfg.Queries()
 	namedQuery, ok := library.Find(name)
 	if err != nil && !errors.As(err, new(*query.FilesError)) {
 		return nil, err
@@ -314,7 +314,7 @@ func (q *question) groupKind() string {
 }
 
 func (q *question) commandLine() string {
-	words := []string{q.pool.cfg.Program}
+	words := []string{q.explorer.cfg.Program}
 	if asOf := q.links().AsOf; asOf != "" {
 		words = append(words, "--as-of "+html.ShellWord(asOf))
 	}

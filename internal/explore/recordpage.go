@@ -255,7 +255,7 @@ func buildPeriods(result query.Result) []periodView {
 	var current, former []periodView
 	labels, groups := query.GroupRecords(result.Rows, func(r query.Record) string { return r.Get(column.Name).Text })
 	for _, label := range labels {
-		for _, p := range periodsOf(groups[label], column.Name, nil) {
+		for _, p := range periodsOf(groups[label], valuesOf(groups[label], column.Name)) {
 			v := periodView{role.buildCell(p.value), clockOf(p.from), clockOf(p.to)}
 			if p.isOpen() {
 				current = append(current, v)

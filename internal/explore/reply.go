@@ -2,7 +2,6 @@ package explore
 
 import (
 	"bytes"
-	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -27,7 +26,7 @@ var assetFiles embed.FS
 const assetFolder = rootPath + "/assets/"
 
 type reply interface {
-	send(e *Explorer, w http.ResponseWriter, v *visit) error
+	send(w http.ResponseWriter, v *visit) error
 }
 
 // htmlPage is a page of the template assets/<Template>.html. The template receives the whole
@@ -82,7 +81,7 @@ func findFormat(format query.Format) (downloadFormat, error) {
 	return downloadFormats()[i], nil
 }
 
-func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
+func (d download) send(w http.ResponseWriter, v *visit) error {
 	format, err := findFormat(d.Format)
 	if err != nil {
 		return err
@@ -95,7 +94,7 @@ func (d download) send(e *Explorer, w http.ResponseWriter, v *visit) error {
 	q := d.Query
 	q.Title = d.Title
 	_, err = v.db.Send(v.Context(), q, d.Values, query.Output{Format: d.Format, BOM: v.hasMark(d.Format), Defuse: true}, out)
-	out.end(e, v, err)
+	out.end(v, err)
 	return err
 }
 
@@ -140,29 +139,29 @@ func (d *downloadWriter) Write(p []byte) (int, error) {
 
 // end waits for a Write in progress. If any byte was written before the error, end aborts the
 // connection, so that the client notices that the file is incomplete.
-func (d *downloadWriter) end(e *Explorer, v *visit, err error) {
+func (d *downloadWriter) end(v *visit, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.hasEnded = true
 	if err != nil && d.hasBegun {
-		e.cfg.Log.Warn("download cut off", "url", v.URL.Path, "error", err)
+		v.explorer.cfg.Log.Warn("download cut off", "url", v.URL.Path, "error", err)
 		panic(http.ErrAbortHandler)
 	}
 }
 
 func (p htmlPage) Link(to string) string { return p.Links.keepAsOf(to) }
 
-func (p htmlPage) send(e *Explorer, w http.ResponseWriter, v *visit) error {
+func (p htmlPage) send(w http.ResponseWriter, v *visit) error {
 	p.Links, p.Snapshot, p.NewestLink = v.links(), v.snapshot, v.addressWith(pair{asOfKey, ""})
 	for _, name := range tabNames() {
 		address := rootPath + "/" + strings.ToLower(name)
-		if address == sqlPath && e.cfg.Child == nil {
+		if address == sqlPath && v.explorer.cfg.Child == nil {
 			continue // typed SQL runs only in a child process
 		}
 		p.Tabs = append(p.Tabs, html.Tab{Name: name, Link: p.Link(address), Current: name == v.route.tab})
 	}
 	var body bytes.Buffer
-	if err := html.Render(&body, e.templates[p.Template], p); err != nil {
+	if err := html.Render(&body, v.explorer.templates[p.Template], p); err != nil {
 		return fmt.Errorf("render the page: %w", err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -192,14 +191,14 @@ const retryAfterSeconds = "20"
 
 var errTooSlow = errors.New("the page took too long and was stopped")
 
-func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
+func sendError(w http.ResponseWriter, v *visit, err error) {
 	shown, isComplete := errors.AsType[*statusError](err)
 	wrongUse, isWrongUse := errors.AsType[*query.UsageError](err)
 	switch {
 	case isComplete: // the error contains its status and its advice
 	case isWrongUse:
 		shown = &statusError{http.StatusBadRequest, wrongUse.Error(), "Change the address or the form."}
-	case errors.Is(err, errTooSlow) || errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, errTooSlow):
 		shown = &statusError{http.StatusServiceUnavailable, errTooSlow.Error(), "Narrow the request, or try again when the machine is less busy."}
 	case query.IsMissing(err):
 		shown = &statusError{http.StatusInternalServerError, err.Error(), "An earlier version of the program created this snapshot. The next night adds the missing tables and columns."}
@@ -210,12 +209,12 @@ func (e *Explorer) sendError(w http.ResponseWriter, v *visit, err error) {
 		w.Header().Set("Retry-After", retryAfterSeconds)
 	}
 	if shown.status >= http.StatusInternalServerError {
-		e.cfg.Log.Error("page not shown", "url", v.URL.Path, "error", err)
+		v.explorer.cfg.Log.Error("page not shown", "url", v.URL.Path, "error", err)
 	}
 	p := newPage("Error", "error", map[string]any{"Heading": headingOf(shown.status), "Problem": query.EscapeLines(startSentence(shown.problem)), "Advice": shown.advice})
 	p.Status = shown.status
-	if err := p.send(e, w, v); err != nil {
-		e.cfg.Log.Error("error page not shown", "url", v.URL.Path, "error", err)
+	if err := p.send(w, v); err != nil {
+		v.explorer.cfg.Log.Error("error page not shown", "url", v.URL.Path, "error", err)
 	}
 }
 

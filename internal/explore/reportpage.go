@@ -10,11 +10,11 @@ import (
 
 // showReport shows the report. The command "placementsync report" writes the same content to a file.
 func showReport(v *visit) (reply, error) {
-	notices, err := v.pool.cfg.Notices()
+	notices, err := v.explorer.cfg.Notices()
 	if err != nil {
 		return nil, err
 	}
-	content, err := report.Build(v.Context(), v.runReportQuery, v.pool.cfg.reportOptions(notices))
+	content, err := report.Build(v.Context(), v.runReportQuery, v.explorer.cfg.reportOptions(notices))
 	return newPage("Report", "report", content, report.Scripts()...), err
 }
 
@@ -27,10 +27,10 @@ func (v *visit) runReportQuery(ctx context.Context, q report.QuerySpec) (query.R
 	if q.AsOf.IsZero() {
 		return report.AskDB(ctx, v.db, q)
 	}
-	earlier, db, err := v.pool.borrow(ctx, q.AsOf.UTC().Format(time.RFC3339Nano))
+	earlier, db, err := v.explorer.pool.borrow(ctx, q.AsOf.UTC().Format(time.RFC3339Nano))
 	if err != nil {
 		return query.Result{}, false, err
 	}
-	defer v.pool.giveBack(earlier, db)
+	defer v.explorer.pool.giveBack(earlier, db)
 	return report.AskDB(ctx, db, q)
 }

@@ -77,7 +77,7 @@ func showSchema(v *visit) (reply, error) {
 
 // editorLink returns an empty text if there is no SQL editor.
 func (v *visit) editorLink(table string) string {
-	if v.pool.cfg.Child == nil {
+	if v.explorer.cfg.Child == nil {
 		return ""
 	}
 	return sqlPath + "?" + url.Values{sqlKey: {"FROM " + table + " LIMIT 100"}}.Encode()

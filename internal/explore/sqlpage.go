@@ -45,18 +45,18 @@ func sqlRoute(show func(v *visit) (reply, error)) route {
 // serveStatement runs the statement of a form of the page SQL.
 func (e *Explorer) serveStatement(w http.ResponseWriter, req *http.Request) {
 	if e.acceptForm(w, req, "the statement was not run", "Open the page SQL again, and run the statement there.") {
-		e.serve(w, req, sqlRoute(e.runSQL))
+		e.serve(w, req, sqlRoute(runSQL))
 	}
 }
 
 // showSQL does not run the statement of the address, because the address may come from another site.
-func (e *Explorer) showSQL(v *visit) (reply, error) {
-	view, err := e.newSQLView(v)
+func showSQL(v *visit) (reply, error) {
+	view, err := newSQLView(v)
 	return view.page(http.StatusOK), err
 }
 
-func (e *Explorer) newSQLView(v *visit) (sqlView, error) {
-	view := sqlView{Token: e.formToken, Nonce: rand.Text(), Limit: int(e.cfg.Timeout.Seconds())}
+func newSQLView(v *visit) (sqlView, error) {
+	view := sqlView{Token: v.explorer.formToken, Nonce: rand.Text(), Limit: int(v.explorer.cfg.Timeout.Seconds())}
 	view.SQL = v.params.Get(sqlKey)
 	var err error
 	view.AsOf, err = v.snapshotForm()
@@ -69,14 +69,15 @@ func (view sqlView) page(status int) htmlPage {
 	return p
 }
 
-func (e *Explorer) runSQL(v *visit) (reply, error) {
-	view, err := e.newSQLView(v)
+func runSQL(v *visit) (reply, error) {
+	view, err := newSQLView(v)
 	if err != nil {
 		return nil, err
 	}
 	v.free() // the child opens the snapshot itself
+	cfg := v.explorer.cfg
 	job := query.Job{Catalog: v.snapshot.version.Catalog, AsOf: v.snapshot.AsOf, SQL: view.SQL, MaxRows: maxRows, DiskLimit: maxFileBytes,
-		MemoryLimit: e.cfg.MemoryLimit, Threads: e.cfg.Threads, Settings: e.cfg.Settings, Timeout: e.cfg.Timeout}
+		MemoryLimit: cfg.MemoryLimit, Threads: cfg.Threads, Settings: cfg.Settings, Timeout: cfg.Timeout}
 	if format := query.Format(v.params.Get(formatKey)); format != "" {
 		f, err := findFormat(format)
 		if err != nil {
@@ -88,9 +89,9 @@ func (e *Explorer) runSQL(v *visit) (reply, error) {
 		job.Timeout = max(job.Timeout, minSlowTimeout-sendGrace)
 		return sqlDownload{job, f.mediaType, view}, nil
 	}
-	result, err := e.runJob(v.Context(), job, io.Discard)
+	result, err := v.explorer.runJob(v.Context(), job, io.Discard)
 	if err != nil {
-		return view.explain(e, err)
+		return view.explain(v, err)
 	}
 	// Mistakes in the header of the statement matter only if it becomes a file of queries.dir.
 	stated, _ := query.ParseText("", view.SQL)
@@ -153,7 +154,7 @@ func (q *queue) enter(ctx context.Context) (leave func(), err error) {
 	return func() { <-q.running; <-q.places }, nil
 }
 
-func (view sqlView) explain(e *Explorer, err error) (reply, error) {
+func (view sqlView) explain(v *visit, err error) (reply, error) {
 	mistake, isMistake := errors.AsType[*query.StatementError](err)
 	crash, isCrash := errors.AsType[*query.CrashError](err)
 	view.Problem = query.EscapeLines(startSentence(err.Error()))
@@ -162,7 +163,7 @@ func (view sqlView) explain(e *Explorer, err error) (reply, error) {
 		view.Line, view.Column = mistake.Line, mistake.Column
 		return view.page(http.StatusBadRequest), nil
 	case isCrash:
-		e.cfg.Log.Warn("process of a statement ended without a result", "state", crash.State, "error", crash.Output)
+		v.explorer.cfg.Log.Warn("process of a statement ended without a result", "state", crash.State, "error", crash.Output)
 		return view.page(http.StatusInternalServerError), nil
 	}
 	return nil, err
@@ -174,18 +175,18 @@ type sqlDownload struct {
 	view      sqlView
 }
 
-func (d sqlDownload) send(e *Explorer, w http.ResponseWriter, v *visit) error {
+func (d sqlDownload) send(w http.ResponseWriter, v *visit) error {
 	out := &downloadWriter{w: w, mediaType: d.mediaType, file: v.nameFile("result", d.job.Format)}
-	_, err := e.runJob(v.Context(), d.job, out)
-	out.end(e, v, err)
+	_, err := v.explorer.runJob(v.Context(), d.job, out)
+	out.end(v, err)
 	if err == nil {
 		return nil
 	}
-	problemPage, err := d.view.explain(e, err)
+	problemPage, err := d.view.explain(v, err)
 	if err != nil {
 		return err
 	}
-	return problemPage.send(e, w, v)
+	return problemPage.send(w, v)
 }
 
 // buildWholeTable shows all columns of a result. A role can merge the column of a unit or an id into another column.

@@ -297,57 +297,54 @@ func TestTooManyChoicesAreRefused(t *testing.T) {
 }
 
 func TestCellsOfTheCatalog(t *testing.T) {
-	s, _ := catalogOf(t, "")
-	columns := "id|name|min_delivery_days|max_delivery_days|tier|website_url|created_at"
+	columns := "id|name|min_delivery_days:BIGINT|max_delivery_days:BIGINT|website_url|created_at:TIMESTAMPTZ"
 	for want, row := range map[string]string{
-		"Post /explore/listings/a | 2–5 | Pro | example.com | 2026-11-01 02:00": "a|Post|2|5|Pro|https://www.example.com/x|2026-11-01T02:00:00Z",
-		"a /explore/listings/a | 3 | – | – | –":                                 "a||3|3|||",
-		"a /explore/listings/a | 2–– | – | ftp://x | –":                         "a||2|||ftp://x|",
+		"Post /explore/listings/a | – | – | 2–5 | example.com | 2026-11-01 02:00": "a|Post|2|5|https://www.example.com/x|2026-11-01T02:00:00Z",
+		"a /explore/listings/a | – | – | 3 | – | –":                               "a||3|3||",
+		"a /explore/listings/a | – | – | 2–– | ftp://x | –":                       "a||2||ftp://x|",
 	} {
-		r := parseResult(columns, row).Rows[0]
-		values := listing{}
-		for i, c := range r.Columns {
-			values[c.Name] = r.Values[i]
-		}
-		var cells []html.Cell
-		for _, key := range []string{"name", "days", "tier", "website", "created"} {
-			column, _ := findColumn(key)
-			cells = append(cells, s.cell(column, values))
-		}
+		cells := cellsOf(t, "col=name&col=price&col=tier&col=days&col=website&col=created", parseResult(columns, row))
 		compare(t, "cells", []string{want}, textsOf([]html.Row{{Cells: cells}}))
 	}
+	const twoCurrencies = `[{"currency":"EUR","price":9,"tier":"pro"},{"currency":"USD","price":8,"tier":"pro"}]`
+	for address, want := range map[string]string{"col=tier": "x /explore/listings/a | Pro", "col=tier&col=price": "x /explore/listings/a | 9.00 EUR\n8.00 USD | Pro\nPro"} {
+		cells := cellsOf(t, address, parseResult("id|name|prices", "a|x|"+twoCurrencies))
+		compare(t, "cells of two currencies", []string{want}, textsOf([]html.Row{{Cells: cells}}))
+	}
+}
+
+// cellsOf returns the cells of the first row of a page.
+func cellsOf(t *testing.T, address string, page query.Result) []html.Cell {
+	t.Helper()
+	_, view := catalogOf(t, address)
+	if err := view.addTable(page, 1); err != nil {
+		t.Fatal(err)
+	}
+	return view.Table.Rows[0].Cells
 }
 
 // TestCellsOfAListing compares the cells of all columns of the catalog.
 func TestCellsOfAListing(t *testing.T) {
-	s, _ := catalogOf(t, "")
-	l := listing{}
-	for name, text := range map[string]string{"id": "a", "name": "Post", "outlet_id": "o1", "outlet_name": "Morning News",
-		"domain_authority": "1234", "domain_ranking": "5678", "is_do_follow": "true", "disclaimer": "SPONSORED_POST",
-		"min_delivery_days": "2", "max_delivery_days": "5", "country": "Spain", "state": "Ohio", "city": "Rome",
-		"channel_type": "LINKEDIN", "placement_type": "article", "website_url": "https://www.example.com/x", "tags": "a, b",
-		"created_at": "2026-11-01T02:00:00Z",
-		"prices":     `[{"currency":"EUR","price":90.125,"tier":"pro"},{"currency":null,"price":7,"tier":""}]`} {
-		l[name] = query.Value{Text: text}
-	}
-	if err := l.addPrices(); err != nil {
-		t.Fatal(err)
-	}
-	var got []html.Cell
+	page := parseResult("id|name|outlet_id|outlet_name|domain_authority:BIGINT|domain_ranking:BIGINT|is_do_follow:BOOLEAN|"+
+		"disclaimer|min_delivery_days:BIGINT|max_delivery_days:BIGINT|country|state|city|channel_type|placement_type|"+
+		"website_url|tags|created_at:TIMESTAMPTZ|prices",
+		"a|Post|o1|Morning News|1234|5678|true|SPONSORED_POST|2|5|Spain|Ohio|Rome|LINKEDIN|article|https://www.example.com/x|a, b|"+
+			`2026-11-01T02:00:00Z|[{"currency":"EUR","price":90.125,"tier":"pro"},{"currency":null,"price":7,"tier":""}]`)
+	var all []string
 	for _, c := range catalogColumns() {
-		got = append(got, s.cell(c, l))
+		all = append(all, "col="+c.key)
 	}
 	compare(t, "cells", []html.Cell{
-		{Text: "Post", Link: "/explore/listings/a"},
+		{Text: "Post", Class: "s", Link: "/explore/listings/a"},
 		{Text: "90.13 EUR\n7.00 (no currency)", Class: "n lines", Exact: "90.125 EUR\n7 (no currency)"},
 		{Text: "Pro\nnot stated", Class: "lines"},
-		{Text: "Morning News", Link: "/explore/outlets/o1"},
-		{Text: "1,234", Class: "n"}, {Text: "5,678", Class: "n"}, {Text: "yes"}, {Text: "SPONSORED_POST"},
-		{Text: "2–5", Class: "n"}, {Text: "Spain"}, {Text: "Ohio"}, {Text: "Rome"},
-		{Text: "LinkedIn", Exact: "LINKEDIN"}, {Text: "Article", Exact: "article"},
+		{Text: "Morning News", Class: "s", Link: "/explore/outlets/o1"},
+		{Text: "1,234", Class: "n"}, {Text: "5,678", Class: "n"}, {Text: "yes"}, {Text: "SPONSORED_POST", Class: "s"},
+		{Text: "2–5", Class: "n"}, {Text: "Spain", Class: "s"}, {Text: "Ohio", Class: "s"}, {Text: "Rome", Class: "s"},
+		{Text: "LinkedIn", Class: "s", Exact: "LINKEDIN"}, {Text: "Article", Class: "s", Exact: "article"},
 		{Text: "example.com", Class: "host", Exact: "https://www.example.com/x", Address: "https://www.example.com/x"},
-		{Text: "a, b"}, {Text: "2026-11-01 02:00", Class: "t", Exact: "2026-11-01T02:00:00Z"},
-	}, got)
+		{Text: "a, b", Class: "s"}, {Text: "2026-11-01 02:00", Class: "t", Exact: "2026-11-01T02:00:00Z"},
+	}, cellsOf(t, strings.Join(all, "&"), page))
 }
 
 // TestCellsOfResults compares the cells of columns of all types.
@@ -468,12 +465,12 @@ func TestPartsOfJSON(t *testing.T) {
 		"a member of all versions": {[]string{`{"a":1}`, "", `{"a":null,"b":[]}`}, []string{"F: a", "F: b"}},
 		"no object in a version":   {[]string{`{"a":1}`, `"x"`}, []string{"F"}},
 	} {
-		var values []query.Value
+		var versions []json.RawMessage
 		for _, text := range c.versions {
-			values = append(values, query.Value{Text: text, Null: text == ""})
+			versions = append(versions, json.RawMessage(text))
 		}
 		var labels []string
-		for _, p := range partsOfJSON("F", values, func(v query.Value) json.RawMessage { return json.RawMessage(v.Text) }) {
+		for _, p := range partsOfJSON("F", versions) {
 			labels = append(labels, p.label)
 		}
 		compare(t, name, c.want, labels)
@@ -552,7 +549,7 @@ func TestChartsOfResults(t *testing.T) {
 			snapshot.At, _ = time.Parse(time.RFC3339, c.at)
 		}
 		settings := query.Settings{query.ScheduleTimezone: "Europe/Berlin"}
-		q := &question{visit: &visit{params: url.Values{}, snapshot: snapshot, pool: &pool{cfg: Config{Settings: settings}}},
+		q := &question{visit: &visit{params: url.Values{}, snapshot: snapshot, explorer: &Explorer{cfg: Config{Settings: settings}}},
 			values: map[string]string{"timezone": c.zone}}
 		if c.zone == "" {
 			q.values["timezone"] = "UTC"
@@ -597,7 +594,7 @@ func TestEndOfSteps(t *testing.T) {
 		"a day after the snapshot": {until: "2026-12-01", end: []time.Time{at(9)}},
 		"a filtered table":         {chips: []chip{{}}},
 	} {
-		q := &question{visit: &visit{params: url.Values{}, snapshot: &openSnapshot{At: at(9)}, pool: &pool{}},
+		q := &question{visit: &visit{params: url.Values{}, snapshot: &openSnapshot{At: at(9)}, explorer: &Explorer{}},
 			values: map[string]string{"until": c.until}}
 		q.view.Query.Name = "prices"
 		q.view.Query.Chart = &query.Chart{Kind: query.ChartSteps, X: "changed_at", Y: []string{"price"}}

@@ -21,7 +21,7 @@ type visit struct {
 	*http.Request
 	route    route
 	params   url.Values
-	pool     *pool
+	explorer *Explorer
 	snapshot *openSnapshot
 	db       *query.DB
 }
@@ -46,7 +46,7 @@ func (v *visit) run(q query.Query, values map[string]string) (query.Result, erro
 // free gives the snapshot back to the pool. A page can call it before work that does not read the snapshot.
 func (v *visit) free() {
 	if v.db != nil {
-		v.pool.giveBack(v.snapshot, v.db)
+		v.explorer.pool.giveBack(v.snapshot, v.db)
 		v.db = nil
 	}
 }
@@ -67,7 +67,7 @@ func (v *visit) snapshotForm() (asOfView, error) {
 		database = "newest" // "catalog" then contains only the runs up to the earlier snapshot
 	}
 	sql := recordSQL.Render("snapshots", sqltext.Values{"database": database, "most": maxSnapshots})
-	result, err := v.run(query.Query{Name: "list of snapshots", SQL: string(sql)}, nil)
+	result, err := v.runStatement(sql)
 	if err != nil {
 		return asOfView{}, err
 	}
