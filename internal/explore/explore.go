@@ -34,7 +34,7 @@ type Config struct {
 	// end. Each process of typed SQL has the same limits.
 	MemoryLimit string
 	Threads     int
-	// Settings are named by parameters of queries.
+	// Settings are the values of the configuration that parameters of queries can name.
 	Settings query.Settings
 	// Program is the beginning of the shown commands, such as "placementsync query".
 	Program string
@@ -81,25 +81,25 @@ type Explorer struct {
 }
 
 type route struct {
-	path          string // a pattern for http.ServeMux below rootPath
-	tab           string
-	show          func(v *visit) (reply, error)
-	slow          bool // the time limit is at least minSlowTimeout
-	newestOnly    bool // as_of is rejected
-	repeatsParams bool // a parameter of the address can have several values
-	kind          recordKind
+	path         string // a pattern for http.ServeMux below rootPath
+	tab          string
+	show         func(v *visit) (reply, error)
+	isSlow       bool // the time limit is at least minSlowTimeout
+	newestOnly   bool // as_of is rejected
+	allowsRepeat bool // a parameter of the address can have several values
+	kind         recordKind
 	// keys lists the parameters of the address besides as_of and bom. A key that ends with a dot means
 	// all parameters that begin with it.
 	keys []string
 }
 
 func (e *Explorer) routes() []route {
-	catalog := route{path: "/catalog", tab: "Catalog", show: showCatalog, newestOnly: true, repeatsParams: true, keys: catalogKeys()}
+	catalog := route{path: "/catalog", tab: "Catalog", show: showCatalog, newestOnly: true, allowsRepeat: true, keys: catalogKeys()}
 	all := append(fileRoutes(catalog), catalog,
 		route{path: "/questions", tab: "Questions", show: showQuestions, keys: []string{searchKey}},
 		route{path: "/questions/{name}", tab: "Questions", show: showQuestion, keys: tableKeys(paramKey)},
-		route{path: "/questions/{name}/{format}", tab: "Questions", show: sendResult, keys: tableKeys(paramKey), slow: true},
-		route{path: "/report", tab: "Report", show: showReport, newestOnly: true, slow: true},
+		route{path: "/questions/{name}/{format}", tab: "Questions", show: sendResult, keys: tableKeys(paramKey), isSlow: true},
+		route{path: "/report", tab: "Report", show: showReport, newestOnly: true, isSlow: true},
 		route{path: "/snapshot", tab: "Snapshot", show: showSnapshot},
 		route{path: "/schema", tab: "Schema", show: showSchema},
 	)
@@ -108,11 +108,12 @@ func (e *Explorer) routes() []route {
 		if kind.aboutList == "" { // the catalog lists these records
 			list.tab = "Catalog"
 		} else {
-			all = append(append(all, list), fileRoutes(list)...)
+			all = append(all, list)
+			all = append(all, fileRoutes(list)...)
 		}
 		all = append(all, route{path: list.path + "/{id}", tab: list.tab, show: showRecord, kind: kind},
 			route{path: list.path + "/{id}/{section}", tab: list.tab, show: showSection, kind: kind, keys: tableKeys()},
-			route{path: list.path + "/{id}/{section}/{format}", tab: list.tab, show: showSection, kind: kind, keys: tableKeys(), slow: true})
+			route{path: list.path + "/{id}/{section}/{format}", tab: list.tab, show: showSection, kind: kind, keys: tableKeys(), isSlow: true})
 	}
 	return all
 }
@@ -122,7 +123,7 @@ func fileRoutes(pageRoute route) []route {
 	var all []route
 	for _, f := range downloadFormats() {
 		file := pageRoute
-		file.path, file.slow = pageRoute.path+"."+string(f.format), true
+		file.path, file.isSlow = pageRoute.path+"."+string(f.format), true
 		all = append(all, file)
 	}
 	return all
@@ -195,7 +196,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 // serve handles one request. Its work is cancelled when the client closes the connection.
 func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 	limit := e.cfg.Timeout
-	if r.slow {
+	if r.isSlow {
 		limit = max(limit, minSlowTimeout)
 	}
 	// An error means that the connection has no write deadline, as in tests.
@@ -203,12 +204,13 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 	ctx, cancel := context.WithTimeoutCause(req.Context(), limit, errTooSlow)
 	defer cancel()
 	v, err := e.begin(ctx, req, r)
+	var response reply
 	if err == nil {
 		defer v.free()
-		var response reply
-		if response, err = r.show(v); err == nil {
-			err = response.send(w, v)
-		}
+		response, err = r.show(v)
+	}
+	if err == nil {
+		err = response.send(w, v)
 	}
 	if err == nil {
 		return
@@ -217,7 +219,7 @@ func (e *Explorer) serve(w http.ResponseWriter, req *http.Request, r route) {
 		e.cfg.Log.Debug("request ended early", "url", req.URL.Path, "error", err)
 		return
 	}
-	if context.Cause(ctx) == errTooSlow {
+	if context.Cause(ctx) == errTooSlow { // the error of an interrupted query has no cause
 		err = fmt.Errorf("%w: %w", errTooSlow, err)
 	}
 	sendError(w, v, err)
@@ -229,27 +231,28 @@ func (e *Explorer) begin(ctx context.Context, req *http.Request, r route) (*visi
 	if v.params, err = url.ParseQuery(req.URL.RawQuery); err != nil {
 		return v, usageErr(fmt.Sprintf("read the address: %v", err), "Write % and ; in it as %25 and %3B.")
 	}
-	if err := r.checkAddress(v.params); err != nil {
+	if err := r.cleanParams(v.params); err != nil {
 		return v, err
 	}
 	v.snapshot, v.db, err = e.pool.borrow(ctx, strings.TrimSpace(v.params.Get(asOfKey)))
 	return v, err
 }
 
-// checkAddress returns an error for repeated parameters. It removes unknown ones, which mail programs and other sites
-// add to a link, such as utm_source.
-func (r route) checkAddress(params url.Values) error {
+// cleanParams removes unknown parameters, such as utm_source, which mail programs and other sites add to a link. It
+// returns an error for repeated parameters.
+func (r route) cleanParams(params url.Values) error {
+	knownKeys := append([]string{asOfKey, markKey}, r.keys...)
 	for _, key := range slices.Sorted(maps.Keys(params)) {
-		isKnown := slices.ContainsFunc(r.keys, func(known string) bool {
+		isKnown := slices.ContainsFunc(knownKeys, func(known string) bool {
 			isPrefix := strings.HasSuffix(known, ".") && strings.HasPrefix(key, known)
 			return isPrefix || key == known
 		})
 		switch {
 		case r.newestOnly && key == asOfKey:
 			return usageErr("as_of is not supported: this page shows only the newest snapshot", "Remove as_of from the address.")
-		case key != asOfKey && key != markKey && !isKnown:
+		case !isKnown:
 			delete(params, key)
-		case len(params[key]) > 1 && !r.repeatsParams:
+		case len(params[key]) > 1 && !r.allowsRepeat:
 			return usageErr(fmt.Sprintf("the parameter %q is given %d times", key, len(params[key])), "Give it once.")
 		}
 	}

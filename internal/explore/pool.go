@@ -24,8 +24,8 @@ const (
 // request after a new version was published removes all open snapshots.
 type pool struct {
 	cfg Config
-	// turn guards open, and the field users of each snapshot. It is a channel and not a mutex, so that
-	// waiting for it can be cancelled.
+	// turn is the lock of open, and of the field users of each snapshot. It is a channel, because waiting for a mutex
+	// cannot be cancelled.
 	turn chan struct{}
 	open []*openSnapshot
 }
@@ -156,17 +156,15 @@ func (s *openSnapshot) readFacts(ctx context.Context) error {
 	}
 	// The rows are sorted by grade, so streams with the same standing follow one another.
 	for _, r := range facts.Rows {
-		read := ledger.Stream{Grade: stream.Grade(r.Get("grade").Text), Reason: r.Get("reason").Text}
-		if r.Get("grade").Null || read.IsUnused() {
+		streamRow := ledger.Stream{Grade: stream.Grade(r.Get("grade").Text), Reason: r.Get("reason").Text}
+		if r.Get("grade").Null || streamRow.IsUnused() {
 			continue
 		}
-		standing := ledger.StandingOf(read.Grade)
-		last := len(s.Standings) - 1
-		if last < 0 || s.Standings[last].Standing != standing {
-			s.Standings = append(s.Standings, standingCount{standing, 0})
-			last++
+		standing := ledger.StandingOf(streamRow.Grade)
+		if n := len(s.Standings); n == 0 || s.Standings[n-1].Standing != standing {
+			s.Standings = append(s.Standings, standingCount{Standing: standing})
 		}
-		s.Standings[last].Streams++
+		s.Standings[len(s.Standings)-1].Streams++
 	}
 	return nil
 }

@@ -16,10 +16,10 @@ type formField struct {
 	Default           string   // the value that is left out of the address
 	Hint              string   // shown in an empty field
 	IsDate            bool     // shown with a calendar
-	IsList            bool     // of statuses, separated by commas
+	IsList            bool     // the value is a list, such as one of statuses, and needs a wide field
 	Numeric           bool     // phones show a numeric keyboard
 	Options           []option // of a selection
-	Suggestions       []string // for a text field, if there are no Options
+	Suggestions       []string // for a text field without Options
 	Problem           string
 	Required          bool
 }
@@ -60,23 +60,11 @@ func (q *question) addPresets() {
 	add("Last month", month.AddDate(0, -1, 0), month)
 }
 
-// allFields returns pointers to all fields of parameters.
-func (view *questionView) allFields() []*formField {
-	var all []*formField
-	for i := range view.Fields {
-		all = append(all, &view.Fields[i])
-	}
-	for i := range view.More {
-		all = append(all, &view.More[i])
-	}
-	return all
-}
-
 // buildForm adds the parameters to the view.
 func (q *question) buildForm() error {
 	q.addPresets()
 	for _, p := range q.view.Params {
-		f := formField{
+		f := &formField{
 			Key: paramKey + p.Name, Label: query.LabelOf(p.Name), About: p.About, Hint: hintOf(p), Required: p.Default == "",
 			Numeric: p.Type == "BIGINT" || p.Type == "COUNT" || p.Type == "DECIMAL",
 			IsList:  p.Type == "STATUSES" || strings.Contains(p.Default, ","),
@@ -89,15 +77,14 @@ func (q *question) buildForm() error {
 		_, dateErr := time.Parse(time.DateOnly, f.Value)
 		fitsCalendar := f.Value == "" || dateErr == nil
 		f.IsDate = fitsCalendar && p.Type == "DATE"
-		if err := q.addChoices(&f, p); err != nil {
+		if err := q.addChoices(f, p); err != nil {
 			return err
 		}
-		if p.Name == "top" { // a limit
-			q.view.More = append(q.view.More, f)
-			q.view.MoreOpen = q.view.MoreOpen || f.Value != f.Default
-			continue
+		if p.Name == "top" {
+			q.view.Top = f
+		} else {
+			q.view.Fields = append(q.view.Fields, f)
 		}
-		q.view.Fields = append(q.view.Fields, f)
 	}
 	return nil
 }

@@ -51,15 +51,13 @@ func showQuestions(v *visit) (reply, error) {
 
 type questionView struct {
 	query.Query
-	Lead    string      // the first sentence of About
-	Rest    string      // the other sentences of About, and Grain as a sentence
-	Fields  []formField // parameters
-	More    []formField // parameters that are seldom changed
-	Presets []preset    // of the dates
-	// MoreOpen is set if a parameter of More has another value than its default.
-	MoreOpen bool
-	Problem  string // the reason why there is no result
-	Table    *tableView
+	Lead    string       // the first sentence of About
+	Rest    string       // the other sentences of About, and Grain as a sentence
+	Fields  []*formField // parameters
+	Top     *formField   // the parameter top, which is seldom changed; nil if there is none
+	Presets []preset     // of the dates
+	Problem string       // the reason why there is no result
+	Table   *tableView
 	// ResolvedNames has a sentence for each given name that stands for a longer one.
 	ResolvedNames []string
 	// UnknownValues lists parameter values that may be the reason for a result without rows.
@@ -205,7 +203,11 @@ func (q *question) runForm() (status int, err error) {
 			}
 			q.view.Problem += ". The parameters are " + strings.Join(names, ", ") + "."
 		}
-		for _, f := range q.view.allFields() {
+		fields := q.view.Fields
+		if q.view.Top != nil {
+			fields = append(fields, q.view.Top)
+		}
+		for _, f := range fields {
 			_, problem, isInvalid := strings.Cut(wrongUse.Problem, fmt.Sprintf("parameter %q", strings.TrimPrefix(f.Key, paramKey)))
 			if isInvalid {
 				f.Problem, q.view.Problem = humanize.UpperFirst(strings.TrimLeft(problem, ": ")), "The query was not run: a parameter is invalid."

@@ -39,7 +39,7 @@ type sqlView struct {
 }
 
 func sqlRoute(show func(v *visit) (reply, error)) route {
-	return route{path: "/sql", tab: "SQL", show: show, slow: true, keys: []string{sqlKey, formatKey}}
+	return route{path: "/sql", tab: "SQL", show: show, isSlow: true, keys: []string{sqlKey, formatKey}}
 }
 
 // serveStatement runs the statement of a form of the page SQL.
