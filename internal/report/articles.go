@@ -11,7 +11,7 @@ var articlesSection = section{
 			id: "articles-by-status", title: "Where the articles are",
 			about: "Articles in each status.",
 			query: "articles_by_status", rowLimit: 40,
-			plot: &plot{kind: html.Bars, horizontal: true, unit: "articles", categoryColumns: []string{"status_name"}, limit: 40,
+			plot: &plot{kind: html.Bars, horizontal: true, unit: "articles", category: "status_name", limit: 40,
 				measures: []measure{{column: "articles", name: "articles"}}},
 			fields: []field{
 				{column: "status_name", label: "Status"}, {column: "waits_for", label: "Waits for"}, {column: "articles", label: "Articles", as: asNumber},
@@ -36,7 +36,7 @@ var articlesSection = section{
 			id: "weekly-throughput", title: "Started and published by week",
 			about: "Weeks begin on Monday.",
 			query: "weekly_throughput", rowLimit: weeksDrawn,
-			plot: &plot{kind: html.Bars, unit: "articles", categoryColumns: []string{"week"}, limit: weeksDrawn,
+			plot: &plot{kind: html.Bars, unit: "articles", category: "week", limit: weeksDrawn,
 				measures: []measure{{column: "started", name: "started", colour: grey}, {column: "published", name: "published", colour: green}}},
 			fields: []field{
 				{column: "week", label: "Week"}, {column: "started", label: "Started", as: asNumber},
@@ -50,7 +50,7 @@ var articlesSection = section{
 			id: "cycle-time", title: "Time in each status",
 			about: "Days from one status to the next. Articles that are still in the status are not included.",
 			query: "article_cycle_time", rowLimit: 40,
-			plot: &plot{kind: html.Bars, horizontal: true, unit: "days", categoryColumns: []string{"status_name"}, limit: 40,
+			plot: &plot{kind: html.Bars, horizontal: true, unit: "days", category: "status_name", limit: 40,
 				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: orange, as: asDays}}},
 			fields: []field{
 				{column: "status_name", label: "Status"}, {column: "finished_stays", label: "Finished stays", as: asNumber},
@@ -64,7 +64,7 @@ var articlesSection = section{
 			id: "paid-to-live", title: "From paid order to live",
 			about: "Days from payment to publication, by the month of publication.",
 			query: "paid_to_live", rowLimit: monthsDrawn,
-			plot: &plot{kind: html.Lines, unit: "days", categoryColumns: []string{"month"}, limit: monthsDrawn,
+			plot: &plot{kind: html.Lines, unit: "days", category: "month", limit: monthsDrawn,
 				measures: []measure{{column: "p50_days", name: "median", as: asDays}, {column: "p90_days", name: "90th percentile", colour: orange, as: asDays}}},
 			fields: []field{
 				{column: "month", label: "Month", as: asMonth}, {column: "articles", label: "Articles", as: asNumber},

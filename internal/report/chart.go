@@ -24,9 +24,9 @@ type plot struct {
 	split []string
 	// weight is a column. The variant with the largest sum of this column is first. Without weight, the
 	// variants are in the order of the rows.
-	weight          string
-	categoryColumns []string // whose values name a category
-	limit           int      // the maximum number of categories, or of series if series is set
+	weight   string
+	category string // a column; each of its values is a category
+	limit    int    // the maximum number of categories, or of series if series is set
 
 	measures []measure
 	// series is a column. If it is set, each value of this column has its own series in the chart, and
@@ -90,8 +90,9 @@ func (p plot) drawVariant(rows []query.Record, label string) []html.Variant {
 	return []html.Variant{v}
 }
 
-func (p plot) category(rows []query.Record, row query.Record) string {
-	switch p.categoryColumns[0] {
+// categoryOf returns the label of the category of a row. rows contains all rows of the chart.
+func (p plot) categoryOf(rows []query.Record, row query.Record) string {
+	switch p.category {
 	case "price_from":
 		return priceBand(row)
 	case "snapshot_at": // the day, and also the time if the day has several snapshots
@@ -103,7 +104,7 @@ func (p plot) category(rows []query.Record, row query.Record) string {
 		}
 		return day
 	}
-	return rowLabel(row, p.categoryColumns...)
+	return rowLabel(row, p.category)
 }
 
 const separator = " \u00b7 "
@@ -163,7 +164,7 @@ func (p plot) drawMeasures(rows []query.Record) html.Variant {
 		slices.Reverse(rows)
 	}
 	for _, row := range rows {
-		v.Categories = append(v.Categories, p.category(known, row))
+		v.Categories = append(v.Categories, p.categoryOf(known, row))
 	}
 	for _, m := range p.measures {
 		s := html.Series{Name: m.name, Colour: m.colour}
@@ -185,7 +186,7 @@ func (m measure) addTo(s *html.Series, c query.Value) {
 
 // drawValues returns one series for each value of the column p.series, in the order of the rows.
 func (p plot) drawValues(rows []query.Record) html.Variant {
-	categories, _ := query.GroupRecords(rows, func(row query.Record) string { return p.category(rows, row) })
+	categories, _ := query.GroupRecords(rows, func(row query.Record) string { return p.categoryOf(rows, row) })
 	categories = categories[:min(len(categories), maxCategories)]
 	v := html.Variant{Categories: categories}
 	names, groups := query.GroupRecords(rows, func(row query.Record) string { return rowLabel(row, p.series) })
@@ -193,7 +194,7 @@ func (p plot) drawValues(rows []query.Record) html.Variant {
 	for i, n := range names[:min(len(names), p.limit)] {
 		byCategory := map[string]query.Value{}
 		for _, row := range groups[n] {
-			byCategory[p.category(rows, row)] = row.Get(p.value)
+			byCategory[p.categoryOf(rows, row)] = row.Get(p.value)
 		}
 		s := html.Series{Name: n, Colour: i}
 		for _, c := range categories {
@@ -234,7 +235,7 @@ func (p plot) drawBoxes(rows []query.Record) html.Variant {
 		if !complete {
 			continue
 		}
-		v.Categories = append(v.Categories, p.category(rows, row))
+		v.Categories = append(v.Categories, p.categoryOf(rows, row))
 		s.Values = append(s.Values, box)
 		s.Texts = append(s.Texts, fmt.Sprintf("median %s, middle half %s to %s, all prices %s to %s",
 			texts[2], texts[1], texts[3], texts[0], texts[4]))

@@ -24,7 +24,7 @@ func TestSeriesByMeasure(t *testing.T) {
 		W2|1234||y
 		W3|||z
 		W4|0|7.50|z`)
-	p := plot{categoryColumns: []string{"week"}, limit: 10, unit: "articles", measures: []measure{{column: "started", name: "started", colour: grey},
+	p := plot{category: "week", limit: 10, unit: "articles", measures: []measure{{column: "started", name: "started", colour: grey},
 		{column: "published", name: "published", colour: green, below: true, as: asDays}}}
 	requireVariants(t, []html.Variant{{
 		Heading:    "articles",
@@ -40,7 +40,7 @@ func TestSeriesByMeasure(t *testing.T) {
 // TestStackedBarsAreCutByTheirTotals draws a week whose total is an outlier. The single values of the week are not.
 func TestStackedBarsAreCutByTheirTotals(t *testing.T) {
 	result := parseResult("week|a|b\nW1|1|1\nW2|1|1\nW3|1|1\nW4|4|8\nW5|1|1")
-	p := plot{categoryColumns: []string{"week"}, limit: 10, stacked: true, measures: []measure{{column: "a", name: "a"}, {column: "b", name: "b"}}}
+	p := plot{category: "week", limit: 10, stacked: true, measures: []measure{{column: "a", name: "a"}, {column: "b", name: "b"}}}
 	if got, want := p.drawVariants(result.Rows)[0].Note, "The axis ends at 2. Values beyond five times the 75th percentile are cut: W4 12."; got != want {
 		t.Errorf("got the note %q, want %q", got, want)
 	}
@@ -48,7 +48,7 @@ func TestStackedBarsAreCutByTheirTotals(t *testing.T) {
 
 func TestSeriesByMeasureLimitsCategories(t *testing.T) {
 	result := parseResult("day|n\nd1|1\nd2|2\nd3|3\nd4|") // d4 has no value
-	got := plot{categoryColumns: []string{"day"}, limit: 2, measures: []measure{{column: "n", name: "n"}}}.drawMeasures(result.Rows)
+	got := plot{category: "day", limit: 2, measures: []measure{{column: "n", name: "n"}}}.drawMeasures(result.Rows)
 	if diff := cmp.Diff([]string{"d1", "d2"}, got.Categories); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
@@ -81,7 +81,7 @@ func TestSeriesByValue(t *testing.T) {
 		return []html.Variant{v}
 	}
 	for _, limit := range []int{3, 2, 1} {
-		requireVariants(t, want(limit), plot{categoryColumns: []string{"month"}, series: "status", value: "total", limit: limit}.drawVariants(result.Rows))
+		requireVariants(t, want(limit), plot{category: "month", series: "status", value: "total", limit: limit}.drawVariants(result.Rows))
 	}
 }
 
@@ -97,7 +97,7 @@ func TestBoxByRowSkipsIncompleteRows(t *testing.T) {
 		Series: []html.Series{{Name: "prices", Values: []any{[5]float64{1, 2, 3000, 4000, 5000.5}, [5]float64{1, 1, 1, 1, 1}},
 			Texts: []string{"median 3,000, middle half 2 to 4,000, all prices 1 to 5,000.50", "median 1, middle half 1 to 1, all prices 1 to 1"}}},
 		Note: "The chart shows 2 of 4 rows.",
-	}}, plot{kind: html.Boxes, categoryColumns: []string{"segment"}, limit: 3}.drawVariants(result.Rows))
+	}}, plot{kind: html.Boxes, category: "segment", limit: 3}.drawVariants(result.Rows))
 }
 
 func TestNightsAreDrawnOldestFirst(t *testing.T) {
@@ -111,9 +111,9 @@ func TestNightsAreDrawnOldestFirst(t *testing.T) {
 		// The first night is left out. Labels have a time only on the day with two snapshots.
 		Categories: []string{"2026-11-02", "2026-11-04 02:00", "2026-11-04 14:30"},
 		Series:     []html.Series{{Name: "new", Values: []any{2.0, 3.0, 4.0}, Texts: []string{"2", "3", "4"}}},
-	}}, plot{categoryColumns: []string{"snapshot_at"}, limit: 9, newestFirst: true, skipIfNull: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(result.Rows))
+	}}, plot{category: "snapshot_at", limit: 9, newestFirst: true, skipIfNull: "hours_since_previous", measures: []measure{{column: "rows_new", name: "new"}}}.drawVariants(result.Rows))
 	for _, newestFirst := range []bool{false, true} {
-		p := plot{categoryColumns: []string{"snapshot_at"}, limit: 1, newestFirst: newestFirst, measures: []measure{{column: "rows_new", name: "new"}}}
+		p := plot{category: "snapshot_at", limit: 1, newestFirst: newestFirst, measures: []measure{{column: "rows_new", name: "new"}}}
 		if diff := cmp.Diff([]string{"2026-11-04 14:30"}, p.drawVariants(result.Rows)[0].Categories); diff != "" {
 			t.Errorf("the newest of two snapshots of a day, drawn oldest first: %t (-want +got):\n%s", newestFirst, diff)
 		}
@@ -131,7 +131,7 @@ func TestVariantsAreSplitAndOrderedByWeight(t *testing.T) {
 		pro|EUR|b|2
 		basic|USD|b|20
 		basic||a|30`)
-	p := plot{split: []string{"tier", "currency"}, unit: "number of prices", categoryColumns: []string{"band"}, limit: 9, measures: []measure{{column: "prices", name: "prices"}}}
+	p := plot{split: []string{"tier", "currency"}, unit: "number of prices", category: "band", limit: 9, measures: []measure{{column: "prices", name: "prices"}}}
 	labelsOf := func(variants []html.Variant) []string {
 		var labels []string
 		for _, v := range variants {
@@ -156,7 +156,7 @@ func TestVariantsAreLimited(t *testing.T) {
 	for i := range maxCategories + 1 {
 		fmt.Fprintf(&rows, "\nB%d|a|1", i)
 	}
-	bands := plot{categoryColumns: []string{"band"}, series: "kind", value: "prices", limit: 9}.drawVariants(parseResult("band|kind|prices" + rows.String()).Rows)
+	bands := plot{category: "band", series: "kind", value: "prices", limit: 9}.drawVariants(parseResult("band|kind|prices" + rows.String()).Rows)
 	if n := len(bands[0].Categories); n != maxCategories {
 		t.Errorf("got %d categories, want %d", n, maxCategories)
 	}
@@ -165,7 +165,7 @@ func TestVariantsAreLimited(t *testing.T) {
 		fmt.Fprintf(&rows, "\nT%02d|a|%d", i, i)
 	}
 	result := parseResult("tier|band|prices" + rows.String())
-	p := plot{split: []string{"tier"}, weight: "prices", categoryColumns: []string{"band"}, limit: 9, measures: []measure{{column: "prices", name: "prices"}}}
+	p := plot{split: []string{"tier"}, weight: "prices", category: "band", limit: 9, measures: []measure{{column: "prices", name: "prices"}}}
 	got := p.drawVariants(result.Rows)
 	if len(got) != maxVariants || got[0].Label != "T28" || got[maxVariants-1].Label != "T05" {
 		t.Errorf("got %d variants from %s to %s, want %d from T28 to T05", len(got), got[0].Label, got[len(got)-1].Label, maxVariants)
@@ -174,7 +174,7 @@ func TestVariantsAreLimited(t *testing.T) {
 
 func TestChartWithoutValuesHasNoVariants(t *testing.T) {
 	empty := parseResult("tier|band|prices|min_price|p25_price|median_price|p75_price|max_price\npro|a|||||||")
-	plain := plot{categoryColumns: []string{"band"}, limit: 9, measures: []measure{{column: "prices", name: "prices"}}}
+	plain := plot{category: "band", limit: 9, measures: []measure{{column: "prices", name: "prices"}}}
 	splitPlot, boxPlot := plain, plain
 	splitPlot.split, boxPlot.kind = []string{"tier"}, html.Boxes
 	for name, p := range map[string]plot{"plain": plain, "split": splitPlot, "boxes": boxPlot} {

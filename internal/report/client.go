@@ -11,15 +11,6 @@ func clientSections(c Client) []section {
 	return []section{clientOverview(c), clientSpending(c), clientArticles(c)}
 }
 
-// params returns the parameters of a query about the client: the client and further pairs of a name and a value.
-func (c Client) params(pairs ...string) map[string]string {
-	params := map[string]string{"profile": c.ID}
-	for i := 0; i < len(pairs); i += 2 {
-		params[pairs[i]] = pairs[i+1]
-	}
-	return params
-}
-
 func clientOverview(c Client) section {
 	return section{
 		id: "overview", title: "Overview",
@@ -28,7 +19,7 @@ func clientOverview(c Client) section {
 			{
 				id: "month", title: "This month and last month", wide: true,
 				about: "The current month up to the snapshot, against the same days of last month.",
-				query: "month_to_date", params: c.params(), rowLimit: tableRows,
+				query: "month_to_date", params: map[string]string{"profile": c.ID}, rowLimit: tableRows,
 				fields: []field{
 					{column: "period", label: "Period"}, {column: "first_day", label: "From", as: asDate}, {column: "last_day", label: "To", as: asDate},
 					{column: "orders", label: "Orders", as: asNumber}, {column: "order_total", label: "Total of the orders", as: asNumber},
@@ -40,7 +31,7 @@ func clientOverview(c Client) section {
 			{
 				id: "campaigns", title: "Campaigns and budgets", wide: true,
 				about: "Spent is for published articles, committed for articles in progress. Planned articles that have not begun are not included.",
-				query: "campaign_budgets", params: c.params(), rowLimit: maxRows,
+				query: "campaign_budgets", params: map[string]string{"profile": c.ID}, rowLimit: maxRows,
 				fields: []field{
 					{column: "campaign_name", label: "Campaign"}, {column: "campaign_status", label: "Status"}, {column: "target_date", label: "Target date", as: asMoment},
 					{column: "budget", label: "Budget", as: asNumber}, {column: "spent", label: "Spent", as: asNumber}, {column: "committed", label: "Committed", as: asNumber},
@@ -63,8 +54,8 @@ func clientSpending(c Client) section {
 			{
 				id: "spending-by-month", title: "Spending by month",
 				about: "By the month of the payment.",
-				query: "client_spend", params: c.params("by", "month"), rowLimit: maxRows,
-				plot: &plot{kind: html.Bars, unit: "amount", categoryColumns: []string{"month"}, limit: monthsDrawn,
+				query: "client_spend", params: map[string]string{"profile": c.ID, "by": "month"}, rowLimit: maxRows,
+				plot: &plot{kind: html.Bars, unit: "amount", category: "month", limit: monthsDrawn,
 					measures: []measure{{column: "spent", name: "spent"}}},
 				fields: []field{
 					{column: "month", label: "Month", as: asMonth}, {column: "orders", label: "Orders", as: asNumber}, {column: "items", label: "Items", as: asNumber},
@@ -76,8 +67,8 @@ func clientSpending(c Client) section {
 			{
 				id: "spending-by-outlet", title: "Spending by outlet",
 				about: "How often each outlet was used, and what a piece cost on average. The outlets with the highest spending are first.",
-				query: "client_spend", params: c.params("by", "outlet"), rowLimit: maxRows,
-				plot: &plot{kind: html.Bars, horizontal: true, unit: "amount", categoryColumns: []string{"outlet_name"}, limit: chartBars,
+				query: "client_spend", params: map[string]string{"profile": c.ID, "by": "outlet"}, rowLimit: maxRows,
+				plot: &plot{kind: html.Bars, horizontal: true, unit: "amount", category: "outlet_name", limit: chartBars,
 					measures: []measure{{column: "spent", name: "spent"}}},
 				fields: []field{
 					{column: "outlet_name", label: "Outlet"}, {column: "items", label: "Items", as: asNumber}, {column: "spent", label: "Spent", as: asNumber},
@@ -97,7 +88,7 @@ func clientArticles(c Client) section {
 			{
 				id: "articles-in-progress", title: "Articles in progress", wide: true,
 				about: "The promised date is the payment of the order plus the longest delivery time. The expected date is the current estimate.",
-				query: "client_articles", params: c.params("state", "open"), rowLimit: maxRows,
+				query: "client_articles", params: map[string]string{"profile": c.ID, "state": "open"}, rowLimit: maxRows,
 				fields: []field{
 					{column: "article_name", label: "Article", sub: "campaign_name"}, {column: "outlet_name", label: "Outlet"}, {column: "status_name", label: "Status"},
 					{column: "promised_at", label: "Promised", as: asMoment}, {column: "past_promise", label: "Past the promise", as: asYesNo},
@@ -109,7 +100,7 @@ func clientArticles(c Client) section {
 			{
 				id: "articles-published", title: "Published articles", wide: true,
 				about: "The latest publication is first.",
-				query: "client_articles", params: c.params("state", "published"), rowLimit: maxRows,
+				query: "client_articles", params: map[string]string{"profile": c.ID, "state": "published"}, rowLimit: maxRows,
 				fields: []field{
 					{column: "article_name", label: "Article", sub: "campaign_name"}, {column: "outlet_name", label: "Outlet"},
 					{column: "published_at", label: "Published", as: asMoment}, {column: "live_url", label: "Address", as: asLink},

@@ -314,7 +314,7 @@ func TestErrorsOfQueriesAreReturned(t *testing.T) {
 func TestBuildPanel(t *testing.T) {
 	p := panel{id: "p", title: "Prices", about: "All.", query: "prices", params: map[string]string{"top": "2", "name": "it's"}, rowLimit: 2, wide: true, empty: "None.",
 		plot: &plot{kind: html.Bars, horizontal: true, stacked: true, logScale: true, choiceLabel: "Tier", split: []string{"tier"}, unit: "price",
-			categoryColumns: []string{"name"}, limit: 9, measures: []measure{{column: "price", name: "price"}}},
+			category: "name", limit: 9, measures: []measure{{column: "price", name: "price"}}},
 		fields: []field{{column: "name", label: "Name", sub: "tier"}, {column: "price", label: "Price", as: asNumber, currency: "currency", about: "Net"},
 			{column: "grade", label: "Grade", as: asTag}, {column: "grade", label: "Standing", as: asGrade}, {column: "at", label: "At", as: asMoment}}}
 	const text = "name|tier|price|currency|grade|at\n" +
@@ -431,7 +431,7 @@ func TestThePeriodOfTheSnapshotIsMarked(t *testing.T) {
 		{"week", "2026-11-16", "Asia/Tokyo", "2026-11-16 so far"}, {"week", "2026-11-09", "Asia/Tokyo", "2026-11-09"},
 	} {
 		want := c.want
-		p := panel{query: "spend", rowLimit: 9, plot: &plot{kind: html.Bars, categoryColumns: []string{c.column}, limit: 9, measures: []measure{{column: "n"}}}}
+		p := panel{query: "spend", rowLimit: 9, plot: &plot{kind: html.Bars, category: c.column, limit: 9, measures: []measure{{column: "n"}}}}
 		b := newBuilder(map[string]string{"spend": c.column + "|n\n2026-09-01|1\n" + c.last + "|2"})
 		b.snapshots.at, b.opts.Timezone = time.Date(2026, time.November, 15, 22, 0, 0, 0, time.UTC), c.timezone
 		got, err := b.buildPanel(p)

@@ -43,14 +43,7 @@ func TestFiguresAreComparedExactly(t *testing.T) {
 
 // plainSpaces replaces thin spaces by spaces, so that expected texts are readable.
 func plainSpaces(text string) string {
-	out := ""
-	for _, r := range text {
-		if string(r) == html.Thin {
-			r = ' '
-		}
-		out += string(r)
-	}
-	return out
+	return strings.ReplaceAll(text, html.Thin, " ")
 }
 
 func TestSignedDecimal(t *testing.T) {

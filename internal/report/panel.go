@@ -41,18 +41,15 @@ func (b *builder) buildSection(s section) (Section, error) {
 	out := Section{ID: s.id, Title: s.title, Lead: s.lead}
 	var missing []ledger.Problem
 	for _, p := range s.panels {
-		panel, err := b.buildPanel(p)
+		built, err := b.buildPanel(p)
 		if err != nil {
 			return out, err
 		}
-		out.Panels = append(out.Panels, panel)
-		missing = append(missing, panel.Missing...)
+		out.Panels = append(out.Panels, built)
+		missing = append(missing, built.Missing...)
 	}
-	allMissing := true
-	for _, p := range out.Panels {
-		allMissing = allMissing && len(p.Missing) > 0
-	}
-	if allMissing {
+	hasNumbers := slices.ContainsFunc(out.Panels, func(p Panel) bool { return len(p.Missing) == 0 })
+	if !hasNumbers {
 		out.Panels, out.Empty = nil, b.notReadText(missing)
 	}
 	return out, nil
@@ -101,7 +98,7 @@ func (b *builder) buildPanel(p panel) (Panel, error) {
 		return out, nil
 	}
 	if out.Chart = p.buildChart(result); out.Chart != nil {
-		if err := b.markUnfinished(out.Chart, p.plot.categoryColumns[0]); err != nil {
+		if err := b.markUnfinished(out.Chart, p.plot.category); err != nil {
 			return out, err
 		}
 	}

@@ -26,7 +26,7 @@ var pricesSection = section{
 			about: "Lowest price, quartiles and highest price on a logarithmic scale. The segments with the most prices are first.",
 			query: "report_price_spread", rowLimit: 60,
 			plot: &plot{kind: html.Boxes, horizontal: true, logScale: true, choiceLabel: "Segment", split: []string{"segment_by", "pricing_tier", "currency"},
-				categoryColumns: []string{"segment"}, limit: chartBars, unit: "price"},
+				category: "segment", limit: chartBars, unit: "price"},
 			fields: []field{
 				{column: "segment_by", label: "By"}, {column: "segment", label: "Segment"},
 				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -41,7 +41,7 @@ var pricesSection = section{
 			about: "The number of prices in each band. Bands are wider for higher prices. The first band may have no lower bound, and the last no upper bound.",
 			query: "price_distribution", rowLimit: 60,
 			plot: &plot{kind: html.Bars, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "prices",
-				categoryColumns: []string{"price_from"}, limit: 60, unit: "number of prices", measures: []measure{{column: "prices", name: "prices"}}},
+				category: "price_from", limit: 60, unit: "number of prices", measures: []measure{{column: "prices", name: "prices"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
 				{column: "price_from", label: "From", as: asNumber}, {column: "price_below", label: "Below", as: asNumber},
@@ -54,7 +54,7 @@ var pricesSection = section{
 			about: "Median price in each band of ten points.",
 			query: "price_by_authority", rowLimit: 60,
 			plot: &plot{kind: html.Bars, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "prices",
-				categoryColumns: []string{"authority_band"}, limit: chartBars, unit: "median price", measures: []measure{{column: "median_price", name: "median price"}}},
+				category: "authority_band", limit: chartBars, unit: "median price", measures: []measure{{column: "median_price", name: "median price"}}},
 			fields: []field{
 				{column: "pricing_tier", label: "Tier"}, {column: "authority_band", label: "Authority"},
 				{column: "prices", label: "Prices", as: asNumber},
@@ -68,7 +68,7 @@ var pricesSection = section{
 			about: "Prices that rose or fell from one snapshot to the next, in the last 30 days.",
 			query: "price_moves", rowLimit: 60,
 			plot: &plot{kind: html.Bars, stacked: true, choiceLabel: tierAndCurrencyLabel, split: []string{"pricing_tier", "currency"}, weight: "changes",
-				categoryColumns: []string{"day"}, limit: daysDrawn, unit: "number of prices",
+				category: "day", limit: daysDrawn, unit: "number of prices",
 				measures: []measure{{column: "rises", name: "risen", colour: orange}, {column: "falls", name: "fallen", colour: blue, below: true}}},
 			fields: []field{
 				{column: "day", label: "Day"}, {column: "pricing_tier", label: "Tier"}, {column: "currency", label: "Currency"},
@@ -82,7 +82,7 @@ var pricesSection = section{
 			id: "listing-turnover", title: "Listing turnover",
 			about: "New, returned and withdrawn listings on days with a snapshot.",
 			query: "listing_turnover", rowLimit: daysDrawn,
-			plot: &plot{kind: html.Bars, stacked: true, categoryColumns: []string{"day"}, limit: daysDrawn, unit: "listings", measures: []measure{
+			plot: &plot{kind: html.Bars, stacked: true, category: "day", limit: daysDrawn, unit: "listings", measures: []measure{
 				{column: "new_listings", name: "new", colour: green}, {column: "returned_listings", name: "returned", colour: lightBlue},
 				{column: "withdrawn_listings", name: "withdrawn", colour: pink, below: true}}},
 			fields: []field{

@@ -32,7 +32,7 @@ var qualitySection = section{
 			id: "nights", title: "Changes by night", wide: true,
 			about: "New, changed and deleted rows of all tables. The table has the newest night first.",
 			query: "snapshots", rowLimit: 30,
-			plot: &plot{kind: html.Bars, stacked: true, unit: "rows", categoryColumns: []string{"snapshot_at"}, limit: 30,
+			plot: &plot{kind: html.Bars, stacked: true, unit: "rows", category: "snapshot_at", limit: 30,
 				newestFirst: true,
 				// All rows are new in the first night, so that its bar would be far longer than the others.
 				skipIfNull: "hours_since_previous",

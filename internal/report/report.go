@@ -70,28 +70,33 @@ func Write(ctx context.Context, w io.Writer, ask Ask, opts Options) error {
 	if err != nil {
 		return err
 	}
-	assets, err := html.ReadAssets(files)
+	page := struct {
+		html.Frame
+		Data Page
+	}{html.Frame{Title: opts.title(content.Snapshot), Name: "report", Scripts: append([]string{"page.js"}, Scripts()...)}, content}
+	page.Inline, err = html.ReadAssets(files)
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	t, err := html.Parse(files, nil, "assets/report.html", "assets/filefooter.html")
-	if err != nil {
-		return fmt.Errorf("write the report: %w", err)
+	if err == nil {
+		err = html.Render(w, t, page)
 	}
-	title := "placementsync report " + content.Snapshot + " UTC"
-	if content.Client != "" {
-		title = "Report for " + content.Client + ", " + content.Snapshot + " UTC"
-	}
-	frame := html.Frame{Title: title, Name: "report",
-		Scripts: append([]string{"page.js"}, Scripts()...), Inline: assets}
-	err = html.Render(w, t, struct {
-		html.Frame
-		Data Page
-	}{frame, content})
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
+}
+
+// title names the client, or else this program.
+func (opts Options) title(snapshot string) string {
+	switch {
+	case opts.Client.Name != "":
+		return "Report for " + opts.Client.Name + ", " + snapshot + " UTC"
+	case opts.Client.ID != "":
+		return "Report " + snapshot + " UTC"
+	}
+	return "placementsync report " + snapshot + " UTC"
 }
 
 //go:embed assets
@@ -123,7 +128,7 @@ type builder struct {
 	opts      Options
 	snapshots snapshots
 	unused    []ledger.Problem // see Panel.Unused
-	notRead   []ledger.Problem // a problem for each stream without rows that the report shows, whether it is unused or not
+	notRead   []ledger.Problem // one for each shown stream without rows, also for unused streams
 	// currencies are the currencies in the results of the panels that were built so far.
 	currencies []string
 	problems   []ledger.Problem // of the source tables of these panels

@@ -340,7 +340,7 @@ func TestTitleNamesTheClient(t *testing.T) {
 		{report.Client{}, "placementsync report 2026-11-09 02:00 UTC", "Run r2 Outcome complete Compared with no other",
 			"prints it again from the newest snapshot or, with --as-of 2026-11-09T02:00:00Z , from this one."},
 		{report.Client{ID: "p1", Name: "Acme & Sons"}, "Report for Acme &amp; Sons, 2026-11-09 02:00 UTC", "Data complete", ""},
-		{report.Client{ID: "p1"}, "placementsync report 2026-11-09 02:00 UTC", "Data complete", ""},
+		{report.Client{ID: "p1"}, "Report 2026-11-09 02:00 UTC", "Data complete", ""},
 	} {
 		var out bytes.Buffer
 		if err := report.Write(t.Context(), &out, texts.ask, report.Options{Program: "placementsync query", Client: c.client}); err != nil {

@@ -45,7 +45,7 @@ func (p panel) sheet() (query.Sheet, error) {
 	if p.plot == nil || len(p.plot.measures) == 0 || p.plot.newestFirst {
 		return s, err
 	}
-	s.Chart = &query.SheetChart{IsLine: p.plot.kind == html.Lines, Category: p.plot.categoryColumns[0], MaxRows: p.plot.limit, Same: p.plot.split}
+	s.Chart = &query.SheetChart{IsLine: p.plot.kind == html.Lines, Category: p.plot.category, MaxRows: p.plot.limit, Same: p.plot.split}
 	for _, m := range p.plot.measures {
 		s.Chart.Values = append(s.Chart.Values, m.column)
 	}

@@ -125,7 +125,7 @@ func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 				columns = append(columns, f.column, f.sub, f.currency)
 			}
 			if p.plot != nil {
-				columns = slices.Concat(columns, p.plot.split, p.plot.categoryColumns, []string{p.plot.weight, p.plot.series, p.plot.value, p.plot.skipIfNull})
+				columns = slices.Concat(columns, p.plot.split, []string{p.plot.category, p.plot.weight, p.plot.series, p.plot.value, p.plot.skipIfNull})
 				for _, m := range p.plot.measures {
 					columns = append(columns, m.column)
 				}
@@ -189,7 +189,7 @@ func checkPlot(t *testing.T, p panel, columns map[string]query.Column) {
 	if len(p.plot.split) > 0 && p.plot.choiceLabel == "" {
 		t.Errorf("panel %s: the choice of a variant of the chart has no label", p.id)
 	}
-	groups := slices.Concat(p.plot.split, p.plot.categoryColumns, []string{p.plot.series})
+	groups := slices.Concat(p.plot.split, []string{p.plot.category, p.plot.series})
 	if columns["currency"].Name != "" && !slices.Contains(groups, "currency") {
 		t.Errorf("panel %s: the chart has amounts of several currencies", p.id)
 	}
