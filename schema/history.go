@@ -26,7 +26,7 @@ func HistoryStatements(def stream.Definition, key []string) []sqltext.SQL {
 		historySQL.Render("history_view", sqltext.Values{"table": table, "columns": ColumnNames("", def)}),
 		historySQL.Render("as_of_macro", sqltext.Values{"table": table, "macro": table + AsOfSuffix}),
 		historySQL.Render("changes_macro", sqltext.Values{"table": table, "macro": table + ChangesSuffix,
-			"version_columns": versionColumns(def, key), "record": recordText(def), "fields": trackedFields(def, key), "same_key": sameKey(def, key),
+			"version_columns": versionColumns(def, key), "record": recordText(def), "fields": comparedFields(def, key), "same_key": sameKey(def, key),
 			"unmoved": unmoved, "compared": compared}),
 	}
 }
@@ -75,10 +75,10 @@ func recordText(def stream.Definition) sqltext.SQL {
 	return sqltext.SQL("'{' || concat_ws(',', " + strings.Join(parts, ", ") + ") || '}'")
 }
 
-func trackedFields(def stream.Definition, key []string) sqltext.SQL {
+func comparedFields(def stream.Definition, key []string) sqltext.SQL {
 	var parts []string
 	for i, c := range def.Columns {
-		if !c.Untracked && !slices.Contains(key, c.Name) {
+		if !slices.Contains(key, c.Name) {
 			parts = append(parts, fmt.Sprintf("{'field': %s, 'old': a.c%d, 'new': b.c%[2]d}", sqltext.Literal(c.Name), i))
 		}
 	}
@@ -92,7 +92,7 @@ func trackedFields(def stream.Definition, key []string) sqltext.SQL {
 func itemContent(def stream.Definition) sqltext.SQL {
 	var parts []string
 	for i, c := range def.Columns {
-		if c.Name != "position" && !c.Untracked {
+		if c.Name != "position" {
 			parts = append(parts, fmt.Sprintf("c%d", i))
 		}
 	}

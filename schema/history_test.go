@@ -28,11 +28,10 @@ func openHistory(t *testing.T) *sql.DB {
 	t.Cleanup(func() { _ = db.Close() })
 	things := stream.Definition{Name: "things", Columns: []stream.Column{
 		{Name: "id", Type: stream.Text}, {Name: "price", Type: stream.Money}, {Name: "seen", Type: stream.Instant},
-		{Name: "views", Type: stream.Int64, Untracked: true}, {Name: "extra", Type: stream.JSON},
+		{Name: "extra", Type: stream.JSON},
 	}}
 	tags := stream.Definition{Name: "thing_tags", Columns: []stream.Column{
 		{Name: "thing_id", Type: stream.Text}, {Name: "position", Type: stream.Int32}, {Name: "name", Type: stream.Text},
-		{Name: "views", Type: stream.Int64, Untracked: true},
 	}}
 	statements := []string{"SET TimeZone = 'Asia/Tokyo'", "CREATE SCHEMA past", "CREATE SCHEMA history",
 		"CREATE MACRO november(day) AS make_timestamp(2026, 11, day, 2, 0, 0)::TIMESTAMP AT TIME ZONE 'UTC'"}
@@ -48,23 +47,21 @@ func openHistory(t *testing.T) *sql.DB {
 		statements = append(statements, string(s))
 	}
 	statements = append(statements, string(schema.AllChangesStatement([]stream.Table{{Name: "things"}, {Name: "thing_tags"}})),
-		// The values of things are id, price, seen, views, extra, row_hash, valid_from and valid_to.
+		// The values of things are id, price, seen, extra, row_hash, valid_from and valid_to.
 		`INSERT INTO past.things VALUES
-			('changed', 1.5, november(3), 1, '{"a":1}', 10, november(1), november(5)),
-			('gone', 2, NULL, 1, NULL, 20, november(1), november(5)),
-			('older', 3, NULL, 1, NULL, 30, november(1), november(2)),
-			('brief', 4, NULL, 1, NULL, 40, november(3), november(4)),
-			('seen', 5, NULL, 1, NULL, 50, november(1), november(5)),
-			('later', 6, NULL, 1, NULL, 60, november(1), november(9))`,
+			('changed', 1.5, november(3), '{"a":1}', 10, november(1), november(5)),
+			('gone', 2, NULL, NULL, 20, november(1), november(5)),
+			('older', 3, NULL, NULL, 30, november(1), november(2)),
+			('brief', 4, NULL, NULL, 40, november(3), november(4)),
+			('later', 6, NULL, NULL, 60, november(1), november(9))`,
 		`INSERT INTO main.things VALUES
-			('changed', 1.25, november(4), 1, '{"a":1}', 11, november(5)),
-			('new "x"', 7, NULL, 1, NULL, 70, november(5)),
-			('seen', 5, NULL, 2, NULL, 51, november(5)),
-			('later', 8, NULL, 1, NULL, 61, november(9)),
-			('same', 9, NULL, 1, NULL, 90, november(1))`,
+			('changed', 1.25, november(4), '{"a":1}', 11, november(5)),
+			('new "x"', 7, NULL, NULL, 70, november(5)),
+			('later', 8, NULL, NULL, 61, november(9)),
+			('same', 9, NULL, NULL, 90, november(1))`,
 		// An item was inserted before a and b, and c was replaced by d.
-		`INSERT INTO past.thing_tags VALUES ('t', 1, 'a', 1, 1, november(1), november(5)), ('t', 2, 'b', 1, 2, november(1), november(5)), ('t', 3, 'c', 1, 3, november(1), november(5))`,
-		`INSERT INTO main.thing_tags VALUES ('t', 1, 'first', 1, 4, november(5)), ('t', 2, 'a', 9, 5, november(5)), ('t', 3, 'b', 1, 6, november(5)), ('t', 4, 'd', 1, 7, november(5))`)
+		`INSERT INTO past.thing_tags VALUES ('t', 1, 'a', 1, november(1), november(5)), ('t', 2, 'b', 2, november(1), november(5)), ('t', 3, 'c', 3, november(1), november(5))`,
+		`INSERT INTO main.thing_tags VALUES ('t', 1, 'first', 4, november(5)), ('t', 2, 'a', 5, november(5)), ('t', 3, 'b', 6, november(5)), ('t', 4, 'd', 7, november(5))`)
 	for _, statement := range statements {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			t.Fatalf("%v: %s", err, statement)
@@ -112,17 +109,17 @@ func TestHistoryOfATable(t *testing.T) {
 	for query, want := range map[string][]string{
 		"FROM things_changes(november(2), november(6)) ORDER BY key, field": {
 			`changed|changed|price|1.500000|1.250000`, `changed|changed|seen|"2026-11-03T02:00:00Z"|"2026-11-04T02:00:00Z"`,
-			`gone|gone||{"id":"gone","price":2.000000,"views":1}|`, `new "x"|new|||{"id":"new \"x\"","price":7.000000,"views":1}`,
+			`gone|gone||{"id":"gone","price":2.000000}|`, `new "x"|new|||{"id":"new \"x\"","price":7.000000}`,
 		},
 		"FROM things_changes(november(5), november(6))":                    nil,
 		"SELECT key, kind FROM things_changes(november(1), november(2))":   {"older|gone"},
 		"SELECT key, kind FROM things_changes(november(2), november(3))":   {"brief|new"},
 		"SELECT key, field FROM things_changes(november(8), november(9))":  {"later|price"},
-		"SELECT id FROM things_at(november(2)) ORDER BY id":                {"changed", "gone", "later", "same", "seen"},
+		"SELECT id FROM things_at(november(2)) ORDER BY id":                {"changed", "gone", "later", "same"},
 		"SELECT id, price FROM things_at(november(3)) ORDER BY id LIMIT 2": {"brief|4.000000", "changed|1.500000"},
 		"SELECT id, price FROM things_at(november(5)) ORDER BY id LIMIT 1": {"changed|1.250000"},
-		"SELECT count(*), count(valid_to) FROM history.things":             {"11|6"},
-		"SELECT count(*) FROM things_at('2026-11-04 10:30:00+09')":         {"6"},
+		"SELECT count(*), count(valid_to) FROM history.things":             {"9|5"},
+		"SELECT count(*) FROM things_at('2026-11-04 10:30:00+09')":         {"5"},
 		"SELECT key, kind, field FROM thing_tags_changes(november(2), november(6)) ORDER BY key, kind": {
 			"t/1|new|", "t/3|gone|", "t/4|new|",
 		},

@@ -92,11 +92,10 @@ func keptDetails(detail stream.Stream) sqlText {
 }
 
 // joinedRowHash returns SQL for the row_hash of a joined row: a hash of the texts "name=value" of its
-// tracked columns, in the order of their names.
+// columns, in the order of their names.
 func joinedRowHash(def stream.Definition) sqlText {
-	tracked := slices.DeleteFunc(slices.Clone(def.Columns), func(c stream.Column) bool { return c.Untracked })
-	slices.SortFunc(tracked, func(a, b stream.Column) int { return strings.Compare(a.Name, b.Name) })
-	parts := sqltext.Join(tracked, ", ", func(c stream.Column) sqlText {
+	columns := slices.SortedFunc(slices.Values(def.Columns), func(a, b stream.Column) int { return strings.Compare(a.Name, b.Name) })
+	parts := sqltext.Join(columns, ", ", func(c stream.Column) sqlText {
 		statement := "hashed_value"
 		if c.Type == stream.Instant {
 			statement = "hashed_instant"

@@ -11,7 +11,7 @@
 // While records are read, a statement has one thread: a second one would leave a partial row group, which
 // makes the next checkpoint slow. After the last response, all cores are used.
 //
-// The merge compares keys and fingerprints, and no other column. NULLs and untracked columns are not part of a
+// The merge compares keys and fingerprints, and no other column. NULLs are not part of a
 // fingerprint, so a new column changes no row. The computation of a fingerprint must never change; DuckDB's hash()
 // is not promised to be stable. Items keep their positions, which key child rows: staged positions are
 // replaced before the plan and the merge, so that counts, gates and plan see no false change.

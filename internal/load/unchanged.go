@@ -34,8 +34,7 @@ type storedRecord struct {
 }
 
 // canSkip reports whether unchanged records of a stream need not be staged. The key of a record must be one
-// column, and the first column of the key of its child rows. A changed value of an untracked column does
-// not change the fingerprint, but must be stored.
+// column, and the first column of the key of its child rows.
 func (s *Stage) canSkip(st stream.Stream) bool {
 	if st.IsEvents() || !fillsAlone(s.streams, st) {
 		return false
@@ -51,12 +50,6 @@ func (s *Stage) canSkip(st stream.Stream) bool {
 		}
 		beginsWithRecordKey := len(t.Parents) == 1 && t.Key[0] == t.Parents[0]
 		if !beginsWithRecordKey {
-			return false
-		}
-	}
-	for _, t := range st.Tables {
-		columns := s.draft.Schema.Definitions[t.Name].Columns
-		if slices.ContainsFunc(columns, func(c stream.Column) bool { return c.Untracked }) {
 			return false
 		}
 	}

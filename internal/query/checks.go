@@ -30,14 +30,13 @@ const (
 	// and {column} are replaced by the names of the referring column and its table, {target} and {target_column}
 	// by those of the referenced column, and {name} and {target_name} by string literals of the form table.column.
 	EachReference = "reference"
-	// EachColumn repeats a check for every column of the type listed after the word. Keys and untracked
-	// columns are left out. In the SQL, {column} is replaced by the name of the column, {table} by its table, {key} by
-	// the key of the table, and {name} and {column_name} by string literals. {currency} is replaced by the column
-	// currency of the table, and {labels} by its columns currency and pricing_tier. If the table lacks
+	// EachColumn repeats a check for every column of the type listed after the word. Keys are left out.
+	// In the SQL, {column} is replaced by the name of the column, {table} by its table, {key} by the key of the
+	// table, and {name} and {column_name} by string literals. {currency} is replaced by the column currency of the table, and {labels} by its columns currency and pricing_tier. If the table lacks
 	// these columns, {currency} is NULL and {labels} is empty.
 	EachColumn = "column"
 	// EachType repeats a check for every pair of a table and a type that at least two columns of the table
-	// have. Keys, untracked columns and flags are left out. In the SQL, {columns} is replaced by a list of the columns, and
+	// have. Keys and flags are left out. In the SQL, {columns} is replaced by a list of the columns, and
 	// {column_names} by a list of string literals. {table}, {key} and {name} are as for EachColumn.
 	EachType = "type"
 	// EachUnknownField repeats a check for every table with unknown fields in the records of the night. {table} and
@@ -196,10 +195,10 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 	return parts
 }
 
-// comparedColumns returns the names of the columns of a type without keys and untracked columns.
+// comparedColumns returns the names of the columns of a type, without keys.
 func comparedColumns(t stream.Table, def stream.Definition, kind stream.Type) (names []string) {
 	for _, c := range def.Columns {
-		if c.Type == kind && !c.Untracked && !slices.Contains(t.Key, c.Name) {
+		if c.Type == kind && !slices.Contains(t.Key, c.Name) {
 			names = append(names, c.Name)
 		}
 	}

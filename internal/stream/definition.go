@@ -36,9 +36,6 @@ type Column struct {
 	// FieldID identifies the column in Parquet files and in the lake, also after it is renamed. An id is
 	// unique within the table and never reused. The line in the schema file ends with "-- field 3".
 	FieldID int
-	// Untracked means that a change of the column alone adds no version of the row to history.
-	// The line in the schema file ends with "-- field 3, untracked".
-	Untracked bool
 	// References is the column of another table whose values this column contains, or the zero value.
 	// The line in the schema file ends with "-- field 3, references outlets.id".
 	References Reference
@@ -135,7 +132,7 @@ var (
 	keyLine     = regexp.MustCompile(`^--.*\bKey: (\w+(?:, \w+)*)\.`)
 	itemsLine   = regexp.MustCompile(`^-- An item keeps its position between nights if these columns are equal: (\w+(?:, \w+)*?)(?:, or else (\w+))?\.$`)
 	createLine  = regexp.MustCompile(`^CREATE TABLE (\w+) \($`)
-	columnLine  = regexp.MustCompile(`^\s+(\w+)\s+([A-Z]+(?:\(\d+,\d+\))?)( NOT NULL)?,?(?:\s*-- field (\d+)(, untracked)?(?:, references (\w+)\.(\w+))?((?:, also \w+)*))?$`)
+	columnLine  = regexp.MustCompile(`^\s+(\w+)\s+([A-Z]+(?:\(\d+,\d+\))?)( NOT NULL)?,?(?:\s*-- field (\d+)(?:, references (\w+)\.(\w+))?((?:, also \w+)*))?$`)
 	commentLine = regexp.MustCompile(`^COMMENT ON (TABLE|COLUMN) (\w+)(?:\.(\w+))? IS '((?:[^']|'')*)';$`)
 )
 
@@ -184,10 +181,10 @@ func (d *Definition) readLine(line string) error {
 }
 
 func (d *Definition) addColumn(m []string) error {
-	c := Column{Name: m[1], Type: Type(m[2]), NotNull: m[3] != "", Untracked: m[5] != "", References: Reference{m[6], m[7]}}
+	c := Column{Name: m[1], Type: Type(m[2]), NotNull: m[3] != "", References: Reference{m[5], m[6]}}
 	c.FieldID, _ = strconv.Atoi(m[4])
-	if m[8] != "" {
-		c.OtherNames = strings.Split(m[8], ", also ")[1:]
+	if m[7] != "" {
+		c.OtherNames = strings.Split(m[7], ", also ")[1:]
 	}
 	if !slices.Contains(Types(), c.Type) {
 		return fmt.Errorf("column %q has type %s, which the decoder does not support", c.Name, c.Type)

@@ -243,7 +243,7 @@ const pricesSchema = `-- Prices.
 CREATE TABLE prices (
     id    VARCHAR NOT NULL, -- field 1, references listings.id
     -- between columns
-    views BIGINT, -- field 3, untracked, also seen, also looks
+    views BIGINT, -- field 3, also seen, also looks
     total DECIMAL(18,6) -- field 2
 );
 
@@ -259,7 +259,7 @@ func TestParseDefinition(t *testing.T) {
 	want := stream.Definition{Name: "prices", Comment: "It's prices.", Key: []string{"id", "total"}, ItemKeys: [][]string{{"id", "views"}, {"total"}},
 		Columns: []stream.Column{
 			{Name: "id", Type: stream.Text, NotNull: true, Comment: "Id.", FieldID: 1, References: stream.Reference{Table: "listings", Column: "id"}},
-			{Name: "views", Type: stream.Int64, Comment: "Times seen.", FieldID: 3, Untracked: true, OtherNames: []string{"seen", "looks"}},
+			{Name: "views", Type: stream.Int64, Comment: "Times seen.", FieldID: 3, OtherNames: []string{"seen", "looks"}},
 			{Name: "total", Type: stream.Money, Comment: "Sum.", FieldID: 2},
 		}}
 	if diff := gocmp.Diff(want, got); diff != "" {
@@ -273,19 +273,19 @@ func TestParseDefinition(t *testing.T) {
 
 func TestParseDefinitionErrors(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
-		"an unsupported type":            {"BIGINT", "DOUBLE", `line 7: column "views" has type DOUBLE`},
-		"a duplicate column":             {"total DECIMAL", "id    DECIMAL", `line 8: column "id" is defined twice`},
-		"untracked without a field id":   {"-- field 3, untracked", "-- untracked", `line 7: unexpected text "    views BIGINT, -- untracked, also seen`},
-		"a column without a field id":    {" -- field 1, references listings.id", "", `line 5: column "id" has no field id`},
-		"a reserved field id":            {"field 2", "field 10001", `line 8: column "total" has no field id from 1 to 10000`},
-		"two columns with one field id":  {"field 2", "field 1", `line 8: columns "id" and "total" have the same field id 1`},
-		"a reference without a column":   {"listings.id", "listings", `line 5: unexpected text`},
-		"a column without COMMENT ON":    {"COMMENT ON COLUMN prices.id IS 'Id.';\n", "", `column "id" has no COMMENT`},
-		"a comment on an unknown column": {"prices.views IS", "prices.clicks IS", `comment on column "clicks"`},
-		"a comment on another table":     {"COLUMN prices.total", "COLUMN costs.total", `comment on table "costs"`},
-		"other SQL":                      {"-- Prices.", "DROP TABLE prices;", `line 1: unexpected text "DROP TABLE prices;"`},
-		"no table":                       {pricesSchema, "-- empty\n", "no CREATE TABLE"},
-		"no comment on the table":        {"COMMENT ON TABLE prices IS 'It''s prices.';\n", "", "no COMMENT ON TABLE"},
+		"an unsupported type":             {"BIGINT", "DOUBLE", `line 7: column "views" has type DOUBLE`},
+		"a duplicate column":              {"total DECIMAL", "id    DECIMAL", `line 8: column "id" is defined twice`},
+		"another name without a field id": {"-- field 3, also", "-- also", `line 7: unexpected text "    views BIGINT, -- also seen`},
+		"a column without a field id":     {" -- field 1, references listings.id", "", `line 5: column "id" has no field id`},
+		"a reserved field id":             {"field 2", "field 10001", `line 8: column "total" has no field id from 1 to 10000`},
+		"two columns with one field id":   {"field 2", "field 1", `line 8: columns "id" and "total" have the same field id 1`},
+		"a reference without a column":    {"listings.id", "listings", `line 5: unexpected text`},
+		"a column without COMMENT ON":     {"COMMENT ON COLUMN prices.id IS 'Id.';\n", "", `column "id" has no COMMENT`},
+		"a comment on an unknown column":  {"prices.views IS", "prices.clicks IS", `comment on column "clicks"`},
+		"a comment on another table":      {"COLUMN prices.total", "COLUMN costs.total", `comment on table "costs"`},
+		"other SQL":                       {"-- Prices.", "DROP TABLE prices;", `line 1: unexpected text "DROP TABLE prices;"`},
+		"no table":                        {pricesSchema, "-- empty\n", "no CREATE TABLE"},
+		"no comment on the table":         {"COMMENT ON TABLE prices IS 'It''s prices.';\n", "", "no COMMENT ON TABLE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := stream.ParseDefinition("prices.sql", strings.Replace(pricesSchema, c.from, c.to, 1))

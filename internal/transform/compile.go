@@ -57,15 +57,16 @@ type layout struct {
 }
 
 type columnLayout struct {
-	name      string
-	kind      kind
-	seed      uint64 // makes the hashes of equal values in different columns differ
-	tracked   bool   // part of the row's fingerprint
-	canonical bool   // JSON, which is hashed independently of its formatting
-	enum      []string
-	union     *union // of a column do_follow_links_allowed, otherwise nil
-	derived   bool   // filled by a union instead of a field of its own
-	path      string // of the field in the spec, or empty
+	name string
+	kind kind
+	seed uint64 // makes the hashes of equal values in different columns differ
+	// inFingerprint is false for the key of the parent.
+	inFingerprint bool
+	canonical     bool // JSON, which is hashed independently of its formatting
+	enum          []string
+	union         *union // of a column do_follow_links_allowed, otherwise nil
+	derived       bool   // filled by a union instead of a field of its own
+	path          string // of the field in the spec, or empty
 	// isID marks columns with ids. An id in a key must be usable in a URL. isDetailID marks columns
 	// with ids of details, except columns of the key.
 	isID, isDetailID bool
@@ -335,8 +336,8 @@ func (l *layout) addColumns(t stream.Table, d stream.Definition) error {
 		}
 		l.cols = append(l.cols, columnLayout{
 			name: col.Name, kind: k, seed: xxh3.HashString(kindClasses[k:k+1] + ":" + col.Name),
-			tracked:   !col.Untracked && !slices.Contains(t.Parents, col.Name),
-			canonical: k == document, enum: enums[col.Name], path: col.Path(), isID: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
+			inFingerprint: !slices.Contains(t.Parents, col.Name),
+			canonical:     k == document, enum: enums[col.Name], path: col.Path(), isID: col.Name == "id" || strings.HasSuffix(col.Name, "_id"),
 			isDetailID: k == text && !slices.Contains(t.Key, col.Name) && stream.IsDetailID(t.Name, col.Name),
 			freeForm:   slices.Contains(t.FreeForm, col.Name),
 			isCurrency: k == text && col.Name == "currency",

@@ -23,21 +23,20 @@ func testStreams() []stream.Stream {
 func testDefinitions() map[string]stream.Definition {
 	return map[string]stream.Definition{
 		"things": parseDefinition("things", "id label flag:BOOLEAN small:INTEGER big:BIGINT price:DECIMAL(18,6) at:TIMESTAMPTZ "+
-			"doc:JSON seen:BIGINT:untracked token_type owner owner_id extra:JSON"),
+			"doc:JSON token_type owner owner_id extra:JSON"),
 		"parts": parseDefinition("parts", "thing_id position:BIGINT name"),
 	}
 }
 
-// parseDefinition parses columns in a short form: name, name:TYPE or name:TYPE:untracked.
+// parseDefinition parses columns in a short form: name or name:TYPE.
 func parseDefinition(table, columns string) stream.Definition {
 	d := stream.Definition{Name: table}
 	for _, word := range strings.Fields(columns) {
 		name, typ, _ := strings.Cut(word, ":")
-		typ, mark, _ := strings.Cut(typ, ":")
 		if typ == "" {
 			typ = string(stream.Text)
 		}
-		d.Columns = append(d.Columns, stream.Column{Name: name, Type: stream.Type(typ), Untracked: mark != ""})
+		d.Columns = append(d.Columns, stream.Column{Name: name, Type: stream.Type(typ)})
 	}
 	return d
 }

@@ -89,7 +89,7 @@ func (t *table) endRow(seq uint64, w *jsonWriter) error {
 			c.appendNull()
 		case len(c.data) > maxText:
 			return ErrFull
-		case c.tracked:
+		case c.inFingerprint:
 			sum += c.hashLast(w)
 		}
 	}
@@ -383,7 +383,7 @@ func (c *column) toArrow(t arrow.DataType) arrow.Array {
 }
 
 // hashLast returns the hash of the last value of a column. The fingerprint of a row is the sum of the hashes of
-// its tracked values, so it does not depend on the order of columns or on NULL columns: new columns do not
+// its values, so it does not depend on the order of columns or on NULL columns: new columns do not
 // change the fingerprints of existing rows. Fingerprints are stored, so the computation must never change.
 func (c *column) hashLast(w *jsonWriter) uint64 {
 	var v uint64

@@ -86,7 +86,7 @@ func TestADraftHasAllTablesAndViews(t *testing.T) {
 func withoutUnstoredFields(columns []stream.Column) []stream.Column {
 	stored := slices.Clone(columns)
 	for i := range stored {
-		stored[i].Untracked, stored[i].FieldID, stored[i].References, stored[i].OtherNames = false, 0, stream.Reference{}, nil
+		stored[i].FieldID, stored[i].References, stored[i].OtherNames = 0, stream.Reference{}, nil
 	}
 	return stored
 }

@@ -20,8 +20,8 @@ CREATE OR REPLACE MACRO {macro}(at_time) AS TABLE
 -- valid at exactly one of the two times. "$earlier" marks the versions that were valid at from_time.
 -- Columns of the result: key (key columns joined by a slash), kind (new, gone or changed), field,
 -- old and new. A changed record has one row for each changed field. A new or gone record has one
--- row with the whole record. Values are JSON, and decimals keep all digits. System columns and
--- untracked columns are not compared.
+-- row with the whole record. Values are JSON, and decimals keep all digits. System columns are not
+-- compared.
 -- {version_columns} are row_hash, row_key and every column as JSON text under the names c0, c1, ...
 -- {record} joins these columns to one object. {fields} are the compared columns with the values of both
 -- versions. {same_key} compares the keys. In "changes", a is the version at from_time and b the version
