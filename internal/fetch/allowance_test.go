@@ -217,7 +217,7 @@ func TestDelays(t *testing.T) {
 		{"Retry-After 0 means no delay", 503, "0", 0, parseDelays("0s 0s 0s 0s 0s 0s")},
 		{"a long Retry-After is capped", 503, "86400", 0.1, parseDelays("4s 4s 4s 4s 4s 4s")},
 		{"a Retry-After that overflows is capped", 503, "99999999999999999999999", 0, parseDelays("4s 4s 4s 4s 4s 4s")},
-		{"a Retry-After date is ignored", 503, "Fri, 20 Nov 2026 02:00:00 GMT", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
+		{"a Retry-After date replaces the delay", 503, "Fri, 20 Nov 2026 02:00:00 GMT", 0, parseDelays("4s 4s 4s 4s 4s 4s")},
 		{"an invalid Retry-After is ignored", 503, "soon", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
 		{"a negative Retry-After is ignored", 503, "-1", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},
 		{"a fractional Retry-After is ignored", 503, "1.5", 0, parseDelays("250ms 500ms 1s 2s 4s 4s")},

@@ -299,8 +299,6 @@ func TestPageSizeIsLearned(t *testing.T) {
 		"as long as the default page":                    {&listService{n: 3, dated: true}, &listService{n: 25, shape: "array"}, 0},
 		"shorter than the requested size":                {&listService{n: 200, dated: true}, &listService{n: 99, shape: "array"}, 1},
 		"as long as the requested size":                  {&listService{n: 200, dated: true}, &listService{n: 100, shape: "array"}, 0},
-		"shorter than a list on one page":                {&listService{n: 60, dated: true}, &listService{n: 59, shape: "array"}, 1},
-		"as long as a list on one page":                  {&listService{n: 60, dated: true}, &listService{n: 60, shape: "array"}, 0},
 		"as long as a page of a lower cap":               {&listService{n: 9, cap: 4, dated: true}, &listService{n: 9, cap: 4, shape: "array"}, 0},
 		"shorter than a page of a cap above the default": {&listService{n: 90, cap: 40, dated: true}, &listService{n: 39, cap: 40, shape: "array"}, 1},
 	} {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -21,10 +19,8 @@ type Retry struct {
 
 // delayAfter counts attempts from 0.
 func (r Retry) delayAfter(attempt int, retryAfter string) time.Duration {
-	seconds, err := strconv.ParseUint(strings.TrimSpace(retryAfter), 10, 64)
-	if err == nil || errors.Is(err, strconv.ErrRange) {
-		whole := min(seconds, uint64(r.Max/time.Second)+1) // more seconds could overflow
-		return min(time.Duration(whole)*time.Second, r.Max)
+	if stated, ok := parseWait(retryAfter, time.Now()); ok {
+		return min(stated, r.Max)
 	}
 	d := r.Max
 	if r.Base < r.Max>>attempt {

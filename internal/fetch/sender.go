@@ -21,7 +21,6 @@ type call struct {
 	url      string
 	read     Reader
 	meter    *meter
-	slot     *slot
 
 	receivedBytes  int64
 	sent           time.Time
@@ -41,9 +40,9 @@ type sender struct {
 	decompressor *decompressor
 	patience     *patience
 	meters       meters
-	slots        chan *slot // the free slots, of Concurrency slots in total
-	process      layer      // the outermost layer
-	doubted      sync.Map   // the streams whose stored responses are ignored
+	slots        chan struct{} // one value for each response in memory, at most Concurrency
+	process      layer         // the outermost layer
+	doubted      sync.Map      // the streams whose stored responses are ignored
 }
 
 func newSender(cfg Config, base *url.URL, store *ResponseStore, log *slog.Logger) *sender {
@@ -51,11 +50,8 @@ func newSender(cfg Config, base *url.URL, store *ResponseStore, log *slog.Logger
 		cfg: cfg, base: base, log: log, store: store, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
 		patience:     newPatience(cfg.Patience, log),
 		meters:       meters{byStream: map[string]*meter{}},
-		slots:        make(chan *slot, cfg.Concurrency),
+		slots:        make(chan struct{}, cfg.Concurrency),
 		decompressor: newDecompressor(cfg.MaxBody),
-	}
-	for range cfg.Concurrency {
-		s.slots <- new(slot)
 	}
 	// The layers, outermost first: stored responses are not requested again; failures are
 	// retried or waited for; a rotated token is read; no more than Concurrency responses are in memory, and
@@ -96,10 +92,10 @@ func (s *sender) usesStored(stream string) bool {
 // readStored reads the stored response to q. hit is false if the response is missing or damaged, or
 // if the reader rejects it as malformed. Such a request must be sent.
 func (s *sender) readStored(ctx context.Context, q *call) (hit bool, err error) {
-	if err := s.acquireSlot(ctx, q); err != nil {
+	if err := s.acquireSlot(ctx, q.Stream); err != nil {
 		return true, err
 	}
-	defer s.releaseSlot(q)
+	defer s.releaseSlot()
 	r, found := s.store.Lookup(q.Request)
 	if !found {
 		return false, nil
@@ -115,10 +111,10 @@ func (s *sender) readStored(ctx context.Context, q *call) (hit bool, err error) 
 
 func (s *sender) storeAndRead(next layer) layer {
 	return func(ctx context.Context, q *call) error {
-		if err := s.acquireSlot(ctx, q); err != nil {
+		if err := s.acquireSlot(ctx, q.Stream); err != nil {
 			return err
 		}
-		defer s.releaseSlot(q)
+		defer s.releaseSlot()
 		err := next(ctx, q)
 		if err == nil && isEmptyOK(q.Response) {
 			err = s.checkEmptyBody(q)
@@ -151,33 +147,20 @@ func isEmptyOK(r Response) bool {
 	return r.Status == http.StatusOK && len(r.Body) == 0
 }
 
-// slot contains the buffers of one response in memory. New buffers for each response, also those of the
-// store, would cost 2 percent of the CPU time of a first night.
-type slot struct{ received, decompressed []byte }
-
-func (s *sender) acquireSlot(ctx context.Context, q *call) error {
+func (s *sender) acquireSlot(ctx context.Context, stream string) error {
 	// If both cases are ready, select chooses at random. So the context is checked first.
 	if ctx.Err() != nil {
-		return stoppedErr(ctx, q.Stream)
+		return stoppedErr(ctx, stream)
 	}
 	select {
-	case q.slot = <-s.slots:
+	case s.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return stoppedErr(ctx, q.Stream)
+		return stoppedErr(ctx, stream)
 	}
 }
 
-// keptBuffer is the largest capacity in bytes of a buffer that is used again.
-const keptBuffer = 8 << 20
-
-func (s *sender) releaseSlot(q *call) {
-	if cap(q.slot.received) > keptBuffer || cap(q.slot.decompressed) > keptBuffer {
-		*q.slot = slot{}
-	}
-	s.slots <- q.slot
-	q.slot = nil
-}
+func (s *sender) releaseSlot() { <-s.slots }
 
 func (s *sender) passToReader(ctx context.Context, q *call) error {
 	if isEvidence(q.Request, q.Status) {

@@ -280,20 +280,16 @@ func TestWaitOfAllWorkers(t *testing.T) {
 	})
 }
 
-// TestPageSizesOfSeveralLists learns the shortest page. An array does not show the size of a page.
+// TestPageSizesOfSeveralLists learns the shortest page of a list with further pages. An array does not show the size of
+// a page.
 func TestPageSizesOfSeveralLists(t *testing.T) {
 	t.Parallel()
 	var sizes pageSizes
-	sizes.addFirstPage(stream.PageFacts{Records: 60})
+	sizes.addFirstPage(stream.PageFacts{Records: 60, Total: 200})
+	sizes.addFirstPage(stream.PageFacts{Records: 60, Paginated: true, Total: 60})
+	sizes.addFirstPage(stream.PageFacts{Records: 60, Paginated: true, Total: -1})
 	if got := sizes.shortest(); got != defaultPageSize {
-		t.Errorf("after an array the shortest page is %d, want %d: a longer list would be cut", got, defaultPageSize)
-	}
-	for _, n := range []int{60, 40} {
-		sizes.addFirstPage(stream.PageFacts{Records: n, Paginated: true, Total: int64(n)})
-	}
-	sizes.addFirstPage(stream.PageFacts{Records: 90, Paginated: true, Total: -1})
-	if got := sizes.shortest(); got != 60 {
-		t.Errorf("after lists on one page the shortest page is %d, want 60", got)
+		t.Errorf("the shortest page is %d, want %d: a longer list would be cut", got, defaultPageSize)
 	}
 	for _, n := range []int{40, 30, 40} {
 		sizes.addFirstPage(stream.PageFacts{Records: n, Paginated: true, Total: 200})
@@ -454,27 +450,6 @@ func TestPausesOfAllWorkers(t *testing.T) {
 			t.Errorf("a stopped worker may send: %v", err)
 		}
 	})
-}
-
-// TestLargeBuffersAreReleased releases the slot of a large response. Otherwise each worker would keep the memory of the
-// largest response of the night.
-func TestLargeBuffersAreReleased(t *testing.T) {
-	t.Parallel()
-	s := &sender{slots: make(chan *slot, 1)}
-	for _, c := range []struct {
-		slot   slot
-		isKept bool
-	}{
-		{slot{received: make([]byte, keptBuffer), decompressed: make([]byte, keptBuffer)}, true},
-		{slot{received: make([]byte, keptBuffer+1)}, false},
-		{slot{decompressed: make([]byte, keptBuffer+1)}, false},
-	} {
-		s.releaseSlot(&call{slot: &c.slot})
-		released := <-s.slots
-		if isKept := released.received != nil || released.decompressed != nil; isKept != c.isKept {
-			t.Errorf("buffers of %d and %d bytes are kept: %v, want %v", cap(released.received), cap(released.decompressed), isKept, c.isKept)
-		}
-	}
 }
 
 // TestPercentiles measures 90 fast and 10 slow attempts.

@@ -21,7 +21,7 @@ import (
 // error, Walk returns the evidence so far.
 func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read Reader) (Evidence, error) {
 	w := &walk{
-		c: c, stream: s, param: param, read: read,
+		c: c, stream: s, param: param, read: read, seen: sightings{},
 		evidence: Evidence{TotalFirst: -1, TotalLast: -1},
 	}
 	w.isSorted = w.beginsSorted()
@@ -32,7 +32,7 @@ func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read R
 	} else {
 		err = w.readSingle(ctx)
 	}
-	w.evidence.Distinct = len(w.seen.ids)
+	w.evidence.Distinct = len(w.seen)
 	return w.evidence, err
 }
 
@@ -74,7 +74,7 @@ func (w *walk) readSingle(ctx context.Context) error {
 	}
 	w.evidence.Pages, w.evidence.Passes = 1, 1
 	w.evidence.IsDoubtful = facts.IsDoubtful
-	w.seen.addPass(1, slices.Sorted(slices.Values(facts.IDs)))
+	w.seen.addPass(1, facts.IDs)
 	w.gradeProven(facts.RejectedRecords, "complete in one response")
 	return nil
 }
@@ -252,25 +252,22 @@ func isBeyondEnd(err error) bool {
 // explicit limits below it.
 const defaultPageSize = 25
 
+// pageSizes contains the length of the shortest page that was followed by another page, or 0.
 type pageSizes struct {
-	mu              sync.Mutex
-	shortestFull    int // length of the shortest page that was followed by another page, or 0
-	longestComplete int // length of the longest page that contained a complete list
+	mu           sync.Mutex
+	shortestFull int
 }
 
 // addFirstPage evaluates page 1 of a list with a total. If more records follow, the length of page 1 is
-// a page size of the service. Otherwise the pages of the service have at least this length.
+// a page size of the service.
 func (p *pageSizes) addFirstPage(facts stream.PageFacts) {
 	n := facts.Records
-	if !facts.Paginated || facts.Total < 0 || n == 0 {
+	if !facts.Paginated || n == 0 || facts.Total <= int64(n) {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case facts.Total <= int64(n):
-		p.longestComplete = max(p.longestComplete, n)
-	case p.shortestFull == 0 || n < p.shortestFull:
+	if p.shortestFull == 0 || n < p.shortestFull {
 		p.shortestFull = n
 	}
 }
@@ -279,7 +276,7 @@ func (p *pageSizes) addFirstPage(facts stream.PageFacts) {
 func (p *pageSizes) shortest() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return cmp.Or(p.shortestFull, max(defaultPageSize, p.longestComplete))
+	return cmp.Or(p.shortestFull, defaultPageSize)
 }
 
 // The pages are read in parallel, because a shorter walk gives the list less time to change. If the stated total
