@@ -7,7 +7,6 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -89,26 +88,14 @@ const scheme = "v0="
 // maxSignatureHeader allows about sixty signatures, in bytes. A rotation of secrets needs two.
 const maxSignatureHeader = 4096
 
-func signingKeys(secrets []string) ([][]byte, error) {
-	keys := make([][]byte, 0, len(secrets))
-	for _, s := range secrets {
-		if s == "" {
-			return nil, errors.New("read the webhook secrets: one is empty, so anyone could sign an event: " +
-				"fill it in, or remove it")
-		}
-		keys = append(keys, []byte(s))
-	}
-	return keys, nil
-}
-
-// isSigned reports whether any signature in the header is the HMAC-SHA256 of the body under any
-// key. It compares every signature with every key in constant time, so that the duration reveals
+// isSignedBy reports whether any signature in the header is the HMAC-SHA256 of the body under any
+// secret. It compares every signature with every secret in constant time, so that the duration reveals
 // nothing about a valid signature.
-func isSigned(keys [][]byte, header string, body []byte) bool {
+func isSignedBy(secrets []string, header string, body []byte) bool {
 	signatures := parseSignatures(header)
 	match := 0
-	for _, key := range keys {
-		mac := hmac.New(sha256.New, key)
+	for _, secret := range secrets {
+		mac := hmac.New(sha256.New, []byte(secret))
 		mac.Write(body)
 		want := mac.Sum(nil)
 		for _, got := range signatures {

@@ -11,7 +11,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -97,9 +96,8 @@ func (i *inbox) close() error {
 	return lock.Unlock()
 }
 
-// add returns when the event is on disk, or when it is rejected. isStale means that the timestamp is too
-// far from now. Within the window, the same topic and body mean the same event.
-func (i *inbox) add(ctx context.Context, e stream.Event, isStale bool, window time.Duration) outcome {
+// add returns when the event is on disk, or when it is rejected.
+func (i *inbox) add(ctx context.Context, e stream.Event, maxAge time.Duration) outcome {
 	select {
 	case i.turn <- struct{}{}:
 		defer func() { <-i.turn }()
@@ -112,7 +110,12 @@ func (i *inbox) add(ctx context.Context, e stream.Event, isStale bool, window ti
 		return notStored("the receiver is not running")
 	}
 	event := newMark(e)
-	if result := i.seen.classify(event, isStale, window); result != Stored {
+	result := i.seen.classify(event, maxAge)
+	// A stale delivery of a known event is accepted, because the service can retry late.
+	if result != Replayed && !isFresh(e, maxAge) {
+		result = Stale
+	}
+	if result != Stored {
 		return outcome{result: result}
 	}
 	line, err := checksum.SealLine(e)
@@ -214,7 +217,7 @@ const (
 	// maxSeen limits the number of remembered events. They need about 20 MB. A repetition of a forgotten event
 	// is stored again, and the night recognizes it if its id is the same.
 	maxSeen = 1 << 16
-	// minWindow is the minimum of the window, in which a repeated topic and body mean the same
+	// minWindow is the minimum of the window. Within the window, a repeated topic and body mean the same
 	// event, regardless of the id. Real events differ, because their bodies contain times.
 	// If two events had the same body nevertheless, only the first would be stored, and the next
 	// night would still read the changed record.
@@ -223,8 +226,6 @@ const (
 	// Comments have three topics.
 	maxTopics = 8
 )
-
-func windowOf(maxAge time.Duration) time.Duration { return max(minWindow, 2*maxAge) }
 
 type digest [sha256.Size]byte
 
@@ -245,33 +246,28 @@ type seenEvents struct {
 	bodies map[digest][]mark
 }
 
-// classify returns Replayed, Stale, Repeated or Relabeled, or Stored for a new event. A known
-// id is Replayed even if the delivery is stale, because the service can retry late.
-func (s *seenEvents) classify(event mark, isStale bool, window time.Duration) string {
-	sameBody := s.recent(event, window)
-	isRepeated := slices.ContainsFunc(sameBody, func(m mark) bool { return m.topic == event.topic })
-	switch {
-	case s.ids[event.id]:
+// classify returns Replayed, Repeated or Relabeled, or Stored for a new event. While the timestamp of a delivery
+// is accepted, a repetition of it is in the window. The window extends in both directions, because the clock can
+// be set back.
+func (s *seenEvents) classify(event mark, maxAge time.Duration) string {
+	window := max(minWindow, 2*maxAge)
+	if s.ids[event.id] {
 		return Replayed
-	case isStale:
-		return Stale
-	case isRepeated:
-		return Repeated
-	case len(sameBody) >= maxTopics:
+	}
+	topics := 0
+	for _, m := range s.bodies[event.body] {
+		if event.at.Sub(m.at).Abs() >= window {
+			continue
+		}
+		if m.topic == event.topic {
+			return Repeated
+		}
+		topics++
+	}
+	if topics >= maxTopics {
 		return Relabeled
 	}
 	return Stored
-}
-
-// recent returns the events with the same body. The window extends in both directions, because the clock can be
-// set back.
-func (s *seenEvents) recent(event mark, window time.Duration) (marks []mark) {
-	for _, m := range s.bodies[event.body] {
-		if event.at.Sub(m.at).Abs() < window {
-			marks = append(marks, m)
-		}
-	}
-	return marks
 }
 
 func (s *seenEvents) add(event mark) {

@@ -17,6 +17,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -83,7 +84,7 @@ const readTimeout = 10 * time.Second
 // Receiver is the http.Handler of the webhook endpoint. It accepts deliveries between Open and Close.
 type Receiver struct {
 	cfg        Config
-	policy     atomic.Pointer[loadedPolicy]
+	policy     atomic.Pointer[Policy]
 	freeMemory atomic.Int64 // of MaxInFlight
 	counts     map[string]*atomic.Uint64
 	inbox      inbox
@@ -104,11 +105,6 @@ type Policy struct {
 	MaxAge time.Duration
 }
 
-type loadedPolicy struct {
-	Policy
-	keys [][]byte
-}
-
 // New returns a receiver without signing secrets. Its endpoint responds with 404 until Reload sets secrets.
 func New(cfg Config, log *slog.Logger, now func() time.Time) *Receiver {
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, 1<<20)
@@ -124,17 +120,16 @@ func New(cfg Config, log *slog.Logger, now func() time.Time) *Receiver {
 		r.counts[result], r.logLimits[result] = new(atomic.Uint64), &rate.Sometimes{Interval: time.Minute}
 	}
 	r.freeMemory.Store(cfg.MaxInFlight)
-	r.policy.Store(&loadedPolicy{})
+	r.policy.Store(&Policy{})
 	return r
 }
 
 // Reload replaces the policy. After an error, such as an empty secret, the old policy is kept.
 func (r *Receiver) Reload(p Policy) error {
-	keys, err := signingKeys(p.Secrets)
-	if err != nil {
-		return err
+	if slices.Contains(p.Secrets, "") {
+		return errors.New("read the webhook secrets: one is empty, so anyone could sign an event: fill it in, or remove it")
 	}
-	r.policy.Store(&loadedPolicy{p, keys})
+	r.policy.Store(&p)
 	return nil
 }
 
@@ -161,7 +156,7 @@ func (r *Receiver) Close() error { return r.inbox.close() }
 // service tries again.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	p := r.policy.Load()
-	if len(p.keys) == 0 {
+	if len(p.Secrets) == 0 {
 		http.NotFound(w, req)
 		return
 	}
@@ -179,11 +174,11 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// receiveDelivery does not read the body of a request without a signature, and parses no other header before
-// the signature is verified.
-func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *loadedPolicy) (stream.Event, outcome) {
-	headers, ok := findEnvelope(req.Header, p.Prefixes)
-	if !ok {
+// receiveDelivery reads no body of a request without a signature, and parses no other header before it has
+// verified the signature.
+func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *Policy) (stream.Event, outcome) {
+	headers, isSigned := findEnvelope(req.Header, p.Prefixes)
+	if !isSigned {
 		return stream.Event{}, outcome{Unsigned, newMissingHeader(headerSignature, p.Prefixes, req.Header)}
 	}
 	signature := strings.Join(headers.signatures(), ",")
@@ -198,7 +193,7 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 		return stream.Event{}, outcome{BadRequest, fmt.Errorf("receive a webhook: %w", err)}
 	}
 	data, err := io.ReadAll(reader)
-	if err == nil && !isSigned(p.keys, signature, data) {
+	if err == nil && !isSignedBy(p.Secrets, signature, data) {
 		return stream.Event{}, outcome{result: Unsigned}
 	}
 	if err == nil {
@@ -213,7 +208,7 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request, p *
 		return stream.Event{}, outcome{BadRequest, err}
 	}
 	e := newEvent(headers, data, r.cfg.now())
-	o := r.inbox.add(req.Context(), e, !isFresh(e, p.MaxAge), windowOf(p.MaxAge))
+	o := r.inbox.add(req.Context(), e, p.MaxAge)
 	if o.result == Stale && e.Sent == "" {
 		o.err = newMissingHeader(headerTimestamp, []string{headers.prefix}, req.Header)
 	}
