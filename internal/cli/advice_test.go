@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"placementsync/internal/durable"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -21,24 +22,18 @@ import (
 func TestAddAdvice(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	_, errInUse := net.Listen("tcp", listener.Addr().String())
 	_, errNotLocal := net.Listen("tcp", "192.0.2.1:8080") // an address reserved for documentation
 	unreadable := filepath.Join(t.TempDir(), "unreadable")
-	if err := os.Mkdir(unreadable, 0o000); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.Mkdir(unreadable, 0o000))
 	file := filepath.Join(unreadable, "lock")
 	_, errDenied := os.Open(file)
 	advice := "check the permissions of " + unreadable
 	if os.Geteuid() == 0 { // root may open the file
 		errDenied = &fs.PathError{Op: "open", Path: file, Err: syscall.EACCES}
-		if err := os.Chown(unreadable, 65534, 65534); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.Chown(unreadable, 65534, 65534))
 		name := "the user 65534"
 		if owner, err := user.LookupId("65534"); err == nil {
 			name = owner.Username
@@ -46,9 +41,7 @@ func TestAddAdvice(t *testing.T) {
 		advice = unreadable + " belongs to " + name + ": run the command as that user"
 	}
 	plainFile := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(plainFile, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(plainFile, nil, 0o600))
 	_, errBelowFile := os.ReadDir(filepath.Join(plainFile, "raw"))
 	for name, c := range map[string]struct {
 		err  error
@@ -93,8 +86,6 @@ func TestAddAdvice(t *testing.T) {
 func mustStat(t *testing.T, path string) fs.FileInfo {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return info
 }

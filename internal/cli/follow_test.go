@@ -16,6 +16,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/notify"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -38,9 +39,7 @@ func TestAlertsOfFollowUps(t *testing.T) {
 	defer receiver.Close()
 	dir := t.TempDir()
 	wh := warehouse.New(warehouse.Config{Dir: dir})
-	if err := os.Mkdir(filepath.Join(dir, "state"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.Mkdir(filepath.Join(dir, "state"), 0o700))
 	address := config.Secret(receiver.URL)
 	sender := cli.NewNotifier(config.Notify{FailureURL: address, HeartbeatURL: address}, "test", slog.New(slog.DiscardHandler))
 	stopped, stop := context.WithCancel(t.Context()) // as at the end of the daemon
@@ -54,9 +53,7 @@ func TestAlertsOfFollowUps(t *testing.T) {
 	}
 	// A failure of another follow-up does not count.
 	backup := ledger.BeginFollowUp(ledger.Backup, "test", time.Unix(0, 0)).EndFollowUp(t.Context(), time.Unix(0, 1), errors.New("no bucket"))
-	if err := cli.RecordFollowUp(stopped, wh, sender, backup); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, cli.RecordFollowUp(stopped, wh, sender, backup))
 	nightEvents, manualEvents := []string{notify.Behind, notify.Recovered}, []string{notify.Recovered}
 	for i, step := range []struct {
 		outcome ledger.Outcome
@@ -76,9 +73,7 @@ func TestAlertsOfFollowUps(t *testing.T) {
 	} {
 		entry := ledger.BeginFollowUp(ledger.Lake, "test", time.Unix(int64(i), 0)).EndFollowUp(t.Context(), time.Unix(int64(i), 5), nil)
 		entry.Outcome, entry.Version, entry.Error = step.outcome, "20261118T020000Z", "no space"
-		if err := cli.RecordFollowUp(stopped, wh, sender, entry, step.events...); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, cli.RecordFollowUp(stopped, wh, sender, entry, step.events...))
 		got := lastAlert()
 		if got.Event != step.want || got.ExitCode != step.code {
 			t.Errorf("step %d, outcome %s, events %v: got alert %+v, want event %q with exit code %d", i, step.outcome, step.events, got, step.want, step.code)
@@ -89,13 +84,9 @@ func TestAlertsOfFollowUps(t *testing.T) {
 		}
 	}
 	// The alert names the newest version.
-	if err := os.Symlink("versions/20261119T020000Z", filepath.Join(dir, "latest")); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.Symlink("versions/20261119T020000Z", filepath.Join(dir, "latest")))
 	behind := ledger.BeginFollowUp(ledger.Backup, "test", time.Unix(9, 0)).EndFollowUp(t.Context(), time.Unix(9, 5), errors.New("no bucket"))
-	if err := cli.RecordFollowUp(stopped, wh, sender, behind, nightEvents...); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, cli.RecordFollowUp(stopped, wh, sender, behind, nightEvents...))
 	if got := lastAlert(); got.Run != "20261119T020000Z" {
 		t.Errorf("the alert names the version %q, want the newest", got.Run)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/cli"
+	"placementsync/internal/testing/harness"
 )
 
 // journalStream opens a stream like the stderr of a systemd service. variable is the value that
@@ -24,25 +25,19 @@ import (
 func journalStream(t *testing.T) (stderr *os.File, variable string, read func() string) {
 	t.Helper()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	journald, stderr := os.NewFile(uintptr(fds[0]), "journald"), os.NewFile(uintptr(fds[1]), "stderr")
 	t.Cleanup(func() {
 		_ = journald.Close()
 		_ = stderr.Close()
 	})
 	info, err := stderr.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	stat := info.Sys().(*syscall.Stat_t)
 	return stderr, fmt.Sprintf("%d:%d", stat.Dev, stat.Ino), func() string {
 		_ = stderr.Close()
 		text, err := io.ReadAll(journald)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		return string(text)
 	}
 }

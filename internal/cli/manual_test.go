@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/cli"
+	"placementsync/internal/testing/harness"
 )
 
 // newProgram returns a program with one command in a group and one without.
@@ -81,9 +82,7 @@ func TestManualPages(t *testing.T) {
 	execute(t, "docs", "man", dir)
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		return string(text)
 	}
 	page, work := read("program.1"), read("program-work.1")

@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 )
 
 // TestUnknownNamesAreReportedWithTheirLines checks that unknown streams and columns are reported
@@ -52,9 +53,7 @@ F:3: verify.cron: "soon" is not a schedule *`},
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "config.yaml")
 			text := "api: {base_url: https://api.example.com, token: pc_x}\n" + c.text + "\n"
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, os.WriteFile(file, []byte(text), 0o600))
 			f := cli.Flags{Config: file}
 			_, err := f.LoadConfig(func(name string) (string, bool) { return "key", name == config.HashKeyVar })
 			if c.want == "" {
@@ -96,13 +95,9 @@ func matchesLine(got, want string) bool {
 // TestDamagedChecksAreReportedLater has a damaged check, which is reported when the checks run.
 func TestDamagedChecksAreReportedLater(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "damaged.sql"), []byte("no header"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(filepath.Join(dir, "damaged.sql"), []byte("no header"), 0o600))
 	file := filepath.Join(dir, "config.yaml")
-	if err := os.WriteFile(file, []byte("api: {base_url: https://api.example.com, token: pc_x}\nchecks: {dir: .}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(file, []byte("api: {base_url: https://api.example.com, token: pc_x}\nchecks: {dir: .}\n"), 0o600))
 	if _, err := (&cli.Flags{Config: file}).LoadConfig(nil); err != nil {
 		t.Errorf("a damaged check: got %v, want no error of the configuration", err)
 	}
@@ -143,9 +138,7 @@ func TestOtherNamesOfFields(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "config.yaml")
 		text := "api:\n  base_url: https://api.example.com\n  token: pc_x\n  fields:\n" + lines + "\n"
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.WriteFile(file, []byte(text), 0o600))
 		_, err := (&cli.Flags{Config: file}).LoadConfig(nil)
 		got := ""
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"placementsync/internal/cli"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 	"placementsync/schema"
 )
@@ -34,9 +35,7 @@ func TestVersion(t *testing.T) {
 		t.Errorf("--version prints %q, want %q", got, want)
 	}
 	var build cli.Build
-	if err := json.Unmarshal([]byte(run("version", "--format", "json")), &build); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, json.Unmarshal([]byte(run("version", "--format", "json")), &build))
 	if !regexp.MustCompile(`^[1-9]+\.\d+\.\d+$`).MatchString(build.DuckDB) {
 		t.Errorf("the version of DuckDB is %q, want three numbers", build.DuckDB)
 	}

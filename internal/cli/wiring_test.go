@@ -18,6 +18,7 @@ import (
 	"placementsync/internal/config"
 	"placementsync/internal/notify"
 	"placementsync/internal/stream"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -37,9 +38,7 @@ func TestOptionsComeFromTheConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	access, secret := filepath.Join(dir, "access"), filepath.Join(dir, "secret")
 	for file, key := range map[string]string{access: "AK\n", secret: "SK\n"} {
-		if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.WriteFile(file, []byte(key), 0o600))
 	}
 	s3 := config.S3{Endpoint: "http://localhost:9000", Region: "eu-1", PathStyle: true, AccessKeyFile: access, SecretKeyFile: secret}
 	wantBucket := bucket.Config{Endpoint: "http://localhost:9000", Region: "eu-1", PathStyle: true, AccessKey: "AK", SecretKey: "SK"}

@@ -96,9 +96,7 @@ func connect(t *testing.T, cfg mcp.Config) *sdk.ClientSession {
 	done := make(chan error, 1)
 	go func() { done <- mcp.Serve(context.WithoutCancel(t.Context()), cfg, serverSide) }()
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "v1"}, nil).Connect(t.Context(), clientSide, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() {
 		if err := session.Close(); err != nil {
 			t.Errorf("close the session: %v", err)
@@ -163,9 +161,7 @@ func callQuery(t *testing.T, session *sdk.ClientSession, tool string, arguments 
 		t.Fatalf("%s %v: got the error %s, want a result", tool, arguments, text)
 	}
 	var r queryResult
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, json.Unmarshal([]byte(text), &r))
 	if r.Count != len(r.Rows) {
 		t.Errorf("%s: row_count is %d, want %d", tool, r.Count, len(r.Rows))
 	}

@@ -30,9 +30,7 @@ func TestToolsAreReadOnly(t *testing.T) {
 	}
 	var names []string
 	for tool, err := range session.Tools(t.Context(), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		names = append(names, tool.Name)
 		a := tool.Annotations
 		if !a.ReadOnlyHint || !a.IdempotentHint || *a.DestructiveHint || *a.OpenWorldHint {
@@ -387,9 +385,7 @@ func testNewSnapshot(t *testing.T, path string) {
 	link := filepath.Join(t.TempDir(), "catalog.duckdb")
 	publish := func(path string) {
 		next := link + ".next"
-		if err := errors.Join(os.Symlink(path, next), os.Rename(next, link)); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, errors.Join(os.Symlink(path, next), os.Rename(next, link)))
 	}
 	session := connect(t, config(link))
 	if text, failed := call(t, session, "sql", map[string]any{"sql": "SELECT 1"}); !failed || !strings.Contains(text, "the first run creates it") {

@@ -132,9 +132,7 @@ func TestRunReturnsErrorsOfTheInput(t *testing.T) {
 	if lines := bufio.NewScanner(responses); !lines.Scan() {
 		t.Fatal(lines.Err())
 	}
-	if err := feed.CloseWithError(io.ErrClosedPipe); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, feed.CloseWithError(io.ErrClosedPipe))
 	if err := <-done; err == nil || !strings.Contains(err.Error(), io.ErrClosedPipe.Error()) {
 		t.Errorf("Run returned %v, want the error of the input", err)
 	}

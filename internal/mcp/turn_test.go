@@ -95,9 +95,7 @@ func TestUnknownValuesExplainOnlyEmptyResults(t *testing.T) {
 	dir := t.TempDir()
 	const text = "-- title: Own\n-- param: x VARCHAR a -- a text\n-- values: SELECT 'a'\n" +
 		"-- param: y VARCHAR v1 -- A text.\n-- values: SELECT 'v' || i FROM range(60) AS t(i)\nSELECT $x AS x, $y AS y"
-	if err := os.WriteFile(filepath.Join(dir, "own.sql"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(filepath.Join(dir, "own.sql"), []byte(text), 0o600))
 	cfg.Warehouse = ownWarehouse{cfg.Warehouse.(testWarehouse), dir}
 	session := connect(t, cfg)
 	if got := callQuery(t, session, "run_query", map[string]any{"name": "own", "parameters": map[string]any{"x": "b"}}); got.Warning != "" || len(got.Rows) != 1 {
@@ -148,9 +146,7 @@ func TestParametersOfAllTypes(t *testing.T) {
 		"-- param: ended STATUSES lost -- Statuses.\n" +
 		"SELECT $flag AS flag, $at AS at, $share AS share, $n AS n, $top AS top, $side AS side, $must AS must, $off AS off, $day AS day, " +
 		"$zone AS zone, $ended AS ended"
-	if err := os.WriteFile(filepath.Join(dir, "own.sql"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(filepath.Join(dir, "own.sql"), []byte(text), 0o600))
 	cfg.Warehouse = ownWarehouse{cfg.Warehouse.(testWarehouse), dir}
 	session := connect(t, cfg)
 	listed, _ := call(t, session, "list_queries", map[string]any{"name": "own"})
