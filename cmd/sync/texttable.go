@@ -23,7 +23,7 @@ type column struct {
 	isNumber bool
 	// drop is the rank of a column that can be omitted on a narrow terminal. Zero means that the column
 	// is never omitted. The columns of a rank are shown if all of them fit beside the shown columns of
-	// lower ranks. Columns without values have the highest ranks.
+	// lower ranks. Columns without values have the highest ranks, and are shown only beside uncut columns.
 	drop int
 	// minWidth is the width to which cells can be cut. Zero means that cells are not cut.
 	minWidth int
@@ -100,8 +100,11 @@ func (t *textTable) fitColumns(width int) (shown, widths []int) {
 		byRank[rank] = append(byRank[rank], i)
 	}
 	for _, rank := range slices.Sorted(maps.Keys(byRank)) {
-		candidates := slices.Concat(shown, byRank[rank])
-		if rank == 0 || totalWidth(candidates, minWidths) <= width {
+		candidates, needed := slices.Concat(shown, byRank[rank]), minWidths
+		if rank > len(t.columns) { // columns without values
+			needed = widths
+		}
+		if rank == 0 || totalWidth(candidates, needed) <= width {
 			shown = candidates
 		}
 	}

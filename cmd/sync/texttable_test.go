@@ -50,7 +50,8 @@ func TestLedgerFitsTerminal(t *testing.T) {
 }
 
 // TestTableIsFitted renders a table at several widths. Columns of a rank are shown together or not at all, long texts
-// are cut, numbers are aligned to the right, and wide characters count as two.
+// are cut, numbers are aligned to the right, wide characters count as two, and a column without values is shown only if
+// no text is cut.
 func TestTableIsFitted(t *testing.T) {
 	t.Parallel()
 	table := textTable{columns: []column{{name: "id", width: 4}, {name: "n", isNumber: true, drop: 2},
@@ -60,6 +61,10 @@ func TestTableIsFitted(t *testing.T) {
 	for width, want := range map[int]string{
 		0: `
 id      n   of  why             without values
+a       1  200  a long\treason
+漢字x  30    4`,
+		45: `
+id      n   of  why
 a       1  200  a long\treason
 漢字x  30    4`,
 		31: `
