@@ -30,13 +30,6 @@ type demoOptions struct {
 	keep   bool
 	// strange means a service that uses every form that the spec allows.
 	strange bool
-	// include is the setting streams.include of the nights. The command reads all streams.
-	include []string
-}
-
-// demoWorld returns the service of a demo.
-func demoWorld(o demoOptions) sim.Options {
-	return sim.Options{Seed: o.seed, Realistic: !o.strange, Token: demoToken, Encodings: []string{"zstd", "gzip"}}
 }
 
 // demoToken is the token of the demo service. It is not a secret.
@@ -50,7 +43,7 @@ func demoCommand(g *globals) *cobra.Command {
 		Long: "Start the embedded demo service on a loopback address, sync several simulated nights into\n" +
 			"a new warehouse, and show the result.",
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o, demoWorld(o)) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), g, o) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.dir, "dir", "demo", "`folder` for the demo's configuration and warehouse; an earlier demo there is replaced")
@@ -61,11 +54,11 @@ func demoCommand(g *globals) *cobra.Command {
 	return cmd
 }
 
-func runDemo(ctx context.Context, g *globals, o demoOptions, world sim.Options) error {
+func runDemo(ctx context.Context, g *globals, o demoOptions) error {
 	if o.nights < 1 {
 		return cli.UsageErr("--nights is %d: use 1 or more", o.nights)
 	}
-	service := sim.New(world)
+	service := sim.New(sim.Options{Seed: o.seed, Realistic: !o.strange, Token: demoToken, Encodings: []string{"zstd", "gzip"}})
 	baseURL, stop, err := service.Serve()
 	if err != nil {
 		return fmt.Errorf("start the demo service: %w", err)
@@ -79,9 +72,8 @@ func runDemo(ctx context.Context, g *globals, o demoOptions, world sim.Options) 
 	if err != nil {
 		return err
 	}
-	cfg.Streams.Include = o.include
 	fmt.Fprintf(g.stdout, "demo service at %s, %s into %s\n\n", baseURL, humanize.Count(o.nights, "night"), cfg.Warehouse.Dir)
-	last, err := runDemoNights(ctx, g, o, service, cfg)
+	last, err := runDemoNights(ctx, g, o.nights, service, cfg)
 	if ctx.Err() != nil {
 		return fmt.Errorf("run the demo: %w: a further demo begins anew", context.Cause(ctx))
 	}
@@ -121,7 +113,7 @@ func prepareDemo(dir, baseURL string) error {
 	return nil
 }
 
-func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.Service, cfg config.Config) (pipeline.Result, error) {
+func runDemoNights(ctx context.Context, g *globals, nights int, service *sim.Service, cfg config.Config) (pipeline.Result, error) {
 	night, err := g.nightConfig(cfg)
 	if err != nil {
 		return pipeline.Result{}, err
@@ -137,8 +129,8 @@ func runDemoNights(ctx context.Context, g *globals, o demoOptions, service *sim.
 	if g.width > 0 { // stdout is the terminal of the bar
 		out = bar
 	}
-	for i := range o.nights {
-		bar.set(int64(i), int64(o.nights))
+	for i := range nights {
+		bar.set(int64(i), int64(nights))
 		service.Advance(1)
 		night.Now = clockFrom(service.Now().Add(2 * time.Hour)) // 02:00 of the simulated day
 		if last, err = pipeline.Run(ctx, night); err != nil {

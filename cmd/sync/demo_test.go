@@ -87,7 +87,7 @@ func TestNightOfADemo(t *testing.T) {
 	createWarehouse(t, cfg.Warehouse.Dir)
 	folder := g.newWarehouse(cfg).Folder
 	harness.Must(t, os.Mkdir(folder.RawPath("20250101T020000Z"), 0o700))
-	last, err := runDemoNights(t.Context(), g, demoOptions{nights: 1}, service, cfg)
+	last, err := runDemoNights(t.Context(), g, 1, service, cfg)
 	harness.Must(t, err)
 	today := service.Now()
 	want := today.Format("20060102") + "T020000Z"

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,19 +25,12 @@ var (
 	commit  = ""
 )
 
-// Messages of a program that a second signal ends.
-const (
-	abandonedMessage = "placementsync: stopped before its work was complete; readers see a complete snapshot, and stored responses are kept: repeat the command; the next run resumes an interrupted night"
-	abandonedDemo    = "placementsync: stopped before the demo was complete: a further demo begins anew"
-)
+// abandonedMessage is printed if a signal ends the program before its work has ended.
+const abandonedMessage = "placementsync: stopped before its work was complete; readers see a complete snapshot, and stored responses are kept: repeat the command; the next run resumes an interrupted night"
 
 func main() {
 	p := hostProcess()
-	message := abandonedMessage
-	if slices.Contains(os.Args[1:], "demo") {
-		message = abandonedDemo
-	}
-	os.Exit(cli.RunInterruptible(p.stderr, message, func(ctx context.Context, removeStopTimeLimit func()) int {
+	os.Exit(cli.RunInterruptible(p.stderr, abandonedMessage, func(ctx context.Context, removeStopTimeLimit func()) int {
 		p.removeStopTimeLimit = removeStopTimeLimit
 		return executeArgs(ctx, os.Args[1:], p)
 	}))

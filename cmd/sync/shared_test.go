@@ -65,14 +65,11 @@ func (m tests) Run() int {
 			return warehouseDir, runNight(context.Background(), g, runOptions{newWarehouse: true})
 		}),
 		nights: sync.OnceValues(func() (string, error) {
-			o := demoOptions{strange: true, seed: 1, include: []string{"outlet_listings", "product_listings", "orders", "order_items", "outlets", "profiles", "campaigns", "tags"}}
-			world := demoWorld(o)
-			world.Outlets, world.Listings, world.Profiles, world.Campaigns, world.Orders = 20, 80, 12, 8, 30
-			return runThreeNights(filepath.Join(dir, "nights"), o, world)
+			return runSmallDemo(filepath.Join(dir, "nights"))
 		}),
 		demo: sync.OnceValues(func() (string, error) {
-			o := demoOptions{strange: true, seed: 1}
-			return runThreeNights(filepath.Join(dir, "demo"), o, demoWorld(o))
+			demo := filepath.Join(dir, "demo")
+			return demo, runDemo(context.Background(), newQuietGlobals(), demoOptions{dir: demo, nights: 3, strange: true, seed: 1})
 		}),
 		lake: sync.OnceValues(func() (string, error) {
 			lakeDir := filepath.Join(dir, "lake")
@@ -82,10 +79,30 @@ func (m tests) Run() int {
 	return m.M.Run()
 }
 
-// runThreeNights runs a demo of three nights and returns its folder.
-func runThreeNights(demo string, o demoOptions, world sim.Options) (string, error) {
-	o.dir, o.nights = demo, 3
-	return demo, runDemo(context.Background(), newQuietGlobals(), o, world)
+// runSmallDemo is like runDemo with three nights, but with few records and streams. It returns the folder of the demo.
+func runSmallDemo(demo string) (string, error) {
+	ctx, g := context.Background(), newQuietGlobals()
+	service := sim.New(sim.Options{Seed: 1, Token: demoToken, Encodings: []string{"zstd", "gzip"},
+		Outlets: 20, Listings: 80, Profiles: 12, Campaigns: 8, Orders: 30})
+	baseURL, stop, err := service.Serve()
+	if err != nil {
+		return "", err
+	}
+	defer stop()
+	if err := prepareDemo(demo, baseURL); err != nil {
+		return "", err
+	}
+	g.Config = filepath.Join(demo, "config.yaml")
+	cfg, err := g.loadConfig()
+	if err != nil {
+		return "", err
+	}
+	cfg.Streams.Include = []string{"outlet_listings", "product_listings", "orders", "order_items", "outlets", "profiles", "campaigns", "tags"}
+	last, err := runDemoNights(ctx, g, 3, service, cfg)
+	if err != nil {
+		return "", err
+	}
+	return demo, showDemo(ctx, g, last, false)
 }
 
 // newQuietGlobals returns globals without an environment, whose output is discarded.
