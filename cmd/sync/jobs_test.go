@@ -21,7 +21,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/fetch"
@@ -55,7 +54,6 @@ func newTestJobs(t *testing.T, g *globals) (*serveProgram, *jobs) {
 // TestNightsOfServeFinishTheirCommit checks that a stop does not cancel a night that is being published.
 func TestNightsOfServeFinishTheirCommit(t *testing.T) {
 	g := newLoggingGlobals(t, io.Discard, io.Discard, "privacy: {drop: []}\n")
-	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
 	if _, j := newTestJobs(t, g); !j.night.FinishCommit {
 		t.Error("a stop of serve cancels a night that is being published, want the night to finish")
 	}
@@ -66,7 +64,6 @@ func TestNightsOfServeFinishTheirCommit(t *testing.T) {
 func TestFailedReloadKeepsAllSettings(t *testing.T) {
 	harness.Concurrent(t)
 	g := newLoggingGlobals(t, io.Discard, io.Discard, "serve: {webhook_secrets: [old-signing-secret], inbox_max: 50MB}\nqueries: {dir: old}\nprivacy: {drop: []}\nchecks: {dir: "+t.TempDir()+"}\n")
-	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
 	s, _ := newTestJobs(t, g)
 	oldDir := s.hooks.current.Load().cfg.Queries.Dir
 	harness.Must(t, os.WriteFile(g.Config, []byte(strings.NewReplacer("old", "new", "50MB", "60MB").Replace(read(t, g.Config))), 0o600))
@@ -99,7 +96,6 @@ func TestFailedNightIsReportedAtItsLastAttempt(t *testing.T) {
 	g := newLoggingGlobals(t, io.Discard, io.Discard, "notify: {failure_url: '"+receiver.URL+"'}\n")
 	text := regexp.MustCompile(`base_url: [^,]+`).ReplaceAllString(read(t, g.Config), "base_url: "+service.URL)
 	harness.Must(t, os.WriteFile(g.Config, []byte(text), 0o600))
-	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
 	s, j := newTestJobs(t, g)
 	for _, c := range []struct {
 		name            string
@@ -228,7 +224,7 @@ func TestTrialJobsOnUnmountedDisk(t *testing.T) {
 	if v, err := j.Verify(t.Context()); err != nil || v.FailedAt.IsZero() || v.Error == "" {
 		t.Errorf("the verification ended with %v: %+v; want a result with the error", err, v)
 	}
-	if _, err := ledgerRuns(cli.WarehouseConfig(j.cfg, version)); err == nil {
+	if _, err := readLedger(s.wh); err == nil {
 		t.Error("the runs on an unmounted disk could be listed, want an error")
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
@@ -273,7 +269,6 @@ func TestVerificationsOfServe(t *testing.T) {
 	}))
 	t.Cleanup(receiver.Close)
 	g := newLoggingGlobals(t, io.Discard, t.Output(), "notify: {failure_url: '"+receiver.URL+"'}\n")
-	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
 	at := time.Date(2026, time.November, 20, 2, 0, 0, 0, time.UTC)
 	g.Now = func() time.Time { return at }
 	s, j := newTestJobs(t, g)
@@ -340,7 +335,6 @@ func TestNightsOfServeThatDoNotStart(t *testing.T) {
 	t.Parallel()
 	const lake = "lake: {catalog: rest, rest: {uri: 'https://lake.example.com'}, warehouse: 's3://lake/tables'}\n"
 	g := newLoggingGlobals(t, io.Discard, io.Discard, lake)
-	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
 	s, j := newTestJobs(t, g)
 	if j.LakeDir != "" {
 		t.Errorf("the disk of the lake is %q, want none for a lake in a bucket", j.LakeDir)
@@ -364,7 +358,6 @@ func TestNightsOfServeThatDoNotStart(t *testing.T) {
 func TestServeHasNoTimeLimitToStop(t *testing.T) {
 	t.Parallel()
 	g := newLoggingGlobals(t, io.Discard, io.Discard, "serve: {listen: '127.0.0.1:0'}\n")
-	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
 	ctx, stop := context.WithCancel(t.Context())
 	isLimitRemoved := false
 	g.removeStopTimeLimit = func() { isLimitRemoved = true }

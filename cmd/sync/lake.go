@@ -172,7 +172,7 @@ func (l *lakeLog) errorMessage() string {
 	return strings.TrimSpace(strings.TrimPrefix(l.message.String(), lakeProgram+": "))
 }
 
-func (g *globals) publishToLake(ctx context.Context, _ config.Config) (ledger.Run, error) {
+func (g *globals) publishToLake(ctx context.Context) (ledger.Run, error) {
 	entry := ledger.BeginFollowUp(ledger.Lake, version, g.Now())
 	// The result is recorded here, so the lake program must not record it.
 	out, err := g.runLake(ctx, "publish", "--all", "--unrecorded", "--format", "json")

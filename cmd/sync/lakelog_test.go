@@ -97,7 +97,7 @@ echo "placementsync-lake: no catalog" >&2; exit 1`,
 		t.Run(name, func(t *testing.T) {
 			useLakeProgram(t, c.script)
 			log.Reset()
-			got, err := g.publishToLake(t.Context(), config.Config{})
+			got, err := g.publishToLake(t.Context())
 			if (err == nil) != (c.wantErr == "") || err != nil && !strings.Contains(err.Error(), c.wantErr) {
 				t.Errorf("got the error %v, want %q", err, c.wantErr)
 			}

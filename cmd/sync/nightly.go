@@ -22,21 +22,13 @@ func notifyOfNight(ctx context.Context, cfg config.Config, night pipeline.Config
 	// The result is sent even while the program is being stopped.
 	ctx = context.WithoutCancel(ctx)
 	if event := alertEvent(r, err); event != "" {
-		runs, runsErr := ledgerRuns(night.Warehouse) // optional details of the alert
+		runs, runsErr := readLedger(warehouse.New(night.Warehouse)) // optional details of the alert
 		a := newAlert(event, r, err, runs, now)
 		a.SnapshotUnknown = runsErr != nil
 		sender.Alert(ctx, a)
 	} else if r.Outcome == ledger.Complete {
 		sender.Heartbeat(ctx)
 	}
-}
-
-func ledgerRuns(cfg warehouse.Config) ([]ledger.Run, error) {
-	wh := warehouse.New(cfg)
-	if err := wh.Folder.CheckExists(); err != nil {
-		return nil, err
-	}
-	return wh.RunLog.Runs()
 }
 
 // isTransient returns false for a night that would fail in the same way until an operator acts.
@@ -95,31 +87,28 @@ func newAlert(event string, r ledger.Run, err error, runs []ledger.Run, now time
 	return a
 }
 
-// followUp runs the watches, publishes to the lake or makes a backup after a published night. It neither
-// takes the lock of the warehouse nor changes snapshots. A failure is reported, and the next night
-// tries again. The ledger line is returned even with an error.
-type followUp func(ctx context.Context, cfg config.Config) (ledger.Run, error)
-
+// runFollowUps runs the watches, publishes to the lake and makes a backup after a published night. These follow-ups
+// neither take the lock of the warehouse nor change snapshots. A failure is reported, and the next night tries again.
 func (g *globals) runFollowUps(ctx context.Context, cfg config.Config) error {
 	if err := g.sendWarnings(ctx, cfg); err != nil {
 		g.newLogger().Warn("warnings of checks not sent; the next night tries again", "error", err)
 	}
-	var followUps []followUp
-	if len(cfg.Watch) > 0 { // first, so that the backup contains the state of the watches
-		followUps = append(followUps, g.runWatchesAfterNight)
+	var followUps []func() (ledger.Run, error) // each returns its ledger line even with an error
+	if len(cfg.Watch) > 0 {                    // first, so that the backup contains the state of the watches
+		followUps = append(followUps, func() (ledger.Run, error) { return g.runWatchesAfterNight(ctx, cfg) })
 	}
 	if cfg.Lake.Catalog != "" {
-		followUps = append(followUps, g.publishToLake)
+		followUps = append(followUps, func() (ledger.Run, error) { return g.publishToLake(ctx) })
 	}
 	if cfg.Backup != "" {
-		followUps = append(followUps, func(ctx context.Context, cfg config.Config) (ledger.Run, error) { return g.backUp(ctx, cfg, nil) })
+		followUps = append(followUps, func() (ledger.Run, error) { return g.backUp(ctx, cfg, nil) })
 	}
 	wh := g.newWarehouse(cfg)
 	log := g.newLogger()
 	notifier := cli.NewNotifier(cfg.Notify, version, log)
 	var problems []error
 	for _, run := range followUps {
-		entry, err := run(ctx, cfg)
+		entry, err := run()
 		if errors.As(err, new(*warehouse.LockedError)) {
 			log.Info("follow-up runs in another process", "work", entry.Kind)
 			continue

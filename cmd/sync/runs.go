@@ -7,11 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"placementsync/internal/cli"
 	"placementsync/internal/humanize"
 	"placementsync/internal/ledger"
-
-	"github.com/spf13/cobra"
+	"placementsync/internal/warehouse"
 )
 
 func runsCommand(g *globals) *cobra.Command {
@@ -32,7 +33,7 @@ func runRuns(g *globals, format string) error {
 	if err != nil {
 		return err
 	}
-	runs, err := wh.RunLog.AllRuns()
+	runs, err := readLedger(wh)
 	if err != nil {
 		return err
 	}
@@ -53,6 +54,14 @@ func runRuns(g *globals, format string) error {
 	}
 	_, err = fmt.Fprintln(g.stdout, ledgerTable(runs, current).render(g.width))
 	return err
+}
+
+// readLedger returns an error for an unmounted disk, not an empty ledger.
+func readLedger(wh *warehouse.Warehouse) ([]ledger.Run, error) {
+	if err := wh.Folder.CheckExists(); err != nil {
+		return nil, err
+	}
+	return wh.RunLog.AllRuns()
 }
 
 type runJSON struct {

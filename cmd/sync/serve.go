@@ -172,13 +172,7 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 
 func reportFile(dir string) string { return filepath.Join(dir, "report.html") }
 
-// Runs returns an error for an unmounted disk, not an empty ledger.
-func (s *serveProgram) Runs() ([]ledger.Run, error) {
-	if err := s.wh.Folder.CheckExists(); err != nil {
-		return nil, err
-	}
-	return s.wh.RunLog.AllRuns()
-}
+func (s *serveProgram) Runs() ([]ledger.Run, error) { return readLedger(s.wh) }
 
 func (s *serveProgram) Progress() (ledger.Progress, bool) { return s.tracker.Progress() }
 
