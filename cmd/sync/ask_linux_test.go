@@ -27,10 +27,7 @@ func startOnTerminal(t *testing.T, dir string, args ...string) (*terminal, *exec
 	control, tty := openTerminal(t, 80)
 	t.Cleanup(func() { control.Close() })
 	defer tty.Close()
-	self, err := os.Executable()
-	harness.Must(t, err)
-	cmd := exec.CommandContext(t.Context(), self, args...)
-	cmd.Args[0] = "placementsync" // with this name, the test binary runs the program; see TestMain
+	cmd := exec.CommandContext(t.Context(), "placementsync", args...)
 	cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "TMPDIR=" + os.TempDir()}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"placementsync/internal/testing/harness"
 )
 
 // browser is one tab of a headless Chromium. It is controlled over two pipes with the
@@ -72,9 +74,7 @@ func findChromium() string {
 func pipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() { r.Close(); w.Close() })
 	return r, w
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/daemon"
 	"placementsync/internal/ledger"
@@ -209,9 +208,7 @@ func readCommand(t *testing.T, file string, args []string) (name, configFile str
 func parseConfig(t *testing.T, file, text string, env map[string]string) config.Config {
 	t.Helper()
 	secretFile := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secretFile, []byte("s3cret-of-16-characters"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(secretFile, []byte("s3cret-of-16-characters"), 0o600))
 	cfg, err := config.Parse("/etc/placementsync/config.yaml", []byte(text), func(name string) (string, bool) {
 		value, ok := env[name]
 		if ok && strings.HasSuffix(name, "AUTH_TOKEN_FILE") {
@@ -233,9 +230,7 @@ func imageUser(t *testing.T) int {
 		t.Fatal("layers.go defines no userID")
 	}
 	n, err := strconv.Atoi(match[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return n
 }
 
@@ -457,9 +452,7 @@ func TestServeProbe(t *testing.T) {
 	defer server.Close()
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := "serve: {listen: '" + server.Listener.Addr().String() + "', auth_token: opensesame-opensesame}\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	for _, c := range []struct {
 		kind   string
 		code   int
@@ -472,8 +465,7 @@ func TestServeProbe(t *testing.T) {
 		{"", 2, "", `--probe is "": use health or ready`},
 	} {
 		var stdout, stderr bytes.Buffer
-		p := process{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
-		code := executeArgs(t.Context(), []string{"serve", "--config", file, "--probe", c.kind}, p)
+		code := executeArgs(t.Context(), []string{"serve", "--config", file, "--probe", c.kind}, processWithoutEnvironment(&stdout, &stderr))
 		if code != c.code || stdout.String() != c.stdout || !strings.Contains(stderr.String(), c.stderr) {
 			t.Errorf("serve --probe %q: got exit code %d, stdout %q and stderr %q, want %d, %q and %q", c.kind, code, &stdout, &stderr, c.code, c.stdout, c.stderr)
 		}

@@ -79,11 +79,7 @@ func TestCrashExitCode(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			path, err := exec.LookPath("placementsync-crashing")
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.CommandContext(t.Context(), path, kind)
+			cmd := exec.CommandContext(t.Context(), "placementsync-crashing", kind)
 			cmd.Dir = t.TempDir()
 			var stderr strings.Builder
 			cmd.Stderr = &stderr

@@ -12,6 +12,7 @@ import (
 	"placementsync/internal/load"
 	"placementsync/internal/notify"
 	"placementsync/internal/pipeline"
+	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
 
@@ -24,15 +25,11 @@ func TestUnitsAreValid(t *testing.T) {
 		t.Skip("systemd-analyze is not installed")
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	dir := t.TempDir()
 	for _, unit := range []string{"placementsync.service", "placementsync-run.service", "placementsync-run.timer"} {
 		text := strings.ReplaceAll(read(t, "../../deploy/"+unit), "/usr/local/bin/placementsync", self)
-		if err := os.WriteFile(filepath.Join(dir, unit), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.WriteFile(filepath.Join(dir, unit), []byte(text), 0o600))
 	}
 	runAnalyze := func(args ...string) {
 		cmd := exec.CommandContext(t.Context(), program, args...)
@@ -155,9 +152,7 @@ git clone -q --depth 1 "file://$PWD" ../shallow
 echo broken > ../shallow/.git/HEAD
 ! ../shallow/deploy/version.sh 2> /dev/null`
 	file, err := filepath.Abs("../../deploy/version.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script, "sh", file)
 	cmd.Dir = t.TempDir()
 	out, err := cmd.CombinedOutput()

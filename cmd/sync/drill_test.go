@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -47,8 +46,8 @@ func TestTrialRestoreDrill(t *testing.T) {
 // testMachine runs the commands of docs/guide/recovery.md in a folder of its own, as on a
 // separate machine.
 type testMachine struct {
-	root, bin string
-	g         *globals
+	root string
+	g    *globals
 }
 
 func newTestMachine(t *testing.T) testMachine {
@@ -57,9 +56,7 @@ func newTestMachine(t *testing.T) testMachine {
 	base, stop, err := service.Serve()
 	harness.Must(t, err)
 	t.Cleanup(func() { harness.Must(t, stop()) })
-	d := testMachine{root: t.TempDir(), bin: t.TempDir()}
-	self, err := os.Executable()
-	harness.Must(t, errors.Join(err, os.Symlink(self, filepath.Join(d.bin, "placementsync"))))
+	d := testMachine{root: t.TempDir()}
 	for _, dir := range []string{"etc/placementsync", "var/lib/placementsync", "backup"} {
 		harness.Must(t, os.MkdirAll(filepath.Join(d.root, dir), 0o755))
 	}
@@ -104,11 +101,8 @@ func (d testMachine) run(t *testing.T, line string) {
 		line = strings.ReplaceAll(line, dir, d.root+dir)
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
-	cmd.Env = append(os.Environ(), "PATH="+d.bin+":"+os.Getenv("PATH"))
-	var out, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s%s", line, err, &out, &stderr)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, output)
 	}
 }
 

@@ -24,11 +24,8 @@ import (
 // both color schemes on wide and narrow screens. Then it searches, filters, sorts and turns pages.
 func TestTrialExploreInChromium(t *testing.T) {
 	harness.Long(t)
-	if findChromium() == "" {
-		t.Skip("no chromium was found: install it with apt-get install chromium")
-	}
-	site := exploreDemo(t)
 	b := startBrowser(t)
+	site := exploreDemo(t)
 	b.origin = site.url
 	for _, view := range []struct {
 		name, colorScheme string

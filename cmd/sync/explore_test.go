@@ -126,7 +126,6 @@ func TestExploreFailsAtItsStart(t *testing.T) {
 	defer listener.Close()
 	published := &globals{process: hostProcess(), Flags: cli.Flags{Config: threeNights(t)}}
 	empty := newLoggingGlobals(t, io.Discard, io.Discard, "")
-	createWarehouse(t, filepath.Join(filepath.Dir(empty.Config), "warehouse"))
 	ctx, stop := context.WithCancel(t.Context())
 	stop() // so that a command that starts ends at once
 	for want, c := range map[string]struct {

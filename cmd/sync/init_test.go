@@ -12,12 +12,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync"
-	"placementsync/internal/cli"
 	"placementsync/internal/config"
 	"placementsync/internal/durable"
 	"placementsync/internal/sim"
@@ -35,8 +33,8 @@ type initResult struct {
 func executeInit(t *testing.T, answers string, args ...string) *initResult {
 	t.Helper()
 	var result initResult
-	p := process{stdout: &result.stdout, stderr: &result.stderr, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now},
-		ask: newAsker(strings.NewReader(answers), &result.screen, func() (func(), error) { return func() {}, nil })}
+	p := processWithoutEnvironment(&result.stdout, &result.stderr)
+	p.ask = newAsker(strings.NewReader(answers), &result.screen, func() (func(), error) { return func() {}, nil })
 	result.code = executeArgs(t.Context(), append([]string{"init"}, args...), p)
 	return &result
 }
@@ -247,7 +245,7 @@ func TestInitWithoutQuestions(t *testing.T) {
 			args = append(args, "--allow-insecure")
 		}
 		var stderr bytes.Buffer
-		p := process{stdout: io.Discard, stderr: &stderr, Host: cli.Host{Now: time.Now}}
+		p := processWithoutEnvironment(io.Discard, &stderr)
 		p.LookupEnv = func(name string) (string, bool) { return tokenFile, name == "PLACEMENTSYNC_TOKEN_FILE" }
 		if code := executeArgs(t.Context(), args, p); code != 1 || !strings.Contains(stderr.String(), "connection refused") {
 			t.Errorf("%s: init ended with %d: %s; want 1 after the check", name, code, &stderr)
@@ -328,7 +326,7 @@ func TestInitOfRootServesOtherUser(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
 	harness.Must(t, os.WriteFile(file, []byte("warehouse: {dir: a/b}\n"), 0o600))
-	g := &globals{process: process{Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }}}}
+	g := newQuietGlobals()
 	g.Config = file
 	if got, want := g.commandLine("run"), "placementsync run --config "+file; got != want {
 		t.Errorf("in a folder of root: got %s, want %s", got, want)
@@ -344,7 +342,6 @@ func TestInitOfRootServesOtherUser(t *testing.T) {
 	if got, want := g.commandLine("run"), "runuser -u daemon -- placementsync run --config "+file; got != want {
 		t.Errorf("in a folder of another user: got %s, want %s", got, want)
 	}
-	g.stdout = io.Discard
 	harness.Must(t, g.createWarehouse())
 	for _, name := range []string{"", "versions", "parquet", "raw", "state"} {
 		info, err := os.Stat(filepath.Join(dir, "a/b", name))
@@ -379,7 +376,7 @@ func TestRootIsWarnedOfUnreadableToken(t *testing.T) {
 	harness.Must(t, os.Chown(filepath.Join(dir, "warehouse"), otherUser, otherUser))
 
 	var out, stderr bytes.Buffer
-	p := process{stdout: &out, stderr: &stderr, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
+	p := processWithoutEnvironment(&out, &stderr)
 	executeArgs(t.Context(), []string{"init", "--config", file, "--base-url", "https://api.example.com"}, p)
 	if want := tokenFile + " does not exist: write the token into it"; !strings.Contains(stderr.String(), want) {
 		t.Errorf("init prints %s, want %s", &stderr, want)

@@ -87,9 +87,7 @@ func startService(t *testing.T, size worldSize) *demoService {
 	t.Helper()
 	text, err := json.Marshal(size)
 	harness.Must(t, err)
-	path, err := exec.LookPath("placementsync-service")
-	harness.Must(t, err)
-	cmd := exec.Command(path, string(text))
+	cmd := exec.Command("placementsync-service", string(text))
 	s := &demoService{}
 	s.input, err = cmd.StdinPipe()
 	harness.Must(t, err)
@@ -159,7 +157,7 @@ func startServe(t *testing.T, serviceURL string) *serveProcess {
 		"serve: {listen: '127.0.0.1:0', webhook_secrets: [%s]}\n", serviceURL, demoToken, loadSecret)
 	harness.Must(t, os.WriteFile(filepath.Join(p.dir, "config.yaml"), []byte(config), 0o600))
 	createWarehouse(t, filepath.Join(p.dir, "warehouse"))
-	p.cmd = p.command(t, "serve", "--verbose")
+	p.cmd = p.command("serve", "--verbose")
 	p.cmd.Stderr = &p.stderr
 	harness.Must(t, p.cmd.Start())
 	go func() {
@@ -175,11 +173,8 @@ func startServe(t *testing.T, serviceURL string) *serveProcess {
 }
 
 // command returns a command of the program with the configuration of this warehouse.
-func (p *serveProcess) command(t *testing.T, args ...string) *exec.Cmd {
-	t.Helper()
-	path, err := exec.LookPath("placementsync")
-	harness.Must(t, err)
-	cmd := exec.Command(path, args...)
+func (p *serveProcess) command(args ...string) *exec.Cmd {
+	cmd := exec.Command("placementsync", args...)
 	cmd.Dir = p.dir
 	return cmd
 }
@@ -253,7 +248,7 @@ func (p *serveProcess) stop(t *testing.T) {
 func (p *serveProcess) run(t *testing.T, args ...string) []byte {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := p.command(t, args...)
+	cmd := p.command(args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %v\n%s", args, err, &stderr)

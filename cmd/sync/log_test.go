@@ -24,7 +24,7 @@ import (
 	"placementsync/internal/testing/harness"
 )
 
-// newLoggingGlobals returns globals with a JSON log and a small service whose list of orders
+// newLoggingGlobals returns globals with a JSON log, an empty warehouse and a small service whose list of orders
 // fails. extraConfig is appended to the configuration.
 func newLoggingGlobals(t *testing.T, stdout, stderr io.Writer, extraConfig string) *globals {
 	t.Helper()
@@ -33,10 +33,12 @@ func newLoggingGlobals(t *testing.T, stdout, stderr io.Writer, extraConfig strin
 	base, stop, err := service.Serve()
 	harness.Must(t, err)
 	t.Cleanup(func() { _ = stop() })
-	file := filepath.Join(t.TempDir(), "config.yaml")
+	dir := t.TempDir()
+	createWarehouse(t, filepath.Join(dir, "warehouse"))
+	file := filepath.Join(dir, "config.yaml")
 	config := fmt.Sprintf("api: {base_url: %s, token: %s, requests_per_second: 0, retry: {max_retries: 1, base: 1ms, max: 1ms}}\nwarehouse: {dir: ./warehouse, threads: 1}\n", base, demoToken)
 	harness.Must(t, os.WriteFile(file, []byte(config+extraConfig), 0o644)) // readable by others, which causes a warning
-	return &globals{process: process{stdout: stdout, stderr: stderr, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}},
+	return &globals{process: processWithoutEnvironment(stdout, stderr),
 		Flags: cli.Flags{Config: file, LogFormat: "json"}}
 }
 
@@ -151,7 +153,6 @@ func TestTrialLogOfServeIsJSON(t *testing.T) {
 	g := newLoggingGlobals(t, io.Discard, log, "schedule: {cron: '@every 1s'}\nserve: {listen: '127.0.0.1:0'}\n")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
 	go func() { ended <- runServe(ctx, g) }()
 	for hasSentRequest := false; strings.Count(log.String(), `"night ended"`) < 2; {
 		select {

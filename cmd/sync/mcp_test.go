@@ -21,24 +21,12 @@ import (
 )
 
 // mcpProgram is the program with a configuration. The warehouse contains three nights.
-type mcpProgram struct{ program, config string }
-
-func newMCPProgram(t *testing.T) mcpProgram {
-	t.Helper()
-	a := mcpProgram{program: filepath.Join(t.TempDir(), "placementsync"), config: threeNights(t)}
-	self, err := os.Executable()
-	harness.Must(t, err)
-	harness.Must(t, os.Symlink(self, a.program))
-	// The environment of an assistant has no token.
-	text := "api: {base_url: https://api.example.com, token: '${TOKEN_OF_THE_NIGHT}'}\nwarehouse: {dir: warehouse, threads: 1}\n"
-	harness.Must(t, os.WriteFile(a.config, []byte(text), 0o600))
-	return a
-}
+type mcpProgram struct{ config string }
 
 // connect starts the program with args, as the programs of assistants do, and connects to it.
 func (a mcpProgram) connect(t *testing.T, args []string) *sdk.ClientSession {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), a.program, args...)
+	cmd := exec.CommandContext(t.Context(), "placementsync", args...)
 	cmd.Dir = t.TempDir() // not the folder of the configuration
 	cmd.Stderr = os.Stderr
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "v1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
@@ -49,7 +37,10 @@ func (a mcpProgram) connect(t *testing.T, args []string) *sdk.ClientSession {
 // TestAssistants starts the program and calls its tools over standard input and output, as assistants do.
 func TestAssistants(t *testing.T) {
 	t.Parallel()
-	a := newMCPProgram(t)
+	a := mcpProgram{config: threeNights(t)}
+	// The environment of an assistant has no token.
+	text := "api: {base_url: https://api.example.com, token: '${TOKEN_OF_THE_NIGHT}'}\nwarehouse: {dir: warehouse, threads: 1}\n"
+	harness.Must(t, os.WriteFile(a.config, []byte(text), 0o600))
 	t.Run("command lines of the guide", a.testGuideCommands)
 	t.Run("rejected queries", a.testRejections)
 	t.Run("closed input", a.testClosedInput)
@@ -155,7 +146,7 @@ func (a mcpProgram) testRejections(t *testing.T) {
 // testClosedInput sends an endless query and closes the input. The program must send the
 // response and then end. Standard output must contain only messages of the protocol, one per line.
 func (a mcpProgram) testClosedInput(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), a.program, "mcp", "--timeout", "200ms", "--config", a.config)
+	cmd := exec.CommandContext(t.Context(), "placementsync", "mcp", "--timeout", "200ms", "--config", a.config)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	harness.Must(t, err)

@@ -21,15 +21,13 @@ import (
 // outputOptions are the flags of commands that print rows.
 type outputOptions struct {
 	// format is the flag --format. If it is empty, the extension of the file of -o selects the format.
-	format   string
-	bom      bool
-	vertical bool
-	file     string // empty means stdout
-	maxRows  int
-	noPager  bool
-	// withGrades is a flag of query only. writeGraded sets grades.
-	withGrades bool
-	grades     *query.Grades
+	format     string
+	bom        bool
+	vertical   bool
+	file       string // empty means stdout
+	maxRows    int
+	noPager    bool
+	withGrades bool // a flag of query only
 	// firstColumns are the most important columns. A narrow terminal hides them last.
 	firstColumns []string
 }
@@ -86,13 +84,14 @@ func (o outputOptions) writeResult(
 	if err != nil {
 		return 0, err
 	}
-	return o.writeAdmitted(ctx, g, format, q, admitted)
+	return o.writeAdmitted(ctx, g, format, q, admitted, nil)
 }
 
+// writeAdmitted writes the result of an admitted query. Nil grades are omitted.
 func (o outputOptions) writeAdmitted(
-	ctx context.Context, g *globals, format query.Format, q query.Query, admitted query.Admitted,
+	ctx context.Context, g *globals, format query.Format, q query.Query, admitted query.Admitted, grades *query.Grades,
 ) (int64, error) {
-	output := query.Output{Format: format, BOM: o.bom, Grades: o.grades}
+	output := query.Output{Format: format, BOM: o.bom, Grades: grades}
 	if o.file != "" {
 		return admitted.Save(ctx, output, o.file)
 	}
@@ -191,13 +190,15 @@ func (o outputOptions) writeGraded(
 		return 0, err
 	}
 	sources, sourcesErr := admitted.Sources(ctx)
+	var grades *query.Grades
 	if o.withGrades {
-		o.grades = &query.Grades{Sources: sources}
-		if o.grades.Snapshot, err = db.SelectedSnapshot(ctx); err != nil || sourcesErr != nil {
-			return 0, cmp.Or(sourcesErr, err)
+		snapshot, err := db.SelectedSnapshot(ctx)
+		if err := cmp.Or(sourcesErr, err); err != nil {
+			return 0, err
 		}
+		grades = &query.Grades{Snapshot: snapshot, Sources: sources}
 	}
-	rows, err = o.writeAdmitted(ctx, g, format, q, admitted)
+	rows, err = o.writeAdmitted(ctx, g, format, q, admitted, grades)
 	if err != nil || g.Quiet {
 		return rows, err
 	}

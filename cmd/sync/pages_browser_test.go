@@ -15,9 +15,6 @@ import (
 // TestTrialExplorePagesInChromium uses the pages of a demo in a browser. All subtests share the browser.
 func TestTrialExplorePagesInChromium(t *testing.T) {
 	harness.Long(t)
-	if findChromium() == "" {
-		t.Skip("no chromium was found: install it with apt-get install chromium")
-	}
 	w := newExploreBrowser(t)
 	t.Run("drill down and back", w.drillDown)
 	t.Run("earlier snapshot", w.showEarlierSnapshot)
@@ -46,13 +43,12 @@ type exploreBrowser struct {
 
 func newExploreBrowser(t *testing.T) *exploreBrowser {
 	t.Helper()
-	w := &exploreBrowser{site: exploreDemo(t)}
+	w := &exploreBrowser{browser: startBrowser(t), site: exploreDemo(t)}
 	w.exploreURL = w.site.url + "/explore/"
 	row := strings.Split(w.sql(t, `SELECT l.id, i.order_id, i.article_id FROM order_items i JOIN product_listings l ON l.id = i.product_id
 		JOIN articles a ON a.id = i.article_id JOIN campaigns g ON g.id = a.campaign_id ORDER BY ALL LIMIT 1`), "\r\n")[1]
 	ids := strings.Split(row, ",")
 	w.listing, w.order, w.article = ids[0], ids[1], ids[2]
-	w.browser = startBrowser(t)
 	w.origin = w.site.url
 	return w
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"placementsync/internal/cli"
 	"placementsync/internal/daemon"
 	"placementsync/internal/testing/harness"
 )
@@ -23,7 +22,8 @@ func TestHealthProbeNeedsOnlyAddress(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "config.yaml")
 		harness.Must(t, os.WriteFile(file, []byte(c.text), 0o600))
-		g := &globals{process: process{Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }}}, Flags: cli.Flags{Config: file}}
+		g := newQuietGlobals()
+		g.Config = file
 		listen, _, err := findDaemon(g, c.kind)
 		if listen != c.listen || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: got the address %q and the error %v, want %q and %q", name, listen, err, c.listen, c.problem)

@@ -290,7 +290,6 @@ func (b *bars) close() {
 type workBar struct {
 	name   string
 	format func(n int64) string // of an amount of work
-	now    func() time.Time
 
 	mu          sync.Mutex // guards the fields below
 	done, total int64
@@ -304,7 +303,7 @@ type workBar struct {
 
 // showWork shows the progress of work until stop is called. noun is the unit of the work; an empty noun means bytes.
 func (g *globals) showWork(name, noun string) *workBar {
-	w := &workBar{name: name, now: time.Now, startedAt: time.Now(), out: g.stderr, stopLog: func() {}}
+	w := &workBar{name: name, startedAt: time.Now(), out: g.stderr, stopLog: func() {}}
 	w.format = func(n int64) string { return humanize.Count(n, noun) }
 	if noun == "" {
 		w.format = humanize.FormatBytes
@@ -337,7 +336,7 @@ func (w *workBar) set(done, total int64) {
 func (w *workBar) describe() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return describeWork(w.done, w.total, w.now().Sub(w.startedAt), w.format)
+	return describeWork(w.done, w.total, time.Since(w.startedAt), w.format)
 }
 
 func describeWork(done, total int64, took time.Duration, format func(n int64) string) string {

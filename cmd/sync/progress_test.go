@@ -115,14 +115,10 @@ func TestWaitsAreLogged(t *testing.T) {
 func serveDemo(t *testing.T, g *globals, service *sim.Service) {
 	t.Helper()
 	baseURL, stop, err := service.Serve()
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	t.Cleanup(func() { _ = stop() })
 	dir := t.TempDir()
-	if err := prepareDemo(dir, baseURL); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, prepareDemo(dir, baseURL))
 	g.Config = filepath.Join(dir, "config.yaml")
 }
 

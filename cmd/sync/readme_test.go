@@ -19,9 +19,7 @@ import (
 // blocks that are marked "console".
 func TestShownCommandsAreTested(t *testing.T) {
 	var hints strings.Builder
-	if err := showCommands(&globals{process: process{stdout: &hints}, Flags: cli.Flags{Config: "demo/config.yaml"}}, false); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, showCommands(&globals{process: process{stdout: &hints}, Flags: cli.Flags{Config: "demo/config.yaml"}}, false))
 	testedCommands := slices.Concat(scriptCommands(t), ciCommands(t))
 	for _, place := range []struct {
 		name        string
@@ -165,9 +163,7 @@ func ciCommands(t *testing.T) [][]string {
 func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	return string(text)
 }
 

@@ -6,9 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
-	"placementsync/internal/cli"
 	"placementsync/internal/testing/harness"
 )
 
@@ -16,11 +14,8 @@ import (
 // and narrow screens.
 func TestTrialReportInChromium(t *testing.T) {
 	harness.Long(t)
-	if findChromium() == "" {
-		t.Skip("no chromium was found: install it with apt-get install chromium")
-	}
-	file := demoReport(t)
 	b := startBrowser(t)
+	file := demoReport(t)
 	for _, view := range []struct {
 		name, colorScheme string
 		width, height     int
@@ -68,8 +63,7 @@ func demoReport(t *testing.T) string {
 func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, stderr bytes.Buffer
-	p := process{stdout: &out, stderr: &stderr, Host: cli.Host{LookupEnv: func(string) (string, bool) { return "", false }, Now: time.Now}}
-	if code := executeArgs(t.Context(), args, p); code != 0 {
+	if code := executeArgs(t.Context(), args, processWithoutEnvironment(&out, &stderr)); code != 0 {
 		t.Fatalf("placementsync %q ended with %d, want 0:\n%s", args, code, stderr.String())
 	}
 	return out.String()

@@ -155,10 +155,7 @@ func runSample(t *testing.T, dir string, args []string) []string {
 	if filepath.Base(args[0]) != "placementsync" {
 		t.Fatalf("a sample runs %q: only placementsync can be shown in a console block", args[0])
 	}
-	self, err := os.Executable()
-	harness.Must(t, err)
-	cmd := exec.CommandContext(t.Context(), self, args[1:]...)
-	cmd.Args[0] = "placementsync" // with this name, the test binary runs the program; see TestMain
+	cmd := exec.CommandContext(t.Context(), "placementsync", args[1:]...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if _, isExit := err.(*exec.ExitError); err != nil && !isExit {

@@ -133,7 +133,6 @@ func TestReloadKeepsFixedSettings(t *testing.T) {
 	log := &output{more: make(chan struct{}, 1)}
 	g := newLoggingGlobals(t, io.Discard, log, "serve: {listen: '0.0.0.0:8090', "+token+"}\n")
 	dir := filepath.Join(filepath.Dir(g.Config), "warehouse")
-	createWarehouse(t, dir)
 	harness.Must(t, os.Chmod(g.Config, 0o600)) // no warning about the token
 	s, _ := newTestSettings(t, g)
 	changed := strings.NewReplacer("./warehouse", "./other", "0.0.0.0:8090", "127.0.0.1:1", token, "sql: false, "+token,
@@ -179,7 +178,6 @@ func TestServeRunsUnderSystemd(t *testing.T) {
 	log := &output{more: make(chan struct{}, 1)}
 	g := newLoggingGlobals(t, io.Discard, log,
 		"serve: {listen: '127.0.0.1:0'}\nschedule: {cron: '0 0 1 1 *', catch_up: false}\n")
-	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
 	socket := filepath.Join(t.TempDir(), "notify")
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
 	harness.Must(t, err)
@@ -216,7 +214,6 @@ func TestServeRunsUnderSystemd(t *testing.T) {
 		}
 	}
 	second := newLoggingGlobals(t, io.Discard, io.Discard, "serve: {listen: '"+address+"'}\n")
-	createWarehouse(t, filepath.Join(filepath.Dir(second.Config), "warehouse"))
 	var probed bytes.Buffer
 	second.stdout = &probed
 	if err := probeDaemon(t.Context(), second, daemon.ProbeHealth); err != nil || probed.String() != "ok\n" {

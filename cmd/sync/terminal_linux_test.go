@@ -43,9 +43,7 @@ func openTerminal(t *testing.T, width int) (control, tty *os.File) {
 func runOnTerminal(t *testing.T, width int, dir string, args ...string) string {
 	t.Helper()
 	control, tty := openTerminal(t, width)
-	path, err := exec.LookPath("placementsync")
-	harness.Must(t, err)
-	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd := exec.CommandContext(t.Context(), "placementsync", args...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, tty, tty, tty
 	var output bytes.Buffer
 	copyEnded := make(chan struct{})
@@ -54,7 +52,7 @@ func runOnTerminal(t *testing.T, width int, dir string, args ...string) string {
 		defer close(copyEnded)
 		_, _ = io.Copy(&output, control) // an error means that the program has ended
 	}()
-	err = cmd.Wait()
+	err := cmd.Wait()
 	<-copyEnded
 	_ = control.Close()
 	if exitErr := new(exec.ExitError); err != nil && (!errors.As(err, &exitErr) || exitErr.ExitCode() != 3) {
@@ -121,9 +119,7 @@ func TestJournalPriorities(t *testing.T) {
 	info, err := writeEnd.Stat()
 	harness.Must(t, err)
 	stat := info.Sys().(*syscall.Stat_t)
-	path, err := exec.LookPath("placementsync")
-	harness.Must(t, err)
-	cmd := exec.CommandContext(t.Context(), path, "check", "--config", "nosuch.yaml")
+	cmd := exec.CommandContext(t.Context(), "placementsync", "check", "--config", "nosuch.yaml")
 	cmd.Dir, cmd.Stderr = t.TempDir(), writeEnd
 	cmd.Env = append(os.Environ(), fmt.Sprintf("JOURNAL_STREAM=%d:%d", stat.Dev, stat.Ino))
 	exitErr := new(exec.ExitError)

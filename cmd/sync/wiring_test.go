@@ -105,7 +105,6 @@ backup: s3://bucket/prefix
 watch: [{name: w, query: headline, send: [chat]}]
 notify: {channels: [{name: chat, type: slack, url: https://chat.example.com/secret}]}
 `)
-	createWarehouse(t, filepath.Join(filepath.Dir(g.Config), "warehouse"))
 	s, got := newTestSettings(t, g)
 	if schedule := got.Schedule.String(); schedule != "1 2 * * * Europe/Berlin" {
 		t.Errorf("the schedule is %q, want that of the configuration", schedule)
