@@ -98,6 +98,13 @@ func TestRehearsal(t *testing.T) {
 		t.Errorf("with an unreadable manifest, the check ended with %v, want advice to use --older", err)
 	}
 	d.requireVerified(t, backupOptions{older: true}, ledger.Failed, `\ndamaged: `)
+	lost := d.dir() + ".lost"
+	harness.Must(t, os.Rename(d.dir(), lost))
+	err = runRebuild(t.Context(), d.g, rebuildOptions{from: "s3://store/night", older: true})
+	if exitCodeOf(t, err) != ledger.Partial.ExitCode() {
+		t.Errorf("the restore of the older backup, which lacks a file, ended with %v, want the outcome partial", err)
+	}
+	harness.Must(t, errors.Join(os.RemoveAll(d.dir()), os.Rename(lost, d.dir())))
 
 	entries, err := os.ReadDir(d.root)
 	harness.Must(t, err)
