@@ -153,9 +153,6 @@ func showRebuilt(g *globals, r repair.RebuildResult) error {
 	if !r.HasMeta {
 		fmt.Fprintln(g.stdout, "meta is empty: all files with its changes are damaged or missing; runs and grades before this rebuild are lost")
 	}
-	for _, d := range r.Unfinished {
-		fmt.Fprintf(g.stdout, "the day %s was not used: %s; its files are in damaged/%s of the warehouse\n", d.Day, query.EscapeLines(d.Problem), r.Manifest.RunID)
-	}
 	if r.LostRun != "" {
 		fmt.Fprintf(g.stdout, "lost: the snapshot of run %s, which was published last: the series has no complete day of it\n", query.EscapeLines(r.LostRun))
 	}

@@ -94,15 +94,13 @@ func TestSummaryOfARebuild(t *testing.T) {
 		`published r from 2 snapshots of 2026-11-01 to 2026-11-20
 not in the series: 1 snapshot of this period; row versions that existed only between two kept days are missing in history
 meta is empty: all files with its changes are damaged or missing; runs and grades before this rebuild are lost
-the day 2026-11-19 was not used: cut; its files are in damaged/r of the warehouse
 lost: the snapshot of run r0, which was published last: the series has no complete day of it
 not needed, and still damaged: a: b\x1b; placementsync rebuild --series restores it
 skipped c: d; lost: e
 the damaged files are in damaged/r of the warehouse
 `: {First: first, Last: last, Snapshots: 2, SnapshotsWithoutDay: 1, LostRun: "r0",
-			Unfinished: []repair.Damage{{Day: "2026-11-19", Problem: "cut"}},
-			Unused:     []repair.Damage{{File: "a", Problem: "b\x1b", Affected: "x"}},
-			Skipped:    []repair.Damage{{File: "c", Problem: "d", Affected: "e"}}},
+			Unused:  []repair.Damage{{File: "a", Problem: "b\x1b", Affected: "x"}},
+			Skipped: []repair.Damage{{File: "c", Problem: "d", Affected: "e"}}},
 	} {
 		r.Manifest.RunID = "r"
 		var out bytes.Buffer

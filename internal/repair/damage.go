@@ -46,9 +46,6 @@ type Damage struct {
 	Lost bool `json:"lost"`
 	// Day is the day of the Parquet series that the file belongs to. Only ReadSeries sets it.
 	Day string `json:"-"`
-	// Unfinished means that this warehouse is a copy that was made while a run was writing the day.
-	// Then no published data is lost.
-	Unfinished bool `json:"-"`
 }
 
 const affectedIndex = "the list of days; without this list, a missing day is not noticed"

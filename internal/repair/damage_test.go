@@ -340,8 +340,7 @@ func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
 		"a day that the index lacks": {func(d damager) {
 			d.remove(version2, changes2+".json", manifest2)
 			writeIndex(d, firstNight, thirdNight)
-		},
-			nil, nil, true, thirdNight},
+		}, nil, []string{"2026-11-02"}, true, thirdNight},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
@@ -402,7 +401,7 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 		"files of a day without a manifest": {func(d damager) {
 			harness.Must(d.t, os.MkdirAll(d.path("parquet/"+table+"/snapshot_date=2026-11-04"), 0o700))
 			harness.Must(d.t, os.WriteFile(d.path("parquet/"+table+"/snapshot_date=2026-11-04/"+tagsFile), nil, 0o600))
-		}, []string{"parquet/.manifests/snapshot_date=2026-11-04.json: rebuild"}, "it is missing, and the index does not name the day", ""},
+		}, []string{"parquet/.manifests/snapshot_date=2026-11-04.json: rebuild --skip-damaged, lost"}, "it is missing", ""},
 		"a held night": {func(d damager) {
 			draft := beginDraft(d.t, d.w, "20261104T020000Z", "held")
 			harness.Must(d.t, draft.WriteLedgerCopy(ledger.Run{ID: draft.Run}))

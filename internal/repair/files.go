@@ -151,7 +151,7 @@ func (c *checker) checkDay(day, run string) {
 	c.countFile()
 	m, hasManifest, err := c.dayManifest(day, run)
 	if !hasManifest {
-		c.addDayWithoutManifest(day, run, err)
+		c.addDayWithoutManifest(day, err)
 		return
 	}
 	manifestPath := c.w.Folder.DayManifestPath(day)
@@ -189,15 +189,9 @@ func (c *checker) checkDay(day, run string) {
 }
 
 // addDayWithoutManifest reports a day of which no manifest is intact. err is the error of the manifest in the series.
-func (c *checker) addDayWithoutManifest(day, run string, err error) {
+func (c *checker) addDayWithoutManifest(day string, err error) {
 	at, _ := time.Parse(time.DateOnly, day)
-	path := c.w.Folder.DayManifestPath(day)
-	if run == "" && c.indexErr == nil { // a rebuild moves the files of the day aside
-		c.addPath(path, "it is missing, and the index does not name the day",
-			"the files of "+day+" in Parquet, which cannot be checked; the catalog does not need them", RebuildCatalog)
-		return
-	}
-	d := Damage{File: c.w.Folder.Relative(path), Problem: warehouse.ProblemOf(err), Affected: "the checksums of " + day}
+	d := Damage{File: c.w.Folder.Relative(c.w.Folder.DayManifestPath(day)), Problem: warehouse.ProblemOf(err), Affected: "the checksums of " + day}
 	c.result.DaysWithoutManifest = append(c.result.DaysWithoutManifest, day)
 	d.Repair, d.Lost = c.stepOfRows(false, at)
 	if !c.hasHistoryUntil(at) { // no catalog of this day or of a later day is intact

@@ -26,9 +26,6 @@ type RebuildResult struct {
 	Manifest    warehouse.Manifest
 	Skipped     []Damage // damaged and missing files that were needed
 	Unused      []Damage // damaged and missing files of the series that were not needed
-	// Unfinished lists days that a run was still writing when the files of the warehouse were copied, for
-	// example by a backup of the disk.
-	Unfinished []Damage
 	// LostRun is a published run whose snapshot is newer than every intact day of the series, or a replay of the newest
 	// day without its files. It is empty if there is none. Two runs are tried: first the version that readers should
 	// see, then the version that they see.
@@ -173,7 +170,7 @@ func (b *rebuild) publish(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	err = setAside(b.wh, b.run.ID, slices.Concat(b.Unfinished, b.Skipped))
+	err = setAside(b.wh, b.run.ID, b.Skipped)
 	// Readers see the version, so the rebuild is recorded in the ledger even after another error.
 	return errors.Join(err, b.wh.RunLog.Record(b.run))
 }
@@ -208,7 +205,13 @@ func (b *rebuild) applySeries(ctx context.Context) (err error) {
 	if err := b.restorePast(ctx); err != nil {
 		return err
 	}
-	b.sortDamage()
+	for _, d := range b.series.Damage {
+		if b.isUnneeded(d) {
+			b.Unused = append(b.Unused, d)
+		} else {
+			b.Skipped = append(b.Skipped, d)
+		}
+	}
 	if len(b.Skipped) > 0 && !b.skipDamaged {
 		return &SeriesError{b.Skipped, b.isCatalogWhole()}
 	}
@@ -249,20 +252,6 @@ func (b *rebuild) noteOf(table string) string {
 		return "its newer file is damaged or missing; the rows are from the snapshot of " + at.UTC().Format(time.RFC3339)
 	}
 	return ""
-}
-
-// sortDamage sets Unfinished, Unused and Skipped.
-func (b *rebuild) sortDamage() {
-	for _, d := range b.series.Damage {
-		switch {
-		case d.Unfinished:
-			b.Unfinished = append(b.Unfinished, d)
-		case b.isUnneeded(d):
-			b.Unused = append(b.Unused, d)
-		default:
-			b.Skipped = append(b.Skipped, d)
-		}
-	}
 }
 
 // isUnneeded reports whether the rebuilt history contains all rows of a damaged file or day, so that rebuild

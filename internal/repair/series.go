@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -67,10 +66,7 @@ type Series struct {
 	// Snapshots are the days, oldest first, with their intact files. The files of a day are from one run, even if
 	// several runs wrote the day.
 	Snapshots []warehouse.Snapshot
-	// Damage contains the missing and damaged files of the days. If the warehouse is a copy that was made while a run
-	// was writing a day, and no run of the day has intact files of all its tables, it contains a Damage with Unfinished
-	// set instead of the day.
-	Damage []Damage
+	Damage    []Damage // missing and damaged files of the days
 	// Changes are the files of changes from which the schema meta of the newest snapshot can be rebuilt, oldest first.
 	// HasPast means that the schema past can be rebuilt too. DamagedChanges are the missing and damaged ones.
 	Changes        []string
@@ -147,52 +143,17 @@ func (inv *inventory) chooseRun(day, run string) (m warehouse.Manifest, damage *
 	if ok && inv.hasAllTables(m) {
 		return m, nil, nil
 	}
-	others := inv.otherManifests(day, m.RunID)
-	if i := slices.IndexFunc(others, inv.hasAllTables); i >= 0 {
-		return others[i], nil, nil
+	for _, other := range slices.Backward(slices.Sorted(maps.Keys(inv.manifests))) {
+		candidate, _ := inv.manifest(other)
+		if warehouse.DayOf(candidate.SnapshotAt) == day && inv.hasAllTables(candidate) {
+			return candidate, nil, nil
+		}
 	}
-	unfinished := Damage{File: warehouse.SeriesDir + "/*/" + warehouse.DayPrefix + day, Affected: "no published data", Day: day, Unfinished: true}
-	switch {
-	case ok && inv.isUnfinished(m, others):
-		unfinished.Problem = "it is not complete: run " + m.RunID + " was writing it"
-		return m, &unfinished, nil
-	case ok:
+	if ok {
 		return m, nil, nil
-	case run == "" && errors.Is(readErr, fs.ErrNotExist): // the manifest is written last
-		unfinished.Problem = "it is not complete: it has files, but no manifest"
-		return m, &unfinished, nil
 	}
 	d := seriesDamage(inv.w, inv.w.Folder.DayManifestPath(day), dayProblem(inv.w, day, readErr), "all tables of "+day, day)
 	return m, &d, nil
-}
-
-// isUnfinished reports whether the warehouse is a copy that was made while the run of an incomplete day
-// was still writing the day, so that the day is not damaged. This is assumed if the run is later than the
-// newest published run of the ledger, or if each file that differs from its manifest is an intact file of
-// another run.
-func (inv *inventory) isUnfinished(m warehouse.Manifest, others []warehouse.Manifest) bool {
-	newest := ""
-	for _, run := range inv.runs {
-		newest = max(newest, run.VisibleVersion())
-	}
-	if newest != "" && m.RunID > newest {
-		return true
-	}
-	return !slices.ContainsFunc(m.Tables, func(t warehouse.ManifestTable) bool {
-		path := inv.w.Series.FilePath(t, m.SnapshotAt)
-		return !inv.hasCopyOfTable(t) &&
-			!slices.ContainsFunc(others, func(other warehouse.Manifest) bool { return inv.sums.IsIntact(path, other.Table(t.Name).FileSum) })
-	})
-}
-
-// otherManifests returns the manifests of other runs of a day, newest first.
-func (inv *inventory) otherManifests(day, run string) (others []warehouse.Manifest) {
-	for _, other := range slices.Backward(slices.Sorted(maps.Keys(inv.manifests))) {
-		if m, _ := inv.manifest(other); other != run && warehouse.DayOf(m.SnapshotAt) == day {
-			others = append(others, m)
-		}
-	}
-	return others
 }
 
 // addChanges sets the fields of s for the files of changes of a version.

@@ -11,7 +11,7 @@ import (
 )
 
 // setAside moves damaged files of the Parquet series to damaged/<run> and removes their tables from the
-// manifests of their days. If a day is unfinished or its manifest is damaged, it moves all files of the day.
+// manifests of their days. If the manifest of a day is missing or damaged, it moves all files of the day.
 // Later calls of Check do not report the moved files again. run is the id of the rebuild that skipped the files.
 // The caller must hold the lock of the warehouse.
 func setAside(w *warehouse.Warehouse, run string, damage []Damage) error {
@@ -22,9 +22,6 @@ func setAside(w *warehouse.Warehouse, run string, damage []Damage) error {
 	lostTables := map[string][]string{}
 	for _, d := range damage {
 		path := w.Folder.Path(d.File)
-		if d.Unfinished {
-			path = w.Folder.DayManifestPath(d.Day)
-		}
 		if path == w.Series.IndexPath() && inv.indexErr == nil {
 			continue // the rebuild has written a new index
 		}

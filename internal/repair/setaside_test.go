@@ -98,9 +98,9 @@ func checkKept(t *testing.T, w *warehouse.Warehouse, files ...string) {
 func TestSetAsideMovesDamagedFiles(t *testing.T) {
 	original := threeNights(t)
 	const run = "20261105T020000Z"
-	t.Run("an unfinished day", func(t *testing.T) {
+	t.Run("a day with a damaged manifest", func(t *testing.T) {
 		w := clone(t, original)
-		harness.Must(t, repair.SetAside(w, run, []repair.Damage{{Day: "2026-11-02", Unfinished: true}}))
+		harness.Must(t, repair.SetAside(w, run, []repair.Damage{{File: manifest2}}))
 		checkMoved(t, w, run, series2, manifest2)
 		if _, err := os.Stat(filepath.Dir(w.Folder.Path(series2))); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the empty folder of the day: got %v, want ErrNotExist", err)
@@ -129,7 +129,7 @@ func TestSetAsideMovesDamagedFiles(t *testing.T) {
 	t.Run("the file of an unchanged table on an earlier day", func(t *testing.T) {
 		w := clone(t, original)
 		harness.Must(t, w.Folder.Disk().Copy(w.Folder.Path(series3), w.Folder.Path(series2)))
-		harness.Must(t, repair.SetAside(w, thirdNight, []repair.Damage{{Day: "2026-11-02", Unfinished: true}}))
+		harness.Must(t, repair.SetAside(w, thirdNight, []repair.Damage{{File: manifest2}}))
 		checkMoved(t, w, thirdNight, series2)
 		checkKept(t, w, series3)
 	})
@@ -166,18 +166,21 @@ func TestAFailedMoveOfADamagedFileIsAnError(t *testing.T) {
 	}
 }
 
-// TestRebuildSetsAnUnfinishedDayAside rebuilds a copy of a warehouse that was made while a run added its first file.
-func TestRebuildSetsAnUnfinishedDayAside(t *testing.T) {
+// TestRebuildOfACopyWithAnIncompleteDay rebuilds a copy of a warehouse that was made while a run added its first file.
+func TestRebuildOfACopyWithAnIncompleteDay(t *testing.T) {
 	w, cfg := publishTwoTables(t)
 	const file = "parquet/" + table + "/snapshot_date=2026-11-04/" + tagsFile
 	path := w.Folder.Path(file)
 	harness.Must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("half"), 0o600)))
-	result, err := repair.Rebuild(t.Context(), cfg, false)
-	if err != nil || len(result.Unfinished) != 1 {
-		t.Fatalf("the rebuild is %+v (%v), want one unfinished day", result, err)
+	if _, err := repair.Rebuild(t.Context(), cfg, false); !errors.As(err, new(*repair.SeriesError)) {
+		t.Errorf("got %v, want a *SeriesError", err)
+	}
+	result, err := repair.Rebuild(t.Context(), cfg, true)
+	if err != nil || len(result.Skipped) != 1 {
+		t.Fatalf("the rebuild is %+v (%v), want one skipped day", result, err)
 	}
 	if got := contentOf(t, w)["damaged/"+result.Manifest.RunID+"/"+file]; got != "half" {
-		t.Errorf("the file of the unfinished day is %q in damaged/, want it moved there", got)
+		t.Errorf("the file of the incomplete day is %q in damaged/, want it moved there", got)
 	}
 	report, err := repair.Check(t.Context(), w, true)
 	if err != nil || len(report.Damage) > 0 {
