@@ -169,7 +169,7 @@ func (c *checker) checkLedger() {
 	c.add(d)
 }
 
-// checkUnfinished checks the unfinished-run files, and lists the drafts of killed runs.
+// checkUnfinished checks the unfinished-run files.
 func (c *checker) checkUnfinished() {
 	locked, isLocked := errors.AsType[*warehouse.LockedError](c.w.Folder.CheckUnlocked())
 	isRunning := isLocked && locked.PID != os.Getpid()
@@ -186,8 +186,5 @@ func (c *checker) checkUnfinished() {
 		case u.Kind == ledger.Rollback && !isRunning:
 			c.addPath(path, "the rollback to "+u.Version+" was killed and is not finished", "days of the Parquet series, which the next run restores", RunNight)
 		}
-	}
-	for _, path := range c.w.Folder.Glob(c.w.Folder.Path(warehouse.VersionsDir, ".*")) {
-		c.Notes = append(c.Notes, c.w.Folder.Relative(path)+" is left over from a killed run: the next run removes it")
 	}
 }

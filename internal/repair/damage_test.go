@@ -393,7 +393,6 @@ func TestNotesAndMissingNightsAreReported(t *testing.T) {
 		"a night that can be resumed": {func(d damager) {
 			harness.Must(d.t, d.w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: "20261104T020000Z", Attempt: 1}))
 		}, nil, "", ""},
-		"a draft": {func(d damager) { harness.Must(d.t, os.Mkdir(d.path("versions/.a.draft"), 0o700)) }, nil, "", "versions/.a.draft is left over from a killed run: the next run removes it"},
 		"a manifest with a lost table": {func(d damager) {
 			d.editManifest(manifest1, func(m *warehouse.Manifest) { m.Tables, m.Lost = nil, []string{table} })
 		},

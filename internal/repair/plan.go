@@ -85,9 +85,8 @@ func (r Step) MarshalText() ([]byte, error) { return []byte(r.Command()), nil }
 //  5. an older version
 //  6. a backup
 //
-// Every repair names all that it needs: a replay needs an intact catalog to begin with, and the responses of each later
-// night. Rebuild and RestoreSeries use the same inventory as this rule. They publish nothing that has less than readers
-// have.
+// A replay is only proposed if there is an intact catalog to begin with, and if the responses of each later night are
+// intact. Rebuild and RestoreSeries use the same inventory as this rule.
 
 // stepOfSnapshot returns the step that gives readers the version that they should see. isLost means that readers lose
 // data.

@@ -33,185 +33,185 @@ func RestoreSeries(ctx context.Context, cfg Config, retention warehouse.Retentio
 	if err != nil {
 		return nil, err
 	}
-	m := &seriesRestore{lockedRepair: r}
-	files, err = m.restore(ctx, retention)
+	s := &seriesRestore{lockedRepair: r}
+	files, err = s.restore(ctx, retention)
 	return files, errors.Join(r.wh.Folder.DiskFullErr(err), r.lock.Release())
 }
 
-func (m *seriesRestore) restore(ctx context.Context, retention warehouse.Retention) (files []string, err error) {
-	completedDays, err := m.wh.Series.Complete()
+func (s *seriesRestore) restore(ctx context.Context, retention warehouse.Retention) (files []string, err error) {
+	completedDays, err := s.wh.Series.Complete()
 	if err != nil && !errors.As(err, new(*warehouse.DamagedError)) {
 		return nil, err
 	}
-	if m.checker, err = newChecker(ctx, m.wh, true, nil); err != nil {
+	if s.checker, err = newChecker(ctx, s.wh, true, nil); err != nil {
 		return nil, err
 	}
-	m.checker.progress = m.cfg.Progress
+	s.checker.progress = s.cfg.Progress
 	for _, day := range completedDays {
-		m.result.Files = append(m.result.Files, "the files of "+day)
+		s.result.Files = append(s.result.Files, "the files of "+day)
 	}
-	m.checkFiles()
-	if err := m.carryOutFixes(); err != nil {
-		return m.result.Files, err
+	s.checkFiles()
+	if err := s.carryOutFixes(); err != nil {
+		return s.result.Files, err
 	}
-	isStillDamaged := len(m.result.Unrepaired)+len(m.result.DaysWithoutManifest) > 0 || m.result.IsChainBroken
-	if m.result.Source != "" && (isStillDamaged || m.indexErr != nil) {
-		err = m.restoreFromCatalog(ctx, retention)
-		return m.result.Files, err
+	isStillDamaged := len(s.result.Unrepaired)+len(s.result.DaysWithoutManifest) > 0 || s.result.IsChainBroken
+	if s.result.Source != "" && (isStillDamaged || s.indexErr != nil) {
+		err = s.restoreFromCatalog(ctx, retention)
+		return s.result.Files, err
 	}
-	if err := m.writeIndex(); err != nil {
-		return m.result.Files, err
+	if err := s.writeIndex(); err != nil {
+		return s.result.Files, err
 	}
 	if isStillDamaged {
 		err = errors.Join(errors.New("restore the Parquet series: no catalog is intact: run placementsync rebuild --skip-damaged, or restore a backup"),
-			m.writeFiles(ctx, m.result.Unrepaired))
+			s.writeFiles(ctx, s.result.Unrepaired))
 	}
-	return m.result.Files, err
+	return s.result.Files, err
 }
 
-func (m *seriesRestore) restoreFromCatalog(ctx context.Context, retention warehouse.Retention) (err error) {
-	if m.draft, err = m.wh.BeginFrom(ctx, m.id, m.at, m.result.Source); err != nil {
+func (s *seriesRestore) restoreFromCatalog(ctx context.Context, retention warehouse.Retention) (err error) {
+	if s.draft, err = s.wh.BeginFrom(ctx, s.id, s.at, s.result.Source); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.draft.Discard()) }()
-	snapshotTimes, err := load.LastSnapshotsOfDays(ctx, m.draft, m.result.At)
+	defer func() { err = errors.Join(err, s.draft.Discard()) }()
+	snapshotTimes, err := load.LastSnapshotsOfDays(ctx, s.draft, s.result.At)
 	if err != nil {
 		return err
 	}
-	m.findLostDays(snapshotTimes, retention)
+	s.findLostDays(snapshotTimes, retention)
 	// The index must name the lost days before the first of them is restored. If the power then fails, the next repair
 	// restores the other days.
-	if err := m.writeIndex(); err != nil {
+	if err := s.writeIndex(); err != nil {
 		return err
 	}
-	if m.result.IsChainBroken {
-		if err := m.writeMeta(ctx); err != nil {
+	if s.result.IsChainBroken {
+		if err := s.writeMeta(ctx); err != nil {
 			return err
 		}
 	}
-	return errors.Join(m.writeFiles(ctx, m.result.Unrepaired), m.addDays(ctx, snapshotTimes))
+	return errors.Join(s.writeFiles(ctx, s.result.Unrepaired), s.addDays(ctx, snapshotTimes))
 }
 
 // findLostDays finds the run of each day without a manifest. If the index is lost, it adds the days that retention keeps.
-func (m *seriesRestore) findLostDays(snapshotTimes map[string]time.Time, retention warehouse.Retention) {
-	runOf := map[string]string{} // the run of the last snapshot of each day
+func (s *seriesRestore) findLostDays(snapshotTimes map[string]time.Time, retention warehouse.Retention) {
+	runByDay := map[string]string{} // the run of the last snapshot of each day
 	for run, at := range snapshotTimes {
-		runOf[warehouse.DayOf(at)] = run
+		runByDay[warehouse.DayOf(at)] = run
 	}
-	days := m.result.DaysWithoutManifest
-	if m.indexErr != nil {
-		for day := range retention.KeptDays(slices.Collect(maps.Keys(runOf))) {
-			if _, isKnown := m.result.days[day]; !isKnown {
+	days := s.result.DaysWithoutManifest
+	if s.indexErr != nil {
+		for day := range retention.KeptDays(slices.Collect(maps.Keys(runByDay))) {
+			if _, isKnown := s.result.days[day]; !isKnown {
 				days = append(days, day)
 			}
 		}
 	}
 	for _, day := range days {
-		m.result.days[day] = cmp.Or(runOf[day], m.result.days[day])
+		s.result.days[day] = cmp.Or(runByDay[day], s.result.days[day])
 	}
 	slices.Sort(days)
-	m.result.DaysWithoutManifest = days
+	s.result.DaysWithoutManifest = days
 }
 
 // writeMeta writes one file with all changes so far. The files of later runs contain the later changes.
-func (m *seriesRestore) writeMeta(ctx context.Context) error {
-	m.draft.Previous = "" // the file contains all rows
-	if err := load.WriteMeta(ctx, m.draft, m.wh.Schema.MetaDefinitions, m.wh.Schema.Tables); err != nil {
+func (s *seriesRestore) writeMeta(ctx context.Context) error {
+	s.draft.Previous = "" // the file contains all rows
+	if err := load.WriteMeta(ctx, s.draft, s.wh.Schema.MetaDefinitions, s.wh.Schema.Tables); err != nil {
 		return err
 	}
-	file, err := replaceMeta(m.wh, m.draft, m.result.Source)
+	file, err := replaceMeta(s.wh, s.draft, s.result.Source)
 	if err == nil {
-		m.result.Files = append(m.result.Files, file)
+		s.result.Files = append(s.result.Files, file)
 	}
 	return err
 }
 
-func (m *seriesRestore) writeFiles(ctx context.Context, files []warehouse.SeriesFile) (err error) {
-	m.expectedFiles += len(files)
+func (s *seriesRestore) writeFiles(ctx context.Context, files []warehouse.SeriesFile) (err error) {
+	s.expectedFiles += len(files)
 	for _, file := range files {
-		_, writeErr := m.writeFile(ctx, file)
+		_, writeErr := s.writeFile(ctx, file)
 		err = errors.Join(err, writeErr)
 	}
 	return err
 }
 
-func (m *seriesRestore) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum checksum.FileSum, err error) {
-	m.countFile()
-	if file.DayManifest.SnapshotAt.After(m.result.At) {
+func (s *seriesRestore) writeFile(ctx context.Context, file warehouse.SeriesFile) (sum checksum.FileSum, err error) {
+	s.countFile()
+	if file.DayManifest.SnapshotAt.After(s.result.At) {
 		return sum, fmt.Errorf("restore table %s of %s: there is no intact copy, and no intact catalog has its rows: "+
 			"placementsync rebuild --skip-damaged builds the catalog without it", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly))
 	}
-	i := slices.IndexFunc(m.wh.Schema.Tables, func(t stream.Table) bool { return t.Name == file.Table.Name })
+	i := slices.IndexFunc(s.wh.Schema.Tables, func(t stream.Table) bool { return t.Name == file.Table.Name })
 	if i < 0 {
 		return sum, fmt.Errorf("restore table %s: this version of placementsync has no such table; its file was not changed", file.Table.Name)
 	}
-	if err := load.WriteDay(ctx, m.draft, m.wh.Schema.Tables[i], file); err != nil {
+	if err := load.WriteDay(ctx, s.draft, s.wh.Schema.Tables[i], file); err != nil {
 		return sum, err
 	}
-	sum, err = replaceFile(m.wh, file, filepath.Join(m.draft.Dir, file.Table.File))
+	sum, err = replaceFile(s.wh, file, filepath.Join(s.draft.Dir, file.Table.File))
 	if err == nil {
-		m.result.Files = append(m.result.Files, fmt.Sprintf("table %s of %s", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly)))
+		s.result.Files = append(s.result.Files, fmt.Sprintf("table %s of %s", file.Table.Name, file.DayManifest.SnapshotAt.Format(time.DateOnly)))
 	}
 	return sum, err
 }
 
-// The rows of an added day come from history; its run, row counts and grades come from meta.
-func (m *seriesRestore) addDays(ctx context.Context, snapshotTimes map[string]time.Time) (err error) {
-	for _, day := range m.result.DaysWithoutManifest {
-		run := m.result.days[day]
+// addDays restores the days without a manifest. Their rows are from history, and their runs, row counts and grades from meta.
+func (s *seriesRestore) addDays(ctx context.Context, snapshotTimes map[string]time.Time) (err error) {
+	for _, day := range s.result.DaysWithoutManifest {
+		run := s.result.days[day]
 		at := snapshotTimes[run].UTC()
 		if warehouse.DayOf(at) != day {
 			err = errors.Join(err, fmt.Errorf("restore the day %s: meta.runs has no snapshot of this day", day))
 			continue
 		}
-		err = errors.Join(err, m.addDay(ctx, run, at))
+		err = errors.Join(err, s.addDay(ctx, run, at))
 	}
 	return err
 }
 
 // addDay restores a day with the manifest of its run. Without a manifest, it uses only the history.
-func (m *seriesRestore) addDay(ctx context.Context, run string, at time.Time) error {
+func (s *seriesRestore) addDay(ctx context.Context, run string, at time.Time) error {
 	day := warehouse.DayOf(at)
-	if _, ok, _ := m.dayManifest(day, run); ok {
-		m.result.Unrepaired = nil
-		m.checkDay(day, run)
-		if err := m.carryOutFixes(); err != nil {
+	if _, ok, _ := s.dayManifest(day, run); ok {
+		s.result.Unrepaired = nil
+		s.checkDay(day, run)
+		if err := s.carryOutFixes(); err != nil {
 			return err
 		}
-		return m.writeFiles(ctx, m.result.Unrepaired)
+		return s.writeFiles(ctx, s.result.Unrepaired)
 	}
-	manifest := warehouse.Manifest{RunID: run, SnapshotAt: at, Program: m.cfg.Warehouse.Program, Schema: schema.SchemaVersion(), Format: warehouse.Format}
-	rows, err := load.RowCounts(ctx, m.draft, run)
+	manifest := warehouse.Manifest{RunID: run, SnapshotAt: at, Program: s.cfg.Warehouse.Program, Schema: schema.SchemaVersion(), Format: warehouse.Format}
+	rows, err := load.RowCounts(ctx, s.draft, run)
 	if err != nil {
 		return err
 	}
-	grades, err := load.Grades(ctx, m.draft, run)
+	grades, err := load.Grades(ctx, s.draft, run)
 	if err != nil {
 		return err
 	}
-	m.expectedFiles += len(m.wh.Schema.Tables)
-	for _, t := range m.wh.Schema.Tables {
+	s.expectedFiles += len(s.wh.Schema.Tables)
+	for _, t := range s.wh.Schema.Tables {
 		rowCount, isKnown := rows[t.Name]
 		if !isKnown {
 			rowCount = -1
 		}
 		file := warehouse.SeriesFile{DayManifest: manifest, Table: warehouse.ManifestTable{Name: t.Name, Rows: rowCount, FileSum: checksum.FileSum{File: t.Name + ".parquet"}}}
-		grade, _ := stream.GradeTable(m.cfg.Streams, t.Name, grades)
+		grade, _ := stream.GradeTable(s.cfg.Streams, t.Name, grades)
 		file.Table.Grade, file.Table.Note = grade.Grade, grade.Note
-		if file.Table.FileSum, err = m.writeFile(ctx, file); err != nil {
+		if file.Table.FileSum, err = s.writeFile(ctx, file); err != nil {
 			return err
 		}
 		tables := []warehouse.ManifestTable{file.Table}
-		if err := m.draft.MeasureTables(ctx, tables); err != nil {
+		if err := s.draft.MeasureTables(ctx, tables); err != nil {
 			return err
 		}
 		manifest.Tables = append(manifest.Tables, tables...)
 	}
-	path := m.wh.Folder.DayManifestPath(day)
-	if err := m.wh.Folder.WriteSealed(path, manifest); err != nil {
+	path := s.wh.Folder.DayManifestPath(day)
+	if err := s.wh.Folder.WriteSealed(path, manifest); err != nil {
 		return err
 	}
-	m.addFile(path)
+	s.addFile(path)
 	return nil
 }
 
@@ -292,9 +292,8 @@ func placeFile(w *warehouse.Warehouse, lost warehouse.SeriesFile, file, seriesPa
 		return err
 	}
 	run := lost.DayManifest.RunID
-	_, err := w.Versions.ReadManifest(run)
-	if hasVersion := err == nil; !hasVersion || lost.Table.SHA256 == "" {
-		return nil
+	if _, err := w.Versions.ReadManifest(run); err != nil || lost.Table.SHA256 == "" {
+		return nil // there is no version, or its manifest does not have this file
 	}
 	return w.Folder.Disk().Link(seriesPath, filepath.Join(w.Folder.VersionPath(run), lost.Table.File))
 }

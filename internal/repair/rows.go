@@ -38,11 +38,12 @@ func (c *checker) checkRows(ctx context.Context) (err error) {
 		path := filepath.Join(version.Dir, file)
 		source := repairSQL.Render("parquet_file", sqltext.Values{"file": path})
 		exported, err := sumRows(ctx, version.Instance, source, columns)
-		if err == nil && exported != stored {
+		switch {
+		case err != nil: // it is the problem of the file
+		case exported.rows != stored.rows:
 			err = fmt.Errorf("it has %s rows, but the catalog has %s", exported.rows, stored.rows)
-			if exported.rows == stored.rows {
-				err = errors.New("its rows have other values than the catalog")
-			}
+		case exported.sum != stored.sum:
+			err = errors.New("its rows have other values than the catalog")
 		}
 		if err != nil {
 			c.addPath(path, err.Error(), "catalog and Parquet disagree on table "+table, RebuildSeries)
@@ -82,7 +83,7 @@ func CompareVersions(ctx context.Context, restored *warehouse.Warehouse, restore
 			return nil, err
 		}
 		switch {
-		case len(columns) == 0 && restoredSum.rows == "0":
+		case len(columns) == 0 && restoredSum.rows == "0": // no difference
 		case restoredSum.rows != originalSum.rows:
 			differences = append(differences, fmt.Sprintf("%s has %s rows in the restored warehouse, but %s in the original", t.QualifiedName(), cmp.Or(restoredSum.rows, "no"), cmp.Or(originalSum.rows, "no")))
 		case restoredSum != originalSum:

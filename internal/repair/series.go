@@ -61,7 +61,7 @@ func (inv *inventory) runOfDay(day string) string {
 	return cmp.Or(ofLineage, whole)
 }
 
-// Series is what a rebuild reads.
+// Series contains the files that a rebuild reads.
 type Series struct {
 	// Snapshots are the days, oldest first, with their intact files. The files of a day are from one run, even if
 	// several runs wrote the day.

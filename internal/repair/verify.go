@@ -155,7 +155,9 @@ func (r *Report) checkEvents(wh *warehouse.Warehouse, folder, affected string) {
 		return
 	}
 	events, damaged, err := webhook.CountEvents(folder)
-	r.Files += min(1, events+damaged)
+	if events+damaged > 0 {
+		r.Files++ // the files of a folder count as one
+	}
 	if err == nil && damaged == 0 {
 		return
 	}
