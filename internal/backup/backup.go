@@ -95,7 +95,6 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	if err != nil {
 		return res, err
 	}
-	c.warnIfFuture(existing.newestAt)
 	if j.stored, err = listData(ctx, c.Bucket); err != nil {
 		return res, err
 	}

@@ -102,12 +102,6 @@ func listManifests(ctx context.Context, b *bucket.Bucket) (all manifests, err er
 	return all, nil
 }
 
-func (c Config) warnIfFuture(newestAt time.Time) {
-	if newestAt.Sub(c.Now()) > time.Minute {
-		c.Log.Warn("the newest backup has a time in the future, so the clock is or was wrong; new backups get later times", "at", newestAt)
-	}
-}
-
 // manifestError means that a manifest is damaged or was written by a newer program.
 type manifestError struct{ name, address, problem string }
 
@@ -150,7 +144,6 @@ func (c Config) readNewest(ctx context.Context) (Manifest, error) {
 	if len(all.readable) == 0 {
 		return Manifest{}, fmt.Errorf("find a backup in %s: there is none: check bucket and prefix, or run \"placementsync backup\"", c.Bucket.Address(""))
 	}
-	c.warnIfFuture(all.newestAt)
 	newest := all.readable[len(all.readable)-1]
 	for _, err := range all.unreadable {
 		if err.name < newest.name {

@@ -44,7 +44,7 @@ func (r *read) merge(ctx context.Context) (*merged, error) {
 	return &merged{r, changes}, r.setRowAges(ctx)
 }
 
-// setRowAges counts the rows of the streams in main.
+// setRowAges counts the rows of the streams in main, and sets when the oldest of them was last read.
 func (r *read) setRowAges(ctx context.Context) error {
 	ages, err := r.stage.CountRowAges(ctx, r.streams.coverage())
 	if err != nil {
@@ -264,19 +264,19 @@ func (m *merged) writeFiles(ctx context.Context) (files []warehouse.ManifestTabl
 // published is a run whose version readers see.
 type published struct{ *merged }
 
-// cleanUp removes what is no longer needed: the unfinished-run file, the events in the inbox, and stored responses. end
-// removes the unfinished-run file of a refresh.
+// cleanUp removes the unfinished-run file, the events in the inbox, and the stored responses that are no longer needed.
+// end removes the unfinished-run file of a refresh.
 func (p *published) cleanUp() error {
-	isUnfinishedRun := p.mode.kind == ledger.Night
+	isFileOfRun := p.mode.kind == ledger.Night
 	if p.mode.kind == ledger.Replay {
 		// The responses of the replayed run are now published, so the replayed run is not resumed.
 		unfinished, ok, err := p.wh.RunLog.ResumableRun()
 		if err != nil {
 			return err
 		}
-		isUnfinishedRun = ok && unfinished.Run == p.mode.replayedRun
+		isFileOfRun = ok && unfinished.Run == p.mode.replayedRun
 	}
-	if isUnfinishedRun {
+	if isFileOfRun {
 		if err := p.wh.RunLog.RemoveResumableRun(); err != nil {
 			return err
 		}
