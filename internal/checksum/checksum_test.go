@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"placementsync/internal/checksum"
+	"placementsync/internal/testing/harness"
 )
 
 type sealedValue struct {
@@ -53,9 +54,7 @@ func TestSealDetectsChangedBytes(t *testing.T) {
 func TestCacheComparesFiles(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-	if err := errors.Join(os.WriteFile(file, []byte("123"), 0o600), os.Link(file, link)); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, errors.Join(os.WriteFile(file, []byte("123"), 0o600), os.Link(file, link)))
 	want, err := checksum.SumFile(t.Context(), dir, "a")
 	if err != nil || want.Bytes != 3 || want.SHA256 != checksum.Hex([]byte("123")) {
 		t.Fatalf("SumFile returned %+v (%v), want 3 bytes and their SHA-256", want, err)
@@ -95,25 +94,17 @@ func TestCacheComparesFiles(t *testing.T) {
 	}
 	// Another file of the same size, and the same file with other content, are read again.
 	other := filepath.Join(dir, "other")
-	if err := os.WriteFile(other, []byte("124"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(other, []byte("124"), 0o600))
 	if problem := cache.Compare(other, want, true); problem != checksum.WrongSum {
 		t.Errorf("another file of the same size: got %q, want %q", problem, checksum.WrongSum)
 	}
 	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(other, time.Time{}, info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
+	harness.Must(t, os.Chtimes(other, time.Time{}, info.ModTime()))
 	if problem := cache.Compare(other, want, true); problem != checksum.WrongSum {
 		t.Errorf("another file of the same size and time: got %q, want %q", problem, checksum.WrongSum)
 	}
-	if err := errors.Join(os.WriteFile(file, []byte("124"), 0o600), os.Chtimes(file, time.Time{}, info.ModTime().Add(time.Second))); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, errors.Join(os.WriteFile(file, []byte("124"), 0o600), os.Chtimes(file, time.Time{}, info.ModTime().Add(time.Second))))
 	if problem := cache.Compare(file, want, true); problem != checksum.WrongSum {
 		t.Errorf("the file after a change: got %q, want %q", problem, checksum.WrongSum)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"placementsync/internal/config"
+	"placementsync/internal/testing/harness"
 )
 
 // writeCredentials writes files into a $CREDENTIALS_DIRECTORY as systemd does. The returned function
@@ -16,9 +17,7 @@ func writeCredentials(t *testing.T, files, otherVariables map[string]string) fun
 	variables := map[string]string{"CREDENTIALS_DIRECTORY": t.TempDir()}
 	for name, text := range files {
 		path := filepath.Join(variables["CREDENTIALS_DIRECTORY"], name)
-		if err := os.WriteFile(path, []byte(text), 0o400); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.WriteFile(path, []byte(text), 0o400))
 		variables[name+"_FILE"] = path
 	}
 	for name, value := range otherVariables {
@@ -47,13 +46,9 @@ func TestEverySecretCanComeFromAFile(t *testing.T) {
 		"STATUS_TOKEN": "hunter4-and-16-characters\r\n", "CHAT_KEY": "hunter5", config.HashKeyVar: "hunter6 with spaces\n",
 	}, nil)
 	c, err := config.Parse("config.yaml", []byte(secretsByVariable), env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	token, err := c.API.ReadToken()
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	for got, want := range map[config.Secret]string{
 		token: "pc_hunter2", c.Serve.WebhookSecrets[0]: "whsec-hunter2", c.Serve.WebhookSecrets[1]: "whsec-hunter3",
 		c.Serve.AuthToken: "hunter4-and-16-characters", c.Notify.FailureURL: "https://hooks.example.com/hunter5", c.Privacy.HashKey: "hunter6 with spaces",

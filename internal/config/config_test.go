@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/config"
+	"placementsync/internal/testing/harness"
 )
 
 // env looks up the variables that the files under testdata refer to.
@@ -71,9 +72,7 @@ func TestBadFiles(t *testing.T) {
 func wantedProblems(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	var want []string
 	for line := range strings.Lines(string(text)) {
 		if message, ok := strings.CutPrefix(line, "# want: "); ok {
@@ -86,9 +85,7 @@ func wantedProblems(t *testing.T, file string) []string {
 func TestMinimalFileGivesTheDefaults(t *testing.T) {
 	for _, file := range []string{"minimal.yaml", "empty_sections.yaml"} {
 		got, err := config.Load(filepath.Join("testdata/good", file), env)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		want := config.Default()
 		want.API.BaseURL, want.API.Token = got.API.BaseURL, got.API.Token
 		got.Warnings = nil // depends on the file mode that git checked out
@@ -101,9 +98,7 @@ func TestMinimalFileGivesTheDefaults(t *testing.T) {
 
 func TestExampleEqualsTheDefaults(t *testing.T) {
 	got, err := config.Load("../../config.example.yaml", env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	want := config.Default()
 	want.API.BaseURL, want.API.Token = "https://api.example.com", "pc_hunter2"
 	want.Warehouse.Dir = "../../warehouse"
@@ -114,13 +109,9 @@ func TestExampleEqualsTheDefaults(t *testing.T) {
 
 func TestExampleShowsEveryKey(t *testing.T) {
 	example, err := os.ReadFile("../../config.example.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	defaults, err := yaml.Marshal(config.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	for line := range strings.Lines(string(defaults)) {
 		key, _, ok := strings.Cut(line, ":")
 		if key = strings.TrimSpace(key); ok && !strings.Contains(string(example), key+":") {
@@ -131,9 +122,7 @@ func TestExampleShowsEveryKey(t *testing.T) {
 
 func TestFullFileIsDecoded(t *testing.T) {
 	got, err := config.Load("testdata/good/full.yaml", envWithHashKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	got.Warnings = nil // depends on the file mode that git checked out
 	want := config.Config{
 		API: config.API{
@@ -287,9 +276,7 @@ func TestBinaryHugeAndUnreadableFilesAreRejected(t *testing.T) {
 
 func TestVariablesCannotInjectYAML(t *testing.T) {
 	cfg, err := config.Parse("f", minimalFile("serve: {auth_token: \"\"}\nwarehouse:\n  dir: /data/${QUOTED}\n"), env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	want, _ := env("QUOTED")
 	if got := cfg.Warehouse.Dir; got != "/data/"+want {
 		t.Errorf("warehouse.dir is %q, want the value of QUOTED unchanged: %q", got, want)
@@ -422,9 +409,7 @@ func TestRelativePathsAreInTheFolderOfTheFile(t *testing.T) {
 		"lake: {catalog: 'sqlite:P', warehouse: P, postgres_password_file: P, rest: {token_file: P}}\n"
 	for given, want := range map[string]string{"x/y": "etc/x/y", "/x/y": "/x/y"} {
 		c, err := config.Parse("etc/config.yaml", []byte(strings.ReplaceAll(relative, "P", given)), env)
-		if err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, err)
 		for key, got := range map[string]string{
 			"api.token_file": c.API.TokenFile, "s3.access_key_file": c.S3.AccessKeyFile, "s3.secret_key_file": c.S3.SecretKeyFile, "warehouse.dir": c.Warehouse.Dir,
 			"queries.dir": c.Queries.Dir, "checks.dir": c.Checks.Dir, "lake.catalog": strings.TrimPrefix(c.Lake.Catalog, "sqlite:"), "lake.warehouse": c.Lake.Warehouse,
@@ -489,9 +474,7 @@ func TestMeaningsOfStatuses(t *testing.T) {
 
 func TestPasswordOfAMailServer(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(file, []byte("hunter3\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(file, []byte("hunter3\n"), 0o600))
 	for _, c := range []struct {
 		smtp config.SMTP
 		want string
@@ -505,9 +488,7 @@ func TestPasswordOfAMailServer(t *testing.T) {
 // TestSecretsOfLakes reads secrets from files. The password of Postgres needs no file.
 func TestSecretsOfLakes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte("hunter3\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(file, []byte("hunter3\n"), 0o600))
 	for name, read := range map[string]func() (config.Secret, error){
 		"the password of Postgres":           config.Lake{PostgresPasswordFile: file, Catalog: "sqlite"}.ReadPassword,
 		"the token of the REST catalog":      config.LakeREST{TokenFile: file}.ReadToken,
@@ -624,9 +605,7 @@ func TestReadKeys(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		harness.Must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	s := config.S3{AccessKeyFile: write("access", "AKIA\n"), SecretKeyFile: write("secret", "hunter2 \n")}

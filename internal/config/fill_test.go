@@ -8,21 +8,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/config"
+	"placementsync/internal/testing/harness"
 )
 
 // TestFillChangesOnlyValues fills in the example and compares the changed lines.
 func TestFillChangesOnlyValues(t *testing.T) {
 	example, err := os.ReadFile("../../config.example.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	filled, err := config.Fill(example, map[string]string{
 		"api.base_url": "https://a.example.com", "api.allow_insecure": "true", "api.token": "", "api.token_file": "my token # $$1",
 		"warehouse.dir": "/var/lib/placementsync/warehouse", "lake.rest.token_file": "${TOKENS}/rest",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	exampleLines, filledLines := strings.Split(string(example), "\n"), strings.Split(string(filled), "\n")
 	var changed []string
 	for i := range filledLines {

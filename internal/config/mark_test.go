@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"placementsync/internal/config"
+	"placementsync/internal/testing/harness"
 )
 
 // TestByteOrderMarksAreSkipped begins the configuration, the token file and a file of a variable with a mark.
@@ -13,9 +14,7 @@ func TestByteOrderMarksAreSkipped(t *testing.T) {
 		"STATUS_TOKEN": "hunter4-and-16-characters", "CHAT_KEY": "hunter5", config.HashKeyVar: "hunter6 with spaces",
 	}, nil)
 	c, err := config.Parse("config.yaml", []byte("\ufeff"+secretsByVariable), env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	token, err := c.API.ReadToken()
 	if err != nil || token != "pc_hunter2" || c.Serve.WebhookSecrets[0] != "whsec-hunter2" {
 		t.Errorf("the token is %q (%v) and the first secret %q, want pc_hunter2 and whsec-hunter2",

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"placementsync/internal/config"
+	"placementsync/internal/testing/harness"
 )
 
 func TestModesOfFilesWithSecrets(t *testing.T) {
@@ -49,9 +50,8 @@ func TestModesOfFilesWithSecrets(t *testing.T) {
 			if c.configText == withAddress {
 				secretText = "https://api.example.com"
 			}
-			if err := errors.Join(os.WriteFile(file, []byte(c.configText), 0o600), os.WriteFile(secretPath, []byte(secretText), 0o600), os.Chmod(file, c.configMode), os.Chmod(secretPath, c.secretMode)); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, errors.Join(os.WriteFile(file, []byte(c.configText), 0o600), os.Chmod(file, c.configMode)))
+			harness.Must(t, errors.Join(os.WriteFile(secretPath, []byte(secretText), 0o600), os.Chmod(secretPath, c.secretMode)))
 			got, err := config.Load(file, func(name string) (string, bool) {
 				if name == "TOKEN_FILE" || name == config.HashKeyVar+"_FILE" && c.configText == withHashKey {
 					return secretPath, true
@@ -78,14 +78,10 @@ func TestAllSecretFilesAreChecked(t *testing.T) {
 	const text = "api: {base_url: https://api.example.com, token_file: link}\n" +
 		"s3: {access_key_file: link, secret_key_file: link}\n" +
 		"lake: {postgres_password_file: link, rest: {token_file: link, credential_file: link}}\n"
-	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.WriteFile(secret, []byte("pc_hunter2"), 0o600),
-		os.Chmod(secret, 0o604), os.Symlink("..data", filepath.Join(dir, "link"))); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, errors.Join(os.WriteFile(file, []byte(text), 0o600), os.WriteFile(secret, []byte("pc_hunter2"), 0o600),
+		os.Chmod(secret, 0o604), os.Symlink("..data", filepath.Join(dir, "link"))))
 	c, err := config.Load(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	var keys []string
 	for _, warning := range c.Warnings {
 		key, _, _ := strings.Cut(warning, " ")

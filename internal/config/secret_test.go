@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"placementsync/internal/config"
+	"placementsync/internal/testing/harness"
 )
 
 const secret config.Secret = "pc_hunter2"
@@ -45,14 +46,10 @@ func requireHidden(t *testing.T, how, got string) {
 func TestSecretDoesNotMarshal(t *testing.T) {
 	holder := map[string]any{"token": secret, "list": []config.Secret{secret}}
 	asJSON, err := json.Marshal(holder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	requireHidden(t, "json", string(asJSON))
 	asYAML, err := yaml.Marshal(holder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	requireHidden(t, "yaml", string(asYAML))
 }
 
@@ -83,14 +80,10 @@ func TestSecretIsQuotedLikeAText(t *testing.T) {
 
 func TestYAMLShowsEverythingButSecrets(t *testing.T) {
 	cfg, err := config.Load("testdata/good/full.yaml", envWithHashKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	cfg.API.Token, cfg.API.TokenFile = secret, ""
 	text, err := yaml.Marshal(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	// token, auth_token, two webhook_secrets, three notify addresses, the user of a mail server
 	if got := bytes.Count(text, []byte("<secret>")); got != 8 {
 		t.Errorf("got %d times <secret>, want 8:\n%s", got, text)
@@ -111,9 +104,7 @@ func TestMarshaledDefaultsAreReadBack(t *testing.T) {
 	want := config.Default()
 	want.API.BaseURL = "https://api.example.com"
 	text, err := yaml.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, err)
 	_, err = config.Parse("f", text, env)
 	const missingToken = `f:4: api.token: is empty: give the token as ${PLACEMENTSYNC_TOKEN}, or its file as api.token_file`
 	if err == nil || err.Error() != missingToken {
@@ -133,9 +124,7 @@ func TestReadToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			if err := os.WriteFile("token", []byte(test.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			harness.Must(t, os.WriteFile("token", []byte(test.text), 0o600))
 			got, err := config.API{TokenFile: "token"}.ReadToken()
 			if got.Reveal() != test.want {
 				t.Errorf("got %q, want %q", got.Reveal(), test.want)

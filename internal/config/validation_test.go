@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"placementsync/internal/config"
+	"placementsync/internal/testing/harness"
 )
 
 // TestProblemsOfValidations checks that the problems of a [config.Validation] have a line and, if
@@ -23,9 +24,7 @@ streams:
   include: [orders, odrers, "${CONCURRENCY}"]
   exclude: ["${UNSET}"]
 `
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	_, err := config.Load(file, env, func(c config.Config, refuse func(path string, value any, message string)) {
 		for i, name := range c.Streams.Include {
 			if name != "orders" {

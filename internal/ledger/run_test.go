@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/ledger"
+	"placementsync/internal/testing/harness"
 )
 
 // TestLinesOfTheLedgerKeepTheirNames reads and writes a line. Earlier releases have written lines with these names, and
@@ -48,9 +49,7 @@ func TestLinesOfTheLedgerKeepTheirNames(t *testing.T) {
 			Events: true, Bytes: 34, Retries: 35, RateLimited: 36, Reused: 37, LatencyP50: 38, LatencyP95: 39,
 			LatencyMax: 40, RateWaitSeconds: 41, RetryAfterSeconds: 42, RateUsed: 43}}}
 	var got ledger.Run
-	if err := json.Unmarshal([]byte(line), &got); err != nil {
-		t.Fatal(err)
-	}
+	harness.Must(t, json.Unmarshal([]byte(line), &got))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the run (-want +got):\n%s", diff)
 	}
