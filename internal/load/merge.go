@@ -97,7 +97,7 @@ func (s *Stage) Merge(ctx context.Context, coverage map[string]Coverage, limits 
 	if err := m.flush(ctx, allStreams); err != nil {
 		return nil, err
 	}
-	if err := m.draft.LimitMemory(ctx, false); err != nil {
+	if err := m.draft.RestoreMemory(ctx); err != nil {
 		return nil, err
 	}
 	if err := setThreads(ctx, m.draft, m.draft.Threads()); err != nil {

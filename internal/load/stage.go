@@ -99,7 +99,7 @@ func (s *Stage) open(ctx context.Context) (err error) {
 	if err := s.createTables(ctx); err != nil {
 		return err
 	}
-	if err := s.draft.LimitMemory(ctx, true); err != nil {
+	if err := s.draft.ReduceMemory(ctx); err != nil {
 		return err
 	}
 	// Several tables are still filled at the same time, because each statement also runs on the thread of

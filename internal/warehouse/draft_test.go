@@ -124,7 +124,7 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 			t.Errorf("with %d configured threads DuckDB uses %s threads, want %s", threads, got, inDuckDB)
 		}
 		defaultLimit := queryOne(t, d, "SELECT current_setting('memory_limit')")
-		harness.Must(t, d.LimitMemory(t.Context(), true)) // no change without a limit in the configuration
+		harness.Must(t, d.ReduceMemory(t.Context())) // no change without a limit in the configuration
 		if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != defaultLimit {
 			t.Errorf("the memory limit is %s, want the unchanged default %s", got, defaultLimit)
 		}
@@ -143,14 +143,14 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 	}
 	harness.Must(t, d.Discard())
 	// Three quarters of 400 MB and 400 MB, 256 MB and 300 MB, and twice 200 MB.
-	for limit, wants := range map[string][]string{"400MB": {"286.1 MiB", "381.4 MiB"}, "300MB": {"244.1 MiB", "286.1 MiB"}, "200MB": {"190.7 MiB", "190.7 MiB"}} {
+	for limit, want := range map[string]string{"400MB": "286.1 MiB, then 381.4 MiB", "300MB": "244.1 MiB, then 286.1 MiB", "200MB": "190.7 MiB, then 190.7 MiB"} {
 		d, err := openWith(t, warehouse.Config{MemoryLimit: limit}).Begin(t.Context(), firstNight, firstNightAt)
 		harness.Must(t, err)
-		for i, want := range wants {
-			harness.Must(t, d.LimitMemory(t.Context(), i == 0))
-			if got := queryOne(t, d, "SELECT current_setting('memory_limit')"); got != want {
-				t.Errorf("%s, reduced %t: the memory limit is %s, want %s", limit, i == 0, got, want)
-			}
+		harness.Must(t, d.ReduceMemory(t.Context()))
+		reduced := queryOne(t, d, "SELECT current_setting('memory_limit')")
+		harness.Must(t, d.RestoreMemory(t.Context()))
+		if got := reduced + ", then " + queryOne(t, d, "SELECT current_setting('memory_limit')"); got != want {
+			t.Errorf("%s: the memory limit is %s, want %s", limit, got, want)
 		}
 		harness.Must(t, d.Discard())
 	}

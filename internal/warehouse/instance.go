@@ -49,9 +49,7 @@ func EngineVersion(ctx context.Context) (version string, err error) {
 type Instance struct {
 	connector   *duckdb.Connector
 	DB          *sql.DB
-	memoryLimit string
-	// threads is the number of threads of DuckDB. Zero means one for each processor.
-	threads int
+	memoryLimit string // as in Config.MemoryLimit
 	// scratch is a private folder, or nil.
 	scratch *durable.Scratch
 }
@@ -104,8 +102,10 @@ func (w *Warehouse) openDatabase(ctx context.Context, path, scratch string) (*In
 	if w.cfg.MemoryLimit != "" {
 		settings = append(settings, instanceSQL.Render("memory_limit", sqltext.Values{"limit": w.cfg.MemoryLimit}))
 	}
-	in := &Instance{connector: connector, DB: sql.OpenDB(connector), memoryLimit: w.cfg.MemoryLimit, threads: w.cfg.Threads}
-	settings = append(settings, in.setThreads())
+	if w.cfg.Threads != 0 {
+		settings = append(settings, instanceSQL.Render("threads", sqltext.Values{"threads": w.cfg.Threads}))
+	}
+	in := &Instance{connector: connector, DB: sql.OpenDB(connector), memoryLimit: w.cfg.MemoryLimit}
 	if err := in.Exec(ctx, settings...); err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
@@ -121,33 +121,22 @@ func (in *Instance) attachReadOnly(ctx context.Context, catalog string) error {
 	return in.Exec(ctx, instanceSQL.Render("attach_version", sqltext.Values{"catalog": catalog}))
 }
 
-// LimitMemory sets DuckDB's memory limit to Config.MemoryLimit or, if isReduced is true, to reduced_memory_limit
-// in instance.sql, which is enough to load and verify rows.
-func (in *Instance) LimitMemory(ctx context.Context, isReduced bool) error {
+// ReduceMemory sets DuckDB's memory limit to reduced_memory_limit in instance.sql. This is enough to load and
+// verify rows.
+func (in *Instance) ReduceMemory(ctx context.Context) error {
+	return in.limitMemory(ctx, "reduced_memory_limit")
+}
+
+// RestoreMemory sets DuckDB's memory limit to Config.MemoryLimit.
+func (in *Instance) RestoreMemory(ctx context.Context) error {
+	return in.limitMemory(ctx, "memory_limit")
+}
+
+func (in *Instance) limitMemory(ctx context.Context, statement string) error {
 	if in.memoryLimit == "" {
 		return nil
 	}
-	statement := "memory_limit"
-	if isReduced {
-		statement = "reduced_memory_limit"
-	}
 	return in.Exec(ctx, instanceSQL.Render(statement, sqltext.Values{"limit": in.memoryLimit}))
-}
-
-func (in *Instance) setThreads() sqltext.SQL {
-	if in.threads == 0 {
-		return instanceSQL.Render("default_threads", nil)
-	}
-	return instanceSQL.Render("threads", sqltext.Values{"threads": in.threads})
-}
-
-// inOneThread calls do while DuckDB has one thread.
-func (in *Instance) inOneThread(ctx context.Context, do func() error) error {
-	if err := in.Exec(ctx, instanceSQL.Render("threads", sqltext.Values{"threads": 1})); err != nil {
-		return err
-	}
-	err := do()
-	return errors.Join(err, in.Exec(context.WithoutCancel(ctx), in.setThreads()))
 }
 
 // Exec runs statements in order until one fails.

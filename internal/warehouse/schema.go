@@ -26,8 +26,7 @@ type Schema struct {
 
 // ensureTables creates the missing schemas, tables, columns and comments of the attached file, and
 // replaces its views and macros. Any other difference of a table is an error. It runs in one transaction: a
-// commit for each of the hundreds of statements would take seconds. It runs in one thread, because DuckDB wakes
-// all threads for each statement, which takes a quarter of the time. program is the release that wrote the file.
+// commit for each of the hundreds of statements would take seconds. program is the release that wrote the file.
 func (s *Schema) ensureTables(ctx context.Context, in *Instance, program string) error {
 	existing, err := in.Columns(ctx, "catalog")
 	if err == nil {
@@ -45,7 +44,7 @@ func (s *Schema) ensureTables(ctx context.Context, in *Instance, program string)
 	}
 	statements = append(statements, schema.AllChangesStatement(s.Tables))
 	statements = append(statements, s.martStatements(existing)...)
-	return in.inOneThread(ctx, func() error { return in.Atomically(ctx, statements) })
+	return in.Atomically(ctx, statements)
 }
 
 // martStatements returns the statements that replace all views of the schema mart. The views are

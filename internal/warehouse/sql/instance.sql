@@ -30,9 +30,6 @@ SET GLOBAL memory_limit = greatest(parse_formatted_bytes({limit}) * 3 // 4, leas
 -- name: threads
 SET GLOBAL threads = {threads};
 
--- name: default_threads
-RESET GLOBAL threads;
-
 -- name: attach_draft
 -- Only ATTACH can choose the storage version. DuckDB 1.1 and later can open the file. In the format
 -- of DuckDB 1.0, the statistics would take 3 KB for each of 1,500 columns. A draft needs no
