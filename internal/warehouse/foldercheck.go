@@ -54,10 +54,11 @@ func (e *FolderError) Unwrap() error { return e.Err }
 // *UnfinishedRestoreError if a backup is restored only in part, and a *FolderError if it cannot read the folder.
 func (f *Folder) CheckExists() error {
 	for _, name := range []string{VersionsDir, SeriesDir, StateDir} {
-		switch info, err := os.Stat(f.Path(name)); {
-		case err == nil && info.IsDir():
+		info, err := os.Stat(f.Path(name))
+		if err == nil && info.IsDir() {
 			return f.CheckRestored()
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return &FolderError{f.dir, err}
 		}
 	}

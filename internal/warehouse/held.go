@@ -308,10 +308,16 @@ func (v *Versions) canReplace(m Manifest, latest string) bool {
 	if m.Previous == latest {
 		return true
 	}
-	heldTime, _ := RunTime(m.RunID)
-	latestTime, ok := RunTime(latest)
+	if m.Kind != ledger.Replay {
+		return false
+	}
 	latestManifest, err := v.ReadManifest(latest)
-	return m.Kind == ledger.Replay && ok && heldTime.Equal(latestTime) && err == nil && latestManifest.Previous == m.Previous
+	if err != nil || latestManifest.Previous != m.Previous {
+		return false
+	}
+	heldTime, _ := RunTime(m.RunID)
+	latestTime, _ := RunTime(latest)
+	return heldTime.Equal(latestTime)
 }
 
 // staleHeld returns the folder of a held night that is already published, that is older than latest, or for
@@ -327,8 +333,8 @@ func (v *Versions) staleHeld() (paths []string, err error) {
 	}
 	for _, e := range entries {
 		run, path := e.Name(), v.folder.Path(heldDir, e.Name())
-		m, err := v.ReadManifestFile(filepath.Join(path, ManifestFile), run)
 		isRemainder := strings.HasPrefix(run, ".") // of a killed removal
+		m, err := v.ReadManifestFile(filepath.Join(path, ManifestFile), run)
 		isUnusable := err == nil && !v.canReplace(m, latest)
 		if isRemainder || isUnusable || run <= latest {
 			paths = append(paths, path)

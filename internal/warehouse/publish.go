@@ -173,12 +173,9 @@ func (d *Draft) finishFiles(ctx context.Context, m *Manifest, mode fs.FileMode) 
 const (
 	smallBlock = 16 << 10
 	largeBlock = 256 << 10
-	// An unchanged catalog with small blocks keeps them. Of the other catalogs, those with more than manyRows
-	// get large blocks, those with fewer than fewRows get small blocks, and the rest keep the size of blocks.
-	fewRows, manyRows = 250_000, 500_000
-	// If a catalog with fewer than fewRows changed, and the file of the previous version has at most
-	// compactSize bytes, the whole catalog is written to a new file. This takes no longer than writing the
-	// changes, and leaves no free blocks in the file.
+	manyRows   = 250_000 // a catalog with at least this number of rows has large blocks
+	// If a table changed and the file of the previous version has at most compactSize bytes, the whole catalog
+	// is written to a new file. This takes no longer than writing the changes, and leaves no free blocks in the file.
 	compactSize = 8 << 20
 )
 
@@ -209,26 +206,18 @@ func (d *Draft) writeCatalog(ctx context.Context, isChanged bool) error {
 
 // chooseBlockSize returns the size of blocks for a new file, or 0 if the changes are written to the
 // existing file.
-func (d *Draft) chooseBlockSize(ctx context.Context, isChanged bool) (int, error) {
+func (d *Draft) chooseBlockSize(ctx context.Context, isChanged bool) (int64, error) {
 	var blockSize, rows int64
 	if err := d.DB.QueryRowContext(ctx, string(instanceSQL.Render("measure_catalog", nil))).Scan(&blockSize, &rows); err != nil {
 		return 0, err
 	}
-	if blockSize != smallBlock {
-		if rows < fewRows {
-			return smallBlock, nil
-		}
-		return 0, nil
+	var size int64 = smallBlock
+	if rows >= manyRows {
+		size = largeBlock
 	}
-	if !isChanged {
-		return 0, nil
-	}
-	if rows > manyRows {
-		return largeBlock, nil
-	}
-	isSmallFile := d.previousManifest.Catalog.Bytes <= compactSize
-	if rows < fewRows && isSmallFile {
-		return smallBlock, nil // a new file without free blocks
+	wasSmallFile := d.Previous != "" && d.previousManifest.Catalog.Bytes <= compactSize
+	if size != blockSize || isChanged && wasSmallFile {
+		return size, nil
 	}
 	return 0, nil
 }
@@ -273,16 +262,13 @@ func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
 		return d.unpublishedErr("verify", err)
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	if err = reader.LimitMemory(ctx, true); err == nil {
+	if err = reader.ReduceMemory(ctx); err == nil {
 		err = reader.attachReadOnly(ctx, filepath.Join(d.Dir, CatalogFile))
 	}
 	if err != nil {
 		return d.unpublishedErr("verify", err)
 	}
 	var queries []sqltext.SQL
-	// withEqualHashes are the tables in which some key hashes are equal, because a key is repeated or, rarely,
-	// two keys have the same hash.
-	var withEqualHashes []ManifestTable
 	for i, t := range m.Tables {
 		queries = append(queries, verifySQL.Render("count_rows", sqltext.Values{"index": i, "table": sqltext.Name(t.Name),
 			"key": sqltext.Names(d.Schema.tableKey(t.Name)), "file": filepath.Join(d.Dir, t.File)}))
@@ -299,18 +285,13 @@ func (d *Draft) verify(ctx context.Context, m Manifest) (err error) {
 			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows in the catalog, %d in the manifest", rows, t.Rows)}
 		case fileRows != t.Rows:
 			return &VerifyError{m.RunID, t.Name, fmt.Sprintf("%d rows in Parquet, %d in the manifest", fileRows, t.Rows)}
-		case hashes != rows:
-			withEqualHashes = append(withEqualHashes, t)
+		case hashes != rows: // a key is repeated or, rarely, two keys have the same hash
+			return d.verifyKeys(ctx, reader, m.RunID, t)
 		}
 		return nil
 	})
-	for _, t := range withEqualHashes {
-		if err == nil {
-			err = d.verifyKeys(ctx, reader, m.RunID, t)
-		}
-	}
 	if err != nil && !errors.As(err, new(*VerifyError)) {
-		err = &VerifyError{m.RunID, "(any)", err.Error()}
+		return &VerifyError{m.RunID, "(any)", err.Error()}
 	}
 	return err
 }

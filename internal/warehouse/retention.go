@@ -38,18 +38,14 @@ type Pruner struct {
 // Prune removes the stored responses, days of the series, versions, files of changes and held nights that are
 // no longer needed, and returns them. With dryRun it only returns them. The caller must have the Lock.
 func (p *Pruner) Prune(r Retention, now time.Time, dryRun bool) ([]Pruned, error) {
-	var old []string
-	for _, find := range []func() ([]string, error){
-		func() ([]string, error) { return p.oldResponses(r, now) },
-		func() ([]string, error) { return p.series.oldDays(r), nil },
-		p.oldVersions, p.versions.staleHeld, p.series.unneededMetaChanges,
-	} {
-		paths, err := find()
-		if err != nil {
-			return nil, fmt.Errorf("prune: %w", err)
-		}
-		old = append(old, paths...)
+	responses, responsesErr := p.oldResponses(r, now)
+	versions, versionsErr := p.oldVersions()
+	held, heldErr := p.versions.staleHeld()
+	changes, changesErr := p.series.unneededMetaChanges()
+	if err := errors.Join(responsesErr, versionsErr, heldErr, changesErr); err != nil {
+		return nil, fmt.Errorf("prune: %w", err)
 	}
+	old := slices.Concat(responses, p.series.oldDays(r), versions, held, changes)
 	if !dryRun {
 		// The index forgets the days first: if Prune is killed, verify then reports no lost day.
 		if err := p.series.forgetDays(old); err != nil {

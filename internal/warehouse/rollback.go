@@ -78,10 +78,11 @@ func (w *Warehouse) rollbackTarget(run string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Without the version of the link, the version before it is still known. With a wrong link it is not.
-	isMissing := func(lost error) bool { return ok && errors.Is(lost, fs.ErrNotExist) }
-	if lost := w.CheckLink(); lost != nil && !isMissing(lost) {
-		return "", lost
+	// If the version of the link is missing, the version before it is still known. With a wrong link it is unknown.
+	err = w.CheckLink()
+	isVersionMissing := ok && errors.Is(err, fs.ErrNotExist)
+	if err != nil && !isVersionMissing {
+		return "", err
 	}
 	if !ok {
 		return "", errors.New("roll back: no version was published; nothing was changed: start a night with placementsync run")

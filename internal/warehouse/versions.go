@@ -187,8 +187,10 @@ func (v *Versions) oldPaths() ([]string, error) {
 		add(run)
 	}
 	var old []string
-	for _, run := range ranked[min(len(ranked), max(1, v.keep)):] {
-		old = append(old, v.folder.VersionPath(run))
+	for i, run := range ranked {
+		if i >= max(1, v.keep) {
+			old = append(old, v.folder.VersionPath(run))
+		}
 	}
 	return old, nil
 }
