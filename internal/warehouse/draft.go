@@ -233,9 +233,9 @@ func (d *Draft) LastGrade(ctx context.Context, stream string) (last ledger.Strea
 	return last, true, nil
 }
 
-// RowsReadSince returns the read time of the oldest row of a stream. If the stream had the grade exact,
-// repaired, bounded or best_effort in several snapshots, it is the latest of their times. ok is false if the
-// stream never had one of these grades.
+// RowsReadSince returns the time since which all rows of a stream were read. A snapshot with the grade exact,
+// repaired, bounded or best_effort has such a time: age_since or, if age_since is NULL, the time of the snapshot.
+// RowsReadSince returns the latest of these times. ok is false if no snapshot has one of these grades.
 func (d *Draft) RowsReadSince(ctx context.Context, stream string) (since time.Time, ok bool, err error) {
 	var oldest sql.NullTime
 	err = d.DB.QueryRowContext(ctx, string(catalogSQL.Render("rows_read_since", sqltext.Values{"stream": stream}))).Scan(&oldest)

@@ -57,7 +57,7 @@ func (w *Warehouse) Rollback(run string, now time.Time) (Manifest, error) {
 	lineage, _ := w.Versions.Lineage(target) // the lineage ends at a damaged manifest
 	err = errors.Join(w.Versions.linkCatalog(), w.Series.extendSeries(lineage...), w.RunLog.RemoveResumableRun())
 	// If the ledger cannot be written, Recover needs the file of WriteUnresumableRun.
-	if recordErr := w.RunLog.Record(w.RunLog.completedRollback(u.Run, target, u.StartedAt)); recordErr != nil {
+	if recordErr := w.RunLog.Record(w.RunLog.completedRollback(u)); recordErr != nil {
 		return m, errors.Join(err, recordErr)
 	}
 	return m, errors.Join(err, w.RunLog.RemoveUnresumableRun())

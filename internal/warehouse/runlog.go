@@ -110,7 +110,7 @@ func (l *RunLog) missingRuns() ([]ledger.Run, error) {
 			continue
 		}
 		if u.Kind == ledger.Rollback && u.Version == latest { // killed after it switched the link "latest"
-			missing = append(missing, l.completedRollback(u.Run, u.Version, u.StartedAt))
+			missing = append(missing, l.completedRollback(u))
 			continue
 		}
 		missing = append(missing, ledger.Run{ID: u.Run, Kind: u.Kind, StartedAt: u.StartedAt, Program: u.Program,
@@ -189,9 +189,10 @@ func mergeRun(runs []ledger.Run, r ledger.Run) []ledger.Run {
 	return append(runs, r)
 }
 
-func (l *RunLog) completedRollback(id, version string, at time.Time) ledger.Run {
-	r := ledger.Run{ID: id, Kind: ledger.Rollback, Version: version, StartedAt: at, EndedAt: at, Outcome: ledger.Complete, Program: l.program}
-	if m, err := l.versions.ReadManifest(version); err == nil {
+func (l *RunLog) completedRollback(u UnfinishedRun) ledger.Run {
+	r := ledger.Run{ID: u.Run, Kind: ledger.Rollback, Version: u.Version, StartedAt: u.StartedAt, EndedAt: u.StartedAt,
+		Outcome: ledger.Complete, Program: l.program}
+	if m, err := l.versions.ReadManifest(u.Version); err == nil {
 		r.SnapshotAt = m.SnapshotAt
 		for _, t := range m.Tables {
 			r.Rows += t.Rows

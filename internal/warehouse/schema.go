@@ -163,9 +163,9 @@ func (s *Schema) checkCompatible(existing map[string]map[string]stream.Column, p
 			"use the program that wrote it (version %s), or run \"placementsync rebuild\"", name, inWarehouse, inProgram, cmp.Or(program, "unknown"))
 	}
 	for _, table := range slices.Sorted(maps.Keys(existing)) {
-		schema, name, _ := strings.Cut(table, ".")
+		schemaName, name, _ := strings.Cut(table, ".")
 		isKnown := true
-		switch schema {
+		switch schemaName {
 		case "main", "past":
 			_, isKnown = s.Definitions[name]
 		case "meta":
@@ -178,25 +178,13 @@ func (s *Schema) checkCompatible(existing map[string]map[string]stream.Column, p
 	for _, t := range s.StoredTables() {
 		columns := existing[t.QualifiedName()]
 		for _, name := range slices.Sorted(maps.Keys(columns)) {
-			want, isKnown := t.typeOf(name)
-			if !isKnown {
-				return mismatchErr(t.QualifiedName()+"."+name, string(columns[name].Type), "absent")
-			}
+			want := firstOf(t.Columns, func(c stream.Column) bool { return c.Name == name }).Type
 			if columns[name].Type != want {
-				return mismatchErr(t.QualifiedName()+"."+name, string(columns[name].Type), string(want))
+				return mismatchErr(t.QualifiedName()+"."+name, string(columns[name].Type), cmp.Or(string(want), "absent"))
 			}
 		}
 	}
 	return nil
-}
-
-// typeOf returns the type of a column. ok is false if the table has no such column.
-func (t StoredTable) typeOf(column string) (columnType stream.Type, ok bool) {
-	i := slices.IndexFunc(t.Columns, func(c stream.Column) bool { return c.Name == column })
-	if i < 0 {
-		return "", false
-	}
-	return t.Columns[i].Type, true
 }
 
 // Columns returns the columns of all tables of a database, by "schema.table" and column name.
@@ -226,6 +214,7 @@ func (s *Schema) tableKey(name string) []string {
 	return firstOf(s.Tables, func(t stream.Table) bool { return t.Name == name }).Key
 }
 
+// firstOf returns the zero value if no item matches.
 func firstOf[T any](items []T, matches func(T) bool) (first T) {
 	if i := slices.IndexFunc(items, matches); i >= 0 {
 		first = items[i]

@@ -208,7 +208,7 @@ func daysOf(versions []Manifest) []string {
 // so on. It ends at a version that is in the series, or that has no intact manifest. Older versions are not
 // considered, because their days may have been pruned.
 func (s *Series) Missing() (missing []Manifest, err error) {
-	runByDay := s.IndexOrManifests()
+	runByDay := s.indexOrManifests()
 	run, _, err := s.versions.Latest()
 	if err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func (s *Series) removeDaysOutsideLineage(target string) error {
 	if err != nil {
 		return err
 	}
-	runByDay := s.IndexOrManifests()
+	runByDay := s.indexOrManifests()
 	lineage, _ := s.versions.Lineage(target) // the lineage ends at a damaged manifest
 	outside := slices.DeleteFunc(versions, func(run string) bool {
 		return slices.ContainsFunc(lineage, func(m Manifest) bool { return m.RunID == run })
@@ -332,24 +332,32 @@ func (s *Series) oldDays(r Retention) (old []string) {
 // the schemas meta and past of the version run. If all copies of a manifest are missing or damaged,
 // MetaChain returns a *DamagedError and the later manifests.
 func (s *Series) MetaChain(run string) (chain []Manifest, err error) {
-	for run != "" && err == nil {
+	for run != "" {
 		var m Manifest
-		if m, err = s.versions.ReadManifestFile(s.folder.RunManifestPath(run), run); err != nil {
-			at, _ := RunTime(run)
-			for _, path := range s.folder.ManifestPaths(run, DayOf(at)) {
-				if manifestCopy, copyErr := s.versions.ReadManifestFile(path, run); copyErr == nil && manifestCopy.Meta != nil {
-					m, err = manifestCopy, nil
-					break
-				}
-			}
+		m, err = s.readMetaManifest(run)
+		if err != nil {
+			break
 		}
-		if err == nil {
-			chain = append(chain, m)
-			run = m.Meta.Base
-		}
+		chain = append(chain, m)
+		run = m.Meta.Base
 	}
 	slices.Reverse(chain)
 	return chain, err
+}
+
+// readMetaManifest reads a manifest that names a file of changes. If RunManifestPath is not intact, it reads another copy.
+func (s *Series) readMetaManifest(run string) (Manifest, error) {
+	m, err := s.versions.ReadManifestFile(s.folder.RunManifestPath(run), run)
+	if err == nil {
+		return m, nil
+	}
+	at, _ := RunTime(run)
+	for _, path := range s.folder.ManifestPaths(run, DayOf(at)) {
+		if m, err := s.versions.ReadManifestFile(path, run); err == nil && m.Meta != nil {
+			return m, nil
+		}
+	}
+	return m, err
 }
 
 // unneededMetaChanges returns the paths of the files of changes that no kept version needs, and of the

@@ -62,8 +62,8 @@ func (s *Series) Index() (days map[string]string, err error) {
 	return index.Days, nil
 }
 
-// IndexOrManifests returns the days of the index or, if the index cannot be read, the days with a manifest.
-func (s *Series) IndexOrManifests() map[string]string {
+// indexOrManifests returns the days of the index or, if the index cannot be read, the days with a manifest.
+func (s *Series) indexOrManifests() map[string]string {
 	if days, err := s.Index(); err == nil {
 		return days
 	}

@@ -57,15 +57,14 @@ func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 		return nil, err
 	}
 	for run >= kept[0] {
-		m, readErr := v.ReadManifest(run)
-		if readErr != nil {
-			if m, err = v.ReadManifestFile(v.folder.RunManifestPath(run), run); err != nil {
-				err = readErr
-				if len(lineage) > 0 && errors.Is(readErr, fs.ErrNotExist) {
-					err = nil // the version is no longer kept
-				}
-				break
-			}
+		var m Manifest
+		m, err = v.readManifestOrCopy(run)
+		if len(lineage) > 0 && errors.Is(err, fs.ErrNotExist) {
+			err = nil // the version is no longer kept
+			break
+		}
+		if err != nil {
+			break
 		}
 		if slices.Contains(kept, run) {
 			lineage = append(lineage, m)
@@ -77,6 +76,18 @@ func (v *Versions) Lineage(run string) (lineage []Manifest, err error) {
 	}
 	slices.Reverse(lineage)
 	return lineage, err
+}
+
+// readManifestOrCopy returns the error of ReadManifest if the copy of the manifest in the series is not intact either.
+func (v *Versions) readManifestOrCopy(run string) (Manifest, error) {
+	m, err := v.ReadManifest(run)
+	if err == nil {
+		return m, nil
+	}
+	if m, copyErr := v.ReadManifestFile(v.folder.RunManifestPath(run), run); copyErr == nil {
+		return m, nil
+	}
+	return m, err
 }
 
 // baseOf returns the version on which run was built, or an error if this version is not kept. A rebuilt version and a
