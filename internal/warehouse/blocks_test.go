@@ -1,10 +1,8 @@
 package warehouse_test
 
 import (
-	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -27,8 +25,7 @@ import (
 // 4096 of the file, and the size is at byte 40 of the header.
 func blockSize(t *testing.T, w *warehouse.Warehouse) uint64 {
 	t.Helper()
-	data, err := os.ReadFile(w.Folder.CatalogPath())
-	harness.Must(t, err)
+	data := harness.MustValue(os.ReadFile(w.Folder.CatalogPath()))
 	return binary.LittleEndian.Uint64(data[4096+40:])
 }
 
@@ -134,14 +131,10 @@ func TestCatalogOfAnEarlierReleaseGetsSmallBlocks(t *testing.T) {
 		harness.Must(t, err)
 	}
 	harness.Must(t, db.Close())
-	data, err := os.ReadFile(oldFile)
-	harness.Must(t, err)
+	data := harness.MustValue(os.ReadFile(oldFile))
 	harness.Must(t, os.WriteFile(file, data, 0o600))
-	sum := sha256.Sum256(data)
-	m.Catalog.Bytes, m.Catalog.SHA256 = int64(len(data)), hex.EncodeToString(sum[:])
-	sealed, err := checksum.Seal(m)
-	harness.Must(t, err)
-	harness.Must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), sealed, 0o600))
+	m.Catalog = checksum.SumText(warehouse.CatalogFile, data)
+	editManifest(t, w, manifestOf(w, m.RunID), func(changed *warehouse.Manifest) { changed.Catalog = m.Catalog })
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Fatalf("the older file has blocks of %d bytes, want 262144", got)
 	}

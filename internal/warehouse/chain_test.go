@@ -12,7 +12,6 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
-	"placementsync/internal/sqltext"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
@@ -28,11 +27,15 @@ func runsOf(manifests []warehouse.Manifest) (runs []string) {
 // editManifest changes a manifest and seals it again.
 func editManifest(t *testing.T, w *warehouse.Warehouse, file string, change func(m *warehouse.Manifest)) {
 	t.Helper()
-	m, err := w.Versions.ReadManifestFile(file, "")
-	harness.Must(t, err)
+	m := harness.MustValue(w.Versions.ReadManifestFile(file, ""))
 	change(&m)
 	data, err := checksum.Seal(m)
 	harness.Must(t, errors.Join(err, os.WriteFile(file, data, 0o600)))
+}
+
+// manifestOf returns the path of the manifest of a version.
+func manifestOf(w *warehouse.Warehouse, run string) string {
+	return filepath.Join(w.Folder.VersionPath(run), warehouse.ManifestFile)
 }
 
 // TestChangesOfMetaFormAChain publishes three nights. Each night stores a file with its changes of the
@@ -44,7 +47,7 @@ func TestChangesOfMetaFormAChain(t *testing.T) {
 	if got := contentOf(t, w.Folder.ChangesPath(secondNight)); got != "changes of the schemas meta and past in run "+secondNight {
 		t.Errorf("the file of changes in the series contains %q, want the changes of run %s", got, secondNight)
 	}
-	inVersion := filepath.Join(w.Folder.VersionPath(secondNight), "manifest.json")
+	inVersion := manifestOf(w, secondNight)
 	allNights := []string{firstNight, secondNight, thirdNight}
 	for _, step := range []struct {
 		name   string
@@ -112,13 +115,11 @@ func TestMetaBaseIsThePreviousVersionIfComplete(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := openFullNights(t, 2, "one")
-			m, err := w.Versions.ReadManifest(firstNight)
-			harness.Must(t, err)
+			m := harness.MustValue(w.Versions.ReadManifest(firstNight))
 			if m.Meta == nil || m.Meta.Base != "" || !m.Meta.HasPast {
 				t.Errorf("the manifest of the first night describes the changes as %+v, want no base, and changes of the schema past", m.Meta)
 			}
-			d, err := w.Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
-			harness.Must(t, err)
+			d := begin(t, w, secondNight)
 			c.damage(t, w)
 			if got := d.MetaBase(); got != c.want {
 				t.Errorf("the base is %q, want %q", got, c.want)
@@ -135,24 +136,18 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 	w := openFullNights(t, 1, "one", "two")
 	temporary := path(w, "parquet", ".meta", ".temporary")
 	harness.Must(t, os.WriteFile(temporary, nil, 0o600))
-	prune := func() []string {
-		t.Helper()
-		pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, firstNightAt, false)
-		harness.Must(t, err)
-		return prunedPaths(pruned)
-	}
-	if got := prune(); len(got) > 0 {
+	if got := prune(t, w, keepAllDays); len(got) > 0 {
 		t.Errorf("prune removed %v, want no files, because the second night builds on the first one", got)
 	}
 	// With a broken chain the needed files are unknown.
 	orphan, manifest := path(w, "parquet", ".meta", "20200101T000000Z.changes"), contentOf(t, w.Folder.RunManifestPath(firstNight))
 	day := w.Folder.DayManifestPath("2026-11-01")
 	harness.Must(t, errors.Join(os.WriteFile(orphan, nil, 0o600), os.Remove(w.Folder.RunManifestPath(firstNight)), os.Rename(day, day+"~")))
-	if got := prune(); len(got) > 0 {
+	if got := prune(t, w, keepAllDays); len(got) > 0 {
 		t.Errorf("with a broken chain prune removed %v, want no files", got)
 	}
 	harness.Must(t, errors.Join(os.WriteFile(w.Folder.RunManifestPath(firstNight), []byte(manifest), 0o600), os.Rename(day+"~", day)))
-	if got, want := prune(), []string{"parquet/.meta/20200101T000000Z.changes"}; !slices.Equal(got, want) {
+	if got, want := prune(t, w, keepAllDays), []string{"parquet/.meta/20200101T000000Z.changes"}; !slices.Equal(got, want) {
 		t.Errorf("prune removed %v, want %v", got, want)
 	}
 
@@ -161,14 +156,14 @@ func TestPruneRemovesChangesThatNoVersionNeeds(t *testing.T) {
 	_, err := publishDraft(t, w, d)
 	harness.Must(t, err)
 	want := []string{"parquet/.meta/" + firstNight + ".changes", "parquet/.meta/" + firstNight + ".json", "parquet/.meta/" + secondNight + ".json"}
-	if got := prune(); !slices.Equal(got, want) {
+	if got := prune(t, w, keepAllDays); !slices.Equal(got, want) {
 		t.Errorf("prune removed %v, want %v", got, want)
 	}
 	if !exists(t, temporary) {
 		t.Error("prune removed a temporary file, want it kept")
 	}
 	harness.Must(t, os.RemoveAll(w.Folder.VersionPath(thirdNight)))
-	if got := prune(); len(got) > 0 {
+	if got := prune(t, w, keepAllDays); len(got) > 0 {
 		t.Errorf("prune removed %v, want no files: a rebuild of the lost version needs them", got)
 	}
 }
@@ -221,10 +216,9 @@ func TestRefreshesAreSkipped(t *testing.T) {
 			t.Errorf("the manifest of %s has Night %q and Kind %q, want %q and %q", run, m.Night, m.Kind, want, d.Kind)
 		}
 	}
-	pruning := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 2})
-	_, err := pruning.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 9}, firstNightAt, false)
-	if versions, listErr := w.Versions.List(); err != nil || listErr != nil || !slices.Equal(versions, []string{firstNight, secondNight}) {
-		t.Errorf("the kept versions are %v (%v, %v), want the two nights", versions, err, listErr)
+	prune(t, openWith(t, warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 2}), keepAllDays)
+	if versions, err := w.Versions.List(); err != nil || !slices.Equal(versions, []string{firstNight, secondNight}) {
+		t.Errorf("the kept versions are %v (%v), want the two nights", versions, err)
 	}
 	if got := rollback(t, w, ""); got != firstNight {
 		t.Errorf("rolled back to %s, want the night %s", got, firstNight)
@@ -238,8 +232,7 @@ func TestARollbackOfARebuiltVersionPublishesTheNightBefore(t *testing.T) {
 	d, err := w.BeginFrom(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2), "")
 	harness.Must(t, err)
 	d.Kind, d.Source = ledger.Rebuild, secondNight
-	file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
-	harness.Must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
+	writeTagsFile(t, d)
 	harness.Must(t, os.Remove(w.Folder.DayManifestPath("2026-11-01")))
 	m, err := publishDraft(t, w, d)
 	if index, indexErr := w.Series.Index(); indexErr != nil || index["2026-11-01"] != firstNight {

@@ -52,8 +52,7 @@ func TestADraftIsReadWhileItIsClosed(t *testing.T) {
 // TestGradesOfEarlierNightsAreFound writes the grades of three runs. Run c has no snapshot, so its grade must
 // not be found. The stream tags was read in runs a and b.
 func TestGradesOfEarlierNightsAreFound(t *testing.T) {
-	d, err := open(t).Begin(t.Context(), thirdNight, firstNightAt.AddDate(0, 0, 2))
-	harness.Must(t, err)
+	d := begin(t, open(t), thirdNight)
 	defer func() { harness.Must(t, d.Discard()) }()
 	for _, c := range []struct{ run, snapshot, stream, grade, reason, since string }{
 		{"a", "2026-11-01 02:00:00+00", "orders", "exact", "NULL", "NULL"},
@@ -111,8 +110,7 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 	harness.Must(t, db.QueryRowContext(t.Context(), "SELECT current_setting('threads')::VARCHAR").Scan(&defaultThreads))
 	for threads, want := range map[int]int{0: runtime.GOMAXPROCS(0), 3: 3} {
 		w := warehouse.New(warehouse.Config{Dir: t.TempDir(), KeepVersions: 1, Threads: threads, Tables: open(t).Schema.Tables})
-		d, err := w.Begin(t.Context(), firstNight, firstNightAt)
-		harness.Must(t, err)
+		d := begin(t, w, firstNight)
 		if got := d.Threads(); got != want {
 			t.Errorf("with %d configured threads a draft may use %d threads, want %d", threads, got, want)
 		}
@@ -130,8 +128,7 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 		}
 		harness.Must(t, d.Discard())
 	}
-	d, err := openWith(t, warehouse.Config{}).Begin(t.Context(), firstNight, firstNightAt)
-	harness.Must(t, err)
+	d := begin(t, openWith(t, warehouse.Config{}), firstNight)
 	// A catalog with reused metadata cannot be read by a DuckDB before version 1.5.
 	const settings = "SELECT string_agg(name || ' ' || value, ', ' ORDER BY name) FROM duckdb_settings() " +
 		"WHERE name IN ('allocator_flush_threshold', 'autoinstall_known_extensions', 'experimental_metadata_reuse', " +
@@ -144,8 +141,7 @@ func TestADraftUsesTheConfiguredLimits(t *testing.T) {
 	harness.Must(t, d.Discard())
 	// Three quarters of 400 MB and 400 MB, 256 MB and 300 MB, and twice 200 MB.
 	for limit, want := range map[string]string{"400MB": "286.1 MiB, then 381.4 MiB", "300MB": "244.1 MiB, then 286.1 MiB", "200MB": "190.7 MiB, then 190.7 MiB"} {
-		d, err := openWith(t, warehouse.Config{MemoryLimit: limit}).Begin(t.Context(), firstNight, firstNightAt)
-		harness.Must(t, err)
+		d := begin(t, openWith(t, warehouse.Config{MemoryLimit: limit}), firstNight)
 		harness.Must(t, d.ReduceMemory(t.Context()))
 		reduced := queryOne(t, d, "SELECT current_setting('memory_limit')")
 		harness.Must(t, d.RestoreMemory(t.Context()))
@@ -199,11 +195,10 @@ func TestASnapshotIsAfterItsBase(t *testing.T) {
 // TestFailedStatementsAreUndoneAndQuoted checks that Atomically undoes all statements if one fails, that
 // errors quote at most 160 bytes of a statement, and that EachRow returns the first error.
 func TestFailedStatementsAreUndoneAndQuoted(t *testing.T) {
-	d, err := open(t).Begin(t.Context(), firstNight, firstNightAt)
-	harness.Must(t, err)
+	d := begin(t, open(t), firstNight)
 	defer func() { harness.Must(t, d.Discard()) }()
 	longStatement := "SELECT " + strings.Repeat("1 + ", 50) + "nothing"
-	err = d.Atomically(t.Context(), []sqltext.SQL{"CREATE TABLE main.a (x INTEGER)", sqltext.SQL(longStatement)})
+	err := d.Atomically(t.Context(), []sqltext.SQL{"CREATE TABLE main.a (x INTEGER)", sqltext.SQL(longStatement)})
 	if err == nil || !strings.Contains(err.Error(), longStatement[:160]+"...") || strings.Contains(err.Error(), longStatement[:161]+"...") {
 		t.Errorf("got %v, want the first 160 bytes of the statement", err)
 	}
@@ -371,8 +366,7 @@ func TestADraftIsCleanedUpAfterItsContext(t *testing.T) {
 // TestATableIsRecreatedWithAnotherColumn recreates an empty table for a load that sorts its rows by an additional column.
 func TestATableIsRecreatedWithAnotherColumn(t *testing.T) {
 	w := open(t)
-	d, err := w.Begin(t.Context(), firstNight, firstNightAt)
-	harness.Must(t, err)
+	d := begin(t, w, firstNight)
 	defer func() { harness.Must(t, d.Discard()) }()
 	harness.Must(t, d.Exec(t.Context(), "DROP TABLE main.product_listing_tags"))
 	harness.Must(t, d.RecreateTable(t.Context(), "product_listing_tags", stream.Column{Name: "seq", Type: stream.Int64},

@@ -57,7 +57,6 @@ func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 	harness.Must(t, os.MkdirAll(w.Folder.RawPath("20261101T020000Z"), 0o700))
 	harness.Must(t, os.MkdirAll(w.Folder.VersionPath("20261101T020000Z-2"), 0o700))
 	requireNextID("20261101T020000Z-3")
-	harness.Must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	harness.Must(t, w.RunLog.Record(ledger.Run{ID: "20261101T020000Z-3", Kind: ledger.Rollback, StartedAt: firstNightAt}))
 	requireNextID("20261101T020000Z-4")
 	harness.Must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: "20261101T020000Z-4", StartedAt: firstNightAt}))
@@ -69,7 +68,6 @@ func TestRunsOfOneSecondGetDifferentIDs(t *testing.T) {
 // TestBackupsOfOneSecondGetDifferentIDs records three backups that began in the same second.
 func TestBackupsOfOneSecondGetDifferentIDs(t *testing.T) {
 	w := open(t)
-	harness.Must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	for i := range 3 {
 		followUp := ledger.BeginFollowUp(ledger.Backup, "test", firstNightAt.Add(time.Duration(i)*time.Millisecond))
 		harness.Must(t, w.RunLog.Record(followUp.EndFollowUp(t.Context(), firstNightAt.Add(time.Second), nil)))
@@ -279,8 +277,7 @@ func TestNewFoldersGetTheirOwner(t *testing.T) {
 	w := openWith(t, warehouse.Config{Dir: filepath.Join(existing, "a", "warehouse")})
 	harness.Must(t, w.Folder.Create(&durable.Access{UID: owner, GID: group}))
 	for name, want := range map[string]int{".": 0, "a": owner, "a/warehouse": owner, "a/warehouse/versions": owner, "a/warehouse/state": owner, "a/warehouse/raw": owner} {
-		info, err := os.Stat(filepath.Join(existing, name))
-		harness.Must(t, err)
+		info := harness.MustValue(os.Stat(filepath.Join(existing, name)))
 		got, wantGroup := durable.AccessOf(info), 0
 		if want == owner {
 			wantGroup = group

@@ -13,7 +13,6 @@ import (
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 	"placementsync/internal/repair"
-	"placementsync/internal/sqltext"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
@@ -32,6 +31,13 @@ func holdNight(t *testing.T, w *warehouse.Warehouse, run, tag string) error {
 		harness.Must(t, w.RunLog.Record(ledgerRun))
 	}
 	return errors.Join(err, d.Discard())
+}
+
+// publishHeld publishes the held night. The user accepts the check "prices".
+func publishHeld(t *testing.T, w *warehouse.Warehouse) {
+	t.Helper()
+	_, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
+	harness.Must(t, err)
 }
 
 // heldRunID returns the run of the held night, or "" if no night is held.
@@ -73,10 +79,8 @@ func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	if got := h.FailedChecks(); !slices.Equal(got, []string{"prices"}) {
 		t.Errorf("failed checks are %v, want prices", got)
 	}
-	heldCatalog, err := os.ReadFile(w.Folder.HeldCatalog(secondNight))
-	harness.Must(t, err)
-	_, err = w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
-	harness.Must(t, err)
+	heldCatalog := harness.MustValue(os.ReadFile(w.Folder.HeldCatalog(secondNight)))
+	publishHeld(t, w)
 	requireState(t, w, "two", "")
 	if exists(t, path(w, "versions", secondNight, "of-a-killed-publish")) || exists(t, w.Folder.RawPath(secondNight)) {
 		t.Error("a file of a killed publish was published, or the stored responses of the night are kept")
@@ -84,13 +88,11 @@ func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	if report, err := repair.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
 		t.Errorf("verify reports %+v (%v), want no damage of the published night", report.Damage, err)
 	}
-	publishedCatalog, err := os.ReadFile(w.Folder.VersionCatalog(secondNight))
-	harness.Must(t, err)
+	publishedCatalog := harness.MustValue(os.ReadFile(w.Folder.VersionCatalog(secondNight)))
 	if !slices.Equal(heldCatalog, publishedCatalog) {
 		t.Error("the published catalog differs from the held catalog, want the same bytes")
 	}
-	runs, err := w.RunLog.Runs()
-	harness.Must(t, err)
+	runs := ledgerRuns(t, w)
 	last := runs[len(runs)-1]
 	if last.ID != secondNight || last.Outcome != ledger.Complete || last.Held || !slices.Equal(last.Accepted, []string{"prices"}) || !last.AcceptedAt.Equal(firstNightAt) {
 		t.Errorf("the ledger has %+v, want a complete run with the accepted check", last)
@@ -130,8 +132,7 @@ func TestTheNextNightReplacesAHeldNight(t *testing.T) {
 func TestAHeldNightOfAnotherBaseIsNotPublished(t *testing.T) {
 	w := openNights(t, 2, "one", "two")
 	harness.Must(t, holdNight(t, w, thirdNight, "three"))
-	_, err := w.Rollback(firstNight, firstNightAt)
-	harness.Must(t, err)
+	rollback(t, w, firstNight)
 	want := "it is based on version " + secondNight + ", but readers see version " + firstNight + "; nothing was published: discard it"
 	if _, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
@@ -191,8 +192,7 @@ func TestADamagedHeldNightIsNotPublished(t *testing.T) {
 			if got := newestTag(t, w); got != "one" {
 				t.Errorf("readers see %s, want one", got)
 			}
-			_, err := w.DiscardHeld()
-			harness.Must(t, err)
+			harness.MustValue(w.DiscardHeld())
 		})
 	}
 	harness.Must(t, holdNight(t, w, secondNight, "two"))
@@ -209,40 +209,31 @@ func requireNoHeldFiles(t *testing.T, w *warehouse.Warehouse) {
 }
 
 func TestPruneRemovesAStaleHeldNight(t *testing.T) {
-	w := open(t)
-	prune := func(dryRun bool) []string {
-		t.Helper()
-		pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, firstNightAt, dryRun)
-		harness.Must(t, err)
-		return prunedPaths(pruned)
-	}
-	publish(t, w, firstNight, "one")
-	publish(t, w, secondNight, "two")
+	w := openNights(t, 2, "one", "two")
 	harness.Must(t, holdNight(t, w, thirdNight, "three"))
-	if got := prune(false); len(got) > 0 {
+	if got := prune(t, w, keepAllDays); len(got) > 0 {
 		t.Errorf("prune removed %v, want the held night kept", got)
 	}
 	requireState(t, w, "two", thirdNight)
-	_, err := w.Rollback(firstNight, firstNightAt)
-	harness.Must(t, err)
+	rollback(t, w, firstNight)
 	want := []string{"held/" + thirdNight}
-	if got := prune(true); !slices.Equal(got, want) {
-		t.Errorf("prune would remove %v, want %v", got, want)
+	if planned, err := w.Pruner.Prune(keepAllDays, firstNightAt, true); err != nil || !slices.Equal(prunedPaths(planned), want) {
+		t.Errorf("prune would remove %v (%v), want %v", prunedPaths(planned), err, want)
 	}
 	requireState(t, w, "one", thirdNight)
-	if got := prune(false); !slices.Equal(got, want) {
+	if got := prune(t, w, keepAllDays); !slices.Equal(got, want) {
 		t.Errorf("prune removed %v, want %v", got, want)
 	}
 	requireNoHeldFiles(t, w)
 	// The manifest of a held night is damaged, and readers see a later night.
 	harness.Must(t, os.MkdirAll(path(w, "held", "20261031T020000Z"), 0o700))
-	if got, want := prune(false), []string{"held/20261031T020000Z"}; !slices.Equal(got, want) {
+	if got, want := prune(t, w, keepAllDays), []string{"held/20261031T020000Z"}; !slices.Equal(got, want) {
 		t.Errorf("prune removed %v, want %v", got, want)
 	}
 	// The removal of a held night was killed before the first publish.
 	w = open(t)
 	harness.Must(t, os.MkdirAll(path(w, "held", "."+firstNight+".removed"), 0o700))
-	if got := prune(false); len(got) != 1 {
+	if got := prune(t, w, keepAllDays); len(got) != 1 {
 		t.Errorf("prune removed %v, want the rest of the held night", got)
 	}
 }
@@ -284,8 +275,7 @@ func TestALedgerLineOfAnotherRunIsNotUsed(t *testing.T) {
 func TestKeepVersionsCountsPublishedHeldNights(t *testing.T) {
 	w := openNights(t, 1, "one")
 	harness.Must(t, holdNight(t, w, secondNight, "two"))
-	_, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
-	harness.Must(t, err)
+	publishHeld(t, w)
 	if versions, err := w.Versions.List(); err != nil || !slices.Equal(versions, []string{secondNight}) {
 		t.Errorf("versions are %v (%v), want only the held night", versions, err)
 	}
@@ -301,8 +291,7 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 		d, err := w.BeginFrom(t.Context(), night+"-2", at, base)
 		harness.Must(t, err)
 		d.Kind = kind
-		file := sqltext.Literal(filepath.Join(d.Dir, "product_listing_tags.parquet"))
-		harness.Must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
+		writeTagsFile(t, d)
 		harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: d.Run, Outcome: ledger.Complete, SnapshotAt: at}))
 		_, err = d.Hold(t.Context(), slices.Clone(tableFiles))
 		harness.Must(t, errors.Join(err, d.Discard()))
@@ -318,11 +307,10 @@ func TestAHeldReplayReplacesItsNight(t *testing.T) {
 		}
 	}
 	hold(ledger.Replay, secondNight, firstNight)
-	if pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, firstNightAt, false); err != nil || len(pruned) > 0 {
-		t.Errorf("prune removed %v (%v), want no files removed", pruned, err)
+	if got := prune(t, w, keepAllDays); len(got) > 0 {
+		t.Errorf("prune removed %v, want the replay kept", got)
 	}
-	_, err := w.PublishHeld(t.Context(), nil, firstNightAt)
-	harness.Must(t, err)
+	publishHeld(t, w)
 	requireState(t, w, "one", "")
 	if latest, _, err := w.Versions.Latest(); err != nil || latest != secondNight+"-2" {
 		t.Errorf("readers see %s (%v), want the replay", latest, err)
@@ -384,8 +372,7 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 		switch {
 		case visibleTag == "one" && held == secondNight && err != nil:
 			if steps%2 == 0 { // a second publish, or else the next night, must succeed
-				_, err := w.PublishHeld(t.Context(), []string{"prices"}, firstNightAt)
-				harness.Must(t, err)
+				publishHeld(t, w)
 				requireState(t, w, "two", "")
 			} else {
 				publish(t, w, thirdNight, "three")
@@ -393,8 +380,7 @@ func TestNoStateIsBetweenHeldAndPublished(t *testing.T) {
 			}
 		case visibleTag == "two" && held == "":
 			harness.Must(t, withLock(t, w, thirdNight, w.Recover))
-			runs, err := w.RunLog.Runs()
-			harness.Must(t, err)
+			runs := ledgerRuns(t, w)
 			if ledgerRun := ledger.Find(runs, secondNight); ledgerRun.Outcome != ledger.Complete || !slices.Equal(ledgerRun.Accepted, []string{"prices"}) {
 				t.Errorf("after %d steps the ledger has %+v, want a complete run with the accepted check prices", steps, ledgerRun)
 			}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 	"placementsync/internal/repair"
 	"placementsync/internal/testing/harness"
@@ -23,29 +22,21 @@ import (
 // and change no file.
 func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 	w := openNights(t, 2, "one")
-	path := filepath.Join(w.Folder.VersionPath("20261101T020000Z"), warehouse.ManifestFile)
-	m, err := w.Versions.ReadManifest("20261101T020000Z")
-	harness.Must(t, err)
-	if m.Format != warehouse.Format {
+	if m := harness.MustValue(w.Versions.ReadManifest(firstNight)); m.Format != warehouse.Format {
 		t.Errorf("the manifest has format %d, want %d", m.Format, warehouse.Format)
 	}
-	harness.Must(t, withLock(t, w, "20261101T020000Z", w.Recover))
-	m.Program = "v9.1.0"
-	writeManifest := func() {
-		data, err := checksum.Seal(m)
-		harness.Must(t, errors.Join(err, os.WriteFile(path, data, 0o600)))
+	harness.Must(t, withLock(t, w, firstNight, w.Recover))
+	setFormat := func(format int) {
+		editManifest(t, w, manifestOf(w, firstNight), func(m *warehouse.Manifest) { m.Program, m.Format = "v9.1.0", format })
 	}
 	harness.Must(t, w.Versions.CheckFormat())
-	m.Format = warehouse.Format - 1
-	writeManifest()
+	setFormat(warehouse.Format - 1)
 	harness.Must(t, w.Versions.CheckFormat())
-	m.Format = warehouse.Format + 1
-	writeManifest()
-	lockFile := filepath.Join(w.Folder.Dir(), "state", "lock")
-	lockBefore, err := os.ReadFile(lockFile)
-	harness.Must(t, err)
-	_, err = w.Lock("20261102T020000Z", firstNightAt)
-	want := &warehouse.NewerError{Run: "20261101T020000Z", Program: "v9.1.0", Format: warehouse.Format + 1}
+	setFormat(warehouse.Format + 1)
+	lockFile := path(w, "state", "lock")
+	lockBefore := contentOf(t, lockFile)
+	_, err := w.Lock(secondNight, firstNightAt)
+	want := &warehouse.NewerError{Run: firstNight, Program: "v9.1.0", Format: warehouse.Format + 1}
 	newer, ok := errors.AsType[*warehouse.NewerError](err)
 	if !ok {
 		t.Fatalf("got %v, want %v", err, want)
@@ -58,8 +49,8 @@ func TestTrialNewerWarehouseIsRejected(t *testing.T) {
 			t.Errorf("the error is %q, want it to contain %q", err, part)
 		}
 	}
-	if lockAfter, err := os.ReadFile(lockFile); err != nil || string(lockAfter) != string(lockBefore) {
-		t.Errorf("the lock file changed from %q to %q (%v), want no change", lockBefore, lockAfter, err)
+	if lockAfter := contentOf(t, lockFile); lockAfter != lockBefore {
+		t.Errorf("the lock file changed from %q to %q, want no change", lockBefore, lockAfter)
 	}
 	harness.Must(t, w.Folder.CheckUnlocked())
 }
@@ -150,16 +141,20 @@ func TestARunKilledAfterItsPublishIsNotResumed(t *testing.T) {
 	}
 }
 
+// failAt returns a function for Config.Step that fails at one step.
+func failAt(step string) func(name, path string) error {
+	return func(name, _ string) error {
+		if name == step {
+			return fmt.Errorf("fail at %s: %w", name, syscall.EIO)
+		}
+		return nil
+	}
+}
+
 // openFailingAt opens w again, with a disk that fails at a step.
 func openFailingAt(t *testing.T, w *warehouse.Warehouse, step string) *warehouse.Warehouse {
 	t.Helper()
-	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(),
-		Step: func(name, _ string) error {
-			if name == step {
-				return fmt.Errorf("fail at %s: %w", name, syscall.EIO)
-			}
-			return nil
-		}})
+	return openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: failAt(step)})
 }
 
 // TestNextLockFinishesAKilledRollback kills a rollback to the first of three nights at its disk
@@ -174,8 +169,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		stride = 2
 	}
 	for n := 1; ; n += stride {
-		runsBefore, err := w.RunLog.Runs()
-		harness.Must(t, err)
+		runsBefore := ledgerRuns(t, w)
 		steps, lastStep := 0, ""
 		isUnfinishedWritten := false
 		failing := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
@@ -209,8 +203,7 @@ func TestNextLockFinishesAKilledRollback(t *testing.T) {
 		if report, err := repair.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
 			t.Errorf("killed after %q: verify found %+v (%v), want no damage", lastStep, report.Damage, err)
 		}
-		runs, err := w.RunLog.Runs()
-		harness.Must(t, err)
+		runs := ledgerRuns(t, w)
 		added := runs[len(runsBefore):]
 		wantAdded := 0
 		if isUnfinishedWritten {

@@ -31,8 +31,7 @@ func TestAnUnrecordedHeldNightIsRecorded(t *testing.T) {
 		for range 2 {
 			harness.Must(t, w.Recover())
 		}
-		runs, err := w.RunLog.Runs()
-		harness.Must(t, err)
+		runs := ledgerRuns(t, w)
 		want := ledger.Run{ID: secondNight, Outcome: ledger.Failed, Held: true, ExitCode: 1,
 			Error: "held by its checks: prices", Attempts: 1, Checks: failedChecks}
 		if diff := cmp.Diff(want, ledger.Find(runs, secondNight)); diff != "" {
@@ -61,8 +60,7 @@ func TestAPublishedAttemptIsRecorded(t *testing.T) {
 		if outcome == want {
 			attempts = 1
 		}
-		runs, err := w.RunLog.Runs()
-		harness.Must(t, err)
+		runs := ledgerRuns(t, w)
 		if len(runs) != 1 || runs[0].Outcome != want || runs[0].Attempts != attempts {
 			t.Errorf("%s: the ledger has %+v, want one run, %s after %d attempts", outcome, runs, want, attempts)
 		}
@@ -92,12 +90,7 @@ func TestOnlyAnAbandonedVersionIsRemoved(t *testing.T) {
 	if !exists(t, w.Folder.VersionPath(secondNight)) {
 		t.Error("the version of the resumed run was removed, want it kept")
 	}
-	failing := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Step: func(name, _ string) error {
-		if name == "before removal of the version" {
-			return syscall.EIO
-		}
-		return nil
-	}})
+	failing := openFailingAt(t, w, "before removal of the version")
 	if err := failing.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: thirdNight}); !errors.Is(err, syscall.EIO) {
 		t.Errorf("on a failing disk the run began with %v, want an error: the abandoned version would look like a published one", err)
 	}

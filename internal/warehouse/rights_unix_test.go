@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,13 +78,9 @@ func createRunFiles(t *testing.T, w *warehouse.Warehouse) {
 	harness.Must(t, w.RunLog.WriteResumableRun(warehouse.UnfinishedRun{Run: run, StartedAt: firstNightAt}))
 	d := beginDraft(t, w, run, "one")
 	harness.Must(t, d.WriteLedgerCopy(ledger.Run{ID: run}))
-	if _, err := d.Publish(t.Context(), append([]warehouse.ManifestTable(nil), tableFiles...)); err != nil {
-		t.Fatal(err)
-	}
+	harness.MustValue(d.Publish(t.Context(), slices.Clone(tableFiles)))
 	harness.Must(t, w.RunLog.Record(ledger.Run{ID: run}))
-	if _, err := w.Folder.MakeInbox(); err != nil {
-		t.Fatal(err)
-	}
+	harness.MustValue(w.Folder.MakeInbox())
 }
 
 // wantModes returns the expected modes of the files that createRunFiles creates. dir and file are the

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
@@ -113,8 +112,7 @@ func TestRollbackOfACopiedWarehouseRemovesDays(t *testing.T) {
 	// As on a file system without hard links, the series contains copies.
 	from := filepath.Join(w.Folder.VersionPath("20261102T020000Z"), "product_listing_tags.parquet")
 	to := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-02", "product_listing_tags.parquet")
-	info, err := os.Stat(from)
-	harness.Must(t, err)
+	info := harness.MustValue(os.Stat(from))
 	data, err := os.ReadFile(from)
 	harness.Must(t, errors.Join(err, os.Remove(to), os.WriteFile(to, data, 0o600), os.Chtimes(to, info.ModTime(), info.ModTime())))
 	rollback(t, w, "")
@@ -160,20 +158,13 @@ func TestTheLineageOfTheNewestVersionIsKeptFirst(t *testing.T) {
 // TestAVersionBuiltOnItselfEndsTheLineage publishes a version whose manifest names the version itself
 // as its night. A rebuild in the same second as its night writes such a manifest.
 func TestAVersionBuiltOnItselfEndsTheLineage(t *testing.T) {
-	w := open(t)
-	m := publish(t, w, "20261101T020000Z", "one")
-	m.Night = m.RunID
-	data, err := checksum.Seal(m)
-	harness.Must(t, err)
-	harness.Must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
-	publish(t, w, "20261102T020000Z", "two")
+	w := openNights(t, 2, "one")
+	editManifest(t, w, manifestOf(w, firstNight), func(m *warehouse.Manifest) { m.Night = firstNight })
+	publish(t, w, secondNight, "two")
 	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
 		t.Errorf("a reader got %v, want %v", got, []string{"one", "two"})
 	}
-	m.Night, m.Previous = "", m.RunID
-	data, err = checksum.Seal(m)
-	harness.Must(t, err)
-	harness.Must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
+	editManifest(t, w, manifestOf(w, firstNight), func(m *warehouse.Manifest) { m.Night, m.Previous = "", firstNight })
 	harness.Must(t, os.RemoveAll(filepath.Dir(w.Series.IndexPath())))
 	if days, err := w.Series.MissingDays(); err != nil || !slices.Equal(days, []string{"2026-11-02"}) {
 		t.Errorf("the missing days are %v (%v), want those up to the wrong manifest", days, err)
@@ -237,8 +228,7 @@ func TestARollbackEndsInterruptedRuns(t *testing.T) {
 		if u, isResumed, err := w.RunLog.ResumableRun(); isResumed || err != nil {
 			t.Errorf("after %s, run %s would be resumed (%v), want no resume", name, u.Run, err)
 		}
-		runs, err := w.RunLog.Runs()
-		harness.Must(t, err)
+		runs := ledgerRuns(t, w)
 		if ledger.Find(runs, replay).Outcome != ledger.Killed {
 			t.Errorf("after %s, the ledger has %+v, want the killed replay", name, runs)
 		}

@@ -1,7 +1,6 @@
 package warehouse_test
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/checksum"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/harness"
@@ -34,8 +32,7 @@ func TestADraftHasAllTablesAndViews(t *testing.T) {
 	defer d.Discard()
 	for _, table := range w.Schema.Tables {
 		def := w.Schema.Definitions[table.Name]
-		sql, err := schema.FS.ReadFile(table.Name + ".sql")
-		harness.Must(t, err)
+		sql := harness.MustValue(schema.FS.ReadFile(table.Name + ".sql"))
 		if err := d.Exec(t.Context(), "CREATE SCHEMA plain", "USE plain", sqltext.SQL(sql), "USE main"); err != nil {
 			t.Fatalf("run schema/%s.sql in DuckDB: %v", table.Name, err)
 		}
@@ -131,12 +128,9 @@ func TestAsOfMacroReturnsTheRowsOfATime(t *testing.T) {
 // program with another schema had published the version.
 func publishAsOtherSchema(t *testing.T, w *warehouse.Warehouse, d *warehouse.Draft) {
 	t.Helper()
-	m, err := d.Publish(t.Context(), slices.Clone(tableFiles))
+	_, err := d.Publish(t.Context(), slices.Clone(tableFiles))
 	harness.Must(t, err)
-	m.Schema = "another"
-	data, err := checksum.Seal(m)
-	harness.Must(t, err)
-	harness.Must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(m.RunID), warehouse.ManifestFile), data, 0o600))
+	editManifest(t, w, manifestOf(w, d.Run), func(m *warehouse.Manifest) { m.Schema = "another" })
 }
 
 func TestNewColumnsAreAddedAndOtherDifferencesAreErrors(t *testing.T) {
@@ -192,8 +186,7 @@ func TestATableIsAddedWithoutANewSchemaVersion(t *testing.T) {
 	w := openNights(t, 2, "one")
 	other := warehouse.New(warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 1, MemoryLimit: "256MB", Threads: 1,
 		Tables: slices.DeleteFunc(stream.Tables(stream.All()), func(x stream.Table) bool { return x.Name != "orders" })})
-	d, err := other.Begin(t.Context(), "20261102T020000Z", firstNightAt.AddDate(0, 0, 1))
-	harness.Must(t, err)
+	d := begin(t, other, "20261102T020000Z")
 	defer d.Discard()
 	if len(columnsInDuckDB(t, d, "main", "orders")) == 0 {
 		t.Error("the draft has no table orders")
@@ -222,8 +215,7 @@ func TestTheNextNightHasTheViewsOfThisProgram(t *testing.T) {
 			d := beginDraft(t, w, "20261101T020000Z", "one")
 			harness.Must(t, d.Exec(t.Context(), sqltext.SQL(change)))
 			publishAsOtherSchema(t, w, d)
-			next, err := w.Begin(t.Context(), "20261102T020000Z", firstNightAt.AddDate(0, 0, 1))
-			harness.Must(t, err)
+			next := begin(t, w, "20261102T020000Z")
 			defer next.Discard()
 			if got := queryOne(t, next, viewNamesSQL, "mart"); got != "snapshot" {
 				t.Errorf("got views %q, want snapshot", got)

@@ -16,7 +16,6 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
-	"placementsync/internal/sqltext"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
@@ -26,10 +25,9 @@ import (
 // completes the series and must keep the intact copy.
 func TestADamagedFileOfAVersionReplacesNoIntactFile(t *testing.T) {
 	w := open(t)
-	m := publish(t, w, "20261101T020000Z", "one")
-	fileInSeries := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-01", "product_listing_tags.parquet")
-	intact, err := os.ReadFile(fileInSeries)
-	harness.Must(t, err)
+	m := publish(t, w, firstNight, "one")
+	fileInSeries := seriesFile(w, "2026-11-01")
+	intact := harness.MustValue(os.ReadFile(fileInSeries))
 	harness.Must(t, os.Remove(fileInSeries))
 	harness.Must(t, os.WriteFile(fileInSeries, intact, 0o644))
 	harness.Must(t, os.Chtimes(fileInSeries, firstNightAt, firstNightAt)) // the copy has another modification time
@@ -40,8 +38,7 @@ func TestADamagedFileOfAVersionReplacesNoIntactFile(t *testing.T) {
 	d, err := w.BeginFrom(t.Context(), "20261102T020000Z", firstNightAt.AddDate(0, 0, 1), "")
 	harness.Must(t, err)
 	harness.Must(t, d.Discard())
-	got, err := os.ReadFile(fileInSeries)
-	harness.Must(t, err)
+	got := harness.MustValue(os.ReadFile(fileInSeries))
 	if !cmp.Equal(intact, got) {
 		t.Error("the intact file of the series was replaced by the damaged one of the version, want it kept")
 	}
@@ -80,8 +77,8 @@ func TestTheOldFilesOfADayAreKeptWhileItIsReplaced(t *testing.T) {
 			m.Tables = append([]warehouse.ManifestTable{{Name: "unchanged"}, {Name: "orders", FileSum: checksum.FileSum{File: "orders.parquet", SHA256: "lost"}}}, m.Tables...)
 		})
 		if isChanged {
-			file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
-			harness.Must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET name = 'two'", sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
+			harness.Must(t, d.Exec(t.Context(), "UPDATE main.product_listing_tags SET name = 'two'"))
+			writeTagsFile(t, d)
 		} else {
 			_, err := d.CopyUnchanged(tagsTable)
 			harness.Must(t, err)
@@ -172,9 +169,8 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 	if _, err := w.Series.Complete(); !errors.As(err, new(*warehouse.ExtendError)) {
 		t.Errorf("the error of completing the series is %v, want an ExtendError", err)
 	}
-	pruned, err := w.Pruner.Prune(warehouse.Retention{RawDays: 99, Daily: 99}, firstNightAt, false)
-	if got := prunedPaths(pruned); err != nil || !slices.Equal(got, []string{"versions/" + firstNight}) {
-		t.Errorf("prune removed %v (%v), want the version whose day is in the series", got, err)
+	if got := prune(t, w, keepAllDays); !slices.Equal(got, []string{"versions/" + firstNight}) {
+		t.Errorf("prune removed %v, want the version whose day is in the series", got)
 	}
 	harness.Must(t, errors.Join(os.Remove(table), os.Rename(table+"~", table)))
 	if got, err := w.Series.Complete(); err != nil || !slices.Equal(got, days) {

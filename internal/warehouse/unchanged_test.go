@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/checksum"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 	"placementsync/schema"
@@ -24,8 +23,7 @@ func TestUnchangedFilesAreCopied(t *testing.T) {
 	w := open(t)
 	first := publish(t, w, firstNight, "one")
 	w, steps := openRecording(t, w)
-	d, err := w.Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
-	harness.Must(t, err)
+	d := begin(t, w, secondNight)
 	if isCopied, err := d.CopyUnchanged(tagsTable); !isCopied || err != nil {
 		t.Fatalf("the file is copied: %t (%v), want true", isCopied, err)
 	}
@@ -70,34 +68,28 @@ func TestDraftsLabelTheirFiles(t *testing.T) {
 // damaged files. The draft must contain none of these files.
 func TestFilesOfOtherVersionsAndDamagedFilesAreNotCopied(t *testing.T) {
 	for name, c := range map[string]struct {
-		change  func(t *testing.T, versionDir string)
+		change  func(t *testing.T, w *warehouse.Warehouse, file string)
 		program string
 		table   string
 	}{
 		"another program version": {program: "newer", table: tagsTable},
 		"a table without a file":  {table: "orders"},
-		"a flipped bit":           {func(t *testing.T, v string) { flipBit(t, filepath.Join(v, tagsFile), 40) }, "", tagsTable},
-		"a missing file":          {func(t *testing.T, v string) { harness.Must(t, os.Remove(filepath.Join(v, tagsFile))) }, "", tagsTable},
-		"a folder instead of the file": {func(t *testing.T, v string) {
-			harness.Must(t, errors.Join(os.Remove(filepath.Join(v, tagsFile)), os.Mkdir(filepath.Join(v, tagsFile), 0o700)))
+		"a flipped bit":           {func(t *testing.T, _ *warehouse.Warehouse, file string) { flipBit(t, file, 40) }, "", tagsTable},
+		"a missing file":          {func(t *testing.T, _ *warehouse.Warehouse, file string) { harness.Must(t, os.Remove(file)) }, "", tagsTable},
+		"a folder instead of the file": {func(t *testing.T, _ *warehouse.Warehouse, file string) {
+			harness.Must(t, errors.Join(os.Remove(file), os.Mkdir(file, 0o700)))
 		}, "", tagsTable},
-		"another schema version": {func(t *testing.T, v string) {
-			file := filepath.Join(v, warehouse.ManifestFile)
-			var m warehouse.Manifest
-			harness.Must(t, checksum.Unseal([]byte(contentOf(t, file)), &m))
-			m.Schema = "other"
-			data, err := checksum.Seal(m)
-			harness.Must(t, errors.Join(err, os.WriteFile(file, data, 0o600)))
+		"another schema version": {func(t *testing.T, w *warehouse.Warehouse, _ string) {
+			editManifest(t, w, manifestOf(w, firstNight), func(m *warehouse.Manifest) { m.Schema = "other" })
 		}, "", tagsTable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := openNights(t, 2, "one")
 			if c.change != nil {
-				c.change(t, w.Folder.VersionPath(firstNight))
+				c.change(t, w, filepath.Join(w.Folder.VersionPath(firstNight), tagsFile))
 			}
 			w = openWith(t, warehouse.Config{Dir: w.Folder.Dir(), Program: c.program})
-			d, err := w.Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
-			harness.Must(t, err)
+			d := begin(t, w, secondNight)
 			defer func() { harness.Must(t, d.Discard()) }()
 			if isCopied, err := d.CopyUnchanged(c.table); isCopied || err != nil {
 				t.Errorf("the file is copied: %t (%v), want false", isCopied, err)
@@ -112,8 +104,7 @@ func TestFilesOfOtherVersionsAndDamagedFilesAreNotCopied(t *testing.T) {
 // TestFailedCopyIsAnError copies an intact file on a failing disk.
 func TestFailedCopyIsAnError(t *testing.T) {
 	w := openNights(t, 2, "one")
-	d, err := openFailingAt(t, w, "before copy "+tagsFile).Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
-	harness.Must(t, err)
+	d := begin(t, openFailingAt(t, w, "before copy "+tagsFile), secondNight)
 	defer func() { harness.Must(t, d.Discard()) }()
 	isCopied, err := d.CopyUnchanged(tagsTable)
 	if isCopied || !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "copy the unchanged "+tagsFile) {

@@ -143,8 +143,7 @@ func TestReadLatestDistinguishesNoVersionFromALostLink(t *testing.T) {
 		t.Errorf("got %+v, %t, %v, want version 20261101T020000Z with one row", m, ok, err)
 	}
 	var size int64
-	files, err := os.ReadDir(w.Folder.VersionPath(m.RunID))
-	harness.Must(t, err)
+	files := harness.MustValue(os.ReadDir(w.Folder.VersionPath(m.RunID)))
 	for _, f := range files {
 		info, err := f.Info()
 		harness.Must(t, err)

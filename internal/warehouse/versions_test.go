@@ -132,16 +132,14 @@ func TestATableWithoutAStreamIsNotPublished(t *testing.T) {
 // TestAVersionWithoutRowsIsPublished publishes a draft without tables of the schema main, and one with an empty table.
 func TestAVersionWithoutRowsIsPublished(t *testing.T) {
 	w := open(t)
-	d, err := w.Begin(t.Context(), firstNight, firstNightAt)
-	harness.Must(t, err)
+	d := begin(t, w, firstNight)
 	m, err := d.Publish(t.Context(), nil)
 	if err != nil || len(m.Tables) > 0 || m.LedgerLine != nil {
 		t.Errorf("published %+v (%v), want a version without tables and without a ledger line", m, err)
 	}
 	d, err = w.Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
 	harness.Must(t, err)
-	file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
-	harness.Must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
+	writeTagsFile(t, d)
 	m, err = d.Publish(t.Context(), slices.Clone(tableFiles))
 	if err != nil || m.Tables[0].Rows != 0 || m.Tables[0].KeyMin != "" || m.Tables[0].KeyMax != "" {
 		t.Errorf("published %+v (%v), want a table without rows and keys", m.Tables, err)
@@ -182,9 +180,8 @@ func TestDuplicateKeysAndMissingRowsAreErrors(t *testing.T) {
 		t.Errorf("the error of an unreadable Parquet file is %v, want a VerifyError of any table", err)
 	}
 	harness.Must(t, d.Discard())
-	d, err := w.Begin(t.Context(), secondNight, firstNightAt.AddDate(0, 0, 1))
-	harness.Must(t, err)
-	_, err = d.CopyUnchanged(tagsTable)
+	d = begin(t, w, secondNight)
+	_, err := d.CopyUnchanged(tagsTable)
 	harness.Must(t, errors.Join(err, d.Exec(t.Context(), sqltext.SQL(strings.Replace(insert, "%s", "i", 1)))))
 	if _, err := d.Publish(t.Context(), slices.Clone(tableFiles)); !errors.As(err, &verifyErr) || verifyErr.Problem != "5 rows in the catalog, 1 in the manifest" {
 		t.Errorf("the error of a changed table with its old file is %v, want a VerifyError with both numbers of rows", err)
@@ -233,13 +230,11 @@ func TestPublicFilesGetTheirMode(t *testing.T) {
 // TestTheVisibleVersionIsKeptWithoutItsManifest rolls back, damages the manifest of the visible version, and keeps one version.
 func TestTheVisibleVersionIsKeptWithoutItsManifest(t *testing.T) {
 	w := openNights(t, 2, "one", "two")
-	_, err := w.Rollback(firstNight, firstNightAt.AddDate(0, 0, 2))
-	harness.Must(t, err)
-	harness.Must(t, os.WriteFile(filepath.Join(w.Folder.VersionPath(firstNight), warehouse.ManifestFile), []byte("damaged"), 0o600))
-	pruning := openWith(t, warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 1})
-	_, err = pruning.Pruner.Prune(warehouse.Retention{RawDays: 9, Daily: 9}, firstNightAt, false)
-	if versions, listErr := w.Versions.List(); err != nil || listErr != nil || !slices.Contains(versions, firstNight) {
-		t.Errorf("prune left the versions %v (%v, %v), want %s, which readers see", versions, err, listErr, firstNight)
+	rollback(t, w, firstNight)
+	harness.Must(t, os.WriteFile(manifestOf(w, firstNight), []byte("damaged"), 0o600))
+	prune(t, openWith(t, warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 1}), keepAllDays)
+	if versions, err := w.Versions.List(); err != nil || !slices.Contains(versions, firstNight) {
+		t.Errorf("prune left the versions %v (%v), want %s, which readers see", versions, err, firstNight)
 	}
 }
 

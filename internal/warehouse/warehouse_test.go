@@ -90,19 +90,39 @@ func openWith(t *testing.T, c warehouse.Config) *warehouse.Warehouse {
 	return w
 }
 
-// beginDraft begins a draft and adds one row with a tag.
-func beginDraft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehouse.Draft {
+// begin begins a draft. The snapshot has the time in the id of the run.
+func begin(t *testing.T, w *warehouse.Warehouse, run string) *warehouse.Draft {
 	t.Helper()
 	at, _ := warehouse.RunTime(run)
 	d, err := w.Begin(t.Context(), run, at)
 	harness.Must(t, err)
-	file := filepath.Join(d.Dir, "product_listing_tags.parquet")
-	err = d.Exec(t.Context(),
-		sqltext.SQL(fmt.Sprintf("INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
-			"SELECT 'p', count(*) + 1, %s, %s, 1 FROM main.product_listing_tags", sqltext.Literal(tag), "TIMESTAMPTZ "+sqltext.Literal(d.At.Format(time.RFC3339Nano)))),
-		sqltext.SQL("COPY main.product_listing_tags TO "+sqltext.Literal(file)+" (FORMAT parquet)"))
-	harness.Must(t, err)
 	return d
+}
+
+// beginDraft begins a draft, adds one row with a tag and writes the Parquet file.
+func beginDraft(t *testing.T, w *warehouse.Warehouse, run, tag string) *warehouse.Draft {
+	t.Helper()
+	d := begin(t, w, run)
+	harness.Must(t, d.Exec(t.Context(),
+		sqltext.SQL(fmt.Sprintf("INSERT INTO main.product_listing_tags (product_listing_id, position, name, valid_from, row_hash) "+
+			"SELECT 'p', count(*) + 1, %s, %s, 1 FROM main.product_listing_tags", sqltext.Literal(tag), "TIMESTAMPTZ "+sqltext.Literal(d.At.Format(time.RFC3339Nano))))))
+	writeTagsFile(t, d)
+	return d
+}
+
+// writeTagsFile writes the Parquet file of a draft from its table.
+func writeTagsFile(t *testing.T, d *warehouse.Draft) {
+	t.Helper()
+	file := sqltext.Literal(filepath.Join(d.Dir, tagsFile))
+	harness.Must(t, d.Exec(t.Context(), sqltext.SQL("COPY main.product_listing_tags TO "+file+" (FORMAT parquet)")))
+}
+
+// ledgerRuns returns the runs in the ledger.
+func ledgerRuns(t *testing.T, w *warehouse.Warehouse) []ledger.Run {
+	t.Helper()
+	runs, err := w.RunLog.Runs()
+	harness.Must(t, err)
+	return runs
 }
 
 var tableFiles = []warehouse.ManifestTable{{Name: "product_listing_tags", Grade: "exact",
@@ -175,13 +195,11 @@ func TestDraftIsInvisibleUntilPublished(t *testing.T) {
 func TestManifestDescribesTheFiles(t *testing.T) {
 	w := open(t)
 	published := publish(t, w, "20261101T020000Z", "one")
-	m, err := w.Versions.ReadManifest("20261101T020000Z")
-	harness.Must(t, err)
+	m := harness.MustValue(w.Versions.ReadManifest("20261101T020000Z"))
 	if diff := cmp.Diff(published, m); diff != "" {
 		t.Errorf("manifest on disk differs from the published one (-published +disk):\n%s", diff)
 	}
-	info, err := os.Stat(filepath.Join(w.Folder.VersionPath(m.RunID), m.Tables[0].File))
-	harness.Must(t, err)
+	info := harness.MustValue(os.Stat(filepath.Join(w.Folder.VersionPath(m.RunID), m.Tables[0].File)))
 	got := m.Tables[0]
 	if got.Rows != 1 || got.KeyMin != "p" || got.KeyMax != "p" || got.Bytes != info.Size() || len(got.SHA256) != 64 {
 		t.Errorf("got %+v, want one row with key p, %d bytes and a checksum", got, info.Size())
@@ -224,12 +242,10 @@ func TestTheNextNightAddsMissingFilesOfTheSeries(t *testing.T) {
 
 func TestLedgerKeepsRunsAfterAnUnfinishedLine(t *testing.T) {
 	w := open(t)
-	harness.Must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	want := []ledger.Run{{ID: "a", Outcome: ledger.Failed, ExitCode: 1, Attempts: 1}, {ID: "b", Outcome: ledger.Complete, Rows: 7, Attempts: 1}}
 	harness.Must(t, w.RunLog.Record(want[0]))
 	path := filepath.Join(w.Folder.Dir(), "state", "runs.jsonl")
-	intact, err := os.ReadFile(path)
-	harness.Must(t, err)
+	intact := harness.MustValue(os.ReadFile(path))
 	harness.Must(t, os.WriteFile(path, append(intact, `{"run_id":"torn`...), 0o600))
 	harness.Must(t, w.RunLog.Record(want[1]))
 	got, err := w.RunLog.Runs()
@@ -249,11 +265,9 @@ func TestLedgerKeepsRunsAfterAnUnfinishedLine(t *testing.T) {
 // a carriage return.
 func TestDamagedLinesAreMovedOnce(t *testing.T) {
 	w := open(t)
-	harness.Must(t, os.MkdirAll(filepath.Join(w.Folder.Dir(), "state"), 0o700))
 	harness.Must(t, w.RunLog.Record(ledger.Run{ID: "a", Outcome: ledger.Failed, ExitCode: 1}))
 	path := w.RunLog.Path()
-	intact, err := os.ReadFile(path)
-	harness.Must(t, err)
+	intact := harness.MustValue(os.ReadFile(path))
 	harness.Must(t, os.WriteFile(path, append([]byte("damaged\r\n\n"), intact...), 0o600))
 	for range 2 {
 		harness.Must(t, w.Recover())
