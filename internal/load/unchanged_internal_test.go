@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -148,40 +147,6 @@ func TestStreamsWhoseRecordsCanBeSkipped(t *testing.T) {
 		s.streams = []stream.Stream{st}
 		if got := s.canSkip(st); got != c.want {
 			t.Errorf("%s: unchanged records are skipped: %t, want %t", name, got, c.want)
-		}
-	}
-}
-
-// TestCompressionOfTexts chooses the compression by the first values of a column.
-func TestCompressionOfTexts(t *testing.T) {
-	different := func(n int) []string {
-		var texts []string
-		for i := range n {
-			texts = append(texts, fmt.Sprint(i))
-		}
-		return texts
-	}
-	equal := slices.Repeat([]string{"x"}, 981)
-	for name, c := range map[string]struct {
-		texts []string
-		nulls int
-		want  string
-	}{
-		"different texts":           {different(1000), 0, "fsst"},
-		"a tenth is repeated":       {append(different(901), slices.Repeat([]string{"x"}, 99)...), 0, "fsst"},
-		"more than that":            {append(different(899), slices.Repeat([]string{"x"}, 101)...), 0, ""},
-		"a few texts":               {append(different(18), equal...), 1, ""},
-		"a few texts, and no NULLs": {append(different(18), append(equal, "x")...), 0, "dictionary"},
-		"more texts":                {append(different(19), equal...), 0, ""},
-		"mostly NULL":               {different(1000), 9000, "fsst"},
-	} {
-		texts := array.NewStringBuilder(memory.DefaultAllocator)
-		texts.AppendNulls(c.nulls)
-		texts.AppendStringValues(c.texts, nil)
-		field := arrow.Field{Name: "a", Type: arrow.BinaryTypes.String, Nullable: true}
-		batch := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{field}, nil), []arrow.Array{texts.NewArray()}, int64(c.nulls+len(c.texts)))
-		if got := chooseCompression(batch)["a"]; got != c.want {
-			t.Errorf("%s: the compression is %q, want %q", name, got, c.want)
 		}
 	}
 }
