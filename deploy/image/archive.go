@@ -5,16 +5,13 @@ import (
 	"errors"
 	"io"
 	"os"
-	"regexp"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
-
-// notAllowedInTag matches a character that a tag must not contain.
-var notAllowedInTag = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
 func blobPath(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 
@@ -51,7 +48,7 @@ func archiveFiles(o options, img v1.Image) ([]tarFile, v1.Hash, error) {
 	if err := errors.Join(layersErr, rawErr, configErr, nameErr, manifestErr, describeErr); err != nil {
 		return nil, v1.Hash{}, err
 	}
-	tag := notAllowedInTag.ReplaceAllString(o.version, "-")
+	tag := strings.ReplaceAll(o.version, "+", "-") // a tag must not contain a plus sign
 	dockerManifest := tarball.Descriptor{Config: blobPath(configName), RepoTags: []string{"placementsync:" + tag}}
 	blobs := []tarFile{{blobPath(descriptor.Digest), 0o644, 0, manifest}, {blobPath(configName), 0o644, 0, rawConfig}}
 	for _, layer := range layers {

@@ -15,19 +15,15 @@ const (
 	configPath  = "/etc/placementsync/config.yaml"
 )
 
-// sizes are the total sizes of the layers in bytes.
-type sizes struct{ unpacked, packed int64 }
-
 // buildImage packs two layers: files that seldom change, and the program.
-func buildImage(o options) (v1.Image, sizes, error) {
-	var total sizes
+func buildImage(o options) (v1.Image, error) {
 	content, arch, err := readProgram(o.binary)
 	if err != nil {
-		return nil, total, err
+		return nil, err
 	}
 	system, err := systemFiles(o)
 	if err != nil {
-		return nil, total, err
+		return nil, err
 	}
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, part := range []struct {
@@ -37,24 +33,16 @@ func buildImage(o options) (v1.Image, sizes, error) {
 		{"users, root certificates, the configuration of containers, licenses", system},
 		{"placementsync " + o.version, []tarFile{{programPath[1:], 0o755, 0, content}}},
 	} {
-		layer, unpacked, err := newLayer(part.files, o.created)
+		layer, err := newLayer(part.files, o.created)
 		if err != nil {
-			return nil, total, fmt.Errorf("pack %s: %w", part.comment, err)
+			return nil, fmt.Errorf("pack %s: %w", part.comment, err)
 		}
-		packed, err := layer.Size()
-		if err != nil {
-			return nil, total, err
-		}
-		total.unpacked, total.packed = total.unpacked+int64(unpacked), total.packed+packed
 		history := v1.History{Created: v1.Time{Time: o.created}, CreatedBy: "make image", Comment: part.comment}
 		if img, err = mutate.Append(img, mutate.Addendum{Layer: layer, History: history}); err != nil {
-			return nil, total, err
+			return nil, err
 		}
 	}
-	if img, err = configure(img, o, arch); err != nil {
-		return nil, total, err
-	}
-	return img, total, nil
+	return configure(img, o, arch)
 }
 
 // configure sets the command, user, environment and labels of the image.

@@ -104,16 +104,14 @@ func writeTar(out io.Writer, files []tarFile, created time.Time) error {
 	return w.Close()
 }
 
-// newLayer packs files into a layer, and returns the unpacked size in bytes.
-func newLayer(files []tarFile, created time.Time) (v1.Layer, int, error) {
+func newLayer(files []tarFile, created time.Time) (v1.Layer, error) {
 	var b bytes.Buffer
 	if err := writeTar(&b, files, created); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	data := b.Bytes()
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
 		tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithCompressedCaching, tarball.WithMediaType(types.OCILayer))
-	return layer, len(data), err
 }
 
 // readProgram reads a static program and returns its architecture.
@@ -129,9 +127,6 @@ func readProgram(path string) (content []byte, arch string, err error) {
 		if p.Type == elf.PT_INTERP {
 			return nil, "", fmt.Errorf("%s needs a dynamic linker, but the image has none: link the program statically", path)
 		}
-	}
-	if libraries, err := f.ImportedLibraries(); err == nil && len(libraries) > 0 {
-		return nil, "", fmt.Errorf("%s needs the libraries %v, but the image has none: link the program statically", path, libraries)
 	}
 	switch f.Machine {
 	case elf.EM_X86_64:

@@ -47,7 +47,7 @@ func run(args []string, stdout io.Writer) error {
 		return errors.New("give -binary FILE and -o FILE")
 	}
 	o.created = time.Unix(*seconds, 0).UTC()
-	img, total, err := buildImage(o)
+	img, err := buildImage(o)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,6 @@ func run(args []string, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", o.out, err)
 	}
-	_, err = fmt.Fprintf(stdout, "%s\n  digest      %s\n  unpacked    %.1f MB\n  compressed  %.1f MB\n",
-		o.out, digest, float64(total.unpacked)/1e6, float64(total.packed)/1e6)
+	_, err = fmt.Fprintf(stdout, "%s\n  digest %s\n", o.out, digest)
 	return err
 }
