@@ -13,13 +13,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
-
 	"placementsync/internal/daemon"
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
 	"placementsync/internal/repair"
-	fixtures "placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 	"placementsync/internal/watch"
 	"placementsync/internal/webhook"
@@ -516,26 +513,6 @@ func TestUnreadableLedgerIsReported(t *testing.T) {
 		h.wantMetrics(map[string]string{`last_run_new_rows`: "3"})
 		if !strings.Contains(h.log.String(), "the ledger can be read again") {
 			t.Errorf("the log does not report that the ledger can be read again:\n%s", &h.log)
-		}
-	})
-}
-
-func TestMetricConventions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHarness(t, nil)
-		h.hookResults = func() map[string]uint64 { return map[string]uint64{"stored": 1} }
-		h.settings.VerifySchedule = parseSchedule(t, "0 5 * * 0", "UTC")
-		h.verify = func(context.Context) (repair.VerifyRecord, error) { return repair.VerifyRecord{}, nil }
-		h.inspect = func(context.Context) daemon.Inspection { return fullInspection() }
-		h.record(ledger.Run{ID: "lake", Kind: ledger.Lake, StartedAt: time.Now(), EndedAt: time.Now(), Outcome: ledger.Complete, Version: "v"})
-		h.start()
-		defer h.shutDown()
-		time.Sleep(3 * time.Hour)
-		families, err := h.cfg.Metrics.Gather()
-		fixtures.Must(t, err)
-		problems, err := promlint.NewWithMetricFamilies(families).Lint()
-		if err != nil || len(problems) > 0 {
-			t.Errorf("the metrics violate conventions: %v %v", problems, err)
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"placementsync/internal/ledger"
 	fixtures "placementsync/internal/testing/harness"
@@ -64,19 +65,7 @@ func TestOwnNightIsShownOnce(t *testing.T) {
 	}
 }
 
-// TestLoggedFiles limits the damaged files in a line of the log. The page names all.
-func TestLoggedFiles(t *testing.T) {
-	t.Parallel()
-	for want, files := range map[string][]string{
-		"": nil, "a, b, c": {"a", "b", "c"}, "a, b, c and 2 more": {"a", "b", "c", "d", "e"},
-	} {
-		if got := firstFiles(files); got != want {
-			t.Errorf("the log names %q, want %q", got, want)
-		}
-	}
-}
-
-// TestMetricsPage compares docs/metrics.md with the metrics.
+// TestMetricsPage compares docs/metrics.md with the metrics, and the metrics with the conventions of Prometheus.
 func TestMetricsPage(t *testing.T) {
 	t.Parallel()
 	const file = "../../docs/metrics.md"
@@ -84,8 +73,18 @@ func TestMetricsPage(t *testing.T) {
 		"[Operations](operations.md#metrics) explains how to read them.\n\n" +
 		"| metric | labels | meaning |\n|---|---|---|\n"
 	var rows []string
+	var exposition strings.Builder
 	for _, m := range newCollector(nil).metrics {
+		kind := "gauge"
+		if m.isCounter {
+			kind = "counter"
+		}
+		fmt.Fprintf(&exposition, "# HELP %[1]s%[2]s %[3]s\n# TYPE %[1]s%[2]s %[4]s\n%[1]s%[2]s 1\n", metricPrefix, m.name, m.help, kind)
 		rows = append(rows, fmt.Sprintf("| `%s%s` | %s | %s |\n", metricPrefix, m.name, strings.Join(m.labels, ", "), m.help))
+	}
+	problems, err := promlint.New(strings.NewReader(exposition.String())).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("the metrics violate conventions: %v %v", problems, err)
 	}
 	slices.Sort(rows)
 	want := head + strings.Join(rows, "")

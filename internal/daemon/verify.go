@@ -3,9 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"placementsync/internal/ledger"
@@ -79,16 +77,7 @@ func (s *scheduler) endVerification(ctx context.Context, record repair.VerifyRec
 	log = log.With("result", verdict(record))
 	if record.FailedAt.IsZero() {
 		took := time.Duration(record.Seconds * float64(time.Second))
-		log = log.With("damaged", len(record.DamagedFiles), "files", firstFiles(record.DamagedFiles), "took", took)
+		log = log.With("damaged", len(record.DamagedFiles), "took", took) // the page and the alert name the files
 	}
 	log.Log(ctx, level, "verify ended", "error", record.Error, "next", s.verifyAt)
-}
-
-func firstFiles(files []string) string {
-	const shown = 3
-	text := strings.Join(files[:min(shown, len(files))], ", ")
-	if more := len(files) - shown; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }
