@@ -2,9 +2,9 @@
 // It reports on them in a status page, metrics and health checks. Reading order: Run in this file,
 // then nights.go, state.go and server.go.
 //
-// Metrics are read from the ledger, and from the warehouse once a minute. So they survive a restart, include
-// other processes, and a scrape does not access the disk. The values of a hanging read expire after a quarter of an
-// hour.
+// Metrics are read from the ledger, and from the warehouse once a minute. So they survive a restart and include
+// the runs of other processes, and a scrape does not wait for a slow disk. If a read hangs, the last values
+// expire after a quarter of an hour.
 //
 // The package must not know how a night works, nor the format of the configuration. It
 // runs nights and reads the configuration through interfaces.
@@ -83,7 +83,7 @@ type Settings struct {
 
 // Jobs is the work of the daemon. Two calls of the same method never overlap.
 type Jobs interface {
-	// Night runs one night. The returned run is also valid with an error. After ctx ends, a
+	// Night runs one night. The returned run is valid even with an error. After ctx ends, a
 	// night that is publishing finishes. A night that is reading stops, and the next night
 	// resumes it. A *warehouse.LockedError means that the night did not start.
 	//

@@ -223,7 +223,8 @@ func (s *scheduler) endInspection(ctx context.Context, result Inspection) {
 		for name := range result.Errors {
 			st.counts.add(readErrorsTotal, name, 1)
 		}
-		previous, st.Inspection, st.StuckSince = st.Inspection, result, time.Time{}
+		previous = st.Inspection
+		st.Inspection, st.StuckSince = result, time.Time{}
 	})
 	s.logReadErrors(previous.Errors, result.Errors)
 	if held := result.Held; held != nil && (previous.Held == nil || previous.Held.Run.ID != held.Run.ID) {
@@ -256,7 +257,8 @@ func (s *scheduler) logReadErrors(previous, current map[string]error) {
 func (s *scheduler) recordStuck() {
 	isNew := false
 	s.d.state.update(func(st *state) {
-		isNew, st.StuckSince = st.StuckSince.IsZero(), s.inspectingSince
+		isNew = st.StuckSince.IsZero()
+		st.StuckSince = s.inspectingSince
 		for _, name := range inspectedSources() {
 			st.counts.add(readErrorsTotal, name, 1)
 		}

@@ -172,13 +172,13 @@ func nightMetrics() []metric {
 				if !ok {
 					return
 				}
-				counts := map[[2]string]int{}
+				checks := map[[2]string]int{} // counts by severity and outcome
 				for _, c := range night.Checks {
-					counts[[2]string{c.Severity, string(c.Outcome)}]++
+					checks[[2]string{c.Severity, string(c.Outcome)}]++
 				}
 				for _, severity := range []string{"hold", "warn"} {
 					for _, outcome := range []ledger.CheckOutcome{ledger.CheckFailed, ledger.CheckNotRun} {
-						emit(float64(counts[[2]string{severity, string(outcome)}]), severity, strings.ReplaceAll(string(outcome), " ", "_"))
+						emit(float64(checks[[2]string{severity, string(outcome)}]), severity, strings.ReplaceAll(string(outcome), " ", "_"))
 					}
 				}
 			})),
@@ -204,8 +204,8 @@ func streamMetrics() []metric {
 	perStream := func(collect func(ledger.Stream, emitter)) func(scrape, emitter) {
 		return ifRead(SourceLedger, func(s scrape, emit emitter) {
 			night, _ := s.lastPublishedNight()
-			for _, stream := range night.Streams {
-				collect(stream, emit)
+			for _, read := range night.Streams {
+				collect(read, emit)
 			}
 		})
 	}
@@ -225,15 +225,15 @@ func streamMetrics() []metric {
 		gauge("streams", "Streams of the last published night by the meaning of their grade. Webhook streams and streams that the configuration excludes are not counted.", []string{"standing"},
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				night, ok := s.lastPublishedNight()
-				counts := map[ledger.Standing]int{}
-				for _, s := range night.Streams {
-					if !s.Events && !s.IsExcluded() {
-						counts[ledger.StandingOf(s.Grade)]++
+				streams := map[ledger.Standing]int{} // counts
+				for _, read := range night.Streams {
+					if !read.Events && !read.IsExcluded() {
+						streams[ledger.StandingOf(read.Grade)]++
 					}
 				}
 				for _, standing := range []ledger.Standing{ledger.Proven, ledger.NotProven, ledger.Carried, ledger.NotRead} {
 					if ok {
-						emit(float64(counts[standing]), strings.ReplaceAll(string(standing), " ", "_"))
+						emit(float64(streams[standing]), strings.ReplaceAll(string(standing), " ", "_"))
 					}
 				}
 			})),
@@ -368,7 +368,7 @@ func hookMetrics() []metric {
 // The metrics include verifications by the command "verify".
 func verifyMetrics() []metric {
 	depthLabel := []string{"depth"}
-	each := func(collect func(v repair.VerifyRecord, depth string, emit emitter)) func(scrape, emitter) {
+	perVerification := func(collect func(v repair.VerifyRecord, depth string, emit emitter)) func(scrape, emitter) {
 		return ifRead(SourceVerified, func(s scrape, emit emitter) {
 			for _, v := range s.Inspection.Verifications {
 				collect(v, depthOf(v.ReadData), emit)
@@ -387,19 +387,19 @@ func verifyMetrics() []metric {
 				}
 			})),
 		gauge("last_verify_duration_seconds", "Duration of the last verification.", depthLabel,
-			each(func(v repair.VerifyRecord, depth string, emit emitter) {
+			perVerification(func(v repair.VerifyRecord, depth string, emit emitter) {
 				if !v.At.IsZero() { // zero if all verifications failed
 					emit(v.Seconds, depth)
 				}
 			})),
 		gauge("last_verify_damaged_files", "Damaged files found by the last verification.", depthLabel,
-			each(func(v repair.VerifyRecord, depth string, emit emitter) {
+			perVerification(func(v repair.VerifyRecord, depth string, emit emitter) {
 				if !v.At.IsZero() {
 					emit(float64(len(v.DamagedFiles)), depth)
 				}
 			})),
 		gauge("last_verify_result", "1 for the result of the last verification, 0 for the other results. The result failed means that the verification could not finish.", []string{"depth", "result"},
-			each(func(v repair.VerifyRecord, depth string, emit emitter) {
+			perVerification(func(v repair.VerifyRecord, depth string, emit emitter) {
 				for _, result := range []string{repair.Whole, repair.Rebuildable, repair.DataLost, string(ledger.Failed)} {
 					emit(boolValue(verdict(v) == result), depth, result)
 				}
@@ -408,7 +408,7 @@ func verifyMetrics() []metric {
 }
 
 func followUpMetrics() []metric {
-	each := func(value func(ledger.FollowUp) float64) func(scrape, emitter) {
+	perFollowUp := func(value func(ledger.FollowUp) float64) func(scrape, emitter) {
 		return ifRead(SourceLedger, func(s scrape, emit emitter) {
 			for _, f := range s.FollowUps {
 				emit(value(f), f.Last.Kind)
@@ -418,13 +418,13 @@ func followUpMetrics() []metric {
 	kindLabel := []string{"kind"}
 	return []metric{
 		gauge("follow_last_success_timestamp_seconds", "Time of the last success of this follow-up (watch, lake, backup, rehearsal). 0 before the first success.", kindLabel,
-			each(func(f ledger.FollowUp) float64 { return unixSeconds(f.SucceededAt) })),
+			perFollowUp(func(f ledger.FollowUp) float64 { return unixSeconds(f.SucceededAt) })),
 		gauge("follow_last_duration_seconds", "Duration of the last run of this follow-up.", kindLabel,
-			each(func(f ledger.FollowUp) float64 { return f.Last.Took().Seconds() })),
+			perFollowUp(func(f ledger.FollowUp) float64 { return f.Last.Took().Seconds() })),
 		gauge("follow_failures", "Consecutive failures of this follow-up.", kindLabel,
-			each(func(f ledger.FollowUp) float64 { return float64(f.Failures) })),
+			perFollowUp(func(f ledger.FollowUp) float64 { return float64(f.Failures) })),
 		gauge("follow_behind", "1 if this follow-up failed since its last success.", kindLabel,
-			each(func(f ledger.FollowUp) float64 { return boolValue(f.IsBehind()) })),
+			perFollowUp(func(f ledger.FollowUp) float64 { return boolValue(f.IsBehind()) })),
 		gauge("follow_info", "Always 1. The label run is the night that this follow-up processed last.", []string{"kind", "run"},
 			ifRead(SourceLedger, func(s scrape, emit emitter) {
 				for _, f := range s.FollowUps {
@@ -435,7 +435,7 @@ func followUpMetrics() []metric {
 }
 
 func watchMetrics() []metric {
-	each := func(value func(watch.Status) float64) func(scrape, emitter) {
+	perWatch := func(value func(watch.Status) float64) func(scrape, emitter) {
 		return ifRead(SourceWatches, func(s scrape, emit emitter) {
 			for _, w := range s.Inspection.Watches {
 				emit(value(w), w.Watch)
@@ -445,12 +445,12 @@ func watchMetrics() []metric {
 	watchLabel := []string{"watch"}
 	return []metric{
 		gauge("watch_snapshot_timestamp_seconds", "Time of the snapshot that a watch checked last. 0 before the first check.", watchLabel,
-			each(func(w watch.Status) float64 { return unixSeconds(w.Evaluated.At) })),
+			perWatch(func(w watch.Status) float64 { return unixSeconds(w.Evaluated.At) })),
 		gauge("watch_findings", "Findings of a watch in the snapshot that it checked last.", watchLabel,
-			each(func(w watch.Status) float64 { return float64(w.Found) })),
+			perWatch(func(w watch.Status) float64 { return float64(w.Found) })),
 		gauge("watch_waiting_messages", "Messages of a watch that are not delivered yet.", watchLabel,
-			each(func(w watch.Status) float64 { return float64(w.Pending) })),
+			perWatch(func(w watch.Status) float64 { return float64(w.Pending) })),
 		gauge("watch_sent_timestamp_seconds", "Time of the last message that reached all receivers of a watch. 0 before the first such message.", watchLabel,
-			each(func(w watch.Status) float64 { return unixSeconds(w.Sent) })),
+			perWatch(func(w watch.Status) float64 { return unixSeconds(w.Sent) })),
 	}
 }

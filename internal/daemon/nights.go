@@ -81,7 +81,8 @@ func (d *Daemon) runNights(ctx context.Context) {
 		d.cfg.Log.Info("stopping: waiting for the running night", "reason", context.Cause(ctx))
 	}
 	for ; s.runningJobs > 0; s.runningJobs-- { // the jobs end soon, because their context has ended
-		(<-s.done)()
+		finish := <-s.done
+		finish()
 	}
 }
 
@@ -183,7 +184,7 @@ func (s *scheduler) runSlot(ctx context.Context, now time.Time) {
 
 // catchUp counts the slots since the end of the last night as missed. If schedule.catch_up is true, it starts
 // one night for all slots since the last published night, or to resume a night that was interrupted or killed.
-// A replay reads nothing and is no night here.
+// Replays do not count, because they read nothing from the service.
 func (s *scheduler) catchUp(ctx context.Context) {
 	settings, st := s.d.settings(), s.d.state.read() // runs that end from here on are counted
 	if st.LedgerErr != nil {
@@ -191,14 +192,14 @@ func (s *scheduler) catchUp(ctx context.Context) {
 		return
 	}
 	st.Nights = slices.DeleteFunc(slices.Clone(st.Nights), func(r ledger.Run) bool { return r.Kind == ledger.Replay })
-	last, ok := st.lastNight()
-	if !ok {
+	last, hasNight := st.lastNight()
+	if !hasNight {
 		return
 	}
 	lastActive := cmp.Or(last.EndedAt, last.StartedAt) // slots during the night were counted when they passed
 	missed := settings.Schedule.countPassed(lastActive, st.At)
-	lastPublished, ok := st.lastPublishedNight()
-	isLate := ok && settings.Schedule.countPassed(lastPublished.StartedAt, st.At) > 0
+	lastPublished, hasPublished := st.lastPublishedNight()
+	isLate := hasPublished && settings.Schedule.countPassed(lastPublished.StartedAt, st.At) > 0
 	canResume := last.Outcome == ledger.Interrupted || last.Outcome == ledger.Killed
 	if settings.CatchUp && (isLate || canResume) {
 		missed = max(missed-1, 0) // the started night replaces the last missed slot

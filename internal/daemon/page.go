@@ -138,7 +138,8 @@ func (s status) NightTable() html.Table {
 			{Label: "Requests", Numeric: true}, {Label: "Retries", Numeric: true}, {Label: "Why"},
 		}}
 	for _, night := range slices.Backward(s.Nights[max(0, len(s.Nights)-shownNights):]) {
-		took, rowCounts := html.Cell{}, make([]html.Cell, 4)
+		took := html.Cell{}
+		rowCounts := make([]html.Cell, 4) // empty for a night that published nothing
 		if !night.EndedAt.IsZero() {
 			took = html.Cell{Text: html.Duration(night.Took()), Class: "n"}
 		}

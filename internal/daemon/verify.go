@@ -27,7 +27,7 @@ func verdict(v repair.VerifyRecord) string {
 	return v.Result
 }
 
-// A planned retry keeps its time. Without a schedule, it does not start.
+// A planned retry keeps its time. Without a schedule, no retry starts.
 func (s *scheduler) scheduleVerification(now time.Time) {
 	s.verifyAt = time.Time{}
 	if schedule := s.d.settings().VerifySchedule; !schedule.IsNever() {

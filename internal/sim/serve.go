@@ -59,7 +59,7 @@ func (s *Service) respond(r *http.Request, rt *route, id string, fault *Fault) r
 	return fault.applyTo(out)
 }
 
-func (s *Service) rejectRequest(r *http.Request, rt *route) (reply, bool) {
+func (s *Service) rejectRequest(r *http.Request, rt *route) (rejection reply, isRejected bool) {
 	switch token := s.opts.Token; {
 	case !strings.HasPrefix(token, "pc_") || r.Header.Get("Authorization") != "Bearer "+token:
 		return errorReply(http.StatusUnauthorized, "missing or invalid token"), true

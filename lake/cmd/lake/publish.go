@@ -110,7 +110,9 @@ func (g *globals) recordPublish(ctx context.Context, wh *warehouse.Warehouse, be
 	}
 	followUp := ledger.BeginFollowUp(ledger.Lake, version, began)
 	for _, p := range published {
-		followUp.Version, followUp.Rows, followUp.Bytes = p.Run, followUp.Rows+p.Rows, followUp.Bytes+p.Bytes
+		followUp.Version = p.Run
+		followUp.Rows += p.Rows
+		followUp.Bytes += p.Bytes
 	}
 	// The user sees a failure on the terminal. An alert is sent only if the lake was behind and
 	// is up to date again.

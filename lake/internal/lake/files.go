@@ -118,7 +118,8 @@ func openFiles(ctx context.Context, cfg Config) (*files, error) {
 		f.WriteFileIO, f.root = store.(icebergio.WriteFileIO), strings.TrimRight(cfg.Warehouse, "/")
 		return f, nil
 	}
-	f.WriteFileIO, f.local, f.root = icebergio.LocalFS{}, true, "file://"+filepath.ToSlash(cfg.Warehouse)
+	f.WriteFileIO, f.local = icebergio.LocalFS{}, true
+	f.root = "file://" + filepath.ToSlash(cfg.Warehouse)
 	// Some readers escape the address of a folder and some do not.
 	if u, err := url.Parse(f.root); err != nil || u.String() != f.root {
 		return nil, fmt.Errorf("open the lake folder %q: its path has spaces or special characters, which engines read differently: set lake.warehouse to another folder", cfg.Warehouse)

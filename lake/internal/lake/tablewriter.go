@@ -39,7 +39,8 @@ func (l *Lake) writeTable(ctx context.Context, v *Version, base *table.Table, a 
 		if err := errors.Join(commitErr, stagedErr); err != nil {
 			return c, writtenBytes, err
 		}
-		c.requirements, c.updates, snapshot = commit.Requirements, commit.Updates, staged.CurrentSnapshot()
+		c.requirements, c.updates = commit.Requirements, commit.Updates
+		snapshot = staged.CurrentSnapshot()
 	} else {
 		c.requirements = []table.Requirement{table.AssertTableUUID(evolved.TableUUID()), table.AssertRefSnapshotID(table.MainBranch, &snapshot.SnapshotID)}
 	}

@@ -51,7 +51,9 @@ func (l *Lake) Verify(ctx context.Context, v *Version) (report VerifyReport, err
 		if err != nil {
 			report.Differences = append(report.Differences, Difference{l.cfg.namespace(s.name.part) + "." + s.name.table, err.Error()})
 		}
-		report.Tables, report.Files, report.Rows = report.Tables+1, report.Files+files, report.Rows+rows
+		report.Tables++
+		report.Files += files
+		report.Rows += rows
 	}
 	report.Seconds = l.cfg.Now().Sub(startedAt).Round(time.Millisecond).Seconds()
 	return report, nil
