@@ -3,9 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -197,36 +195,5 @@ func (b *browser) eval(expression string, value any) {
 	}
 	if err := json.Unmarshal(evaluated.Result.Value, value); err != nil {
 		b.t.Fatalf("evaluate %s: %v", expression, err)
-	}
-}
-
-// saveScreenshots saves screenshots and a PDF of the page in the folder that the variable
-// PLACEMENTSYNC_PICTURES names. Without this variable, it does nothing.
-func (b *browser) saveScreenshots(name string, width int) {
-	b.t.Helper()
-	dir := os.Getenv("PLACEMENTSYNC_PICTURES")
-	if dir == "" {
-		return
-	}
-	var height int
-	b.eval("document.documentElement.scrollHeight", &height)
-	const sliceHeight = 1500
-	for i := 0; i*sliceHeight < height; i++ {
-		clip := map[string]int{"x": 0, "y": i * sliceHeight, "width": width, "height": min(sliceHeight, height-i*sliceHeight), "scale": 1}
-		b.save("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true, "clip": clip}, filepath.Join(dir, fmt.Sprintf("%s-%d.png", name, i)))
-	}
-	b.save("Page.printToPDF", map[string]any{"printBackground": true}, filepath.Join(dir, name+".pdf"))
-}
-
-func (b *browser) save(method string, params map[string]any, file string) {
-	b.t.Helper()
-	var result struct{ Data string }
-	b.call(method, params, &result)
-	data, err := base64.StdEncoding.DecodeString(result.Data)
-	if err == nil {
-		err = os.WriteFile(file, data, 0o644)
-	}
-	if err != nil {
-		b.t.Errorf("save %s: %v", file, err)
 	}
 }

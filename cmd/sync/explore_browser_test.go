@@ -39,7 +39,6 @@ func TestTrialExploreInChromium(t *testing.T) {
 			b.visitURL(site.url+"/explore/catalog", view.width, view.height, view.colorScheme)
 			checkWidth(t, b, view.width)
 			checkAccessibility(t, b, site)
-			b.saveScreenshots(view.name, view.width)
 		})
 	}
 	t.Run("catalog steps", func(t *testing.T) { b.t = t; checkCatalog(t, b, site) })

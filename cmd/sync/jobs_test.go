@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -147,112 +145,6 @@ func TestOnlyTransientFailuresAreTriedAgain(t *testing.T) {
 	}
 	if isTransient(ledger.Run{Outcome: ledger.Interrupted}, context.Canceled) {
 		t.Error("an interrupted night is a transient failure, want none")
-	}
-}
-
-// TestTrialInspection compares an inspection with the results of queries and commands. Then it
-// damages or removes the files that the inspection reads, one by one.
-func TestTrialInspection(t *testing.T) {
-	harness.Long(t)
-	t.Parallel()
-	d := newTestMachine(t)
-	s, j := newTestJobs(t, d.g)
-	folder := s.wh.Folder
-	harness.Must(t, os.WriteFile(filepath.Join(folder.InboxPath(), "1.log"), make([]byte, 12_345), 0o600))
-	got := j.Inspect(t.Context())
-	if len(got.Errors) > 0 || got.Inbox.Bytes != 12_345 || got.FreeBytes <= 0 || got.NeededBytes <= 0 || len(got.Verifications) > 0 || len(got.Watches) > 0 {
-		t.Errorf("got %+v, want no error, 12345 bytes in the inbox, no verifications and no watches", got)
-	}
-	if len(got.Tables) < 20 {
-		t.Errorf("%d tables are counted, want at least 20", len(got.Tables))
-	}
-	for _, table := range got.Tables {
-		text := mustRun(t, "query", "--config", d.g.Config, "--quiet", "--format", "csv", "SELECT count(*) FROM "+table.Name)
-		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-		harness.Must(t, err)
-		if want := rows[1][0]; strconv.FormatInt(table.Rows, 10) != want {
-			t.Errorf("%s has %d rows in the inspection, want %s as in a query", table.Name, table.Rows, want)
-		}
-	}
-	// The next inspection returns the results of the command "verify".
-	mustRun(t, "verify", "--config", d.g.Config)
-	mustRun(t, "verify", "--config", d.g.Config, "--read-data")
-	if got = j.Inspect(t.Context()); len(got.Verifications) != 2 || got.Verifications[0].ReadData || !got.Verifications[1].ReadData ||
-		got.Verifications[0].Result != repair.Whole || got.Verifications[1].Result != repair.Whole {
-		t.Errorf("verified %+v, want the result whole once without and once with --read-data", got.Verifications)
-	}
-
-	dir := folder.Dir()
-	for _, loss := range []struct {
-		do     func() error
-		source string
-	}{
-		{func() error { return os.WriteFile(filepath.Join(dir, "state", "verified.json"), []byte("{"), 0o600) }, daemon.SourceVerified},
-		{func() error { return os.Remove(filepath.Join(dir, "latest")) }, daemon.SourceVersion},
-		{func() error { return os.RemoveAll(folder.InboxPath()) }, daemon.SourceInbox},
-	} {
-		harness.Must(t, loss.do())
-		if got = j.Inspect(t.Context()); got.Errors[loss.source] == nil {
-			t.Errorf("the inspection reports no error for the lost %s: %+v", loss.source, got)
-		}
-	}
-	harness.Must(t, os.Rename(dir, dir+".away"))
-	harness.Must(t, os.Mkdir(dir, 0o700)) // the mount point without its disk
-	got = j.Inspect(t.Context())
-	for _, source := range []string{daemon.SourceVersion, daemon.SourceFree, daemon.SourceUsage, daemon.SourceInbox, daemon.SourceVerified, daemon.SourceWatches} {
-		if got.Errors[source] == nil {
-			t.Errorf("the inspection reports no error for %s on an unmounted disk: %+v", source, got)
-		}
-	}
-	if entries, err := s.Runs(); err == nil {
-		t.Errorf("the ledger of an unmounted disk has %d entries, want an error", len(entries))
-	}
-}
-
-// TestTrialJobsOnUnmountedDisk checks that the jobs fail and create no files in the mount point.
-func TestTrialJobsOnUnmountedDisk(t *testing.T) {
-	harness.Long(t)
-	t.Parallel()
-	d := newTestMachine(t)
-	s, j := newTestJobs(t, d.g)
-	dir := s.wh.Folder.Dir()
-	harness.Must(t, os.Rename(dir, dir+".away"))
-	harness.Must(t, os.Mkdir(dir, 0o700))
-	if r, err := j.Night(t.Context(), func() bool { return false }); err == nil || !strings.Contains(err.Error(), "its disk is mounted") || r.Outcome != ledger.Failed {
-		t.Errorf("the night on an unmounted disk ended with %v: %+v; want a failure with advice", err, r)
-	}
-	if v, err := j.Verify(t.Context()); err != nil || v.FailedAt.IsZero() || v.Error == "" {
-		t.Errorf("the verification ended with %v: %+v; want a result with the error", err, v)
-	}
-	if _, err := readLedger(s.wh); err == nil {
-		t.Error("the runs on an unmounted disk could be listed, want an error")
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		t.Errorf("the mount point contains %v (%v), want no files", entries, err)
-	}
-}
-
-// TestTrialFailedVerifyKeepsDamage records a verification that found damage. A second verification
-// cannot start because the warehouse is locked, and a third fails. The record must still contain the
-// damage.
-func TestTrialFailedVerifyKeepsDamage(t *testing.T) {
-	harness.Long(t)
-	t.Parallel()
-	d := newTestMachine(t)
-	s, j := newTestJobs(t, d.g)
-	harness.Must(t, repair.SaveRecord(s.wh.Folder, repair.VerifyRecord{At: d.g.Now(), ReadData: true, Result: repair.DataLost, DamagedFiles: []string{"a"}}))
-	lock, err := s.wh.LockExisting("other", d.g.Now())
-	harness.Must(t, err)
-	if v, err := j.Verify(t.Context()); !errors.As(err, new(*warehouse.LockedError)) {
-		t.Errorf("the verification of a locked warehouse ended with %v: %+v; want a LockedError", err, v)
-	}
-	harness.Must(t, lock.Release())
-	v := j.recordFailure(t.Context(), repair.Report{ReadData: true}.Record(d.g.Now()), os.ErrPermission)
-	if v.FailedAt.IsZero() || v.Error == "" || v.Result != repair.DataLost || len(v.DamagedFiles) != 1 {
-		t.Errorf("after a failed verification the record is %+v, want the failure and the earlier damage", v)
-	}
-	if v, _, err := repair.LastRecord(s.wh.Folder, false); err != nil || v.Result != repair.DataLost || v.Error != "" {
-		t.Errorf("the last record is %+v (%v), want the damage without the failure", v, err)
 	}
 }
 

@@ -46,17 +46,6 @@ func TestLakeError(t *testing.T) {
 	}
 }
 
-// TestLakeLogPriorities checks the priorities of a log that is copied to journald.
-func TestLakeLogPriorities(t *testing.T) {
-	var out bytes.Buffer
-	l := &lakeLog{out: (&cli.Flags{Journal: true}).LogWriter(&out)}
-	fmt.Fprint(l, "time=x level=WARN msg=slow\n{\"level\":\"ERROR\",\"msg\":\"no\"}\nplain\n")
-	const want = "<4>time=x level=WARN msg=slow\n<3>{\"level\":\"ERROR\",\"msg\":\"no\"}\n<6>plain\n"
-	if got := out.String(); got != want {
-		t.Errorf("the copied lines are %q, want %q", got, want)
-	}
-}
-
 // useLakeProgram replaces the lake program by a shell script until the end of a test.
 func useLakeProgram(t *testing.T, script string) {
 	t.Helper()

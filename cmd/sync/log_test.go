@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -142,45 +141,5 @@ func checkAlert(t *testing.T, body []byte) {
 	}
 	if a.Since.IsZero() || a.Streak != 1 || a.SnapshotAt.IsZero() {
 		t.Errorf("the alert has since %s, times %d and snapshot_at %s, want times 1 and a time in the other two", a.Since, a.Streak, a.SnapshotAt)
-	}
-}
-
-// TestTrialLogOfServeIsJSON checks the log of "serve" with nights and a rejected request.
-func TestTrialLogOfServeIsJSON(t *testing.T) {
-	harness.Long(t)
-	t.Parallel()
-	log := &output{more: make(chan struct{}, 1)}
-	g := newLoggingGlobals(t, io.Discard, log, "schedule: {cron: '@every 1s'}\nserve: {listen: '127.0.0.1:0'}\n")
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- runServe(ctx, g) }()
-	for hasSentRequest := false; strings.Count(log.String(), `"night ended"`) < 2; {
-		select {
-		case <-log.more:
-		case err := <-ended:
-			t.Fatalf("serve ended with %v:\n%s", err, log)
-		}
-		if address := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(log.String()); address != nil && !hasSentRequest {
-			hasSentRequest = true
-			request, err := http.NewRequest(http.MethodGet, "http://"+address[1]+"/healthz", nil)
-			harness.Must(t, err)
-			request.Host = "evil.example.com"
-			response, err := http.DefaultClient.Do(request)
-			harness.Must(t, err)
-			harness.Must(t, response.Body.Close())
-		}
-	}
-	stop()
-	harness.Must(t, <-ended)
-	lines := logLines(t, log.String())
-	for message, level := range map[string]string{"serving": "INFO", "stopped": "INFO", "night ended": "WARN", "stream read": "INFO",
-		"request rejected: its host is neither an IP address nor in serve.hosts": "WARN"} {
-		matchingLines := linesWith(lines, message)
-		if len(matchingLines) == 0 || matchingLines[0]["level"] != level {
-			t.Errorf("the log has no line %q of level %s:\n%s", message, level, log)
-		}
-	}
-	if n := len(linesWith(lines, "night started")); n > 0 {
-		t.Errorf("%d lines report the start of a night, want none without --verbose", n)
 	}
 }

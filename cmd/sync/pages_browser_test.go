@@ -183,8 +183,6 @@ func (w *exploreBrowser) checkLayouts(t *testing.T) {
 			if inlineCount > 0 {
 				t.Errorf("%s contains %d scripts, images or inline styles, want none", path, inlineCount)
 			}
-			name, _, _ := strings.Cut(strings.ReplaceAll(path, "/", "-"), "?")
-			w.saveScreenshots(fmt.Sprintf("%s-%s-%d", name, view.colorScheme, view.width), view.width)
 		}
 	}
 }

@@ -96,6 +96,7 @@ notify: {failure_url: '%s'}
 	harness.Must(t, runQuery(t.Context(), g, queryOptions{output: outputOptions{format: "json"}}, []string{"FROM meta.streams"}))
 	g.stdout = &runs
 	harness.Must(t, runRuns(g, "json"))
+	logLines(t, log.String())
 	sinks := map[string]string{"the log": log.String(), "the alert": <-alerts, "the status page": string(page), "meta.streams": streams.String(), "runs": runs.String()}
 	for name, text := range sinks {
 		if !strings.Contains(text, "answered ") || !strings.Contains(text, "may contain private values") {

@@ -15,7 +15,8 @@ import (
 func TestTrialReportInChromium(t *testing.T) {
 	harness.Long(t)
 	b := startBrowser(t)
-	file := demoReport(t)
+	file := filepath.Join(t.TempDir(), "report.html")
+	mustRun(t, "report", "--config", demoOfThreeNights(t), "-o", file)
 	for _, view := range []struct {
 		name, colorScheme string
 		width, height     int
@@ -28,7 +29,6 @@ func TestTrialReportInChromium(t *testing.T) {
 			b.visitReport(file, view.width, view.height, view.colorScheme)
 			checkCharts(t, b)
 			checkWidth(t, b, view.width)
-			b.saveScreenshots(view.name, view.width)
 		})
 	}
 	t.Run("controls", func(t *testing.T) { b.t = t; checkControls(t, b) })
@@ -46,17 +46,6 @@ func TestTrialReportInChromium(t *testing.T) {
 	if len(b.problems) > 0 {
 		t.Errorf("the page violated its content security policy or logged errors:\n%q", b.problems)
 	}
-}
-
-// demoReport returns the file of the report of a demo, or the file that PLACEMENTSYNC_REPORT names.
-func demoReport(t *testing.T) string {
-	t.Helper()
-	if file := os.Getenv("PLACEMENTSYNC_REPORT"); file != "" {
-		return file
-	}
-	file := filepath.Join(t.TempDir(), "report.html")
-	mustRun(t, "report", "--config", demoOfThreeNights(t), "-o", file)
-	return file
 }
 
 // mustRun runs the program in this process and returns its standard output.

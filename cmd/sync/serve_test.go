@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +21,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"placementsync/internal/daemon"
 	"placementsync/internal/sim"
 	"placementsync/internal/testing/harness"
 )
@@ -214,14 +212,6 @@ func TestServeRunsUnderSystemd(t *testing.T) {
 		}
 	}
 	second := newLoggingGlobals(t, io.Discard, io.Discard, "serve: {listen: '"+address+"'}\n")
-	var probed bytes.Buffer
-	second.stdout = &probed
-	if err := probeDaemon(t.Context(), second, daemon.ProbeHealth); err != nil || probed.String() != "ok\n" {
-		t.Errorf("the probe of health ended with %v and printed %q, want ok", err, &probed)
-	}
-	if err := probeDaemon(t.Context(), second, daemon.ProbeReady); err == nil || !strings.Contains(err.Error(), "503") {
-		t.Errorf("the probe before the first night ended with %v, want the status 503", err)
-	}
 	err = runServe(t.Context(), second)
 	if err == nil || !strings.HasPrefix(err.Error(), "serve on "+address+" (serve.listen): ") {
 		t.Errorf("a second server ended with %v, want an error that names its address and the setting", err)

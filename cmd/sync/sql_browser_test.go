@@ -133,7 +133,6 @@ func (w *exploreBrowser) typeSQL(t *testing.T) {
 	w.typeText("-- chart: bar x=day y=squares\nSELECT DATE '2026-01-01' + i::INTEGER AS day, i * i AS squares FROM range(30) AS t(i)")
 	w.eval(`document.querySelector("#statement .main").click()`, nil)
 	w.waitFor(`document.querySelector("#result .chart svg")`)
-	w.saveScreenshots("sql-chart-light-1280", 1280)
 	// A head sorts the shown rows. Back shows the last statement that ended before the chart: the cancelled statement is
 	// only in the history.
 	w.eval(`document.querySelectorAll("#result th")[1].click(); document.querySelectorAll("#result th")[1].click()`, nil)
@@ -178,7 +177,6 @@ func (w *exploreBrowser) checkSQLLayouts(t *testing.T) {
 		width       int
 	}{{"light", 1280}, {"dark", 1280}, {"light", 768}, {"dark", 768}, {"light", 390}, {"dark", 390}} {
 		w.t = t
-		name := fmt.Sprintf("-%s-%d", view.colorScheme, view.width)
 		w.openEditor("?sql=SELECT+id%2C+name%2C+country%2C+domain_authority+--+a+comment%0AFROM+product_listings%0AWHERE+domain_authority+%3E+20+AND+name+LIKE+%27%25a%25%27%0ALIMIT+20", view.width, view.colorScheme)
 		w.eval(`document.querySelector("#statement .main").click()`, nil)
 		w.waitFor(`document.querySelector("#result table")`)
@@ -186,12 +184,10 @@ func (w *exploreBrowser) checkSQLLayouts(t *testing.T) {
 		w.waitForResultText()
 		checkWidth(t, w.browser, view.width)
 		checkAccessibility(t, w.browser, w.site)
-		w.saveScreenshots("sql"+name, view.width)
 		w.visitURL(w.exploreURL+"schema", view.width, 900, view.colorScheme)
 		w.eval(`document.querySelector("#order_items, details").open = true`, nil)
 		checkWidth(t, w.browser, view.width)
 		checkAccessibility(t, w.browser, w.site)
-		w.saveScreenshots("schema"+name, view.width)
 	}
 	// Without scripts the text area is the editor, and the form opens a new page.
 	w.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)

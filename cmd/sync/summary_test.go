@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/cli"
 	"placementsync/internal/ledger"
 	"placementsync/internal/load"
 	"placementsync/internal/pipeline"
@@ -107,16 +106,6 @@ the damaged files are in damaged/r of the warehouse
 		harness.Must(t, showRebuilt(&globals{process: process{stdout: &out}}, r))
 		if diff := cmp.Diff(want, out.String()); diff != "" {
 			t.Errorf("summary (-want +got):\n%s", diff)
-		}
-	}
-}
-
-func TestFlagsOfARebuild(t *testing.T) {
-	t.Parallel()
-	for _, o := range []rebuildOptions{{older: true}, {series: true, skipDamaged: true}, {series: true, acceptLoss: true},
-		{series: true, from: "s3://a/b"}} {
-		if err := runRebuild(t.Context(), &globals{}, o); cli.OutcomeOf(t.Context(), err) != ledger.Misused {
-			t.Errorf("%+v: got %v, want an error of usage", o, err)
 		}
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"log"
-	"os"
-	"os/exec"
 	"syscall"
 	"testing"
 	"time"
@@ -113,19 +111,5 @@ func TestTimeLimitAfterASignal(t *testing.T) {
 	<-workEnded
 	if secondCode != workCode {
 		t.Errorf("without a time limit, the exit code is %d, want %d of the ended work", secondCode, workCode)
-	}
-}
-
-// TestCrashIsAnAbort crashes a child process. Its exit code must not be that of a wrong configuration, after which a
-// supervisor does not restart a program.
-func TestCrashIsAnAbort(t *testing.T) {
-	if os.Getenv("CRASHES") != "" {
-		cli.RunInterruptible(io.Discard, "", func(context.Context, func()) int { panic("a crash") })
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashIsAnAbort$")
-	cmd.Env = append(os.Environ(), "CRASHES=1")
-	_ = cmd.Run()
-	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGABRT {
-		t.Errorf("the child process ended with %v, want an abort", cmd.ProcessState)
 	}
 }
