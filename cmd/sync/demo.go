@@ -119,9 +119,7 @@ func runDemoNights(ctx context.Context, g *globals, nights int, service *sim.Ser
 		return pipeline.Result{}, err
 	}
 	night.NewWarehouse, night.Log = true, slog.New(slog.DiscardHandler)
-	t := textTable{columns: []column{{name: "night", width: 16}, {name: "outcome", width: 8}, {name: "rows", isNumber: true, width: 7}, {name: "new", isNumber: true, width: 7},
-		{name: "changed", isNumber: true}, {name: "gone", isNumber: true, width: 5}, {name: "requests", isNumber: true}, {name: "received", isNumber: true, width: 9},
-		{name: "took", isNumber: true, width: 7}}}
+	const line = "%-16v  %-8v  %7v  %7v  %7v  %5v  %8v  %9v  %7v\n"
 	var last pipeline.Result
 	bar := g.showWork("nights", "night")
 	defer bar.stop()
@@ -129,6 +127,7 @@ func runDemoNights(ctx context.Context, g *globals, nights int, service *sim.Ser
 	if g.width > 0 { // stdout is the terminal of the bar
 		out = bar
 	}
+	fmt.Fprintf(out, line, "night", "outcome", "rows", "new", "changed", "gone", "requests", "received", "took")
 	for i := range nights {
 		bar.set(int64(i), int64(nights))
 		service.Advance(1)
@@ -140,9 +139,9 @@ func runDemoNights(ctx context.Context, g *globals, nights int, service *sim.Ser
 			return last, err
 		}
 		r := last.Run
-		t.addRow(r.StartedAt.Format("2006-01-02 15:04"), r.Outcome, r.Rows, r.New, r.Changed, r.Gone,
-			r.Requests, humanize.FormatBytes(r.Bytes), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
-		if _, err := fmt.Fprintln(out, t.renderLast(g.width)); err != nil {
+		_, err = fmt.Fprintf(out, line, r.StartedAt.Format("2006-01-02 15:04"), r.Outcome, r.Rows, r.New, r.Changed, r.Gone,
+			r.Requests, humanize.FormatBytes(r.Bytes), r.Took().Round(time.Millisecond))
+		if err != nil {
 			return last, err
 		}
 	}

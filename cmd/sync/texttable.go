@@ -27,9 +27,6 @@ type column struct {
 	drop int
 	// minWidth is the width to which cells can be cut. Zero means that cells are not cut.
 	minWidth int
-	// width is the least width of the column. It keeps the columns aligned if rows are printed before the later
-	// ones are known.
-	width int
 }
 
 // addRow adds a row. Its cells may contain text of the service, so control characters are
@@ -64,15 +61,6 @@ func (t *textTable) render(width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// renderLast renders the last row, after the header if it is the first row.
-func (t *textTable) renderLast(width int) string {
-	lines := strings.Split(t.render(width), "\n")
-	if len(t.rows) == 1 {
-		return strings.Join(lines, "\n")
-	}
-	return lines[len(lines)-1]
-}
-
 const columnGap = "  "
 
 // fitColumns returns the indexes of the shown columns, and the widths of all columns.
@@ -85,7 +73,7 @@ func (t *textTable) fitColumns(width int) (shown, widths []int) {
 	for i, c := range t.columns {
 		rank, isEmpty := c.drop, true
 		nameWidth := cellWidth(c.name)
-		cellsWidth := max(nameWidth, c.width)
+		cellsWidth := nameWidth
 		for _, row := range t.rows {
 			cellsWidth = max(cellsWidth, cellWidth(row[i]))
 			isEmpty = isEmpty && row[i] == ""
