@@ -74,7 +74,10 @@ func runAudit(ctx context.Context, g *globals, o auditOptions, names []string) (
 	}
 	switch {
 	case o.list:
-		return listChecks(g.screen(), set.List(), len(names) > 0, g.width)
+		if len(names) > 0 {
+			return explainChecks(g.screen(), set.List())
+		}
+		return listChecks(g.screen(), set.List(), g.width)
 	case o.show && len(names) != 1:
 		return cli.UsageErr("--show needs the name of one check: see --list")
 	case !o.show && (format != query.Table && format != query.JSON || o.output.file != ""):
@@ -185,14 +188,17 @@ func showCheckResults(w io.Writer, results []ledger.CheckResult, width int) erro
 	return nil
 }
 
-// listChecks prints one line for each check or, if explain is set, an explanation of each.
-func listChecks(w io.Writer, all []query.Query, explain bool, width int) error {
+func listChecks(w io.Writer, all []query.Query, width int) error {
 	t := &textTable{columns: []column{{name: "check"}, {name: "severity"}, {name: "title", drop: 1, minWidth: 24}, {name: "file", drop: 2}}}
+	for _, q := range all {
+		t.addRow(q.Name, q.Severity, q.Title, q.File)
+	}
+	_, err := fmt.Fprintln(w, t.render(width))
+	return err
+}
+
+func explainChecks(w io.Writer, all []query.Query) error {
 	for i, q := range all {
-		if !explain {
-			t.addRow(q.Name, q.Severity, q.Title, q.File)
-			continue
-		}
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
@@ -200,9 +206,5 @@ func listChecks(w io.Writer, all []query.Query, explain bool, width int) error {
 			return err
 		}
 	}
-	if explain {
-		return nil
-	}
-	_, err := fmt.Fprintln(w, t.render(width))
-	return err
+	return nil
 }

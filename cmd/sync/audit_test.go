@@ -49,15 +49,12 @@ func TestChecksAreListed(t *testing.T) {
 	t.Parallel()
 	checks := []query.Query{{Name: "names", Severity: "warn", Title: "Names", File: "checks/names.sql"},
 		{Name: "orders", Severity: "hold", Title: "Few orders"}}
-	for explain, want := range map[bool]string{
-		false: "check   severity  title       file\nnames   warn      Names       checks/names.sql\n" +
-			"orders  hold      Few orders\n",
-		true: "names (own: checks/names.sql)\n  Names\n\norders\n  Few orders\n",
-	} {
-		var text strings.Builder
-		harness.Must(t, listChecks(&text, checks, explain, 0))
-		if diff := cmp.Diff(want, text.String()); diff != "" {
-			t.Errorf("checks, explained: %t (-want +got):\n%s", explain, diff)
-		}
+	const list = "check   severity  title       file\nnames   warn      Names       checks/names.sql\norders  hold      Few orders\n"
+	const explained = "names (own: checks/names.sql)\n  Names\n\norders\n  Few orders\n"
+	var text strings.Builder
+	harness.Must(t, listChecks(&text, checks, 0))
+	harness.Must(t, explainChecks(&text, checks))
+	if diff := cmp.Diff(list+explained, text.String()); diff != "" {
+		t.Errorf("checks (-want +got):\n%s", diff)
 	}
 }

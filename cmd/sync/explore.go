@@ -76,12 +76,13 @@ func runExplore(ctx context.Context, g *globals, o exploreOptions) error {
 	if err != nil {
 		return fmt.Errorf("serve on %s (--listen): %w", o.listen, err)
 	}
-	handler, query := pages.Handler(), ""
+	handler, urlQuery := pages.Handler(), ""
 	if !o.noToken {
 		token := rand.Text()
-		handler, query = requireExploreToken(handler, token, listener.Addr()), "?"+exploreTokenKey+"="+token
+		handler = requireExploreToken(handler, token, listener.Addr())
+		urlQuery = "?" + exploreTokenKey + "=" + token
 	}
-	fmt.Fprintf(g.stdout, "http://%s/explore/%s\n", listener.Addr(), query)
+	fmt.Fprintf(g.stdout, "http://%s/explore/%s\n", listener.Addr(), urlQuery)
 	return servePages(ctx, g.newLogger(), listener, handler)
 }
 

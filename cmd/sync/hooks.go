@@ -90,7 +90,7 @@ func (h *hooks) refreshTargets(ctx context.Context, t pipeline.Targets) error {
 		res, err := pipeline.Refresh(ctx, refresh, t)
 		if err == nil {
 			h.log.Info("refreshed", "run", res.Run.ID, "outcome", res.Run.Outcome, "articles", len(t.Articles),
-				"campaigns", len(t.Campaigns), "took", res.Run.EndedAt.Sub(res.Run.StartedAt))
+				"campaigns", len(t.Campaigns), "took", res.Run.Took())
 		}
 		return err
 	})
@@ -212,7 +212,7 @@ func (r *refresher) run(ctx context.Context, refresh func(context.Context, pipel
 func (r *refresher) refreshNow(ctx context.Context, refresh func(context.Context, pipeline.Targets) error) {
 	r.mu.Lock()
 	select {
-	case <-r.added: // later events wake refresher.run again
+	case <-r.added: // this refresh includes the records of a second notice
 	default:
 	}
 	targets := r.waiting

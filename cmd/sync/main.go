@@ -1,6 +1,6 @@
 // Command placementsync is the nightly job: it reads the service, checks each list for missing
 // records, and publishes one snapshot as DuckDB and Parquet. Most commands have their own file in
-// this package. The packages below internal/ do the work; this package only connects them.
+// this package. The packages below internal/ do the work. This package only connects them.
 package main
 
 import (

@@ -63,7 +63,8 @@ func newAlert(event string, r ledger.Run, err error, runs []ledger.Run, now time
 	}
 	a.Streak, a.Since = r.Streak(runs)
 	if err != nil {
-		a.Error, a.ExitCode = ledger.Summarize(err), cmp.Or(r.ExitCode, cli.OutcomeOf(context.Background(), err).ExitCode())
+		a.Error = ledger.Summarize(err)
+		a.ExitCode = cmp.Or(r.ExitCode, cli.OutcomeOf(context.Background(), err).ExitCode())
 	}
 	if hold, ok := errors.AsType[*pipeline.HoldError](err); ok {
 		a.Error, a.Checks = ledger.DescribeChecks(hold.Checks), hold.Checks
@@ -77,7 +78,7 @@ func newAlert(event string, r ledger.Run, err error, runs []ledger.Run, now time
 	if full, ok := errors.AsType[*warehouse.DiskFullError](err); ok {
 		a.Advice = "free some space on the disk of " + full.Dir + ", or run placementsync prune; then run placementsync run, or wait for the next night."
 	}
-	if answer, ok := errors.AsType[*fetch.StatusError](err); ok && answer.IsHTML {
+	if status, ok := errors.AsType[*fetch.StatusError](err); ok && status.IsHTML {
 		a.Advice = "a proxy or a sign-in page answered in place of the service: run placementsync check, and correct api.base_url or the proxy."
 	}
 	for _, s := range r.IncompleteStreams() {

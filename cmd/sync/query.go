@@ -116,7 +116,7 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 		}
 	}
 	written := make(chan error, 1)
-	go func() { written <- errors.Join(o.writeResult(ctx, g, db, format, q, values), db.Close()) }()
+	go func() { written <- errors.Join(o.writeExplained(ctx, g, db, format, q, values), db.Close()) }()
 	select {
 	case err = <-written:
 	case <-ctx.Done():
@@ -130,7 +130,8 @@ func runQuery(ctx context.Context, g *globals, o queryOptions, args []string) er
 	return explainDamage(g, err)
 }
 
-func (o queryOptions) writeResult(
+// writeExplained writes a result, and explains why it is cut or empty.
+func (o queryOptions) writeExplained(
 	ctx context.Context, g *globals, db *query.DB, format query.Format, q query.Query, values map[string]string,
 ) error {
 	rows, err := o.output.writeGraded(ctx, g, db, format, q, values)

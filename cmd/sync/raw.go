@@ -69,14 +69,10 @@ func (o rawOptions) selects(r fetch.StoredResponse) bool {
 	if o.seq != 0 {
 		return r.Seq == o.seq
 	}
-	switch {
-	case o.stream != "" && r.Stream != o.stream,
-		o.param != "" && r.Param != o.param,
-		o.page != 0 && r.Page != o.page,
-		o.pass != 0 && r.Pass != o.pass:
-		return false
-	}
-	return true
+	return (o.stream == "" || r.Stream == o.stream) &&
+		(o.param == "" || r.Param == o.param) &&
+		(o.page == 0 || r.Page == o.page) &&
+		(o.pass == 0 || r.Pass == o.pass)
 }
 
 func runRaw(g *globals, o rawOptions, args []string) error {
@@ -144,15 +140,16 @@ func openStoredResponses(g *globals, args []string) (string, *fetch.StoredRespon
 	if cfg.Privacy.Raw == config.RawDiscard {
 		retentionText = "responses are removed as soon as their night is published (privacy.raw: discard)"
 	}
-	switch {
-	case len(args) > 0 && !slices.Contains(runs, args[0]):
+	if len(args) > 0 && !slices.Contains(runs, args[0]) {
 		return "", nil, &ledger.UnknownRunError{Message: fmt.Sprintf("open the responses of run %q: it has no stored responses; %s; runs with stored responses: %s", args[0], retentionText, orNone(strings.Join(runs, ", ")))}
-	case len(args) > 0:
-		runs = args
-	case len(runs) == 0:
+	}
+	if len(runs) == 0 {
 		return "", nil, fmt.Errorf("open the responses of the newest run: no run has stored responses; %s", retentionText)
 	}
 	run := runs[len(runs)-1]
+	if len(args) > 0 {
+		run = args[0]
+	}
 	responses, err := fetch.OpenStoredResponses(wh.Folder.RawPath(run))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("open the responses of run %s: it has no index of its responses (journal.jsonl), because no responses were stored or because the index is lost: see placementsync verify", run)

@@ -169,8 +169,8 @@ func findRecord(ctx context.Context, g *globals, db *query.DB, noun, table, name
 	if err != nil {
 		return "", "", err
 	}
-	const enough = 2
-	r, err := db.Collect(ctx, q, values, enough)
+	const limit = 2 // a second row means that the name is ambiguous
+	r, err := db.Collect(ctx, q, values, limit)
 	if err != nil {
 		return "", "", err
 	}

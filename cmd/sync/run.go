@@ -62,14 +62,12 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 	if o.full {
 		night.Details = pipeline.AllDetails
 	}
-	published, isPublished, err := g.newWarehouse(cfg).Versions.Latest()
-	if o.newWarehouse { // without --new, the night itself reports an error
-		if err != nil {
-			return err
-		}
-		if isPublished {
-			return cli.UsageErr("create the warehouse: %q already has a snapshot, %s; nothing was changed: leave out --new", cfg.Warehouse.Dir, published)
-		}
+	latest, isPublished, latestErr := g.newWarehouse(cfg).Versions.Latest()
+	if o.newWarehouse && latestErr != nil { // without --new, the night itself reports this error
+		return latestErr
+	}
+	if o.newWarehouse && isPublished {
+		return cli.UsageErr("create the warehouse: %q already has a snapshot, %s; nothing was changed: leave out --new", cfg.Warehouse.Dir, latest)
 	}
 	night.DryRun, night.NewWarehouse = o.dryRun, o.newWarehouse
 	night.AllowMassDelete, night.Fresh = o.allowMassDelete, o.fresh
@@ -85,7 +83,7 @@ func runNight(ctx context.Context, g *globals, o runOptions) error {
 		res.Run.LogEnd(log, nil) // the command itself prints the error
 	}
 	err = g.endNight(res, err, o.dryRun)
-	if !res.Run.IsPublished() { // also after a dry run
+	if !res.Run.IsPublished() { // a dry run publishes nothing
 		return err
 	}
 	return joinFollowUpError(ctx, err, g.runFollowUps(ctx, cfg))

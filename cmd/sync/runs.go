@@ -113,7 +113,7 @@ func tookText(r ledger.Run) string {
 	if r.EndedAt.IsZero() {
 		return ""
 	}
-	return r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond).String()
+	return r.Took().Round(time.Millisecond).String()
 }
 
 // exitText returns an empty text for a killed run, which has no exit code.

@@ -92,8 +92,10 @@ func runServe(ctx context.Context, g *globals) error {
 		return fmt.Errorf("serve on %s (serve.listen): %w", cfg.Serve.Listen, err)
 	}
 	defer listener.Close() // for errors before the daemon owns the listener
-	defer callEvery(g.progressInterval(false), func() { logProgress(s.log, &s.tracker) })()
-	defer logWaits(s.log, &s.tracker)()
+	stopProgress := callEvery(g.progressInterval(false), func() { logProgress(s.log, &s.tracker) })
+	defer stopProgress()
+	stopWaits := logWaits(s.log, &s.tracker)
+	defer stopWaits()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)

@@ -73,7 +73,7 @@ func showOutcome(g *globals, res pipeline.Result, dryRun bool) error {
 	}
 	text := fmt.Sprintf("run %s: %s\n%s, %d new, %d changed, %d gone; %s, %s, %s, %s",
 		r.ID, result, humanize.Count(r.Rows, "row"), r.New, r.Changed, r.Gone, humanize.Count(r.Requests, "request"), humanize.FormatBytes(r.Bytes),
-		humanize.Count(r.Retries, "retry"), r.EndedAt.Sub(r.StartedAt).Round(time.Millisecond))
+		humanize.Count(r.Retries, "retry"), r.Took().Round(time.Millisecond))
 	if ids, streams := r.Unread(); ids > 0 {
 		where := "within run.max_duration"
 		if r.Kind == ledger.Replay {

@@ -113,9 +113,9 @@ func (s *server) run(ctx context.Context, db *query.DB, q query.Query, values ma
 	}
 	if s.cfg.Timeout > 0 {
 		const grace = 2 * time.Second // for the start of the process and the end of an interrupted query
-		late, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout+grace, &query.TimeoutError{After: s.cfg.Timeout})
+		limitedCtx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout+grace, &query.TimeoutError{After: s.cfg.Timeout})
 		defer cancel()
-		ctx = late
+		ctx = limitedCtx
 	}
 	if s.cfg.Child == nil {
 		return query.Result{}, errors.New("SQL cannot run: the path of this program is unknown")
