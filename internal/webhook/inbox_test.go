@@ -517,15 +517,3 @@ func TestSlowDisk(t *testing.T) {
 		}
 	})
 }
-
-// BenchmarkDeliveries sends signed deliveries over HTTP, one after another, and reports the accepted ones per second.
-func BenchmarkDeliveries(b *testing.B) {
-	d := newFixture(b, webhook.Config{}).start()
-	notes := strings.Repeat("x", 1000)
-	for n := 0; b.Loop(); n++ {
-		if got := d.send(delivery{id: fmt.Sprint(n), topic: webhook.StatusChanged, body: fmt.Sprintf(`{"article_id":"a","notes":%q,"n":%d}`, notes, n)}); got != http.StatusNoContent {
-			b.Fatalf("got status %d, want 204", got)
-		}
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "deliveries/s")
-}
