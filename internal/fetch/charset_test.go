@@ -28,15 +28,12 @@ func TestCharsets(t *testing.T) {
 		body        string
 		encoding    string
 	}{
-		"no charset":           {"application/json", want, ""},
-		"mark":                 {"application/json", "\ufeff" + want, ""},
-		"mark and UTF-8":       {"application/json; charset=UTF-8", "\ufeff" + want, ""},
-		"Latin-1":              {"application/json; charset=ISO-8859-1", latin1, ""},
-		"compressed Latin-1":   {`application/json; charset="latin1"`, string(compressGzip(latin1, "")), "gzip"},
-		"UTF-16, mark":         {"application/json;charset=utf-16", utf16, ""},
-		"UTF-16LE, mark":       {"application/json;charset=utf-16le", utf16, ""},
-		"unknown charset":      {"application/json; charset=martian", want, ""},
-		"invalid content type": {"application/json; charset", want, ""},
+		"no charset":         {"application/json", want, ""},
+		"mark":               {"application/json", "\ufeff" + want, ""},
+		"Latin-1":            {"application/json; charset=ISO-8859-1", latin1, ""},
+		"compressed Latin-1": {`application/json; charset="latin1"`, string(compressGzip(latin1, "")), "gzip"},
+		"UTF-16, mark":       {"application/json;charset=utf-16", utf16, ""},
+		"UTF-16LE, mark":     {"application/json;charset=utf-16le", utf16, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

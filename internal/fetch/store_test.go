@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
@@ -467,24 +466,6 @@ func TestFailedAttemptAddsNothingOfTheOneBefore(t *testing.T) {
 	wantBytes := int64(len("slow down") + len(`{"id":"a"}`))
 	if m := c.Telemetry()[0]; m.Requests != 3 || m.RateLimited != 1 || m.Bytes != wantBytes {
 		t.Errorf("telemetry is %+v, want 3 requests, one 429 and %d bytes", m, wantBytes)
-	}
-}
-
-func BenchmarkStore(b *testing.B) {
-	l, err := fetch.OpenResponseStore(b.TempDir(), fetch.StoreOptions{})
-	harness.Must(b, err)
-	defer l.Close()
-	var page strings.Builder
-	for i := range 100 {
-		fmt.Fprintf(&page, `{"id":"%016x","name":"Full feature in outlet %d","unit_amount":%d.5,"country":"DE"},`, rand.Uint64(), i, rand.IntN(1000))
-	}
-	r := fetch.Response{Request: testRequest(1), Status: 200, Body: []byte(page.String())}
-	b.SetBytes(int64(page.Len()))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := l.Append(r, time.Now(), 0); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
 

@@ -149,24 +149,6 @@ func TestRenewedTokenIsUsed(t *testing.T) {
 	}
 }
 
-// BenchmarkScrubBody scrubs a body of the usual page size.
-func BenchmarkScrubBody(b *testing.B) {
-	const token = "pc_Ab9+/xYz0123456789_abcdefghijKLMNOP"
-	known := tokens{all: []string{token}}
-	for name, record := range map[string]string{
-		"plain":   `{"id":"6650f1c2ab1f","name":"Placement in a Magazine","website_url":"https://www.example.com"},`,
-		"escapes": `{"id":"6650f1c2ab1f","name":"\u003cp\u003eA \"Magazine\"\n","website_url":"https:\/\/www.example.com\/a%20b"},`,
-	} {
-		b.Run(name, func(b *testing.B) {
-			body := bytes.Repeat([]byte(record), 700)
-			b.SetBytes(int64(len(body)))
-			for b.Loop() {
-				known.scrubBody(body)
-			}
-		})
-	}
-}
-
 // TestExcerptCutsNoToken places a token across the end of the excerpt. No part of it may be shown.
 func TestExcerptCutsNoToken(t *testing.T) {
 	t.Parallel()
