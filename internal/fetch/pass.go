@@ -14,11 +14,10 @@ import (
 	"placementsync/internal/stream"
 )
 
-// pass is one reading of a list from page 1 to the end. After page 1 it requests the pages in waves:
-// several pages in parallel.
+// pass is one reading of a list from page 1 to the end. After page 1, the pages are requested in waves. The pages
+// of a wave are requested in parallel.
 type pass struct {
 	previous *view // of the previous pass; nil for the first pass
-	waveSize int   // size of the latest growing wave; 0 before the first
 
 	mu             sync.Mutex      // guards the fields below
 	view                           // so far
@@ -115,24 +114,20 @@ func (p *pass) pageBound() int64 {
 	return min(2*p.plannedPages()+16, int64(p.cfg.MaxPages))
 }
 
-// nextWave starts a wave and returns its number of pages. All pages that the total implies
-// are requested in one wave; total_pages can only reduce their number. Further pages are
-// requested in growing waves. Without a total, all pages are requested one at a time,
-// because otherwise two passes with the same ids would prove nothing.
+// nextWave starts a wave and returns its number of pages. All pages that the total implies are requested in one
+// wave, and total_pages can only reduce their number. Further pages are requested one at a time. Without a total, all
+// pages are: otherwise two passes with the same ids would prove nothing.
 func (p *pass) nextWave() int {
 	p.endSeen = false
-	pageCount := int64(len(p.pages))
-	if p.total < 0 {
+	planned := p.plannedPages()
+	isFirstWave := len(p.pages) == 1
+	if p.total < 0 || !isFirstWave || planned == 1 {
 		return 1
 	}
-	if n := p.plannedPages(); pageCount == 1 && n > 1 {
-		if stated := p.pages[0].TotalPages; stated > 1 {
-			n = min(n, stated)
-		}
-		return int(n - pageCount)
+	if stated := p.pages[0].TotalPages; stated > 1 {
+		planned = min(planned, stated)
 	}
-	p.waveSize = min(max(1, 2*p.waveSize), p.cfg.Concurrency)
-	return int(min(int64(p.waveSize), p.pageBound()-pageCount))
+	return int(planned - 1)
 }
 
 func (p *pass) hasEnded() bool { return p.reachedEnd() || int64(len(p.pages)) >= p.pageBound() }

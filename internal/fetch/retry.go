@@ -34,7 +34,7 @@ func (r Retry) delayAfter(attempt int, retryAfter string) time.Duration {
 func (s *sender) retryFailures(next layer) layer {
 	return func(ctx context.Context, q *call) error {
 		// ownFailures counts the first failure, and each later one before which the service answered another request.
-		// While it answers no request, a failure does not show that this call is at fault.
+		// Other failures do not show that this call is at fault.
 		ownFailures := 0
 		var previousSent time.Time
 		for attempt := 0; ; attempt++ {

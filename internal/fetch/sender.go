@@ -25,7 +25,7 @@ type call struct {
 	receivedBytes  int64
 	sent           time.Time
 	took           time.Duration
-	failedAttempts int // so far
+	failedAttempts int
 	emptyAttempts  int // attempts whose response was a 200 without content
 	facts          stream.PageFacts
 }
@@ -72,8 +72,8 @@ func (s *sender) preferStored(next layer) layer {
 		if !s.usesStored(q.Stream) || q.Fresh && !s.cfg.Offline {
 			return next(ctx, q)
 		}
-		hit, err := s.readStored(ctx, q)
-		if hit {
+		isDone, err := s.readStored(ctx, q)
+		if isDone {
 			return err
 		}
 		if s.cfg.Offline {
@@ -89,9 +89,9 @@ func (s *sender) usesStored(stream string) bool {
 	return s.store != nil && (s.cfg.Offline || !isDoubted)
 }
 
-// readStored reads the stored response to q. hit is false if the response is missing or damaged, or
-// if the reader rejects it as malformed. Such a request must be sent.
-func (s *sender) readStored(ctx context.Context, q *call) (hit bool, err error) {
+// readStored reads the stored response to q. It returns false if the request must be sent: the response is missing
+// or damaged, or the reader rejects it as malformed.
+func (s *sender) readStored(ctx context.Context, q *call) (isDone bool, err error) {
 	if err := s.acquireSlot(ctx, q.Stream); err != nil {
 		return true, err
 	}
@@ -131,10 +131,9 @@ func (s *sender) storeAndRead(next layer) layer {
 
 var errEmptyBody = fmt.Errorf("%w: the body is empty", ErrMalformed)
 
-// checkEmptyBody returns an error for a 200 without content, which is rather a failure of a proxy than an empty list.
-// If all attempts have no content, the list of a parent can be empty, and its earlier rows decide whether that is
-// doubtful. A list of the service is never empty in this way: its rows could be deleted by mistake. A 204 needs no
-// confirmation.
+// checkEmptyBody returns an error for a 200 without content, because a proxy may have failed. If all attempts of a
+// request with a path parameter have no content, its list is accepted as empty and doubtful. For any other list the
+// error remains, because all its rows would be deleted. A 204 needs no repetition.
 func (s *sender) checkEmptyBody(q *call) error {
 	q.emptyAttempts++
 	if q.Param != "" && q.emptyAttempts > s.cfg.Retry.MaxRetries {
@@ -346,7 +345,7 @@ func (s *sender) withoutReceivedBytes(err error) error {
 	return unquotedError{err}
 }
 
-// describeBody is like that of tokens, and shows no private values.
+// describeBody returns what tokens.describeBody returns, unless the body may contain private values.
 func (s *sender) describeBody(code int, body []byte) (text, message, kind string) {
 	if !s.cfg.HasPrivateValues {
 		return s.tokens.describeBody(code, body)

@@ -56,8 +56,8 @@ func (m *meters) of(stream string) *meter {
 type meter struct {
 	mu     sync.Mutex
 	counts Telemetry // without Stream, P50 and P95
-	// latencies counts the attempts in buckets by latency. The first bucket ends at 16 µs. The ends double with every
-	// four buckets, up to an hour.
+	// latencies counts the attempts in buckets by latency. The first bucket ends at 16 µs. The end of every fourth
+	// bucket after it is twice as high, up to an hour.
 	latencies [112]int64
 }
 
