@@ -362,10 +362,13 @@ func readScope(ctx context.Context, db *query.DB) (scope auditScope, err error) 
 		}
 	}
 	rewritten, err := read("rewritten_tables")
+	if err != nil {
+		return scope, err
+	}
 	for _, r := range rewritten.Rows {
 		scope.changedTables.Rewritten = append(scope.changedTables.Rewritten, r.Get("table_name").Text)
 	}
-	return scope, err
+	return scope, nil
 }
 
 // selectsOnlyUnread reports whether q selects from tables of the schema main, but the run of the snapshot

@@ -107,13 +107,18 @@ func TestOlderBackupsAreUsedOnRequest(t *testing.T) {
 	f.night()
 	first := f.backUp()
 	f.night()
-	f.backUp()
+	second := f.backUp()
 	newest := f.manifests()[1]
+	f.store.Change("store", func(objects map[string][]byte) { objects["a/manifests/20200101T020000.000Z-0.json"] = []byte("{}") })
+	if m, err := f.config.readNewest(t.Context()); err != nil || m.Run != second.Run {
+		t.Errorf("beside an old unreadable manifest: got the backup of %s (%v), want that of %s", m.Run, err, second.Run)
+	}
 	f.store.Change("store", func(objects map[string][]byte) {
-		objects[newest], objects["a/manifests/20200101T020000.000Z-0.json"] = []byte("{}"), []byte("{}")
+		objects[newest] = []byte(strings.Replace(string(objects[newest]), `"parquet/`, `"parquex/`, 1))
 	})
 	_, err := Verify(t.Context(), f.config, false)
-	if err == nil || !strings.Contains(err.Error(), "nothing was changed: --older uses the newest readable backup, of run "+first.Run) {
+	const want = "its bytes do not match its checksum; nothing was changed: --older uses the newest readable backup, of run "
+	if err == nil || !strings.Contains(err.Error(), want+first.Run) {
 		t.Errorf("without the option: got %v, want an error that names the run %s", err, first.Run)
 	}
 	var log strings.Builder

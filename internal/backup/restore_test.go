@@ -184,24 +184,6 @@ func TestRestoreKeepsOtherFiles(t *testing.T) {
 	})
 }
 
-// TestRestoreNeedsOnlyTheNewestManifest adds an old manifest that cannot be read, and then changes the newest one.
-func TestRestoreNeedsOnlyTheNewestManifest(t *testing.T) {
-	f := newFixture(t)
-	f.night()
-	f.backUp()
-	f.store.Change("store", func(objects map[string][]byte) { objects["a/manifests/20200101T020000.000Z-0.json"] = []byte("{}") })
-	if _, err := f.config.readNewest(t.Context()); err != nil {
-		t.Errorf("an old unreadable manifest stops a restore: %v", err)
-	}
-	newest := f.manifests()[1]
-	f.store.Change("store", func(objects map[string][]byte) {
-		objects[newest] = []byte(strings.Replace(string(objects[newest]), `"parquet/`, `"parquex/`, 1))
-	})
-	if _, err := f.config.readNewest(t.Context()); err == nil || !strings.Contains(err.Error(), "do not match its checksum") {
-		t.Errorf("a changed manifest: got %v, want an error", err)
-	}
-}
-
 func TestABackupWithoutALedgerIsNotRestored(t *testing.T) {
 	f := newFixture(t)
 	_, err := writeManifest(t.Context(), f.config.Bucket, Manifest{Kind: manifestKind, Format: manifestFormat, At: f.now()})

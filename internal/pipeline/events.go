@@ -21,8 +21,7 @@ import (
 // Webhook events are read after the lists and before the details, because a detail that an event names is
 // read again. The events are linked into the folder of the stored responses, so that the run can
 // be resumed or replayed. After the publish, the events are removed from the inbox. An event whose id is in
-// meta.webhook_events is not loaded again. So a repeated delivery is loaded once, and so is an event that
-// is linked in two runs.
+// meta.webhook_events is not loaded again, for example a repeated delivery.
 
 // Events are staged in batches of at most maxBatchEvents events and about maxBatchBytes bytes.
 const (

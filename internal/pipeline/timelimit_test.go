@@ -8,25 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"placementsync/internal/config"
 	"placementsync/internal/ledger"
 	"placementsync/internal/stream"
 )
-
-// TestANightEndsAfterTheDefaultDuration calls isTimeOver before and after six hours.
-func TestANightEndsAfterTheDefaultDuration(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := &prepared{locked: &locked{cfg: Config{MaxDuration: config.Default().Run.MaxDuration}, mode: runMode{kind: ledger.Night}}, began: time.Now()}
-		time.Sleep(6*time.Hour - time.Second)
-		if p.isTimeOver() {
-			t.Error("the time of a night is over after less than six hours")
-		}
-		time.Sleep(time.Second)
-		if !p.isTimeOver() {
-			t.Error("the time of a night is not over after six hours")
-		}
-	})
-}
 
 // TestIsTimeOver calls isTimeOver every half second, for nights and replays with and without limits.
 func TestIsTimeOver(t *testing.T) {

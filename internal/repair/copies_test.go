@@ -197,27 +197,3 @@ func TestACopyOfAMissingLedgerLineIsRemoved(t *testing.T) {
 		}
 	}
 }
-
-// TestADayGetsTheManifestOfItsFiles removes the manifest of the first day and the day's entry in the index. It also
-// removes the version of the first night and the manifests of the second, which name the first as the previous one. A
-// rebuild still reads the files of this day, so the repair must restore the manifest and the entry.
-func TestADayGetsTheManifestOfItsFiles(t *testing.T) {
-	w := clone(t, threeNights(t))
-	harness.Must(t, w.Series.WriteIndex(map[string]string{"2026-11-02": secondNight, "2026-11-03": thirdNight}))
-	damager{t, w}.remove(version1, manifest1, version2, manifest2, changes2+".json")
-	report, err := repair.Check(t.Context(), w, true)
-	harness.Must(t, err)
-	i := slices.IndexFunc(report.Damage, func(d repair.Damage) bool { return d.File == manifest1 })
-	if i < 0 || report.Damage[i].Repair.Kind != repair.RebuildSeries {
-		t.Fatalf("verify reports %+v, want %s with a repair of the series", report.Damage, manifest1)
-	}
-	_, err = repair.RepairFromCopies(t.Context(), w)
-	harness.Must(t, err)
-	days, err := w.Series.Index()
-	if err != nil || days["2026-11-01"] != firstNight {
-		t.Errorf("the index contains %v (%v), want 2026-11-01 of run %s", days, err, firstNight)
-	}
-	if _, err := w.Series.ReadDayManifest("2026-11-01", firstNight); err != nil {
-		t.Errorf("the manifest of the day is not repaired: %v", err)
-	}
-}

@@ -314,46 +314,39 @@ func TestFilesAreRepairedFromIntactCopies(t *testing.T) {
 	}
 }
 
-// TestFilesWithoutACopyAreNotRepaired damages files that can only be written from the catalog.
-func TestFilesWithoutACopyAreNotRepaired(t *testing.T) {
+// TestDaysAndChangesWithoutACopyAreNotRepaired loses manifests and files of changes that can only be written from the
+// catalog, or that no catalog has.
+func TestDaysAndChangesWithoutACopyAreNotRepaired(t *testing.T) {
 	original := threeNights(t)
 	for name, c := range map[string]struct {
 		damage              func(d damager)
-		unrepaired          []string
 		daysWithoutManifest []string
 		isChainBroken       bool
 		source              string // the version with the newest intact catalog
 	}{
-		"a damaged file in series and version": {func(d damager) { d.flip(series2) }, []string{"2026-11-02 " + tagsFile}, nil, false, thirdNight},
-		"damaged files of two days":            {func(d damager) { d.flip(series1, series3) }, []string{"2026-11-01 " + tagsFile, "2026-11-03 " + tagsFile}, nil, false, thirdNight},
-		"a damaged newest catalog":             {func(d damager) { d.flip(version3 + "catalog.duckdb") }, nil, nil, false, secondNight},
-		"no catalogs": {func(d damager) {
-			d.remove(version1+"catalog.duckdb", version2+"catalog.duckdb", version3+"catalog.duckdb")
-		}, nil, nil, false, ""},
-		"no manifest and no copy of it":                     {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) }, nil, []string{"2026-11-02"}, true, thirdNight},
-		"no copy of changes":                                {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, nil, nil, true, thirdNight},
-		"no copy of changes that are newer than the source": {func(d damager) { d.remove(changes3+".changes", version3+"meta.changes", version3+"catalog.duckdb") }, nil, nil, false, secondNight},
+		"no manifest and no copy of it": {func(d damager) { d.remove(version2+"manifest.json", changes2+".json", manifest2) },
+			[]string{"2026-11-02"}, true, thirdNight},
+		"no copy of changes": {func(d damager) { d.remove(changes2+".changes", version2+"meta.changes") }, nil, true, thirdNight},
+		"no copy of changes that are newer than the source": {func(d damager) {
+			d.remove(changes3+".changes", version3+"meta.changes", version3+"catalog.duckdb")
+		}, nil, false, secondNight},
 		"a rollback from the newest catalog": {func(d damager) {
 			_, err := d.w.Rollback(secondNight, firstNightAt.AddDate(0, 0, 3))
 			harness.Must(d.t, err)
-		}, nil, nil, false, secondNight},
+		}, nil, false, secondNight},
 		"a day that the index lacks": {func(d damager) {
 			d.remove(version2, changes2+".json", manifest2)
 			writeIndex(d, firstNight, thirdNight)
-		}, nil, []string{"2026-11-02"}, true, thirdNight},
+		}, []string{"2026-11-02"}, true, thirdNight},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := clone(t, original)
 			c.damage(damager{t, w})
 			result, err := repair.RepairFromCopies(t.Context(), w)
 			harness.Must(t, err)
-			var unrepaired []string
-			for _, f := range result.Unrepaired {
-				unrepaired = append(unrepaired, warehouse.DayOf(f.DayManifest.SnapshotAt)+" "+f.Table.File)
-			}
-			if !slices.Equal(unrepaired, c.unrepaired) || !slices.Equal(result.DaysWithoutManifest, c.daysWithoutManifest) || result.IsChainBroken != c.isChainBroken || result.Source != c.source {
-				t.Errorf("unrepaired: files %v, days %v; chain broken: %t; source %q; want %v, %v, %t, %q", unrepaired, result.DaysWithoutManifest,
-					result.IsChainBroken, result.Source, c.unrepaired, c.daysWithoutManifest, c.isChainBroken, c.source)
+			if !slices.Equal(result.DaysWithoutManifest, c.daysWithoutManifest) || result.IsChainBroken != c.isChainBroken || result.Source != c.source {
+				t.Errorf("unrepaired days %v; chain broken: %t; source %q; want %v, %t, %q", result.DaysWithoutManifest,
+					result.IsChainBroken, result.Source, c.daysWithoutManifest, c.isChainBroken, c.source)
 			}
 		})
 	}

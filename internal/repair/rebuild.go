@@ -393,6 +393,7 @@ func (b *rebuild) checkLoss(ctx context.Context, after catalogCounts) error {
 		"\nrun placementsync verify, which names the commands that restore more; placementsync rebuild --accept-loss publishes the result despite the loss", b.inv.visible, strings.Join(losses, "\n  "))
 }
 
+// completeLedgerLine completes the ledger line. If data is lost, it also records the loss in meta.
 func (b *rebuild) completeLedgerLine(ctx context.Context) error {
 	r := &b.run
 	r.EndedAt = r.StartedAt.Add(max(0, b.cfg.Now().Sub(r.StartedAt)))

@@ -173,7 +173,7 @@ func (s *seriesRestore) addDays(ctx context.Context, snapshotTimes map[string]ti
 func (s *seriesRestore) addDay(ctx context.Context, run string, at time.Time) error {
 	day := warehouse.DayOf(at)
 	if _, ok, _ := s.dayManifest(day, run); ok {
-		s.result.Unrepaired = nil
+		s.result.Unrepaired = nil // checkDay adds the files of this day
 		s.checkDay(day, run)
 		if err := s.carryOutFixes(); err != nil {
 			return err
