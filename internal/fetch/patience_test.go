@@ -215,10 +215,8 @@ func TestPatienceIsLimited(t *testing.T) {
 		"an hour":                       {config.Default().Run.Patience, time.Hour, 62 * time.Minute, 502, "; run.patience is used up"},
 		"an hour and 429":               {time.Hour, time.Hour, 62 * time.Minute, 429, "; run.patience is used up"},
 		"501 is final":                  {time.Hour, 0, time.Second, 501, "answered 501 Not Implemented"},
-		"505 is final":                  {time.Hour, 0, time.Second, 505, "answered 505"},
 		"403 of the service is final":   {time.Hour, 0, time.Second, 403, "refuses this endpoint"},
 		"a rejected token at the start": {time.Hour, 0, time.Second, 401, "put a valid token"},
-		"another 4xx is final":          {time.Hour, 0, time.Second, 418, "answered 418"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -283,8 +283,6 @@ func TestHeartbeatIsRetried(t *testing.T) {
 	}{
 		{"success", []int{204}, 1, ""},
 		{"success after transient errors", []int{503, 429, 200}, 3, ""},
-		{"transient error", []int{500}, 3, "the receiver returned 500"},
-		{"permanent error", []int{404}, 1, "the receiver returned 404"},
 		{"redirect", []int{302}, 1, "the receiver returned 302"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
