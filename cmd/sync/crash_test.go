@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -70,9 +69,6 @@ func abortingSQL() []string {
 // configuration, and systemd would not restart the daemon.
 func TestCrashExitCode(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("there are no signals")
-	}
 	for kind, want := range map[string]string{
 		"panic": "panic: a mistake", "panic in a goroutine": "nil pointer dereference", "fatal error": "unlock of unlocked mutex",
 		"abort in C": "SIGABRT: abort", "abort from outside": "SIGABRT",

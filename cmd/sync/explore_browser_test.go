@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -67,12 +66,8 @@ func exploreDemo(t *testing.T) demoSite {
 	harness.Must(t, err)
 	pages, err := newExplorer(g, cfg, exploreWarehouse{wh: wh, config: func() config.Config { return cfg }})
 	harness.Must(t, err)
-	done := make(chan error, 1)
-	go func() { done <- servePages(t.Context(), slog.New(slog.DiscardHandler), listener, pages.Handler()) }()
-	t.Cleanup(func() {
-		harness.Must(t, <-done)
-		pages.Close()
-	})
+	t.Cleanup(pages.Close)
+	startPages(t, listener, pages.Handler())
 	site.axe = installAxeCore(t)
 	return site
 }

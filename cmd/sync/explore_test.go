@@ -19,24 +19,29 @@ import (
 	"placementsync/internal/testing/harness"
 )
 
+// startPages serves pages as the command "explore" does, until the test ends.
+func startPages(t *testing.T, listener net.Listener, pages http.Handler) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- servePages(ctx, slog.New(slog.DiscardHandler), listener, pages) }()
+	t.Cleanup(func() {
+		stop()
+		harness.Must(t, <-done)
+	})
+}
+
 // TestExploreChecksHostFirst sends requests with a foreign host. They must be rejected, not
 // redirected.
 func TestExploreChecksHostFirst(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	harness.Must(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	pages := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a page") })
-	go func() { done <- servePages(ctx, slog.New(slog.DiscardHandler), listener, pages) }()
-	t.Cleanup(func() {
-		stop()
-		harness.Must(t, <-done)
-	})
+	startPages(t, listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a page") }))
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
 	requestPage := func(host, path string) (status int, body string) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listener.Addr().String()+path, nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String()+path, nil)
 		harness.Must(t, err)
 		req.Host = host
 		res, err := client.Do(req)
@@ -66,15 +71,7 @@ func TestExploreNeedsTheToken(t *testing.T) {
 	harness.Must(t, err)
 	const token = "SOMETOKEN"
 	pages := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "a page at "+r.URL.String()) })
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		done <- servePages(ctx, slog.New(slog.DiscardHandler), listener, requireExploreToken(pages, token, listener.Addr()))
-	}()
-	t.Cleanup(func() {
-		stop()
-		harness.Must(t, <-done)
-	})
+	startPages(t, listener, requireExploreToken(pages, token, listener.Addr()))
 	base := "http://" + listener.Addr().String()
 	requestPage := func(client *http.Client, path string) (*http.Response, string) {
 		t.Helper()

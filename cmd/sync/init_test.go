@@ -96,7 +96,7 @@ func TestInitRepeatsQuestions(t *testing.T) {
 	if got := read(t, tokenFile); got != "pc_demo\n" {
 		t.Errorf("the token is %q, want pc_demo", got)
 	}
-	if runtime.GOOS != "windows" && (modeOf(t, tokenFile) != 0o600 || modeOf(t, file)&^0o640 != 0) {
+	if modeOf(t, tokenFile) != 0o600 || modeOf(t, file)&^0o640 != 0 {
 		t.Errorf("the token has the mode %v, want 0600, and the configuration %v, want at most 0640", modeOf(t, tokenFile), modeOf(t, file))
 	}
 	screen := result.screen.String()
@@ -135,9 +135,6 @@ func TestInitWithoutAnswer(t *testing.T) {
 func TestInitFillsInPackageExample(t *testing.T) {
 	harness.Slow(t)
 	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("file modes have no groups on this system")
-	}
 	baseURL := smallService(t)
 	for mode, tokenMode := range map[os.FileMode]os.FileMode{0o640: 0o640, 0o644: 0o600} {
 		dir := t.TempDir()

@@ -118,28 +118,22 @@ func startMemorySampler(ctx context.Context, pid int) *memorySampler {
 // between nights, the highest during a night.
 type memoryRange struct{ Low, High float64 }
 
-// endPhase ends the current phase and returns the memory in periods of the phase. periods contains the
-// beginning and the end of each period, from 0 for the beginning of the phase to 1 for its end.
-func (m *memorySampler) endPhase(periods ...[2]float64) []memoryRange {
+// endPhase ends the current phase and returns its memory.
+func (m *memorySampler) endPhase() (phase memoryRange) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	ranges := make([]memoryRange, len(periods))
-	for i, period := range periods {
-		n := float64(len(m.samples))
-		if samples := m.samples[int(n*period[0]):int(n*period[1])]; len(samples) > 0 {
-			ranges[i] = memoryRange{slices.Min(samples), slices.Max(samples)}
-		}
+	if len(m.samples) > 0 {
+		phase = memoryRange{slices.Min(m.samples), slices.Max(m.samples)}
 	}
 	m.samples = nil
-	return ranges
+	return phase
 }
 
-// memoryPhases is the memory before, during and after the load. First and Last are the first and the
-// last third of the load.
-type memoryPhases struct{ Before, First, Last, After memoryRange }
+// memoryPhases is the memory before, during and after the load.
+type memoryPhases struct{ Before, During, After memoryRange }
 
 func (m memoryPhases) String() string {
-	return fmt.Sprintf("%v before the load, %v in its first third, %v in its last third, %v after the load", m.Before, m.First, m.Last, m.After)
+	return fmt.Sprintf("%v before, %v during and %v after the load", m.Before, m.During, m.After)
 }
 
 func (m memoryRange) String() string {

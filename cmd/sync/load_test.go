@@ -85,7 +85,7 @@ func (plan loadPlan) run(t *testing.T) loadResults {
 	memory := startMemorySampler(ctx, p.cmd.Process.Pid)
 	p.awaitNights(t, plan.NightsBefore)
 	nightsBeforeLoad := p.startedNights()
-	r.Memory.Before = memory.endPhase([2]float64{0, 1})[0]
+	r.Memory.Before = memory.endPhase()
 	loadCtx, stopLoad := context.WithCancel(ctx)
 	defer stopLoad()
 	waitForReaders := startReaders(loadCtx, p.url, plan.Readers)
@@ -93,13 +93,12 @@ func (plan loadPlan) run(t *testing.T) loadResults {
 	senders := newSenders(plan, p.url, plan.World.articleIDs(t))
 	r.Deliveries = senders.send(t.Context())
 	r.Nights = p.startedNights() - nightsBeforeLoad
-	thirds := memory.endPhase([2]float64{0, 1. / 3}, [2]float64{2. / 3, 1})
-	r.Memory.First, r.Memory.Last = thirds[0], thirds[1]
+	r.Memory.During = memory.endPhase()
 	stopLoad()
 	r.Requests = waitForReaders()
 	waitForStalledSenders()
 	p.awaitNights(t, nightsBeforeLoad+r.Nights+plan.NightsAfter)
-	r.Memory.After = memory.endPhase([2]float64{0, 1})[0]
+	r.Memory.After = memory.endPhase()
 	stop()
 	waitForService()
 	if r.Deliveries.BrokenConnections == 0 {
@@ -135,7 +134,7 @@ func (r loadResults) checkMemory(t *testing.T) {
 	// The bound is the default memory limit of DuckDB plus the memory of the rest of the process.
 	const factor, slack, bound = 1.25, 64 << 20, (512 + 480) << 20
 	m := r.Memory
-	highest := max(m.First.High, m.Last.High, m.After.High)
+	highest := max(m.During.High, m.After.High)
 	if m.After.Low > factor*m.Before.Low+slack || highest > factor*m.Before.High+slack || highest > bound {
 		t.Errorf("the memory grew: %v; want at most %v times the memory before the load plus %d bytes, and at most %d bytes", m, factor, slack, bound)
 	}

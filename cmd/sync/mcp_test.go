@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,8 +14,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"placementsync/internal/cli"
-	"placementsync/internal/ledger"
 	"placementsync/internal/testing/harness"
 )
 
@@ -140,65 +137,32 @@ func (a mcpProgram) testRejections(t *testing.T) {
 func (a mcpProgram) testClosedInput(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "placementsync", "mcp", "--timeout", "200ms", "--config", a.config)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	harness.Must(t, err)
-	out, err := cmd.StdoutPipe()
-	harness.Must(t, err)
-	harness.Must(t, cmd.Start())
-	lines := bufio.NewScanner(out)
-	receive := func() string {
-		if !lines.Scan() {
-			t.Fatalf("the output ended: %v", lines.Err())
-		}
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"sql","arguments":{"sql":"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"}}}
+`)
+	began := time.Now()
+	output, err := cmd.Output()
+	if took := time.Since(began); err != nil || took > 7*time.Second {
+		t.Errorf("the program ended with %v after %s, want no error after at most 7s", err, took)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(output), "\n"), "\n")
+	for _, line := range lines {
 		var message struct {
 			JSONRPC string `json:"jsonrpc"`
 		}
-		if err := json.Unmarshal(lines.Bytes(), &message); err != nil || message.JSONRPC != "2.0" {
-			t.Fatalf("the line is not a message of the protocol: %s", lines.Text())
+		if err := json.Unmarshal([]byte(line), &message); err != nil || message.JSONRPC != "2.0" {
+			t.Errorf("the line is not a message of the protocol: %s", line)
 		}
-		return lines.Text()
 	}
-	send := func(message string) {
-		_, err := io.WriteString(in, message+"\n")
-		harness.Must(t, err)
-	}
-	send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-	if got := receive(); !strings.Contains(got, `"result":{}`) {
-		t.Errorf("the response to ping is %s, want an empty result", got)
-	}
-	send(`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
-	if got := receive(); !strings.Contains(got, `"name":"placementsync"`) {
-		t.Errorf("the response to initialize is %s, want the name placementsync", got)
-	}
-	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"list_queries","arguments":{}}}`)
-	if got := receive(); !strings.Contains(got, `price_by_segment`) {
-		t.Errorf("the response to list_queries is %s, want price_by_segment in it", got)
-	}
-	send(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"sql","arguments":{"sql":"WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"}}}`)
-	began := time.Now()
-	harness.Must(t, in.Close())
-	if got := receive(); !strings.Contains(got, "stopped after 200ms") {
-		t.Errorf("the response to the last call is %s, want a text with \"stopped after 200ms\"", got)
-	}
-	for lines.Scan() {
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("the program ended with %v, want no error", err)
-	}
-	if took := time.Since(began); took > 7*time.Second {
-		t.Errorf("the program ended after %s, want at most 7s", took)
+	if len(lines) != 2 || !strings.Contains(lines[0], `"name":"placementsync"`) || !strings.Contains(lines[1], "stopped after 200ms") {
+		t.Errorf("the responses are %q, want the name of the server, and that the query was stopped", lines)
 	}
 }
 
-// TestArgumentsOfAssistants checks that a negative time limit is refused, and that the end of the input ends the
-// program without an error.
-func TestArgumentsOfAssistants(t *testing.T) {
+// TestAssistantEndsTheProgram ends the input at the beginning.
+func TestAssistantEndsTheProgram(t *testing.T) {
 	t.Parallel()
 	g := newLoggingGlobals(t, io.Discard, io.Discard, "")
-	g.stdin = strings.NewReader("")
-	if err := runMCP(t.Context(), g, -time.Second); cli.OutcomeOf(t.Context(), err) != ledger.Misused {
-		t.Errorf("with a negative time limit got %v, want an error of usage", err)
-	}
 	harness.Must(t, runMCP(t.Context(), g, 0))
 }

@@ -187,11 +187,13 @@ func (w *exploreBrowser) checkLayouts(t *testing.T) {
 	}
 }
 
-// typeKey presses and releases a key. text is the text that the key types; Tab has none.
-func (b *browser) typeKey(key, text string, code int) {
+// press presses and releases a key, with Ctrl if modifiers is 2. text is the text that the key types. Tab has none.
+func (b *browser) press(key, text string, code, modifiers int) {
 	b.t.Helper()
 	for _, kind := range []string{"keyDown", "keyUp"} {
-		b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key, "code": key, "text": map[string]string{"keyDown": text}[kind], "windowsVirtualKeyCode": code}, nil)
+		typed := map[string]string{"keyDown": text}[kind]
+		b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key, "code": key, "text": typed,
+			"windowsVirtualKeyCode": code, "modifiers": modifiers}, nil)
 	}
 }
 
@@ -203,18 +205,18 @@ func (w *exploreBrowser) useKeys(t *testing.T) {
 		const maxKeys = 10
 		var focus string
 		for keys := 1; keys <= maxKeys && !strings.HasSuffix(focus, "-rows"); keys++ {
-			w.typeKey("Tab", "", 9)
+			w.press("Tab", "", 9, 0)
 			w.eval(`document.activeElement.className === "skip" ? "skip" : ""`, &focus)
 			if focus == "skip" {
 				keys++
-				w.typeKey("Enter", "\r", enter)
+				w.press("Enter", "\r", enter, 0)
 			}
 			w.eval(`document.activeElement.id`, &focus)
 		}
 		if !strings.HasSuffix(focus, "-rows") {
 			t.Errorf("%s: after %d keys the focus is at %q, want the rows of the table", path, maxKeys, focus)
 		}
-		w.typeKey("/", "/", 191)
+		w.press("/", "/", 191, 0)
 		w.eval(`document.activeElement.id + document.activeElement.value`, &focus)
 		if focus != "q" {
 			t.Errorf("%s: after a slash the focus is at %q, want the empty search", path, focus)

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -152,34 +152,11 @@ func copyDemo(t *testing.T, shared func() (string, error)) (configFile string) {
 
 // copyTree copies a folder with its symbolic and hard links.
 func copyTree(from, to string) error {
-	type copiedFile struct {
-		info fs.FileInfo
-		path string
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
 	}
-	copies := map[string][]copiedFile{} // by base name, which hard links share
-	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
-		relPath, relErr := filepath.Rel(from, path)
-		if err := errors.Join(err, relErr); err != nil {
-			return err
-		}
-		info, err := e.Info()
-		target := filepath.Join(to, relPath)
-		switch {
-		case err != nil:
-			return err
-		case e.IsDir():
-			return os.MkdirAll(target, info.Mode().Perm())
-		case e.Type() == fs.ModeSymlink:
-			link, err := os.Readlink(path)
-			return errors.Join(err, os.Symlink(link, target))
-		}
-		for _, c := range copies[e.Name()] {
-			if os.SameFile(c.info, info) {
-				return os.Link(c.path, target)
-			}
-		}
-		copies[e.Name()] = append(copies[e.Name()], copiedFile{info, target})
-		data, err := os.ReadFile(path)
-		return errors.Join(err, os.WriteFile(target, data, info.Mode().Perm()))
-	})
+	if output, err := exec.Command("cp", "-a", from+"/.", to).CombinedOutput(); err != nil {
+		return fmt.Errorf("copy %s: %w\n%s", from, err, output)
+	}
+	return nil
 }

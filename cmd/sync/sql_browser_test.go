@@ -47,14 +47,6 @@ func (w *exploreBrowser) typeText(text string) {
 	w.call("Input.insertText", map[string]any{"text": text}, nil)
 }
 
-// press presses a key, with Ctrl if modifiers is 2.
-func (w *exploreBrowser) press(key string, code, modifiers int) {
-	w.t.Helper()
-	for _, kind := range []string{"keyDown", "keyUp"} {
-		w.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}, nil)
-	}
-}
-
 const enter, ctrl = 13, 2
 
 // waitForResultText waits until no statement is running, and returns the text of the result.
@@ -72,14 +64,14 @@ func (w *exploreBrowser) typeSQL(t *testing.T) {
 	w.typeText("SELECT amount FROM mart.pay")
 	w.waitFor(`[...document.querySelectorAll(".cm-tooltip-autocomplete li")].some((l) => l.textContent.includes("payables"))`)
 	w.eval(`new Promise((done) => setTimeout(done, 200))`, nil) // the editor ignores Enter while the list is new
-	w.press("Enter", enter, 0)
+	w.press("Enter", "", enter, 0)
 	w.waitFor(`document.querySelector("textarea").value === "SELECT amount FROM mart.payables"`)
-	w.press("Escape", 27, 0)
+	w.press("Escape", "", 27, 0)
 
 	const statement = "SELECT country, count(*) AS listings FROM product_listings GROUP BY country ORDER BY listings DESC, country"
 	w.typeText(statement)
-	w.press("Escape", 27, 0)
-	w.press("Enter", enter, ctrl)
+	w.press("Escape", "", 27, 0)
+	w.press("Enter", "", enter, ctrl)
 	w.waitFor(`document.querySelector("#result table")`)
 	w.waitForResultText()
 	want := readCSV(t, w.sql(t, statement))
