@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -154,6 +155,16 @@ func (h *fixture) run(args ...string) output {
 		h.Errorf("%v printed control characters: %q%q", args, &stdout, &stderr)
 	}
 	return output{code, stdout.String(), stderr.String()}
+}
+
+// failAt makes a step of the following commands fail. An empty step ends this.
+func (h *fixture) failAt(step string) {
+	h.step = func(name, _ string) error {
+		if name == step {
+			return syscall.EIO
+		}
+		return nil
+	}
 }
 
 // oneAtATime returns a function that calls step for one file at a time, because a publish writes several files

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"placementsync/lake/internal/lake"
@@ -244,14 +243,9 @@ func TestOldFilesThatCannotBeRemoved(t *testing.T) {
 	h.keepNights(1)
 	first := h.publish()[0].Run
 	second := h.night()
-	h.step = func(name, _ string) error {
-		if name == "before removal data" {
-			return syscall.EACCES
-		}
-		return nil
-	}
+	h.failAt("before removal data")
 	h.mustFail(3, "the night was committed to the lake: run \"placementsync lake expire\"", "publish")
-	h.step = nil
+	h.failAt("")
 	h.requireEqualTables(second)
 	h.makeFilesOld()
 	if got := h.run("expire"); got.code != 0 {

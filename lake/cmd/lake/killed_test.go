@@ -136,14 +136,9 @@ func TestFailedPublishIsAllOrNothing(t *testing.T) {
 	second := h.night()
 	files := h.filesOfLake()
 	for _, step := range []string{"before complete data", "after complete manifest", "before complete metadata", "before commit catalog"} {
-		h.step = func(name, _ string) error {
-			if name == step {
-				return syscall.EIO
-			}
-			return nil
-		}
+		h.failAt(step)
 		h.mustFail(1, syscall.EIO.Error(), "publish")
-		h.step = nil
+		h.failAt("")
 		if run := h.shownRun(); run != first {
 			t.Errorf("failed at %s: the lake shows %s, want %s", step, run, first)
 		}
@@ -151,14 +146,9 @@ func TestFailedPublishIsAllOrNothing(t *testing.T) {
 			t.Errorf("failed at %s: the lake has %d files, want %d as before the publish", step, len(got), len(files))
 		}
 	}
-	h.step = func(name, _ string) error {
-		if name == "after commit catalog" {
-			return syscall.EIO
-		}
-		return nil
-	}
+	h.failAt("after commit catalog")
 	h.mustFail(1, "the night is in the lake completely or not at all", "publish")
-	h.step = nil
+	h.failAt("")
 	if run := h.shownRun(); run != second {
 		t.Errorf("failed after the commit: the lake shows %s, want %s", run, second)
 	}

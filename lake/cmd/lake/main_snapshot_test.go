@@ -5,22 +5,14 @@ import (
 	"testing"
 )
 
-// editRefs changes the branches and tags of a table as another program would.
-func (h *fixture) editRefs(namespace, table string, edit func(m, refs map[string]any)) {
-	h.Helper()
-	path := h.metadataFile(namespace, table)
-	m := h.readMetadata(path)
-	edit(m, m["refs"].(map[string]any))
-	h.writeMetadata(path, m)
-}
-
 // TestSnapshotOfAnotherProgramIsReported changes the current snapshot, but no tag or property, as
 // rollback_to_snapshot of Spark does. status and verify must report it, and the next publish
 // must repair it.
 func TestSnapshotOfAnotherProgramIsReported(t *testing.T) {
 	h := newFixture(t, 2)
 	p := h.publish("--all")
-	h.editRefs("placements_current", "product_listings", func(m, refs map[string]any) {
+	h.editMetadata("placements_current", "product_listings", func(m map[string]any) {
+		refs := m["refs"].(map[string]any)
 		oldSnapshotID := refs["run_"+p[0].Run].(map[string]any)["snapshot-id"]
 		refs["main"].(map[string]any)["snapshot-id"], m["current-snapshot-id"] = oldSnapshotID, oldSnapshotID
 		delete(m, "snapshot-log")
@@ -49,7 +41,7 @@ func TestSnapshotOfAnotherProgramIsReported(t *testing.T) {
 func TestStatusOmitsPartlyTaggedNights(t *testing.T) {
 	h := newFixture(t, 2)
 	p := h.publish("--all")
-	h.editRefs("placements_current", "product_listings", func(_, refs map[string]any) { delete(refs, "run_"+p[0].Run) })
+	h.editMetadata("placements_current", "product_listings", func(m map[string]any) { delete(m["refs"].(map[string]any), "run_"+p[0].Run) })
 	if s := h.status(); !slices.Equal(s.Nights, []string{p[1].Run}) {
 		t.Errorf("status lists the nights %v, want only %s", s.Nights, p[1].Run)
 	}

@@ -105,12 +105,7 @@ func TestLostCatalogIsReported(t *testing.T) {
 func TestOwnerFileIsWrittenAfterTheCommit(t *testing.T) {
 	h := newFixture(t, 1)
 	for _, failingStep := range []string{"before commit catalog", "after commit catalog"} {
-		h.step = func(name, _ string) error {
-			if name == failingStep {
-				return syscall.EIO
-			}
-			return nil
-		}
+		h.failAt(failingStep)
 		h.mustFail(1, syscall.EIO.Error(), "publish")
 		if _, err := os.Stat(h.path("lake/placements_owner.json")); err == nil {
 			t.Errorf("failed %s: the owner file exists", failingStep)

@@ -177,11 +177,11 @@ func TestPublishOverTablesOfRelease1_0_0(t *testing.T) {
 	h.publish()
 	for _, table := range []string{"placements_current.product_listings", "placements_current.tags", "placements_past.product_listings", "placements_meta.runs"} {
 		namespace, name, _ := strings.Cut(table, ".")
-		m := h.readMetadata(h.metadataFile(namespace, name))
-		properties := m["properties"].(map[string]any)
-		delete(properties, "placementsync.content")
-		delete(properties, "placementsync.snapshot-id")
-		h.writeMetadata(h.metadataFile(namespace, name), m)
+		h.editMetadata(namespace, name, func(m map[string]any) {
+			properties := m["properties"].(map[string]any)
+			delete(properties, "placementsync.content")
+			delete(properties, "placementsync.snapshot-id")
+		})
 	}
 	if s := h.status(); s.Behind {
 		t.Errorf("status is %+v, want that the lake shows the newest night", s)
@@ -256,9 +256,12 @@ func TestSchemaChangesAreApplied(t *testing.T) {
 	h := newFixture(t, 1)
 	first := h.publish()[0].Run
 	const removedFromLake, addedToLake = "unit_amount", "added_to_lake"
-	h.editColumns("placements_current", "product_listing_prices", func(fields []any) []any {
-		fields = slices.DeleteFunc(fields, func(f any) bool { return f.(map[string]any)["name"] == removedFromLake })
-		return append(fields, map[string]any{"id": 9000, "name": addedToLake, "required": false, "type": "string"})
+	h.editMetadata("placements_current", "product_listing_prices", func(m map[string]any) {
+		for _, s := range m["schemas"].([]any) {
+			schema := s.(map[string]any)
+			fields := slices.DeleteFunc(schema["fields"].([]any), func(f any) bool { return f.(map[string]any)["name"] == removedFromLake })
+			schema["fields"] = append(fields, map[string]any{"id": 9000, "name": addedToLake, "required": false, "type": "string"})
+		}
 	})
 	second := h.night()
 	h.publish()
@@ -270,19 +273,12 @@ func TestSchemaChangesAreApplied(t *testing.T) {
 	}
 }
 
-// editColumns changes the columns of a table as another program would.
-func (h *fixture) editColumns(namespace, table string, edit func(fields []any) []any) {
+// editMetadata changes the metadata of a table as another program would.
+func (h *fixture) editMetadata(namespace, table string, edit func(m map[string]any)) {
 	h.Helper()
 	path := h.metadataFile(namespace, table)
 	m := h.readMetadata(path)
-	for _, s := range m["schemas"].([]any) {
-		s.(map[string]any)["fields"] = edit(s.(map[string]any)["fields"].([]any))
-	}
-	h.writeMetadata(path, m)
-}
-
-func (h *fixture) writeMetadata(path string, m map[string]any) {
-	h.Helper()
+	edit(m)
 	data, err := json.Marshal(m)
 	h.must(err)
 	h.must(os.WriteFile(path, data, 0o600))
@@ -352,10 +348,7 @@ func TestOldNightsExpire(t *testing.T) {
 func TestExpireCountsEveryShownNight(t *testing.T) {
 	h := newFixture(t, 4)
 	all := h.publish("--all")
-	path := h.metadataFile("placements_current", "tags")
-	m := h.readMetadata(path)
-	m["properties"].(map[string]any)["placementsync.run-id"] = all[2].Run
-	h.writeMetadata(path, m)
+	h.editMetadata("placements_current", "tags", func(m map[string]any) { m["properties"].(map[string]any)["placementsync.run-id"] = all[2].Run })
 	h.keepNights(2)
 	var expired lake.Expired
 	h.mustSucceed(&expired, "expire", "--dry-run")
