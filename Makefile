@@ -17,12 +17,12 @@ LAKE := bin/placementsync-lake
 # 0.8.2 is the newest release and reads Go 1.26 code. It is pinned, so that new checks appear
 # only when the pin is moved. golangci-lint is not used: it takes minutes to build on two cores.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-# The newest release whose dependencies were all available. It reads the current database of vulnerabilities.
+# v1.1.4 is the newest release whose dependencies were all available.
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
 # Two builds of the same source give the same bytes in any folder: without paths, without
 # repository data except the stamps below, and without debug symbols (94 instead of 103 MB).
-GO_BUILD = $(if $(VERSION),,$(error which version this is, deploy/version.sh could not say))go build -buildvcs=false \
+GO_BUILD = $(if $(VERSION),,$(error deploy/version.sh printed no version: correct its error above))go build -buildvcs=false \
 	-ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)'
 export CGO_ENABLED := 1
 
@@ -81,7 +81,7 @@ lint: ## check format, go vet and staticcheck
 	go run $(STATICCHECK) ./...
 	cd lake && go run $(STATICCHECK) ./...
 
-tidy-check: ## show what go mod tidy would change, fail if anything
+tidy-check: ## show the changes that go mod tidy would make, fail if there are any
 	go mod tidy -diff
 	cd lake && go mod tidy -diff
 
@@ -89,7 +89,7 @@ verify: ## compare the modules in the cache with go.sum
 	go mod verify
 	cd lake && go mod verify
 
-vuln: ## look for known vulnerabilities in what is called (asks the Go vulnerability database)
+vuln: ## look for known vulnerabilities in called functions (asks the Go vulnerability database)
 	go run $(GOVULNCHECK) ./...
 	cd lake && go run $(GOVULNCHECK) ./...
 
@@ -106,5 +106,5 @@ messages: ## print every error, log message and help text, with its place in the
 
 include deploy/Makefile
 include internal/testing/Makefile
-clean: ## remove what the targets above have written
+clean: ## remove the files that the targets above have written
 	rm -rf bin dist demo coverage* trace* *.out *.prof *.pprof *.test

@@ -63,7 +63,7 @@ wait_for() {
 	local end=$((SECONDS + $1))
 	shift
 	until "$@" > /dev/null 2>&1; do
-		[ "$SECONDS" -lt "$end" ] || fail "waited in vain for: $*"
+		[ "$SECONDS" -lt "$end" ] || fail "no success within the time limit: $*"
 		sleep 0.2
 	done
 }
