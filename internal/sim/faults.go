@@ -44,9 +44,8 @@ const (
 	FaultRewrite
 )
 
-// Fault selects requests and breaks their responses. Path and Route define which requests match. Skip,
-// Times and Probability select some of these. Random choices depend only on the seed and the number of
-// matching requests.
+// Fault selects requests and breaks their responses. Path and Route define which requests match. Skip
+// and Times select some of these.
 type Fault struct {
 	// Path is a prefix of the paths of matching requests. Empty means all.
 	Path string
@@ -57,9 +56,7 @@ type Fault struct {
 	Skip int
 	// Times is the maximum number of affected requests. 0 means no maximum.
 	Times int
-	// Probability is the share of the matching requests that are affected, from 0 to 1. 0 means all.
-	Probability float64
-	Kind        FaultKind
+	Kind  FaultKind
 	// Status is the status for FaultStatus. 0 means 500.
 	Status int
 	// RetryAfter is the Retry-After header for FaultStatus. Empty means no header.
@@ -71,19 +68,18 @@ type Fault struct {
 }
 
 type faults struct {
-	mu       sync.Mutex // guards the fields below
-	all      []Fault    // no Fault is modified, because requests in progress use pointers to it
-	matched  []int      // number of requests that each fault matched
-	affected []int      // number of requests that each fault affected
+	mu      sync.Mutex // guards the fields below
+	all     []Fault    // no Fault is modified, because requests in progress use pointers to it
+	matched []int      // number of requests that each fault matched
 }
 
 // chooseFault returns the first fault that applies to a request, or nil. Later faults do not count the
 // request as matching.
-func (f *faults) chooseFault(opts *Options, r *http.Request, rt *route) *Fault {
+func (f *faults) chooseFault(faultFunc func(*http.Request) *Fault, r *http.Request, rt *route) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if opts.FaultFunc != nil {
-		if fault := opts.FaultFunc(r); fault != nil {
+	if faultFunc != nil {
+		if fault := faultFunc(r); fault != nil {
 			return fault
 		}
 	}
@@ -93,15 +89,11 @@ func (f *faults) chooseFault(opts *Options, r *http.Request, rt *route) *Fault {
 			continue
 		}
 		f.matched[i]++
-		if f.matched[i] <= fault.Skip || fault.Times > 0 && f.affected[i] >= fault.Times {
-			continue
+		affected := f.matched[i] - fault.Skip
+		isOver := fault.Times > 0 && affected > fault.Times
+		if affected > 0 && !isOver {
+			return fault
 		}
-		draw := seed(opts.Seed).roll(kindRoute, uint32(f.matched[i]), 100+uint64(i))
-		if fault.Probability > 0 && float64(draw) >= fault.Probability*math.MaxUint64 {
-			continue
-		}
-		f.affected[i]++
-		return fault
 	}
 	return nil
 }

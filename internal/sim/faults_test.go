@@ -129,33 +129,6 @@ func TestFaultsSelectRequests(t *testing.T) {
 	}
 }
 
-func TestSeedDeterminesRandomFaults(t *testing.T) {
-	statusesWith := func(seed uint64) (out []int) {
-		s := serve(t, sim.Options{Seed: seed})
-		s.service.SetFaults(sim.Fault{Probability: 0.3, Status: 500})
-		for range 200 {
-			out = append(out, s.get("/tags").status)
-		}
-		return out
-	}
-	first := statusesWith(7)
-	failed := 0
-	for _, status := range first {
-		if status == http.StatusInternalServerError {
-			failed++
-		}
-	}
-	if failed < 40 || failed > 80 {
-		t.Errorf("%d of 200 requests failed, want about 60, as the probability is 0.3", failed)
-	}
-	if !slices.Equal(first, statusesWith(7)) {
-		t.Error("with seed 7 again, faults affect other requests, want the same requests")
-	}
-	if slices.Equal(first, statusesWith(8)) {
-		t.Error("with seed 8, faults affect the same requests as with seed 7, want other requests")
-	}
-}
-
 func TestFaultFuncPrecedesFaults(t *testing.T) {
 	s := serve(t, sim.Options{FaultFunc: func(r *http.Request) *sim.Fault {
 		if r.URL.Path == "/tags" {

@@ -25,7 +25,7 @@ func (s *Service) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rt, id := s.findRoute(r.URL.Path)
-	fault := s.faults.chooseFault(s.opts, r, rt)
+	fault := s.faults.chooseFault(s.opts.FaultFunc, r, rt)
 	out := s.respond(r, rt, id, fault)
 	out = s.compress(out, r.Header.Values("Accept-Encoding"))
 	request := Request{Method: r.Method, Path: r.URL.RequestURI(), Status: out.status}

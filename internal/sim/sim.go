@@ -87,7 +87,7 @@ func (s *Service) SetFaults(faults ...Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all = slices.Clone(faults)
-	f.matched, f.affected = make([]int, len(faults)), make([]int, len(faults))
+	f.matched = make([]int, len(faults))
 }
 
 // SetValueFaults replaces the value faults. Each fault applies on its day.
