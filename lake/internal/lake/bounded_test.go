@@ -14,11 +14,11 @@ import (
 	"placementsync/schema"
 )
 
-// TestTrialMetadataOf300NightsIsBounded commits 300 nights without rows, in each of which all tables of a
+// TestTrialMetadataOfManyNightsIsBounded commits 120 nights without rows, in each of which all tables of a
 // warehouse change. After lake.keep_nights nights, the metadata files must not grow.
-func TestTrialMetadataOf300NightsIsBounded(t *testing.T) {
+func TestTrialMetadataOfManyNightsIsBounded(t *testing.T) {
 	harness.Long(t)
-	const nights, maxBytes = 300, 20_000_000
+	const nights, maxBytes = 120, 20_000_000
 	keepNights := config.Default().Lake.KeepNights
 	settledNight := keepNights + keptMetadataFiles // from then on, all kept metadata files describe keepNights nights
 	dir := t.TempDir()

@@ -88,37 +88,19 @@ func (c change) removeOldFiles(ctx context.Context, neededElsewhere map[string]b
 	return nil
 }
 
-// filesOfRemovedSnapshots returns the files to which only the removed snapshots refer. It reads only the
-// removed snapshots and the snapshots at the border: kept ones whose parent is not kept. A later snapshot
-// has only files of its parent and new files. This may not be true for a snapshot of another program; then no
-// file is returned.
+// filesOfRemovedSnapshots returns the files to which only the removed snapshots refer.
 func (c change) filesOfRemovedSnapshots(store icebergio.IO, after table.Metadata) ([]string, error) {
-	isKept := map[int64]bool{}
-	for _, s := range after.Snapshots() {
-		isKept[s.SnapshotID] = true
-	}
-	var removed, border []table.Snapshot
-	for _, s := range c.base.Metadata().Snapshots() {
-		if !isKept[s.SnapshotID] {
-			removed = append(removed, s)
-		}
-	}
+	removed := slices.DeleteFunc(slices.Clone(c.base.Metadata().Snapshots()), func(s table.Snapshot) bool {
+		return after.SnapshotByID(s.SnapshotID) != nil
+	})
 	if len(removed) == 0 {
 		return nil, nil
-	}
-	for _, s := range after.Snapshots() {
-		if s.Summary == nil || s.Summary.Properties[runProperty] == "" {
-			return nil, nil
-		}
-		if s.ParentSnapshotID == nil || !isKept[*s.ParentSnapshotID] {
-			border = append(border, s)
-		}
 	}
 	formerFiles, neededFiles := map[string]bool{}, map[string]bool{}
 	if err := addFilesOfSnapshots(store, removed, formerFiles); err != nil {
 		return nil, err
 	}
-	if err := addFilesOfSnapshots(store, border, neededFiles); err != nil {
+	if err := addFilesOfSnapshots(store, after.Snapshots(), neededFiles); err != nil {
 		return nil, err
 	}
 	maps.DeleteFunc(formerFiles, func(file string, _ bool) bool { return neededFiles[file] })
