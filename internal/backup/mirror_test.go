@@ -7,12 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/checksum"
-	"placementsync/internal/ledger"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
@@ -160,40 +158,6 @@ func TestCopiesOfASeriesFileAreFound(t *testing.T) {
 	for _, file := range []string{"parquet/.manifests/index.json", "state/runs.jsonl"} {
 		if got := copiesOf(w, file); len(got) > 0 {
 			t.Errorf("the copies of %s are %v, want none", file, got)
-		}
-	}
-}
-
-// TestARestoreDestroysNoWarehouse checks that a backup can only be restored into a folder without
-// published snapshots, or after a complete restore of the same backup.
-func TestARestoreDestroysNoWarehouse(t *testing.T) {
-	const firstNight = "20261101T020000Z"
-	published := ledger.Run{ID: firstNight, Outcome: ledger.Complete, SnapshotAt: time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC)}
-	for name, c := range map[string]struct {
-		runs       []ledger.Run
-		hasVersion bool
-		isRestored bool
-		isAllowed  bool
-	}{
-		"an empty folder":                        {nil, false, false, true},
-		"a folder with a version":                {nil, true, true, false},
-		"a ledger with a published run":          {[]ledger.Run{published}, false, false, false},
-		"the ledger of the backup":               {[]ledger.Run{published}, false, true, true},
-		"a ledger with only a failed run":        {[]ledger.Run{{ID: firstNight, Outcome: ledger.Failed}}, false, false, true},
-		"a version and the ledger of the backup": {[]ledger.Run{published}, true, true, false},
-	} {
-		w := openWarehouse(t)
-		lock, err := w.Lock("test", published.SnapshotAt) // creates the folders
-		harness.Must(t, errors.Join(err, lock.Release()))
-		for _, r := range c.runs {
-			harness.Must(t, w.RunLog.Record(r))
-		}
-		if c.hasVersion {
-			harness.Must(t, os.MkdirAll(w.Folder.VersionPath(firstNight), 0o700))
-		}
-		err = checkEmpty(w, c.isRestored)
-		if (err == nil) != c.isAllowed || err != nil && (!strings.Contains(err.Error(), w.Folder.Dir()) || !strings.Contains(err.Error(), "nothing was changed")) {
-			t.Errorf("%s: got error %v, want no error: %t", name, err, c.isAllowed)
 		}
 	}
 }

@@ -113,6 +113,7 @@ func TestRestores(t *testing.T) {
 			t.Errorf("after the failed restore the ledger has the error %v, want no ledger: an earlier release could begin a night", err)
 		}
 		harness.Must(t, c.Warehouse.Folder.StateFile("note.json").Write("of a night that failed meanwhile"))
+		harness.Must(t, c.Warehouse.RunLog.Record(ledger.Run{ID: "20261101T020000Z", Outcome: ledger.Failed}))
 		_, err = Restore(t.Context(), c)
 		harness.Must(t, err)
 		check(t, c.Warehouse)
