@@ -56,28 +56,6 @@ func TestLastCopyDecides(t *testing.T) {
 	}
 }
 
-// TestFindStoredRecords looks up records in the order of the table, in another order, and one that is not stored.
-func TestFindStoredRecords(t *testing.T) {
-	s := Stored{}
-	for key := range uint64(40) {
-		s.records = append(s.records, storedRecord{key: key + 100, sum: key})
-	}
-	s.fillIndexes()
-	for _, c := range []struct {
-		key      uint64
-		previous int
-		want     int
-	}{
-		{100, -1, 0}, {139, 38, 39}, // the next record
-		{103, 1, 3}, {139, 2, 39}, {100, 39, 0}, // another order
-		{999, 5, -1}, {99, -1, -1}, // not stored
-	} {
-		if got := s.find(c.key, c.previous); got != c.want {
-			t.Errorf("record %d after record %d: found %d, want %d", c.key, c.previous, got, c.want)
-		}
-	}
-}
-
 // TestItemsAreMatchedByTheirSecondKey matches items without the first key, such as line items before the payment of
 // their order. One item of each list has other values than before.
 func TestItemsAreMatchedByTheirSecondKey(t *testing.T) {
