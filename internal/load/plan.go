@@ -44,16 +44,12 @@ func (s *Stage) PlanDetails(ctx context.Context, st stream.Stream, r Rereading, 
 	if err != nil {
 		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
 	}
-	lastEvents, err := s.lastEvents(ctx, st.LiveWith)
-	if err != nil {
-		return Plan{}, fmt.Errorf("plan %s: %w", st.Name, err)
-	}
 	// Only details with the rule stream.ByRow have change lists.
 	isUnread := func(l changeList) bool { return !wasRead(l.list.Name) }
 	requestsAll := r.All || st.Rule == stream.EveryNight || slices.ContainsFunc(s.changeLists(st), isUnread)
 	args := values{"plan": planTable(st.Name), "stream": st.Name, "all": requestsAll, "by_row": st.Rule == stream.ByRow,
 		"nights": r.RecheckNights, "tonight": 0, "overdue_since": sqlText("NULL"), "live_ids": s.liveIDs(st.LiveWith, r.LiveDays),
-		"candidate_ids": s.candidateIDs(st, wasRead), "fingerprints": s.fingerprints(st), "last_events": lastEvents}
+		"candidate_ids": s.candidateIDs(st, wasRead), "fingerprints": s.fingerprints(st), "last_events": s.lastEvents(st.LiveWith)}
 	if r.RecheckNights > 0 {
 		args["tonight"] = len(nights) % r.RecheckNights
 	}
@@ -223,17 +219,8 @@ func (s *Stage) liveIDs(liveWith stream.LiveWith, days int) sqlText {
 }
 
 // lastEvents returns SQL that selects the ids of campaigns or articles that events name, with the time
-// of the last event. Most partners have no events. Without events, it returns a query without tables, because
-// DuckDB takes longer to plan the full query than to run all other statements of a small night.
-func (s *Stage) lastEvents(ctx context.Context, liveWith stream.LiveWith) (sqlText, error) {
-	noEvents := planSQL.Render("no_ids_with_events", nil)
-	var hasEvents bool
-	err := queryRow(ctx, s.draft, planSQL.Render("has_events", values{
-		"status_events":  s.knownRows("article_status_events", "event_id"),
-		"comment_events": s.knownRows("article_comment_events", "event_id")})).Scan(&hasEvents)
-	if err != nil || !hasEvents {
-		return noEvents, err
-	}
+// of the last event.
+func (s *Stage) lastEvents(liveWith stream.LiveWith) sqlText {
 	statusEvents := s.knownRows("article_status_events", "article_id", "campaign_id", "received_at")
 	ids := planSQL.Render("articles_with_events", values{"status_events": statusEvents,
 		"comment_events": s.knownRows("article_comment_events", "comment_id", "parent_comment_id", "received_at"),
@@ -244,9 +231,9 @@ func (s *Stage) lastEvents(ctx context.Context, liveWith stream.LiveWith) (sqlTe
 		ids = planSQL.Render("campaigns_with_events", values{"status_events": statusEvents, "articles_with_events": ids,
 			"articles": s.knownRows("articles", "id", "campaign_id")})
 	default: // events name no profiles
-		return noEvents, nil
+		return planSQL.Render("no_ids_with_events", nil)
 	}
-	return planSQL.Render("last_events", values{"ids_with_events": ids}), nil
+	return planSQL.Render("last_events", values{"ids_with_events": ids})
 }
 
 // Outcome is the result of the request for one id.

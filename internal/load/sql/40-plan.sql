@@ -160,9 +160,6 @@ SELECT profile_id FROM ({campaigns}) WHERE id IN ({live_campaigns})
 UNION ALL SELECT profile_id FROM ({orders}) WHERE greatest(created_at, updated_at, date_paid) >= {now} - INTERVAL {days} DAY
 UNION ALL SELECT id FROM ({profiles}) WHERE greatest(created_at, updated_at) >= {now} - INTERVAL {days} DAY
 
--- name: has_events
-SELECT EXISTS ({status_events}) OR EXISTS ({comment_events})
-
 -- name: articles_with_events
 -- A comment event does not contain the id of the article. The id is looked up by the comment or by its
 -- parent comment.
