@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"placementsync/internal/sqltext"
@@ -110,12 +111,11 @@ func WriteDay(ctx context.Context, d *warehouse.Draft, t stream.Table, file ware
 	return writeTables(ctx, d, []stream.Table{t})
 }
 
-// DropClosed deletes rows of main that are also in past. It changes only the tables whose names are keys of
-// the map, and does not use the values.
-func DropClosed(ctx context.Context, d *warehouse.Draft, tables map[string]time.Time) error {
+// DropClosed deletes the rows of these tables of main that are also in past.
+func DropClosed(ctx context.Context, d *warehouse.Draft, tables []string) error {
 	var statements []sqlText
 	for _, t := range d.Schema.Tables {
-		if _, ok := tables[t.Name]; ok {
+		if slices.Contains(tables, t.Name) {
 			statements = append(statements, rebuildSQL.Render("drop_closed", values{"main": mainTable(t.Name), "past": pastTable(t.Name),
 				"same_version": joinOn("m.", "p.", append([]string{stream.ValidFrom}, t.Key...))}))
 		}

@@ -304,8 +304,7 @@ func (b *rebuild) applySnapshots(ctx context.Context) error {
 		}
 	}
 	// A file of an earlier day also contains rows that later runs closed.
-	older := maps.Clone(b.rowsAt)
-	maps.DeleteFunc(older, func(table string, _ time.Time) bool { return b.noteOf(table) == "" })
+	older := slices.DeleteFunc(slices.Collect(maps.Keys(b.rowsAt)), func(table string) bool { return b.noteOf(table) == "" })
 	return load.DropClosed(ctx, b.draft, older)
 }
 

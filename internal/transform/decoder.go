@@ -58,7 +58,8 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 		err = d.resolveCopies(body, o)
 	}
 	if err == nil {
-		if d.in.peek(); d.in.pos < len(body) {
+		d.in.peek() // skips white space
+		if d.in.pos < len(body) {
 			err = d.in.syntaxErr("expected the end of the body")
 		}
 	}
@@ -101,7 +102,8 @@ func (d *Decoder) beginBody(body []byte, o Origin) {
 func (d *Decoder) resolveCopies(body []byte, o Origin) error {
 	r := &d.records
 	ids := slices.Clone(r.page.IDs)
-	if slices.Sort(ids); len(slices.Compact(ids)) == len(r.page.IDs) {
+	slices.Sort(ids)
+	if len(slices.Compact(ids)) == len(r.page.IDs) {
 		return nil
 	}
 	r.stagedSeqs = map[uint64]uint64{}
@@ -266,7 +268,9 @@ func (b *bodyReader) readEnvelope() error {
 			return fmt.Errorf("%w: the member %q is not a list", ErrMalformed, name)
 		case isError(name, raw):
 			return fmt.Errorf("%w: the member %q reports an error", ErrMalformed, name)
-		case !b.readPagination(name, raw):
+		case slices.Contains(paginationMembers, name):
+			b.readPagination(name, raw)
+		default:
 			b.members = append(b.members, envelopeMember{name, pos, raw})
 		}
 	}
@@ -284,37 +288,32 @@ func isError(name string, raw []byte) bool {
 	return !slices.Contains([]string{"null", "false", "0"}, string(raw)) && !isEmpty(raw)
 }
 
-// readPagination reads a pagination member (spec 4.1), also if it is a string of digits. A value
-// that is no number is ignored, but a next_page of null becomes 0. readPagination returns false
-// for other members.
-func (b *bodyReader) readPagination(name string, raw []byte) bool {
-	var target *int64
-	switch name {
-	case "total_records":
-		target = &b.records.page.Total
-	case "total_pages":
-		target = &b.records.page.TotalPages
-	case "next_page":
-		target = &b.records.page.Next
-	case "current_page", "previous_page":
-		target = new(int64)
-	default:
-		return false
-	}
-	b.records.page.Paginated = true
+var paginationMembers = []string{"total_records", "total_pages", "current_page", "next_page", "previous_page"}
+
+// readPagination reads one of the paginationMembers (spec 4.1), also if it is a string of digits. A value
+// that is no number is ignored, but a next_page of null becomes 0.
+func (b *bodyReader) readPagination(name string, raw []byte) {
+	page := &b.records.page
+	page.Paginated = true
 	if name == "next_page" && string(raw) == "null" {
-		*target = 0
+		page.Next = 0
 	}
 	if raw[0] == '"' {
 		raw = raw[1 : len(raw)-1]
 	}
-	if n, _, ok := parseInteger(raw); ok {
-		*target = n
+	n, _, ok := parseInteger(raw)
+	if !ok {
+		return
 	}
-	return true
+	switch name {
+	case "total_records":
+		page.Total = n
+	case "total_pages":
+		page.TotalPages = n
+	case "next_page":
+		page.Next = n
+	}
 }
-
-var paginationMembers = []string{"total_records", "total_pages", "current_page", "next_page", "previous_page"}
 
 // sniffRecords finds the records of an object without the usual list: an object with a
 // key column of the table is itself the record; otherwise its only list contains the records.

@@ -146,7 +146,8 @@ func (p *reporter) assignDrift(since findingsMark, t *table) {
 	for i := since.pending; i < len(p.pending); i++ {
 		d := &p.pending[i]
 		d.record = t.keyHash(t.rows - 1)
-		if known := &p.drift[d.driftIndex]; known.Count == 0 || d.at.Before(known.First) { // otherwise the key is not used
+		known := &p.drift[d.driftIndex]
+		if known.Count == 0 || d.at.Before(known.First) { // otherwise the key is not used
 			d.key = validText([]byte(t.keyText(t.rows - 1)))
 		}
 	}
@@ -293,8 +294,10 @@ func (p *reporter) addReject(t *table, r stream.Reject, raw []byte) {
 
 func (p *reporter) completeRejects(t *table, first int) {
 	for i := first; i < len(p.rejects); i++ {
-		if r := &p.rejects[i]; r.keyFollows {
-			r.Key, r.Parent, r.keyFollows = validText([]byte(t.keyText(t.rows-1))), validText([]byte(p.parentKey(t))), false
+		r := &p.rejects[i]
+		if r.keyFollows {
+			r.Key, r.Parent = validText([]byte(t.keyText(t.rows-1))), validText([]byte(p.parentKey(t)))
+			r.keyFollows = false
 		}
 	}
 }

@@ -204,11 +204,11 @@ func (r *rowReader) readRow(t *table, value, itemNumber int, prefix string) (rea
 		r.values.readValue(t, t.value, t.cols[t.value].name, raw, r.in.values[value].form)
 	}
 	if reason == "" {
-		if reason, err = r.completeRow(t, prefix, earlierLists, earlierExtras); err == nil && reason == "" && len(r.report.rejects) > earlierRejects {
-			r.report.completeRejects(t, earlierRejects)
-		}
+		reason, err = r.completeRow(t, prefix, earlierLists, earlierExtras)
 	}
-	if err != nil || reason != "" {
+	if err == nil && reason == "" {
+		r.report.completeRejects(t, earlierRejects)
+	} else {
 		r.rejectedKey = r.currentKey(t)
 		t.undoRow()
 	}
@@ -221,7 +221,8 @@ func (r *rowReader) readRow(t *table, value, itemNumber int, prefix string) (rea
 // columns. earlierLists and earlierExtras are the numbers of lists and extras of enclosing rows.
 func (r *rowReader) completeRow(t *table, prefix string, earlierLists, earlierExtras int) (reason string, err error) {
 	if t.up == nil {
-		if reason, err = r.checkRecord(t); err != nil || reason != "" {
+		reason, err = r.checkRecord(t)
+		if err != nil || reason != "" {
 			return reason, err
 		}
 	}
