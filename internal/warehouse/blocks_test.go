@@ -15,7 +15,6 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
-	"placementsync/internal/repair"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
@@ -109,9 +108,7 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Errorf("the catalog of the next night has blocks of %d bytes, want 262144", got)
 	}
-	if report, err := repair.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
-		t.Errorf("verify found %+v (%v), want no damage", report.Damage, err)
-	}
+	requireNoDamage(t, w)
 }
 
 // TestCatalogOfAnEarlierReleaseGetsSmallBlocks replaces the catalog of a night by a catalog of the same
@@ -149,7 +146,5 @@ func TestCatalogOfAnEarlierReleaseGetsSmallBlocks(t *testing.T) {
 	if diff := cmp.Diff(withoutRowCount(contentBefore), withoutRowCount(catalogContent(t, w))); diff != "" {
 		t.Errorf("tables, views, macros or comments changed (-before +after):\n%s", diff)
 	}
-	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
-		t.Errorf("a reader got %v, want both tags", got)
-	}
+	requireTags(t, w, "one", "two")
 }

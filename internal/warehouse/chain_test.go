@@ -217,9 +217,7 @@ func TestRefreshesAreSkipped(t *testing.T) {
 		}
 	}
 	prune(t, openWith(t, warehouse.Config{Dir: w.Folder.Dir(), KeepVersions: 2}), keepAllDays)
-	if versions, err := w.Versions.List(); err != nil || !slices.Equal(versions, []string{firstNight, secondNight}) {
-		t.Errorf("the kept versions are %v (%v), want the two nights", versions, err)
-	}
+	requireVersions(t, w, firstNight, secondNight)
 	if got := rollback(t, w, ""); got != firstNight {
 		t.Errorf("rolled back to %s, want the night %s", got, firstNight)
 	}

@@ -66,9 +66,9 @@ func requireState(t *testing.T, w *warehouse.Warehouse, tag, held string) {
 	}
 }
 
+// TestAHeldNightIsPublishedUnchanged publishes a held night in a warehouse that keeps one version.
 func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
-	w := openWith(t, warehouse.Config{Dir: open(t).Folder.Dir(), DiscardRaw: true})
-	publish(t, w, firstNight, "one")
+	w := openWith(t, warehouse.Config{Dir: openNights(t, 1, "one").Folder.Dir(), KeepVersions: 1, DiscardRaw: true})
 	harness.Must(t, holdNight(t, w, secondNight, "two"))
 	leftOver := path(w, "versions", "."+secondNight+".draft", "of-a-killed-publish")
 	harness.Must(t, os.MkdirAll(leftOver, 0o700))
@@ -82,12 +82,12 @@ func TestAHeldNightIsPublishedUnchanged(t *testing.T) {
 	heldCatalog := harness.MustValue(os.ReadFile(w.Folder.HeldCatalog(secondNight)))
 	publishHeld(t, w)
 	requireState(t, w, "two", "")
+	requireVersions(t, w, secondNight)
+	requireNoHeldFiles(t, w)
 	if exists(t, path(w, "versions", secondNight, "of-a-killed-publish")) || exists(t, w.Folder.RawPath(secondNight)) {
 		t.Error("a file of a killed publish was published, or the stored responses of the night are kept")
 	}
-	if report, err := repair.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
-		t.Errorf("verify reports %+v (%v), want no damage of the published night", report.Damage, err)
-	}
+	requireNoDamage(t, w)
 	publishedCatalog := harness.MustValue(os.ReadFile(w.Folder.VersionCatalog(secondNight)))
 	if !slices.Equal(heldCatalog, publishedCatalog) {
 		t.Error("the published catalog differs from the held catalog, want the same bytes")
@@ -253,9 +253,7 @@ func TestANightDoesNotBeginBesideAnUnpublishedVersion(t *testing.T) {
 		t.Errorf("the next night began with %v, want EIO: readers do not find the catalog", err)
 	}
 	harness.Must(t, beginDraft(t, w, thirdNight, "three").Discard())
-	if versions, err := w.Versions.List(); err != nil || !slices.Equal(versions, []string{firstNight}) {
-		t.Errorf("the versions are %v (%v), want only %s", versions, err, firstNight)
-	}
+	requireVersions(t, w, firstNight)
 }
 
 // TestALedgerLineOfAnotherRunIsNotUsed holds a night with the ledger line of another run.
@@ -268,18 +266,6 @@ func TestALedgerLineOfAnotherRunIsNotUsed(t *testing.T) {
 	if h, _, err := w.Held(); !errors.As(err, new(*warehouse.DamagedError)) {
 		t.Errorf("got the held run %q (%v), want a *DamagedError", h.Run.ID, err)
 	}
-}
-
-// TestKeepVersionsCountsPublishedHeldNights publishes a held night in a warehouse that keeps one
-// version. The earlier version must be removed.
-func TestKeepVersionsCountsPublishedHeldNights(t *testing.T) {
-	w := openNights(t, 1, "one")
-	harness.Must(t, holdNight(t, w, secondNight, "two"))
-	publishHeld(t, w)
-	if versions, err := w.Versions.List(); err != nil || !slices.Equal(versions, []string{secondNight}) {
-		t.Errorf("versions are %v (%v), want only the held night", versions, err)
-	}
-	requireNoHeldFiles(t, w)
 }
 
 // TestAHeldReplayReplacesItsNight holds a replay of the newest night. The replay is built on the version

@@ -64,14 +64,10 @@ func TestAMissingOrWrongLinkIsAnError(t *testing.T) {
 			if err != nil || m.RunID != c.run {
 				t.Fatalf("rolled back to %q (%v), want %q", m.RunID, err, c.run)
 			}
-			if got := readTags(t, w); !cmp.Equal(got, c.want) {
-				t.Errorf("a reader got %v, want %v", got, c.want)
-			}
+			requireTags(t, w, c.want...)
 			harness.Must(t, w.CheckLink())
 			publish(t, w, "20261107T020000Z", "next")
-			if got := readTags(t, w); !cmp.Equal(got, append(slices.Clone(c.want), "next")) {
-				t.Errorf("after the next night a reader got %v, want %v and next", got, c.want)
-			}
+			requireTags(t, w, append(slices.Clone(c.want), "next")...)
 		})
 	}
 }
@@ -199,9 +195,7 @@ func TestADamagedBaseIsReportedWithARemedy(t *testing.T) {
 				t.Errorf("a rebuild finds %d snapshots and the damage %v, want 2 and none", len(series.Snapshots), series.Damage)
 			}
 			rollback(t, w, firstNight)
-			if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-				t.Errorf("a reader got %v, want %v", got, []string{"one"})
-			}
+			requireTags(t, w, "one")
 			publish(t, w, thirdNight, "three")
 		})
 	}

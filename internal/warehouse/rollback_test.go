@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"placementsync/internal/ledger"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
@@ -18,44 +16,42 @@ import (
 
 func TestRollbackSwitchesReadersAndTheSeries(t *testing.T) {
 	w := openNights(t, 2, "one", "two")
-	m, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0))
-	if err != nil || m.RunID != "20261101T020000Z" {
-		t.Fatalf("rolled back to %q (%v), want 20261101T020000Z", m.RunID, err)
+	if got := rollback(t, w, ""); got != firstNight {
+		t.Fatalf("rolled back to %q, want %s", got, firstNight)
 	}
-	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("a reader got %v, want %v", got, []string{"one"})
-	}
+	requireTags(t, w, "one")
 	if exists(t, link(w)+".aside") {
 		t.Error("the rollback moved the link away: readers had no snapshot for a moment")
 	}
-	series := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags")
-	if days, err := filepath.Glob(filepath.Join(series, "*")); err != nil || !cmp.Equal(days, []string{filepath.Join(series, "snapshot_date=2026-11-01")}) {
-		t.Errorf("the series has %v (error %v), want only 2026-11-01", days, err)
+	requireSeriesDays(t, w, "2026-11-01")
+	if folders := w.Folder.Glob(path(w, "parquet", tagsTable, "*")); len(folders) != 1 {
+		t.Errorf("the series has the folders %v, want one", folders)
 	}
-	if _, err := w.Rollback("20261102T020000Z", firstNightAt.AddDate(0, 1, 0)); err != nil {
-		t.Fatalf("undo the rollback: %v", err)
-	}
-	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
-		t.Errorf("a reader got %v after the undo, want %v", got, []string{"one", "two"})
-	}
+	rollback(t, w, secondNight)
+	requireTags(t, w, "one", "two")
 	if _, err := w.Rollback("20270101T000000Z", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "20261101T020000Z") {
 		t.Errorf("got %v, want an error that lists the versions", err)
 	}
 	publish(t, w, "20261103T020000Z", "three")
-	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two", "three"}) {
-		t.Errorf("after the next night a reader got %v, want %v", got, []string{"one", "two", "three"})
-	}
+	requireTags(t, w, "one", "two", "three")
 }
 
 // seriesDays returns the days of the table's Parquet files.
 func seriesDays(t *testing.T, w *warehouse.Warehouse) []string {
 	t.Helper()
-	days, err := filepath.Glob(filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "*"))
+	days, err := filepath.Glob(seriesFile(w, "*"))
 	harness.Must(t, err)
 	for i := range days {
-		days[i] = strings.TrimPrefix(filepath.Base(days[i]), "snapshot_date=")
+		days[i] = warehouse.DayIn(filepath.Dir(days[i]))
 	}
 	return days
+}
+
+func requireSeriesDays(t *testing.T, w *warehouse.Warehouse, want ...string) {
+	t.Helper()
+	if got := seriesDays(t, w); !slices.Equal(got, want) {
+		t.Errorf("the series has the days %v, want %v", got, want)
+	}
 }
 
 // rollback rolls back and returns the version that readers then see.
@@ -70,9 +66,7 @@ func TestRollbackFollowsTheLineage(t *testing.T) {
 	w := openNights(t, 3, "one", "two")
 	rollback(t, w, "")
 	publish(t, w, "20261103T020000Z", "three")
-	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "three"}) {
-		t.Fatalf("after a rollback and another night a reader got %v, want %v", got, []string{"one", "three"})
-	}
+	requireTags(t, w, "one", "three")
 	if got := rollback(t, w, ""); got != "20261101T020000Z" {
 		t.Errorf("rolled back to %s, want the version on which the newest version was built", got)
 	}
@@ -80,21 +74,15 @@ func TestRollbackFollowsTheLineage(t *testing.T) {
 		t.Errorf("got %v, want an error, because there is no version before the first version", err)
 	}
 	rollback(t, w, secondNight) // the newest version was not built on this one
-	if got, want := seriesDays(t, w), []string{"2026-11-01", "2026-11-02"}; !cmp.Equal(got, want) {
-		t.Errorf("the series has %v, want the days of the version that readers see, %v", got, want)
-	}
+	requireSeriesDays(t, w, "2026-11-01", "2026-11-02")
 }
 
 func TestAnUndoneRollbackRestoresAllDays(t *testing.T) {
 	w := openNights(t, 3, "one", "two", "three")
-	rollback(t, w, "20261101T020000Z")
-	if got := seriesDays(t, w); !cmp.Equal(got, []string{"2026-11-01"}) {
-		t.Errorf("after a rollback over two days the series has %v, want %v", got, []string{"2026-11-01"})
-	}
-	rollback(t, w, "20261103T020000Z")
-	if got, want := seriesDays(t, w), []string{"2026-11-01", "2026-11-02", "2026-11-03"}; !cmp.Equal(got, want) {
-		t.Errorf("after the undo the series has %v, want %v", got, want)
-	}
+	rollback(t, w, firstNight)
+	requireSeriesDays(t, w, "2026-11-01")
+	rollback(t, w, thirdNight)
+	requireSeriesDays(t, w, "2026-11-01", "2026-11-02", "2026-11-03")
 }
 
 // TestARollbackKeepsTheDaysOfRemovedVersions rolls back in a warehouse that keeps two of three versions. Only the series has
@@ -102,23 +90,18 @@ func TestAnUndoneRollbackRestoresAllDays(t *testing.T) {
 func TestARollbackKeepsTheDaysOfRemovedVersions(t *testing.T) {
 	w := openNights(t, 2, "one", "two", "three")
 	rollback(t, w, secondNight)
-	if got, want := seriesDays(t, w), []string{"2026-11-01", "2026-11-02"}; !cmp.Equal(got, want) {
-		t.Errorf("the series has %v, want %v", got, want)
-	}
+	requireSeriesDays(t, w, "2026-11-01", "2026-11-02")
 }
 
 func TestRollbackOfACopiedWarehouseRemovesDays(t *testing.T) {
 	w := openNights(t, 3, "one", "two")
 	// As on a file system without hard links, the series contains copies.
-	from := filepath.Join(w.Folder.VersionPath("20261102T020000Z"), "product_listing_tags.parquet")
-	to := filepath.Join(w.Folder.Dir(), "parquet", "product_listing_tags", "snapshot_date=2026-11-02", "product_listing_tags.parquet")
+	from, to := filepath.Join(w.Folder.VersionPath(secondNight), tagsFile), seriesFile(w, "2026-11-02")
 	info := harness.MustValue(os.Stat(from))
 	data, err := os.ReadFile(from)
 	harness.Must(t, errors.Join(err, os.Remove(to), os.WriteFile(to, data, 0o600), os.Chtimes(to, info.ModTime(), info.ModTime())))
 	rollback(t, w, "")
-	if got := seriesDays(t, w); !cmp.Equal(got, []string{"2026-11-01"}) {
-		t.Errorf("the series has %v, want it without the copied day", got)
-	}
+	requireSeriesDays(t, w, "2026-11-01")
 }
 
 // TestRollbackRemovesAnUnfinishedDay rolls back a version whose day has Parquet files, but no manifest and
@@ -132,27 +115,11 @@ func TestRollbackRemovesAnUnfinishedDay(t *testing.T) {
 		t.Fatalf("the second night ended with %v, want an ExtendError", err)
 	}
 	harness.Must(t, os.Remove(manifest))
-	if got, want := seriesDays(t, w), []string{"2026-11-01", "2026-11-02"}; !cmp.Equal(got, want) {
-		t.Fatalf("before the rollback the series has %v, want %v", got, want)
-	}
+	requireSeriesDays(t, w, "2026-11-01", "2026-11-02")
 	rollback(t, w, firstNight)
-	if got, want := seriesDays(t, w), []string{"2026-11-01"}; !cmp.Equal(got, want) {
-		t.Errorf("after the rollback the series has %v, want %v", got, want)
-	}
+	requireSeriesDays(t, w, "2026-11-01")
 	rollback(t, w, secondNight)
-	if got, want := seriesDays(t, w), []string{"2026-11-01", "2026-11-02"}; !cmp.Equal(got, want) {
-		t.Errorf("after the undo the series has %v, want %v", got, want)
-	}
-}
-
-func TestTheLineageOfTheNewestVersionIsKeptFirst(t *testing.T) {
-	w := openNights(t, 2, "one", "two")
-	rollback(t, w, "")
-	publish(t, w, "20261103T020000Z", "three")
-	got, err := w.Versions.List()
-	if want := []string{"20261101T020000Z", "20261103T020000Z"}; err != nil || !cmp.Equal(got, want) {
-		t.Errorf("the versions %v are kept (error %v), want the newest and the one on which it was built: %v", got, err, want)
-	}
+	requireSeriesDays(t, w, "2026-11-01", "2026-11-02")
 }
 
 // TestAVersionBuiltOnItselfEndsTheLineage publishes a version whose manifest names the version itself
@@ -161,9 +128,7 @@ func TestAVersionBuiltOnItselfEndsTheLineage(t *testing.T) {
 	w := openNights(t, 2, "one")
 	editManifest(t, w, manifestOf(w, firstNight), func(m *warehouse.Manifest) { m.Night = firstNight })
 	publish(t, w, secondNight, "two")
-	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
-		t.Errorf("a reader got %v, want %v", got, []string{"one", "two"})
-	}
+	requireTags(t, w, "one", "two")
 	editManifest(t, w, manifestOf(w, firstNight), func(m *warehouse.Manifest) { m.Night, m.Previous = "", firstNight })
 	harness.Must(t, os.RemoveAll(filepath.Dir(w.Series.IndexPath())))
 	if days, err := w.Series.MissingDays(); err != nil || !slices.Equal(days, []string{"2026-11-02"}) {
@@ -181,9 +146,7 @@ func TestAMissingVersionIsReportedWithARemedy(t *testing.T) {
 	if got := rollback(t, w, ""); got != "20261101T020000Z" {
 		t.Errorf("rolled back to %s, want 20261101T020000Z", got)
 	}
-	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("a reader got %v, want %v", got, []string{"one"})
-	}
+	requireTags(t, w, "one")
 }
 
 func TestAnErrorAfterTheSwitchReportsThePublish(t *testing.T) {
@@ -196,9 +159,7 @@ func TestAnErrorAfterTheSwitchReportsThePublish(t *testing.T) {
 	if !errors.As(err, &afterSwitch) || afterSwitch.Run != "20261101T020000Z" {
 		t.Fatalf("got %v, want an AfterSwitchError", err)
 	}
-	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("a reader got %v, want %v", got, []string{"one"})
-	}
+	requireTags(t, w, "one")
 }
 
 // TestARollbackEndsInterruptedRuns rolls back while a night can be resumed and a replay was killed. The night built on the
@@ -232,9 +193,7 @@ func TestARollbackEndsInterruptedRuns(t *testing.T) {
 		if ledger.Find(runs, replay).Outcome != ledger.Killed {
 			t.Errorf("after %s, the ledger has %+v, want the killed replay", name, runs)
 		}
-		if got := readTags(t, w); !slices.Equal(got, []string{"one"}) {
-			t.Errorf("after %s a reader got %v, want the first night", name, got)
-		}
+		requireTags(t, w, "one")
 	}
 	w := openNights(t, 2, "one", "two")
 	harness.Must(t, os.MkdirAll(w.Folder.RawPath(thirdNight), 0o700))
@@ -267,7 +226,5 @@ func TestAKilledRollbackIsFinishedLater(t *testing.T) {
 	requireUnfinished("without the link")
 	harness.Must(t, os.Symlink(filepath.Join("versions", secondNight), link(w)))
 	harness.Must(t, withLock(t, w, "next", noChange))
-	if got := seriesDays(t, w); !slices.Equal(got, []string{"2026-11-01", "2026-11-02"}) {
-		t.Errorf("the series has %v, want the days of both nights", got)
-	}
+	requireSeriesDays(t, w, "2026-11-01", "2026-11-02")
 }

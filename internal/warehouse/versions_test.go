@@ -31,9 +31,7 @@ func TestTheVisibleVersionIsNotRemoved(t *testing.T) {
 		}
 		harness.Must(t, w.Versions.Drop(secondNight, dryRun))
 	}
-	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, []string{firstNight, thirdNight}) {
-		t.Errorf("versions are %v (%v), want the first and the third night", got, err)
-	}
+	requireVersions(t, w, firstNight, thirdNight)
 	// The third night was built on the removed version, not on the first one.
 	if _, err := w.Rollback("", firstNightAt.AddDate(0, 1, 0)); err == nil || !strings.Contains(err.Error(), "is based is not kept") {
 		t.Errorf("the error of the rollback is %v, want that the previous version is not kept", err)
@@ -77,9 +75,7 @@ func TestTheNewestVersionsAreKept(t *testing.T) {
 		config.Default().Warehouse.KeepVersions: {secondNight, thirdNight, "20261104T020000Z"},
 	} {
 		w := openNights(t, keep, []string{"one", "two", "three", "four"}[:len(want)+1]...)
-		if got, err := w.Versions.List(); err != nil || !slices.Equal(got, want) {
-			t.Errorf("with %d kept versions: the versions are %v (%v), want %v", keep, got, err, want)
-		}
+		requireVersions(t, w, want...)
 	}
 }
 
@@ -90,9 +86,7 @@ func TestTheNewestVersionBesideTheLineageIsKept(t *testing.T) {
 	rollback(t, w, firstNight)
 	publish(t, w, "20261104T020000Z", "four")
 	want := []string{firstNight, thirdNight, "20261104T020000Z"}
-	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, want) {
-		t.Errorf("the versions are %v (%v), want %v", got, err, want)
-	}
+	requireVersions(t, w, want...)
 }
 
 // TestTheErrorOfAFailedSwitchNamesTheVisibleSnapshot publishes on a disk that fails to replace the link
@@ -187,9 +181,7 @@ func TestDuplicateKeysAndMissingRowsAreErrors(t *testing.T) {
 		t.Errorf("the error of a changed table with its old file is %v, want a VerifyError with both numbers of rows", err)
 	}
 	harness.Must(t, d.Discard())
-	if got := readTags(t, w); !slices.Equal(got, []string{"one"}) {
-		t.Errorf("a reader got %v, want the last snapshot", got)
-	}
+	requireTags(t, w, "one")
 }
 
 // TestPublicFilesGetTheirMode compares the modes after SetPublicMode, WriteSealed and MakeInbox.
@@ -243,7 +235,5 @@ func TestARepeatedRunReplacesItsUnpublishedVersion(t *testing.T) {
 	w := openNights(t, 2, "one")
 	harness.Must(t, os.MkdirAll(filepath.Join(w.Folder.VersionPath(secondNight), "of-the-earlier-attempt"), 0o700))
 	publish(t, w, secondNight, "two")
-	if got := readTags(t, w); !slices.Equal(got, []string{"one", "two"}) {
-		t.Errorf("a reader got %v, want the rows of both nights", got)
-	}
+	requireTags(t, w, "one", "two")
 }

@@ -17,6 +17,7 @@ import (
 
 	"placementsync/internal/checksum"
 	"placementsync/internal/ledger"
+	"placementsync/internal/repair"
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
 	"placementsync/internal/testing/harness"
@@ -145,6 +146,30 @@ func readTags(t *testing.T, w *warehouse.Warehouse) []string {
 	return queryTags(t, db)
 }
 
+// requireTags compares the tags in the catalog that readers see.
+func requireTags(t *testing.T, w *warehouse.Warehouse, want ...string) {
+	t.Helper()
+	if got := readTags(t, w); !slices.Equal(got, want) {
+		t.Errorf("a reader got the tags %v, want %v", got, want)
+	}
+}
+
+// requireVersions compares the kept versions.
+func requireVersions(t *testing.T, w *warehouse.Warehouse, want ...string) {
+	t.Helper()
+	if got, err := w.Versions.List(); err != nil || !slices.Equal(got, want) {
+		t.Errorf("the versions are %v (%v), want %v", got, err, want)
+	}
+}
+
+// requireNoDamage reads all files, as verify does.
+func requireNoDamage(t *testing.T, w *warehouse.Warehouse) {
+	t.Helper()
+	if report, err := repair.Check(t.Context(), w, true); err != nil || len(report.Damage) > 0 {
+		t.Errorf("verify found %+v (%v), want no damage", report.Damage, err)
+	}
+}
+
 func queryTags(t *testing.T, db *sql.DB) []string {
 	t.Helper()
 	var all string
@@ -155,9 +180,7 @@ func queryTags(t *testing.T, db *sql.DB) []string {
 func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 	w := openRace(t, 2)
 	publish(t, w, "20261101T020000Z", "one")
-	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Fatalf("got %v after the first night, want %v", got, []string{"one"})
-	}
+	requireTags(t, w, "one")
 	early, err := sql.Open("duckdb", w.Folder.CatalogPath()+"?access_mode=READ_ONLY")
 	harness.Must(t, err)
 	defer early.Close()
@@ -166,9 +189,7 @@ func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 	}
 
 	publish(t, w, "20261102T020000Z", "two")
-	if got := readTags(t, w); !cmp.Equal(got, []string{"one", "two"}) {
-		t.Errorf("a new connection got %v, want both nights", got)
-	}
+	requireTags(t, w, "one", "two")
 	if got := queryTags(t, early); !cmp.Equal(got, []string{"one"}) {
 		t.Errorf("the early connection got %v, want only the first night", got)
 	}
@@ -177,16 +198,10 @@ func TestPublishSwitchesReadersInOneStep(t *testing.T) {
 func TestDraftIsInvisibleUntilPublished(t *testing.T) {
 	w := openNights(t, 2, "one")
 	d := beginDraft(t, w, "20261102T020000Z", "two")
-	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("while a draft was open, a reader got %v, want %v", got, []string{"one"})
-	}
-	if got, err := w.Versions.List(); err != nil || !cmp.Equal(got, []string{"20261101T020000Z"}) {
-		t.Errorf("while a draft was open, the versions are %v (%v), want only the published one", got, err)
-	}
+	requireTags(t, w, "one")
+	requireVersions(t, w, "20261101T020000Z")
 	harness.Must(t, d.Discard())
-	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("a reader got %v after a discarded draft, want %v", got, []string{"one"})
-	}
+	requireTags(t, w, "one")
 	if _, err := os.Stat(d.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Stat of the discarded draft: got %v, want no folder", err)
 	}
@@ -225,9 +240,7 @@ func TestBeginRemovesDraftsAndCompletesAPublish(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(series, "product_listing_tags", "snapshot_date=2026-11-01")); err != nil {
 		t.Errorf("the series lacks the day of the first night: %v", err)
 	}
-	if got := readTags(t, w); !cmp.Equal(got, []string{"one"}) {
-		t.Errorf("a reader got %v, want %v", got, []string{"one"})
-	}
+	requireTags(t, w, "one")
 }
 
 // TestTheNextNightAddsMissingFilesOfTheSeries loses a file of a day that the index names.
