@@ -247,14 +247,16 @@ func TestEmptyFileLacksAddressAndToken(t *testing.T) {
 	}
 }
 
+// TestErrorOfMissingFileSuggestsInit also shows the problem of the missing file for one section.
 func TestErrorOfMissingFileSuggestsInit(t *testing.T) {
 	_, err := config.Load("testdata/none.yaml", env)
-	if !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v, want fs.ErrNotExist", err)
-	}
 	const hint = "placementsync init --config testdata/none.yaml"
-	if err == nil || !strings.Contains(err.Error(), hint) {
-		t.Errorf("got %v, want an error with %q", err, hint)
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), hint) {
+		t.Fatalf("got %v, want fs.ErrNotExist with %q", err, hint)
+	}
+	configErr, _ := errors.AsType[*config.Error](err)
+	if within := configErr.Within("warehouse"); !errors.Is(within, fs.ErrNotExist) || fmt.Sprint(within) != err.Error() {
+		t.Errorf("for one section: got %v, want %v", within, err)
 	}
 }
 
@@ -283,10 +285,23 @@ func TestVariablesCannotInjectYAML(t *testing.T) {
 	}
 }
 
-func TestVariablesAreNotExpandedInKeys(t *testing.T) {
-	_, err := config.Parse("f", minimalFile("${EMPTY}: 1\n"), env)
-	if err == nil || !strings.Contains(err.Error(), `f:4: "${EMPTY}": unknown key`) {
-		t.Errorf("got %v, want an unknown key", err)
+// TestProblemsOfSimilarValues parses values of which testdata/bad contains at most one.
+func TestProblemsOfSimilarValues(t *testing.T) {
+	const isReachable = " is reachable from other machines: set serve.auth_token"
+	const namesZone = "names a time zone: move it to schedule.timezone" // the parser would panic on a zone without fields
+	for text, want := range map[string]string{
+		"${EMPTY}: 1":                               `f:4: "${EMPTY}": unknown key`,
+		"schedule: {cron: 'TZ=UTC'}":                namesZone,
+		"schedule: {cron: 'CRON_TZ=UTC'}":           namesZone,
+		"schedule: {cron: 'CRON_TZ=UTC 0 2 * * *'}": namesZone,
+		"serve: {listen: '0.0.0.0:8080'}":           `serve.listen: "0.0.0.0:8080"` + isReachable,
+		"serve: {listen: '[::]:8080'}":              `serve.listen: "[::]:8080"` + isReachable,
+		"serve: {listen: '192.0.2.1:8080'}":         `serve.listen: "192.0.2.1:8080"` + isReachable,
+		"serve: {listen: 'nas.example:8080'}":       `serve.listen: "nas.example:8080"` + isReachable,
+	} {
+		if _, err := config.Parse("f", minimalFile(text+"\n"), env); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
 	}
 }
 
@@ -321,16 +336,6 @@ func TestLoopbackHostsNeedNoEncryption(t *testing.T) {
 	}
 }
 
-// TestReachableAddressesNeedAToken listens on addresses that other machines can reach, without serve.auth_token.
-func TestReachableAddressesNeedAToken(t *testing.T) {
-	for _, address := range []string{"0.0.0.0:8080", "[::]:8080", "192.0.2.1:8080", "nas.example:8080"} {
-		_, err := config.Parse("f", minimalFile("serve: {listen: '"+address+"'}\n"), env)
-		if want := fmt.Sprintf("serve.listen: %q is reachable from other machines: set serve.auth_token", address); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", address, err, want)
-		}
-	}
-}
-
 func TestWithinKeepsProblemsOfTheNamedSections(t *testing.T) {
 	_, err := config.Parse("f", []byte("api: {page_size: 0}\nwarehouse: {threads: -1}\n"), env)
 	configErr, _ := errors.AsType[*config.Error](err)
@@ -361,16 +366,6 @@ func TestWithinKeepsProblemsOfTheNamedSections(t *testing.T) {
 	configErr, _ = errors.AsType[*config.Error](err)
 	if err := configErr.Within("warehouse"); err != nil {
 		t.Errorf("a command that needs only the warehouse is refused because of a watch: %v", err)
-	}
-}
-
-// TestWithinKeepsFileAndCause shows the problem of a missing file for one section.
-func TestWithinKeepsFileAndCause(t *testing.T) {
-	_, err := config.Load("testdata/none.yaml", env)
-	configErr, _ := errors.AsType[*config.Error](err)
-	within := configErr.Within("warehouse")
-	if !errors.Is(within, fs.ErrNotExist) || fmt.Sprint(within) != err.Error() {
-		t.Errorf("got %v, want %v", within, err)
 	}
 }
 
@@ -472,43 +467,25 @@ func TestMeaningsOfStatuses(t *testing.T) {
 	}
 }
 
-func TestPasswordOfAMailServer(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "password")
-	harness.Must(t, os.WriteFile(file, []byte("hunter3\n"), 0o600))
-	for _, c := range []struct {
-		smtp config.SMTP
-		want string
-	}{{config.SMTP{}, ""}, {config.SMTP{Password: "hunter2"}, "hunter2"}, {config.SMTP{PasswordFile: file}, "hunter3"}} {
-		if got, err := c.smtp.ReadPassword(); err != nil || got.Reveal() != c.want {
-			t.Errorf("got a password of %d bytes (%v), want %q", len(got), err, c.want)
-		}
-	}
-}
-
-// TestSecretsOfLakes reads secrets from files. The password of Postgres needs no file.
-func TestSecretsOfLakes(t *testing.T) {
+// TestSecretsInFiles reads secrets from files. The passwords of Postgres and of a mail server need no file.
+func TestSecretsInFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	harness.Must(t, os.WriteFile(file, []byte("hunter3\n"), 0o600))
 	for name, read := range map[string]func() (config.Secret, error){
 		"the password of Postgres":           config.Lake{PostgresPasswordFile: file, Catalog: "sqlite"}.ReadPassword,
 		"the token of the REST catalog":      config.LakeREST{TokenFile: file}.ReadToken,
 		"the credential of the REST catalog": config.LakeREST{CredentialFile: file}.ReadCredential,
+		"the password of a mail server":      config.SMTP{PasswordFile: file}.ReadPassword,
 	} {
 		if got, err := read(); err != nil || got.Reveal() != "hunter3" {
 			t.Errorf("%s has %d bytes (%v), want hunter3", name, len(got), err)
 		}
 	}
-	if got, err := (config.Lake{}).ReadPassword(); err != nil || got != "" {
-		t.Errorf("without a file, the password of Postgres has %d bytes (%v), want none", len(got), err)
-	}
-}
-
-// TestTimeZonesOfASchedule writes the zone into the schedule. The parser would panic on a zone without fields.
-func TestTimeZonesOfASchedule(t *testing.T) {
-	for _, cron := range []string{"TZ=UTC", "CRON_TZ=UTC", "CRON_TZ=UTC 0 2 * * *"} {
-		_, err := config.Parse("f", minimalFile("schedule: {cron: '"+cron+"'}\n"), env)
-		if err == nil || !strings.Contains(err.Error(), "names a time zone: move it to schedule.timezone") {
-			t.Errorf("%s: got %v, want the advice to move the zone", cron, err)
+	for want, read := range map[config.Secret]func() (config.Secret, error){
+		"": config.Lake{}.ReadPassword, "hunter2": config.SMTP{Password: "hunter2"}.ReadPassword,
+	} {
+		if got, err := read(); err != nil || got != want {
+			t.Errorf("without a file, a password has %d bytes (%v), want %q", len(got), err, want.Reveal())
 		}
 	}
 }

@@ -30,6 +30,14 @@ func TestSecretDoesNotPrint(t *testing.T) {
 		}
 	}
 	requireHidden(t, "error", fmt.Errorf("token %v", secret).Error())
+	for _, verb := range []string{"%q", "%#v"} {
+		if got := fmt.Sprintf(verb, secret); got != `"<secret>"` {
+			t.Errorf("%s of a secret prints %s, want quotes", verb, got)
+		}
+	}
+	if got := fmt.Sprint(config.Secret("")); got != "" {
+		t.Errorf("an empty secret prints %q, want \"\"", got)
+	}
 }
 
 func requireHidden(t *testing.T, how, got string) {
@@ -45,12 +53,8 @@ func requireHidden(t *testing.T, how, got string) {
 
 func TestSecretDoesNotMarshal(t *testing.T) {
 	holder := map[string]any{"token": secret, "list": []config.Secret{secret}}
-	asJSON, err := json.Marshal(holder)
-	harness.Must(t, err)
-	requireHidden(t, "json", string(asJSON))
-	asYAML, err := yaml.Marshal(holder)
-	harness.Must(t, err)
-	requireHidden(t, "yaml", string(asYAML))
+	requireHidden(t, "json", string(harness.MustValue(json.Marshal(holder))))
+	requireHidden(t, "yaml", string(harness.MustValue(yaml.Marshal(holder))))
 }
 
 func TestSecretDoesNotLog(t *testing.T) {
@@ -61,20 +65,6 @@ func TestSecretDoesNotLog(t *testing.T) {
 		var log bytes.Buffer
 		slog.New(handler(&log)).Info("login", "token", secret, "api", config.API{Token: secret})
 		requireHidden(t, name, log.String())
-	}
-}
-
-func TestEmptySecretIsNotRedacted(t *testing.T) {
-	if got := fmt.Sprint(config.Secret("")); got != "" {
-		t.Errorf("empty secret prints %q, want \"\"", got)
-	}
-}
-
-func TestSecretIsQuotedLikeAText(t *testing.T) {
-	for _, verb := range []string{"%q", "%#v"} {
-		if got := fmt.Sprintf(verb, config.Secret("pc_hunter2")); got != `"<secret>"` {
-			t.Errorf("%s of a secret prints %s, want quotes", verb, got)
-		}
 	}
 }
 
@@ -136,17 +126,13 @@ func TestReadToken(t *testing.T) {
 	}
 }
 
-func TestReadTokenReportsAMissingFile(t *testing.T) {
-	api := config.API{TokenFile: "gone"}
-	_, err := api.ReadToken()
+// TestReadTokenWithoutAFile reads the token from a missing file, and from the configuration.
+func TestReadTokenWithoutAFile(t *testing.T) {
+	_, err := config.API{TokenFile: "gone"}.ReadToken()
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "api.token_file: open gone") {
 		t.Errorf("got %v, want fs.ErrNotExist with key and path", err)
 	}
-}
-
-func TestReadTokenWithoutAFileReturnsToken(t *testing.T) {
-	got, err := config.API{Token: secret}.ReadToken()
-	if got != secret || err != nil {
+	if got, err := (config.API{Token: secret}).ReadToken(); got != secret || err != nil {
 		t.Errorf("got %v, %v, want the token", got.Reveal(), err)
 	}
 }

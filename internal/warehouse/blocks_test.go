@@ -103,12 +103,23 @@ func TestBlocksGrowWithTheCatalog(t *testing.T) {
 	if want := fmt.Sprintf("%d %s", rows, sum); !slices.Contains(contentAfter, want) {
 		t.Errorf("the content of the catalog lacks the line %q, the number and checksum of the rows", want)
 	}
-	// Large blocks are kept while the catalog has at least fewRows.
+	// A catalog with large blocks keeps them.
 	publish(t, w, "20261104T020000Z", "three")
 	if got := blockSize(t, w); got != 256<<10 {
 		t.Errorf("the catalog of the next night has blocks of %d bytes, want 262144", got)
 	}
 	requireNoDamage(t, w)
+}
+
+// TestALargeFirstNightIsNotCopied publishes a first night with many rows. DuckDB creates its file with large blocks.
+func TestALargeFirstNightIsNotCopied(t *testing.T) {
+	w, steps := openRecording(t, open(t))
+	d := beginDraft(t, w, firstNight, "one")
+	addRows(t, d, 250_000)
+	harness.MustValue(d.Publish(t.Context(), slices.Clone(tableFiles)))
+	if got := blockSize(t, w); got != 256<<10 || slices.Contains(*steps, "after rename of the draft") {
+		t.Errorf("the catalog has blocks of %d bytes, want 262144 in the file that the night wrote; the steps are %q", got, *steps)
+	}
 }
 
 // TestCatalogOfAnEarlierReleaseGetsSmallBlocks replaces the catalog of a night by a catalog of the same

@@ -116,8 +116,12 @@ func (f *fixture) Run(ctx context.Context, _ query.Query, _ map[string]string, w
 
 func (f *fixture) folder(t *testing.T) *warehouse.Folder {
 	t.Helper()
-	w := warehouse.New(warehouse.Config{Dir: f.dir, Step: f.failAt})
-	return w.Folder
+	return warehouse.New(warehouse.Config{Dir: f.dir, Step: f.failAt}).Folder
+}
+
+// statePath returns the path of the state file of a watch.
+func (f *fixture) statePath(name string) string {
+	return filepath.Join(f.dir, "state", "watches", name+".json")
 }
 
 func (f *fixture) config(t *testing.T) watch.Config {

@@ -182,8 +182,7 @@ func TestEvaluationErrors(t *testing.T) {
 			c.change(&w, f)
 			cfg := f.config(t)
 			cfg.Timeout = 10 * time.Millisecond
-			results, err := watch.Run(t.Context(), cfg, []watch.Watch{w})
-			harness.Must(t, err)
+			results := harness.MustValue(watch.Run(t.Context(), cfg, []watch.Watch{w}))
 			if results[0].Err == nil || !strings.Contains(results[0].Err.Error(), c.want) || len(f.delivered) > 0 {
 				t.Errorf("got %v, want %s", results[0].Err, c.want)
 			}

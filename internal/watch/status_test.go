@@ -2,7 +2,6 @@ package watch_test
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -42,7 +41,7 @@ func TestReadStatus(t *testing.T) {
 	f.publish()
 	f.evaluate(t, w)
 	requireStatus(watch.Status{Evaluated: f.snapshots[2], Sent: time.Now()})
-	harness.Must(t, os.WriteFile(filepath.Join(f.dir, "state", "watches", w.Name+".json"), []byte("{}"), 0o600))
+	harness.Must(t, os.WriteFile(f.statePath(w.Name), []byte("{}"), 0o600))
 	if s, err := watch.ReadStatus(f.folder(t), w.Name); err == nil {
 		t.Errorf("ReadStatus read a damaged state as %+v, want an error", s)
 	}

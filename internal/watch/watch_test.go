@@ -231,14 +231,12 @@ func TestFailingChannelIsTriedOnce(t *testing.T) {
 	}
 	bills, other := billsWatch(), billsWatch()
 	other.Name, other.Channels = "other", []string{"chat", "mail"}
-	results, err := watch.Run(t.Context(), cfg, []watch.Watch{bills, other})
-	harness.Must(t, err)
+	results := harness.MustValue(watch.Run(t.Context(), cfg, []watch.Watch{bills, other}))
 	if attempts != 1 || formatDeliveries(f.delivered) != "mail(a*)" || results[0].Err == nil || results[1].Err == nil {
 		t.Errorf("tried %d times and delivered %s, want once and mail(a*): %v", attempts, formatDeliveries(f.delivered), results)
 	}
 	delete(f.channelErrs, "chat")
-	_, err = watch.Run(t.Context(), cfg, []watch.Watch{bills, other})
-	harness.Must(t, err)
+	harness.MustValue(watch.Run(t.Context(), cfg, []watch.Watch{bills, other}))
 	if got := f.delivered[1:]; formatDeliveries(got) != "chat(a*) chat(a*)" || got[0].message.ID == got[1].message.ID {
 		t.Errorf("delivered %+v, want a message of each watch with its own id", got)
 	}
@@ -262,8 +260,7 @@ func TestRefusedMessageDoesNotBlockLaterMessages(t *testing.T) {
 	f.publish("spam|1")
 	for _, want := range []string{"", "chat(b*) chat(b*)"} {
 		f.delivered = nil
-		results, err := watch.Run(t.Context(), cfg, []watch.Watch{bills, other})
-		harness.Must(t, err)
+		results := harness.MustValue(watch.Run(t.Context(), cfg, []watch.Watch{bills, other}))
 		if formatDeliveries(f.delivered) != want || results[0].Pending != 1 || results[0].Err == nil || results[1].Pending != 1 || results[1].Err == nil {
 			t.Errorf("delivered %s, want %s: %+v", formatDeliveries(f.delivered), want, results)
 		}
@@ -374,23 +371,18 @@ func TestDamagedStateStopsTheWatch(t *testing.T) {
 	f, w := newFixture(t), billsWatch()
 	f.publish("a|1")
 	f.evaluate(t, w)
-	path := filepath.Join(f.dir, "state", "watches", "bills.json")
-	intact, err := os.ReadFile(path)
-	harness.Must(t, err)
+	path := f.statePath("bills")
+	intact := harness.MustValue(os.ReadFile(path))
 	other := billsWatch()
 	other.Name = "other"
 	f.evaluate(t, other)
-	foreign, err := os.ReadFile(filepath.Join(f.dir, "state", "watches", "other.json"))
-	harness.Must(t, err)
+	foreign := harness.MustValue(os.ReadFile(f.statePath("other")))
 	harness.Must(t, f.folder(t).StateFile("watches", "bills.json").Write(map[string]int{"format": 2}))
-	later, err := os.ReadFile(path)
-	harness.Must(t, err)
+	later := harness.MustValue(os.ReadFile(path))
 	harness.Must(t, f.folder(t).StateFile("watches", "bills.json").Write(map[string]any{"format": 1, "watch": "bills"}))
-	noFindings, err := os.ReadFile(path)
-	harness.Must(t, err)
+	noFindings := harness.MustValue(os.ReadFile(path))
 	harness.Must(t, f.folder(t).StateFile("watches", "bills.json").Write(map[string]any{"watch": "bills", "findings": map[string]any{}}))
-	noFormat, err := os.ReadFile(path)
-	harness.Must(t, err)
+	noFormat := harness.MustValue(os.ReadFile(path))
 	f.publish("a|1", "b|1")
 	unusable := map[string][]byte{
 		"empty": nil, "cut": intact[:len(intact)/2], "zeros": make([]byte, len(intact)), "no state": []byte("{}"), "another watch": foreign, "a later version": later,
@@ -432,8 +424,7 @@ func TestDryRunReturnsMessagesWithoutSending(t *testing.T) {
 	cfg := f.config(t)
 	cfg.DryRun = true
 	for range 2 {
-		results, err := watch.Run(t.Context(), cfg, []watch.Watch{w})
-		harness.Must(t, err)
+		results := harness.MustValue(watch.Run(t.Context(), cfg, []watch.Watch{w}))
 		if res := results[0]; res.Err != nil || len(res.Messages) != 1 || res.New != 1 || len(f.delivered) > 0 {
 			t.Errorf("got %+v, delivered %s, want one message that is not delivered", res, formatDeliveries(f.delivered))
 		}
@@ -443,15 +434,13 @@ func TestDryRunReturnsMessagesWithoutSending(t *testing.T) {
 	}
 	f.channelErrs["chat"] = errReceiver
 	f.evaluate(t, w)
-	results, err := watch.Run(t.Context(), cfg, []watch.Watch{w})
-	harness.Must(t, err)
+	results := harness.MustValue(watch.Run(t.Context(), cfg, []watch.Watch{w}))
 	if len(results[0].Messages) != 1 {
 		t.Errorf("the dry run returned %+v, want the pending message", results[0])
 	}
 	f.publish("b|1")
 	f.runQuery = func(context.Context) error { return errors.New("no such column") }
-	results, err = watch.Run(t.Context(), cfg, []watch.Watch{w})
-	harness.Must(t, err)
+	results = harness.MustValue(watch.Run(t.Context(), cfg, []watch.Watch{w}))
 	if results[0].Err == nil || len(results[0].Messages) != 1 {
 		t.Errorf("the dry run of a failing query returned %+v, want its error and the pending message", results[0])
 	}
@@ -496,8 +485,7 @@ func TestFindingsThatAreGoneAreForgotten(t *testing.T) {
 		f.publish(fmt.Sprintf("n%d|1", night))
 		f.evaluate(t, w)
 	}
-	text, err := os.ReadFile(filepath.Join(f.dir, "state", "watches", "bills.json"))
-	harness.Must(t, err)
+	text := harness.MustValue(os.ReadFile(f.statePath("bills")))
 	if n := strings.Count(string(text), `"number":`); n != 5 || strings.Count(string(text), `"last":`) != 5 {
 		t.Errorf("the state file of a watch has %d evaluations after seven nights, want the last 5 and their findings:\n%s", n, text)
 	}
