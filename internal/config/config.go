@@ -280,14 +280,23 @@ type Validation func(c Config, refuse func(path string, value any, message strin
 // nil may be used.
 func Load(path string, lookupEnv func(string) (string, bool), validations ...Validation) (Config, error) {
 	data, err := os.ReadFile(path)
-	if err == nil {
-		return parse(path, data, lookupEnv, true, validations)
+	if err != nil {
+		message := fmt.Sprintf("cannot be read: %v: give the path of a readable file", errors.Unwrap(err))
+		if errors.Is(err, fs.ErrNotExist) {
+			message = "does not exist: write it with placementsync init --config " + QuoteWord(path)
+		}
+		return Default(), &Error{File: path, Problems: []Problem{{Message: message}}, cause: err}
 	}
-	message := fmt.Sprintf("cannot be read: %v: give the path of a readable file", errors.Unwrap(err))
-	if errors.Is(err, fs.ErrNotExist) {
-		message = "does not exist: write it with placementsync init --config " + QuoteWord(path)
+	b := newBinder(lookupEnv)
+	cfg, isBound := b.bindConfig(path, data)
+	if isBound {
+		for _, validate := range validations {
+			validate(cfg, b.refuse)
+		}
+		b.checkFile(path, &cfg)
+		b.checkSecretFiles(&cfg)
 	}
-	return Default(), &Error{File: path, Problems: []Problem{{Message: message}}, cause: err}
+	return cfg, newError(path, b.problems)
 }
 
 // Parse is like [Load] for data in memory. Problems show name as the path of the file,
@@ -295,19 +304,24 @@ func Load(path string, lookupEnv func(string) (string, bool), validations ...Val
 // replaced through lookupEnv after the YAML was parsed, so that no variable can add keys. A VAR that
 // is not set is a problem even for an optional key, because it may be misspelt.
 func Parse(name string, data []byte, lookupEnv func(string) (string, bool)) (Config, error) {
-	return parse(name, data, lookupEnv, false, nil)
+	b := newBinder(lookupEnv)
+	cfg, _ := b.bindConfig(name, data)
+	return cfg, newError(name, b.problems)
 }
 
-// parse checks file modes only if isFile is set: name is then the path of a file.
-func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFile bool, validations []Validation) (Config, error) {
+func newBinder(lookupEnv func(string) (string, bool)) *binder {
 	if lookupEnv == nil {
 		lookupEnv = func(string) (string, bool) { return "", false }
 	}
-	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
-	b := &binder{lookupEnv: lookupEnv, validator: validator{lines: map[string]int{}, broken: map[string]bool{}, written: map[string]string{}}}
-	cfg := Default()
-	if !b.bindDocument(data, &cfg) {
-		return Default(), newError(name, b.problems)
+	return &binder{lookupEnv: lookupEnv, validator: validator{lines: map[string]int{}, broken: map[string]bool{}, written: map[string]string{}}}
+}
+
+// bindConfig decodes and checks a configuration. After a problem of the whole file it returns the defaults, and
+// isBound is false.
+func (b *binder) bindConfig(name string, data []byte) (cfg Config, isBound bool) {
+	cfg = Default()
+	if !b.bindDocument(bytes.TrimPrefix(data, []byte(byteOrderMark)), &cfg) {
+		return Default(), false
 	}
 	hashKey, _, err := b.readVariable(HashKeyVar, "privacy.hash", true)
 	if err != nil {
@@ -331,12 +345,5 @@ func parse(name string, data []byte, lookupEnv func(string) (string, bool), isFi
 	if file, ok := strings.CutPrefix(cfg.Lake.Catalog, LakeSQLite+":"); ok && file != "" && !filepath.IsAbs(file) {
 		cfg.Lake.Catalog = LakeSQLite + ":" + filepath.Join(filepath.Dir(name), file)
 	}
-	for _, validate := range validations {
-		validate(cfg, b.refuse)
-	}
-	if isFile {
-		b.checkFile(name, &cfg)
-		b.checkSecretFiles(&cfg)
-	}
-	return cfg, newError(name, b.problems)
+	return cfg, true
 }

@@ -37,7 +37,6 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns the error of reading the file, or nil.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Within returns an error with the problems of the named sections, and with problems outside of

@@ -133,7 +133,6 @@ func MakeScratch(dir, prefix string) (*Scratch, error) {
 	}
 }
 
-// Remove removes the folder with its content.
 func (s *Scratch) Remove() error { return errors.Join(s.lock.Close(), os.RemoveAll(s.Dir)) }
 
 // TempError reports that the folder for temporary files cannot be used.
@@ -150,7 +149,6 @@ func (e *TempError) Error() string {
 	return fmt.Sprintf("make a temporary folder in %q (TMPDIR): %v: set the environment variable TMPDIR to a folder that this user can write to", e.Dir, err)
 }
 
-// Unwrap returns the error of the operating system.
 func (e *TempError) Unwrap() error { return e.Err }
 
 // MakeTempFolder makes a scratch folder in the system's folder for temporary files. Errors are *TempError.

@@ -36,9 +36,8 @@ type CheckResult struct {
 	// Rows counts the violating rows.
 	Rows int64 `json:"rows"`
 	// Sample contains the first violating rows as a JSON array of objects.
-	Sample json.RawMessage `json:"sample,omitempty"`
-	// Seconds is the duration of the check.
-	Seconds float64 `json:"seconds"`
+	Sample  json.RawMessage `json:"sample,omitempty"`
+	Seconds float64         `json:"seconds"`
 }
 
 // HoldsNight reports whether the check keeps a night from being published.

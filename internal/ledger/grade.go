@@ -167,7 +167,6 @@ func (r Run) IncompleteStreams() []Stream {
 	})
 }
 
-// UnsortedStreams returns the names of the streams that are marked Unsorted.
 func (r Run) UnsortedStreams() (names []string) {
 	for _, s := range r.Streams {
 		if s.Unsorted {

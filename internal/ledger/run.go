@@ -115,12 +115,10 @@ func (r Run) IsFollowUp() bool {
 	return r.Kind == Backup || r.Kind == Lake || r.Kind == Watch || r.Kind == Rehearsal
 }
 
-// IsPublished reports whether the run published a snapshot.
 func (r Run) IsPublished() bool {
 	return (r.Outcome == Complete || r.Outcome == Partial) && !r.SnapshotAt.IsZero()
 }
 
-// Took returns the duration of the run.
 func (r Run) Took() time.Duration { return r.EndedAt.Sub(r.StartedAt) }
 
 // VisibleVersion returns the version that readers saw after the run published it. It is empty if the

@@ -174,7 +174,6 @@ func (d *Draft) Threads() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Discard removes the draft.
 func (d *Draft) Discard() error {
 	var err error
 	if d.Instance != nil {

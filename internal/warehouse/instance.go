@@ -161,7 +161,6 @@ func ExecIn(ctx context.Context, db interface {
 	return nil
 }
 
-// Atomically runs statements in one transaction.
 func (in *Instance) Atomically(ctx context.Context, statements []sqltext.SQL) error {
 	return in.InTransaction(ctx, func(tx *sql.Tx) error { return ExecIn(ctx, tx, statements...) })
 }

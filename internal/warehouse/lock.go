@@ -111,7 +111,6 @@ func lockedBy(path string) error {
 	return holder
 }
 
-// Release unlocks the warehouse.
 func (l *Lock) Release() error { return l.file.Unlock() }
 
 // CheckUnlocked returns a *LockedError if a run has locked the warehouse. It creates no file.

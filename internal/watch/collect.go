@@ -100,14 +100,15 @@ func (c *collector) Row(row []query.Value) error {
 	if len(c.findings) == maxFindings {
 		return fmt.Errorf("there are more than %d findings: narrow the query or its condition", maxFindings)
 	}
-	since, known := c.state.knownSince(id, c.base)
-	if !known {
+	since, isKnown := c.state.knownSince(id, c.base)
+	if !isKnown {
 		c.newCount++
 		since = c.current.At
 	}
 	c.findings[id] = since
-	if (!known || !c.watch.NewOnly) && len(c.shown) < maxShown {
-		c.addShown(row, since, !known)
+	isSent := !isKnown || !c.watch.NewOnly
+	if isSent && len(c.shown) < maxShown {
+		c.addShown(row, since, !isKnown)
 	}
 	return nil
 }

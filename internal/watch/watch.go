@@ -108,6 +108,13 @@ func Run(ctx context.Context, cfg Config, watches []Watch) ([]Result, error) {
 	return results, nil
 }
 
+// runner runs watches one after the other. It sends no more messages to a channel that could not be
+// reached, so that messages to other channels need not wait for timeouts.
+type runner struct {
+	Config
+	unreachable map[string]error // by channel
+}
+
 // runWatch evaluates a watch and sends its messages. A message is written to the state before it is
 // sent, and removed from the state afterwards. If the process is killed, no message is lost, and at
 // most one delivery is repeated.
@@ -145,9 +152,9 @@ func (r runner) runWatch(ctx context.Context, w Watch, snapshots []query.Snapsho
 // was already evaluated at this snapshot, it does nothing. If tables of the query were never read,
 // the query is not run, and the first evaluation that finds them unread adds a message about them. After
 // an error the state is unchanged.
-func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snapshot, s *state, res *Result) (changed bool, err error) {
+func (r runner) evaluate(ctx context.Context, w Watch, snapshots []query.Snapshot, s *state, res *Result) (changed bool, err error) {
 	current := res.Snapshot
-	q, err := cfg.Queries.Resolve(w.Query)
+	q, err := r.Queries.Resolve(w.Query)
 	if err != nil {
 		return false, err
 	}
@@ -161,9 +168,9 @@ func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snaps
 	if len(s.Pending) >= maxPending {
 		return false, fmt.Errorf("%d messages are pending because a channel does not accept them, so the query did not run: repair the channel, or remove it from the watch", len(s.Pending))
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, cfg.Timeout, fmt.Errorf("the query took longer than %s: read less, for example with WHERE", cfg.Timeout))
+	ctx, stop := context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("the query took longer than %s: read less, for example with WHERE", r.Timeout))
 	defer stop()
-	if err := res.describeSources(ctx, cfg.Catalog, q, w.Params); err != nil {
+	if err := res.describeSources(ctx, r.Catalog, q, w.Params); err != nil {
 		return false, causeErr(ctx, err)
 	}
 	next := *s // a copy, because chooseBase may reset the state and the query may still fail
@@ -173,17 +180,17 @@ func (cfg Config) evaluate(ctx context.Context, w Watch, snapshots []query.Snaps
 			return false, nil
 		}
 		next.IsUnreadReported = true
-		next.addPending(newUnreadMessage(cfg.Program, w, current, res.Unread), w.Channels)
+		next.addPending(newUnreadMessage(r.Program, w, current, res.Unread), w.Channels)
 		*s = next
 		return true, nil
 	}
 	c := &collector{watch: w, current: current, state: &next, base: base, findings: map[string]time.Time{}}
-	if _, err := cfg.Catalog.Run(ctx, q, w.Params, c); err != nil {
+	if _, err := r.Catalog.Run(ctx, q, w.Params, c); err != nil {
 		return false, causeErr(ctx, err)
 	}
 	res.Found, res.New, res.Skipped = len(c.findings), c.newCount, c.skipped
 	if c.newCount > 0 || !w.NewOnly && res.Found > 0 {
-		next.addPending(newMessage(cfg.Program, w, current, base.Snapshot, c, res.NotProven), w.Channels)
+		next.addPending(newMessage(r.Program, w, current, base.Snapshot, c, res.NotProven), w.Channels)
 	}
 	next.addEvaluation(current, c.findings)
 	*s = next
@@ -234,13 +241,6 @@ func causeErr(ctx context.Context, err error) error {
 // ErrRefused is wrapped by the error of Config.Send if the receiver rejected the message, for example
 // because of a value in it. The receiver may accept other messages, so later messages are still sent.
 var ErrRefused = errors.New("refused")
-
-// runner runs watches one after the other. It sends no more messages to a channel that could not be
-// reached, so that messages to other channels need not wait for timeouts.
-type runner struct {
-	Config
-	unreachable map[string]error // by channel
-}
 
 // sendPending records each delivery before it sends the next message.
 func (r runner) sendPending(ctx context.Context, name string, s *state, res *Result) error {
