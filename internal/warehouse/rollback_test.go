@@ -2,7 +2,6 @@ package warehouse_test
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,32 +133,6 @@ func TestAVersionBuiltOnItselfEndsTheLineage(t *testing.T) {
 	if days, err := w.Series.MissingDays(); err != nil || !slices.Equal(days, []string{"2026-11-02"}) {
 		t.Errorf("the missing days are %v (%v), want those up to the wrong manifest", days, err)
 	}
-}
-
-func TestAMissingVersionIsReportedWithARemedy(t *testing.T) {
-	w := openNights(t, 2, "one", "two")
-	harness.Must(t, os.RemoveAll(w.Folder.VersionPath("20261102T020000Z")))
-	_, err := w.Begin(t.Context(), "20261103T020000Z", firstNightAt.AddDate(0, 0, 2))
-	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "rebuild") || !strings.Contains(err.Error(), "rollback") {
-		t.Errorf("got %v, want an error that names both remedies", err)
-	}
-	if got := rollback(t, w, ""); got != "20261101T020000Z" {
-		t.Errorf("rolled back to %s, want 20261101T020000Z", got)
-	}
-	requireTags(t, w, "one")
-}
-
-func TestAnErrorAfterTheSwitchReportsThePublish(t *testing.T) {
-	w := open(t)
-	d := beginDraft(t, w, "20261101T020000Z", "one")
-	// A file at the path of the series, so that the series cannot be extended.
-	harness.Must(t, errors.Join(os.RemoveAll(filepath.Join(w.Folder.Dir(), "parquet")), os.WriteFile(filepath.Join(w.Folder.Dir(), "parquet"), nil, 0o600)))
-	_, err := d.Publish(t.Context(), tableFiles)
-	var afterSwitch *warehouse.AfterSwitchError
-	if !errors.As(err, &afterSwitch) || afterSwitch.Run != "20261101T020000Z" {
-		t.Fatalf("got %v, want an AfterSwitchError", err)
-	}
-	requireTags(t, w, "one")
 }
 
 // TestARollbackEndsInterruptedRuns rolls back while a night can be resumed and a replay was killed. The night built on the

@@ -154,8 +154,12 @@ func TestMissingDaysAreAddedLater(t *testing.T) {
 		at, _ := warehouse.RunTime(run)
 		days = slices.Compact(append(days, warehouse.DayOf(at)))
 		_, err := publishDraft(t, w, beginDraft(t, w, run, run))
+		var afterSwitch *warehouse.AfterSwitchError
+		if !errors.As(err, &afterSwitch) || afterSwitch.Run != run {
+			t.Fatalf("the night ended with %v, want an AfterSwitchError of %s", err, run)
+		}
 		var extendErr *warehouse.ExtendError
-		if !errors.As(err, new(*warehouse.AfterSwitchError)) || !errors.As(err, &extendErr) || !slices.Equal(extendErr.Days, days) || !errors.Is(err, syscall.ENOTDIR) ||
+		if !errors.As(err, &extendErr) || !slices.Equal(extendErr.Days, days) || !errors.Is(err, syscall.ENOTDIR) ||
 			!strings.Contains(err.Error(), "extend the Parquet series by "+strings.Join(days, ", ")+": ") {
 			t.Errorf("the night ended with %v, want an ExtendError of %v", err, days)
 		}
