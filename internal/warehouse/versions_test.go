@@ -62,8 +62,13 @@ func TestErrorsOfARollbackWithoutATarget(t *testing.T) {
 	}
 	publish(t, w, secondNight, "two")
 	replaceLink(t, w, firstNight)
-	if m, err := w.Rollback("", firstNightAt.AddDate(0, 0, 2)); !errors.As(err, new(*warehouse.LostError)) {
-		t.Errorf("with a wrong link the rollback switched to %q (%v), want an error: the version before it is unknown", m.RunID, err)
+	_, wrongLinkErr := w.Rollback("", firstNightAt.AddDate(0, 0, 2))
+	harness.Must(t, os.Remove(link(w)))
+	_, noLinkErr := w.Rollback("", firstNightAt.AddDate(0, 0, 2))
+	for _, err := range []error{wrongLinkErr, noLinkErr} {
+		if !errors.As(err, new(*warehouse.LostError)) {
+			t.Errorf("with a wrong or missing link: got %v, want a LostError: the version before it is unknown", err)
+		}
 	}
 }
 
