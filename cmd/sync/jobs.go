@@ -98,14 +98,14 @@ func (j *jobs) writeReport(ctx context.Context) {
 }
 
 func (j *jobs) FollowUp(ctx context.Context) {
-	began := time.Now()
+	startedAt := time.Now()
 	err := j.s.g.runFollowUps(ctx, j.cfg) // runFollowUps logs errors
 	if err == nil && j.cfg.Lake.Catalog != "" {
 		if _, err := j.s.g.runLake(ctx, "expire", "--format", "json"); err != nil && ctx.Err() == nil {
 			j.s.log.Warn("old nights of the lake not removed; the next night tries again", "error", err)
 		}
 	}
-	j.s.log.Debug("follow-ups ended", "took", time.Since(began))
+	j.s.log.Debug("follow-ups ended", "took", time.Since(startedAt))
 }
 
 // verifyReadsData means that the daemon compares every byte with the checksums, and not only the sizes of files.
@@ -116,8 +116,8 @@ func (j *jobs) Verify(ctx context.Context) (repair.VerifyRecord, error) {
 	startedAt := j.s.g.Now()
 	var verifyReport repair.Report
 	err := j.s.hooks.runInTurn(ctx, func() (err error) {
-		config := repair.Config{Warehouse: j.night.Warehouse, Streams: j.night.Streams, Now: j.night.Now, Log: j.night.Log}
-		verifyReport, err = repair.Verify(ctx, config, verifyReadsData)
+		c := repair.Config{Warehouse: j.night.Warehouse, Streams: j.night.Streams, Now: j.night.Now, Log: j.night.Log}
+		verifyReport, err = repair.Verify(ctx, c, verifyReadsData)
 		return err
 	})
 	switch {

@@ -148,8 +148,8 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 	night.Fetch.Allowance = fetch.NewAllowance(night.Fetch.RequestsPerSecond, night.Fetch.Burst)
 	night.Log, night.FinishCommit = s.log, true
 	night.Progress = &s.tracker
-	jobs := s.newJobs(cfg, night)
-	if err := s.hooks.apply(jobs); err != nil {
+	j := s.newJobs(cfg, night)
+	if err := s.hooks.apply(j); err != nil {
 		return daemon.Settings{}, err
 	}
 	var followUpKinds []string
@@ -167,7 +167,7 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 		hookHandler = s.hooks.receiver
 	}
 	return daemon.Settings{
-		Jobs: jobs, Schedule: schedule, VerifySchedule: verifySchedule, CatchUp: cfg.Schedule.CatchUp, Retries: cfg.Schedule.Retries, FollowUpKinds: followUpKinds,
+		Jobs: j, Schedule: schedule, VerifySchedule: verifySchedule, CatchUp: cfg.Schedule.CatchUp, Retries: cfg.Schedule.Retries, FollowUpKinds: followUpKinds,
 		AuthToken: cfg.Serve.AuthToken.Reveal(), Hosts: daemon.NewHostList(cfg.Serve.Listen, cfg.Serve.Hosts), Hooks: hookHandler,
 	}, nil
 }
