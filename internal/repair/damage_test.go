@@ -204,6 +204,9 @@ func TestDamageOfCatalogsAndOtherFilesLosesData(t *testing.T) {
 	}{
 		"all catalogs and a file": {func(d damager) { d.remove(catalogs...); d.flip(series1) },
 			append([]string{series1 + skipLost, version1 + tagsFile + ": prune --version " + firstNight, catalogs[2] + ": rebuild --skip-damaged"}, pruneLines...)},
+		"all catalogs, a file, and a file with a copy": {func(d damager) { d.remove(catalogs...); d.flip(series1); d.flipOneLink(series2) },
+			append([]string{series1 + skipLost, series2 + ": rebuild --skip-damaged", version1 + tagsFile + ": prune --version " + firstNight,
+				catalogs[2] + ": rebuild --skip-damaged"}, pruneLines...)},
 		"all catalogs and a file of a version": {func(d damager) { d.remove(catalogs...); d.flipOneLink(version2 + tagsFile) },
 			append([]string{version2 + tagsFile + ": rebuild --series", catalogs[2] + ": rebuild"}, pruneLines...)},
 		"all catalogs and the newest file": {func(d damager) { d.remove(catalogs...); d.flip(series3) },

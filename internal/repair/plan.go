@@ -206,14 +206,17 @@ func (inv *inventory) isNightAfter(run string, baseAt time.Time) bool {
 }
 
 // makeRebuildsSkipDamage replaces "rebuild" by "rebuild --skip-damaged" if any damage needs the flag, because
-// "rebuild" would end with an error at the lost file.
+// "rebuild" would end with an error at the lost file. Without an intact catalog, it also replaces "rebuild --series",
+// which would end with the same error. A rebuild reads the intact copies itself, and the next verify reports the files
+// that have a copy.
 func (c *checker) makeRebuildsSkipDamage() {
 	if !slices.ContainsFunc(c.Damage, func(d Damage) bool { return d.Repair.Kind == RebuildSkippingDamage }) {
 		return
 	}
 	for i := range c.Damage {
-		if c.Damage[i].Repair.Kind == RebuildCatalog {
-			c.Damage[i].Repair.Kind = RebuildSkippingDamage
+		kind := &c.Damage[i].Repair.Kind
+		if *kind == RebuildCatalog || *kind == RebuildSeries && c.result.Source == "" {
+			*kind = RebuildSkippingDamage
 		}
 	}
 }
