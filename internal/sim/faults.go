@@ -49,7 +49,7 @@ const (
 type Fault struct {
 	// Path is a prefix of the paths of matching requests. Empty means all.
 	Path string
-	// Route is the route of matching requests, as returned by Service.Routes. Unlike a Path, it can
+	// Route is the route of matching requests, as in Request.Route. Unlike a Path, it can
 	// select a list without its details. Empty means all, including unknown paths.
 	Route string
 	// Skip is the number of matching requests that are answered normally before the first fault.

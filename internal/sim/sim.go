@@ -104,15 +104,6 @@ func (s *Service) SetChurn(every int) {
 	s.world.opts.ChurnEvery = every
 }
 
-// Routes returns the patterns of all endpoints with GET, as in spec 4.2.
-func (s *Service) Routes() []string {
-	var patterns []string
-	for _, rt := range s.routes {
-		patterns = append(patterns, rt.pattern)
-	}
-	return patterns
-}
-
 // Records returns the records that all pages of a list endpoint would contain now, in listing
 // order and byte for byte as served. Examples for path are /orders and /campaigns/<id>/articles.
 // It returns nil for an unknown path, for an unknown parent and for the path of an object.
