@@ -187,7 +187,8 @@ func oldNights(own tables, states map[tableName]publishedState, keepNights int) 
 	}
 	isNewest := map[string]bool{} // of at least one table
 	for _, s := range states {
-		isNewest[s.run], nights[s.run] = true, true
+		isNewest[s.run] = true
+		nights[s.run] = true
 	}
 	sorted := slices.Sorted(maps.Keys(nights))
 	if keepNights == 0 || len(sorted) <= keepNights {

@@ -1,8 +1,8 @@
 // Package lake publishes nights as Apache Iceberg tables, which Spark, Trino and other engines
 // read. The tables are in a folder or in object storage, with a catalog in SQLite or Postgres, or on a
 // REST server. One commit publishes all tables of a night, with a tag that names the night.
-// It is linked into a program of its own, because it would slow down each command of placementsync, most
-// warehouses have no lake, and its crash could end a night. The SQL catalog is code of this package, because that of
+// It is linked into a separate program. In placementsync it would slow down each command, although most warehouses
+// have no lake, and its crash could end a night. The package has its own SQL catalog, because the SQL catalog of
 // iceberg-go commits one table at a time.
 //
 // The package reads the ledger and the published versions of a warehouse. It must not know the service

@@ -270,7 +270,8 @@ func (l *Lake) writeTables(ctx context.Context, v *Version, lakeTables tables, a
 		}
 		lakeTables[a.source.name] = t
 	}
-	changes, writtenBytes := make([]change, len(actions)), make([]int64, len(actions))
+	changes := make([]change, len(actions))
+	writtenBytes := make([]int64, len(actions)) // by action
 	err := eachIndex(l.files.workers(), len(actions), func(i int) (err error) {
 		name := actions[i].source.name
 		if changes[i], writtenBytes[i], err = l.writeTable(ctx, v, lakeTables[name], actions[i]); err != nil {

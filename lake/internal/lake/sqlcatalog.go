@@ -194,8 +194,9 @@ type swap struct {
 // commit replaces the metadata files of all tables in the catalog in one transaction. The catalog itself drops no tags, so
 // tagsKept is true after a commit.
 func (c *sqlCatalog) commit(ctx context.Context, changes []change) (tagsKept bool, err error) {
-	swaps, staged := make([]swap, len(changes)), make([]*stagedFile, len(changes))
-	defer func() { // discard removes no file that showMetadata has shown
+	swaps := make([]swap, len(changes))
+	staged := make([]*stagedFile, len(changes)) // nil if its change could not be staged
+	defer func() {                              // discard removes no file that showMetadata has shown
 		for _, s := range staged {
 			if s != nil {
 				s.discard()

@@ -104,7 +104,8 @@ func (s *Status) Compare(wh *warehouse.Warehouse, run string) error {
 	if err != nil {
 		return err
 	}
-	s.Latest, s.Behind = run, s.Run != run
+	s.Latest = run
+	s.Behind = s.Run != run
 	s.OutOfOrder = !mayFollow(s.Run, s.SnapshotAt, run, m.SnapshotAt)
 	shows := map[string]bool{}
 	for _, t := range s.Tables {

@@ -50,7 +50,7 @@ func (l *Lake) InstallViews(ctx context.Context, suffix string, views []View) (w
 
 // installView writes a view, and reports whether it wrote. A view with the same queries and columns is not
 // written again.
-func (c *restCatalog) installView(ctx context.Context, namespace table.Identifier, v View) (bool, error) {
+func (c *restCatalog) installView(ctx context.Context, namespace table.Identifier, v View) (wrote bool, err error) {
 	name := append(slices.Clone(namespace), v.Name)
 	fields := icebergFields(v.Columns)
 	for i := range fields {
