@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -34,7 +35,8 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 	if len(q.Compressed) == 0 {
 		return fmt.Errorf("%w as %s: %w", errDecompress, q.Encoding, io.ErrUnexpectedEOF)
 	}
-	q.Body, err = s.decompressor.decompress(q.Encoding, q.Compressed, nil)
+	q.Body, err = s.decompressor.decompress(q.Encoding, q.Compressed, q.slot.decompressed)
+	q.slot.decompressed = q.Body
 	switch {
 	case errors.Is(err, errBeyondLimit):
 		q.Body = nil
@@ -47,9 +49,9 @@ func (s *sender) receiveBody(q *call, response *http.Response) (err error) {
 
 func (s *sender) receiveBytes(q *call, response *http.Response) ([]byte, error) {
 	// Content-Length is not trusted: at most a mebibyte is allocated in advance.
-	expected := min(max(response.ContentLength, 0), 1<<20)
-	b, err := readUpTo(response.Body, make([]byte, 0, expected+bytes.MinRead), s.cfg.MaxBody)
-	q.receivedBytes = int64(len(b))
+	b := slices.Grow(q.slot.received[:0], int(min(max(response.ContentLength, 0), 1<<20))+bytes.MinRead)
+	b, err := readUpTo(response.Body, b, s.cfg.MaxBody)
+	q.slot.received, q.receivedBytes = b, int64(len(b))
 	if err == nil && q.receivedBytes > s.cfg.MaxBody {
 		err = fmt.Errorf("%w: more than %d bytes were received", ErrTooLarge, s.cfg.MaxBody)
 	}
@@ -159,24 +161,24 @@ func newDecompressor(maxBody int64) *decompressor {
 
 var errBeyondLimit = errors.New("the body is larger than the limit")
 
-// decompress appends the decompressed body to b, which is empty and may have capacity. If decompression fails, it
-// returns the decompressed part of the body with the error.
+// decompress writes the decompressed body into the buffer b, which grows if needed. If decompression
+// fails, it returns the decompressed part of the body with the error.
 func (d *decompressor) decompress(encoding string, compressed, b []byte) (_ []byte, err error) {
 	switch encoding {
 	case zstdEncoding:
-		b, err = d.zstd.DecodeAll(compressed, b)
+		b, err = d.zstd.DecodeAll(compressed, b[:0])
 		if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 			err = errBeyondLimit
 		}
 	case gzipEncoding:
 		var z *gzip.Reader
 		if z, err = gzip.NewReader(bytes.NewReader(compressed)); err == nil {
-			b, err = readUpTo(z, b, d.maxBody)
+			b, err = readUpTo(z, b[:0], d.maxBody)
 		}
 	case s2Encoding:
 		b, err = s2.Decode(b[:cap(b)], compressed)
 	default:
-		return nil, fmt.Errorf("the encoding %q is unknown", encoding)
+		return b[:0], fmt.Errorf("the encoding %q is unknown", encoding)
 	}
 	if err == nil && int64(len(b)) > d.maxBody {
 		err = errBeyondLimit

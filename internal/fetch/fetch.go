@@ -156,7 +156,7 @@ type Response struct {
 
 // Reader decodes one body. It is called concurrently, also for bodies that were stored
 // before the run was resumed. After an error that wraps [ErrMalformed] the client repeats
-// the request while retries remain. Any other error ends the walk.
+// the request while retries remain. Any other error ends the walk. The body is valid until Reader returns.
 type Reader func(ctx context.Context, r Response) (stream.PageFacts, error)
 
 // Client reads one service for one run. It is safe for concurrent use.

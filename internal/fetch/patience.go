@@ -172,6 +172,7 @@ func (s *sender) answersOthers(ctx context.Context, q *call) bool {
 		return false
 	}
 	probe := s.newCall(Request{Stream: probeStream, Path: probePath}, probePath)
+	probe.slot = new(slot)
 	err := s.limitRate(s.sendOnce)(ctx, probe)
 	failed, isFailure := ownErr(err)
 	if err != nil && (!isFailure || failed.isTransient()) {

@@ -21,6 +21,7 @@ type call struct {
 	url      string
 	read     Reader
 	meter    *meter
+	slot     *slot
 
 	receivedBytes  int64
 	sent           time.Time
@@ -40,9 +41,9 @@ type sender struct {
 	decompressor *decompressor
 	patience     *patience
 	meters       meters
-	slots        chan struct{} // one value for each response in memory, at most Concurrency
-	process      layer         // the outermost layer
-	doubted      sync.Map      // the streams whose stored responses are ignored
+	slots        chan *slot // the free slots, of Concurrency slots in total
+	process      layer      // the outermost layer
+	doubted      sync.Map   // the streams whose stored responses are ignored
 }
 
 func newSender(cfg Config, base *url.URL, store *ResponseStore, log *slog.Logger) *sender {
@@ -50,8 +51,11 @@ func newSender(cfg Config, base *url.URL, store *ResponseStore, log *slog.Logger
 		cfg: cfg, base: base, log: log, store: store, http: newHTTPClient(cfg), tokens: &tokens{read: cfg.Token},
 		patience:     newPatience(cfg.Patience, log),
 		meters:       meters{byStream: map[string]*meter{}},
-		slots:        make(chan struct{}, cfg.Concurrency),
+		slots:        make(chan *slot, cfg.Concurrency),
 		decompressor: newDecompressor(cfg.MaxBody),
+	}
+	for range cfg.Concurrency {
+		s.slots <- new(slot)
 	}
 	// The layers, outermost first: stored responses are not requested again; failures are
 	// retried or waited for; a rotated token is read; no more than Concurrency responses are in memory, and
@@ -92,10 +96,10 @@ func (s *sender) usesStored(stream string) bool {
 // readStored reads the stored response to q. It returns false if the request must be sent: the response is missing
 // or damaged, or the reader rejects it as malformed.
 func (s *sender) readStored(ctx context.Context, q *call) (isDone bool, err error) {
-	if err := s.acquireSlot(ctx, q.Stream); err != nil {
+	if err := s.acquireSlot(ctx, q); err != nil {
 		return true, err
 	}
-	defer s.releaseSlot()
+	defer s.releaseSlot(q)
 	r, found := s.store.Lookup(q.Request)
 	if !found {
 		return false, nil
@@ -111,10 +115,10 @@ func (s *sender) readStored(ctx context.Context, q *call) (isDone bool, err erro
 
 func (s *sender) storeAndRead(next layer) layer {
 	return func(ctx context.Context, q *call) error {
-		if err := s.acquireSlot(ctx, q.Stream); err != nil {
+		if err := s.acquireSlot(ctx, q); err != nil {
 			return err
 		}
-		defer s.releaseSlot()
+		defer s.releaseSlot(q)
 		err := next(ctx, q)
 		if err == nil && isEmptyOK(q.Response) {
 			err = s.checkEmptyBody(q)
@@ -146,20 +150,33 @@ func isEmptyOK(r Response) bool {
 	return r.Status == http.StatusOK && len(r.Body) == 0
 }
 
-func (s *sender) acquireSlot(ctx context.Context, stream string) error {
+// slot contains the buffers of one response in memory. New buffers for each response, also those of the
+// store, would cost 5 percent of the CPU time of a first night.
+type slot struct{ received, decompressed []byte }
+
+func (s *sender) acquireSlot(ctx context.Context, q *call) error {
 	// If both cases are ready, select chooses at random. So the context is checked first.
 	if ctx.Err() != nil {
-		return stoppedErr(ctx, stream)
+		return stoppedErr(ctx, q.Stream)
 	}
 	select {
-	case s.slots <- struct{}{}:
+	case q.slot = <-s.slots:
 		return nil
 	case <-ctx.Done():
-		return stoppedErr(ctx, stream)
+		return stoppedErr(ctx, q.Stream)
 	}
 }
 
-func (s *sender) releaseSlot() { <-s.slots }
+// keptBuffer is the largest capacity in bytes of a buffer that is used again.
+const keptBuffer = 8 << 20
+
+func (s *sender) releaseSlot(q *call) {
+	if cap(q.slot.received) > keptBuffer || cap(q.slot.decompressed) > keptBuffer {
+		*q.slot = slot{}
+	}
+	s.slots <- q.slot
+	q.slot = nil
+}
 
 func (s *sender) passToReader(ctx context.Context, q *call) error {
 	if isEvidence(q.Request, q.Status) {

@@ -452,6 +452,27 @@ func TestPausesOfAllWorkers(t *testing.T) {
 	})
 }
 
+// TestLargeBuffersAreReleased releases the slot of a large response. Otherwise each worker would keep the memory of the
+// largest response of the night.
+func TestLargeBuffersAreReleased(t *testing.T) {
+	t.Parallel()
+	s := &sender{slots: make(chan *slot, 1)}
+	for _, c := range []struct {
+		slot   slot
+		isKept bool
+	}{
+		{slot{received: make([]byte, keptBuffer), decompressed: make([]byte, keptBuffer)}, true},
+		{slot{received: make([]byte, keptBuffer+1)}, false},
+		{slot{decompressed: make([]byte, keptBuffer+1)}, false},
+	} {
+		s.releaseSlot(&call{slot: &c.slot})
+		released := <-s.slots
+		if isKept := released.received != nil || released.decompressed != nil; isKept != c.isKept {
+			t.Errorf("buffers of %d and %d bytes are kept: %v, want %v", cap(released.received), cap(released.decompressed), isKept, c.isKept)
+		}
+	}
+}
+
 // TestPercentiles measures 90 fast and 10 slow attempts.
 func TestPercentiles(t *testing.T) {
 	t.Parallel()
