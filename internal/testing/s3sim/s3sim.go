@@ -142,8 +142,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client disconnected before the object was complete
 	}
+	if s.intercept(w, r) {
+		return
+	}
 	switch {
-	case s.intercept(w, r):
 	case !strings.Contains(r.Header.Get("Authorization"), "Credential="+AccessKey+"/"):
 		Refuse(w, http.StatusForbidden, "InvalidAccessKeyId")
 	case !hasSignature(r, s.KeepsAcceptEncoding):

@@ -15,7 +15,7 @@ import (
 	"placementsync/internal/sim"
 )
 
-// Endpoints returns the endpoints for allNight as patterns for path.Match.
+// Endpoints returns the endpoints of which one has the fault for a whole night, as patterns for path.Match.
 func Endpoints() []string {
 	return []string{"/products/listings", "/orders", "/orders/*", "/campaigns", "/campaigns/*/articles", "/files", "/auth/token"}
 }

@@ -14,7 +14,7 @@ package trials
 //	'text'   a constant
 type TableSpec struct {
 	Table, Key string
-	// Path is the endpoint, as in docs/service.md. detail is the endpoint of single records, whose values
+	// path is the endpoint, as in docs/service.md. detail is the endpoint of single records, whose values
 	// take precedence over the values from path. query is the query of a request for a detail.
 	path, detail, query string
 	// IDs are the columns whose values are the path parameters, as table.column. "team" means the id of the team.
@@ -46,7 +46,7 @@ const (
 	productText = "name description requirements image logo example_screenshot type_id"
 )
 
-// Tables returns the specifications of all tables. A table whose ids name columns of another table
+// tables returns the specifications of all tables. A table whose IDs name columns of another table
 // comes after that table.
 func tables() []TableSpec {
 	var all []TableSpec

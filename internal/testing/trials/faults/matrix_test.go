@@ -204,7 +204,8 @@ func (c *matrixCell) requireFailed(t *testing.T, res pipeline.Result, err error,
 // grades. allProven means that all streams are graded exact or repaired.
 func (c *matrixCell) compareWithGrades(t *testing.T, res pipeline.Result) (allProven bool) {
 	t.Helper()
-	proven := trials.ProvenStreams(t, res.Run)
+	trials.CheckReasons(t, res.Run)
+	proven := trials.ProvenStreams(res.Run)
 	allProven = len(proven) == len(res.Run.Streams)
 	anyUnread := slices.ContainsFunc(res.Run.Streams, func(s ledger.Stream) bool {
 		return s.Grade == stream.CarriedForward || s.Grade == stream.Skipped
