@@ -1,70 +1,32 @@
-package report_test
+package report
 
 import (
 	"bytes"
 	"context"
 	"fmt"
 	"html"
-	"os"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"placementsync/internal/ledger"
 	"placementsync/internal/query"
-	"placementsync/internal/report"
 	"placementsync/internal/testing/fixture"
 )
-
-// resultTexts contains query results as texts: a line of column names and one line per row, with
-// bars between the fields. The key is the name of the query, such as "margins". The key of a result of
-// an earlier snapshot also has the day of the month: "margins@08". The key of a query with the parameter
-// "since" also has the date: "margins since 2026-11-08".
-type resultTexts map[string]string
-
-func (texts resultTexts) ask(ctx context.Context, q report.QuerySpec) (query.Result, bool, error) {
-	if err := ctx.Err(); err != nil {
-		return query.Result{}, false, err
-	}
-	text, ok := texts[q.Query+"@"+q.AsOf.Format("02")]
-	if !ok || q.AsOf.IsZero() {
-		text, ok = texts[q.Query]
-	}
-	if since, isSet := q.Params["since"]; isSet {
-		text, ok = texts[q.Query+" since "+since[:len("2006-01-02")]]
-	}
-	if !ok {
-		return query.Result{}, false, nil
-	}
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	var columns []query.Column
-	for name := range strings.SplitSeq(lines[0], "|") {
-		columns = append(columns, query.Column{Name: name})
-	}
-	r := query.Result{Columns: columns, Total: int64(len(lines) - 1)}
-	for _, line := range lines[1:] {
-		var row []query.Value
-		for text := range strings.SplitSeq(line, "|") {
-			row = append(row, query.Value{Text: strings.TrimPrefix(text, "NULL"), Null: text == "NULL"})
-		}
-		r.Rows = append(r.Rows, query.Record{Columns: columns, Values: row})
-	}
-	return r, true, nil
-}
 
 const (
 	nights = "run_id|snapshot_at|outcome|rows|rows_new|rows_changed|rows_gone|requests|minutes|hours_since_previous\n" +
 		"r9|2026-11-09T02:00:00.5Z|complete|10|1|2|3|4|5.00|24.00\n" +
 		"r8|2026-11-08T02:00:00Z|complete|10|1|2|3|4|5.00|24.00\n" +
-		"r2|2026-11-02T02:00:01Z|complete|10|10|0|0|4|5.00|NULL"
-	headlines = "figure|unit|value|compared\nProduct listings|NULL|1234.00|NULL\nUnpaid commissions|amount|9000.10|NULL\nMedian price, pro|USD|50.00|0\nMedian price, base|USD|20.00|0"
+		"r2|2026-11-02T02:00:01Z|complete|10|10|0|0|4|5.00|"
+	headlines = "figure|unit|value|compared\nProduct listings||1234.00|\nUnpaid commissions|amount|9000.10|\nMedian price, pro|USD|50.00|0\nMedian price, base|USD|20.00|0"
 )
 
-func writePage(t *testing.T, texts resultTexts) string {
+func writePage(t *testing.T, texts map[string]string) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := report.Write(t.Context(), &out, texts.ask, report.Options{Program: "placementsync query"}); err != nil {
+	if err := Write(t.Context(), &out, newBuilder(texts).ask, Options{Program: "placementsync query"}); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -88,15 +50,15 @@ func visibleText(page string) string {
 // TestPageShowsHeadlineChanges compares headline numbers of three snapshots. The changes of median
 // prices must come from the listings that are in both snapshots.
 func TestPageShowsHeadlineChanges(t *testing.T) {
-	text := visibleText(writePage(t, resultTexts{
+	text := visibleText(writePage(t, map[string]string{
 		"snapshots":        nights,
 		"report_headlines": headlines,
 		"best_value": "pricing_tier|currency|rank|listing_name|outlet_name|domain_authority|price|price_per_point\n" +
 			"pro|USD|1|A|B|40|10.00|0.25\npro|EUR|1|C|D|40|10.00|0.25",
-		"report_headlines@08":               "figure|unit|value\nProduct listings|NULL|1200.00\nUnpaid commissions|amount|9000.10\nMedian price, pro|EUR|50.00",
-		"report_headlines@02":               "figure|unit|value\nProduct listings|NULL|0.00\nUnpaid commissions|amount|12000.35\nMedian price, pro|USD|40.00\nMedian price, base|USD|40.00",
-		"report_headlines since 2026-11-08": "figure|unit|value|compared|change_percent\nMedian price, pro|USD|50.00|0|NULL\nMedian price, base|USD|20.00|1200|0.0",
-		"report_headlines since 2026-11-02": "figure|unit|value|compared|change_percent\nMedian price, pro|USD|50.00|1|2.5\nMedian price, base|USD|20.00|30|-1.0",
+		"report_headlines@08":                         "figure|unit|value\nProduct listings||1200.00\nUnpaid commissions|amount|9000.10\nMedian price, pro|EUR|50.00",
+		"report_headlines@02":                         "figure|unit|value\nProduct listings||0.00\nUnpaid commissions|amount|12000.35\nMedian price, pro|USD|40.00\nMedian price, base|USD|40.00",
+		"report_headlines?since=2026-11-08T02:00:00Z": "figure|unit|value|compared|change_percent\nMedian price, pro|USD|50.00|0|\nMedian price, base|USD|20.00|1200|0.0",
+		"report_headlines?since=2026-11-02T02:00:01Z": "figure|unit|value|compared|change_percent\nMedian price, pro|USD|50.00|1|2.5\nMedian price, base|USD|20.00|30|-1.0",
 	}))
 	for _, want := range []string{
 		"Currency all USD EUR ",
@@ -116,21 +78,22 @@ func TestPageShowsHeadlineChanges(t *testing.T) {
 
 // TestPanelsShowTheirNotes checks the order of the texts of a headline, of a panel and of a notice.
 func TestPanelsShowTheirNotes(t *testing.T) {
-	texts := resultTexts{
-		"snapshots": nights, "report_headlines": "figure|unit|value|reads|compared\nOrders|NULL|5.00|orders|NULL\nMargin|amount|6.00|order_items|NULL",
+	const orders = "figure|unit|value|reads|compared\nOrders||5.00|orders|\nMargin|amount|6.00|order_items|"
+	texts := map[string]string{
+		"snapshots": nights, "report_headlines": orders, "report_headlines@08": orders,
 		"stream_grades": "stream|grade|reason|rows|rows_old|fetched|carried|failed|oldest_at|oldest_days\n" +
 			"orders|best_effort|the list changed|5|5|6|0|0|2026-11-07T02:00:00Z|2.00\n" +
-			"article_status_events|skipped|no webhook delivery was received yet|0|0|0|0|0|NULL|NULL",
+			"article_status_events|skipped|no webhook delivery was received yet|0|0|0|0|0||",
 		"rejects_by_column": "table_name|column_name|reason|rejects|sample" + strings.Repeat("\norders|total|no number|3|x", 30),
 	}
 	pageWith := func(sources ...query.Source) string {
-		ask := func(ctx context.Context, q report.QuerySpec) (query.Result, bool, error) {
-			r, ok, err := texts.ask(ctx, q)
+		ask := func(ctx context.Context, q QuerySpec) (query.Result, bool, error) {
+			r, ok, err := newBuilder(texts).ask(ctx, q)
 			r.Sources = sources
 			return r, ok, err
 		}
 		var out bytes.Buffer
-		if err := report.Write(t.Context(), &out, ask, report.Options{Program: "ps query"}); err != nil {
+		if err := Write(t.Context(), &out, ask, Options{Program: "ps query"}); err != nil {
 			t.Fatal(err)
 		}
 		return visibleText(out.String())
@@ -169,19 +132,19 @@ func requireInOrder(t *testing.T, text string, parts []string) {
 
 func TestPageOfTheFirstSnapshot(t *testing.T) {
 	first := strings.Join(strings.Split(nights, "\n")[:2], "\n")
-	text := visibleText(writePage(t, resultTexts{"snapshots": first, "report_headlines": headlines}))
+	text := visibleText(writePage(t, map[string]string{"snapshots": first, "report_headlines": headlines}))
 	if !strings.Contains(text, "no other: this is the first snapshot") || strings.Contains(text, "not known") {
 		t.Errorf("the page of the first snapshot contains a comparison, want none:\n%.900s", text)
 	}
 }
 
 func TestPageOfAPartialNightHasNotices(t *testing.T) {
-	text := visibleText(writePage(t, resultTexts{
+	text := visibleText(writePage(t, map[string]string{
 		"snapshots": strings.ReplaceAll(nights, "complete", "partial"),
 		"stream_grades": "stream|grade|reason|rows|rows_old|fetched|carried|failed|oldest_at|oldest_days\n" +
 			"orders|carried_forward|answered 500|5|5|0|0|0|2026-11-07T02:00:00Z|2.00\n" +
-			"articles|skipped|missing scope articles:read|0|0|0|0|0|NULL|NULL\n" +
-			"article_status_events|skipped|no delivery|0|0|0|0|0|NULL|NULL",
+			"articles|skipped|missing scope articles:read|0|0|0|0|0||\n" +
+			"article_status_events|skipped|no delivery|0|0|0|0|0||",
 	}))
 	if strings.Contains(text, "article_status_events was not read") {
 		t.Error("a notice lists article_status_events, want only streams with numbers on the page")
@@ -204,7 +167,7 @@ func TestPageOfAPartialNightHasNotices(t *testing.T) {
 
 func TestTextsOfTheServiceAreEscaped(t *testing.T) {
 	const hostile = `</script><script>alert(1)</script><img src=x onerror=alert(2)>{{.}} =cmd()/' /C calc'!A0`
-	content := writePage(t, resultTexts{
+	content := writePage(t, map[string]string{
 		"snapshots": nights,
 		"articles_by_status": "status_prefix|status_name|waits_for|articles|p50_days_in_status|oldest_days\n" +
 			hostile + "|" + hostile + "|partner|3|1.00|2.00",
@@ -225,14 +188,14 @@ func TestTextsOfTheServiceAreEscaped(t *testing.T) {
 // TestPageSizeIsLimited builds a page from results with the maximum number of rows and very long texts.
 func TestPageSizeIsLimited(t *testing.T) {
 	large := largeResult()
-	ask := func(ctx context.Context, q report.QuerySpec) (query.Result, bool, error) {
+	ask := func(ctx context.Context, q QuerySpec) (query.Result, bool, error) {
 		if q.Query == "snapshots" {
-			return resultTexts{"snapshots": nights}.ask(ctx, report.QuerySpec{Query: "snapshots"})
+			return newBuilder(map[string]string{"snapshots": nights}).ask(ctx, QuerySpec{Query: "snapshots"})
 		}
 		return large, true, nil
 	}
 	var out bytes.Buffer
-	if err := report.Write(t.Context(), &out, ask, report.Options{Program: "placementsync query"}); err != nil {
+	if err := Write(t.Context(), &out, ask, Options{Program: "placementsync query"}); err != nil {
 		t.Fatal(err)
 	}
 	const limit = 3_000_000
@@ -246,8 +209,17 @@ func TestPageSizeIsLimited(t *testing.T) {
 // largeResult returns as many rows as a page reads, with the columns of all queries.
 func largeResult() query.Result {
 	const maxRows = 2000
+	// The columns of the headlines and of the notices, and those of the panels.
+	names := []string{"figure", "unit", "value", "reads", "compared", "change_percent", "check_name", "outcome", "rows", "sample", "reason",
+		"stream", "grade", "oldest_at", "failed", "article_name", "campaign_name", "days_past_promise", "days_past_expected"}
+	for _, s := range allSections() {
+		for _, p := range s.panels {
+			names = append(names, columnsOf(p)...)
+		}
+	}
+	slices.Sort(names)
 	var columns []query.Column
-	for _, name := range columnNames() {
+	for _, name := range slices.Compact(names) {
 		columns = append(columns, query.Column{Name: name})
 	}
 	r := query.Result{Columns: columns, Total: 1_000_000}
@@ -266,33 +238,15 @@ func largeResult() query.Result {
 	return r
 }
 
-// columnNames returns all quoted words in the Go files of this package. They include the columns
-// that the page reads.
-func columnNames() []string {
-	sources, _ := filepath.Glob("*.go")
-	seen := map[string]bool{}
-	for _, file := range sources {
-		text, _ := os.ReadFile(file)
-		for _, m := range regexp.MustCompile(`"([a-z][a-z0-9]*(?:_[a-z0-9]+)*)"`).FindAllStringSubmatch(string(text), -1) {
-			seen[m[1]] = true
-		}
-	}
-	var names []string
-	for name := range seen {
-		names = append(names, name)
-	}
-	return names
-}
-
 func TestPageIsReproducible(t *testing.T) {
-	texts := resultTexts{"snapshots": nights, "report_headlines": headlines}
+	texts := map[string]string{"snapshots": nights, "report_headlines": headlines}
 	if first, second := writePage(t, texts), writePage(t, texts); first != second {
 		t.Error("two pages of the same snapshot differ, want the same bytes")
 	}
 }
 
 func TestPanelsWithoutRowsHaveAReason(t *testing.T) {
-	text := visibleText(writePage(t, resultTexts{"snapshots": nights, "articles_by_status": "status_prefix|status_name|waits_for|articles|p50_days_in_status|oldest_days"}))
+	text := visibleText(writePage(t, map[string]string{"snapshots": nights, "articles_by_status": "status_prefix|status_name|waits_for|articles|p50_days_in_status|oldest_days"}))
 	if !strings.Contains(text, "This snapshot has no articles.") {
 		t.Error("the page lacks the reason for a panel without rows")
 	}
@@ -301,9 +255,9 @@ func TestPanelsWithoutRowsHaveAReason(t *testing.T) {
 // TestNumbersLinkToTheirQueries checks that a served page links to the pages of its queries with
 // the same parameters, and that an offline file does not.
 func TestNumbersLinkToTheirQueries(t *testing.T) {
-	texts := resultTexts{"snapshots": nights, "report_headlines": headlines}
+	texts := map[string]string{"snapshots": nights, "report_headlines": headlines, "report_headlines@08": headlines}
 	var out bytes.Buffer
-	if err := report.Write(t.Context(), &out, texts.ask, report.Options{Program: "placementsync query", QueryPages: "/explore/questions/"}); err != nil {
+	if err := Write(t.Context(), &out, newBuilder(texts).ask, Options{Program: "placementsync query", QueryPages: "/explore/questions/"}); err != nil {
 		t.Fatal(err)
 	}
 	served := markup(out.String())
@@ -318,7 +272,7 @@ func TestNumbersLinkToTheirQueries(t *testing.T) {
 }
 
 func TestPageLoadsNoOtherFile(t *testing.T) {
-	text := markup(writePage(t, resultTexts{"snapshots": nights, "report_headlines": headlines}))
+	text := markup(writePage(t, map[string]string{"snapshots": nights, "report_headlines": headlines}))
 	if !strings.Contains(html.UnescapeString(text), `content="default-src 'none'; script-src 'sha256-`) {
 		t.Error("the page has no content security policy")
 	}
@@ -332,18 +286,18 @@ func TestPageLoadsNoOtherFile(t *testing.T) {
 // TestTitleNamesTheClient writes the pages of an operator and of clients. Only the operator can run commands. The name of a
 // client can be empty.
 func TestTitleNamesTheClient(t *testing.T) {
-	texts := resultTexts{"snapshots": "run_id|snapshot_at|outcome\nr2|2026-11-09T02:00:00Z|complete"}
+	texts := map[string]string{"snapshots": "run_id|snapshot_at|outcome\nr2|2026-11-09T02:00:00Z|complete"}
 	for _, c := range []struct {
-		client             report.Client
+		client             Client
 		title, facts, hint string
 	}{
-		{report.Client{}, "placementsync report 2026-11-09 02:00 UTC", "Run r2 Outcome complete Compared with no other",
+		{Client{}, "placementsync report 2026-11-09 02:00 UTC", "Run r2 Outcome complete Compared with no other",
 			"prints it again from the newest snapshot or, with --as-of 2026-11-09T02:00:00Z , from this one."},
-		{report.Client{ID: "p1", Name: "Acme & Sons"}, "Report for Acme &amp; Sons, 2026-11-09 02:00 UTC", "Data complete", ""},
-		{report.Client{ID: "p1"}, "Report 2026-11-09 02:00 UTC", "Data complete", ""},
+		{Client{ID: "p1", Name: "Acme & Sons"}, "Report for Acme &amp; Sons, 2026-11-09 02:00 UTC", "Data complete", ""},
+		{Client{ID: "p1"}, "Report 2026-11-09 02:00 UTC", "Data complete", ""},
 	} {
 		var out bytes.Buffer
-		if err := report.Write(t.Context(), &out, texts.ask, report.Options{Program: "placementsync query", Client: c.client}); err != nil {
+		if err := Write(t.Context(), &out, newBuilder(texts).ask, Options{Program: "placementsync query", Client: c.client}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), "<title>"+c.title+"</title>") {
@@ -375,7 +329,7 @@ func TestQueriesOfAnOpenSnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, ok, err := report.AskDB(t.Context(), db, report.QuerySpec{Query: c.query, Params: c.params})
+		r, ok, err := AskDB(t.Context(), db, QuerySpec{Query: c.query, Params: c.params})
 		if ok != c.ok || (err != nil) != c.isErr || ok && len(r.Columns) == 0 {
 			t.Errorf("%s: got %d columns, found: %t (%v), want found: %t, an error: %t", name, len(r.Columns), ok, err, c.ok, c.isErr)
 		}

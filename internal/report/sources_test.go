@@ -13,14 +13,20 @@ import (
 	"placementsync/internal/testing/fixture"
 )
 
-// TestNeededTablesAreSources compares the tables that panels and headlines need with the sources
-// of their queries.
-func TestNeededTablesAreSources(t *testing.T) {
+func openEmptyCatalog(t *testing.T) *query.DB {
+	t.Helper()
 	db, err := query.Open(t.Context(), fixture.NewEmptyCatalog(t).Fill(t, ""), query.Options{Threads: 1, Settings: config.Default().QuerySettings()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// TestNeededTablesAreSources compares the tables that panels and headlines need with the sources
+// of their queries.
+func TestNeededTablesAreSources(t *testing.T) {
+	db := openEmptyCatalog(t)
 	sourcesOf := func(name string, params map[string]string) (tables []string) {
 		q, err := query.Resolve(name)
 		if err != nil {
@@ -91,11 +97,7 @@ func TestNeededTablesAreSources(t *testing.T) {
 // TestQueriesHaveTheColumnsOfThePage checks that each query returns the columns that the page reads, and that the
 // formats and charts of the page fit them.
 func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
-	db, err := query.Open(t.Context(), fixture.NewEmptyCatalog(t).Fill(t, ""), query.Options{Threads: 1, Settings: config.Default().QuerySettings()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := openEmptyCatalog(t)
 	requireColumns := func(name string, params map[string]string, columns ...string) map[string]query.Column {
 		t.Helper()
 		q, err := query.Resolve(name)
@@ -120,21 +122,7 @@ func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 	var charts []string
 	for _, s := range slices.Concat(allSections(), clientSections(Client{ID: "p1"})) {
 		for _, p := range s.panels {
-			var columns []string
-			for _, f := range p.fields {
-				columns = append(columns, f.column, f.sub, f.currency)
-			}
-			if p.plot != nil {
-				columns = slices.Concat(columns, p.plot.split, []string{p.plot.category, p.plot.weight, p.plot.series, p.plot.value, p.plot.skipIfNull})
-				for _, m := range p.plot.measures {
-					columns = append(columns, m.column)
-				}
-				if p.plot.kind == html.Boxes {
-					boxes := boxColumns()
-					columns = append(columns, boxes[:]...)
-				}
-			}
-			byName := requireColumns(p.query, p.params, columns...)
+			byName := requireColumns(p.query, p.params, columnsOf(p)...)
 			checkFields(t, p, byName)
 			if p.plot != nil {
 				checkPlot(t, p, byName)
@@ -154,6 +142,26 @@ func TestQueriesHaveTheColumnsOfThePage(t *testing.T) {
 	requireColumns("overdue_articles", map[string]string{"past": "promise"}, "article_name", "campaign_name", "days_past_promise", "days_past_expected")
 	requireColumns("snapshots", nil, "run_id", "outcome", "snapshot_at")
 	requireColumns("price_distribution", nil, "price_from", "price_below")
+}
+
+// columnsOf returns the columns that a panel reads.
+func columnsOf(p panel) []string {
+	var columns []string
+	for _, f := range p.fields {
+		columns = append(columns, f.column, f.sub, f.currency)
+	}
+	if p.plot == nil {
+		return columns
+	}
+	columns = slices.Concat(columns, p.plot.split, []string{p.plot.category, p.plot.weight, p.plot.series, p.plot.value, p.plot.skipIfNull})
+	for _, m := range p.plot.measures {
+		columns = append(columns, m.column)
+	}
+	if p.plot.kind == html.Boxes {
+		boxes := boxColumns()
+		columns = append(columns, boxes[:]...)
+	}
+	return columns
 }
 
 // checkFields compares the formats of the fields of a panel with the names and types of their columns.
