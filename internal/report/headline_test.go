@@ -1,7 +1,6 @@
 package report
 
 import (
-	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -44,15 +43,6 @@ func TestFiguresAreComparedExactly(t *testing.T) {
 // plainSpaces replaces thin spaces by spaces, so that expected texts are readable.
 func plainSpaces(text string) string {
 	return strings.ReplaceAll(text, html.Thin, " ")
-}
-
-func TestSignedDecimal(t *testing.T) {
-	for text, want := range map[string]string{"1/3": "+0.33", "-1/3": "-0.33", "0": "0.00", "2/3": "+0.67", "1/1000": "+0.00"} {
-		r, ok := new(big.Rat).SetString(text)
-		if got := signedDecimal(r, 2); !ok || got != want {
-			t.Errorf("signedDecimal(%s, 2) = %s, want %s", text, got, want)
-		}
-	}
 }
 
 func TestTileHasChangesToEachSnapshot(t *testing.T) {
