@@ -140,7 +140,7 @@ func (v *visit) readHead() (head query.Result, err error) {
 	if title.Text == "" {
 		title.Text = v.route.kind.label + " " + v.PathValue("id")
 	}
-	return head, v.fillOutletNames(rolesOf(head.Columns), head.Rows)
+	return head, nil
 }
 
 func (v *visit) runStatement(statement sqltext.SQL) (query.Result, error) {

@@ -54,8 +54,8 @@ func newPage(title, template string, data any, scripts ...string) htmlPage {
 type download struct {
 	Query  query.Query
 	Values map[string]string
-	// Title names what the file contains, such as Orders. It is the name of a sheet. Name is the beginning of the
-	// name of the file, which ends with the date of the snapshot.
+	// Title is the name of the sheet in an Excel file, such as Orders. Name is the part of the file name before the
+	// date of the snapshot.
 	Title, Name string
 	Format      query.Format
 }
