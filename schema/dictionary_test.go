@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"placementsync/schema"
 )
 
@@ -32,43 +30,6 @@ func TestViewsOfMartComeAfterTheViewsThatTheyRead(t *testing.T) {
 			}
 		}
 		earlier = append(earlier, "mart."+v.Name)
-	}
-}
-
-func TestDiagramsHaveEveryReferenceOfTheSchema(t *testing.T) {
-	tables := schema.All()
-	main, meta := schema.Definitions()
-	var want, got []string
-	for _, def := range main {
-		for _, c := range def.Columns {
-			if to := c.References; to.Table != "" {
-				want = append(want, def.Name+"."+c.Name+" "+to.Table+"."+to.Column)
-			}
-		}
-	}
-	for _, def := range meta {
-		for _, c := range def.Columns {
-			if to := c.References; to.Table != "" {
-				want = append(want, "meta."+def.Name+"."+c.Name+" meta."+to.Table+"."+to.Column)
-			}
-		}
-	}
-	for _, d := range tables.Diagrams() {
-		var names []string
-		for _, table := range d.Tables {
-			names = append(names, table.Name())
-		}
-		for _, r := range d.Relations {
-			got = append(got, r.From+"."+r.Column+" "+r.To+"."+r.ToColumn)
-			if !slices.Contains(names, r.From) || !slices.Contains(names, r.To) {
-				t.Errorf("the diagram %s lacks a table of the relation %v", d.Subject, r)
-			}
-		}
-	}
-	slices.Sort(want)
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the relations (-schema +diagrams):\n%s", diff)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestItemsAreMatchedByTheirSecondKey(t *testing.T) {
 }
 
 // TestStreamsWhoseRecordsCanBeSkipped lists the streams whose unchanged records are not staged. Records of other streams
-// are completed by details, have children of children, or have columns whose changes the fingerprint does not show. It
+// are completed by details, or have children of children. It
 // also lists the other streams whose tables no other stream fills, which can be filled directly.
 func TestStreamsWhoseRecordsCanBeSkipped(t *testing.T) {
 	definitions, _ := schema.Definitions()
