@@ -31,7 +31,7 @@ func (s *Stage) AddRows(ctx context.Context, streamName, table string, batches .
 }
 
 func (s *Stage) insertBatches(ctx context.Context, target streamTable, batches []arrow.RecordBatch, rowCount int64) error {
-	tableFeed, err := s.chooseFeed(ctx, target, batches[0], rowCount)
+	tableFeed, err := s.chooseFeed(ctx, target, batches[0].Schema(), rowCount)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ const largeBatchRows = 1_024
 
 // chooseFeed returns the feed of a table, and opens it if the table needs one. nil means that the rows are
 // inserted without a feed.
-func (s *Stage) chooseFeed(ctx context.Context, target streamTable, first arrow.RecordBatch, rowCount int64) (*feed, error) {
+func (s *Stage) chooseFeed(ctx context.Context, target streamTable, schema *arrow.Schema, rowCount int64) (*feed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if existing := s.feeds[target]; existing != nil || s.feedErr != nil {
@@ -60,7 +60,7 @@ func (s *Stage) chooseFeed(ctx context.Context, target streamTable, first arrow.
 	if rowCount < largeBatchRows && !s.direct.has(target.table) {
 		return nil, nil
 	}
-	opened, err := s.openFeed(ctx, target, first.Schema())
+	opened, err := s.openFeed(ctx, target, schema)
 	if err == nil {
 		s.feeds[target] = opened
 	}

@@ -52,18 +52,7 @@ func (b *Binding) NewDecoder() *Decoder {
 // neither rows nor findings of the body. The body may be overwritten afterwards. The IDs of the returned
 // facts are valid until the next call.
 func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
-	d.beginBody(body, o)
-	err := d.body.readBody()
-	if err == nil && len(d.records.page.IDs) > 1 {
-		err = d.resolveCopies(body, o)
-	}
-	if err == nil {
-		d.in.peek() // skips white space
-		if d.in.pos < len(body) {
-			err = d.in.syntaxErr("expected the end of the body")
-		}
-	}
-	if err != nil {
+	if err := d.readBody(body, o); err != nil {
 		d.records.undoBody()
 		if errors.Is(err, ErrFull) && d.Rows() == 0 {
 			err = fmt.Errorf("%w: the text of one column exceeds the size of a batch", ErrMalformed)
@@ -84,6 +73,21 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 	}
 	d.records.page.IsNewestFirst = d.records.page.IsNewestFirst && len(d.records.page.IDs) > 0
 	return d.records.page, nil
+}
+
+func (d *Decoder) readBody(body []byte, o Origin) error {
+	d.beginBody(body, o)
+	if err := d.body.readBody(); err != nil {
+		return err
+	}
+	if err := d.resolveCopies(body, o); err != nil {
+		return err
+	}
+	d.in.peek() // skips white space
+	if d.in.pos < len(body) {
+		return d.in.syntaxErr("expected the end of the body")
+	}
+	return nil
 }
 
 func (d *Decoder) beginBody(body []byte, o Origin) {
