@@ -328,7 +328,7 @@ func (ins *inserter) inOpenTransaction(ctx context.Context, write func() error) 
 	if ins.firstErr != nil {
 		return ins.firstErr
 	}
-	defer func() { ins.firstErr = err }()
+	defer func() { ins.firstErr = err }() // nil after a successful write
 	if !ins.hasTransaction {
 		if err := ins.execute(ctx, "BEGIN"); err != nil {
 			return err

@@ -83,8 +83,8 @@ func (s *Stage) StoredRecords(ctx context.Context, st stream.Stream) (*Stored, e
 	return stored, nil
 }
 
-// fillIndexes returns false if there are no records, or if the keys of two records have the same hash.
-func (s *Stored) fillIndexes() bool {
+// fillIndexes reports whether records can be found: there are some, and their keys have different hashes.
+func (s *Stored) fillIndexes() (canFind bool) {
 	s.indexes = make(map[uint64]int, len(s.records))
 	for i, record := range s.records {
 		s.indexes[record.key] = i

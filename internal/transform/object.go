@@ -170,8 +170,8 @@ func (r *rowReader) readObject(t *table, object int) {
 	}
 }
 
-// countOverridden counts a member whose name occurs again. Like keepExtra, it does not report a name in a
-// private object, and ignores unknown fields of a link table.
+// countOverridden counts a member whose name occurs again in its object. It does not report a name in a private
+// object, and ignores unknown fields of a link table.
 func (r *rowReader) countOverridden(t *table, i int) {
 	m := &r.in.values[i]
 	if m.field == nil && t.link {
