@@ -90,7 +90,7 @@ type DiskTrace struct {
 	ids    map[inode]object
 	kinds  map[object]fs.FileMode
 	links  map[object]string
-	// Paths contains the object at each path in the last listing.
+	// paths contains the object at each path in the last listing.
 	paths map[string]object
 	// newest is the state in the last listing.
 	newest, synced diskState
