@@ -206,7 +206,7 @@ func (h *fixture) addCopies(s *load.Stage) {
 	stored, err := s.StoredRecords(h.t.Context(), st)
 	harness.Must(h.t, err)
 	for _, c := range h.copies {
-		record, _ := stored.Find([]byte(c.id), 0)
+		record, _ := stored.Find([]byte(c.id), 0, -1)
 		if record < 0 {
 			h.t.Fatalf("the listing %q is not stored", c.id)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"placementsync/internal/sqltext"
 	"placementsync/internal/stream"
@@ -31,7 +32,7 @@ func (s *Stage) AddRows(ctx context.Context, streamName, table string, batches .
 }
 
 func (s *Stage) insertBatches(ctx context.Context, target streamTable, batches []arrow.RecordBatch, rowCount int64) error {
-	tableFeed, err := s.chooseFeed(ctx, target, batches[0].Schema(), rowCount)
+	tableFeed, err := s.chooseFeed(ctx, target, batches[0], rowCount)
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ const largeBatchRows = 1_024
 
 // chooseFeed returns the feed of a table, and opens it if the table needs one. nil means that the rows are
 // inserted without a feed.
-func (s *Stage) chooseFeed(ctx context.Context, target streamTable, schema *arrow.Schema, rowCount int64) (*feed, error) {
+func (s *Stage) chooseFeed(ctx context.Context, target streamTable, first arrow.RecordBatch, rowCount int64) (*feed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if existing := s.feeds[target]; existing != nil || s.feedErr != nil {
@@ -60,7 +61,12 @@ func (s *Stage) chooseFeed(ctx context.Context, target streamTable, schema *arro
 	if rowCount < largeBatchRows && !s.direct.has(target.table) {
 		return nil, nil
 	}
-	opened, err := s.openFeed(ctx, target, schema)
+	if s.direct.has(target.table) {
+		if err := s.draft.RecreateTable(ctx, target.table, stream.Column{Name: stream.Seq, Type: "UBIGINT"}, chooseCompression(first)); err != nil {
+			return nil, err
+		}
+	}
+	opened, err := s.openFeed(ctx, target, first.Schema())
 	if err == nil {
 		s.feeds[target] = opened
 	}
@@ -230,6 +236,34 @@ func (s *Stage) chooseDirect(ctx context.Context, streamName string, rowCount in
 func (s *Stage) createViewSQL(streamName, table string, seq sqlText) sqlText {
 	return stageSQL.Render("direct_view", values{"staged": stagedTable(streamName, table), "columns": allColumns(s.draft.Schema.Definitions[table]),
 		"seq": seq, "table": catalogName + "." + mainTable(table)})
+}
+
+// chooseCompression returns the compression methods for text columns whose values in the first rows are mostly
+// different or mostly equal. DuckDB would try each method on each row group, which takes a tenth of the time to
+// load a large table. If later values are of another kind, the column only takes more space.
+func chooseCompression(first arrow.RecordBatch) map[string]string {
+	methods := map[string]string{}
+	for i, c := range first.Columns() {
+		texts, ok := c.(*array.String)
+		if !ok {
+			continue
+		}
+		count, different := 0, map[string]bool{}
+		for j := range texts.Len() {
+			if texts.IsValid(j) {
+				count++
+				different[texts.Value(j)] = true
+			}
+		}
+		switch {
+		case count < 1_000:
+		case 10*len(different) > 9*count:
+			methods[first.ColumnName(i)] = "fsst"
+		case 50*len(different) < count:
+			methods[first.ColumnName(i)] = "dictionary"
+		}
+	}
+	return methods
 }
 
 func (s *Stage) tableWithRows(streamName, table string) sqlText {

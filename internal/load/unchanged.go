@@ -97,7 +97,7 @@ func (s *Stored) fillIndexes() (canFind bool) {
 func (s *Stored) addRows(table int, batch arrow.RecordBatch) {
 	rowIDs, keys := batch.Column(0).(*array.Int64), batch.Column(1).(*array.String)
 	hashes, positions := batch.Column(2).(*array.Uint64), batch.Column(3).(*array.Int64)
-	record := -1
+	record, previous := -1, -1
 	for i := range hashes.Len() {
 		if table == 0 {
 			s.records = append(s.records, storedRecord{key: xxh3.HashString(keys.Value(i)), rowID: rowIDs.Value(i),
@@ -106,11 +106,12 @@ func (s *Stored) addRows(table int, batch arrow.RecordBatch) {
 		}
 		// The child rows of a record mostly follow one another.
 		if i == 0 || keys.Value(i) != keys.Value(i-1) {
-			record = s.find(xxh3.HashString(keys.Value(i)))
+			record = s.find(xxh3.HashString(keys.Value(i)), previous)
 		}
 		if record < 0 {
 			continue
 		}
+		previous = record
 		hash := hashes.Value(i)
 		if position := positions.Value(i); position > 0 {
 			hash -= stream.PositionHash(position)
@@ -119,8 +120,14 @@ func (s *Stored) addRows(table int, batch arrow.RecordBatch) {
 	}
 }
 
-// find returns the index of a record, or -1.
-func (s *Stored) find(key uint64) int {
+// find returns the index of a record, or -1. It first compares the records after the previous one, because lists and
+// tables mostly have the same order. Reading the map takes several times as long.
+func (s *Stored) find(key uint64, previous int) int {
+	for i := previous + 1; i < min(previous+8, len(s.records)); i++ {
+		if s.records[i].key == key {
+			return i
+		}
+	}
 	if i, ok := s.indexes[key]; ok {
 		return i
 	}
@@ -128,8 +135,8 @@ func (s *Stored) find(key uint64) int {
 }
 
 // Find implements transform.Stored.
-func (s *Stored) Find(key []byte, sum uint64) (record int, isUnchanged bool) {
-	i := s.find(xxh3.Hash(key))
+func (s *Stored) Find(key []byte, sum uint64, previous int) (record int, isUnchanged bool) {
+	i := s.find(xxh3.Hash(key), previous)
 	return i, i >= 0 && s.records[i].sum == sum
 }
 

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +53,28 @@ func TestLastCopyDecides(t *testing.T) {
 		s.AddCopies(c.copies)
 		if got := s.records[0].lastCopyIsUnchanged(); got != c.isUnchanged {
 			t.Errorf("%s: the stored rows are kept: %v, want %v", name, got, c.isUnchanged)
+		}
+	}
+}
+
+// TestFindStoredRecords looks up records in the order of the table, in another order, and one that is not stored.
+func TestFindStoredRecords(t *testing.T) {
+	s := Stored{}
+	for key := range uint64(40) {
+		s.records = append(s.records, storedRecord{key: key + 100, sum: key})
+	}
+	s.fillIndexes()
+	for _, c := range []struct {
+		key      uint64
+		previous int
+		want     int
+	}{
+		{100, -1, 0}, {139, 38, 39}, // the next record
+		{103, 1, 3}, {139, 2, 39}, {100, 39, 0}, // another order
+		{999, 5, -1}, {99, -1, -1}, // not stored
+	} {
+		if got := s.find(c.key, c.previous); got != c.want {
+			t.Errorf("record %d after record %d: found %d, want %d", c.key, c.previous, got, c.want)
 		}
 	}
 }
@@ -125,6 +148,40 @@ func TestStreamsWhoseRecordsCanBeSkipped(t *testing.T) {
 		s.streams = []stream.Stream{st}
 		if got := s.canSkip(st); got != c.want {
 			t.Errorf("%s: unchanged records are skipped: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// TestCompressionOfTexts chooses the compression by the first values of a column.
+func TestCompressionOfTexts(t *testing.T) {
+	different := func(n int) []string {
+		var texts []string
+		for i := range n {
+			texts = append(texts, fmt.Sprint(i))
+		}
+		return texts
+	}
+	equal := slices.Repeat([]string{"x"}, 981)
+	for name, c := range map[string]struct {
+		texts []string
+		nulls int
+		want  string
+	}{
+		"different texts":           {different(1000), 0, "fsst"},
+		"a tenth is repeated":       {append(different(901), slices.Repeat([]string{"x"}, 99)...), 0, "fsst"},
+		"more than that":            {append(different(899), slices.Repeat([]string{"x"}, 101)...), 0, ""},
+		"a few texts":               {append(different(18), equal...), 1, ""},
+		"a few texts, and no NULLs": {append(different(18), append(equal, "x")...), 0, "dictionary"},
+		"more texts":                {append(different(19), equal...), 0, ""},
+		"mostly NULL":               {different(1000), 9000, "fsst"},
+	} {
+		texts := array.NewStringBuilder(memory.DefaultAllocator)
+		texts.AppendNulls(c.nulls)
+		texts.AppendStringValues(c.texts, nil)
+		field := arrow.Field{Name: "a", Type: arrow.BinaryTypes.String, Nullable: true}
+		batch := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{field}, nil), []arrow.Array{texts.NewArray()}, int64(c.nulls+len(c.texts)))
+		if got := chooseCompression(batch)["a"]; got != c.want {
+			t.Errorf("%s: the compression is %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -82,12 +82,12 @@ func TestStoredRecordsAreFoundByTheirRows(t *testing.T) {
 			for _, hash := range c.hashes[1:] {
 				sum += stream.RowSum(prices, hash)
 			}
-			record, isUnchanged := stored.Find([]byte(c.id), sum)
+			record, isUnchanged := stored.Find([]byte(c.id), sum, -1)
 			if record < 0 || isUnchanged != c.isUnchanged {
 				t.Errorf("%s: record %d is unchanged: %t, want %t", name, record, isUnchanged, c.isUnchanged)
 			}
 		}
-		if record, _ := stored.Find([]byte("new"), 0); record >= 0 {
+		if record, _ := stored.Find([]byte("new"), 0, -1); record >= 0 {
 			t.Errorf("the number of an unknown record is %d, want -1", record)
 		}
 	})

@@ -113,8 +113,9 @@ func (r *recordReader) addToPage(id uint64, created int64, dated bool) {
 type Stored interface {
 	// Find returns the number of a record, or -1 if it is not stored. sum is the sum of stream.RowSum over
 	// the rows of a copy of the record, without their positions. isUnchanged reports whether they equal the
-	// stored rows.
-	Find(key []byte, sum uint64) (record int, isUnchanged bool)
+	// stored rows. previous is the result of the last Find, or -1. The search begins after it, because lists
+	// are mostly in the order of the last night.
+	Find(key []byte, sum uint64, previous int) (record int, isUnchanged bool)
 	// AddCopies is called once for each decoded body.
 	AddCopies(copies []stream.RecordCopy)
 }
@@ -133,7 +134,11 @@ func (r *recordReader) dropUnchanged() {
 			sum += stream.RowSum(i+1, child.itemHash(row))
 		}
 	}
-	record, isUnchanged := r.stored.Find(root.cols[root.keys[0]].bytes(last), sum)
+	previous := -1
+	if len(r.copies) > 0 {
+		previous = r.copies[len(r.copies)-1].Record
+	}
+	record, isUnchanged := r.stored.Find(root.cols[root.keys[0]].bytes(last), sum, previous)
 	if record < 0 {
 		return
 	}

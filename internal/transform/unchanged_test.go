@@ -44,7 +44,7 @@ func store(batches []transform.Batch) *storedRecords {
 	return s
 }
 
-func (s *storedRecords) Find(key []byte, sum uint64) (int, bool) {
+func (s *storedRecords) Find(key []byte, sum uint64, _ int) (int, bool) {
 	return slices.Index(s.keys, string(key)), s.sums[string(key)] == sum
 }
 

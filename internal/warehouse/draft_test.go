@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"placementsync/internal/sqltext"
+	"placementsync/internal/stream"
 	"placementsync/internal/testing/harness"
 	"placementsync/internal/warehouse"
 )
@@ -359,5 +360,25 @@ func TestADraftIsCleanedUpAfterItsContext(t *testing.T) {
 	cancel()
 	if err := d.Exec(t.Context(), "SELECT 1"); err != nil {
 		t.Errorf("a statement on another connection: %v", err)
+	}
+}
+
+// TestATableIsRecreatedWithAnotherColumn recreates an empty table for a load that sorts its rows by an additional column.
+func TestATableIsRecreatedWithAnotherColumn(t *testing.T) {
+	w := open(t)
+	d := begin(t, w, firstNight)
+	defer func() { harness.Must(t, d.Discard()) }()
+	harness.Must(t, d.Exec(t.Context(), "DROP TABLE main.product_listing_tags"))
+	harness.Must(t, d.RecreateTable(t.Context(), "product_listing_tags", stream.Column{Name: "seq", Type: stream.Int64},
+		map[string]string{"name": "uncompressed"}))
+	const columns = "SELECT string_agg(column_name, ',' ORDER BY column_index) FROM duckdb_columns() WHERE schema_name = 'main' AND table_name = 'product_listing_tags'"
+	if got := queryOne(t, d, columns); !strings.HasSuffix(got, ",valid_from,row_hash,seq") || !strings.HasPrefix(got, "product_listing_id,position,name,") {
+		t.Errorf("the table has the columns %s, want those of its definition, the system columns and seq", got)
+	}
+	if got := queryOne(t, d, "SELECT count(comment) > 0 FROM duckdb_columns() WHERE table_name = 'product_listing_tags' AND schema_name = 'main'"); got != "true" {
+		t.Error("the columns have no comments")
+	}
+	if got := d.VersionCatalog(firstNight); got != w.Folder.VersionCatalog(firstNight) {
+		t.Errorf("the catalog of a version is %s, want %s", got, w.Folder.VersionCatalog(firstNight))
 	}
 }

@@ -112,6 +112,19 @@ func (s *Schema) StoredTables() []StoredTable {
 	return all
 }
 
+// RecreateTable replaces an empty table of main. The new table has an additional column. methods contains the
+// compression methods of columns. For the other columns DuckDB tries all methods on each row group.
+func (d *Draft) RecreateTable(ctx context.Context, name string, additional stream.Column, methods map[string]string) error {
+	def := d.Schema.Definitions[name]
+	t := StoredTable{"main", def, slices.Concat(def.Columns, stream.SystemColumns(), []stream.Column{additional})}
+	for i, c := range t.Columns {
+		if method := methods[c.Name]; method != "" {
+			t.Columns[i].Type += stream.Type(" USING COMPRESSION " + method)
+		}
+	}
+	return d.Atomically(ctx, t.ensureStatements(nil))
+}
+
 // existing are the columns of the table in the file. Nil means that there is no table.
 func (t StoredTable) ensureStatements(existing map[string]stream.Column) []sqltext.SQL {
 	var statements []sqltext.SQL
