@@ -15,8 +15,8 @@ import (
 	"placementsync/internal/nearest"
 )
 
-// Query is SQL with parameters. The header of a file declares parameters with their types. Each
-// undeclared $name in the SQL is a parameter of type VARCHAR.
+// Query is SQL with parameters. The header of a file declares parameters with their types. In a user's query, each
+// undeclared $name is a parameter of type VARCHAR.
 type Query struct {
 	Name string // of the file, without its extension; empty for SQL that is not in a library
 	// File is the path of a user's file. It is empty for built-in queries and for SQL from the
@@ -38,7 +38,7 @@ type Query struct {
 	Headings map[string]string
 	Params   []Param // as declared in the header
 	SQL      string  // the whole text of the file, including the header
-	// Only checks have a severity, which is hold or warn. If the field Each is set, the check is a pattern
+	// Severity is Hold or Warn for a check, and empty for other queries. If Each is set, the check is a pattern
 	// for several queries, see [Query.Expand].
 	Severity, Each string
 
@@ -59,17 +59,13 @@ func (q Query) Param(name string) (Param, bool) {
 	return Param{}, false
 }
 
-// DescribeCut returns a note if the parameter "top" may have cut a result with this number of rows. It returns an empty
-// text if the query has no such limit, or if the result is below it.
+// DescribeCut returns a note if the parameter "top" may have cut a result with this number of rows, or "".
 func (q Query) DescribeCut(values map[string]string, rows int64) string {
 	p, isDeclared := q.Param("top")
 	if !isDeclared {
 		return ""
 	}
-	value, isGiven := values[p.Name]
-	if !isGiven {
-		value = p.Default
-	}
+	value := cmp.Or(values[p.Name], p.Default)
 	limit, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || rows < limit {
 		return ""
@@ -186,7 +182,7 @@ func (e *UsageError) Error() string {
 
 var (
 	headerLine = regexp.MustCompile(`^--\s*(\w+):\s*(.*)$`)
-	paramText  = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|COUNT|BOOLEAN|DATE|TIMESTAMPTZ|TIMEZONE|STATUSES|DECIMAL|\w+(?:\|\w+)+)(\??) ('(?:[^']|'')+'|\S+) -- (.+)$`)
+	paramText  = regexp.MustCompile(`^(\w+) (VARCHAR|BIGINT|COUNT|BOOLEAN|DATE|TIMESTAMPTZ|TIMEZONE|STATUSES|DECIMAL|\w+(?:\|\w+)+)(\??) (?:'((?:[^']|'')+)'|(\S+)) -- (.+)$`)
 )
 
 // requiredText is the default of a required parameter in a file.
@@ -199,89 +195,89 @@ type fault struct {
 }
 
 func (q *Query) parseHeader() (faults []fault) {
-	textFields := map[string]*string{"subject": &q.Subject, "title": &q.Title, "grain": &q.Grain, "about": &q.About, "also": &q.Also,
-		"replacement": &q.Replacement}
-	if q.isCheck {
-		textFields["severity"], textFields["each"] = &q.Severity, &q.Each
-	}
 	lineNumber := 0
-	add := func(format string, args ...any) {
-		faults = append(faults, fault{lineNumber, fmt.Sprintf(format, args...)})
-	}
 	for line := range strings.Lines(q.SQL) {
 		lineNumber++
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "--") {
-			if line == "" {
-				continue
-			}
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		if !strings.HasPrefix(line, "--") {
 			break
 		}
 		m := headerLine.FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}
-		word, text := m[1], strings.TrimSpace(m[2])
-		if field := textFields[word]; field != nil {
-			if text == "" || *field != "" {
-				add(`the line "-- %s: TEXT" may occur once and needs a text`, word)
-				continue
-			}
-			*field = text
-			continue
-		}
-		switch word {
-		case "chart":
-			chart, err := parseChart(text)
-			if err == nil && q.Chart != nil {
-				err = errors.New("a query has one chart")
-			}
-			if err != nil {
-				add("%v", err)
-				continue
-			}
-			q.Chart = chart
-		case "columns":
-			names, ok := strings.CutPrefix(text, "first ")
-			if !ok || len(q.First) > 0 {
-				add("write the most important columns as first COLUMN COLUMN ..., once, not %q", text)
-				continue
-			}
-			q.First = strings.Fields(names)
-		case "heading":
-			column, label, ok := strings.Cut(text, " ")
-			if _, isRepeated := q.Headings[column]; !ok || isRepeated {
-				add(`write a heading as COLUMN TEXT, once for each column, not %q`, text)
-				continue
-			}
-			if q.Headings == nil {
-				q.Headings = map[string]string{}
-			}
-			q.Headings[column] = label
-		case "param":
-			p, err := parseParam(text)
-			if _, twice := q.Param(p.Name); err == nil && twice {
-				err = fmt.Errorf("parameter %q is declared twice", p.Name)
-			}
-			if err != nil {
-				add("%v", err)
-				continue
-			}
-			q.Params = append(q.Params, p)
-		case "values":
-			last := len(q.Params) - 1
-			isRepeated := last >= 0 && q.Params[last].Values != ""
-			if last < 0 || isRepeated || text == "" {
-				add(`the line "-- values: SELECT ..." may occur once, below the "-- param:" line of its parameter`)
-				continue
-			}
-			q.Params[last].Values = text
-		default:
-			if alike := nearest.FindNearest(append(slices.Sorted(maps.Keys(textFields)), "param", "values", "chart", "columns", "heading"), word); alike != "" {
-				add("unknown header line %q: did you mean %s?", word, alike)
-			}
+		if err := q.parseHeaderLine(m[1], strings.TrimSpace(m[2])); err != nil {
+			faults = append(faults, fault{lineNumber, err.Error()})
 		}
 	}
 	return faults
+}
+
+func (q *Query) parseHeaderLine(word, text string) error {
+	textFields := map[string]*string{"subject": &q.Subject, "title": &q.Title, "grain": &q.Grain, "about": &q.About, "also": &q.Also,
+		"replacement": &q.Replacement}
+	if q.isCheck {
+		textFields["severity"], textFields["each"] = &q.Severity, &q.Each
+	}
+	switch word {
+	case "chart":
+		chart, err := parseChart(text)
+		if err != nil {
+			return err
+		}
+		if q.Chart != nil {
+			return errors.New("a query has one chart")
+		}
+		q.Chart = chart
+	case "columns":
+		names, isFirst := strings.CutPrefix(text, "first ")
+		if !isFirst || len(q.First) > 0 {
+			return fmt.Errorf("write the most important columns as first COLUMN COLUMN ..., once, not %q", text)
+		}
+		q.First = strings.Fields(names)
+	case "heading":
+		column, label, hasLabel := strings.Cut(text, " ")
+		if _, isRepeated := q.Headings[column]; !hasLabel || isRepeated {
+			return fmt.Errorf("write a heading as COLUMN TEXT, once for each column, not %q", text)
+		}
+		if q.Headings == nil {
+			q.Headings = map[string]string{}
+		}
+		q.Headings[column] = label
+	case "param":
+		p, err := parseParam(text)
+		if err != nil {
+			return err
+		}
+		if _, isRepeated := q.Param(p.Name); isRepeated {
+			return fmt.Errorf("parameter %q is declared twice", p.Name)
+		}
+		q.Params = append(q.Params, p)
+	case "values":
+		last := len(q.Params) - 1
+		isMisplaced := last < 0 || q.Params[last].Values != ""
+		if isMisplaced || text == "" {
+			return errors.New(`the line "-- values: SELECT ..." may occur once, below the "-- param:" line of its parameter`)
+		}
+		q.Params[last].Values = text
+	default:
+		field := textFields[word]
+		if field == nil {
+			known := append(slices.Sorted(maps.Keys(textFields)), "param", "values", "chart", "columns", "heading")
+			if similar := nearest.FindNearest(known, word); similar != "" {
+				return fmt.Errorf("unknown header line %q: did you mean %s?", word, similar)
+			}
+			return nil // an ordinary comment
+		}
+		if text == "" || *field != "" {
+			return fmt.Errorf(`the line "-- %s: TEXT" may occur once and needs a text`, word)
+		}
+		*field = text
+	}
+	return nil
 }
 
 func parseParam(text string) (Param, error) {
@@ -289,14 +285,12 @@ func parseParam(text string) (Param, error) {
 	if m == nil {
 		return Param{}, fmt.Errorf("write a parameter as NAME TYPE DEFAULT -- MEANING, not %q", text)
 	}
-	p := Param{Name: m[1], Type: m[2], Nullable: m[3] != "", Default: m[4], About: m[5]}
-	if last := len(m[4]) - 1; last > 1 && m[4][0] == '\'' && m[4][last] == '\'' {
-		p.Default = strings.ReplaceAll(m[4][1:last], "''", "'")
-	}
-	if p.Default == requiredText {
-		p.Default = ""
+	quotedDefault, plainDefault := m[4], m[5]
+	p := Param{Name: m[1], Type: m[2], Nullable: m[3] != "", About: m[6]}
+	if plainDefault == requiredText {
 		return p, nil
 	}
+	p.Default = cmp.Or(strings.ReplaceAll(quotedDefault, "''", "'"), plainDefault)
 	return p, p.CheckValue(p.Default)
 }
 

@@ -40,12 +40,14 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 			return nil, &UsageError{Problem: q.errPrefix() + err.Error(), Params: []Param{p}}
 		}
 		if daysBack, isRelative := p.RelativeDays(text); isRelative {
-			if text, err = snapshotDate(ctx, conn, daysBack); err != nil {
+			text, err = snapshotDate(ctx, conn, daysBack)
+			if err != nil {
 				return nil, q.wrapErr(err)
 			}
 		}
 		text = settings.Value(p, text)
-		if p.Type == "STATUSES" && slices.Contains(statusSettings, text) { // Value found no setting
+		isMissingSetting := p.Type == "STATUSES" && slices.Contains(statusSettings, text)
+		if isMissingSetting {
 			problem := fmt.Sprintf("%sparameter %q: there is no configuration that sets %s", q.errPrefix(), p.Name, text)
 			return nil, &UsageError{Problem: problem, Params: []Param{p}}
 		}
@@ -68,15 +70,14 @@ func ReplacingKey(param string) string {
 }
 
 func (p Param) valueOrDefault(values map[string]string) (string, error) {
-	text, given := values[p.Name]
-	if !given {
+	text, isGiven := values[p.Name]
+	if !isGiven {
 		text = p.Default
 	}
-	if text == "" && !given {
+	if !isGiven && p.Default == "" {
 		return "", fmt.Errorf("parameter %q has no value", p.Name)
 	}
-	hasDefault := p.Default != ""
-	if hasDefault && text == nullText && !p.TakesNull() {
+	if p.isNull(text) && !p.TakesNull() {
 		// A query that does not test for NULL would return no rows.
 		return "", fmt.Errorf("parameter %q cannot be NULL", p.Name)
 	}
@@ -96,7 +97,7 @@ func (p Param) CheckValue(text string) error {
 }
 
 func (p Param) bindText(text string) (any, error) {
-	if hasDefault := p.Default != ""; hasDefault && text == nullText {
+	if p.isNull(text) {
 		return nil, nil
 	}
 	// DuckDB aborts the process on invalid UTF-8.
@@ -110,9 +111,13 @@ func (p Param) bindText(text string) (any, error) {
 	return arg, nil
 }
 
-// nullText is the value that means NULL for a parameter with a default. For other parameters it is
-// an ordinary text.
 const nullText = "NULL"
+
+// isNull reports whether a value means NULL. For a required parameter, "NULL" is an ordinary text.
+func (p Param) isNull(text string) bool {
+	isRequired := p.Default == ""
+	return text == nullText && !isRequired
+}
 
 // decimalText matches numbers in the range of DECIMAL(18,6).
 var decimalText = regexp.MustCompile(`^[+-]?\d{1,12}(\.\d{1,20})?$`)
@@ -138,35 +143,38 @@ func parseValue(typ, text string) (any, error) {
 		value, err = strconv.ParseInt(text, 10, 64)
 	case typ == "COUNT":
 		kind, want = duckdb.TYPE_BIGINT, "a whole number from 0 on"
-		var n int64
-		if n, err = strconv.ParseInt(text, 10, 32); n < 0 {
+		count, parseErr := strconv.ParseInt(text, 10, 32)
+		value, err = count, parseErr
+		if count < 0 {
 			err = strconv.ErrRange
 		}
-		value = n
 	case typ == "BOOLEAN":
 		kind, want = duckdb.TYPE_BOOLEAN, "true or false"
-		var known bool
-		if value, known = booleans[strings.ToLower(text)]; !known {
+		boolean, isKnown := booleans[strings.ToLower(text)]
+		value = boolean
+		if !isKnown {
 			err = strconv.ErrSyntax
 		}
 	case typ == "DATE":
 		kind, want = duckdb.TYPE_DATE, "a date such as 2026-11-01 or snapshot-7d, or a month such as 2026-11"
-		if value, err = time.Parse(time.DateOnly, text); err != nil {
+		value, err = time.Parse(time.DateOnly, text)
+		if err != nil {
 			value, err = time.Parse("2006-01", text)
 		}
 	case typ == "TIMESTAMPTZ":
 		kind, want = duckdb.TYPE_TIMESTAMP_TZ, "a time such as 2026-11-01T02:00:00Z, or a date (in UTC)"
-		if value, err = time.Parse(time.RFC3339Nano, text); err != nil {
+		value, err = time.Parse(time.RFC3339Nano, text)
+		if err != nil {
 			value, err = time.Parse(time.DateOnly, text)
 		}
 	case typ == "TIMEZONE":
 		want = "a time zone such as UTC or America/New_York"
-		// Go accepts "" and Local, DuckDB does not.
-		if _, err = time.LoadLocation(text); text == "" || text == "Local" {
+		switch text {
+		case ScheduleTimezone: // bindValues has replaced this value, but parseParam and CheckValue have not
+		case "", "Local": // Go accepts these zones, DuckDB does not
 			err = strconv.ErrSyntax
-		}
-		if text == ScheduleTimezone {
-			err = nil // parseParam and CheckValue check the text before bindValues replaces it
+		default:
+			_, err = time.LoadLocation(text)
 		}
 	case typ == "STATUSES":
 		want = "a list such as cancelled,refunded, or " + strings.Join(statusSettings, " or ")
@@ -206,14 +214,14 @@ func (s Settings) Value(p Param, text string) string {
 	return text
 }
 
-// RelativeDays returns the days of a date relative to the snapshot, such as snapshot-7d.
-func (p Param) RelativeDays(text string) (days int, ok bool) {
+// RelativeDays returns the days of a date relative to the snapshot, such as 7 for snapshot-7d.
+func (p Param) RelativeDays(text string) (days int, isRelative bool) {
 	m := relativeDate.FindStringSubmatch(text)
 	if p.Type != "DATE" || m == nil {
 		return 0, false
 	}
-	days, err := strconv.Atoi(m[1])
-	return days, err == nil
+	days, _ = strconv.Atoi(m[1]) // m[1] has at most five digits
+	return days, true
 }
 
 var relativeDate = regexp.MustCompile(`^snapshot-(\d{1,5})d$`)
@@ -233,10 +241,10 @@ func snapshotDate(ctx context.Context, conn *duckdb.Conn, daysBack int) (string,
 	return at.UTC().AddDate(0, 0, -daysBack).Format(time.DateOnly), nil
 }
 
-// ParamValues lists the values of a parameter. If the header of the query has a line "values", these
-// are the first values in the data, up to limit; more is true if the data has further values. Otherwise these are
-// the values that the type of the parameter allows. The list is empty if any value is accepted.
-func (db *DB) ParamValues(ctx context.Context, p Param, limit int) (values []string, more bool, err error) {
+// ParamValues lists the values of a parameter. If the header of the query has a line "values", ParamValues returns
+// the first values in the data, up to limit, and hasMore reports whether the data has further values. Otherwise it
+// returns [Param.Choices].
+func (db *DB) ParamValues(ctx context.Context, p Param, limit int) (values []string, hasMore bool, err error) {
 	if p.Values == "" {
 		return p.Choices(), false, nil
 	}
@@ -261,21 +269,21 @@ func (db *DB) readValues(ctx context.Context, p Param, condition sqltext.SQL, va
 }
 
 // ResolveNames replaces names that do not exist in the data by the only name that contains all their words: "acme" by
-// "Acme & Sons". notes has a sentence for each replaced value. Only parameters with a line "values" in the header
-// have known names.
+// "Acme & Sons". notes has a sentence for each replaced value. Only values of parameters with a line "values" in the
+// header can be replaced.
 func (db *DB) ResolveNames(ctx context.Context, q Query, values map[string]string) (resolved map[string]string, notes []string, err error) {
 	resolved = maps.Clone(values)
 	for _, p := range q.Params {
-		value, ok := p.listedValue(values)
-		if !ok {
+		value, isGiven := p.listedValue(values)
+		if !isGiven {
 			continue
 		}
 		exists, err := db.hasValue(ctx, p, value)
-		if err != nil && !IsMissing(err) { // running the query reports a missing table or column
-			return nil, nil, err
-		}
-		if err != nil || exists {
+		if exists || IsMissing(err) { // running the query reports a missing table or column
 			continue
+		}
+		if err != nil {
+			return nil, nil, err
 		}
 		known, _, err := db.ParamValues(ctx, p, maxNames)
 		if err != nil {
@@ -290,15 +298,17 @@ func (db *DB) ResolveNames(ctx context.Context, q Query, values map[string]strin
 	return resolved, notes, nil
 }
 
-// listedValue returns the given value of a parameter with a line "values" in the header. ok is false for other
-// parameters, without a value, and for NULL.
-func (p Param) listedValue(values map[string]string) (value string, ok bool) {
-	value, given := values[p.Name]
-	isNull := value == nullText && p.TakesNull()
-	return value, given && !isNull && p.Values != ""
+// listedValue returns the given value of a parameter with a line "values" in the header. isGiven is false for other
+// parameters, and if the value is NULL.
+func (p Param) listedValue(values map[string]string) (value string, isGiven bool) {
+	if p.Values == "" {
+		return "", false
+	}
+	value, isGiven = values[p.Name]
+	return value, isGiven && !p.isNull(value)
 }
 
-// hasValue reports whether the data has a value. A value with commas can be a list, see hasListedValues.
+// hasValue reports whether the data has a value.
 func (db *DB) hasValue(ctx context.Context, p Param, value string) (bool, error) {
 	r, err := db.readValues(ctx, p, "::VARCHAR = $value LIMIT 1", map[string]string{"value": value})
 	return r.Total > 0, err
@@ -332,12 +342,13 @@ func withoutIDs(values []string) []string {
 func (db *DB) DescribeUnknownValues(ctx context.Context, q Query, values map[string]string) ([]string, error) {
 	var unknown []string
 	for _, p := range q.Params {
-		value, ok := p.listedValue(values)
-		if !ok {
+		value, isGiven := p.listedValue(values)
+		if !isGiven {
 			continue
 		}
 		exists, err := db.hasValue(ctx, p, value)
-		if err == nil && !exists && strings.Contains(value, ",") {
+		mayBeList := !exists && strings.Contains(value, ",")
+		if err == nil && mayBeList {
 			exists, err = db.hasListedValues(ctx, p, value)
 		}
 		if err != nil {
@@ -358,9 +369,12 @@ func (db *DB) DescribeUnknownValues(ctx context.Context, q Query, values map[str
 func (db *DB) describeUnknownValue(ctx context.Context, p Param, value string) (string, error) {
 	const maxListed, maxProposed = 10, 5
 	text := fmt.Sprintf("parameter %q: the data has no value %q", p.Name, value)
-	known, more, err := db.ParamValues(ctx, p, maxNames)
+	known, hasMore, err := db.ParamValues(ctx, p, maxNames)
 	if err != nil {
 		return "", err
+	}
+	if len(known) == 0 {
+		return text + "; it has no values at all", nil
 	}
 	names := withoutIDs(known)
 	if len(names) > 0 {
@@ -370,21 +384,20 @@ func (db *DB) describeUnknownValue(ctx context.Context, p Param, value string) (
 	if len(similar) == 0 {
 		similar = nearest.FindNear(known, value)
 	}
-	hasMore := more || len(known) > maxListed
-	if len(known) == 0 {
-		text += "; it has no values at all"
-	} else if len(similar) == 0 || !hasMore { // similar values are more useful than a part of the list
-		text += "; it has " + strings.Join(known[:min(len(known), maxListed)], ", ")
+	if len(known) > maxListed {
+		known, hasMore = known[:maxListed], true
+	}
+	if len(similar) == 0 || !hasMore { // similar values are more useful than a part of the list
+		text += "; it has " + strings.Join(known, ", ")
+	}
+	if len(similar) == 0 && hasMore {
+		text += " and others"
+	}
+	if len(similar) > maxProposed {
+		similar = append(similar[:maxProposed], "others")
 	}
 	if len(similar) > 0 {
-		proposed := strings.Join(similar[:min(len(similar), maxProposed)], " or ")
-		if len(similar) > maxProposed {
-			proposed += " or others"
-		}
-		return text + " (did you mean " + proposed + "?)", nil
-	}
-	if hasMore {
-		text += " and others"
+		text += " (did you mean " + strings.Join(similar, " or ") + "?)"
 	}
 	return text, nil
 }

@@ -65,9 +65,9 @@ type DB struct {
 	spill                      *durable.Scratch
 	asOf                       *Snapshot
 	file                       string // the catalog, without symbolic links
-	stored                     string // the database of the file, if catalogDB has only views of it
+	stored                     string // the database with the file, see catalogDB; empty means that the file is catalogDB
 	sessions                   []*DB
-	hasBefore, isBeforeDerived bool      // see Before
+	hasBefore, isBeforeDerived bool      // whether beforeDB exists, and whether it shows the history of the same file
 	planner                    *sql.Conn // plans queries without the optimizer; nil if no catalog is attached
 }
 
@@ -118,14 +118,13 @@ func (db *DB) Close() error {
 	return errors.Join(err, db.conn.Close(), db.pool.Close(), db.spill.Remove())
 }
 
-// startInstance starts an empty in-memory instance and opens one connection. Settings such as USE apply
-// only to their connection.
+// startInstance starts an empty in-memory instance and opens one connection.
 func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	spill, err := durable.MakeTempFolder("placementsync-query-")
 	if err != nil {
 		return nil, err
 	}
-	s := url.Values{
+	settings := url.Values{
 		"autoinstall_known_extensions": {"false"},
 		"autoload_known_extensions":    {"false"},
 		"allow_community_extensions":   {"false"},
@@ -133,15 +132,15 @@ func startInstance(ctx context.Context, opts Options) (*DB, error) {
 		"temp_directory":               {spill.Dir},
 	}
 	if opts.MemoryLimit != "" {
-		s.Set("memory_limit", opts.MemoryLimit)
+		settings.Set("memory_limit", opts.MemoryLimit)
 	}
 	if opts.SpillLimit != "" {
-		s.Set("max_temp_directory_size", opts.SpillLimit)
+		settings.Set("max_temp_directory_size", opts.SpillLimit)
 	}
 	if opts.Threads > 0 {
-		s.Set("threads", strconv.Itoa(opts.Threads))
+		settings.Set("threads", strconv.Itoa(opts.Threads))
 	}
-	pool, err := sql.Open("duckdb", ":memory:?"+s.Encode())
+	pool, err := sql.Open("duckdb", ":memory:?"+settings.Encode())
 	if err != nil {
 		return nil, errors.Join(err, spill.Remove())
 	}
@@ -152,10 +151,10 @@ func startInstance(ctx context.Context, opts Options) (*DB, error) {
 	return &DB{pool: pool, conn: conn, opts: opts, spill: spill}, nil
 }
 
-// Names of attached databases. Queries always read catalogDB. Without Options.AsOf, and without earlier values of
-// hidden columns, the file is attached as catalogDB. Otherwise the file is attached as DB.stored, and catalogDB is an in-memory
-// database with views of the rows at the time of the chosen snapshot. DB.stored is newestDB, or with
-// Options.Before a random name, so that no check can read the file itself.
+// Names of attached databases. Queries always read catalogDB. In most cases, catalogDB is the file. If an earlier
+// snapshot is chosen, or if the file has earlier values of hidden columns, catalogDB is an in-memory database with
+// views of the file. The file then has the name DB.stored. This is newestDB or, with Options.Before, a random name,
+// so that no check can read the file itself.
 const (
 	catalogDB = "catalog"
 	newestDB  = "newest"
@@ -182,11 +181,11 @@ func (db *DB) attachAndLockConfig(ctx context.Context, path string) error {
 	if err := db.openSessions(ctx); err != nil {
 		return err
 	}
-	// Arrow fields then contain DuckDB's types.
-	if err := db.execAll(ctx, "SET arrow_lossless_conversion = true"); err != nil || db.opts.Unsafe {
-		return err
+	settings := []sqltext.SQL{"SET arrow_lossless_conversion = true"} // Arrow fields then contain DuckDB's types
+	if !db.opts.Unsafe {
+		settings = append(settings, "SET enable_external_access = false", "SET lock_configuration = true")
 	}
-	return db.execAll(ctx, "SET enable_external_access = false", "SET lock_configuration = true")
+	return db.execAll(ctx, settings...)
 }
 
 const setUTC = "SET TimeZone = 'UTC'"
@@ -201,11 +200,11 @@ func (db *DB) attachCatalog(ctx context.Context, path string) error {
 			return err
 		}
 		// Creating views of all tables takes longer than most checks, so the file is read directly if possible.
-		found, err := db.hasEarlierValues(ctx, hidden)
+		mustHide, err := db.hasEarlierValues(ctx, hidden)
 		if err != nil {
 			return err
 		}
-		if !found {
+		if !mustHide {
 			return db.execAll(ctx, "USE "+catalogDB, setUTC)
 		}
 		if err := db.execAll(ctx, "DETACH "+catalogDB); err != nil {
@@ -216,7 +215,8 @@ func (db *DB) attachCatalog(ctx context.Context, path string) error {
 	if db.opts.Before != nil {
 		db.stored = unguessableName()
 	}
-	if err := db.execAll(ctx, attachSQL(path, db.stored), "ATTACH ':memory:' AS "+catalogDB, "USE "+catalogDB, setUTC); err != nil {
+	err := db.execAll(ctx, attachSQL(path, db.stored), "ATTACH ':memory:' AS "+catalogDB, "USE "+catalogDB, setUTC)
+	if err != nil {
 		return err
 	}
 	if db.opts.AsOf == "" {
@@ -231,13 +231,14 @@ func (db *DB) attachCatalog(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	s, err := findSnapshot(all, db.opts.AsOf)
+	snapshot, err := findSnapshot(all, db.opts.AsOf)
 	if err != nil {
 		return err
 	}
-	db.asOf = &s
-	if err := db.createCatalogViews(ctx, func(t storedTable) sqltext.SQL { return t.selectSQL(s, hidden) }); err != nil {
-		return fmt.Errorf("create the views of the snapshot %s: %w", s, err)
+	db.asOf = &snapshot
+	err = db.createCatalogViews(ctx, func(t storedTable) sqltext.SQL { return t.selectSQL(snapshot, hidden) })
+	if err != nil {
+		return fmt.Errorf("create the views of the snapshot %s: %w", snapshot, err)
 	}
 	return nil
 }
