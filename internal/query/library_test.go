@@ -200,6 +200,13 @@ func TestParseTextReadsParameters(t *testing.T) {
 	if _, err := runQuery(t, db, q, nil, query.JSONL, query.Screen{}); err == nil || !strings.Contains(err.Error(), `parameter "other" has no value`) {
 		t.Errorf("undeclared parameter without a value: got %v, want an error", err)
 	}
+	nullable, err := query.ParseText("asked.sql", "-- param: day DATE? REQUIRED -- a day\nSELECT $day AS day")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := runQuery(t, db, nullable, map[string]string{"day": "NULL"}, query.JSONL, query.Screen{}); err != nil || got != "{\"day\":null}\n" {
+		t.Errorf("NULL for a required parameter that accepts NULL: got %q, %v, want NULL", got, err)
+	}
 	quoted, err := query.ParseText("asked.sql", "-- note: a comment\n\n-- param: name VARCHAR 'it''s one' -- name\nSELECT $name")
 	if err != nil || quoted.Params[0].Default != "it's one" {
 		t.Errorf("a quoted default: got %+v, %v, want it's one", quoted.Params, err)

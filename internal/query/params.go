@@ -113,10 +113,11 @@ func (p Param) bindText(text string) (any, error) {
 
 const nullText = "NULL"
 
-// isNull reports whether a value means NULL. For a required parameter, "NULL" is an ordinary text.
+// isNull reports whether a value means NULL. For a required parameter that does not accept NULL, such as the name of a
+// record, "NULL" is an ordinary text.
 func (p Param) isNull(text string) bool {
 	isRequired := p.Default == ""
-	return text == nullText && !isRequired
+	return text == nullText && (p.Nullable || !isRequired)
 }
 
 // decimalText matches numbers in the range of DECIMAL(18,6).
