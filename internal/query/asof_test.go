@@ -71,7 +71,7 @@ INSERT INTO meta.runs (run_id, snapshot_at) VALUES
 	_, err := query.Open(t.Context(), createCatalog(t, ""), query.Options{AsOf: "2026-11-01"})
 	var usage *query.UsageError
 	if !errors.As(err, &usage) {
-		t.Errorf("catalog without history: got %v, want a usage error", err)
+		t.Errorf("a catalog without snapshots: got %v, want a usage error", err)
 	}
 }
 

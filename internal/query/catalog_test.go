@@ -13,7 +13,7 @@ import (
 	"placementsync/schema"
 )
 
-// createCatalog creates a DuckDB file with the table product_listings and executes the fixture in it.
+// createCatalog creates a DuckDB file with the table product_listings and no snapshots, and executes the fixture in it.
 // The name of the file needs quoting.
 func createCatalog(t testing.TB, fixture string) string {
 	t.Helper()
@@ -23,6 +23,7 @@ func createCatalog(t testing.TB, fixture string) string {
 		t.Fatal(err)
 	}
 	db := openDuckDB(t, ":memory:", "ATTACH '"+strings.ReplaceAll(path, "'", "''")+"' AS catalog_file; USE catalog_file")
+	execute(t, db, "CREATE SCHEMA meta; CREATE TABLE meta.runs (run_id VARCHAR, snapshot_at TIMESTAMPTZ)")
 	execute(t, db, string(listings))
 	execute(t, db, fixture)
 	if err := db.Close(); err != nil {

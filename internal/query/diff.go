@@ -22,11 +22,14 @@ func SnapshotsToCompare(all []Snapshot, names ...string) (from, to Snapshot, err
 	}
 	newest := all[len(all)-1]
 	chosen := []Snapshot{all[len(all)-2], newest}
-	for i, name := range names[:min(len(names), len(chosen))] {
-		if at, ok := parseTimeOrDate(name); ok && at.UTC().Format(time.DateOnly) > newest.At.UTC().Format(time.DateOnly) {
+	for i, name := range names {
+		at, isTime := parseTimeOrDate(name)
+		isLaterDay := at.UTC().Format(time.DateOnly) > newest.At.UTC().Format(time.DateOnly)
+		if isTime && isLaterDay {
 			return from, to, &UsageError{Problem: fmt.Sprintf("%q is after the newest snapshot, %s: name an earlier time", name, newest)}
 		}
-		if chosen[i], err = findSnapshot(all, name); err != nil {
+		chosen[i], err = findSnapshot(all, name)
+		if err != nil {
 			return from, to, err
 		}
 	}
@@ -50,9 +53,9 @@ type Diff struct {
 	Outlet string
 }
 
-// Changes returns the query for the changes between two snapshots. If asJSON is true, its result has one row
-// per changed field, and one row per new or deleted record, ordered by table, key and field; the columns
-// "old" and "new" are JSON. Otherwise, it has one row per change in words, ordered by table and name.
+// Changes returns the query for the changes between two snapshots. If asJSON is true, its result has one row per
+// changed field, and one row per new or deleted record. The columns "old" and "new" are then JSON. Otherwise, it has
+// one row per change in words.
 func (db *DB) Changes(ctx context.Context, d Diff, asJSON bool) (Query, error) {
 	if asJSON {
 		changes, err := db.changesSQL(ctx, d)
@@ -147,12 +150,13 @@ func outletKeysSQL(table, outlet string) sqltext.SQL {
 }
 
 func (db *DB) outletTables(ctx context.Context, outlet string, tables []string) ([]string, error) {
-	var known bool
-	err := db.scanRows(ctx, diffSQL.Render("is_outlet", sqltext.Values{"outlet": outlet}), []any{&known}, func() {})
+	var isKnown bool
+	isOutlet := diffSQL.Render("is_outlet", sqltext.Values{"outlet": outlet})
+	err := db.conn.QueryRowContext(ctx, string(isOutlet)).Scan(&isKnown)
 	if err != nil {
 		return nil, fmt.Errorf("find outlet %q: %w", outlet, err)
 	}
-	if !known {
+	if !isKnown {
 		return nil, &UsageError{Problem: fmt.Sprintf("no outlet has the id %q: list the outlets with placementsync query \"SELECT id, name FROM outlets\"", outlet)}
 	}
 	owned := slices.DeleteFunc(slices.Clone(tables), func(table string) bool { return outletKeysSQL(table, outlet) == "" })

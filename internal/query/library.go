@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 
 	"placementsync/internal/nearest"
-	"placementsync/internal/stream"
 	"placementsync/queries"
 	"placementsync/schema"
 )
@@ -62,7 +60,8 @@ func namedQueries() queryKind {
 	return queryKind{files: queries.FS, folder: "queries", key: "queries.dir"}
 }
 
-func (k queryKind) builtIn() (l Library) {
+func (k queryKind) builtIn() Library {
+	var l Library
 	files, _ := fs.Glob(k.files, "*"+queryExtension) // embedded files can always be read
 	for _, file := range files {
 		text, _ := fs.ReadFile(k.files, file)
@@ -112,12 +111,14 @@ func (l Library) readUserFile(k queryKind, file string) (Query, []fault) {
 	if !simpleName.MatchString(name) {
 		return Query{}, []fault{{0, "has an invalid name: use only letters, digits and _"}}
 	}
-	i := slices.IndexFunc(l.queries, func(q Query) bool { return strings.EqualFold(q.Name, name) })
-	if i >= 0 && l.queries[i].File != "" {
-		return Query{}, []fault{{0, "has the name of " + l.queries[i].File + ": rename one of them"}}
-	}
-	if i >= 0 {
-		return Query{}, []fault{{0, "has the name of the built-in " + k.folder + "/" + l.queries[i].Name + queryExtension + ": rename it"}}
+	for _, other := range l.queries {
+		if !strings.EqualFold(other.Name, name) {
+			continue
+		}
+		if other.File != "" {
+			return Query{}, []fault{{0, "has the name of " + other.File + ": rename one of them"}}
+		}
+		return Query{}, []fault{{0, "has the name of the built-in " + k.folder + "/" + other.Name + queryExtension + ": rename it"}}
 	}
 	text, err := ReadText(file)
 	if err != nil {
@@ -132,28 +133,23 @@ func (l Library) readUserFile(k queryKind, file string) (Query, []fault) {
 // regular file: reading a pipe or a device may never end.
 func ReadText(file string) (string, error) {
 	info, err := os.Stat(file)
-	if err == nil && !info.Mode().IsRegular() {
+	if err != nil {
+		return "", fmt.Errorf("cannot be read: %w", errors.Unwrap(err))
+	}
+	if !info.Mode().IsRegular() {
 		return "", errors.New("is not a regular file")
 	}
-	if err != nil {
-		return "", fmt.Errorf("cannot be read: %w", errors.Unwrap(err))
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return "", fmt.Errorf("cannot be read: %w", errors.Unwrap(err))
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return "", fmt.Errorf("cannot be read: %w", err)
-	}
-	if len(text) > maxFileSize {
+	if info.Size() > maxFileSize {
 		return "", fmt.Errorf("is larger than %d bytes", maxFileSize)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("cannot be read: %w", errors.Unwrap(err))
 	}
 	return string(text), nil
 }
 
-// List returns the queries, sorted by name, without those that only the report needs and those with
-// another name.
+// List returns the queries, sorted by name, without those of the report and those with a replacement.
 func (l Library) List() []Query {
 	return slices.DeleteFunc(slices.Clone(l.queries), func(q Query) bool {
 		isOfReport := q.File == "" && q.Subject == "report"
@@ -163,11 +159,12 @@ func (l Library) List() []Query {
 
 // Find returns the query with the given name.
 func (l Library) Find(name string) (Query, bool) {
-	i := slices.IndexFunc(l.queries, func(q Query) bool { return q.Name == name })
-	if i < 0 {
-		return Query{}, false
+	for _, q := range l.queries {
+		if q.Name == name {
+			return q, true
+		}
 	}
-	return l.queries[i], true
+	return Query{}, false
 }
 
 // Resolve is [Library.Resolve] with the built-in queries.
@@ -195,7 +192,7 @@ func (l Library) Resolve(text string) (Query, error) {
 	problem, label := fmt.Sprintf("no query is named %q", text), "queries"
 	if table, dictionaryName := findTable(text); table != "" {
 		problem += fmt.Sprintf(", but a table is: query it with SQL, as in placementsync query \"FROM %s LIMIT 10\"; placementsync schema %s explains its columns", table, dictionaryName)
-		label = ""
+		label = "" // without a list of all queries
 	}
 	var names []string
 	for _, q := range l.List() {
@@ -207,46 +204,43 @@ func (l Library) Resolve(text string) (Query, error) {
 // findTable finds the table or view named word. table is its name in SQL, and dictionaryName is its
 // name in the data dictionary. Both are empty if there is no such table or view.
 func findTable(word string) (table, dictionaryName string) {
-	prefix, name, ok := strings.Cut(word, ".")
-	if !ok {
+	prefix, name, hasPrefix := strings.Cut(word, ".")
+	if !hasPrefix {
 		prefix, name = "", word
 	}
 	for _, t := range schema.All() {
 		if t.Table != name {
 			continue
 		}
-		switch {
-		case t.Schema == "main" && slices.Contains([]string{"", "main", "past", "history"}, prefix):
+		if t.Schema == "main" && slices.Contains([]string{"", "main", "past", "history"}, prefix) {
 			return word, t.Name()
-		case prefix == "" || prefix == t.Schema:
+		}
+		if prefix == "" || prefix == t.Schema {
 			return t.Name(), t.Name()
 		}
 	}
 	return "", ""
 }
 
-// SuggestNames returns the end of an error about an unknown name. It suggests the names that contain the
-// text or, if there are none, the names that differ from it in a few letters. If there are none either, it
-// lists all names after the label. Without a label, it then returns "".
+// SuggestNames returns the end of an error about an unknown name: the names that contain the text, or else the names
+// that differ from the text in a few letters, or else all names after the label. Without a label, all names are left out.
 func SuggestNames(names []string, text, label string) string {
 	const minLength = 3 // too many names contain a shorter text
 	text = strings.ToLower(text)
 	var similar []string
-	for _, name := range names {
-		if len(text) >= minLength && strings.Contains(name, text) {
-			similar = append(similar, name)
-		}
+	if len(text) >= minLength {
+		similar = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.Contains(name, text) })
 	}
 	if len(similar) == 0 {
 		similar = nearest.FindNear(names, text)
 	}
-	switch {
-	case len(similar) > 0:
+	if len(similar) > 0 {
 		return " (did you mean " + strings.Join(similar, " or ") + "?)"
-	case label != "":
-		return "; " + label + ": " + strings.Join(names, ", ")
 	}
-	return ""
+	if label == "" {
+		return ""
+	}
+	return "; " + label + ": " + strings.Join(names, ", ")
 }
 
 // ValidateUserFiles validates the user's queries and checks. It returns a *FilesError for queries that
@@ -261,10 +255,8 @@ func (l Library) ValidateUserFiles(ctx context.Context, db *DB) (err error) {
 		}
 		defer func() { err = errors.Join(err, db.Close()) }()
 	}
-	var tables, problems []string
-	for _, t := range stream.Tables(stream.All()) {
-		tables = append(tables, t.Name)
-	}
+	tables := allTables()
+	var problems []string
 	err = db.conn.Raw(func(raw any) error {
 		conn := raw.(*duckdb.Conn)
 		for _, q := range l.queries {
@@ -272,18 +264,22 @@ func (l Library) ValidateUserFiles(ctx context.Context, db *DB) (err error) {
 				continue
 			}
 			validateNames := hasCatalog
-			if q.isCheck {
-				validateNames = validateNames && db.WhyNotComparable(q) == ""
-				parts := q.Expand(ChangedTables{Changed: tables, MuchChanged: tables}, nil)
-				if len(parts) > 0 { // "each" may name no existing table
-					q = parts[0]
-				}
+			if q.isCheck && db.WhyNotComparable(q) != "" {
+				validateNames = false
 			}
-			if problem := validateSQL(conn, q.SQL, validateNames); problem != "" {
+			text := q.SQL
+			parts := q.Expand(ChangedTables{Changed: tables, MuchChanged: tables}, nil)
+			if len(parts) > 0 { // "each" may name no existing table
+				text = parts[0].SQL
+			}
+			if problem := validateSQL(conn, text, validateNames); problem != "" {
 				problems = append(problems, q.File+problem)
 			}
 			for _, p := range q.Params {
-				if problem := validateSQL(conn, p.Values, hasCatalog); p.Values != "" && problem != "" {
+				if p.Values == "" {
+					continue
+				}
+				if problem := validateSQL(conn, p.Values, hasCatalog); problem != "" {
 					problems = append(problems, q.File+": the values of parameter "+p.Name+problem)
 				}
 			}
@@ -300,20 +296,25 @@ func (l Library) ValidateUserFiles(ctx context.Context, db *DB) (err error) {
 // position, ": problem". It returns "" for a valid query.
 func validateSQL(conn *duckdb.Conn, text string, validateNames bool) string {
 	s, err := prepareStatement(conn, text)
-	switch {
-	case err != nil && !validateNames && IsMissing(err):
+	if IsMissing(err) && !validateNames {
 		return ""
-	case err != nil:
+	}
+	if err != nil {
 		problem, _, _ := strings.Cut(err.Error(), "\n")
 		problem = ": " + strings.TrimPrefix(problem, "Parser Error: ")
 		if line, column := findPosition(text, err.Error()); line > 0 {
 			return fmt.Sprintf(":%d:%d%s", line, column, problem)
 		}
 		return problem
-	case s.several && !isPivot(conn, text):
-		return ": " + refusedSeveral
-	case !s.several && s.kind != duckdb.STATEMENT_TYPE_SELECT && s.kind != duckdb.STATEMENT_TYPE_EXPLAIN:
-		return ": " + refusalOf(s.kind)
 	}
-	return ""
+	if s.several {
+		if isPivot(conn, text) {
+			return ""
+		}
+		return ": " + refusedSeveral
+	}
+	if s.kind == duckdb.STATEMENT_TYPE_SELECT || s.kind == duckdb.STATEMENT_TYPE_EXPLAIN {
+		return ""
+	}
+	return ": " + refusalOf(s.kind)
 }

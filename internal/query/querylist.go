@@ -30,10 +30,11 @@ func WriteList(w io.Writer, f Format, all []Query) error {
 
 func listBySubject(w io.Writer, all []Query) error {
 	var b strings.Builder
-	width, subject := 0, ""
+	width := 0
 	for _, q := range all {
 		width = max(width, len(q.Name))
 	}
+	subject := ""
 	for _, q := range all {
 		if q.Subject != subject {
 			subject = q.Subject
@@ -68,45 +69,43 @@ func (q Query) Marts() []string {
 	return slices.Compact(names)
 }
 
-// FilterByWords returns the queries that have each of the words in their name, title, subject or synonyms, or, if
-// there are none, also in the rest of their description. Upper and lower case, and singular and plural, are equal.
-// Words such as "what" and "we" are ignored, so that a question in plain words finds its query.
+// FilterByWords returns the queries with all words in their name, title, subject or synonyms. If there are none, it
+// also searches the rest of their description. Upper and lower case, and singular and plural, are equal. Words such as
+// "what" and "we" are ignored, so that a question in plain words finds its query.
 func FilterByWords(all []Query, words []string) []Query {
-	var wanted []string
-	for _, word := range splitWords(strings.Join(words, " ")) {
-		if !isStopWord(word) {
-			wanted = append(wanted, singularOf(word))
-		}
-	}
-	matching := filterByText(all, wanted, func(q Query) string { return strings.Join([]string{q.Name, q.Title, q.Subject, q.Also}, " ") })
-	if len(matching) > 0 {
-		return matching
-	}
-	return filterByText(all, wanted, func(q Query) string {
-		return strings.Join([]string{q.Name, q.Title, q.Subject, q.Also, q.Grain, q.About}, " ")
-	})
-}
-
-func filterByText(all []Query, wanted []string, textOf func(q Query) string) []Query {
-	var matching []Query
+	var byName, byDescription []Query
+	wanted := searchWords(words...)
 	for _, q := range all {
-		known := splitWords(textOf(q))
-		for i, word := range known {
-			known[i] = singularOf(word)
+		known := searchWords(q.Name, q.Title, q.Subject, q.Also)
+		isUnknown := func(word string) bool { return !slices.Contains(known, word) }
+		if !slices.ContainsFunc(wanted, isUnknown) {
+			byName = append(byName, q)
 		}
-		if !slices.ContainsFunc(wanted, func(word string) bool { return !slices.Contains(known, word) }) {
-			matching = append(matching, q)
+		known = append(known, searchWords(q.Grain, q.About)...)
+		if !slices.ContainsFunc(wanted, isUnknown) {
+			byDescription = append(byDescription, q)
 		}
 	}
-	return matching
+	if len(byName) > 0 {
+		return byName
+	}
+	return byDescription
 }
 
-// splitWords returns the words of a text. The parts of a name such as refunds_by_month are words too.
-func splitWords(text string) []string { return nearest.Words(strings.ReplaceAll(text, "_", " ")) }
+// searchWords returns the words of texts in the singular. The parts of a name such as refunds_by_month are words too.
+func searchWords(texts ...string) []string {
+	var words []string
+	for _, word := range nearest.Words(strings.ReplaceAll(strings.Join(texts, " "), "_", " ")) {
+		if !isStopWord(word) {
+			words = append(words, singularOf(word))
+		}
+	}
+	return words
+}
 
 func singularOf(word string) string {
 	const (
-		minPlural      = 4 // "is" and "us" are no plurals
+		minPlural      = 4 // "is" and "gas" are no plurals
 		minPluralInIES = 5 // "ties" is the plural of "tie"
 	)
 	if strings.HasSuffix(word, "ies") && len(word) >= minPluralInIES {

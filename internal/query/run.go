@@ -21,7 +21,7 @@ import (
 // last one. Run returns a *UsageError for wrong parameters, a *RefusedError for a statement that does
 // more than read, and otherwise an error of DuckDB or of w.
 func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writer) (int64, error) {
-	ctx, cancel := db.WithTimeout(ctx) // of both steps together
+	ctx, cancel := db.WithTimeout(ctx) // for Admit and Run together
 	defer cancel()
 	a, err := db.Admit(ctx, q, values)
 	if err != nil {
@@ -30,8 +30,7 @@ func (db *DB) Run(ctx context.Context, q Query, values map[string]string, w Writ
 	return a.Run(ctx, w)
 }
 
-// Admitted is a query that was checked once. It can be run, and its sources can be determined, as long as
-// its DB is open.
+// Admitted is a checked query. Its methods can be called until its DB is closed.
 type Admitted struct {
 	db     *DB
 	query  Query
@@ -51,25 +50,19 @@ func (db *DB) Admit(ctx context.Context, q Query, values map[string]string) (Adm
 // statement is the zero value, and the result cannot be spooled.
 func (db *DB) admit(ctx context.Context, q Query, values map[string]string, mustPrepare bool) (Admitted, error) {
 	a := Admitted{db: db, query: q, values: values}
-	err := db.runOn(ctx, db.conn, func(ctx context.Context, conn *duckdb.Conn) error {
-		s, args, err := db.check(ctx, conn, q, values, mustPrepare || q.IsUserDefined())
-		if err != nil {
-			return err
-		}
-		a.statement, a.args = s, args
-		return nil
+	err := db.runOn(ctx, db.conn, func(ctx context.Context, conn *duckdb.Conn) (err error) {
+		a.statement, a.args, err = db.check(ctx, conn, q, values, mustPrepare || q.IsUserDefined())
+		return err
 	})
-	if err != nil {
-		return Admitted{}, err // an abandoned query may still set the fields of a
-	}
-	return a, nil
+	return a, err
 }
 
 func (db *DB) check(
 	ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string, mustPrepare bool,
 ) (s statement, args []any, err error) {
 	if mustPrepare {
-		if s, err = prepareStatement(conn, q.SQL); err != nil {
+		s, err = prepareStatement(conn, q.SQL)
+		if err != nil {
 			return s, nil, q.wrapErr(err)
 		}
 	}
@@ -77,7 +70,7 @@ func (db *DB) check(
 	if q.IsUserDefined() {
 		params = s.params
 		for i, p := range params {
-			if declared, ok := q.Param(p.Name); ok {
+			if declared, isDeclared := q.Param(p.Name); isDeclared {
 				params[i] = declared
 			}
 		}
@@ -85,7 +78,8 @@ func (db *DB) check(
 	if s.several && len(values) > 0 {
 		return s, nil, &UsageError{Problem: "several statements cannot have parameters: write one statement (a PIVOT without IN counts as several)"}
 	}
-	if args, err = bindValues(ctx, conn, q, params, values, db.opts.Settings); err != nil {
+	args, err = bindValues(ctx, conn, q, params, values, db.opts.Settings)
+	if err != nil {
 		return s, nil, err
 	}
 	if q.IsUserDefined() && !db.opts.Unsafe {
@@ -103,21 +97,22 @@ func (a Admitted) Run(ctx context.Context, w Writer) (int64, error) {
 		rows, err = copyRows(r, w)
 		return err
 	})
-	if err != nil {
-		return 0, err
-	}
-	return rows, nil
+	return rows, err
 }
 
-// readResult runs the query and calls use with its result in Arrow batches. If spooled is true, the result
+// readResult runs the query and calls use with its result in Arrow batches. If maySpool is true, the result
 // is first written to a temporary table, if possible, and then read in pieces.
-func (a Admitted) readResult(ctx context.Context, spooled bool, use func(array.RecordReader) error) error {
+func (a Admitted) readResult(ctx context.Context, maySpool bool, use func(array.RecordReader) error) error {
 	return a.db.runOn(ctx, a.db.conn, func(ctx context.Context, conn *duckdb.Conn) error {
 		q, err := limitRows(conn, a.query, a.statement)
 		if err != nil {
 			return err
 		}
-		isSpooled := spooled && a.statement.storable && spoolResult(ctx, conn, q, a.args)
+		isSpooled := false
+		if maySpool && a.statement.storable {
+			// If the statement fails, the original one runs, so that the error quotes the original SQL.
+			isSpooled = execOn(ctx, conn, spoolSQL(q), a.args...) == nil
+		}
 		arrow, err := duckdb.NewArrowFromConn(conn)
 		if err != nil {
 			return fmt.Errorf("run query: %w", err)
@@ -170,7 +165,7 @@ func copyRows(r array.RecordReader, w Writer) (int64, error) {
 		rows += batch.NumRows()
 	}
 	if r.Err() != nil {
-		return rows, nil // the caller returns r.Err; End is not called for an incomplete result
+		return rows, nil // readResult returns r.Err; End is not called for an incomplete result
 	}
 	return rows, w.End()
 }
@@ -190,7 +185,7 @@ func (db *DB) WithTimeout(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(ctx, db.opts.Timeout, &TimeoutError{db.opts.Timeout})
 }
 
-// runOn calls work with a context that ends at Options.Timeout.
+// runOn calls work with a context that ends at Options.Timeout. After that time, errors become a *TimeoutError.
 func (db *DB) runOn(ctx context.Context, conn *sql.Conn, work func(context.Context, *duckdb.Conn) error) error {
 	ctx, cancel := db.WithTimeout(ctx)
 	defer cancel()
@@ -223,12 +218,12 @@ func hasType(err error, types ...duckdb.ErrorType) bool {
 	return ok && slices.Contains(types, de.Type)
 }
 
-// selectStart matches the first word of a statement that can be a subquery or follow CREATE TABLE AS, and
-// the comments before it. Other statements that read, such as DESCRIBE, have short results.
+// selectStart matches the first word of a statement that can be a subquery, and the comments before it. Other
+// statements that read, such as DESCRIBE, have short results.
 var selectStart = regexp.MustCompile(`^(?is:\s|--[^\n]*\n|/\*.*?\*/)*(?i:\(|(?:SELECT|FROM|WITH|VALUES|TABLE|PIVOT|PIVOT_WIDER|UNPIVOT)\b)`)
 
-// Limit returns the query with a maximum number of rows. The driver keeps the whole result in memory, which
-// DuckDB's memory limit does not count.
+// Limit returns the query with a maximum number of rows. It protects a caller that does not spool the result, because
+// the driver keeps the whole result in memory, which DuckDB's memory limit does not count.
 func (q Query) Limit(maxRows int) Query {
 	q.maxRows = maxRows
 	return q
@@ -243,8 +238,8 @@ func limitRows(conn *duckdb.Conn, q Query, s statement) (Query, error) {
 	}
 	text := string(sqltext.Fill("{select} LIMIT {most}", sqltext.Values{"select": selectFrom(q.SQL), "most": q.maxRows}))
 	limited, err := prepareStatement(conn, text)
-	hasEscaped := limited.several && !s.several && q.IsUserDefined()
-	if err != nil || hasEscaped {
+	isSplit := limited.several && !s.several && q.IsUserDefined()
+	if err != nil || isSplit {
 		return q, &UsageError{Problem: q.errPrefix() + "the number of rows cannot be limited: remove the semicolon or the comment after the statement"}
 	}
 	q.SQL = text
@@ -259,11 +254,9 @@ const (
 	pieceRows = 40_960
 )
 
-// spoolResult writes the result of a statement to the spool and reports whether that succeeded. If it
-// failed, the caller runs the original statement, so that the error quotes the original SQL.
-func spoolResult(ctx context.Context, conn *duckdb.Conn, q Query, args []any) bool {
-	create := sqltext.Fill("CREATE OR REPLACE TEMP TABLE {spool} AS {query}", sqltext.Values{"spool": spool, "query": sqltext.SQL(q.SQL)})
-	return selectStart.MatchString(q.SQL) && execOn(ctx, conn, create, args...) == nil
+// spoolSQL returns a statement that writes the result of a query to the spool.
+func spoolSQL(q Query) sqltext.SQL {
+	return sqltext.Fill("CREATE OR REPLACE TEMP TABLE {spool} AS {query}", sqltext.Values{"spool": spool, "query": sqltext.SQL(q.SQL)})
 }
 
 func execOn(ctx context.Context, conn *duckdb.Conn, statement sqltext.SQL, args ...any) error {
@@ -322,10 +315,12 @@ func (p *pieceReader) openNext() error {
 
 func (p *pieceReader) Next() bool {
 	for !p.RecordReader.Next() {
-		if p.err = p.RecordReader.Err(); p.err != nil || p.next >= p.end {
+		p.err = p.RecordReader.Err()
+		if p.err != nil || p.next >= p.end {
 			return false
 		}
-		if p.err = p.openNext(); p.err != nil {
+		p.err = p.openNext()
+		if p.err != nil {
 			return false
 		}
 	}

@@ -23,8 +23,7 @@ type Snapshot struct {
 
 func (s Snapshot) String() string { return s.Run + " of " + s.At.UTC().Format(time.RFC3339Nano) }
 
-// Snapshots lists the snapshots in the catalog, oldest first. For a catalog without history, the list
-// is empty.
+// Snapshots lists the snapshots in the catalog, oldest first.
 func (db *DB) Snapshots(ctx context.Context) ([]Snapshot, error) {
 	snapshots, err := db.readSnapshots(ctx, catalogDB)
 	if err != nil {
@@ -34,7 +33,7 @@ func (db *DB) Snapshots(ctx context.Context) ([]Snapshot, error) {
 }
 
 // SelectedSnapshot returns the snapshot that queries read: the snapshot that Options.AsOf chose, or the
-// newest. For a catalog without history, the snapshot is zero.
+// newest. In a catalog without snapshots, the result is zero.
 func (db *DB) SelectedSnapshot(ctx context.Context) (Snapshot, error) {
 	all, err := db.Snapshots(ctx)
 	if err != nil || len(all) == 0 {
@@ -44,14 +43,9 @@ func (db *DB) SelectedSnapshot(ctx context.Context) (Snapshot, error) {
 }
 
 func (db *DB) readSnapshots(ctx context.Context, database string) ([]Snapshot, error) {
-	var hasHistory bool
-	err := db.scanRows(ctx, catalogSQL.Render("has_snapshots", sqltext.Values{"database": database}), []any{&hasHistory}, func() {})
-	if err != nil || !hasHistory {
-		return nil, err
-	}
 	var snapshots []Snapshot
 	var s Snapshot
-	err = db.scanRows(ctx, catalogSQL.Render("snapshots", sqltext.Values{"database": sqltext.Name(database)}),
+	err := db.scanRows(ctx, catalogSQL.Render("snapshots", sqltext.Values{"database": sqltext.Name(database)}),
 		[]any{&s.Run, &s.At}, func() { snapshots = append(snapshots, Snapshot{s.Run, s.At.UTC()}) })
 	return snapshots, err
 }
@@ -312,11 +306,12 @@ func (db *DB) hasEarlierValues(ctx context.Context, hidden []string) (bool, erro
 			}
 		}
 	}
-	found := false
-	if len(selects) > 0 {
-		err = db.scanRows(ctx, "SELECT "+sqltext.JoinSQL(selects, " OR "), []any{&found}, func() {})
+	if len(selects) == 0 {
+		return false, nil
 	}
-	return found, err
+	hasValue := false
+	err = db.conn.QueryRowContext(ctx, string("SELECT "+sqltext.JoinSQL(selects, " OR "))).Scan(&hasValue)
+	return hasValue, err
 }
 
 // WhyNotComparable returns the reason why a check cannot compare the snapshot with the previous one. It

@@ -51,7 +51,7 @@ var ErrNoPlan = errors.New("the source tables of several statements, or of a PIV
 // Sources returns the source tables of a query, the worst grade first, without running the
 // query. It returns the errors of Run, and ErrNoPlan.
 func (db *DB) Sources(ctx context.Context, q Query, values map[string]string) ([]Source, error) {
-	ctx, cancel := db.WithTimeout(ctx) // of both steps together
+	ctx, cancel := db.WithTimeout(ctx) // for both steps together
 	defer cancel()
 	a, err := db.admit(ctx, q, values, false)
 	if err != nil {
@@ -86,15 +86,15 @@ func (a Admitted) Sources(ctx context.Context) ([]Source, error) {
 }
 
 func (db *DB) gradeTables(ctx context.Context, tables []string) ([]Source, error) {
-	readings := map[string]Source{} // by stream
+	streams := map[string]Source{} // by name, without a table
 	grades := map[string]stream.GradeReason{}
-	var s Source
+	var row Source
 	var since, read, proven sql.NullTime
 	gradesSQL := catalogSQL.Render("grades", sqltext.Values{"catalog": sqltext.Name(catalogDB)})
-	err := db.scanRows(ctx, gradesSQL, []any{&s.Stream, &s.Grade, &s.Reason, &since, &read, &proven}, func() {
-		s.RowsSince, s.ReadAt, s.ProvenAt = since.Time.UTC(), read.Time.UTC(), proven.Time.UTC()
-		readings[s.Stream] = s
-		grades[s.Stream] = stream.GradeReason{Grade: s.Grade, Reason: s.Reason}
+	err := db.scanRows(ctx, gradesSQL, []any{&row.Stream, &row.Grade, &row.Reason, &since, &read, &proven}, func() {
+		row.RowsSince, row.ReadAt, row.ProvenAt = since.Time.UTC(), read.Time.UTC(), proven.Time.UTC()
+		streams[row.Stream] = row
+		grades[row.Stream] = stream.GradeReason{Grade: row.Grade, Reason: row.Reason}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the grades of the snapshot: %w", err)
@@ -105,7 +105,7 @@ func (db *DB) gradeTables(ctx context.Context, tables []string) ([]Source, error
 		if !isFilled {
 			continue
 		}
-		s := readings[grade.Stream]
+		s := streams[grade.Stream]
 		s.Table, s.Grade, s.Reason, s.Standing = table, grade.Grade, grade.Reason, ledger.StandingOf(grade.Grade)
 		if grade.Stream == "" {
 			s.Reason = "the snapshot has no grade for this table"
@@ -132,46 +132,39 @@ func DescribeSources(sources []Source) string { return ledger.DescribeProblems(F
 
 // DescribeCompleteness names the incomplete tables in words and without reasons, for readers who do not know the service.
 func DescribeCompleteness(problems []ledger.Problem) string {
-	var names []string
-	for _, p := range problems {
-		if name := strings.ReplaceAll(p.Name, "_", " "); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
+	if len(problems) == 0 {
 		return "complete"
 	}
+	var names []string
+	for _, p := range problems {
+		names = append(names, strings.ReplaceAll(p.Name, "_", " "))
+	}
 	slices.Sort(names)
-	return "rows of these may be old or missing: " + strings.Join(names, ", ")
+	return "rows of these may be old or missing: " + strings.Join(slices.Compact(names), ", ")
 }
 
-func (a Admitted) findTables(ctx context.Context) (tables []string, err error) {
-	// Binding a query can also take long.
-	err = a.db.runOn(ctx, a.db.planner, func(ctx context.Context, conn *duckdb.Conn) error {
-		text := a.query.withoutHeader()
-		switch {
-		case a.statement.several:
-			return ErrNoPlan
-		case a.statement.kind == duckdb.STATEMENT_TYPE_EXPLAIN:
-			return nil // the result is a plan and contains no rows of a table
-		case pragmaStart.MatchString(text):
-			return nil // the result describes the catalog, and EXPLAIN does not accept a PRAGMA
-		}
+func (a Admitted) findTables(ctx context.Context) ([]string, error) {
+	text := a.query.withoutHeader()
+	switch {
+	case a.statement.several:
+		return nil, ErrNoPlan
+	case a.statement.kind == duckdb.STATEMENT_TYPE_EXPLAIN:
+		return nil, nil // the result is a plan and contains no rows of a table
+	case pragmaStart.MatchString(text):
+		return nil, nil // the result describes the catalog, and EXPLAIN does not accept a PRAGMA
+	}
+	scanned := map[string]bool{}
+	err := a.db.runOn(ctx, a.db.planner, func(ctx context.Context, conn *duckdb.Conn) error {
 		steps, err := readPlan(ctx, conn, text, a.args)
 		if err != nil {
 			return a.query.wrapErr(asRefusal(err))
 		}
-		scanned := map[string]bool{}
 		for _, step := range steps {
 			step.collectTables(scanned)
 		}
-		tables = slices.Sorted(maps.Keys(scanned))
 		return nil
 	})
-	if err != nil {
-		return nil, err // an abandoned query may still set the variable tables
-	}
-	return tables, nil
+	return slices.Sorted(maps.Keys(scanned)), err
 }
 
 var pragmaStart = regexp.MustCompile(`(?i)^PRAGMA\b`)

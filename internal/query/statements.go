@@ -21,7 +21,7 @@ import (
 type statement struct {
 	kind   duckdb.StmtType
 	params []Param
-	// storable reports whether CREATE TABLE AS keeps the names and types of the result.
+	// storable is true if CREATE TABLE AS keeps the names and types of the result.
 	storable bool
 	// several is true if the SQL contains several statements. The other fields are then not set.
 	several bool
@@ -105,7 +105,7 @@ var (
 	explainStart = regexp.MustCompile(`^(?i)EXPLAIN(?:` + gap + `+ANALYZE\b` + gap + `*|` + gap + `*\(\s*(?:ANALYZE|FORMAT\s+\w+)(?:\s*,\s*(?:ANALYZE|FORMAT\s+\w+))*\s*\)` + gap + `*|` + gap + `+)`)
 )
 
-// cutLeadingComments returns a text from its first word on. The header of a query is a comment.
+// cutLeadingComments returns a text from its first word on.
 func cutLeadingComments(text string) string { return text[len(leadingComments.FindString(text)):] }
 
 func refusalOf(kind duckdb.StmtType) string {
@@ -136,8 +136,8 @@ func isPivot(conn *duckdb.Conn, text string) bool {
 	return err == nil && s.several
 }
 
-// inBrackets returns a statement as a subquery. The last line break ends a comment at the end of the statement.
-// With the first line break, the columns in DuckDB's errors remain correct, see findPosition.
+// inBrackets returns a statement as a subquery. The last line break ends a comment at the end of the statement. The
+// first one keeps the columns in DuckDB's errors correct, see findPosition.
 func inBrackets(text string) sqltext.SQL {
 	return sqltext.Fill("(\n{statement}\n)", sqltext.Values{"statement": sqltext.SQL(strings.TrimRight(text, "; \t\r\n"))})
 }
@@ -162,9 +162,9 @@ var (
 	sideEffectStep  = regexp.MustCompile(`"name": "(?i:` + sideEffects + `) *"`)
 )
 
-// callsSideEffect reports whether a text contains a call of a function with side effects. A call of
-// the function "query" counts too if its argument contains a call of a function with side effects, or
-// if the argument is not a literal: an expression can have another value at run time than in the plan.
+// callsSideEffect reports whether a text contains a call of a function with side effects. The function "query" runs
+// its argument, so the argument is checked too. An argument that is not a literal counts as such a call, because an
+// expression can have another value at run time than in the plan.
 func callsSideEffect(text string) bool {
 	if sideEffectCall.MatchString(text) {
 		return true
@@ -180,7 +180,7 @@ func callsSideEffect(text string) bool {
 
 // refuseSideEffects returns a *RefusedError for a text that calls a function with side effects. It
 // checks the text and then the plan, which also contains calls in views and macros. A PIVOT without
-// IN has no plan and is refused if the text may call a function with side effects.
+// IN has no plan, so a mention of such a function is enough to refuse it.
 func refuseSideEffects(ctx context.Context, conn *duckdb.Conn, s statement, text string, args []any) error {
 	if !mayHaveSideEffect.MatchString(text) {
 		return nil

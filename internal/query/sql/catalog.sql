@@ -35,11 +35,6 @@ FROM (
 WHERE outcome IN ('failed', 'not run')
 ORDER BY severity, check_name
 
--- name: has_snapshots
-SELECT count(*) > 0
-FROM duckdb_columns()
-WHERE database_name = {database} AND schema_name = 'meta' AND table_name = 'runs' AND column_name = 'snapshot_at'
-
 -- name: snapshots
 SELECT run_id, snapshot_at FROM {database}.meta.runs WHERE snapshot_at IS NOT NULL ORDER BY snapshot_at, run_id
 
