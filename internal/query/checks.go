@@ -32,8 +32,9 @@ const (
 	EachReference = "reference"
 	// EachColumn repeats a check for every column of the type listed after the word. Keys are left out.
 	// In the SQL, {column} is replaced by the name of the column, {table} by its table, {key} by the key of the
-	// table, and {name} and {column_name} by string literals. {currency} is replaced by the column currency of the table, and {labels} by its columns currency and pricing_tier. If the table lacks
-	// these columns, {currency} is NULL and {labels} is empty.
+	// table, and {name} and {column_name} by string literals. {currency} is replaced by the column currency, and
+	// {labels} by the columns currency and pricing_tier. In a table without a currency, {currency} is replaced by NULL
+	// and {labels} by an empty text.
 	EachColumn = "column"
 	// EachType repeats a check for every pair of a table and a type that at least two columns of the table
 	// have. Keys and flags are left out. In the SQL, {columns} is replaced by a list of the columns, and
@@ -121,7 +122,7 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 	definitions, _ := schema.Definitions()
 	pattern := strings.TrimRight(q.withoutHeader(), "; \t\r\n")
 	add := func(all sqltext.Values) {
-		used := maps.Clone(all) // without the values that the check does not use, because Fill refuses them
+		used := maps.Clone(all) // Fill refuses values that the check does not use
 		maps.DeleteFunc(used, func(name string, _ any) bool { return !strings.Contains(pattern, "{"+name+"}") })
 		part := q
 		part.SQL = string(sqltext.Fill(pattern, used))
@@ -196,9 +197,9 @@ func (q Query) Expand(tables ChangedTables, private []string) (parts []Query) {
 }
 
 // comparedColumns returns the names of the columns of a type, without keys.
-func comparedColumns(t stream.Table, def stream.Definition, kind stream.Type) (names []string) {
+func comparedColumns(t stream.Table, def stream.Definition, columnType stream.Type) (names []string) {
 	for _, c := range def.Columns {
-		if c.Type == kind && !slices.Contains(t.Key, c.Name) {
+		if c.Type == columnType && !slices.Contains(t.Key, c.Name) {
 			names = append(names, c.Name)
 		}
 	}

@@ -215,44 +215,35 @@ func (d Diff) withChangesInWords(tables []string) sqltext.SQL {
 			all[t.Table] = t
 		}
 	}
-	null := sqltext.SQL("NULL::VARCHAR")
-	// The names of outlets and of listings are in several tables.
+	// The names of outlets and of products are in several tables.
 	names := []sqltext.SQL{
-		namesSQL("outlets", "outlets", "id", "name", "id"),
-		namesSQL("outlets", "product_listings", "outlet_id", "outlet_name", "outlet_id"),
-		namesSQL("outlets", "outlet_listings", "outlet_id", "outlet_name", "outlet_id"),
-		namesSQL("products", "outlet_products", "product_id", "name", "outlet_id"),
-		namesSQL("products", "product_listings", "id", "name", "outlet_id"),
+		namesSQL("outlets", all["outlets"], "id", "name"),
+		namesSQL("outlets", all["product_listings"], "outlet_id", "outlet_name"),
+		namesSQL("outlets", all["outlet_listings"], "outlet_id", "outlet_name"),
+		namesSQL("products", all["outlet_products"], "product_id", "name"),
+		namesSQL("products", all["product_listings"], "id", "name"),
 	}
 	var changes, rows []sqltext.SQL
-	named := []string{"outlets"}
+	var named []string // the owners in names
 	for _, name := range tables {
 		t := all[name]
-		change := sqltext.Values{"name": name, "noun": nounOf(t), "is_item": isItem(t) && !isLink(t), "owner": null, "amounts": amountsOf(t),
+		change := sqltext.Values{"name": name, "noun": nounOf(t), "is_item": isItem(t) && !isLink(t), "owner": nullTextSQL, "amounts": amountsOf(t),
 			"macro": sqltext.Name(name + schema.ChangesSuffix), "from_time": d.From.At, "to_time": d.To.At, "condition": d.outletCondition(name)}
-		row := sqltext.Values{"name": name, "table": sqltext.Name(name), "key": keyText(t.Key), "own_name": null, "label": labelOf(t),
-			"outlet_id": null, "owner_id": null, "has_position": hasColumn(t, "position"), "from_time": d.From.At, "to_time": d.To.At}
-		if hasColumn(t, "outlet_id") {
-			row["outlet_id"] = sqltext.SQL("outlet_id")
-		}
-		if name == "outlets" {
-			row["outlet_id"] = sqltext.SQL("id")
-		}
-		if nameColumn := nameOf(t); nameColumn != "" && !isItem(t) {
+		row := sqltext.Values{"name": name, "table": sqltext.Name(name), "key": keyText(t.Key), "own_name": nullTextSQL, "label": labelOf(t),
+			"outlet_id": outletIDOf(t), "owner_id": nullTextSQL, "has_position": hasColumn(t, "position"), "from_time": d.From.At, "to_time": d.To.At}
+		nameColumn := nameOf(t)
+		hasOwnName := nameColumn != "" && !isItem(t)
+		if hasOwnName {
 			row["own_name"] = sqltext.Name(nameColumn)
 		}
 		owner, column := ownerOf(t, all)
 		if name == "products" {
 			change["owner"], row["owner_id"] = name, sqltext.SQL("id")
-		} else if row["own_name"] == null && owner != "" && column != "outlet_id" {
+		} else if !hasOwnName && owner != "" && owner != "outlets" {
 			change["owner"], row["owner_id"] = owner, sqltext.Name(column)
 			if !slices.Contains(named, owner) {
 				named = append(named, owner)
-				outletID := ""
-				if hasColumn(all[owner], "outlet_id") {
-					outletID = "outlet_id"
-				}
-				names = append(names, namesSQL(owner, owner, "id", nameOf(all[owner]), outletID))
+				names = append(names, namesSQL(owner, all[owner], "id", nameOf(all[owner])))
 			}
 		}
 		changes = append(changes, diffSQL.Render("changes_of_table", change))
@@ -262,14 +253,23 @@ func (d Diff) withChangesInWords(tables []string) sqltext.SQL {
 		"changes": sqltext.JoinSQL(changes, "\nUNION ALL "), "rows": sqltext.JoinSQL(rows, "\nUNION ALL "), "names": sqltext.JoinSQL(names, "\nUNION ALL ")})
 }
 
-// namesSQL returns a SELECT of the names of records. The table owner contains the records, and table their names.
-func namesSQL(owner, table, id, name, outletID string) sqltext.SQL {
-	var outlet any = sqltext.SQL("NULL::VARCHAR")
-	if outletID != "" {
-		outlet = sqltext.Name(outletID)
+const nullTextSQL sqltext.SQL = "NULL::VARCHAR"
+
+// namesSQL returns a SELECT of the names of records. The table owner contains the records, and t their names.
+func namesSQL(owner string, t schema.Table, id, name string) sqltext.SQL {
+	return diffSQL.Render("names_of_table", sqltext.Values{"name": owner, "table": sqltext.Name(t.Table), "id": sqltext.Name(id),
+		"column": sqltext.Name(name), "outlet_id": outletIDOf(t)})
+}
+
+// outletIDOf returns the expression of the id of the outlet of a row.
+func outletIDOf(t schema.Table) sqltext.SQL {
+	if t.Table == "outlets" {
+		return "id"
 	}
-	return diffSQL.Render("names_of_table", sqltext.Values{"name": owner, "table": sqltext.Name(table), "id": sqltext.Name(id),
-		"column": sqltext.Name(name), "outlet_id": outlet})
+	if hasColumn(t, "outlet_id") {
+		return "outlet_id"
+	}
+	return nullTextSQL
 }
 
 // isItem reports whether the rows of a table are parts of a record: the key is the id of the record and something else.
@@ -297,9 +297,8 @@ func nameOf(t schema.Table) string {
 
 // labelOf returns the expression of a text that distinguishes the items of a list, or the channels of an outlet.
 func labelOf(t schema.Table) sqltext.SQL {
-	const none = "NULL::VARCHAR"
 	if !isItem(t) && t.Table != "outlet_channels" {
-		return none
+		return nullTextSQL
 	}
 	for _, pair := range [][]string{{"pricing_tier", "currency"}, {"channel_type", "placement_type"}} {
 		if hasColumn(t, pair[0]) && hasColumn(t, pair[1]) {
@@ -308,7 +307,7 @@ func labelOf(t schema.Table) sqltext.SQL {
 	}
 	columns := slices.DeleteFunc([]string{"name", "url", "value", "author_name"}, func(name string) bool { return !hasColumn(t, name) })
 	if len(columns) == 0 {
-		return none
+		return nullTextSQL
 	}
 	return sqltext.Fill("coalesce({columns})", sqltext.Values{"columns": sqltext.Names(columns)})
 }
@@ -321,9 +320,9 @@ func ownerOf(t schema.Table, all map[string]schema.Table) (owner, column string)
 		columns = columns[1:]
 	}
 	for _, c := range columns {
-		owner, id, _ := strings.Cut(c.References, ".")
-		if id == "id" && nameOf(all[owner]) != "" {
-			return owner, c.Name
+		table, id, _ := strings.Cut(c.References, ".")
+		if id == "id" && nameOf(all[table]) != "" {
+			return table, c.Name
 		}
 	}
 	return "", ""

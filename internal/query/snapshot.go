@@ -52,7 +52,7 @@ func (db *DB) readSnapshots(ctx context.Context, database string) ([]Snapshot, e
 
 // findSnapshot returns the snapshot for a text of the user, which is a run id, a time or a date. A time
 // means the newest snapshot at that time. A date means the newest snapshot at the end of that day (UTC).
-// If no snapshot is found, findSnapshot returns a *UsageError.
+// An unknown snapshot is a *UsageError.
 func findSnapshot(all []Snapshot, text string) (Snapshot, error) {
 	if len(all) == 0 {
 		return Snapshot{}, &UsageError{Problem: "the catalog has no snapshot"}
@@ -60,17 +60,17 @@ func findSnapshot(all []Snapshot, text string) (Snapshot, error) {
 	if i := slices.IndexFunc(all, func(s Snapshot) bool { return s.Run == text }); i >= 0 {
 		return all[i], nil
 	}
-	at, ok := parseTimeOrDate(text)
-	switch {
-	case !ok && runID.MatchString(text):
-		const shown = 5
+	at, isTime := parseTimeOrDate(text)
+	if !isTime && runID.MatchString(text) {
+		const maxListed = 5
 		var newest []string
-		for _, s := range all[max(0, len(all)-shown):] {
+		for _, s := range slices.Backward(all) {
 			newest = append(newest, s.Run)
 		}
-		slices.Reverse(newest)
+		newest = newest[:min(len(newest), maxListed)]
 		return Snapshot{}, &UsageError{Problem: fmt.Sprintf("run %q is not in the catalog; the newest runs are %s", text, strings.Join(newest, ", "))}
-	case !ok:
+	}
+	if !isTime {
 		return Snapshot{}, &UsageError{
 			Problem: fmt.Sprintf("%q is not a time such as 2026-11-01T02:00:00Z, a date such as 2026-11-01 or the id of a run", text)}
 	}
@@ -86,7 +86,7 @@ var runID = regexp.MustCompile(`^\d{8}T\d{6}`)
 
 // parseTimeOrDate parses a time or a date. A time without a zone is in UTC. A date means the end of that
 // day.
-func parseTimeOrDate(text string) (at time.Time, ok bool) {
+func parseTimeOrDate(text string) (at time.Time, isTime bool) {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
 		return day.AddDate(0, 0, 1).Add(-time.Microsecond), true
 	}
@@ -95,7 +95,7 @@ func parseTimeOrDate(text string) (at time.Time, ok bool) {
 			return at, true
 		}
 	}
-	return at, false
+	return time.Time{}, false
 }
 
 // createCatalogViews creates the views of all tables in catalogDB. Views and macros are created from their
