@@ -42,19 +42,22 @@ func parseParams(t *testing.T, text string) map[string]string {
 	return values
 }
 
-// writeResult runs a query and writes its rows. In contrast to DB.Run, which spools them, this plans the query only once.
-func writeResult(t testing.TB, db *query.DB, q query.Query, values map[string]string, w query.Writer) {
+// writeResult runs a query and writes its rows with each writer. In contrast to DB.Run, which spools the rows, the query
+// is planned only once.
+func writeResult(t testing.TB, db *query.DB, q query.Query, values map[string]string, writers ...query.Writer) {
 	t.Helper()
 	result, err := db.Collect(t.Context(), q, values, math.MaxInt)
 	if err != nil {
 		t.Fatalf("%s with %v: %v", q.Name, values, err)
 	}
-	err = w.Begin(result.Columns)
-	for _, row := range result.Rows {
-		err = errors.Join(err, w.Row(row.Values))
-	}
-	if err := errors.Join(err, w.End()); err != nil {
-		t.Fatalf("%s with %v: %v", q.Name, values, err)
+	for _, w := range writers {
+		err := w.Begin(result.Columns)
+		for _, row := range result.Rows {
+			err = errors.Join(err, w.Row(row.Values))
+		}
+		if err := errors.Join(err, w.End()); err != nil {
+			t.Fatalf("%s with %v, written by %T: %v", q.Name, values, w, err)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package queries_test
 
 import (
-	"fmt"
 	"io"
 	"maps"
 	"strings"
@@ -19,7 +18,7 @@ func TestExtremeValuesFailNoQuery(t *testing.T) {
 	db := open(t, fixture.ExtremeRows(300))
 	run := func(t *testing.T, q query.Query, values map[string]string, formats ...query.Format) {
 		t.Helper()
-		var all writers
+		var all []query.Writer
 		for _, format := range formats {
 			w, err := query.NewWriter(query.Output{Format: format}, io.Discard, query.Screen{})
 			if err != nil {
@@ -27,7 +26,7 @@ func TestExtremeValuesFailNoQuery(t *testing.T) {
 			}
 			all = append(all, w)
 		}
-		writeResult(t, db, q, values, all)
+		writeResult(t, db, q, values, all...)
 	}
 	for _, q := range query.All() {
 		t.Run(q.Name, func(t *testing.T) {
@@ -53,34 +52,6 @@ func TestExtremeValuesFailNoQuery(t *testing.T) {
 			run(t, query.Query{Name: relation, SQL: "FROM " + relation}, nil, query.CSV)
 		})
 	}
-}
-
-// writers writes a result with each of its writers, so that a query runs only once.
-type writers []query.Writer
-
-// Begin implements query.Writer.
-func (ws writers) Begin(columns []query.Column) error {
-	return ws.each(func(w query.Writer) error { return w.Begin(columns) })
-}
-
-// Row implements query.Writer.
-func (ws writers) Row(values []query.Value) error {
-	return ws.each(func(w query.Writer) error { return w.Row(values) })
-}
-
-// End implements query.Writer.
-func (ws writers) End() error {
-	return ws.each(func(w query.Writer) error { return w.End() })
-}
-
-// each calls write with each writer until there is an error, which names the type of the writer.
-func (ws writers) each(write func(w query.Writer) error) error {
-	for _, w := range ws {
-		if err := write(w); err != nil {
-			return fmt.Errorf("%T: %w", w, err)
-		}
-	}
-	return nil
 }
 
 // parameterVariants returns values for the parameters of a query: the defaults, and each of the defaults

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -138,26 +137,6 @@ func parseTest(t *testing.T, path string) (fixtureSQL string, cases []queryCase)
 	return fixtureSQL, cases
 }
 
-var parameter = regexp.MustCompile(`\$(\w+)`)
-
-func TestDeclaredParametersAreUsed(t *testing.T) {
-	all := query.All()
-	for _, q := range all {
-		var declared, used []string
-		for _, p := range q.Params {
-			declared = append(declared, p.Name)
-		}
-		for _, m := range parameter.FindAllStringSubmatch(q.SQL, -1) {
-			used = append(used, m[1])
-		}
-		slices.Sort(declared)
-		slices.Sort(used)
-		if diff := cmp.Diff(declared, slices.Compact(used)); diff != "" {
-			t.Errorf("%s: declared (-) and used (+) parameters differ:\n%s", q.Name, diff)
-		}
-	}
-}
-
 // TestHeadersAreComplete checks that each header has all parts, and runs the SQL of each values line.
 func TestHeadersAreComplete(t *testing.T) {
 	all := query.All()
@@ -220,13 +199,7 @@ func TestHeadersNameColumns(t *testing.T) {
 		if q.Chart == nil && q.Headings == nil && q.First == nil {
 			continue
 		}
-		values := map[string]string{}
-		for _, p := range q.Params {
-			if p.Default == "" {
-				values[p.Name] = "1"
-			}
-		}
-		result, err := db.Collect(t.Context(), q, values, 1)
+		result, err := db.Collect(t.Context(), q, requiredValues(q, "1"), 1)
 		if err != nil {
 			t.Fatal(err)
 		}

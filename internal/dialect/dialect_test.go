@@ -2,11 +2,8 @@ package dialect_test
 
 import (
 	"io/fs"
-	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"placementsync/internal/dialect"
 	"placementsync/queries"
@@ -81,45 +78,6 @@ func TestWordsAreExpanded(t *testing.T) {
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line
-}
-
-// outputColumns returns the columns of the last SELECT of a query: the names after AS, and plain
-// columns. A column ends at the end of a line, outside of parentheses and CASE.
-func outputColumns(t *testing.T, sql string) (names []string) {
-	t.Helper()
-	start := strings.LastIndex(sql, "\nSELECT\n")
-	if start < 0 {
-		t.Fatalf("found no line \"SELECT\" in %s", sql)
-	}
-	list, _, ok := strings.Cut(sql[start+len("\nSELECT\n"):], "\nFROM ")
-	if !ok {
-		t.Fatalf("the last SELECT has no FROM in %s", sql)
-	}
-	depth, columnPattern := 0, regexp.MustCompile(`(\w+)\s*,?$`)
-	for line := range strings.Lines(list) {
-		line = strings.TrimRight(line, "\n")
-		depth += strings.Count(line, "(") + strings.Count(line, "CASE") - strings.Count(line, ")") - strings.Count(line, "END")
-		if depth > 0 || !strings.HasSuffix(line, ",") && !strings.HasSuffix(list, line+"\n") && !strings.HasSuffix(list, line) {
-			continue
-		}
-		names = append(names, columnPattern.FindStringSubmatch(line)[1])
-	}
-	return names
-}
-
-func TestViewsHaveColumnsOfDuckDBViews(t *testing.T) {
-	for _, e := range dialect.Engines() {
-		views := e.Views(lakeNames())
-		for _, v := range views {
-			var want []string
-			for _, c := range v.Columns {
-				want = append(want, c.Name)
-			}
-			if diff := cmp.Diff(want, outputColumns(t, v.Select)); diff != "" {
-				t.Errorf("%s: columns of view %s (-want +got):\n%s", e.Name, v.Name, diff)
-			}
-		}
-	}
 }
 
 // TestNamesAreFilledIn checks that all placeholders are replaced, that a catalog name with quotes is quoted, that

@@ -233,20 +233,6 @@ INSERT INTO main.outlet_channels (id, outlet_id, channel_type, placement_type, v
 	}
 }
 
-func TestCatalogHasMacrosForChanges(t *testing.T) {
-	harness.Slow(t)
-	db := openAt(t, createNightsCatalog(t))
-	for sql, want := range map[string]string{
-		"SELECT key, new ->> '$' AS v FROM product_listings_changes(TIMESTAMP '2026-11-01 02:00:00', TIMESTAMP '2026-11-02 02:00:00') WHERE field = 'name' ORDER BY key LIMIT 1": `{"key":"a","v":"new \"name\""}` + "\n",
-		"SELECT table_name, count(*) AS n FROM changes(TIMESTAMP '2026-11-02 02:00:00', TIMESTAMP '2026-11-03 02:00:00') GROUP BY ALL ORDER BY ALL LIMIT 1":                      `{"table_name":"product_listing_prices","n":2}` + "\n",
-	} {
-		got, err := runQuery(t, db, query.Text(sql), nil, query.JSONL, query.Screen{})
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%s: %v (-want +got):\n%s", sql, err, diff)
-		}
-	}
-}
-
 func TestIncomparableSnapshotsAreUsageErrors(t *testing.T) {
 	db := openAt(t, createNightsCatalog(t))
 	all, err := db.Snapshots(t.Context())

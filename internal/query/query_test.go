@@ -28,14 +28,6 @@ func TestFilesCannotBeReadAsTables(t *testing.T) {
 	}
 }
 
-func TestPivotRuns(t *testing.T) {
-	text := "PIVOT (FROM (VALUES ('a', 1), ('b', 2)) AS v(k, n)) ON k USING sum(n)"
-	got, err := runQuery(t, open(t, ""), query.Text(text), nil, query.JSONL, query.Screen{})
-	if want := "{\"a\":1,\"b\":2}\n"; err != nil || got != want {
-		t.Errorf("got %q, %v, want %q", got, err, want)
-	}
-}
-
 func TestTimesAreUTCInAnyTimeZone(t *testing.T) {
 	t.Setenv("TZ", "America/New_York")
 	text := "SELECT date_trunc('month', TIMESTAMPTZ '2026-03-01 00:30:00+00')::VARCHAR AS month"

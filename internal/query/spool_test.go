@@ -21,6 +21,7 @@ func TestSpoolingDoesNotChangeResults(t *testing.T) {
 		"VALUES":                    {"VALUES (1), (2)", "col0\n1\n2\n"},
 		"WITH":                      {"WITH x AS (SELECT 7 AS n) SELECT n FROM x", "n\n7\n"},
 		"PIVOT":                     {"PIVOT (SELECT 1 AS k, 'a' AS c, 2 AS v) ON c IN ('a', 'b') USING sum(v)", "k,a,b\n1,2,\n"},
+		"PIVOT without values":      {"PIVOT (FROM (VALUES ('a', 1), ('b', 2)) AS v(k, n)) ON k USING sum(n)", "a,b\n1,2\n"},
 		"DESCRIBE as subquery":      {"SELECT column_name FROM (DESCRIBE SELECT 1 AS n)", "column_name\nn\n"},
 		"ORDER BY":                  {"SELECT range AS n FROM range(3) ORDER BY n DESC", "n\n2\n1\n0\n"},
 		"no rows":                   {"SELECT 1 AS a WHERE false", "a\n"},
