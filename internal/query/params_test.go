@@ -176,6 +176,24 @@ func TestSettingsAsValues(t *testing.T) {
 	}
 }
 
+func TestValuesNeverBecomeSQL(t *testing.T) {
+	db := open(t, oneListing)
+	q := query.Text("SELECT count(*) AS n FROM product_listings WHERE country = $c OR name = $c")
+	for value, want := range map[string]string{
+		"DE":                          "{\"n\":1}\n",
+		"' OR '1'='1":                 "{\"n\":0}\n",
+		"x'); DELETE FROM orders; --": "{\"n\":0}\n",
+		"$c":                          "{\"n\":0}\n",
+		"Robert'); DROP TABLE x; --":  "{\"n\":1}\n",
+		"NULL":                        "{\"n\":0}\n",
+	} {
+		got, err := runQuery(t, db, q, map[string]string{"c": value}, query.JSONL, query.Screen{})
+		if err != nil || got != want {
+			t.Errorf("%q: got %q, %v, want %q", value, got, err, want)
+		}
+	}
+}
+
 func TestResolve(t *testing.T) {
 	harness.Slow(t)
 	t.Run("the name of a query", func(t *testing.T) {
