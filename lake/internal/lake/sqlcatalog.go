@@ -221,7 +221,7 @@ func (c *sqlCatalog) commit(ctx context.Context, changes []change) (tagsKept boo
 	}
 	committed := false
 	err = c.files.disk.Do("commit", "catalog", func() error {
-		err := c.swapAll(ctx, swaps, func() error { return c.showMetadata(staged) })
+		err := c.commitSwaps(ctx, swaps, func() error { return c.showMetadata(staged) })
 		committed = err == nil
 		return err
 	})
@@ -269,45 +269,45 @@ func (c *sqlCatalog) showMetadata(staged []*stagedFile) error {
 	})
 }
 
-// swapAll sets the new metadata files of all tables in one transaction, and calls showMetadata before its end.
-// It returns a *conflictError if a table changed since it was loaded. If showMetadata is nil, it rolls the
-// transaction back.
-func (c *sqlCatalog) swapAll(ctx context.Context, swaps []swap, showMetadata func() error) (err error) {
-	// All publishers use the same order, so that they do not deadlock.
-	slices.SortFunc(swaps, func(a, b swap) int { return strings.Compare(a.name.String(), b.name.String()) })
+// commitSwaps sets the new metadata files of all tables in one transaction, and calls showMetadata before its end.
+// It returns a *conflictError if a table changed since it was loaded.
+func (c *sqlCatalog) commitSwaps(ctx context.Context, swaps []swap, showMetadata func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
-	tx, err := c.db.BeginTx(ctx, nil)
+	tx, err := c.beginSwaps(ctx, swaps)
 	if err != nil {
-		return fmt.Errorf("begin the commit in %s: %w", c.place, err)
-	}
-	defer func() {
-		if err != nil || showMetadata == nil {
-			err = errors.Join(err, warehouse.Undo(tx))
-		}
-	}()
-	if err := c.ensureTables(ctx, tx); err != nil {
-		return c.commitErr("the list of tables", err)
-	}
-	for _, s := range swaps {
-		if err := c.swapOne(ctx, tx, s); err != nil {
-			return c.commitErr(s.name.String(), err)
-		}
-	}
-	if showMetadata == nil {
-		return nil
+		return err
 	}
 	if err := showMetadata(); err != nil {
-		return fmt.Errorf("write the metadata: %w", err)
+		return errors.Join(fmt.Errorf("write the metadata: %w", err), warehouse.Undo(tx))
 	}
 	if err := tx.Commit(); err != nil {
-		err = c.commitErr("a table", err)
+		err = errors.Join(c.commitErr("a table", err), warehouse.Undo(tx))
 		if errors.As(err, new(*conflictError)) {
 			return err
 		}
 		return unknownResult(err)
 	}
 	return nil
+}
+
+// beginSwaps sets the new metadata files of all tables in a transaction, which the caller must end.
+func (c *sqlCatalog) beginSwaps(ctx context.Context, swaps []swap) (*sql.Tx, error) {
+	// All publishers use the same order, so that they do not deadlock.
+	slices.SortFunc(swaps, func(a, b swap) int { return strings.Compare(a.name.String(), b.name.String()) })
+	tx, err := c.db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("begin the commit in %s: %w", c.place, err)
+	}
+	if err := c.ensureTables(ctx, tx); err != nil {
+		return nil, errors.Join(c.commitErr("the list of tables", err), warehouse.Undo(tx))
+	}
+	for _, s := range swaps {
+		if err := c.swapOne(ctx, tx, s); err != nil {
+			return nil, errors.Join(c.commitErr(s.name.String(), err), warehouse.Undo(tx))
+		}
+	}
+	return tx, nil
 }
 
 func (c *sqlCatalog) commitErr(table string, err error) error {
@@ -356,9 +356,15 @@ func (c *sqlCatalog) swapOne(ctx context.Context, tx *sql.Tx, s swap) error {
 
 // checkAccess adds a table to the catalog and rolls back. If it creates the file of an SQLite catalog, the
 // file is kept without tables.
-func (c *sqlCatalog) checkAccess(ctx context.Context) (err error) {
+func (c *sqlCatalog) checkAccess(ctx context.Context) error {
 	if err := c.createFile(); err != nil {
 		return err
 	}
-	return c.swapAll(ctx, []swap{{tableName{meta, "check_" + uuid.NewString()}, "", "none"}}, nil)
+	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
+	defer cancel()
+	tx, err := c.beginSwaps(ctx, []swap{{tableName{meta, "check_" + uuid.NewString()}, "", "none"}})
+	if err != nil {
+		return err
+	}
+	return warehouse.Undo(tx)
 }
