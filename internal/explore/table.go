@@ -206,9 +206,11 @@ func (r columnRole) showValue(row query.Record, l links) html.Cell {
 	return cell
 }
 
-// nameTables are the tables and columns with the names of the records of a kind.
-func nameTables() map[string][2]string {
-	return map[string][2]string{"order": {"orders", "reference_number"}, "campaign": {"campaigns", "name"}, "article": {"articles", "name"},
+// nameSource is the table and the column with the names of the records of a kind.
+type nameSource struct{ table, column string }
+
+func nameSources() map[string]nameSource {
+	return map[string]nameSource{"order": {"orders", "reference_number"}, "campaign": {"campaigns", "name"}, "article": {"articles", "name"},
 		"profile": {"profiles", "name"}, "listing": {"product_listings", "name"}, "outlet": {"outlets", "name"}}
 }
 
@@ -216,7 +218,7 @@ func nameTables() map[string][2]string {
 func (v *visit) nameRecords(roles []columnRole, rows []query.Record) error {
 	for i := range roles {
 		r := &roles[i]
-		table, hasNames := nameTables()[r.kind]
+		source, hasNames := nameSources()[r.kind]
 		if r.idColumn != r.Name || r.hidden || !hasNames || len(rows) == 0 {
 			continue
 		}
@@ -229,7 +231,7 @@ func (v *visit) nameRecords(roles []columnRole, rows []query.Record) error {
 		if len(ids) == 0 {
 			continue
 		}
-		sql := recordSQL.Render("names_of_records", sqltext.Values{"table": sqltext.Name(table[0]), "column": sqltext.Name(table[1]), "ids": ids})
+		sql := recordSQL.Render("names_of_records", sqltext.Values{"table": sqltext.Name(source.table), "column": sqltext.Name(source.column), "ids": ids})
 		result, err := v.runStatement(sql)
 		if query.IsMissing(err) { // an older version of the program created the snapshot
 			continue
