@@ -39,44 +39,12 @@ type Series struct {
 }
 
 // extendSeries adds versions, oldest first, to the series: the manifest of each version, its changes
-// of the schemas meta and past, and the Parquet files of the last version of each day. Manifests and
-// files of changes are copied, so that a damaged file has an intact copy. Parquet files are linked,
-// because they are large. If a file is damaged, extendSeries adds all other files and then returns a
-// *DamagedError.
+// of the schemas meta and past, and the Parquet files of the last version of each day. If a file is damaged,
+// extendSeries adds all other files and then returns a *DamagedError.
 func (s *Series) extendSeries(versions ...Manifest) error {
-	var damaged []error
-	cache := checksum.NewCache(context.Background())
-	addFile := func(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
-		from := filepath.Join(s.folder.VersionPath(m.RunID), filepath.Base(want.File))
-		if durable.SameFile(from, to) {
-			return nil
-		}
-		// In a warehouse that was copied without its hard links, one file can be damaged while the other is
-		// intact. The damaged file must not replace the intact file.
-		if problem := cache.Compare(from, want, true); problem != "" {
-			damaged = append(damaged, s.folder.DamagedErr(from, problem, nil))
-			return nil
-		}
-		if err := s.folder.MakePublicAbove(to); err != nil {
-			return err
-		}
-		return linkOrCopy(from, to)
-	}
-	addManifest := func(m Manifest, to string) error {
-		_, sum, err := s.versions.ReadManifestSum(filepath.Join(s.folder.VersionPath(m.RunID), ManifestFile), m.RunID)
-		if err != nil {
-			return err
-		}
-		return addFile(m, sum, to, s.folder.disk.Copy)
-	}
+	e := extension{Series: s, cache: checksum.NewCache(context.Background())}
 	for _, m := range versions {
-		if m.Meta == nil {
-			continue
-		}
-		if err := addFile(m, m.Meta.FileSum, s.folder.ChangesPath(m.RunID), s.folder.disk.Copy); err != nil {
-			return err
-		}
-		if err := addManifest(m, s.folder.RunManifestPath(m.RunID)); err != nil {
+		if err := e.addChanges(m); err != nil {
 			return err
 		}
 	}
@@ -88,43 +56,96 @@ func (s *Series) extendSeries(versions ...Manifest) error {
 		}
 	}
 	for _, m := range lastOfDays {
-		if err := s.keepReplacedFiles(m); err != nil {
-			return err
-		}
-		for _, t := range m.Tables {
-			if err := addFile(m, t.FileSum, s.FilePath(t, m.SnapshotAt), s.folder.disk.Link); err != nil {
-				return err
-			}
-		}
-		// The manifest is added last, because it names all other files of the day.
-		if err := addManifest(m, s.folder.DayManifestPath(DayOf(m.SnapshotAt))); err != nil {
+		if err := e.addDay(m); err != nil {
 			return err
 		}
 	}
-	addDays := func(runByDay map[string]string) {
-		for _, m := range lastOfDays {
-			runByDay[DayOf(m.SnapshotAt)] = m.RunID
-		}
-	}
-	// Before the first night there is no index. Early programs wrote no index and no files of changes, so versions
-	// without Meta get an index too.
+	// Early programs wrote no index and no files of changes, so versions without Meta get an index too.
 	hasEarlierNights := slices.ContainsFunc(versions, func(m Manifest) bool { return m.Previous != "" && m.Meta != nil })
-	_, err := s.Index()
-	if isLostIndex(err) && !hasEarlierNights {
-		runByDay := s.ManifestDays()
-		addDays(runByDay)
-		err = s.WriteIndex(runByDay)
-	} else {
-		err = s.ChangeIndex(addDays)
-	}
-	if err != nil || len(damaged) > 0 {
-		return errors.Join(append(damaged, err)...)
+	err := s.addToIndex(lastOfDays, hasEarlierNights)
+	if err != nil || len(e.damaged) > 0 {
+		return errors.Join(append(e.damaged, err)...)
 	}
 	replaced := s.folder.Path(SeriesDir, ReplacedDir)
 	if _, err := os.Lstat(replaced); err != nil {
 		return nil // no old files are kept
 	}
 	return s.folder.disk.RemoveAll(replaced)
+}
+
+// addToIndex adds days to the index. Before the first night there is no index.
+func (s *Series) addToIndex(days []Manifest, hasEarlierNights bool) error {
+	addDays := func(runByDay map[string]string) {
+		for _, m := range days {
+			runByDay[DayOf(m.SnapshotAt)] = m.RunID
+		}
+	}
+	_, err := s.Index()
+	if !isLostIndex(err) || hasEarlierNights {
+		return s.ChangeIndex(addDays)
+	}
+	runByDay := s.ManifestDays()
+	addDays(runByDay)
+	return s.WriteIndex(runByDay)
+}
+
+// extension adds files of versions to the series. Manifests and files of changes are copied, so that a damaged file
+// has an intact copy. Parquet files are linked, because they are large.
+type extension struct {
+	*Series
+	cache   *checksum.Cache
+	damaged []error // the damaged files, which were not added
+}
+
+// addChanges adds the changes of the schemas meta and past, and their manifest. Early programs wrote none.
+func (e *extension) addChanges(m Manifest) error {
+	if m.Meta == nil {
+		return nil
+	}
+	if err := e.addFile(m, m.Meta.FileSum, e.folder.ChangesPath(m.RunID), e.folder.disk.Copy); err != nil {
+		return err
+	}
+	return e.addManifest(m, e.folder.RunManifestPath(m.RunID))
+}
+
+// addDay adds the Parquet files and the manifest of a day.
+func (e *extension) addDay(m Manifest) error {
+	if err := e.keepReplacedFiles(m); err != nil {
+		return err
+	}
+	for _, t := range m.Tables {
+		if err := e.addFile(m, t.FileSum, e.FilePath(t, m.SnapshotAt), e.folder.disk.Link); err != nil {
+			return err
+		}
+	}
+	// The manifest is added last, because it names all other files of the day.
+	return e.addManifest(m, e.folder.DayManifestPath(DayOf(m.SnapshotAt)))
+}
+
+func (e *extension) addManifest(m Manifest, to string) error {
+	_, sum, err := e.versions.ReadManifestSum(filepath.Join(e.folder.VersionPath(m.RunID), ManifestFile), m.RunID)
+	if err != nil {
+		return err
+	}
+	return e.addFile(m, sum, to, e.folder.disk.Copy)
+}
+
+// addFile adds a file of a version, unless the file is damaged.
+func (e *extension) addFile(m Manifest, want checksum.FileSum, to string, linkOrCopy func(from, to string) error) error {
+	from := filepath.Join(e.folder.VersionPath(m.RunID), filepath.Base(want.File))
+	if durable.SameFile(from, to) {
+		return nil
+	}
+	// In a warehouse that was copied without its hard links, one file can be damaged while the other is
+	// intact. The damaged file must not replace the intact file.
+	if problem := e.cache.Compare(from, want, true); problem != "" {
+		e.damaged = append(e.damaged, e.folder.DamagedErr(from, problem, nil))
+		return nil
+	}
+	if err := e.folder.MakePublicAbove(to); err != nil {
+		return err
+	}
+	return linkOrCopy(from, to)
 }
 
 // ReplacedDir contains the old files of a day while another run replaces the day. The old files are in a
