@@ -194,8 +194,10 @@ type responseJSON struct {
 func writeResponseJSON(w io.Writer, all []fetch.StoredResponse) error {
 	shown := make([]responseJSON, len(all))
 	for i, r := range all {
-		shown[i] = responseJSON{r.Seq, r.Stream, r.Path, r.Query, r.Param, orNull(r.Page), orNull(r.Pass), r.Status, r.Encoding, r.Stored, r.Size,
-			r.At, r.Millis, r.Replaced}
+		shown[i] = responseJSON{
+			Seq: r.Seq, Stream: r.Stream, Path: r.Path, Query: r.Query, Param: r.Param, Page: orNull(r.Page), Pass: orNull(r.Pass),
+			Status: r.Status, Encoding: r.Encoding, Stored: r.Stored, Size: r.Size, At: r.At, Millis: r.Millis, Replaced: r.Replaced,
+		}
 	}
 	return cli.WriteJSON(w, shown)
 }

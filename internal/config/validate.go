@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"placementsync/internal/humanize"
 )
 
 // Validate returns an *Error with one problem for each violated rule, without line numbers, or nil.
@@ -58,13 +60,13 @@ func (v *validator) showValue(path string, value any) string {
 	return formatValue(value)
 }
 
-// formatValue formats a value as the file does: 10m, not 10m0s.
+// formatValue formats a value as the file does.
 func formatValue(value any) string {
 	switch v := value.(type) {
 	case string:
 		return strconv.Quote(v)
 	case time.Duration:
-		return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(v.String())
+		return humanize.Duration(v)
 	}
 	return fmt.Sprint(value)
 }

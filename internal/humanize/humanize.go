@@ -1,4 +1,4 @@
-// Package humanize formats counts, numbers and sizes for messages: 1 request, 1,234 rows,
+// Package humanize formats counts, sizes and durations for messages: 1 request, 1,234 rows,
 // 12.3 MiB. It must not know the counted things. It is a separate package because fetch and
 // ledger both need it and must not import each other.
 package humanize
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Count returns a number with its noun: 2 requests. noun is the singular.
@@ -39,6 +40,11 @@ func FormatBytes(n int64) string {
 		return fmt.Sprintf("%.1f MiB", float64(n)/kib/kib)
 	}
 	return fmt.Sprintf("%.1f GiB", float64(n)/kib/kib/kib)
+}
+
+// Duration returns a duration without zero minutes and seconds: 6h, not 6h0m0s.
+func Duration(d time.Duration) string {
+	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())
 }
 
 // Number returns an integer with thousands separators: 1,234,567.

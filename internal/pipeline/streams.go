@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -329,7 +328,7 @@ func (p *prepared) canRead(s stream.Stream, param string) bool {
 // unreadErr returns the error for a stream that this run had no time to read completely. For a list,
 // unread and planned are 0. Otherwise they are numbers of ids.
 func (p *prepared) unreadErr(unread, planned int64) error {
-	when := "within run.max_duration (" + formatDuration(p.cfg.MaxDuration) + ")"
+	when := "within run.max_duration (" + humanize.Duration(p.cfg.MaxDuration) + ")"
 	if !p.mode.usesNetwork() {
 		when = "by the run that is replayed"
 	}
@@ -337,9 +336,4 @@ func (p *prepared) unreadErr(unread, planned int64) error {
 		return errors.New("the list was not read " + when + "; rows of earlier nights are kept")
 	}
 	return fmt.Errorf("%s of %s %s were not read %s", humanize.Number(unread), humanize.Number(planned), humanize.Noun(planned, "id"), when)
-}
-
-// formatDuration formats a duration without zero minutes and seconds: 6h, not 6h0m0s.
-func formatDuration(d time.Duration) string {
-	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())
 }

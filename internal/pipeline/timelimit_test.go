@@ -68,20 +68,6 @@ func TestUnreadListsComeFirst(t *testing.T) {
 }
 
 func TestUnreadErrorMessages(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		6 * time.Hour:           "6h",
-		90 * time.Minute:        "1h30m",
-		time.Second:             "1s",
-		1500 * time.Millisecond: "1.5s",
-		10 * time.Minute:        "10m",
-		time.Hour + time.Second: "1h0m1s",
-		0:                       "0s",
-		100 * time.Hour:         "100h",
-	} {
-		if got := formatDuration(d); got != want {
-			t.Errorf("%d ns is formatted as %q, want %q", d, got, want)
-		}
-	}
 	for _, c := range []struct {
 		kind            string
 		unread, planned int64
