@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"placementsync/internal/nearest"
 	"placementsync/internal/sqltext"
 	"placementsync/schema"
 )
@@ -176,35 +177,19 @@ func matchPatterns(names, patterns []string) ([]string, error) {
 	for _, p := range patterns {
 		hasMatch := false
 		for _, name := range names {
-			if ok, err := path.Match(p, name); ok && err == nil {
+			if isMatch, _ := path.Match(p, name); isMatch { // an invalid pattern matches no table
 				hasMatch = true
 				picked = append(picked, name)
 			}
 		}
 		if !hasMatch {
-			// An export also knows the tables of history, past, mart and meta, too many for a message.
-			known := tablesIn(schemaOf(p), names)
-			if len(known) == 0 {
-				known = tablesIn("", names)
-			}
-			return nil, &UsageError{Problem: fmt.Sprintf("no table is named %q", p) + SuggestNames(known, p, "tables")}
+			similar := nearest.FindSuggestions(names, p)
+			unknown := schema.UnknownTableError{Table: p, Similar: strings.Join(similar, " or ")}
+			return nil, &UsageError{Problem: unknown.Error()}
 		}
 	}
 	slices.Sort(picked)
 	return slices.Compact(picked), nil
-}
-
-// schemaOf returns the schema of a table, such as "history", or "" for a current table.
-func schemaOf(table string) string {
-	schema, _, hasSchema := strings.Cut(table, ".")
-	if !hasSchema {
-		return ""
-	}
-	return schema
-}
-
-func tablesIn(schema string, names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return schemaOf(name) != schema })
 }
 
 // withChangesInWords returns the WITH clause of the relation worded. tables are the tables to compare.

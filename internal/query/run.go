@@ -50,44 +50,44 @@ func (db *DB) Admit(ctx context.Context, q Query, values map[string]string) (Adm
 // statement is the zero value, and the result cannot be spooled.
 func (db *DB) admit(ctx context.Context, q Query, values map[string]string, mustPrepare bool) (Admitted, error) {
 	a := Admitted{db: db, query: q, values: values}
-	err := db.runOn(ctx, db.conn, func(ctx context.Context, conn *duckdb.Conn) (err error) {
-		a.statement, a.args, err = db.check(ctx, conn, q, values, mustPrepare || q.IsUserDefined())
-		return err
+	err := db.runOn(ctx, db.conn, func(ctx context.Context, conn *duckdb.Conn) error {
+		return a.check(ctx, conn, mustPrepare)
 	})
 	return a, err
 }
 
-func (db *DB) check(
-	ctx context.Context, conn *duckdb.Conn, q Query, values map[string]string, mustPrepare bool,
-) (s statement, args []any, err error) {
-	if mustPrepare {
-		s, err = prepareStatement(conn, q.SQL)
+// check sets the fields statement and args.
+func (a *Admitted) check(ctx context.Context, conn *duckdb.Conn, mustPrepare bool) (err error) {
+	q := a.query
+	if mustPrepare || q.IsUserDefined() {
+		a.statement, err = prepareStatement(conn, q.SQL)
 		if err != nil {
-			return s, nil, q.wrapErr(err)
+			return q.wrapErr(err)
 		}
+	}
+	if a.statement.several && len(a.values) > 0 {
+		return &UsageError{Problem: "several statements cannot have parameters: write one statement (a PIVOT without IN counts as several)"}
 	}
 	params := q.Params
 	if q.IsUserDefined() {
-		params = s.params
-		for i, p := range params {
+		params = nil // only the parameters in the SQL, in its order
+		for _, p := range a.statement.params {
 			if declared, isDeclared := q.Param(p.Name); isDeclared {
-				params[i] = declared
+				p = declared
 			}
+			params = append(params, p)
 		}
 	}
-	if s.several && len(values) > 0 {
-		return s, nil, &UsageError{Problem: "several statements cannot have parameters: write one statement (a PIVOT without IN counts as several)"}
-	}
-	args, err = bindValues(ctx, conn, q, params, values, db.opts.Settings)
+	a.args, err = bindValues(ctx, conn, q, params, a.values, a.db.opts.Settings)
 	if err != nil {
-		return s, nil, err
+		return err
 	}
-	if q.IsUserDefined() && !db.opts.Unsafe {
-		if err := checkReadOnly(ctx, conn, s, q.SQL, args); err != nil {
-			return s, nil, q.wrapErr(err)
+	if q.IsUserDefined() && !a.db.opts.Unsafe {
+		if err := checkReadOnly(ctx, conn, a.statement, q.SQL, a.args); err != nil {
+			return q.wrapErr(err)
 		}
 	}
-	return s, args, nil
+	return nil
 }
 
 // Run runs the query, writes its rows to w and returns their number. Its errors are those of DuckDB and of w.

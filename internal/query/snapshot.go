@@ -178,18 +178,16 @@ func (t storedTable) selectSQL(s Snapshot, hidden []string) sqltext.SQL {
 		return catalogSQL.Render("rows_at", sqltext.Values{"columns": columns, "main": t.qualifiedName("main"), "past": t.qualifiedName("past"), "at": s.At})
 	case t.schema == "past":
 		return catalogSQL.Render("rows_closed_until", sqltext.Values{"columns": columns, "past": t.qualifiedName("past"), "at": s.At})
-	case t.schema == "meta" && has("run_id"):
-		return t.selectOfRuns("run_id", columns, s)
-	case t.schema == "meta" && has("first_run"):
-		return t.selectOfRuns("first_run", columns, s)
+	case t.schema != "meta":
+		return t.selectAll(hidden)
+	}
+	for _, run := range []sqltext.Name{"run_id", "first_run"} {
+		if has(string(run)) {
+			return catalogSQL.Render("rows_of_runs", sqltext.Values{"columns": columns, "table": t.qualifiedName("meta"), "run": run,
+				"database": sqltext.Name(t.database), "at": s.At})
+		}
 	}
 	return t.selectAll(hidden)
-}
-
-// selectOfRuns returns a SELECT of the rows whose run is not later than a snapshot. run is the column with its id.
-func (t storedTable) selectOfRuns(run string, columns sqltext.SQL, s Snapshot) sqltext.SQL {
-	return catalogSQL.Render("rows_of_runs", sqltext.Values{"columns": columns, "table": t.qualifiedName(t.schema), "run": sqltext.Name(run),
-		"database": sqltext.Name(t.database), "at": s.At})
 }
 
 func (t storedTable) selectAll(hidden []string) sqltext.SQL {
