@@ -226,7 +226,7 @@ func TestParamValues(t *testing.T) {
 	for name, c := range map[string]struct {
 		param query.Param
 		limit int
-		want  string
+		want  string // the values, and whether there are more
 	}{
 		"from a query":         {country, 5, "DE,FR false"},
 		"as many as the limit": {country, 2, "DE,FR false"},
@@ -235,8 +235,8 @@ func TestParamValues(t *testing.T) {
 		"a boolean":            {query.Param{Type: "BOOLEAN"}, 5, "true,false false"},
 		"any text":             {query.Param{Type: "VARCHAR"}, 5, " false"},
 	} {
-		values, more, err := db.ParamValues(t.Context(), c.param, c.limit)
-		got := strings.Join(values, ",") + map[bool]string{true: " true", false: " false"}[more]
+		values, hasMore, err := db.ParamValues(t.Context(), c.param, c.limit)
+		got := fmt.Sprintf("%s %t", strings.Join(values, ","), hasMore)
 		if err != nil || got != c.want {
 			t.Errorf("%s: got %q, %v, want %q", name, got, err, c.want)
 		}
@@ -263,11 +263,7 @@ func TestDescribeUnknownValues(t *testing.T) {
 		"Peru": `parameter "country": the data has no value "Peru"; it has DE, FR`,
 	} {
 		unknown, err := db.DescribeUnknownValues(t.Context(), q, map[string]string{"country": given, "name": "x"})
-		got := ""
-		for _, u := range unknown {
-			got += u
-		}
-		if err != nil || got != want {
+		if got := strings.Join(unknown, ""); err != nil || got != want {
 			t.Errorf("%q: got %q, %v, want %q", given, got, err, want)
 		}
 	}
@@ -282,7 +278,7 @@ func TestDescribeUnknownValues(t *testing.T) {
 	}
 }
 
-func TestNamesAreFoundByTheirWords(t *testing.T) {
+func TestNamesAreResolvedByWords(t *testing.T) {
 	db := open(t, threeListings)
 	const acme, id = "Acme & Söhne GmbH", "4f1d5f0e-9b3c-4a1e-8f55-0c2f9d1b7a10"
 	names := []string{acme, "Berlin Tech Observer", "Berlin Post", id}
@@ -329,23 +325,32 @@ func TestNamesOfAMissingTable(t *testing.T) {
 	}
 }
 
-func TestResolveSuggestsTables(t *testing.T) {
+func TestResolve(t *testing.T) {
 	harness.Slow(t)
-	for word, want := range map[string]string{
+	if q, err := query.Resolve(" price_by_segment\n"); err != nil || q.Name != "price_by_segment" || len(q.Params) == 0 {
+		t.Errorf("a name: got %+v, %v, want the query price_by_segment with its parameters", q, err)
+	}
+	if q, err := query.Resolve("FROM orders"); err != nil || q.Name != "" || q.SQL != "FROM orders" {
+		t.Errorf("SQL: got %+v, %v, want a query without a name that runs FROM orders", q, err)
+	}
+	for text, want := range map[string]string{
+		" ":               "the query is empty",
+		"prices":          "price_by_segment",
+		"mar":             "did you mean margins?",
+		"price_by_segmnt": "did you mean price_by_segment?",
+		"Tier_Gap":        "did you mean tier_gaps?",
+		"zzz":             `no query is named "zzz"; queries: article_cycle_time`,
+		// Names of tables.
 		"orders":         `no query is named "orders", but a table is: query it with SQL, as in placementsync query "FROM orders LIMIT 10"; placementsync schema orders explains its columns`,
 		"payables":       `"FROM mart.payables LIMIT 10"; placementsync schema mart.payables explains its columns (did you mean payables_ageing or payables_open?)`,
 		"history.orders": `"FROM history.orders LIMIT 10"; placementsync schema orders explains its columns`,
 		"mart.snapshot":  `"FROM mart.snapshot LIMIT 10"`,
 		"streams":        `"FROM meta.streams LIMIT 10"; placementsync schema meta.streams`,
+		"history.nosuch": `no query is named "history.nosuch"; queries: `,
 	} {
-		_, err := query.Resolve(word)
-		var usage *query.UsageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want a usage error with %q", word, err, want)
+		if _, err := query.Resolve(text); !errors.As(err, new(*query.UsageError)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want a usage error with %q", text, err, want)
 		}
-	}
-	if _, err := query.Resolve("history.nosuch"); err == nil || !strings.Contains(err.Error(), `no query is named "history.nosuch"; queries: `) {
-		t.Errorf("an unknown table: got %v, want the list of queries", err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"placementsync/internal/query"
-	"placementsync/internal/testing/harness"
 )
 
 // typedQuery returns a query with parameters of six types. The query of periodQuery has parameters of
@@ -149,28 +148,33 @@ func TestSettingsAsValues(t *testing.T) {
 		opened[isConfigured] = db
 	}
 	for name, c := range map[string]struct {
-		settings query.Settings
-		values   map[string]string
-		want     string
+		settings      query.Settings
+		values        map[string]string
+		want, wantErr string
 	}{
-		"defaults":              {configured, nil, "Europe/Berlin lost,Void"},
-		"other values":          {configured, map[string]string{"z": "Asia/Tokyo", "s": "x"}, "Asia/Tokyo x"},
-		"names of settings":     {configured, map[string]string{"z": "schedule.timezone", "s": "statuses.campaigns_ended"}, "Europe/Berlin "},
-		"an unknown setting":    {configured, map[string]string{"s": "statuses.ended"}, `query "q": parameter "s": "statuses.ended" is not a list such as`},
-		"no configuration":      {nil, map[string]string{"s": "x"}, "UTC x"},
-		"no configured list":    {nil, nil, `query "q": parameter "s": there is no configuration that sets statuses.orders_ended`},
-		"a setting of no list":  {configured, map[string]string{"z": "statuses.orders_ended"}, "is not a time zone"},
-		"a zone as a status":    {configured, map[string]string{"s": "schedule.timezone"}, "Europe/Berlin schedule.timezone"},
-		"statuses of no orders": {configured, map[string]string{"s": ""}, "Europe/Berlin "},
+		"defaults":              {configured, nil, "Europe/Berlin lost,Void", ""},
+		"other values":          {configured, map[string]string{"z": "Asia/Tokyo", "s": "x"}, "Asia/Tokyo x", ""},
+		"names of settings":     {configured, map[string]string{"z": "schedule.timezone", "s": "statuses.campaigns_ended"}, "Europe/Berlin ", ""},
+		"an unknown setting":    {configured, map[string]string{"s": "statuses.ended"}, "", `query "q": parameter "s": "statuses.ended" is not a list such as`},
+		"no configuration":      {nil, map[string]string{"s": "x"}, "UTC x", ""},
+		"no configured list":    {nil, nil, "", `query "q": parameter "s": there is no configuration that sets statuses.orders_ended`},
+		"a setting of no list":  {configured, map[string]string{"z": "statuses.orders_ended"}, "", "is not a time zone"},
+		"a zone as a status":    {configured, map[string]string{"s": "schedule.timezone"}, "Europe/Berlin schedule.timezone", ""},
+		"statuses of no orders": {configured, map[string]string{"s": ""}, "Europe/Berlin ", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := runQuery(t, opened[c.settings != nil], q, c.values, query.JSONL, query.Screen{})
-			got = strings.TrimSuffix(strings.TrimPrefix(got, `{"got":"`), "\"}\n")
-			if err != nil {
-				got = err.Error()
+			got, err := opened[c.settings != nil].Collect(t.Context(), q, c.values, 1)
+			if c.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), c.wantErr) {
+					t.Errorf("got %v, want an error with %q", err, c.wantErr)
+				}
+				return
 			}
-			if isError := err != nil; got != c.want && (!isError || !strings.Contains(got, c.want)) {
-				t.Errorf("got %q, want %q", got, c.want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := got.Rows[0].Get("got").Text; text != c.want {
+				t.Errorf("got %q, want %q", text, c.want)
 			}
 		})
 	}
@@ -191,35 +195,6 @@ func TestValuesNeverBecomeSQL(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%q: got %q, %v, want %q", value, got, err, want)
 		}
-	}
-}
-
-func TestResolve(t *testing.T) {
-	harness.Slow(t)
-	t.Run("the name of a query", func(t *testing.T) {
-		q, err := query.Resolve(" price_by_segment\n")
-		if err != nil || q.Name != "price_by_segment" || len(q.Params) == 0 {
-			t.Errorf("got %+v, %v, want the query price_by_segment with its parameters", q, err)
-		}
-	})
-	t.Run("SQL", func(t *testing.T) {
-		q, err := query.Resolve("FROM orders")
-		if err != nil || q.Name != "" || q.SQL != "FROM orders" {
-			t.Errorf("got %+v, %v, want a query without a name that runs FROM orders", q, err)
-		}
-	})
-	for text, want := range map[string]string{
-		"prices": "price_by_segment", " ": "empty", "mar": "did you mean margins?",
-		"price_by_segmnt": "did you mean price_by_segment?", "Tier_Gap": "did you mean tier_gaps?",
-		"zzz": `"zzz"; queries: article_cycle_time`,
-	} {
-		t.Run("unknown name "+text, func(t *testing.T) {
-			_, err := query.Resolve(text)
-			var usage *query.UsageError
-			if !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
-				t.Errorf("got %v, want a usage error with %q", err, want)
-			}
-		})
 	}
 }
 
