@@ -114,8 +114,9 @@ func (e Engine) render(view string, n LakeNames) string {
 		pairs = append(pairs, "${"+suffix+"}", e.Namespace(n, suffix))
 	}
 	file := path.Join("engines", Mart, view+".sql")
+	parsed := template.Must(template.New(path.Base(file)).Funcs(e.functions()).ParseFS(queries.Engines, file))
 	var text strings.Builder
-	if err := template.Must(template.New(path.Base(file)).Funcs(e.functions()).ParseFS(queries.Engines, file)).Execute(&text, nil); err != nil {
+	if err := parsed.Execute(&text, nil); err != nil {
 		panic(err)
 	}
 	return strings.NewReplacer(pairs...).Replace(text.String())
@@ -138,11 +139,13 @@ func (e Engine) createView(v View, n LakeNames) []string {
 		columns = append(columns, fmt.Sprintf("    %s COMMENT %s", e.identifier(c.Name), e.literal(c.Comment)))
 		comments = append(comments, fmt.Sprintf("COMMENT ON COLUMN %s.%s IS %s", name, e.identifier(c.Name), e.literal(c.Comment)))
 	}
-	begin := "CREATE OR REPLACE VIEW " + name
+	create := "CREATE OR REPLACE VIEW " + name
 	if e.inlineComments {
-		begin, comments = begin+" (\n"+strings.Join(columns, ",\n")+"\n)", nil
+		create += " (\n" + strings.Join(columns, ",\n") + "\n)"
+		comments = nil
 	}
-	return append([]string{begin + "\nCOMMENT " + e.literal(v.About) + " AS\n" + strings.TrimSuffix(v.Select, "\n")}, comments...)
+	create += "\nCOMMENT " + e.literal(v.About) + " AS\n" + strings.TrimSuffix(v.Select, "\n")
+	return append([]string{create}, comments...)
 }
 
 // words are the parts of SQL that differ between Spark and Trino, by their names in the files of

@@ -77,7 +77,7 @@ func FindByWords(known []string, text string) (matches []string, areExact bool) 
 		return slices.DeleteFunc(slices.Clone(known), func(name string) bool {
 			knownWords := Words(name)
 			return slices.ContainsFunc(words, func(word string) bool {
-				return !slices.ContainsFunc(knownWords, func(k string) bool { return isMatch(k, word) })
+				return !slices.ContainsFunc(knownWords, func(knownWord string) bool { return isMatch(knownWord, word) })
 			})
 		})
 	}

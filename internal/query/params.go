@@ -70,25 +70,17 @@ func ReplacingKey(param string) string {
 }
 
 func (p Param) valueOrDefault(values map[string]string) (string, error) {
-	text, isGiven := values[p.Name]
-	if !isGiven {
-		text = p.Default
+	if text, isGiven := values[p.Name]; isGiven {
+		return text, nil
 	}
-	if !isGiven && p.Default == "" {
+	if p.Default == "" {
 		return "", fmt.Errorf("parameter %q has no value", p.Name)
 	}
-	if p.isNull(text) && !p.TakesNull() {
-		// A query that does not test for NULL would return no rows.
-		return "", fmt.Errorf("parameter %q cannot be NULL", p.Name)
-	}
-	return text, nil
+	return p.Default, nil
 }
 
 // CheckValue returns an error if a value is invalid for the parameter.
 func (p Param) CheckValue(text string) error {
-	if _, err := p.valueOrDefault(map[string]string{p.Name: text}); err != nil {
-		return err
-	}
 	if _, isRelative := p.RelativeDays(text); isRelative {
 		return nil
 	}
@@ -98,6 +90,9 @@ func (p Param) CheckValue(text string) error {
 
 func (p Param) bindText(text string) (any, error) {
 	if p.isNull(text) {
+		if !p.TakesNull() { // a query that does not test for NULL would return no rows
+			return nil, fmt.Errorf("parameter %q cannot be NULL", p.Name)
+		}
 		return nil, nil
 	}
 	// DuckDB aborts the process on invalid UTF-8.
