@@ -146,31 +146,6 @@ func TestPartsOfACheckBecomeOneQuery(t *testing.T) {
 	}
 }
 
-func TestCheckValue(t *testing.T) {
-	count := query.Param{Name: "most", Type: "COUNT", Default: "3"}
-	day := query.Param{Name: "since", Type: "DATE", Default: "snapshot-7d"}
-	for _, c := range []struct {
-		param      query.Param
-		text, want string
-	}{
-		{count, "5", ""},
-		{count, "NULL", `parameter "most" cannot be NULL`},
-		{count, "many", `parameter "most": "many" is not a whole number from 0 on`},
-		{count, "snapshot-7d", `parameter "most": "snapshot-7d" is not a whole number from 0 on`},
-		{day, "snapshot-30d", ""},
-		{day, "2026-11-01", ""},
-		{day, "last week", `parameter "since": "last week" is not a date such as 2026-11-01 or snapshot-7d, or a month such as 2026-11`},
-	} {
-		got := ""
-		if err := c.param.CheckValue(c.text); err != nil {
-			got = err.Error()
-		}
-		if got != c.want {
-			t.Errorf("%s = %s: got %q, want %q", c.param.Name, c.text, got, c.want)
-		}
-	}
-}
-
 // TestChecksOfSomeTables expands checks that are repeated only for tables of the night.
 func TestChecksOfSomeTables(t *testing.T) {
 	tables := query.ChangedTables{Changed: []string{"orders"}, MuchChanged: []string{"orders"}, WithUnknownFields: []string{"articles"},

@@ -26,8 +26,8 @@ func TestSessionsReadTheCatalog(t *testing.T) {
 		t.Fatalf("got %d sessions, want 2", len(sessions))
 	}
 	for i, session := range sessions {
-		got, err := runQuery(t, session, query.Text("SELECT count(*) AS n, now()::VARCHAR LIKE '%+00' AS utc FROM product_listings"), nil, query.JSONL, query.Screen{})
-		if want := "{\"n\":1,\"utc\":true}\n"; err != nil || got != want {
+		got, err := runQuery(t, session, query.Text("SELECT count(*) AS n FROM product_listings"), nil, query.JSONL, query.Screen{})
+		if want := "{\"n\":1}\n"; err != nil || got != want {
 			t.Errorf("session %d: got %q, %v, want %q", i, got, err, want)
 		}
 		q := query.Query{Name: "q", SQL: "SELECT $s AS s", Params: []query.Param{{Name: "s", Type: "STATUSES", Default: "statuses.orders_ended"}}}

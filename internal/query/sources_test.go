@@ -201,24 +201,33 @@ INSERT INTO meta.streams (run_id, stream, grade, age_since) VALUES ('20261103T02
 			t.Errorf("%s was read at %s and proven at %s, want %s and %s", s.Table, s.ReadAt, s.ProvenAt, second, proven[s.Table])
 		}
 	}
-	var out bytes.Buffer
+}
+
+// TestGradesInJSON writes a result with a source, and a result without sources and rows.
+func TestGradesInJSON(t *testing.T) {
+	db := openPoorNights(t)
 	snapshot, err := db.SelectedSnapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, err = db.Sources(t.Context(), query.Text("SELECT count(*) AS n FROM outlet_listings"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := query.NewWriter(query.Output{Format: query.JSON, Grades: &query.Grades{Snapshot: snapshot, Sources: sources}}, &out, query.Screen{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Run(t.Context(), query.Text("SELECT count(*) AS n FROM outlet_listings"), nil, w); err != nil {
-		t.Fatal(err)
-	}
-	if !json.Valid(out.Bytes()) {
-		t.Errorf("invalid JSON: %s", out.String())
+	runJSON := func(text string) string {
+		q := query.Text(text)
+		sources, err := db.Sources(t.Context(), q, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		w, err := query.NewWriter(query.Output{Format: query.JSON, Grades: &query.Grades{Snapshot: snapshot, Sources: sources}}, &out, query.Screen{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Run(t.Context(), q, nil, w); err != nil {
+			t.Fatal(err)
+		}
+		if !json.Valid(out.Bytes()) {
+			t.Errorf("invalid JSON: %s", out.String())
+		}
+		return out.String()
 	}
 	const wantJSON = `{"snapshot":{"run_id":"20261102T020000Z","snapshot_at":"2026-11-02T02:00:00Z"},
 "grades":[{"table":"outlet_listings","standing":"carried","grade":"carried_forward","stream":"outlet_listings","reason":"GET /outlets answered 500","rows_since":"2026-11-01T02:00:00Z","last_read_at":"2026-11-01T02:00:00Z","last_proven_at":"2026-11-01T02:00:00Z"}],
@@ -226,15 +235,11 @@ INSERT INTO meta.streams (run_id, stream, grade, age_since) VALUES ('20261103T02
 {"n":0}
 ]}
 `
-	if diff := cmp.Diff(wantJSON, out.String()); diff != "" {
+	if diff := cmp.Diff(wantJSON, runJSON("SELECT count(*) AS n FROM outlet_listings")); diff != "" {
 		t.Errorf("graded JSON (-want +got):\n%s", diff)
 	}
-	out.Reset()
-	if w, err = query.NewWriter(query.Output{Format: query.JSON, Grades: &query.Grades{Snapshot: snapshot}}, &out, query.Screen{}); err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.Run(t.Context(), query.Text("SELECT 1 WHERE false"), nil, w)
-	if _, rest, _ := strings.Cut(out.String(), ",\n"); err != nil || rest != "\"grades\":[],\n\"rows\":[]}\n" {
-		t.Errorf("a result without sources and rows is %q (%v), want empty lists", out.String(), err)
+	empty := runJSON("SELECT 1 WHERE false")
+	if !strings.HasSuffix(empty, ",\n\"grades\":[],\n\"rows\":[]}\n") {
+		t.Errorf("a result without sources and rows is %q, want empty lists", empty)
 	}
 }
