@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -112,7 +111,7 @@ func runServe(ctx context.Context, g *globals) error {
 	watchdog, _ := g.LookupEnv("WATCHDOG_USEC")
 	microseconds, _ := strconv.ParseInt(watchdog, 10, 64) // 0 means no watchdog
 	d := daemon.New(daemon.Config{
-		Program: s, ReportFile: reportFile(cfg.Warehouse.Dir), Explore: pages.Handler(),
+		Program: s, ReportFile: reportFile(cfg.Warehouse.Dir), Explore: pages.Handler(), Hooks: s.hooks.receiver,
 		Held:    &daemon.HeldPage{Warehouse: s.wh, MemoryLimit: cfg.Warehouse.MemoryLimit, Threads: cfg.Warehouse.Threads, Log: s.log},
 		Streams: stream.Names(stream.AllWithEvents()), Hangups: hangups,
 		Notify: daemon.Notifier(socket), Watchdog: time.Duration(microseconds) * time.Microsecond, Version: version, Metrics: prometheus.NewRegistry(), Now: g.Now, Log: s.log,
@@ -162,13 +161,9 @@ func (s *serveProgram) newSettings(cfg config.Config) (daemon.Settings, error) {
 	if cfg.Backup != "" {
 		followUpKinds = append(followUpKinds, ledger.Backup, ledger.Rehearsal)
 	}
-	var hookHandler http.Handler // without secrets, the endpoint does not exist
-	if len(cfg.Serve.WebhookSecrets) > 0 {
-		hookHandler = s.hooks.receiver
-	}
 	return daemon.Settings{
 		Jobs: j, Schedule: schedule, VerifySchedule: verifySchedule, CatchUp: cfg.Schedule.CatchUp, Retries: cfg.Schedule.Retries, FollowUpKinds: followUpKinds,
-		AuthToken: cfg.Serve.AuthToken.Reveal(), Hosts: daemon.NewHostList(cfg.Serve.Listen, cfg.Serve.Hosts), Hooks: hookHandler,
+		AuthToken: cfg.Serve.AuthToken.Reveal(), Hosts: daemon.NewHostList(cfg.Serve.Listen, cfg.Serve.Hosts), HooksEnabled: len(cfg.Serve.WebhookSecrets) > 0,
 	}, nil
 }
 

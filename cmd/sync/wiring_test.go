@@ -118,8 +118,8 @@ notify: {channels: [{name: chat, type: slack, url: https://chat.example.com/secr
 	if got.AuthToken != "a-long-token-of-the-page" {
 		t.Errorf("the token of the page is %q, want that of the configuration", got.AuthToken)
 	}
-	if !got.Hosts.Allows("sync.example.com") || got.Hosts.Allows("example.org") || got.Hooks == nil {
-		t.Error("the host of the configuration is refused, or another is allowed, or there is no endpoint of webhooks")
+	if !got.Hosts.Allows("sync.example.com") || got.Hosts.Allows("example.org") || !got.HooksEnabled {
+		t.Error("the host of the configuration is refused, or another is allowed, or the page says that webhooks are off")
 	}
 	if want := []string{ledger.Watch, ledger.Lake, ledger.Backup, ledger.Rehearsal}; !slices.Equal(got.FollowUpKinds, want) {
 		t.Errorf("the status page shows the follow-ups %v, want %v", got.FollowUpKinds, want)

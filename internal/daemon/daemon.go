@@ -32,9 +32,9 @@ import (
 type Config struct {
 	Program    Program
 	ReportFile string // path of the newest report, which need not exist
-	// Explore serves /explore and all paths below it, Held serves /held. The paths of a nil handler do
-	// not exist.
-	Explore, Held http.Handler
+	// Explore serves /explore and all paths below it, Held serves /held, and Hooks serves /hooks without AuthToken. The
+	// paths of a nil handler do not exist.
+	Explore, Held, Hooks http.Handler
 	// Streams are the names of all streams, so that their metrics exist from the start.
 	Streams []string
 	Hangups <-chan os.Signal // a signal for each requested Reload
@@ -76,9 +76,9 @@ type Settings struct {
 	VerifySchedule Schedule // the zero Schedule means never
 	// AuthToken is required by all endpoints but /hooks and /healthz. Empty means that no
 	// endpoint requires a token.
-	AuthToken string
-	Hooks     http.Handler // serves POST /hooks; nil means that the path does not exist
-	Hosts     HostList     // for all endpoints
+	AuthToken    string
+	HooksEnabled bool     // shown on the status page
+	Hosts        HostList // for all endpoints
 }
 
 // Jobs is the work of the daemon. Two calls of the same method never overlap.

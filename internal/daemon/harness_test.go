@@ -80,6 +80,7 @@ func newHarness(t *testing.T, run func(ctx context.Context) (ledger.Run, error))
 	h.cfg = daemon.Config{
 		Program: h,
 		Streams: []string{"orders", "outlets"},
+		Hooks:   http.NotFoundHandler(),
 		Notify:  h.recordMessage,
 		Version: "v1.2.3",
 		Metrics: prometheus.NewRegistry(),

@@ -322,7 +322,7 @@ func newInspectedHarness(t *testing.T, inspection *daemon.Inspection) *harness {
 	t.Helper()
 	h := newHarness(t, nil)
 	h.hookResults = func() map[string]uint64 { return nil }
-	h.settings.Hooks = http.NotFoundHandler()
+	h.settings.HooksEnabled = true
 	h.inspect = func(context.Context) daemon.Inspection {
 		h.mu.Lock()
 		defer h.mu.Unlock()

@@ -40,7 +40,7 @@ func (d *Daemon) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	settings, st := d.settings(), d.state.read()
 	p := statusPage{
 		status: st, Version: d.cfg.Version, Schedule: settings.Schedule.String(),
-		Unready: d.unreadyReasons(st), HooksEnabled: settings.Hooks != nil,
+		Unready: d.unreadyReasons(st), HooksEnabled: settings.HooksEnabled,
 	}
 	if night, ok := p.lastPublishedNight(); ok {
 		p.LastPublished = &night

@@ -75,7 +75,9 @@ func (d *Daemon) Handler() http.Handler {
 	}
 
 	public := http.NewServeMux()
-	public.HandleFunc("/hooks", d.serveHooks)
+	if d.cfg.Hooks != nil {
+		public.Handle("/hooks", d.cfg.Hooks)
+	}
 	public.HandleFunc("GET /healthz", d.serveHealthz)
 	public.Handle("/", d.requireToken(protected))
 	return addSecurityHeaders(GuardHosts(public, func() HostList { return d.settings().Hosts }, d.cfg.Log))
@@ -127,14 +129,6 @@ func presentedToken(r *http.Request) string {
 func equalSecrets(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
-}
-
-func (d *Daemon) serveHooks(w http.ResponseWriter, r *http.Request) {
-	if receiver := d.settings().Hooks; receiver != nil {
-		receiver.ServeHTTP(w, r)
-	} else {
-		http.NotFound(w, r)
-	}
 }
 
 func (d *Daemon) serveReport(w http.ResponseWriter, r *http.Request) {

@@ -85,7 +85,7 @@ func TestTokenIsRequired(t *testing.T) {
 		{"another scheme", "/", "Token opensesame", 401},
 		{"health needs no token", "/healthz", "", 200},
 		{"readiness needs a token", "/readyz", "", 401},
-		{"no token for hooks without a receiver", "/hooks", "", 404},
+		{"no token for hooks", "/hooks", "", 404},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			res, _ := sendRequest(t, http.MethodGet, base+c.path, c.authorization)
@@ -132,19 +132,19 @@ func TestWrongTokensAreLoggedOnceAMinute(t *testing.T) {
 }
 
 // TestEveryEndpointRejectsForeignHosts checks requests with the token, before and after a
-// reload that changes the list of hosts and removes the receiver of webhooks.
+// reload that changes the list of hosts.
 func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, nil)
 	h.settings.AuthToken = "opensesame"
 	h.settings.Hosts = daemon.NewHostList("0.0.0.0:8080", []string{"status.example.com"})
-	h.settings.Hooks = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
-	h.cfg.Explore, h.cfg.Held = h.settings.Hooks, h.settings.Hooks
+	accept := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
+	h.cfg.Hooks, h.cfg.Explore, h.cfg.Held = accept, accept, accept
 	hangups, reloaded := make(chan os.Signal), make(chan struct{}, 1)
 	h.cfg.Hangups = hangups
 	h.reload = func() (daemon.Settings, error) {
 		settings := h.settings
-		settings.Hosts, settings.Hooks = daemon.NewHostList("0.0.0.0:8080", []string{"other.example.com"}), nil
+		settings.Hosts = daemon.NewHostList("0.0.0.0:8080", []string{"other.example.com"})
 		reloaded <- struct{}{}
 		return settings, nil
 	}
@@ -192,7 +192,6 @@ func TestEveryEndpointRejectsForeignHosts(t *testing.T) {
 	hangups <- syscall.SIGHUP // received only when the first reload has ended
 	<-reloaded
 	wantStatuses("status.example.com", rejected)
-	served["/hooks"] = 404
 	wantStatuses("other.example.com:8080", served)
 }
 
