@@ -22,7 +22,7 @@ import (
 type EventRow struct {
 	// The body of Event is valid UTF-8.
 	stream.Event
-	// BodySum is the SHA-256 of the exact body, in hex.
+	// BodySum is the SHA-256 of Event.Body in the inbox, in hex.
 	BodySum string
 	Outcome string
 	// Withheld is set when the body must not be stored.

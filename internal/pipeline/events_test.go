@@ -69,7 +69,7 @@ func TestEventsJoinTheSnapshot(t *testing.T) {
 		h.requireLines("SELECT event_id, article_id FROM article_status_events ORDER BY 1", "a 1", "b 2", "f 5")
 		h.requireLines("SELECT event_id, comment_id FROM article_comment_events", "c c1")
 		h.requireLines("SELECT table_name, key, raw FROM meta.rejects", "article_status_events d {}")
-		// The hash is that of the signed bytes, although the catalog stores only valid UTF-8.
+		// The hash is that of the received body, although the catalog stores only valid UTF-8.
 		sum := sha256.Sum256([]byte("{\"id\":\"\xff\"}"))
 		h.requireLines("SELECT body_sha256 FROM meta.webhook_events WHERE event_id = 'g'", hex.EncodeToString(sum[:]))
 	}

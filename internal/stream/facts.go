@@ -99,7 +99,7 @@ type Event struct {
 	// are kept unchecked. The signature covers neither the timestamp nor any other header (spec 6.4).
 	Sent     string    `json:"sent,omitempty"`
 	Received time.Time `json:"received"`
-	Body     []byte    `json:"body"` // the signed bytes
+	Body     []byte    `json:"body"` // of the delivery, unpacked and converted to UTF-8 as its headers declare
 	// Seq is the position of the event in the inbox, counted from 1. It is 0 if the event was not
 	// read from the inbox.
 	Seq uint64 `json:"-"`

@@ -19,5 +19,5 @@ COMMENT ON COLUMN webhook_events.sent_at IS 'When the delivery was sent, UTC; no
 COMMENT ON COLUMN webhook_events.received_at IS 'When the delivery was first received here, UTC.';
 COMMENT ON COLUMN webhook_events.outcome IS 'Outcome: stored (in the table of its topic), rejected (in meta.rejects under the id of the event) or unknown_topic (only in this table).';
 COMMENT ON COLUMN webhook_events.body IS 'The body as delivered, JSON unless the event was rejected; bytes that are not UTF-8 became U+FFFD. NULL if privacy rules drop it.';
-COMMENT ON COLUMN webhook_events.body_sha256 IS 'SHA-256 of the exact body, in hex. The signature covers only the body, so two events with the same hash may be a forged repetition.';
+COMMENT ON COLUMN webhook_events.body_sha256 IS 'SHA-256 of the received, unpacked body, in hex. The signature covers only the body, so two events with the same hash may be a forged repetition.';
 COMMENT ON COLUMN webhook_events.run_id IS 'Run that loaded the event from the inbox: runs.run_id.';
