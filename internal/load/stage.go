@@ -1,6 +1,6 @@
 // Package load writes Arrow record batches into a draft of the warehouse. It inserts them
 // into staging tables, checks the limits on deletions, merges the staged rows into main and past, and
-// writes Parquet files. Its SQL is in the folder sql, in the order of first use.
+// writes Parquet files. Its SQL is in the folder sql, in the order of the phases.
 //
 // A row reaches main in one of two ways. Most rows are staged (rows.go)
 // and merged (merge.go). A large list fills empty tables of main directly (rows.go). The rows of

@@ -22,7 +22,7 @@ type (
 	sqlText = sqltext.SQL
 )
 
-// The SQL of a night, in the order of first use, and the SQL of a rebuild.
+// The SQL of a night, in the order of its phases, and the SQL of a rebuild.
 var (
 	//go:embed sql/10-stage.sql
 	stageSQL sqltext.File

@@ -85,8 +85,8 @@ func (d *reading) openSink(ctx context.Context, s stream.Stream) (*sink, error) 
 	return k, nil
 }
 
-// readBody is the fetch.Reader of the stream. A malformed body gives no rows, and is requested again.
-func (k *sink) readBody(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
+// readResponse is the fetch.Reader of the stream. A malformed body gives no rows, and is requested again.
+func (k *sink) readResponse(ctx context.Context, r fetch.Response) (stream.PageFacts, error) {
 	if r.Previous != nil {
 		k.countRecords(*r.Previous)
 		k.reading.cfg.Progress.countResponse(r, *r.Previous)

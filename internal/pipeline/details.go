@@ -50,7 +50,7 @@ func (d *reading) requestDetails(ctx context.Context, run *streamRun, sink *sink
 			}
 		}
 	}
-	details, err := d.client.Details(ctx, s, ids, sink.readBody)
+	details, err := d.client.Details(ctx, s, ids, sink.readResponse)
 	if err == nil {
 		err = d.doubtEmptyResponses(ctx, s, &details)
 	}

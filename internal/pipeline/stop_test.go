@@ -47,7 +47,7 @@ func TestRepeatedPagesCountAsRecords(t *testing.T) {
 	k.countRecords(good)
 	for pass := 2; pass <= 3; pass++ {
 		request := fetch.Request{Stream: "list", Pass: pass, Page: 1}
-		if _, err := k.readBody(t.Context(), fetch.Response{Request: request, Previous: &good}); err != nil {
+		if _, err := k.readResponse(t.Context(), fetch.Response{Request: request, Previous: &good}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -157,7 +157,7 @@ func (d *reading) readList(ctx context.Context, s stream.Stream) error {
 	if err != nil {
 		return err
 	}
-	run.evidence, err = d.client.Walk(ctx, s, param, sink.readBody)
+	run.evidence, err = d.client.Walk(ctx, s, param, sink.readResponse)
 	run.distinct, run.missed = int64(run.evidence.Distinct), int64(run.evidence.FailedPages)
 	if run.evidence.Failure != nil {
 		run.fail(run.evidence.Failure)

@@ -52,7 +52,7 @@ func (b *Binding) NewDecoder() *Decoder {
 // neither rows nor findings of the body. The body may be overwritten afterwards. The IDs of the returned
 // facts are valid until the next call.
 func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
-	if err := d.readBody(body, o); err != nil {
+	if err := d.readToEnd(body, o); err != nil {
 		d.records.undoBody()
 		if errors.Is(err, ErrFull) && d.Rows() == 0 {
 			err = fmt.Errorf("%w: the text of one column exceeds the size of a batch", ErrMalformed)
@@ -75,7 +75,7 @@ func (d *Decoder) Decode(body []byte, o Origin) (stream.PageFacts, error) {
 	return d.records.page, nil
 }
 
-func (d *Decoder) readBody(body []byte, o Origin) error {
+func (d *Decoder) readToEnd(body []byte, o Origin) error {
 	d.beginBody(body, o)
 	if err := d.body.readBody(); err != nil {
 		return err
