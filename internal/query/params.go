@@ -46,7 +46,7 @@ func bindValues(ctx context.Context, conn *duckdb.Conn, q Query, params []Param,
 			}
 		}
 		text = settings.Value(p, text)
-		isMissingSetting := p.Type == "STATUSES" && slices.Contains(statusSettings, text)
+		isMissingSetting := p.Type == "STATUSES" && slices.Contains(statusSettings, text) // Value has not replaced the name
 		if isMissingSetting {
 			problem := fmt.Sprintf("%sparameter %q: there is no configuration that sets %s", q.errPrefix(), p.Name, text)
 			return nil, &UsageError{Problem: problem, Params: []Param{p}}
@@ -121,66 +121,53 @@ var decimalText = regexp.MustCompile(`^[+-]?\d{1,12}(\.\d{1,20})?$`)
 var booleans = map[string]bool{"true": true, "yes": true, "false": false, "no": false}
 
 func parseValue(typ, text string) (any, error) {
-	var (
-		value any = text
-		kind      = duckdb.TYPE_VARCHAR
-		want  string
-		err   error
-	)
-	choices := strings.Split(typ, "|")
-	switch {
-	case len(choices) > 1:
-		want = strings.Join(choices, " or ")
-		if !slices.Contains(choices, text) {
-			err = strconv.ErrSyntax
-		}
-	case typ == "BIGINT":
+	var value any = text
+	kind, want, isValid := duckdb.TYPE_VARCHAR, "", true
+	switch typ {
+	case "BIGINT":
 		kind, want = duckdb.TYPE_BIGINT, "a whole number such as 10"
-		value, err = strconv.ParseInt(text, 10, 64)
-	case typ == "COUNT":
+		n, err := strconv.ParseInt(text, 10, 64)
+		value, isValid = n, err == nil
+	case "COUNT":
 		kind, want = duckdb.TYPE_BIGINT, "a whole number from 0 on"
-		count, parseErr := strconv.ParseInt(text, 10, 32)
-		value, err = count, parseErr
-		if count < 0 {
-			err = strconv.ErrRange
-		}
-	case typ == "BOOLEAN":
+		n, err := strconv.ParseInt(text, 10, 32)
+		value, isValid = n, err == nil && n >= 0
+	case "BOOLEAN":
 		kind, want = duckdb.TYPE_BOOLEAN, "true or false"
-		boolean, isKnown := booleans[strings.ToLower(text)]
-		value = boolean
-		if !isKnown {
-			err = strconv.ErrSyntax
-		}
-	case typ == "DATE":
+		value, isValid = booleans[strings.ToLower(text)]
+	case "DATE":
 		kind, want = duckdb.TYPE_DATE, "a date such as 2026-11-01 or snapshot-7d, or a month such as 2026-11"
-		value, err = time.Parse(time.DateOnly, text)
+		day, err := time.Parse(time.DateOnly, text)
 		if err != nil {
-			value, err = time.Parse("2006-01", text)
+			day, err = time.Parse("2006-01", text)
 		}
-	case typ == "TIMESTAMPTZ":
+		value, isValid = day, err == nil
+	case "TIMESTAMPTZ":
 		kind, want = duckdb.TYPE_TIMESTAMP_TZ, "a time such as 2026-11-01T02:00:00Z, or a date (in UTC)"
-		value, err = time.Parse(time.RFC3339Nano, text)
+		at, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {
-			value, err = time.Parse(time.DateOnly, text)
+			at, err = time.Parse(time.DateOnly, text)
 		}
-	case typ == "TIMEZONE":
+		value, isValid = at, err == nil
+	case "TIMEZONE":
 		want = "a time zone such as UTC or America/New_York"
-		switch text {
-		case ScheduleTimezone: // bindValues has replaced this value, but parseParam and CheckValue have not
-		case "", "Local": // Go accepts these zones, DuckDB does not
-			err = strconv.ErrSyntax
-		default:
-			_, err = time.LoadLocation(text)
-		}
-	case typ == "STATUSES":
+		isSetting := text == ScheduleTimezone // bindValues has replaced this name, but parseParam and CheckValue have not
+		isKnownToDuckDB := text != "" && text != "Local"
+		_, err := time.LoadLocation(text)
+		isValid = isSetting || err == nil && isKnownToDuckDB
+	case "STATUSES":
 		want = "a list such as cancelled,refunded, or " + strings.Join(statusSettings, " or ")
-		if strings.HasPrefix(text, "statuses.") && !slices.Contains(statusSettings, text) {
-			err = strconv.ErrSyntax
+		isValid = !strings.HasPrefix(text, "statuses.") || slices.Contains(statusSettings, text)
+	case "DECIMAL":
+		want = "a number such as 12.50"
+		isValid = decimalText.MatchString(text)
+	default:
+		if choices := strings.Split(typ, "|"); len(choices) > 1 {
+			want = strings.Join(choices, " or ")
+			isValid = slices.Contains(choices, text)
 		}
-	case typ == "DECIMAL" && !decimalText.MatchString(text):
-		want, err = "a number such as 12.50", strconv.ErrSyntax
 	}
-	if err != nil {
+	if !isValid {
 		return nil, fmt.Errorf("%q is not %s", text, want)
 	}
 	return duckdb.Typed(value, kind), nil

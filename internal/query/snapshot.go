@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -210,14 +211,16 @@ func (t storedTable) columnList(hidden []string) sqltext.SQL {
 	})
 }
 
-// execInAnyOrder executes statements that may need objects of later statements.
+// execInAnyOrder executes statements that may need objects of later statements. It repeats the failed ones until all
+// succeed, or until none does.
 func (db *DB) execInAnyOrder(ctx context.Context, statements []sqltext.SQL) error {
 	for len(statements) > 0 {
 		var failed []sqltext.SQL
 		var problems []error
 		for _, s := range statements {
 			if err := db.execAll(ctx, s); err != nil {
-				failed, problems = append(failed, s), append(problems, err)
+				failed = append(failed, s)
+				problems = append(problems, err)
 			}
 		}
 		if len(failed) == len(statements) {
@@ -247,10 +250,7 @@ func unguessableName() string { return "stored_" + strings.ToLower(rand.Text()) 
 
 // attachBefore does nothing if Before.Catalog is empty and the history has no earlier snapshot.
 func (db *DB) attachBefore(ctx context.Context, b Before) error {
-	database := catalogDB
-	if db.stored != "" {
-		database = db.stored
-	}
+	database := cmp.Or(db.stored, catalogDB)
 	var selectRows func(t storedTable) sqltext.SQL
 	if b.Catalog != "" {
 		database = unguessableName()
@@ -315,12 +315,14 @@ func (db *DB) hasEarlierValues(ctx context.Context, hidden []string) (bool, erro
 // WhyNotComparable returns the reason why a check cannot compare the snapshot with the previous one. It
 // returns "" if the check can compare them, or if it does not read the previous snapshot.
 func (db *DB) WhyNotComparable(q Query) string {
-	switch text := q.withoutHeader(); {
-	case !beforeName.MatchString(text):
+	text := q.withoutHeader()
+	if !beforeName.MatchString(text) {
 		return ""
-	case !db.hasBefore:
+	}
+	if !db.hasBefore {
 		return "there is no previous snapshot"
-	case db.isBeforeDerived && previousRejects.MatchString(text):
+	}
+	if db.isBeforeDerived && previousRejects.MatchString(text) {
 		// A night replaces the rejects of the tables that it reads.
 		return "the rejects of the previous snapshot are no longer stored"
 	}
