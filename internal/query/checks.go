@@ -69,9 +69,13 @@ func (q Query) faultsOfCheck() (faults []fault) {
 	if kind != "" && !slices.Contains(kinds, kind) {
 		faults = append(faults, fault{1, fmt.Sprintf("%q is not a value of \"each\": use one of %s", q.Each, strings.Join(kinds, ", "))})
 	}
-	hasType := len(words) == 1 && slices.Contains(stream.Types(), stream.Type(words[0]))
+	var types []string
+	for _, t := range stream.Types() {
+		types = append(types, string(t))
+	}
+	hasType := len(words) == 1 && slices.Contains(types, words[0])
 	if kind == EachColumn && !hasType {
-		faults = append(faults, fault{1, fmt.Sprintf("%q needs one type after %q: %s", q.Each, EachColumn, sqltext.Join(stream.Types(), ", ", func(t stream.Type) string { return string(t) }))})
+		faults = append(faults, fault{1, fmt.Sprintf("%q needs one type after %q: %s", q.Each, EachColumn, strings.Join(types, ", "))})
 	}
 	for _, p := range q.Params {
 		if p.Default == "" {

@@ -204,19 +204,13 @@ func (l Library) Resolve(text string) (Query, error) {
 // findTable finds the table or view named word. table is its name in SQL, and dictionaryName is its
 // name in the data dictionary. Both are empty if there is no such table or view.
 func findTable(word string) (table, dictionaryName string) {
-	prefix, name, hasPrefix := strings.Cut(word, ".")
-	if !hasPrefix {
-		prefix, name = "", word
-	}
 	for _, t := range schema.All() {
-		if t.Table != name {
-			continue
-		}
-		if t.Schema == "main" && slices.Contains([]string{"", "main", "past", "history"}, prefix) {
-			return word, t.Name()
-		}
-		if prefix == "" || prefix == t.Schema {
+		if word == t.Table || word == t.Name() {
 			return t.Name(), t.Name()
+		}
+		versions := []string{"main." + t.Table, "past." + t.Table, "history." + t.Table}
+		if t.Schema == "main" && slices.Contains(versions, word) {
+			return word, t.Name()
 		}
 	}
 	return "", ""
