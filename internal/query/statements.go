@@ -98,11 +98,16 @@ func checkReadOnly(ctx context.Context, conn *duckdb.Conn, s statement, text str
 // ones, and line comments that contain \r without \n.
 const gap = `(?:\s|--[^\r\n]*\r?\n|/\*(?:[^*/]|/+[^*/]|\*+[^*/])*\*+/)`
 
+const explainOption = `(?:ANALYZE|FORMAT\s+\w+)`
+
 var (
 	leadingComments = regexp.MustCompile(`^(?:;|` + gap + `)*`)
 	// explainStart matches the words before the explained statement, which EXPLAIN ANALYZE runs.
 	// DuckDB does not return the type of that statement, so other forms of EXPLAIN are refused.
-	explainStart = regexp.MustCompile(`^(?i)EXPLAIN(?:` + gap + `+ANALYZE\b` + gap + `*|` + gap + `*\(\s*(?:ANALYZE|FORMAT\s+\w+)(?:\s*,\s*(?:ANALYZE|FORMAT\s+\w+))*\s*\)` + gap + `*|` + gap + `+)`)
+	explainStart = regexp.MustCompile(`^(?i)EXPLAIN(?:` +
+		gap + `+ANALYZE\b` + gap + `*|` +
+		gap + `*\(\s*` + explainOption + `(?:\s*,\s*` + explainOption + `)*\s*\)` + gap + `*|` +
+		gap + `+)`)
 )
 
 // cutLeadingComments returns a text from its first word on.
