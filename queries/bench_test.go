@@ -22,34 +22,26 @@ const benchListings = 100_000
 // BenchmarkNamedQueries runs each named query with its defaults on a warehouse with a year of
 // history.
 func BenchmarkNamedQueries(b *testing.B) {
-	all := query.List()
 	db, err := query.Open(b.Context(), benchCatalog(b), query.Options{MemoryLimit: "512MB", Settings: config.Default().QuerySettings()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	for _, q := range all {
+	for _, q := range query.List() {
 		b.Run(q.Name, func(b *testing.B) {
-			var rows int64
 			for b.Loop() {
-				rows = countRows(b, db, q)
+				w, err := query.NewWriter(query.Output{Format: query.CSV}, io.Discard, query.Screen{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				rows, err := db.Run(b.Context(), q, requiredValues(q, "Outlet 7"), w)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(rows), "rows")
 			}
-			b.ReportMetric(float64(rows), "rows")
 		})
 	}
-}
-
-// countRows runs a query, discards its CSV and returns the number of rows.
-func countRows(b *testing.B, db *query.DB, q query.Query) int64 {
-	w, err := query.NewWriter(query.Output{Format: query.CSV}, io.Discard, query.Screen{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	rows, err := db.Run(b.Context(), q, requiredValues(q, "Outlet 7"), w)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return rows
 }
 
 // requiredValues returns values for the parameters without a default: an amount, a currency, or the
