@@ -345,7 +345,8 @@ func timestampCodec(t *arrow.TimestampType) codec {
 		}
 		// Timestamp.ToTime overflows outside the years 1678 to 2262.
 		perSecond := int64(time.Second / t.Unit.Multiplier())
-		at := time.Unix(v/perSecond, v%perSecond*int64(t.Unit.Multiplier())).UTC()
+		nanos := v % perSecond * int64(t.Unit.Multiplier())
+		at := time.Unix(v/perSecond, nanos).UTC()
 		dst = at.AppendFormat(dst, secondLayout)
 		return append(appendFraction(dst, at.Nanosecond()), zone...)
 	}}
@@ -387,11 +388,11 @@ func appendInterval(dst []byte, a arrow.Array, i int) []byte {
 	v := valueAt[arrow.MonthDayNanoInterval](a, i)
 	var parts []string
 	units := []string{"year", "month", "day"}
-	for i, n := range []int32{v.Months / 12, v.Months % 12, v.Days} {
+	for k, n := range []int32{v.Months / 12, v.Months % 12, v.Days} {
 		if n == 0 {
 			continue
 		}
-		part := fmt.Sprintf("%d %s", n, units[i])
+		part := fmt.Sprintf("%d %s", n, units[k])
 		if n != 1 && n != -1 {
 			part += "s"
 		}

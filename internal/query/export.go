@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -131,25 +132,23 @@ func (db *DB) listExportQueries(ctx context.Context, e Export) ([]Query, error) 
 	if e.Query != nil {
 		return []Query{*e.Query}, nil
 	}
-	selects := map[string]sqltext.SQL{}
-	var names []string // the tables of the schema main or, with patterns, of all schemas
+	selects := map[string]sqltext.SQL{} // of the tables of the schema main or, with patterns, of all schemas
 	var schema, name string
 	var columns sqltext.SQL
 	err := db.scanRows(ctx, catalogSQL.Render("exported_columns", sqltext.Values{"database": catalogDB}), []any{&schema, &name, &columns}, func() {
+		if schema != "main" && len(e.Tables) == 0 {
+			return
+		}
 		table := storedTable{database: catalogDB, schema: schema, name: name}
 		if schema != "main" {
 			name = schema + "." + name
 		}
 		selects[name] = sqltext.Fill("SELECT {columns} FROM {table}", sqltext.Values{"columns": columns, "table": table.qualifiedName(schema)})
-		if schema == "main" || len(e.Tables) > 0 {
-			names = append(names, name)
-		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
 	}
-	slices.Sort(names)
-	chosen, err := matchPatterns(names, e.Tables)
+	chosen, err := matchPatterns(slices.Sorted(maps.Keys(selects)), e.Tables)
 	if err != nil {
 		return nil, err
 	}
@@ -190,11 +189,11 @@ func checkExportDir(dir string) (string, error) {
 	for _, f := range m.Files {
 		exported[f.File] = true
 	}
-	return dir, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	return dir, filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		name, err := filepath.Rel(dir, path)
+		name, err := filepath.Rel(dir, file)
 		if err == nil && !exported[name] {
 			err = &UsageError{Problem: fmt.Sprintf("%q contains %q, which no export wrote: name a new or empty folder", dir, name)}
 		}
@@ -203,9 +202,9 @@ func checkExportDir(dir string) (string, error) {
 }
 
 func (db *DB) exportQuery(ctx context.Context, e Export, dir, name string, q Query) ([]ExportFile, error) {
-	path := filepath.Join(dir, name+"."+string(e.Format))
+	target := filepath.Join(dir, name+"."+string(e.Format))
 	if e.PartitionBy != "" {
-		path = filepath.Join(dir, name)
+		target = filepath.Join(dir, name)
 	}
 	file := ExportFile{Source: name}
 	a, err := db.Admit(ctx, q, e.Values)
@@ -220,24 +219,24 @@ func (db *DB) exportQuery(ctx context.Context, e Export, dir, name string, q Que
 		}
 		var err error
 		if e.Format == CSV {
-			file.Rows, err = writeCSV(rows, path, e.Defuse)
+			file.Rows, err = writeCSV(rows, target, e.Defuse)
 			return err
 		}
 		if e.PartitionBy != "" && !slices.Contains(names, e.PartitionBy) {
 			return &UsageError{Problem: fmt.Sprintf("there is no column %q to partition by; columns: %s", e.PartitionBy, strings.Join(names, ", "))}
 		}
-		file.Rows, err = db.writeParquet(ctx, rows, path, parquetOptions{partitionBy: e.PartitionBy, plainJSON: true})
+		file.Rows, err = db.writeParquet(ctx, rows, target, parquetOptions{partitionBy: e.PartitionBy, plainJSON: true})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	var files []ExportFile
-	err = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(target, func(walked string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		name, err := filepath.Rel(dir, path)
+		name, err := filepath.Rel(dir, walked)
 		if err != nil {
 			return err
 		}

@@ -109,7 +109,9 @@ func (j Job) Run(ctx context.Context, command []string, w io.Writer) (_ Result, 
 	}
 	out, errOut := limitedBuffer{maxBytes: maxJobResult}, limitedBuffer{maxBytes: maxErrorOutput}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir.Dir, []string{"TMPDIR=" + dir.Dir}, &out, &errOut
+	cmd.Dir = dir.Dir
+	cmd.Env = []string{"TMPDIR=" + dir.Dir}
+	cmd.Stdout, cmd.Stderr = &out, &errOut
 	stdin, err := cmd.StdinPipe() // the child stops when stdin is closed, for example by the end of this process
 	if err != nil {
 		return Result{}, err
@@ -170,8 +172,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var j Job
-	d := json.NewDecoder(in)
-	if err := d.Decode(&j); err != nil {
+	if err := json.NewDecoder(in).Decode(&j); err != nil {
 		return fmt.Errorf("read the job: %w", err)
 	}
 	go func() {
@@ -265,12 +266,13 @@ func findPosition(text, problem string) (line, column int) {
 	}
 	excerpt = strings.TrimSuffix(excerpt, "...")
 	lines := strings.Split(text, "\n")
-	for _, line := range []int{number, number - 1} {
-		if line < 1 || line > len(lines) {
+	for _, n := range []int{number, number - 1} {
+		if n < 1 || n > len(lines) {
 			continue
 		}
-		if begin := strings.Index(lines[line-1], excerpt); begin >= 0 {
-			return line, max(1, 1+utf8.RuneCountInString(lines[line-1][:begin])+beforeCaret)
+		beforeExcerpt, _, isFound := strings.Cut(lines[n-1], excerpt)
+		if isFound {
+			return n, max(1, 1+utf8.RuneCountInString(beforeExcerpt)+beforeCaret)
 		}
 	}
 	return 0, 0

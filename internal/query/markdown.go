@@ -22,7 +22,8 @@ func (w *markdownWriter) Begin(columns []Column) error {
 		if c.Numeric {
 			alignment = "---:"
 		}
-		names, alignments = append(names, escapeControls(c.Name)), append(alignments, alignment)
+		names = append(names, escapeControls(c.Name))
+		alignments = append(alignments, alignment)
 	}
 	if err := w.writeLine(names); err != nil {
 		return err

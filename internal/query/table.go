@@ -171,7 +171,8 @@ func (w *tableWriter) fitColumns() (widths, shown []int, ok bool) {
 		}
 		showsAll := len(shown) == len(order)
 		showsNeeded := !slices.ContainsFunc(needed, func(i int) bool { return !slices.Contains(shown, i) })
-		if showsAll || showsNeeded && limit <= maxHidingLimit {
+		mayHide := limit <= maxHidingLimit
+		if showsAll || mayHide && showsNeeded {
 			ok = true
 			break
 		}
@@ -198,11 +199,13 @@ func (w *tableWriter) findKeys() []int {
 	distinct := w.countDistinct(keys)
 	for _, wantID := range []bool{false, true} {
 		for i, c := range w.columns {
-			if distinct == len(w.cells) || c.Numeric || isID(c.Name) != wantID || slices.Contains(keys, i) {
+			isCandidate := !c.Numeric && isID(c.Name) == wantID && !slices.Contains(keys, i)
+			if !isCandidate || distinct == len(w.cells) {
 				continue
 			}
 			if n := w.countDistinct(append(slices.Clone(keys), i)); n > distinct {
-				distinct, keys = n, append(keys, i)
+				distinct = n
+				keys = append(keys, i)
 			}
 		}
 	}

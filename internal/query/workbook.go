@@ -140,8 +140,7 @@ func (a Admitted) writeSheet(ctx context.Context, file *excelize.File, name stri
 	if _, err := file.NewSheet(name); err != nil {
 		return 0, fmt.Errorf("write excel: %w", err)
 	}
-	const moneyScale = 2
-	w := &fieldWriter{sheet: s, withIDs: withIDs, out: excelSheet{file: file, name: name, maxScale: moneyScale}}
+	w := &fieldWriter{sheet: s, withIDs: withIDs, out: excelSheet{file: file, name: name, isShort: true}}
 	return a.Run(ctx, &enumWriter{Writer: w})
 }
 
@@ -154,10 +153,10 @@ type fieldWriter struct {
 	row     []Value // the fields of the row that is written next
 
 	chartRows int
-	// sameColumns are the columns of SheetChart.Same and those with a currency. same contains their values in the first
-	// row. hasOthers is set if a row has others.
-	sameColumns, same []string
-	hasOthers         bool
+	// sameColumns are the columns of SheetChart.Same and those with a currency. firstValues are their values in the
+	// first row. hasOtherValues reports whether a later row has other values.
+	sameColumns, firstValues []string
+	hasOtherValues           bool
 }
 
 func (w *fieldWriter) Begin(columns []Column) error {
@@ -167,7 +166,9 @@ func (w *fieldWriter) Begin(columns []Column) error {
 		if i < 0 {
 			return fmt.Errorf("write the sheet %q: the query has no column %q", w.sheet.Title, f.Column)
 		}
-		w.indexes, shown, w.out.headings = append(w.indexes, i), append(shown, columns[i]), append(w.out.headings, f.Heading)
+		w.indexes = append(w.indexes, i)
+		shown = append(shown, columns[i])
+		w.out.headings = append(w.out.headings, f.Heading)
 	}
 	w.out.columns = shown
 	if c := w.sheet.Chart; c != nil {
@@ -201,14 +202,14 @@ func (w *fieldWriter) countChartRow() {
 	if c == nil {
 		return
 	}
-	var same []string
+	var values []string
 	for _, name := range w.sameColumns {
-		same = append(same, w.row[w.indexOf(name)].Text)
+		values = append(values, w.row[w.indexOf(name)].Text)
 	}
 	if w.chartRows == 0 {
-		w.same = same
+		w.firstValues = values
 	}
-	w.hasOthers = w.hasOthers || !slices.Equal(w.same, same)
+	w.hasOtherValues = w.hasOtherValues || !slices.Equal(w.firstValues, values)
 	w.chartRows = min(w.chartRows+1, c.MaxRows)
 }
 
@@ -230,7 +231,7 @@ func (w *fieldWriter) End() error {
 // addChart adds the chart to the right of the columns. One row is no chart.
 func (w *fieldWriter) addChart() error {
 	c := w.sheet.Chart
-	if c == nil || w.chartRows < 2 || w.hasOthers {
+	if c == nil || w.chartRows < 2 || w.hasOtherValues {
 		return nil
 	}
 	reference := func(column string, firstRow, lastRow int) (string, error) {
@@ -238,7 +239,7 @@ func (w *fieldWriter) addChart() error {
 		return fmt.Sprintf("'%[1]s'!$%[2]s$%[3]d:$%[2]s$%[4]d", w.out.name, name, firstRow, lastRow), err
 	}
 	title := w.sheet.Title
-	if group := strings.Join(w.same, ", "); group != "" {
+	if group := strings.Join(w.firstValues, ", "); group != "" {
 		title += ": " + group
 	}
 	if rows := w.out.rows - 1; w.chartRows < rows {
@@ -361,14 +362,14 @@ func (c workbookCover) write() error {
 			return err
 		}
 	}
-	const titleWidth, textWidth, noteWidth = 34, 90, 60
+	const titleWidth, aboutWidth, noteWidth = 34, 90, 60
 	const lineHeight = 15 // points
 	for i, l := range c.lines {
-		lines := max(1+len(l.sheet.About)/textWidth, 1+len(l.note)/noteWidth)
+		lines := max(1+len(l.sheet.About)/aboutWidth, 1+len(l.note)/noteWidth)
 		if err := c.file.SetRowHeight(coverSheet, first+i, float64(lines*lineHeight)); err != nil {
 			return err
 		}
 	}
-	return errors.Join(c.file.SetColWidth(coverSheet, "A", "A", titleWidth), c.file.SetColWidth(coverSheet, "B", "B", textWidth),
+	return errors.Join(c.file.SetColWidth(coverSheet, "A", "A", titleWidth), c.file.SetColWidth(coverSheet, "B", "B", aboutWidth),
 		c.file.SetColWidth(coverSheet, "D", "D", noteWidth), fitToPage(c.file, coverSheet))
 }

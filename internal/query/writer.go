@@ -258,15 +258,16 @@ func (w *enumWriter) Begin(columns []Column) error {
 	for _, c := range columns {
 		stem, isName := strings.CutSuffix(c.Name, "_name")
 		id := slices.IndexFunc(columns, func(other Column) bool { return isName && other.Name == stem+"_id" })
-		w.isEnum, w.idOf = append(w.isEnum, c.IsEnum()), append(w.idOf, id)
+		w.isEnum = append(w.isEnum, c.IsEnum())
+		w.idOf = append(w.idOf, id)
 	}
 	return w.Writer.Begin(columns)
 }
 
 func (w *enumWriter) Row(values []Value) error {
 	for i := range values {
-		isID := w.idOf[i] >= 0 && values[i].Text == values[w.idOf[i]].Text
-		if (w.isEnum[i] || isID) && !values[i].Null {
+		equalsID := w.idOf[i] >= 0 && values[i].Text == values[w.idOf[i]].Text
+		if (w.isEnum[i] || equalsID) && !values[i].Null {
 			values[i].Text = EnumWords(values[i].Text)
 		}
 	}

@@ -37,7 +37,8 @@ func (a Admitted) newExcelWriter(ctx context.Context, out io.Writer, tempDir str
 	sources, err := a.Sources(ctx)
 	w := &excelWriter{out: out, tempDir: tempDir, query: a.query, values: a.values, snapshot: snapshot, sources: sources}
 	if errors.Is(err, ErrNoPlan) {
-		w.sourcesProblem, err = err.Error(), nil
+		w.sourcesProblem = err.Error()
+		err = nil
 	}
 	return w, err
 }
@@ -55,7 +56,7 @@ type excelWriter struct {
 
 func (w *excelWriter) Begin(columns []Column) error {
 	w.file = excelize.NewFile(excelize.Options{TmpDir: w.tempDir})
-	w.name, w.maxScale = sheetName(cmp.Or(w.query.Title, w.query.Name)), allDecimals
+	w.name = sheetName(cmp.Or(w.query.Title, w.query.Name))
 	if err := w.file.SetSheetName(firstSheet, w.name); err != nil {
 		return fmt.Errorf("write excel: %w", err)
 	}
@@ -86,7 +87,7 @@ type excelSheet struct {
 	file     *excelize.File
 	name     string
 	headings []string // of the columns; nil means their names
-	maxScale int      // of shown decimals
+	isShort  bool     // whether decimals and times are shortened, see formatOf
 
 	stream  *excelize.StreamWriter
 	columns []Column
@@ -210,48 +211,37 @@ func sheetName(title string) string {
 		}
 		return r
 	}, title)
-	for utf8.RuneCountInString(name) > excelize.MaxSheetNameLength {
-		_, size := utf8.DecodeLastRuneInString(name)
-		name = name[:len(name)-size]
-	}
+	runes := []rune(name)
+	name = string(runes[:min(len(runes), excelize.MaxSheetNameLength)])
 	if name == "" || strings.EqualFold(name, aboutSheet) {
 		return "Result"
 	}
 	return name
 }
 
-// formatOf returns the Excel format of a column. A sheet with all decimals also shows milliseconds. Other sheets show
-// minutes, and only the month of a date in a column such as paid_month.
+// formatOf returns the Excel format of a column. Amounts have two decimals, and further decimals only where they are not
+// zero. A short sheet shows no further decimals, no seconds, and only the month of a date in a column such as paid_month.
 func (w *excelSheet) formatOf(c Column) string {
-	if w.maxScale == allDecimals {
-		return numberFormat(c.Type, w.maxScale)
-	}
-	if strings.HasPrefix(c.Type, "TIMESTAMP") {
+	isTime := strings.HasPrefix(c.Type, "TIMESTAMP")
+	switch {
+	case isTime && w.isShort:
 		return "yyyy-mm-dd hh:mm"
-	}
-	if c.Type == "DATE" && c.HasWord("month") {
-		return "yyyy-mm"
-	}
-	return numberFormat(c.Type, w.maxScale)
-}
-
-// allDecimals is above the scale of any DECIMAL.
-const allDecimals = 38
-
-// numberFormat returns the Excel format of a SQL type. Amounts have two decimals, and further
-// decimals, up to maxScale, only where they are not zero.
-func numberFormat(sqlType string, maxScale int) string {
-	var precision, scale int
-	if n, _ := fmt.Sscanf(sqlType, "DECIMAL(%d,%d)", &precision, &scale); n == 2 && scale > 0 {
-		scale = min(scale, maxScale)
-		return "#,##0." + strings.Repeat("0", min(scale, 2)) + strings.Repeat("#", max(scale-2, 0))
-	}
-	if strings.HasPrefix(sqlType, "TIMESTAMP") {
+	case isTime:
 		return "yyyy-mm-dd hh:mm:ss.000"
-	}
-	switch sqlType {
-	case "DATE":
+	case c.Type == "DATE" && w.isShort && c.HasWord("month"):
+		return "yyyy-mm"
+	case c.Type == "DATE":
 		return "yyyy-mm-dd"
+	}
+	var precision, scale int
+	if n, _ := fmt.Sscanf(c.Type, "DECIMAL(%d,%d)", &precision, &scale); n == 2 && scale > 0 {
+		format := "#,##0." + strings.Repeat("0", min(scale, 2))
+		if !w.isShort {
+			format += strings.Repeat("#", max(scale-2, 0))
+		}
+		return format
+	}
+	switch c.Type {
 	case "BIGINT", "INTEGER", "SMALLINT", "TINYINT", "HUGEINT", "UBIGINT", "UINTEGER", "USMALLINT", "UTINYINT":
 		return "0"
 	}
