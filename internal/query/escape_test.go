@@ -1,7 +1,6 @@
 package query_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"unicode"
@@ -56,20 +55,4 @@ func requireGraphic(t *testing.T, text string) {
 			return
 		}
 	}
-}
-
-func TestFilesAndPipesGetUnescapedTexts(t *testing.T) {
-	text := strings.ToValidUTF8(hostile, "")
-	got, err := runQuery(t, open(t, ""), query.Text(fmt.Sprintf("SELECT '%s' AS a", strings.ReplaceAll(text, "'", "''"))), nil, query.CSV, query.Screen{})
-	if want := "a\r\n\"" + text + "\"\r\n"; err != nil || got != want {
-		t.Errorf("got %q, %v, want %q", got, err, want)
-	}
-}
-
-func TestEscapeLinesEscapesErrors(t *testing.T) {
-	_, err := runQuery(t, open(t, ""), query.Text("SELECT 'a\u202eb\x1b[31m'::INTEGER"), nil, query.CSV, query.Screen{})
-	if err == nil {
-		t.Fatal("got no error, want a conversion error")
-	}
-	requireGraphic(t, query.EscapeLines(err.Error()))
 }

@@ -109,14 +109,6 @@ func requireOnlyFile(t *testing.T, dir, file, want string) {
 	}
 }
 
-func TestSaveRejectsFolders(t *testing.T) {
-	var usage *query.UsageError
-	_, err := open(t, "").Save(t.Context(), query.Text("SELECT 1"), nil, query.Output{Format: query.CSV}, t.TempDir())
-	if !errors.As(err, &usage) || !strings.Contains(usage.Problem, "is not a regular file") {
-		t.Errorf("got %v, want a usage error", err)
-	}
-}
-
 func TestSaveIsSandboxed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out.parquet")
 	var refused *query.RefusedError
@@ -136,7 +128,10 @@ func TestSaveKeepsADevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := open(t, "").Save(t.Context(), query.Text("SELECT 1 AS a"), nil, query.Output{Format: query.CSV}, link)
-	if target, linkErr := os.Readlink(link); !errors.As(err, new(*query.UsageError)) || linkErr != nil || target != os.DevNull {
-		t.Errorf("got %v, and the link leads to %q (%v); want a usage error and the link unchanged", err, target, linkErr)
+	if !errors.As(err, new(*query.UsageError)) || !strings.Contains(err.Error(), "is not a regular file") {
+		t.Errorf("got %v, want a usage error", err)
+	}
+	if target, err := os.Readlink(link); err != nil || target != os.DevNull {
+		t.Errorf("the link leads to %q (%v), want it unchanged", target, err)
 	}
 }

@@ -183,15 +183,6 @@ func TestWorkbookCharts(t *testing.T) {
 	}
 }
 
-func TestNewSheetHasTheChartOfTheQuery(t *testing.T) {
-	q := query.Query{Title: "Sales", About: "All sales.", Chart: &query.Chart{Kind: query.ChartSteps, X: "month", Y: []string{"sale_total"}, By: []string{"currency"}}}
-	want := &query.SheetChart{IsLine: true, Category: "month", Values: []string{"sale_total"}, MaxRows: 30, Same: []string{"currency"}}
-	s := query.NewSheet(q)
-	if diff := cmp.Diff(want, s.Chart); diff != "" || s.Title != "Sales" || s.About != "All sales." {
-		t.Errorf("got the title %q and the text %q, chart (-want +got):\n%s", s.Title, s.About, diff)
-	}
-}
-
 // chartReferences returns the kind and the title of the first chart of a workbook and its references to cells, or nil if
 // there is no chart.
 func chartReferences(t *testing.T, path string) (references []string) {
