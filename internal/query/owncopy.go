@@ -20,8 +20,8 @@ type Copy struct {
 	Values map[string]string
 }
 
-// SaveCopy writes a copy of a query as a file in dir, the folder of the user's queries. It overwrites no file. A
-// name, a title or a value that a file cannot have is a *UsageError.
+// SaveCopy writes a copy of a query as a file in dir, the folder of the user's queries. It does not
+// overwrite a file. An invalid name, title or value is a *UsageError.
 func (l Library) SaveCopy(dir string, q Query, c Copy) error {
 	const maxName, maxTitle = 100, 200 // bytes
 	if !simpleName.MatchString(c.Name) || len(c.Name) > maxName {

@@ -106,8 +106,8 @@ func (w *tableWriter) columnWidths(limit int, withTypes bool) []int {
 
 func textWidth(s string) int { return text.StringWidthWithoutEscSequences(s) }
 
-// startPlainTable writes the column names and the collected rows. A text longer than maxWidth does not
-// widen its column; the text shifts the rest of its line.
+// startPlainTable writes the column names and the collected rows. A text longer than maxWidth shifts the
+// rest of its line instead of widening its column.
 func (w *tableWriter) startPlainTable() error {
 	const maxWidth = 60
 	w.widths = w.columnWidths(maxWidth, false)

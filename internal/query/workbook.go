@@ -44,8 +44,8 @@ type SheetChart struct {
 	Category string // the column with the labels
 	Values   []string
 	MaxRows  int
-	// Same lists columns, besides the currency. There is no chart if a row has other values in these columns or another
-	// currency than the first row: amounts of two currencies cannot be compared.
+	// Same lists columns. Like the currency, they must have one value in all rows of the sheet. Otherwise there is no
+	// chart, because amounts of two currencies cannot be compared.
 	Same []string
 }
 
@@ -61,8 +61,8 @@ func NewSheet(q Query) Sheet {
 
 const coverSheet = "Cover"
 
-// SaveWorkbook writes a workbook to a file atomically, and returns the number of its rows. A question whose table or
-// column the snapshot lacks has no sheet. The cover names it.
+// SaveWorkbook writes a workbook to a file atomically, and returns the number of its rows. A query
+// of a missing table or column gets no sheet, and the cover says why.
 func (db *DB) SaveWorkbook(ctx context.Context, b Workbook, file string) (rows int64, err error) {
 	const fileMode = 0o644
 	err = durable.Disk{}.WriteAtomically(file, fileMode, func(temp *os.File) error {
@@ -228,7 +228,7 @@ func (w *fieldWriter) End() error {
 	return nil
 }
 
-// addChart adds the chart to the right of the columns. One row is no chart.
+// addChart adds the chart to the right of the columns. A chart needs two rows.
 func (w *fieldWriter) addChart() error {
 	c := w.sheet.Chart
 	if c == nil || w.chartRows < 2 || w.hasOtherValues {

@@ -164,7 +164,7 @@ func (w *excelSheet) end() error {
 	return errors.Join(w.file.AutoFilter(w.name, "A1:"+lastCell, nil), w.stream.Flush())
 }
 
-// fitToPage lets a printed page have all columns of a sheet. It must be called before a stream of the sheet begins.
+// fitToPage scales a printed sheet to the width of a page. It must be called before a stream of the sheet begins.
 func fitToPage(file *excelize.File, sheet string) error {
 	return errors.Join(file.SetSheetProps(sheet, &excelize.SheetPropsOptions{FitToPage: new(true)}),
 		file.SetPageLayout(sheet, &excelize.PageLayoutOptions{Orientation: new("landscape"), FitToWidth: new(1), FitToHeight: new(0)}))
