@@ -115,7 +115,6 @@ func (db *DB) Export(ctx context.Context, dir string, e Export) (ExportManifest,
 // SaveExport writes one table, or the result of e.Query, to a file of any format, and returns
 // the number of rows. It ignores PartitionBy and Program of e.
 func (db *DB) SaveExport(ctx context.Context, e Export, file string) (rows int64, err error) {
-	o := Output{Format: e.Format, Defuse: e.Defuse}
 	queries, err := db.listExportQueries(ctx, e)
 	if err != nil {
 		return 0, err
@@ -123,7 +122,7 @@ func (db *DB) SaveExport(ctx context.Context, e Export, file string) (rows int64
 	if len(queries) != 1 {
 		return 0, &UsageError{Problem: fmt.Sprintf("a file contains one table, but %d were chosen: name one, or export into a folder with --to", len(queries))}
 	}
-	return db.Save(ctx, queries[0], e.Values, o, file)
+	return db.Save(ctx, queries[0], e.Values, Output{Format: e.Format, Defuse: e.Defuse}, file)
 }
 
 // listExportQueries returns e.Query, or a query for each table that matches a pattern. The query of a table
