@@ -95,6 +95,20 @@ func formatAndScreen(name string) (query.Format, query.Screen) {
 	return query.Format(name), query.Screen{}
 }
 
+func TestFormatOfAFile(t *testing.T) {
+	for file, want := range map[string]query.Format{"a.txt": query.Table, "a.MD": query.Markdown, "dir.csv/a.json": query.JSON, "a.jsonl": query.JSONL,
+		"a.csv": query.CSV, "a.parquet": query.Parquet, "a.xlsx": query.Excel} {
+		if got, err := query.FormatOf(file); err != nil || got != want {
+			t.Errorf("the format of %s is %q (%v), want %q", file, got, err, want)
+		}
+	}
+	for _, file := range []string{"a", "a.table", "a.vertical", "a.xls", ".csv/a"} {
+		if got, err := query.FormatOf(file); !errors.As(err, new(*query.UsageError)) {
+			t.Errorf("the format of %s is %q (%v), want a UsageError", file, got, err)
+		}
+	}
+}
+
 func TestCSVRecordsEndWithCRLF(t *testing.T) {
 	db := open(t, "")
 	for want, bom := range map[string]bool{"a\r\n1\r\n": false, "\ufeffa\r\n1\r\n": true} {

@@ -96,32 +96,6 @@ SELECT $top, $since, $name, $city, $state -- param: x
 	}
 }
 
-func TestFormatOfAFile(t *testing.T) {
-	for file, want := range map[string]query.Format{"a.txt": query.Table, "a.MD": query.Markdown, "dir.csv/a.json": query.JSON, "a.jsonl": query.JSONL,
-		"a.csv": query.CSV, "a.parquet": query.Parquet, "a.xlsx": query.Excel} {
-		if got, err := query.FormatOf(file); err != nil || got != want {
-			t.Errorf("the format of %s is %q (%v), want %q", file, got, err, want)
-		}
-	}
-	for _, file := range []string{"a", "a.table", "a.vertical", "a.xls", ".csv/a"} {
-		if got, err := query.FormatOf(file); !errors.As(err, new(*query.UsageError)) {
-			t.Errorf("the format of %s is %q (%v), want a UsageError", file, got, err)
-		}
-	}
-}
-
-func TestCodesInWords(t *testing.T) {
-	for text, want := range map[string]string{
-		"FULL_FEATURE": "Full feature", "on_hold_review": "On hold review", "do-follow": "Do follow", "SEO": "SEO", "UK": "UK", "TEST": "Test", "seo": "Seo",
-		"LINKEDIN": "LinkedIn", "tiktok": "TikTok", "TWITTER_X": "Twitter/X", "YOUTUBE": "YouTube", "LINKEDIN; FULL_FEATURE, UK": "LinkedIn; Full feature, UK",
-		"Already words": "Already words", "MixedCase": "MixedCase", "": "", "7": "7",
-	} {
-		if got := query.EnumWords(text); got != want {
-			t.Errorf("EnumWords(%q) = %q, want %q", text, got, want)
-		}
-	}
-}
-
 // TestLateQueriesAreStopped runs a query that needs hours. The error must name the limit and what can be done.
 func TestLateQueriesAreStopped(t *testing.T) {
 	db, err := query.Open(t.Context(), createCatalog(t, "CREATE TABLE a (n INT)"), query.Options{Threads: 1, Timeout: time.Nanosecond})

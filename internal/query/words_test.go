@@ -37,6 +37,18 @@ func TestColumnsHaveHeadings(t *testing.T) {
 	}
 }
 
+func TestCodesInWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"FULL_FEATURE": "Full feature", "on_hold_review": "On hold review", "do-follow": "Do follow", "SEO": "SEO", "UK": "UK", "TEST": "Test", "seo": "Seo",
+		"LINKEDIN": "LinkedIn", "tiktok": "TikTok", "TWITTER_X": "Twitter/X", "YOUTUBE": "YouTube", "LINKEDIN; FULL_FEATURE, UK": "LinkedIn; Full feature, UK",
+		"Already words": "Already words", "MixedCase": "MixedCase", "": "", "7": "7",
+	} {
+		if got := query.EnumWords(text); got != want {
+			t.Errorf("EnumWords(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestTablesShowEnumerationsAsWords(t *testing.T) {
 	var out bytes.Buffer
 	w, err := query.NewWriter(query.Output{Format: query.Table, EnumWords: true}, &out, query.Screen{})
