@@ -54,6 +54,7 @@ func TestExcelCellsAreTyped(t *testing.T) {
 		"'nan'::DOUBLE":                        {Shown: "NaN", Raw: "NaN", Type: text},
 		"true":                                 {Shown: "TRUE", Raw: "1", Type: boolean},
 		"DATE '2026-11-20'":                    {Shown: "2026-11-20", Raw: "46346", Type: number},
+		"DATE '2026-11-20' AS paid_month, 1":   {Shown: "2026-11-20", Raw: "46346", Type: number}, // workbooks show only the month
 		"DATE '1899-12-31'":                    {Shown: "1899-12-31", Raw: "1899-12-31", Type: text},
 		"TIMESTAMPTZ '2026-11-20 12:00:00+00'": {Shown: "2026-11-20 12:00:00.000", Raw: "46346.5", Type: number},
 		"'=1+1'":                               {Shown: "=1+1", Raw: "=1+1", Type: text},
