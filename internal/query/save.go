@@ -97,7 +97,7 @@ func (a Admitted) saveParquet(ctx context.Context, path string) (int64, error) {
 		return err
 	})
 	if err != nil {
-		return 0, err // an abandoned query may still set the variable rows
+		return 0, err
 	}
 	return rows, nil
 }
