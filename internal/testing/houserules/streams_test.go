@@ -11,28 +11,12 @@ import (
 	"placementsync/schema"
 )
 
-// schemaColumns returns the columns of a table by name, or nil if schema/ has no valid file of the table.
-func schemaColumns(table string) map[string]stream.Column {
-	sql, err := schema.FS.ReadFile(table + ".sql")
-	if err != nil {
-		return nil
-	}
-	def, err := stream.ParseDefinition(table+".sql", string(sql))
-	if err != nil || def.Name != table {
-		return nil
-	}
-	columns := map[string]stream.Column{}
-	for _, c := range def.Columns {
-		columns[c.Name] = c
-	}
-	return columns
-}
-
 // TestTablesWithDetailColumnsAreRight checks TablesWithDetailColumns of the detail streams that complete the
 // records of a list. It must name exactly the tables with a column for which no record of the list has a value.
 // The column extra counts as such a column.
 func TestTablesWithDetailColumnsAreRight(t *testing.T) {
 	service := sim.New(sim.Options{HiddenDetail: true})
+	definitions, _ := schema.Definitions()
 	compared := 0
 	for _, s := range stream.All() {
 		list, _ := stream.Find(stream.All(), s.Completes)
@@ -49,13 +33,13 @@ func TestTablesWithDetailColumnsAreRight(t *testing.T) {
 		}
 		for _, table := range s.Tables {
 			var hidden []string
-			for name, c := range schemaColumns(table.Name) {
-				if slices.Contains(table.Key, name) || slices.Contains(table.Parents, name) {
+			for _, c := range definitions[table.Name].Columns {
+				if slices.Contains(table.Key, c.Name) || slices.Contains(table.Parents, c.Name) {
 					continue
 				}
 				compared++
 				if c.Path() == "" || !isShown(records, strings.TrimPrefix(table.At+"."+c.Path(), ".")) {
-					hidden = append(hidden, name)
+					hidden = append(hidden, c.Name)
 				}
 			}
 			slices.Sort(hidden)

@@ -25,8 +25,8 @@ func Main(m *testing.M, programs map[string]Program) {
 		goleak.VerifyTestMain(m)
 		return
 	}
-	p, isOther := programs[name]
-	if !isOther {
+	p := programs[name]
+	if p == nil {
 		p = &Job{}
 	}
 	err := json.Unmarshal([]byte(os.Args[1]), p)

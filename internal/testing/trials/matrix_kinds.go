@@ -44,7 +44,7 @@ func rewriteFault(name string, rewrite func([]byte) []byte) FaultKind {
 	return FaultKind{Name: name, Fault: &sim.Fault{Kind: sim.FaultRewrite, Rewrite: rewrite}}
 }
 
-// FaultKinds returns all kinds, in the order of the stored results.
+// FaultKinds returns all kinds. The place of a kind in the list is a part of the seeds of its trials.
 func FaultKinds() []FaultKind {
 	return []FaultKind{
 		statusFault("429 without Retry-After", 429, ""),

@@ -259,7 +259,7 @@ type item struct {
 	param     string           // the parameter of the request
 }
 
-// items returns the items at the path spec.at in a record. If spec.replies is set, it also returns the
+// items returns the items at the path spec.At in a record. If spec.replies is set, it also returns the
 // replies of these items.
 func items(spec TableSpec, record any, param string) []item {
 	all := []item{{value: record, param: param}}

@@ -94,7 +94,7 @@ func (c *crashTrial) beginNight(t *testing.T) {
 // whether the night is published.
 func (c *crashTrial) try(t *testing.T, s trials.StepCall) (killed, published bool) {
 	t.Helper()
-	p, published := c.tryJob(t, trials.Job{KillAt: s})
+	p, published := c.tryJob(t, func(j *trials.Job) { j.KillAt = s })
 	killed = p.WasKilled()
 	if !killed {
 		c.requireComplete(t, p)
@@ -102,15 +102,15 @@ func (c *crashTrial) try(t *testing.T, s trials.StepCall) (killed, published boo
 	return killed, published
 }
 
-// tryJob runs the night in a child process with KillAt and MaxFileBytes of settings, and checks that the published
-// files are intact.
-func (c *crashTrial) tryJob(t *testing.T, settings trials.Job) (p *trials.Child, published bool) {
+// tryJob runs the night in a child process after change has changed its job, and checks that the published files are
+// intact.
+func (c *crashTrial) tryJob(t *testing.T, change func(*trials.Job)) (p *trials.Child, published bool) {
 	t.Helper()
 	if c.runID == "" {
 		c.beginNight(t)
 	}
 	published = c.runOnce(t, func(j trials.Job) {
-		j.KillAt, j.MaxFileBytes = settings.KillAt, settings.MaxFileBytes
+		change(&j)
 		p = j.Start(t)
 		<-p.Exited
 	})

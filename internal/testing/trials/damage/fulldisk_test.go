@@ -27,7 +27,7 @@ func TestTrialFullDiskKeepsTheLastSnapshot(t *testing.T) {
 		{"begin version", catalog.Size() / 2},
 		{"publish version", catalog.Size() + 8<<10},
 	} {
-		p, published := c.tryJob(t, trials.Job{MaxFileBytes: limit.maxFileBytes})
+		p, published := c.tryJob(t, func(j *trials.Job) { j.MaxFileBytes = limit.maxFileBytes })
 		var end trials.NightEnd
 		p.ReadReport(t, &end)
 		if published || end.ExitCode != 1 {
