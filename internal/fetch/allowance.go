@@ -28,11 +28,11 @@ type Allowance struct {
 	fullRate rate.Limit // the used share of the configured rate
 	burst    int        // the number of tokens in a full bucket
 	bucket   *rate.Limiter
-	// epoch counts the pauses. A reservation from before the last pause is void.
+	// epoch counts the 429s and pauses. A reservation from before the last one is void.
 	epoch      int
 	pausedTill time.Time
 
-	// recoveryStart is the end of the pause in which the rate was lowered. From then on the rate
+	// recoveryStart is the end of the pause in which the rate was lowered, as lengthened by later 429s. From then on the rate
 	// rises from loweredRate to fullRate. A zero recoveryStart means that the rate is not lowered.
 	recoveryStart time.Time
 	loweredRate   rate.Limit
@@ -103,6 +103,9 @@ func (a *Allowance) throttle(d time.Duration, sent time.Time) {
 	if a.fullRate == rate.Inf {
 		return
 	}
+	if now.Before(a.recoveryStart) { // the response to a request from before the pause, which it can lengthen
+		a.recoveryStart = a.pausedTill
+	}
 	limit := a.bucket.Limit()
 	if a.recoveryStart.IsZero() || sent.Sub(a.recoveryStart) >= gracePeriod {
 		limit *= rateAfter429
@@ -111,7 +114,7 @@ func (a *Allowance) throttle(d time.Duration, sent time.Time) {
 	// The 429 showed that the bucket of the service is empty, so the service accepts only one request
 	// after the pause.
 	a.bucket = rate.NewLimiter(limit, a.burst)
-	a.bucket.AllowN(a.pausedTill, a.burst-1)
+	a.bucket.AllowN(a.pausedTill, a.burst-1) // takes all tokens except one
 }
 
 // pause pauses all workers for d. Unlike throttle, it does not lower the rate.

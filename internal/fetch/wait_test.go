@@ -367,6 +367,12 @@ func TestRateRecovers(t *testing.T) {
 		checkRate("after a second 429", 0.8*0.7*full)
 		<-time.After(time.Hour)
 		checkRate("after an hour", full)
+		a.throttle(time.Second, time.Now())
+		a.throttle(10*time.Second, time.Now()) // a request that was sent before the pause gets a longer one
+		<-time.After(10 * time.Second)
+		checkRate("after the longer of two pauses", 0.7*full)
+		<-time.After(time.Second)
+		checkRate("a second after the longer pause", 0.8*full)
 		unlimited := NewAllowance(0, 1)
 		unlimited.throttle(time.Second, time.Now())
 		if got := unlimited.bucket.Limit(); got != rate.Inf {
