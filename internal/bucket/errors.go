@@ -113,7 +113,7 @@ func reasonOf(err error) error {
 	return nil
 }
 
-// describeError returns no signed addresses.
+// describeError describes an error without signed addresses, which are secrets.
 func describeError(err error) string {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		text := "the server returned " + cleanCode(api.ErrorCode())

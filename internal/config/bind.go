@@ -102,7 +102,7 @@ func (b *binder) bindSection(node ast.Node, path string, v reflect.Value) {
 }
 
 // eachKey calls bind for each key of a mapping. An empty section, for example with all keys commented out,
-// keeps the defaults. advice ends the message about another node.
+// keeps the defaults. If node is not a mapping, the message ends with advice.
 func (b *binder) eachKey(node ast.Node, path, advice string, bind func(key, keyPath string, pair *ast.MappingValueNode)) {
 	switch node.(type) {
 	case nil, *ast.NullNode, *ast.CommentGroupNode:
@@ -326,12 +326,11 @@ func (b *binder) expandVariables(text string, line int, key string, isSecret boo
 	return placeholders.ReplaceAllStringFunc(text, replace), ok
 }
 
-// fileSuffix ends the name of NAME_FILE, the variable with the path of a file that contains the value of
-// ${NAME}. On some systems other users can read the environment of this process, but not the file.
+// fileSuffix ends the name of the variable NAME_FILE. It contains the path of a file with the value of NAME. On some systems other users can read the environment of this process, but not the file.
 const fileSuffix = "_FILE"
 
 // readVariable returns the value of NAME, or the trimmed content of the file named by
-// NAME_FILE. It adds this file to b.files, with key, which contains ${NAME}. For a NAME that
+// NAME_FILE. It adds this file to b.files under key, the path of the value that needs NAME. For a NAME that
 // already ends with _FILE, it reads only the variable. The error never quotes the content.
 func (b *binder) readVariable(name, key string, isSecret bool) (value string, isSet bool, err error) {
 	value, isSet = b.lookupEnv(name)
@@ -385,6 +384,7 @@ func scalarText(node ast.Node) (text string, isNumberOrBool, ok bool) {
 	return "", false, false
 }
 
+// "<<" is the merge key of YAML.
 var unquotedKey = regexp.MustCompile(`^[A-Za-z0-9_.<-]+$`)
 
 // Control characters of a key must not reach a terminal.
@@ -401,8 +401,8 @@ func keyText(key ast.MapKeyNode) string {
 	return strconv.Quote(text)
 }
 
-// shapeName describes a node for messages, without its value, which may be the API
-// token below a wrong key.
+// shapeName describes a node for messages, without its value: the user may have written the token under a
+// wrong key.
 func shapeName(node ast.Node) string {
 	switch node.(type) {
 	case nil, *ast.NullNode:

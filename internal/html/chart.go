@@ -114,6 +114,7 @@ func (v *Variant) CutOutliers(stacked bool) {
 	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(b.size, a.size) })
 	// The largest value is first. Of fewer than four values, it is the 75th percentile itself.
 	percentile75 := bars[len(bars)/4].size
+	// The 75th percentile is no outlier, so an index is always found.
 	outlierCount := slices.IndexFunc(bars, func(b bar) bool { return b.size <= factor*percentile75 })
 	if outlierCount == 0 {
 		return
@@ -162,8 +163,8 @@ func roundUp(n float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(n)))
 	for _, multiple := range []float64{1, 1.5, 2, 3, 5, 7} {
 		if n <= multiple*power {
-			const places = 1e6 // 0.1 * 3 is not exactly 0.3
-			return math.Round(multiple*power*places) / places
+			const precision = 1e6 // 0.1 * 3 is not exactly 0.3
+			return math.Round(multiple*power*precision) / precision
 		}
 	}
 	return 10 * power

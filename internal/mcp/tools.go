@@ -69,7 +69,7 @@ func property(typ, about string) map[string]any {
 	return map[string]any{"type": typ, "description": about}
 }
 
-// handle handles a call. It returns errors as errors of the tool, because the assistant cannot read
+// handle handles a call. It returns errors of the call as errors of the tool, because the assistant cannot read
 // errors of the protocol.
 func (t tool) handle(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	value, err := t.call(ctx, req.Params.Arguments)

@@ -23,7 +23,7 @@ type streamRun struct {
 	coverage load.Coverage
 	evidence fetch.Evidence
 	// ids counts all known ids of a detail stream. requested counts the requested ids. found counts the
-	// ids whose response was a record or a list. missed counts the ids whose request failed.
+	// ids whose response was a record or a list. missed counts the ids, or the pages of a list, whose request failed.
 	ids, requested, found, missed int64
 	// notFound are the ids with a 404 although a list contains them. Those that make the night partial also
 	// count as missed.
@@ -38,7 +38,7 @@ type streamRun struct {
 	rows, rejects int64
 	isRefused     bool      // the token may not read the stream
 	failure       error     // left the stream unread or partly read
-	since         time.Time // when the oldest of the rows that were not read in this run was last read
+	since         time.Time // when the oldest carried row was read
 	// stored contains the row counts and the age of the rows in the snapshot, if isMerged is set.
 	stored   load.RowAges
 	isMerged bool
@@ -170,7 +170,7 @@ func (s *streamRun) gradeCarried(d fetch.Details, plan load.Plan, recheck int64)
 	s.evidence.Reason = fmt.Sprintf("%s; %d unchanged ids %s", d.DescribeResponses(int(idCount)), plan.Carried, problem)
 }
 
-// gradeAge grades rows that were last read up to nights ago, and completes the sentence about them.
+// gradeAge grades rows whose oldest reading was this number of nights ago. sentence is the end of the reason.
 func gradeAge(nights, recheck int64) (grade stream.Grade, sentence string) {
 	age := humanize.Count(nights, "night")
 	if nights > recheck {
@@ -228,7 +228,7 @@ func (s *streamRun) gradeNotFound(recheck int64) {
 	}
 }
 
-// notFoundLosses applies the limits for deletions of rows to the ids that returned 404.
+// notFoundLosses applies the limits for deletions to the ids that returned 404 although a list contains them.
 func (all streamRuns) notFoundLosses(limits load.Limits) (losses []ledger.Loss) {
 	for _, s := range all {
 		table := s.stream.Root().Name

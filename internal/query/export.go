@@ -162,10 +162,11 @@ func (db *DB) listExportQueries(ctx context.Context, e Export) ([]Query, error) 
 // replaces the folder and not the link. If the folder cannot be read or contains a file that no export
 // wrote, or if its parent folder does not exist, checkExportDir returns a *UsageError.
 func checkExportDir(dir string) (string, error) {
-	dir, err := filepath.Abs(dir)
+	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fmt.Errorf("export to %q: %w", dir, err)
 	}
+	dir = absolute
 	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = resolved
 	}

@@ -88,7 +88,7 @@ func Write(ctx context.Context, w io.Writer, ask Ask, opts Options) error {
 	return nil
 }
 
-// title names the client, or else this program.
+// title names the client if its name is known, and this program if there is no client.
 func (opts Options) title(snapshot string) string {
 	switch {
 	case opts.Client.Name != "":

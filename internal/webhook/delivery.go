@@ -82,10 +82,10 @@ func (e *missingHeaderError) Error() string {
 		strings.Join(e.received, ", ") + "); otherwise ignore it"
 }
 
-// scheme begins every signature (spec 6.4).
+// scheme begins a signature (spec 6.4).
 const scheme = "v0="
 
-// maxSignatureHeader allows about sixty signatures, in bytes. A rotation of secrets needs two.
+// maxSignatureHeader is the limit of the header in bytes; about sixty signatures fit. A rotation of secrets needs two.
 const maxSignatureHeader = 4096
 
 // isSignedBy reports whether any signature in the header is the HMAC-SHA256 of the body under any

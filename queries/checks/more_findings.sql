@@ -2,7 +2,7 @@
 -- severity: warn
 -- title: More rejects or drift than before
 -- grain: one row per table and kind
--- about: Tables whose rejected values have more than doubled since the previous snapshot, and tables whose new drift, such as unknown fields, is more than twice that of any earlier night. If days passed without a night, the allowed numbers are multiplied by these days. Reason: the service may have changed its records. Not detected: values of the right type with another meaning.
+-- about: Tables whose rejected values have more than doubled since the previous snapshot, and tables whose new drift, such as unknown fields, is more than twice that of any earlier night. If more than a day passed since the previous snapshot, the allowed numbers are multiplied by the number of days. Reason: the service may have changed its records. Not detected: values of the right type with another meaning.
 -- param: factor DECIMAL 2 -- allowed growth, as a factor
 -- param: min_rejects COUNT 20 -- leave out tables with fewer additional rejects
 -- param: min_drift COUNT 5 -- leave out tables with less additional drift
