@@ -45,7 +45,7 @@ const (
 	unchangedName    = "$unchanged"     // the keys of the unchanged records of a list
 	maybeChangedName = "$maybe_changed" // the keys of the other records in main, which may be changed or deleted
 	outdatedName     = "$outdated"      // the keys of unchanged records with staged copies
-	exceptionsName   = "$exceptions"    // the row ids of the records with the keys in the two tables before
+	exceptionsName   = "$exceptions"    // the row ids of the stored records with a changed copy or without a copy
 	// decodedRowsSuffix is added to the name of a staging table when a view takes the name of the table.
 	// The view shows the rows of the table and the stored rows of unchanged records.
 	decodedRowsSuffix = "$decoded"

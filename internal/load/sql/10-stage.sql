@@ -131,7 +131,7 @@ DELETE FROM {table} WHERE rowid IN (SELECT row_id FROM stage.duplicates)
 SELECT rowid, {record_key}, row_hash, {position} FROM {main}
 
 -- name: find_records
--- {exceptions} contains the row ids of all stored records, except those with only unchanged copies. is_unchanged means
+-- {exceptions} contains the row ids of the stored records with a changed copy or without a copy. is_unchanged means
 -- that the last copy of a record is unchanged. The staged rows of such a record are outdated, and are deleted. The seq
 -- of an unchanged record is the same in all its rows, and higher than that of any staged row. Few nights read the
 -- unchanged records, so they are a view.

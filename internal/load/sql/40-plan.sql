@@ -96,7 +96,7 @@ ORDER BY read_at NULLS FIRST, created_at DESC NULLS LAST, id
 UPDATE {plan} SET why = 'carried' WHERE why = 'recheck' AND NOT overdue AND id NOT IN (SELECT id FROM {requested})
 
 -- name: mark_unread
--- Runs after carry_rechecks.
+-- carry_rechecks has already marked the carried ids.
 UPDATE {plan} SET unread = TRUE WHERE why <> 'carried' AND id NOT IN (SELECT id FROM {requested})
 
 -- name: known_ids

@@ -185,6 +185,7 @@ CREATE TABLE {replaced} AS SELECT {key} FROM {changed_keys} WHERE rowid IN (SELE
 DELETE FROM {changed_keys} WHERE rowid IN (SELECT row_id FROM {equal})
 
 -- name: set_compression
+-- The stage was written without compression.
 SET GLOBAL force_compression = 'auto'
 
 -- name: close_versions
@@ -236,10 +237,9 @@ DELETE FROM meta.details WHERE stream = {stream} AND id IN (SELECT id FROM {requ
 UPDATE meta.details SET failed_at = {now} WHERE stream = {stream} AND id IN (SELECT id FROM {requested} WHERE outcome = 'missed')
 
 -- name: write_details
--- The plan of the next night compares these fingerprints. An id with a 404 is settled like a record, for example a
--- withdrawn product that an order names. If the last request for the id had another result, or was a recheck, the id
--- gets no row, and the next night confirms the 404. read_at is NULL if meta.details had no row of the id before this
--- night.
+-- The plan of the next night compares these fingerprints. An id with a 404 and without an earlier row, for which read_at
+-- is NULL, is settled like a record: for example a withdrawn product that an order names. With an earlier row, the id
+-- gets no new row, and the next night confirms the 404.
 INSERT INTO meta.details (stream, id, fingerprint, run_id, read_at)
 SELECT {stream}, id, fingerprint, {run}, {now} FROM {plan}
 WHERE id IN (SELECT id FROM {requested} WHERE outcome = 'answered')
