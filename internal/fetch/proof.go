@@ -76,35 +76,49 @@ func (e *Evidence) setGrade(g stream.Grade, format string, args ...any) {
 	e.Grade, e.Reason = g, fmt.Sprintf(format, args...)
 }
 
-// sightings are the ids read so far. An id existed from its first to its last pass.
-type sightings map[uint64]passSpan
+// sightings are the ids read so far, sorted, with the first and the last pass that contained
+// each id. An id existed from its first to its last pass.
+type sightings struct {
+	ids         []uint64
+	first, last []uint8
+}
 
-// passSpan names the first and the last pass that contained an id.
-type passSpan struct{ first, last uint8 }
-
-// addPass adds the ids of one pass.
-func (s sightings) addPass(pass int, ids []uint64) {
-	for _, id := range ids {
-		span, isKnown := s[id]
-		if !isKnown {
-			span.first = uint8(pass)
-		}
-		span.last = uint8(pass)
-		s[id] = span
+// addPass adds the sorted, distinct ids of one pass.
+func (s *sightings) addPass(pass uint8, ids []uint64) {
+	n := max(len(s.ids), len(ids))
+	next := sightings{make([]uint64, 0, n), make([]uint8, 0, n), make([]uint8, 0, n)}
+	put := func(id uint64, first, last uint8) {
+		next.ids, next.first, next.last = append(next.ids, id), append(next.first, first), append(next.last, last)
 	}
+	i := 0
+	for j := range s.ids {
+		for ; i < len(ids) && ids[i] < s.ids[j]; i++ {
+			put(ids[i], pass, pass)
+		}
+		last := s.last[j]
+		if i < len(ids) && ids[i] == s.ids[j] {
+			last = pass
+			i++
+		}
+		put(s.ids[j], s.first[j], last)
+	}
+	for ; i < len(ids); i++ {
+		put(ids[i], pass, pass)
+	}
+	*s = next
 }
 
 // countExisting counts the ids that existed when page 1 of a pass was read: the ids that were seen in an
 // earlier pass and in this or a later pass, and the ids of page 1 that no earlier pass contained.
-func (s sightings) countExisting(pass uint8, page1 []uint64) int {
+func (s *sightings) countExisting(pass uint8, page1 []uint64) int {
 	n := 0
-	for _, span := range s {
-		if span.first < pass && span.last >= pass {
+	for i := range s.first {
+		if s.first[i] < pass && s.last[i] >= pass {
 			n++
 		}
 	}
 	for _, id := range page1 {
-		if span, isKnown := s[id]; isKnown && span.first >= pass {
+		if i, found := slices.BinarySearch(s.ids, id); found && s.first[i] >= pass {
 			n++
 		}
 	}
@@ -138,7 +152,7 @@ func (w *walk) evaluateFirstPage(previous *view, p *pass) bool {
 	}
 	seen := p.end()
 	e.Passes, e.Pages = seen.number, max(e.Pages, 1)
-	w.seen.addPass(seen.number, seen.ids)
+	w.seen.addPass(uint8(seen.number), seen.ids)
 	w.gradeProven(seen.rejectedRecords, "complete in one response")
 	return true
 }
@@ -146,7 +160,7 @@ func (w *walk) evaluateFirstPage(previous *view, p *pass) bool {
 // evaluatePass evaluates a pass that has ended, together with the previous passes. It returns true
 // if the list is proven, or if no further pass can prove more.
 func (w *walk) evaluatePass(previous, seen *view) bool {
-	w.seen.addPass(seen.number, seen.ids)
+	w.seen.addPass(uint8(seen.number), seen.ids)
 	e := &w.evidence
 	e.Passes = seen.number
 	e.Pages = max(e.Pages, seen.countFilledPages())

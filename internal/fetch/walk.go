@@ -21,7 +21,7 @@ import (
 // error, Walk returns the evidence so far.
 func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read Reader) (Evidence, error) {
 	w := &walk{
-		c: c, stream: s, param: param, read: read, seen: sightings{},
+		c: c, stream: s, param: param, read: read,
 		evidence: Evidence{TotalFirst: -1, TotalLast: -1},
 	}
 	w.isSorted = w.beginsSorted()
@@ -32,7 +32,7 @@ func (c *Client) Walk(ctx context.Context, s stream.Stream, param string, read R
 	} else {
 		err = w.readSingle(ctx)
 	}
-	w.evidence.Distinct = len(w.seen)
+	w.evidence.Distinct = len(w.seen.ids)
 	return w.evidence, err
 }
 
@@ -74,7 +74,7 @@ func (w *walk) readSingle(ctx context.Context) error {
 	}
 	w.evidence.Pages, w.evidence.Passes = 1, 1
 	w.evidence.IsDoubtful = facts.IsDoubtful
-	w.seen.addPass(1, facts.IDs)
+	w.seen.addPass(1, slices.Compact(slices.Sorted(slices.Values(facts.IDs))))
 	w.gradeProven(facts.RejectedRecords, "complete in one response")
 	return nil
 }
