@@ -96,7 +96,7 @@ func replayBase(wh *warehouse.Warehouse, run string) (string, error) {
 func replayRefusal(wh *warehouse.Warehouse, run, latest string, versions []string, isKept bool) error {
 	const orRebuild = "or build the catalog without the responses: placementsync rebuild"
 	if isKept {
-		return fmt.Errorf("replay %s: readers see %s, not this run; nothing was changed: run placementsync rollback %[1]s first, %s", run, latest, orRebuild)
+		return fmt.Errorf("replay %s: readers see %s, not this run; nothing was changed: run placementsync rollback %[1]s first, %[3]s", run, latest, orRebuild)
 	}
 	problem := "readers see " + latest + ", which is later"
 	if run == latest {

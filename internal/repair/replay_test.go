@@ -46,7 +46,7 @@ func TestReplayIsBasedOnThePreviousVersion(t *testing.T) {
 		"a run that was never published":        {func(damager) {}, fourthNight, thirdNight, ""},
 		"the newest run with a damaged catalog": {func(d damager) { d.flip(version3 + catalog) }, thirdNight, secondNight, ""},
 		"a run on which readers depend": {func(damager) {}, secondNight, "",
-			"readers see " + thirdNight + ", not this run; nothing was changed: run placementsync rollback " + secondNight + " first"},
+			"readers see " + thirdNight + ", not this run; nothing was changed: run placementsync rollback " + secondNight + " first, or build the catalog without the responses: placementsync rebuild"},
 		"a version without its base": {func(d damager) { d.remove(version2) }, thirdNight, "",
 			"version " + secondNight + ", on which this run is based, is no longer kept; nothing was changed: placementsync rebuild"},
 		"an earlier run without a version": {func(d damager) { d.remove(version2) }, secondNight, "",
