@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -139,12 +140,18 @@ func ReadText(file string) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "", errors.New("is not a regular file")
 	}
-	if info.Size() > maxFileSize {
-		return "", fmt.Errorf("is larger than %d bytes", maxFileSize)
-	}
-	text, err := os.ReadFile(file)
+	f, err := os.Open(file)
 	if err != nil {
 		return "", fmt.Errorf("cannot be read: %w", errors.Unwrap(err))
+	}
+	defer f.Close()
+	// The stated size is not trusted: the file may grow, and the kernel states 0 for its own files.
+	text, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	if err != nil {
+		return "", fmt.Errorf("cannot be read: %w", errors.Unwrap(err))
+	}
+	if len(text) > maxFileSize {
+		return "", fmt.Errorf("is larger than %d bytes", maxFileSize)
 	}
 	return string(text), nil
 }
