@@ -326,7 +326,8 @@ func (b *binder) expandVariables(text string, line int, key string, isSecret boo
 	return placeholders.ReplaceAllStringFunc(text, replace), ok
 }
 
-// fileSuffix ends the name of the variable NAME_FILE. It contains the path of a file with the value of NAME. On some systems other users can read the environment of this process, but not the file.
+// fileSuffix ends the name of the variable NAME_FILE. It contains the path of a file with the value of NAME. On some
+// systems other users can read the environment of this process, but not the file.
 const fileSuffix = "_FILE"
 
 // readVariable returns the value of NAME, or the trimmed content of the file named by
